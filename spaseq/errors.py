@@ -1,0 +1,205 @@
+"""The exceptions of spaseq, one class per who must act on it.
+
+Every exception carries its facts as attributes; the text is built from them. A message says what was found, where
+(line, column and a caret, or file and record), what was expected, and what to do about it.
+
+======================  ==================================  =========
+class                   who must act                        exit code
+======================  ==================================  =========
+`QuerySyntaxError`      whoever wrote the query             2
+`QuerySemanticsError`   whoever wrote the query             2
+`UnsupportedFeature`    whoever wrote the query (or us)     2
+`OptionError`           whoever called the command          2
+`EventError`            whoever supplies the events         3
+`BudgetExceeded`        whoever runs it: raise the setting  4
+`InternalError`         us                                  1
+======================  ==================================  =========
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = [
+    "BudgetExceeded",
+    "EventError",
+    "InternalError",
+    "OptionError",
+    "QueryError",
+    "QuerySemanticsError",
+    "QuerySyntaxError",
+    "Span",
+    "SpaseqError",
+    "UnsupportedFeature",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of query text: `start` and `end` are code point offsets, `line` and `column` count from 1."""
+
+    start: int
+    end: int
+    line: int
+    column: int
+
+    def to(self, other: Span) -> Span:
+        """The span from where this one starts to where `other` ends."""
+        return Span(self.start, other.end, self.line, self.column)
+
+    @staticmethod
+    def at(text: str, start: int, end: int) -> Span:
+        """The span of `text[start:end]`."""
+        line = text.count("\n", 0, start) + 1
+        return Span(start, end, line, start - (text.rfind("\n", 0, start) + 1) + 1)
+
+
+class SpaseqError(Exception):
+    """Root of everything spaseq and ceql raise on purpose."""
+
+    exit_code = 1
+
+
+class QueryError(SpaseqError):
+    """A query that cannot be run as written.
+
+    Attributes: `problem` (what was found), `source` (name of the query file or `<query>`), `text` (the whole query),
+    `span` (where, or None), `expected` (what could stand there), `hint` (what to do).
+    """
+
+    exit_code = 2
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        text: str = "",
+        span: Span | None = None,
+        source: str = "<query>",
+        expected: tuple[str, ...] = (),
+        hint: str = "",
+    ) -> None:
+        self.problem = problem
+        self.text = text
+        self.span = span
+        self.source = source
+        self.expected = expected
+        self.hint = hint
+        super().__init__(str(self))
+
+    def __reduce__(self):  # type: ignore[no-untyped-def]
+        return (_rebuild, (type(self), self.__dict__.copy()))
+
+    def __str__(self) -> str:
+        if self.span is None:
+            lines = [f"{self.source}: {self.problem}"]
+        else:
+            lines = [f"{self.source}:{self.span.line}:{self.span.column}: {self.problem}"]
+            lines += caret_lines(self.text, self.span)
+        if self.expected:
+            lines.append("expected: " + ", ".join(self.expected))
+        if self.hint:
+            lines.append("hint: " + self.hint)
+        return "\n".join(lines)
+
+
+def _rebuild(cls: type[SpaseqError], state: dict[str, object]) -> SpaseqError:
+    error = cls.__new__(cls)
+    error.__dict__.update(state)
+    error.args = (str(error),)
+    return error
+
+
+def caret_lines(text: str, span: Span) -> list[str]:
+    """The line of `text` that holds `span` and a line of carets under it."""
+    lines = text.splitlines()
+    if not 1 <= span.line <= len(lines):
+        return []
+    line = lines[span.line - 1]
+    width = max(1, min(span.end - span.start, len(line) - span.column + 1))
+    lead = "".join("\t" if c == "\t" else " " for c in line[: span.column - 1])
+    return ["  " + line, "  " + lead + "^" * width]
+
+
+class QuerySyntaxError(QueryError):
+    """The text is not in the language."""
+
+
+class QuerySemanticsError(QueryError):
+    """The text is in the language but means nothing: an unknown variable, stream or type."""
+
+
+class UnsupportedFeature(QueryError):
+    """The language has it and this version does not run it yet; the message names it."""
+
+
+class OptionError(SpaseqError):
+    """A command-line option or an argument of the library that cannot be used."""
+
+    exit_code = 2
+
+    def __init__(self, problem: str, hint: str = "") -> None:
+        self.problem = problem
+        self.hint = hint
+        super().__init__(problem + (f"\nhint: {hint}" if hint else ""))
+
+    def __reduce__(self):  # type: ignore[no-untyped-def]
+        return (OptionError, (self.problem, self.hint))
+
+
+class EventError(SpaseqError):
+    """The input cannot be read as events.
+
+    Attributes: `problem`, `source` (the file or stream), `record` (line or event number, from 1, or None),
+    `attribute`, `hint`.
+    """
+
+    exit_code = 3
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        source: str = "",
+        record: int | None = None,
+        attribute: str = "",
+        hint: str = "",
+    ) -> None:
+        self.problem = problem
+        self.source = source
+        self.record = record
+        self.attribute = attribute
+        self.hint = hint
+        super().__init__(str(self))
+
+    def __reduce__(self):  # type: ignore[no-untyped-def]
+        return (_rebuild, (type(self), self.__dict__.copy()))
+
+    def __str__(self) -> str:
+        place = self.source
+        if self.record is not None:
+            place = f"{place}:{self.record}" if place else f"record {self.record}"
+        text = f"{place}: {self.problem}" if place else self.problem
+        return text + (f"\nhint: {self.hint}" if self.hint else "")
+
+
+class BudgetExceeded(SpaseqError):
+    """A stated limit was reached. Attributes: `setting` (its name), `limit`, `used`, `unit`."""
+
+    exit_code = 4
+
+    def __init__(self, setting: str, limit: int, used: int, unit: str = "bytes", hint: str = "") -> None:
+        self.setting = setting
+        self.limit = limit
+        self.used = used
+        self.unit = unit
+        self.hint = hint
+        text = f"{setting} is {limit:,} {unit} and {used:,} are needed"
+        super().__init__(text + f"\nhint: {hint or f'raise {setting}, or narrow the window'}")
+
+    def __reduce__(self):  # type: ignore[no-untyped-def]
+        return (BudgetExceeded, (self.setting, self.limit, self.used, self.unit, self.hint))
+
+
+class InternalError(SpaseqError):
+    """A bug in spaseq. Please report it with the query and the input."""
