@@ -1,0 +1,53 @@
+# Fresh machine: Python 3.11+, Java 17, make and git are all that is needed; every target sets up .venv by itself.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/installed
+SHELL  := /bin/bash
+
+.DEFAULT_GOAL := help
+.PHONY: help run test test-slow lint bench clean check-python check-java
+
+help:
+	@echo "make run        the smart-grid query through Spark in local mode: a progress bar and a table of matches"
+	@echo "make test       ruff, mypy and the test suite"
+	@echo "make test-slow  what test leaves out: the random formulas at full size, the long runs; and the Spark tests again"
+	@echo "make lint       ruff and mypy alone"
+	@echo "make bench      the benchmarks, see benchmarks/"
+	@echo "make clean      remove .venv and everything generated"
+
+run: $(STAMP) check-java
+	@cd examples/smart-grid && exec ../../$(BIN)/spaseq run query.rq --engine spark
+
+test: $(STAMP) check-java lint
+	$(BIN)/python -m pytest -q
+
+test-slow: $(STAMP) check-java
+	$(BIN)/python -m pytest -q -m "random or slow or spark"
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
+	find spaseq ceql tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One environment for everything; made again when pyproject.toml changes.
+$(STAMP): pyproject.toml | check-python
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "make: cannot create $(VENV); on Debian and Ubuntu: apt install python3-venv" >&2; rm -rf $(VENV); exit 1; }
+	@echo "installing into $(VENV) (a few minutes the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+check-python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "make: Python 3.11 or later is needed, $(PYTHON) is $$($(PYTHON) --version 2>&1 | tail -1); name another with make PYTHON=..." >&2; exit 1; }
+
+# Spark takes Java from JAVA_HOME or from the path.
+check-java:
+	@java="$${JAVA_HOME:+$$JAVA_HOME/bin/}java"; \
+	found=$$("$$java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | head -1); \
+	test "$${found:-0}" -ge 17 || { echo "make: Java 17 or later is needed for Spark, $$java is $${found:-missing}; set JAVA_HOME or install it" >&2; exit 1; }

@@ -1,0 +1,181 @@
+"""Imports point one way, heavy libraries stay in their packages, and packages say what is public.
+
+Read off the syntax trees, so an import inside a function or under TYPE_CHECKING counts too: lazy is not an excuse.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Who may import whom inside spaseq; a package may always import itself. `""` is spaseq/__init__.py, the facade.
+_BASE = {"errors", "events"}
+_COMPILE = _BASE | {"pattern"}
+_ENGINE = _COMPILE | {"automata", "tecs"}
+_LANGUAGE = _ENGINE | {"engine"}
+ALLOWED: dict[str, set[str]] = {
+    "errors": set(),
+    "events": {"errors"},
+    "pattern": {"errors", "events"},
+    "automata": _COMPILE,
+    "tecs": _COMPILE,
+    "engine": _ENGINE,
+    "rdf": _LANGUAGE,
+    "gpm": _LANGUAGE | {"rdf"},
+    "language": _LANGUAGE | {"rdf", "gpm"},
+    "spark": _LANGUAGE | {"rdf", "gpm", "language"},
+    "cli": _LANGUAGE | {"rdf", "gpm", "language", "spark", ""},
+    "": _LANGUAGE | {"rdf", "gpm", "language", "spark"},
+}
+CEQL_MAY_USE = {"errors", "events", "pattern", "engine"}
+
+# Where a library may be imported at all.
+CONFINED: dict[str, set[str]] = {
+    "numba": {"automata", "tecs", "engine"},
+    "llvmlite": {"automata", "tecs", "engine"},
+    "rdflib": {"rdf", "gpm"},
+    "pyspark": {"spark"},
+    "py4j": {"spark"},
+    "graphframes": {"spark"},
+}
+
+
+def imported_modules(source: str, module: str, is_package: bool) -> Iterator[tuple[int, str]]:
+    """(line, dotted name) of everything `source`, the text of `module`, imports; `from a import b` gives `a.b`."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = _absolute(node, module, is_package)
+            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+
+
+def _absolute(node: ast.ImportFrom, module: str, is_package: bool) -> str:
+    """The dotted name that `node` imports from, relative dots resolved against `module`."""
+    if not node.level:
+        return node.module or ""
+    parts = module.split(".")
+    keep = len(parts) - node.level + is_package
+    return ".".join(parts[:keep] + ([node.module] if node.module else []))
+
+
+def violations(source: str, module: str, is_package: bool = False) -> list[str]:
+    """What `module` imports and must not, one sentence each."""
+    found = []
+    for line, name in imported_modules(source, module, is_package):
+        problem = _problem(module, name)
+        if problem:
+            found.append(f"{module}:{line} {problem}")
+    return found
+
+
+def _problem(module: str, name: str) -> str:
+    top, house = name.split(".")[0], module.split(".")[0]
+    package = _package(module)
+    if top in CONFINED:
+        inside = house == "spaseq" and package in CONFINED[top]
+        return "" if inside else f"imports {top}, which belongs in {', '.join(sorted(CONFINED[top]))}"
+    if top == "ceql" and house == "spaseq":
+        return "imports ceql: nothing in spaseq may"
+    if top != "spaseq":
+        return ""
+    target = _package(name)
+    allowed = CEQL_MAY_USE if house == "ceql" else ALLOWED.get(package)
+    if allowed is None:
+        return f"is in a package the architecture does not know: {package}"
+    if target in allowed or (house == "spaseq" and target == package):
+        return ""
+    return f"imports spaseq.{target}".rstrip(".") + f"; {house} {package}".rstrip() + f" may use {sorted(allowed)}"
+
+
+def _package(module: str) -> str:
+    """`engine` of `spaseq.engine.evaluator`; empty for the facade and for names that it defines itself."""
+    second = [*module.split("."), ""][1]
+    return second if (ROOT / "spaseq" / second).is_dir() or (ROOT / "spaseq" / f"{second}.py").is_file() else ""
+
+
+def _sources() -> list[tuple[Path, str, bool]]:
+    """(path, module name, is it an `__init__`) of all we ship."""
+    found = []
+    for path in sorted([*(ROOT / "spaseq").rglob("*.py"), *(ROOT / "ceql").rglob("*.py")]):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        is_package = parts[-1] == "__init__"
+        found.append((path, ".".join(parts[:-1] if is_package else parts), is_package))
+    return found
+
+
+def test_imports_point_one_way() -> None:
+    found = [
+        problem
+        for path, module, is_package in _sources()
+        for problem in violations(path.read_text("utf-8"), module, is_package)
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "part"),
+    [
+        ("spaseq.engine.run", "import spaseq.language.parse", "imports spaseq.language"),
+        ("spaseq.engine.run", "from spaseq import language", "imports spaseq.language"),
+        ("spaseq.engine.run", "def f():\n    from ..gpm import plan", "run:2 imports spaseq.gpm"),
+        ("spaseq.tecs.arena", "from spaseq.automata import x", "imports spaseq.automata"),
+        ("spaseq.rdf.events", "from spaseq import compile", "imports spaseq;"),
+        ("spaseq.events.time", "import ceql", "imports ceql"),
+        ("spaseq.language.lower", "import numba", "imports numba"),
+        ("spaseq.gpm.plan", "from numba import njit", "imports numba"),
+        ("spaseq.cli.main", "import rdflib.plugins.sparql", "imports rdflib"),
+        ("spaseq.rdf.read", "import pyspark.sql", "imports pyspark"),
+        ("ceql.lower", "from spaseq.rdf import terms", "imports spaseq.rdf"),
+        ("ceql.spark", "import pyspark", "imports pyspark"),
+    ],
+)
+def test_the_checker_sees_a_violation(module: str, source: str, part: str) -> None:
+    (problem,) = violations(source, module)
+    assert part in problem
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "is_package"),
+    [
+        ("spaseq.engine", "from .evaluator import Evaluator\nfrom ..tecs import arena", True),
+        ("spaseq.engine.run", "from . import windows\nfrom spaseq.errors import Span\nimport numba", False),
+        ("spaseq.spark.run", "import pyspark\nfrom spaseq import rdf", False),
+        ("ceql.lower", "from spaseq.pattern import Atom\nfrom .ast import Query\nimport numpy", False),
+    ],
+)
+def test_the_checker_lets_pass_what_is_right(module: str, source: str, is_package: bool) -> None:
+    assert violations(source, module, is_package) == []
+
+
+def test_every_package_says_what_is_public() -> None:
+    missing = [module for path, module, is_package in _sources() if is_package and not _has_all(path)]
+    assert not missing, f"no __all__ in {missing}"
+
+
+def _has_all(path: Path) -> bool:
+    targets = [
+        target
+        for node in ast.parse(path.read_text("utf-8")).body
+        for target in (node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)])
+    ]
+    return any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets)
+
+
+@pytest.mark.parametrize("package", ["spaseq", "ceql"])
+def test_importing_is_light(package: str) -> None:
+    script = (
+        f"import sys, {package}\n"
+        "heavy = sorted({name.split('.')[0] for name in sys.modules} & {'pyspark', 'numba', 'matplotlib', 'pandas'})\n"
+        "print(','.join(heavy))"
+    )
+    result = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip() == ""
