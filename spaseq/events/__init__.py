@@ -1,0 +1,1 @@
+"""Columnar event batches: reading them, their time and their order."""

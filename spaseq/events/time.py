@@ -1,0 +1,231 @@
+"""Time as the project holds it: an integer count of nanoseconds since 1970-01-01T00:00:00Z.
+
+Literals are an xsd:dateTime (UTC where it names no zone) or a plain number in a stated unit; durations are numbers with a
+unit. All arithmetic on literals is exact (integers and decimals), so a window's closed end means what it says; digits
+below a nanosecond are cut off. `order_events` is the one place where the policy for events that come late is defined.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import ROUND_FLOOR, Decimal, InvalidOperation
+from typing import Final, Literal
+
+import numpy as np
+
+from spaseq.errors import EventError, OptionError
+
+__all__ = [
+    "UNITS",
+    "LatePolicy",
+    "format_time",
+    "order_events",
+    "parse_duration",
+    "parse_time",
+    "unit_nanoseconds",
+]
+
+LatePolicy = Literal["drop", "error"]
+
+UNITS: Final[dict[str, int]] = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
+"""Nanoseconds in each unit that `--time-unit` takes."""
+
+_DURATION_UNITS: Final[dict[str, int]] = {
+    **UNITS,
+    "nanosecond": 1,
+    "µs": 1_000,
+    "microsecond": 1_000,
+    "millisecond": 1_000_000,
+    "second": 1_000_000_000,
+    "sec": 1_000_000_000,
+    "m": 60_000_000_000,
+    "min": 60_000_000_000,
+    "minute": 60_000_000_000,
+    "h": 3_600_000_000_000,
+    "hour": 3_600_000_000_000,
+    "d": 86_400_000_000_000,
+    "day": 86_400_000_000_000,
+}
+
+_INT64_MAX: Final = (1 << 63) - 1
+_DATE_TIME: Final = re.compile(
+    r"(?P<year>-?\d{4,})-(?P<month>\d\d)-(?P<day>\d\d)"
+    r"(?:[Tt ](?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d+))?)?)?"
+    r"(?P<zone>[Zz]|[+-]\d\d:?\d\d)?",
+    re.ASCII,
+)
+_NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+_DURATION_PART: Final = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-zµ]+)\s*")
+_DAYS_BEFORE: Final = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
+
+
+def unit_nanoseconds(unit: str) -> int:
+    """Nanoseconds in a `--time-unit`; `OptionError` if there is no such unit."""
+    try:
+        return UNITS[unit]
+    except KeyError:
+        raise OptionError(f"unknown time unit {unit!r}", "one of s, ms, us, ns") from None
+
+
+def parse_time(text: str, unit: str = "s") -> int:
+    """Nanoseconds since the epoch of a time literal.
+
+    `text` is an xsd:dateTime (`2024-05-01T12:00:00.5+02:00`; a blank may stand for the `T`, the seconds or the whole time of
+    day may be missing) or a plain number in `unit`. Raises `EventError` (without a source: the caller knows it).
+
+    >>> parse_time("1970-01-01T00:00:01.5Z"), parse_time("1.5"), parse_time("1500", "ms")
+    (1500000000, 1500000000, 1500000000)
+    """
+    literal = text.strip()
+    scale = unit_nanoseconds(unit)
+    if _NUMBER.fullmatch(literal):
+        return _fit(_scaled(literal, scale), text)
+    match = _DATE_TIME.fullmatch(literal)
+    if match is None:
+        raise EventError(
+            f"{_quoted(text)} is not a time",
+            hint=f"a time is an xsd:dateTime such as 2024-05-01T12:00:00Z, or a number (here counted in {unit})",
+        )
+    return _fit(_date_time_nanoseconds(match, text), text)
+
+
+def _scaled(literal: str, scale: int) -> int:
+    """`literal` x `scale`, exactly, without what lies below one."""
+    if literal.lstrip("+-").isdigit():
+        return int(literal) * scale
+    try:
+        return int((Decimal(literal) * scale).to_integral_value(ROUND_FLOOR))
+    except InvalidOperation:
+        raise EventError(f"{_quoted(literal)} is too large for a time") from None
+
+
+def _date_time_nanoseconds(match: re.Match[str], text: str) -> int:
+    year, month, day = (int(match[k]) for k in ("year", "month", "day"))
+    hour, minute, second = (int(match[k] or 0) for k in ("hour", "minute", "second"))
+    end_of_day = hour == 24 and minute == 0 and second == 0 and not (match["fraction"] or "").strip("0")
+    if not (1 <= month <= 12 and 1 <= day <= _month_length(year, month)):
+        raise EventError(f"{_quoted(text)} is not a day of the calendar")
+    if not (hour <= 23 or end_of_day) or minute > 59 or second > 59:
+        raise EventError(f"{_quoted(text)} is not a time of day", hint="from 00:00:00 to 23:59:59.999…, or 24:00:00")
+    fraction = int(((match["fraction"] or "") + "000000000")[:9])
+    seconds = _days_from_epoch(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second
+    return (seconds - _zone_seconds(match["zone"], text)) * 1_000_000_000 + fraction
+
+
+def _month_length(year: int, month: int) -> int:
+    if month == 2:
+        return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
+    return 30 if month in (4, 6, 9, 11) else 31
+
+
+def _days_from_epoch(year: int, month: int, day: int) -> int:
+    """Days of the proleptic Gregorian calendar from 1970-01-01; valid for any year."""
+    past = year - 1
+    leaps = past // 4 - past // 100 + past // 400
+    this_leap = 1 if month > 2 and _month_length(year, 2) == 29 else 0
+    return past * 365 + leaps + _DAYS_BEFORE[month - 1] + this_leap + day - 719_163
+
+
+def _zone_seconds(zone: str | None, text: str) -> int:
+    if zone is None or zone in "Zz":
+        return 0
+    hours, minutes = int(zone[1:3]), int(zone[-2:])
+    if hours > 14 or minutes > 59:
+        raise EventError(f"{_quoted(text)} names no time zone", hint="a zone is Z or from -14:00 to +14:00")
+    return (-1 if zone[0] == "-" else 1) * (hours * 3_600 + minutes * 60)
+
+
+def _fit(nanoseconds: int, text: str) -> int:
+    if not -_INT64_MAX <= nanoseconds <= _INT64_MAX:
+        raise EventError(
+            f"{_quoted(text)} is outside the times that can be held (1677 to 2262)",
+            hint="is the unit of the times right? --time-unit is s, ms, us or ns",
+        )
+    return nanoseconds
+
+
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+def format_time(nanoseconds: int) -> str:
+    """The xsd:dateTime of a time, in UTC, with as many fraction digits as it needs.
+
+    >>> format_time(1500000000)
+    '1970-01-01T00:00:01.5Z'
+    """
+    seconds, fraction = divmod(int(nanoseconds), 1_000_000_000)
+    text = str(np.datetime64(seconds, "s"))
+    return text + (f".{fraction:09d}".rstrip("0") if fraction else "") + "Z"
+
+
+def parse_duration(text: str) -> int:
+    """Nanoseconds of a duration such as `5s`, `100ms`, `2 minutes`, `1h 30m`, `1.5 hours`, or `0`.
+
+    Units: ns, us, ms, s, m (min), h, d and their English names, singular or plural. Raises `OptionError`.
+
+    >>> parse_duration("1h 30m") // 10**9, parse_duration("2 minutes") // 10**9
+    (5400, 120)
+    """
+    literal = text.strip()
+    if literal == "0":
+        return 0
+    total, at = Decimal(0), 0
+    while at < len(literal):
+        match = _DURATION_PART.match(literal, at)
+        scale = _unit_scale(match[2]) if match else None
+        if match is None or scale is None:
+            raise OptionError(
+                f"{_quoted(text)} is not a duration", "a number with a unit: 5s, 100ms, 2 minutes, 1h 30m (ns, us, ms, s, m, h, d)"
+            )
+        total += Decimal(match[1]) * scale
+        at = match.end()
+    if not literal or total > _INT64_MAX:
+        raise OptionError(f"{_quoted(text)} is not a duration that can be held", "for example 5s, 100ms, 2 minutes")
+    return int(total)
+
+
+def _unit_scale(word: str) -> int | None:
+    """Nanoseconds in a unit word; plurals count, case only matters nowhere."""
+    name = word.lower()
+    return _DURATION_UNITS.get(name) or (_DURATION_UNITS.get(name[:-1]) if len(name) > 3 and name[-1] == "s" else None)
+
+
+def order_events(times: np.ndarray, lateness: int, policy: LatePolicy, source: str) -> tuple[np.ndarray, int]:
+    """Puts a whole stream in order of time, within a stated lateness.
+
+    An event is *late* when its time is more than `lateness` before the greatest time that came before it. Late events are
+    dropped and counted, or are an `EventError` that names `source` and the record (from 1). The others are put in order;
+    equal times keep their order of arrival.
+
+    Args: `times` int64 (n,) in order of arrival, ns; `lateness` ns, not negative.
+    Returns: `order`, int64 (m,), the kept rows in order of time, and the number of rows dropped (n - m).
+    """
+    if policy not in ("drop", "error"):
+        raise OptionError(f"unknown policy for late events {policy!r}", "--late is drop or error")
+    if lateness < 0:
+        raise OptionError("a lateness cannot be negative", "0 means: events come in order of time")
+    if len(times) < 2 or bool((times[1:] >= times[:-1]).all()):
+        return np.arange(len(times), dtype=np.int64), 0
+    behind = np.maximum.accumulate(times) - times
+    late = behind > lateness
+    dropped = int(late.sum())
+    if dropped and policy == "error":
+        raise late_error(source, int(np.argmax(late)) + 1, int(behind[np.argmax(late)]), lateness)
+    kept = np.flatnonzero(~late)
+    return kept[np.argsort(times[kept], kind="stable")], dropped
+
+
+def late_error(source: str, record: int, behind: int, lateness: int) -> EventError:
+    """The error for an event that comes `behind` nanoseconds after a greater time was seen."""
+    allowed = f"the stated lateness of {_seconds(lateness)} s" if lateness else "no lateness is allowed"
+    return EventError(
+        f"the stream goes back in time by {_seconds(behind)} s ({allowed})",
+        source=source,
+        record=record,
+        hint="state a lateness (--lateness 5s) to put such events in order, or drop them with --late drop",
+    )
+
+
+def _seconds(nanoseconds: int) -> str:
+    return format((Decimal(nanoseconds) / 1_000_000_000).normalize(), "f")
