@@ -1,0 +1,75 @@
+"""A quiet Spark session on this machine, for the command line, the examples and the tests.
+
+A session someone already has (a cluster's, a notebook's) serves `spaseq.spark.run` as well: nothing here is required of
+it, except that its workers can import spaseq and open the files.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from contextlib import suppress
+from typing import IO, Any
+
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from spaseq.errors import OptionError
+
+_LAST_LINES = 12
+
+
+def local_session(parallelism: int | None = None, *, quiet: bool = True, memory: str | None = None) -> SparkSession:
+    """The running session of this process, or else a new one in local mode, reachable only from this machine.
+
+    `parallelism` is the number of tasks at a time (default: one per core), `memory` the JVM's heap (`"2g"`; default
+    Spark's). Quiet, Java and its log are not heard, unless Java cannot start; its last words are then in the error.
+    Raises OptionError where there is no usable Java.
+    """
+    existing = SparkSession.getActiveSession()
+    if existing is not None:
+        return existing
+    conf = _configuration(parallelism or os.cpu_count() or 1, memory)
+    if not quiet:
+        return SparkSession.builder.config(conf=conf).getOrCreate()
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
+        started = SparkContext._gateway is not None  # a stopped session leaves its JVM to the next one
+        gateway = None if started else _silent_gateway(conf, log)
+        return SparkSession(SparkContext(conf=conf, gateway=gateway))
+
+
+def _configuration(parallelism: int, memory: str | None) -> SparkConf:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers' Python: this one, which has our libraries
+    settings = {
+        "spark.app.name": "spaseq",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.log.level": "ERROR",
+        "spark.master": f"local[{parallelism}]",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(parallelism),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    if memory is not None:
+        settings["spark.driver.memory"] = memory
+    return SparkConf(loadDefaults=False).setAll(list(settings.items()))
+
+
+def _silent_gateway(conf: SparkConf, log: IO[str]) -> Any:
+    """A JVM whose messages go to `log`; OptionError with the last of them if it does not start."""
+    try:
+        return launch_gateway(conf, popen_kwargs={"stderr": log})
+    except (PySparkRuntimeError, OSError) as error:
+        with suppress(OSError):
+            log.seek(0)
+        last = [line.rstrip() for line in log.readlines()[-_LAST_LINES:]]
+        java = os.environ.get("JAVA_HOME") or shutil.which("java")
+        problem = "Spark's Java process did not start" + "".join(f"\n  {line}" for line in last)
+        place = f"it was looked for in {java}" if java else "no java was found"
+        hint = f"{place}; Spark needs Java 17 or later, named by JAVA_HOME or on the path"
+        raise OptionError(problem, hint) from error
