@@ -1,0 +1,125 @@
+"""Symbol classes: the alphabet an automaton really reads (regex engines call it alphabet compression).
+
+An event enters a run only through the truth of the automaton's predicates. Two events with the same bit vector fire the
+same transitions from every state, so an automaton cannot tell them apart: their vector is the symbol. Vectors that have
+occurred are numbered 0, 1, 2, … in order of appearance; the numbers are the *symbol classes* and all that the inner loop
+reads. There are at most 2^predicates of them and in practice few, since predicates on one attribute exclude each other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+_WORD = 63  # bits a word holds, so that codes stay non-negative int64
+_FULL = 1
+
+
+@njit(cache=True)
+def _pack(truth, codes):
+    """codes[i] gets bit p where truth[p, i] (truth: bool (p, n), p <= 63; codes: int64 (n,), zeroed). O(p n)."""
+    for p in range(truth.shape[0]):
+        for i in range(codes.shape[0]):
+            codes[i] |= np.int64(truth[p, i]) << p
+
+
+@njit(cache=True)
+def _assign(codes, keys, ids, fresh, state, out):
+    """out[i] gets the number of codes[i], new codes the next free number (appended to `fresh`). Expected O(n).
+
+    `keys`, `ids`: open-addressing table with a power of two of slots, ids -1 where empty. `state`: numbers given so far,
+    next event. Returns 1 when the table or `fresh` is half full, to be called again with larger ones.
+    """
+    mask = keys.shape[0] - 1
+    for i in range(state[1], codes.shape[0]):
+        code = codes[i]
+        slot = (code ^ (code >> 17) ^ (code >> 31)) * 0x9E3779B1 & mask
+        while ids[slot] >= 0 and keys[slot] != code:
+            slot = (slot + 1) & mask
+        if ids[slot] < 0:
+            if 2 * (state[0] + 1) > keys.shape[0] or state[0] >= fresh.shape[0]:
+                state[1] = i
+                return _FULL
+            keys[slot] = code
+            ids[slot] = state[0]
+            fresh[state[0]] = code
+            state[0] += 1
+        out[i] = ids[slot]
+    state[1] = codes.shape[0]
+    return 0
+
+
+class _Numbering:
+    """Numbers int64 codes in order of first appearance."""
+
+    def __init__(self) -> None:
+        self._resize(256)
+        self._state = np.zeros(2, np.int64)
+
+    def _resize(self, slots: int) -> None:
+        self._keys = np.zeros(slots, np.int64)
+        self._ids = np.full(slots, -1, np.int32)
+        old = getattr(self, "_fresh", np.zeros(0, np.int64))
+        self._fresh = np.zeros(slots, np.int64)
+        self._fresh[: len(old)] = old
+
+    def __len__(self) -> int:
+        return int(self._state[0])
+
+    @property
+    def codes(self) -> np.ndarray:
+        """The codes numbered so far, int64; the code of number k is `codes[k]`."""
+        return self._fresh[: len(self)]
+
+    def number(self, codes: np.ndarray) -> np.ndarray:
+        """The number of each code: int32, shape of `codes`."""
+        out = np.empty(len(codes), np.int32)
+        self._state[1] = 0
+        while _assign(codes, self._keys, self._ids, self._fresh, self._state, out) == _FULL:
+            known, at = self.codes.copy(), int(self._state[1])
+            self._resize(4 * len(self._keys))
+            self._state[:] = 0
+            _assign(known, self._keys, self._ids, self._fresh, self._state, np.empty(len(known), np.int32))
+            self._state[1] = at
+        return out
+
+
+class Alphabet:
+    """The symbol classes met so far by one evaluation.
+
+    `vectors[c]` is the bit vector of class c as an int, bit p being predicate p.
+    """
+
+    def __init__(self, predicates: int) -> None:
+        self._predicates = predicates
+        words = max(1, -(-predicates // _WORD))
+        # Word 0 is numbered, then pairs (number so far, next word's number), and so on.
+        self._words = [_Numbering() for _ in range(words)]
+        self._pairs = [_Numbering() for _ in range(words - 1)]
+        self.vectors: list[int] = []
+
+    def classify(self, truth: np.ndarray) -> np.ndarray:
+        """The symbol class of each event: int32 (n,), from `truth`: bool (predicates, n). O(predicates n)."""
+        count = truth.shape[1]
+        numbers: np.ndarray | None = None
+        for w, words in enumerate(self._words):
+            codes = np.zeros(count, np.int64)
+            _pack(np.ascontiguousarray(truth[w * _WORD : (w + 1) * _WORD]), codes)
+            word = words.number(codes)
+            if numbers is None:
+                numbers = word
+            else:
+                numbers = self._pairs[w - 1].number((numbers.astype(np.int64) << 32) | word)
+        assert numbers is not None
+        last = self._pairs[-1] if self._pairs else self._words[0]
+        for c in range(len(self.vectors), len(last)):
+            self.vectors.append(self._vector(c))
+        return numbers
+
+    def _vector(self, c: int) -> int:
+        vector = 0
+        for w in range(len(self._words) - 1, 0, -1):
+            pair = int(self._pairs[w - 1].codes[c])
+            vector |= int(self._words[w].codes[pair & 0xFFFFFFFF]) << (w * _WORD)
+            c = pair >> 32
+        return vector | int(self._words[0].codes[c])

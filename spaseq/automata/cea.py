@@ -1,0 +1,101 @@
+"""Complex event automata: a pattern compiled to states and transitions (seed CORE §3, seed CEL §6).
+
+A run may start at any position; it reads events one after another, each transition marking its event or not. Acceptance
+is a property of transitions here, not of states: in the construction of Theorem 2 no transition leaves a final state, so
+one constant `ACCEPT` as a target says the same and keeps final states out of the sets that determinisation builds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from spaseq.pattern import Predicate
+
+ACCEPT = -1
+"""Target of a transition that completes the pattern."""
+
+INITIAL = 0
+"""The state a run starts in; no transition enters it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """A run takes the event for `variables` under `guard`; the guard may reject it."""
+
+    guard: Hashable
+    variables: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """The run leaves the part of the pattern that `guard` is about."""
+
+    guard: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The run begins another round of an iteration."""
+
+    action: Hashable
+
+
+Action = Take | Leave | Again
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """`source --predicates/marks--> target`, with what it does to the registers.
+
+    `predicates` index `CEA.predicates` and must all hold. `otherwise` transitions fire only where no other transition
+    of the same source does (skip-till-next, seed SPAseq Definition 11).
+    """
+
+    source: int
+    predicates: frozenset[int]
+    marks: bool
+    target: int
+    actions: tuple[Action, ...] = ()
+    otherwise: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CEA:
+    """A complex event automaton over the events of one substream.
+
+    `states` counts them (0 is initial); `transitions[q]` are those that leave q; `predicates` are what the front end
+    evaluates, each distinct one once.
+    """
+
+    states: int
+    transitions: tuple[tuple[Transition, ...], ...]
+    predicates: tuple[Predicate, ...]
+
+    @property
+    def has_registers(self) -> bool:
+        """Whether some transition reads or writes registers."""
+        return any(t.actions for out in self.transitions for t in out)
+
+    def describe(self) -> str:
+        """The automaton as text, one transition a line."""
+        lines = [f"{self.states} states, {sum(map(len, self.transitions))} transitions"]
+        for out in self.transitions:
+            for t in out:
+                condition = " & ".join(str(self.predicates[p]) for p in sorted(t.predicates)) or "true"
+                if t.otherwise:
+                    condition = "otherwise"
+                target = "accept" if t.target == ACCEPT else str(t.target)
+                actions = "".join(f"  [{_show(a)}]" for a in t.actions)
+                lines.append(f"  {t.source} --{condition} | {'mark' if t.marks else 'skip'}--> {target}{actions}")
+        return "\n".join(lines)
+
+
+def _show(action: Action) -> str:
+    match action:
+        case Take(guard, variables):
+            return f"{', '.join(sorted(variables))} under {guard}"
+        case Leave(guard):
+            return f"forget {guard}"
+        case Again(what):
+            return f"again {what}"

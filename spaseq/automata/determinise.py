@@ -1,0 +1,195 @@
+"""Lazy I/O-determinisation of an automaton without registers (seed CORE §4.4, "on the fly").
+
+A deterministic state is a set of states of the automaton. From it, a symbol class leads to one state by marking and to
+one by not marking, so the marked positions of a run determine its states and no complex event is found twice. States are
+made when a run first reaches them, with their transitions on all symbol classes met so far; a state that no run reaches
+costs only its name.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import NamedTuple
+
+import numpy as np
+
+from spaseq.automata.cea import ACCEPT, CEA, INITIAL
+from spaseq.errors import BudgetExceeded
+
+NONE = -1
+STAY = -2
+
+
+class Step(NamedTuple):
+    """Where a deterministic state goes on one symbol class: sets of states, and whether a run is complete."""
+
+    mark: frozenset[int]
+    mark_accepts: bool
+    skip: frozenset[int]
+    skip_accepts: bool
+
+
+class Stepper:
+    """The transitions of an automaton on bit vectors; memoised per state and vector."""
+
+    def __init__(self, cea: CEA) -> None:
+        self._out = [[(sum(1 << p for p in t.predicates), t) for t in out] for out in cea.transitions]
+
+    def enabled(self, state: int, vector: int) -> list[tuple[bool, int]]:
+        """(marks, target) of the transitions of `state` that fire on `vector`."""
+        fires = [(t.marks, t.target) for need, t in self._out[state] if not t.otherwise and need & vector == need]
+        if not fires:
+            fires = [(t.marks, t.target) for need, t in self._out[state] if t.otherwise and need & vector == need]
+        return fires
+
+    def step(self, states: frozenset[int], vector: int) -> Step:
+        """One step of the subset construction. O(transitions leaving `states`)."""
+        fires = [f for q in states for f in self.enabled(q, vector)]
+        return Step(
+            frozenset(q for marks, q in fires if marks and q != ACCEPT),
+            (True, ACCEPT) in fires,
+            frozenset(q for marks, q in fires if not marks and q != ACCEPT),
+            (False, ACCEPT) in fires,
+        )
+
+    def inert(self, vector: int) -> bool:
+        """Whether an event of this vector starts nothing, marks nothing, and leaves every state where it is."""
+        if self.enabled(INITIAL, vector):
+            return False
+        return all(self.enabled(q, vector) == [(False, q)] for q in range(1, len(self._out)))
+
+
+class Tables(NamedTuple):
+    """The deterministic transitions known so far, as `spaseq.tecs.kernels.run_classes` reads them.
+
+    `init`: int32 (classes, 4); `affected_from`: int64 (classes + 1,); `affected`: int32 (k, 5); `known`: bool (states,).
+    """
+
+    init: np.ndarray
+    affected_from: np.ndarray
+    affected: np.ndarray
+    known: np.ndarray
+
+
+class Cache:
+    """The deterministic states made so far and their transitions, within a budget of bytes.
+
+    Kept apart from the automaton, which never changes. `clear` forgets all but the states some run is in, which survive
+    under new numbers; `clears` counts. Where those alone exceed the budget, `BudgetExceeded` names `automaton_bytes`.
+    """
+
+    def __init__(self, cea: CEA, budget: int) -> None:
+        self._stepper = Stepper(cea)
+        self._budget = budget
+        self._vectors: list[int] = []
+        self.clears = 0
+        self._forget([])
+
+    def _forget(self, keep: list[frozenset[int]]) -> None:
+        self._states = list(keep)
+        self._ids = {s: i for i, s in enumerate(keep)}
+        self._rows: dict[int, list[tuple[int, int, int, int]]] = {}
+        self._init: list[tuple[int, int, int, int]] = []
+        self._bytes = sum(map(_state_bytes, keep))
+        self._tables: Tables | None = None
+        self._extend_init()
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    @property
+    def states(self) -> list[frozenset[int]]:
+        """The deterministic states by number."""
+        return self._states
+
+    def memory_usage(self) -> int:
+        """Bytes held, counted as the tables' entries and the states' sets."""
+        return self._bytes
+
+    def inert(self, vectors: list[int]) -> np.ndarray:
+        """Whether each symbol class moves no state whatever: bool (classes,)."""
+        return np.array([self._stepper.inert(v) for v in vectors], bool)
+
+    def add_classes(self, vectors: list[int]) -> None:
+        """Take note of new symbol classes (`vectors` lists all of them); known states learn their transitions."""
+        first = len(self._vectors)
+        if len(vectors) == first:
+            return
+        self._vectors = list(vectors)
+        self._extend_init()
+        for state, row in list(self._rows.items()):
+            row += [self._entry(state, v) for v in vectors[first:]]
+            self._bytes += 16 * (len(vectors) - first)
+        self._tables = None
+
+    def learn(self, states: list[int]) -> None:
+        """Work out the transitions of `states`. O(classes * transitions) each."""
+        for state in states:
+            if state not in self._rows:
+                self._rows[state] = [self._entry(state, v) for v in self._vectors]
+                self._bytes += 16 * len(self._vectors)
+        self._tables = None
+
+    @property
+    def over_budget(self) -> bool:
+        """Whether it is time to `clear`."""
+        return self._bytes > self._budget
+
+    def clear(self, live: list[int]) -> dict[int, int]:
+        """Forget all but the `live` states; their new numbers. Raises `BudgetExceeded` if they alone are too many."""
+        keep = [self._states[i] for i in live]
+        self._forget(keep)
+        self.clears += 1
+        self.learn(list(range(len(keep))))
+        if self.over_budget:
+            raise BudgetExceeded("automaton_bytes", self._budget, self._bytes)
+        return {old: new for new, old in enumerate(live)}
+
+    def adopt(self, states: list[frozenset[int]]) -> None:
+        """Take the numbering of another cache of the same automaton (from a snapshot)."""
+        self._forget(states)
+
+    def tables(self) -> Tables:
+        """Arrays for the kernel; rebuilt when something was learnt."""
+        if self._tables is None:
+            count = len(self._states)
+            known = np.zeros(count, bool)
+            known[list(self._rows)] = True
+            lists: list[list[tuple[int, int, int, int, int]]] = [[] for _ in self._vectors]
+            for state in sorted(self._rows):
+                for c, entry in enumerate(self._rows[state]):
+                    if entry != (NONE, 0, STAY, 0):
+                        lists[c].append((state, *entry))
+            flat = [row for rows in lists for row in rows]
+            self._tables = Tables(
+                np.array(self._init, np.int32).reshape(-1, 4),
+                np.cumsum([0, *map(len, lists)]).astype(np.int64),
+                np.array(flat, np.int32).reshape(-1, 5),
+                known,
+            )
+        return self._tables
+
+    def _extend_init(self) -> None:
+        for vector in self._vectors[len(self._init) :]:
+            step = self._stepper.step(frozenset({INITIAL}), vector)
+            self._init.append(
+                (self._id(step.mark), int(step.mark_accepts), self._id(step.skip), int(step.skip_accepts))
+            )
+
+    def _entry(self, state: int, vector: int) -> tuple[int, int, int, int]:
+        step = self._stepper.step(self._states[state], vector)
+        skip = STAY if step.skip == self._states[state] else self._id(step.skip)
+        return self._id(step.mark), int(step.mark_accepts), skip, int(step.skip_accepts)
+
+    def _id(self, states: frozenset[int]) -> int:
+        if not states:
+            return NONE
+        number = self._ids.setdefault(states, len(self._states))
+        if number == len(self._states):
+            self._states.append(states)
+            self._bytes += _state_bytes(states)
+        return number
+
+
+def _state_bytes(states: frozenset[int]) -> int:
+    return sys.getsizeof(states) + 200

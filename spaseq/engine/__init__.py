@@ -1,0 +1,26 @@
+"""The engine: runs a compiled pattern over batches of events and gives the matches they complete.
+
+`compile_program` makes a frozen `Program` of a pattern, a `Window` and, for guards over several events, `Registers`;
+an `Evaluator` is one evaluation of it. Kernels are loaded when the first evaluator is made, not on import.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from spaseq.engine.matches import MatchBatch
+from spaseq.engine.program import Program, compile_program
+from spaseq.engine.settings import Batch, Registers, Settings, Window
+
+if TYPE_CHECKING:
+    from spaseq.engine.evaluator import Evaluator
+
+__all__ = ["Batch", "Evaluator", "MatchBatch", "Program", "Registers", "Settings", "Window", "compile_program"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Evaluator":
+        from spaseq.engine.evaluator import Evaluator
+
+        return Evaluator
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,256 @@
+"""Evaluate a program over a stream, batch by batch.
+
+`Evaluator` takes batches and gives the matches they complete; any cut of a stream into batches gives the same matches.
+What it does to a batch: evaluate the predicates, turn their bits into symbol classes, leave out the events that cannot
+matter, work out the window's first live start of each row, and run the kernel (`_Classes`) or, where the pattern has
+guards over several events, the register loop (`spaseq.engine.register_run`).
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from spaseq.automata.alphabet import Alphabet
+from spaseq.automata.determinise import Cache
+from spaseq.engine.matches import MatchBatch
+from spaseq.engine.program import Program
+from spaseq.engine.register_run import RegisterRun
+from spaseq.engine.settings import Batch
+from spaseq.engine.windows import Lows
+from spaseq.errors import BudgetExceeded, EventError, InternalError
+from spaseq.tecs import Arena, Chunk
+from spaseq.tecs import kernels as k
+
+Emit = Callable[[Chunk], None]
+
+
+class Evaluator:
+    """One evaluation of a `Program`: the runs alive after the events pushed so far."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._arena = Arena(program.settings.arena_bytes)
+        self._alphabet = Alphabet(len(program.cea.predicates))
+        self._lows: Lows | None = None
+        self._last: tuple[int, Any] | None = None
+        self._run: _Classes | RegisterRun
+        if program.cea.has_registers:
+            self._run = RegisterRun(program, self._arena)
+        else:
+            self._run = _Classes(program, self._arena)
+
+    def push(self, batch: Batch) -> MatchBatch:
+        """The matches that `batch` completes, all at once. Raises `BudgetExceeded` at `output_bytes`."""
+        parts: list[MatchBatch] = []
+        used = 0
+        for part in self.stream(batch):
+            parts.append(part)
+            used += part.nbytes
+            if used > self._program.settings.output_bytes:
+                raise BudgetExceeded("output_bytes", self._program.settings.output_bytes, used)
+        return MatchBatch.concat(parts) if parts else self._run.none()
+
+    def stream(self, batch: Batch) -> Iterator[MatchBatch]:
+        """The matches that `batch` completes, a buffer at a time. Must be exhausted before the next batch."""
+        chunks: list[Chunk] = []
+        for _ in self._advance(batch, chunks.append, write=True):
+            yield from map(self._run.matches, chunks)
+            chunks.clear()
+
+    def count(self, batch: Batch) -> int:
+        """How many matches `batch` completes, none of them written."""
+        before = int(self._arena.st[k.COUNTED])
+        for _ in self._advance(batch, lambda chunk: None, write=False):
+            pass
+        return int(self._arena.st[k.COUNTED]) - before
+
+    def close(self) -> MatchBatch:
+        """The matches that the end of the stream completes: none, for the patterns that can be compiled today."""
+        return self._run.none()
+
+    @property
+    def statistics(self) -> dict[str, int]:
+        """Counters for people: bytes of the structure, live nodes, deterministic states, clears, symbol classes."""
+        return {
+            "arena_bytes": self._arena.memory_usage(),
+            "live_nodes": self._arena.live_nodes,
+            "symbol_classes": len(self._alphabet.vectors),
+            **self._run.statistics,
+        }
+
+    def _advance(self, batch: Batch, emit: Emit, write: bool) -> Iterator[None]:
+        """Run over `batch`; yields whenever chunks may have been emitted."""
+        count = len(batch)
+        if not count:
+            return
+        self._check_order(batch)
+        predicates = self._program.cea.predicates
+        truth = np.zeros((len(predicates), count), bool)
+        for p, predicate in enumerate(predicates):
+            truth[p] = predicate.evaluate(batch)
+        classes = self._alphabet.classify(truth)
+        self._run.add_classes(self._alphabet.vectors)
+        if self._lows is None:
+            self._lows = Lows(self._program.window, batch.keys is not None)
+        positions = np.asarray(batch.positions, np.int64)
+        lows, keeps = self._lows.of(positions, np.asarray(batch.times), batch.keys)
+        moving = ~self._run.inert[classes]
+        if batch.keys is not None:
+            moving &= batch.keys >= 0
+        rows = np.flatnonzero(moving)
+        if len(rows):
+            keys = np.zeros(len(rows), np.int64) if batch.keys is None else batch.keys[rows].astype(np.int64)
+            windows = np.stack([lows[rows], keeps[rows]], axis=1)
+            yield from self._run.advance(batch, rows, classes[rows], positions[rows], keys, windows, emit, write)
+        self._arena.flush(emit)
+        yield
+
+    def _check_order(self, batch: Batch) -> None:
+        """Positions and times must not run backwards: front ends put events in order before they push them."""
+        times, positions = np.asarray(batch.times), np.asarray(batch.positions)
+        first = self._last if self._last is not None else (int(positions[0]), times[0])
+        if positions[0] < first[0] or np.any(positions[1:] < positions[:-1]):
+            raise InternalError("positions run backwards")
+        back = np.flatnonzero(times[1:] < times[:-1]) + 1
+        if times[0] < first[1]:
+            back = np.array([0])
+        if len(back):
+            raise EventError("time runs backwards", record=int(positions[back[0]]) + 1,
+                             hint="put the events in order of time, or allow for lateness")  # fmt: skip
+        self._last = (int(positions[-1]), times[-1])
+
+    def snapshot(self) -> bytes:
+        """The state of the evaluation; `restore` goes on from it. Holds pickled data: restore only what you trust."""
+        return pickle.dumps(
+            {
+                "arena": self._arena.state(),
+                "alphabet": self._alphabet,
+                "lows": None if self._lows is None else self._lows.state(),
+                "partitioned": self._lows is not None and self._lows.partitioned,
+                "last": self._last,
+                "run": self._run.state(),
+            }
+        )
+
+    @staticmethod
+    def restore(program: Program, blob: bytes) -> Evaluator:
+        """An evaluator that goes on where `snapshot` was taken, of the same program."""
+        state = pickle.loads(blob)
+        evaluator = Evaluator(program)
+        evaluator._arena.restore(state["arena"])
+        evaluator._alphabet = state["alphabet"]
+        if state["lows"] is not None:
+            evaluator._lows = Lows(program.window, state["partitioned"])
+            evaluator._lows.restore(state["lows"])
+        evaluator._last = state["last"]
+        evaluator._run.restore(state["run"], evaluator._alphabet.vectors)
+        return evaluator
+
+
+class _Classes:
+    """An automaton without registers: lazy determinisation and the kernel over symbol classes.
+
+    Cell `key * width + state` holds the runs of deterministic state `state` in partition `key`.
+    """
+
+    def __init__(self, program: Program, arena: Arena) -> None:
+        self._arena = arena
+        self._cache = Cache(program.cea, program.settings.automaton_bytes)
+        self._width = 4
+        self._keys = 0
+        self.inert = np.zeros(0, bool)
+
+    @property
+    def statistics(self) -> dict[str, int]:
+        return {"deterministic_states": len(self._cache), "automaton_bytes": self._cache.memory_usage(),
+                "automaton_clears": self._cache.clears}  # fmt: skip
+
+    def none(self) -> MatchBatch:
+        return MatchBatch()
+
+    def matches(self, chunk: Chunk) -> MatchBatch:
+        m = chunk.matches
+        return MatchBatch(m[:, 0].copy(), m[:, 1].copy(), np.concatenate([[0], m[:, 2]]), chunk.places)
+
+    def add_classes(self, vectors: list[int]) -> None:
+        if len(vectors) > len(self.inert):
+            self._cache.add_classes(vectors)
+            self.inert = np.concatenate([self.inert, self._cache.inert(vectors[len(self.inert) :])])
+
+    def advance(
+        self, batch: Batch, rows: np.ndarray, classes: np.ndarray, positions: np.ndarray, keys: np.ndarray,
+        windows: np.ndarray, emit: Emit, write: bool,
+    ) -> Iterator[None]:  # fmt: skip
+        arena = self._arena
+        self._keys = max(self._keys, int(keys.max()) + 1)
+        data = np.empty((len(rows), 3), np.int64)
+        data[:, 0] = classes
+        data[:, 1] = positions
+        self._fit(data, keys)
+        arena.st[k.ROW] = 0
+        while True:
+            tables = self._cache.tables()
+            arena.add_moves(1 + int(np.diff(tables.affected_from).max(initial=0)))
+
+            def kernel(tables=tables) -> int:  # type: ignore[no-untyped-def]
+                return k.run_classes(
+                    data, windows, arena.nodes, arena.cells, arena.entries, arena.st, arena.checks, tables.init,
+                    tables.affected_from, tables.affected, tables.known, arena.moves, arena.outs, arena.stack,
+                    arena.path, arena.matches, arena.places, write,
+                )  # fmt: skip
+
+            status = arena.run(kernel, emit)
+            yield
+            if status == k.DONE:
+                return
+            self._learn()
+            self._fit(data, keys)
+
+    def _fit(self, data: np.ndarray, keys: np.ndarray) -> None:
+        """Cells for every partition and deterministic state; rows of `data` get their partition's first cell."""
+        width = self._width
+        while width < len(self._cache):
+            width *= 2
+        if width != self._width:
+            self._relocate(width, {s: s for s in range(self._width)})
+        self._arena.add_cells(self._keys * self._width)
+        data[:, 2] = keys * self._width
+
+    def _relocate(self, width: int, renumbered: dict[int, int]) -> None:
+        """Move the cells to a layout of `width` states a partition, under new state numbers."""
+        arena, old = self._arena, self._width
+        cells = arena.cells.reshape(-1, old, 5)
+        arena.cells = np.zeros((0, 5), np.int64)
+        self._width = width
+        arena.add_cells(len(cells) * width)
+        target = arena.cells.reshape(-1, width, 5)
+        before, after = list(renumbered), list(renumbered.values())
+        target[:, after] = cells[:, before]
+
+    def _live(self) -> list[int]:
+        heads = self._arena.cells[:, k.HEAD].reshape(-1, self._width)
+        return [int(s) for s in np.flatnonzero((heads >= 0).any(axis=0))]
+
+    def _learn(self) -> None:
+        """Give the states that became active their transitions; forget the others where the budget is spent."""
+        self._cache.learn(self._live())
+        if self._cache.over_budget:
+            width = self._width
+            renumbered = self._cache.clear(self._live())
+            while width < len(self._cache):
+                width *= 2
+            self._relocate(width, renumbered)
+        self._arena.st[k.UNKNOWN_STATE] = 0
+
+    def state(self) -> dict[str, Any]:
+        return {"states": self._cache.states, "cells": self._live(), "width": self._width, "keys": self._keys}
+
+    def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
+        self._width, self._keys = state["width"], state["keys"]
+        self.add_classes(vectors)
+        self._cache.adopt(state["states"])
+        self._cache.learn(state["cells"])

@@ -1,0 +1,42 @@
+"""A compiled pattern, ready to be evaluated any number of times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spaseq.automata import CEA, compile_pattern
+from spaseq.engine.settings import Registers, Settings, Window
+from spaseq.pattern import Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """An automaton with its window, the meaning of its guards, and budgets. Never changes; pickles if its parts do."""
+
+    cea: CEA
+    window: Window
+    registers: Registers | None
+    settings: Settings
+
+    def explain(self) -> str:
+        """The automaton and how it is run, as text."""
+        if self.cea.has_registers:
+            how = "registers: the structure hangs off sets of (state, register row), worked out event by event"
+        else:
+            how = f"no registers: determinised lazily over symbol classes, within {self.settings.automaton_bytes:,} bytes"
+        window = self.window.kind
+        if window != "none":
+            window += f" {self.window.size:,}"
+        return f"{self.cea.describe()}\nwindow: {window}\nevaluation: {how}"
+
+
+def compile_program(
+    pattern: Pattern,
+    window: Window = Window("none"),  # noqa: B008 - frozen
+    *,
+    strict: bool = False,
+    registers: Registers | None = None,
+    settings: Settings = Settings(),  # noqa: B008 - frozen
+) -> Program:
+    """Compile `pattern`. `strict` keeps only matches whose positions are an interval; guards need `registers`."""
+    return Program(compile_pattern(pattern, strict=strict), window, registers, settings)

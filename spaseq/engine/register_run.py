@@ -1,0 +1,238 @@
+"""Evaluation of automata with registers: guards over several events (seed RMA's registers on seed CORE's structure).
+
+A run is in a *configuration*, (state, register row). The structure hangs off sets of configurations, as the lazily
+determinised automaton's hangs off sets of states: from one set, an event leads to one set by marking and to one by not
+marking, so no complex event is found twice, and runs that agree on what their registers hold are one however many events
+they took to get there. The moves of an event are worked out here, once per configuration; the kernels do the rest.
+
+Cost per event: the live configurations whose state can move on the event's symbol class, not the partial matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
+
+import numpy as np
+
+from spaseq.automata.cea import ACCEPT, INITIAL, Again, Leave, Take, Transition
+from spaseq.automata.determinise import Stepper
+from spaseq.engine.matches import MatchBatch
+from spaseq.engine.program import Program
+from spaseq.errors import BudgetExceeded, InternalError
+from spaseq.tecs import Arena, Chunk
+from spaseq.tecs import kernels as k
+
+Configuration = tuple[int, Hashable]
+Configurations = frozenset[Configuration]
+_Rows = frozenset[Hashable]
+
+
+class RegisterRun:
+    """The live sets of configurations, each with a cell of the arena, per partition."""
+
+    def __init__(self, program: Program, arena: Arena) -> None:
+        if program.registers is None:
+            raise InternalError("a pattern with guards was compiled without registers")
+        self._registers = program.registers
+        self._budget = program.settings.live_runs
+        self._arena = arena
+        self._stepper = Stepper(program.cea)
+        self._out = [[(sum(1 << p for p in t.predicates), t) for t in out] for out in program.cea.transitions]
+        self._vectors: list[int] = []
+        self.inert = np.zeros(0, bool)
+        self._moves_on: dict[tuple[int, int], bool] = {}
+        self._live: dict[int, dict[Configurations, int]] = {}
+        self._count = 0
+        self._free: list[int] = []
+        self._accepted: list[tuple[_Rows, _Rows]] = []
+
+    @property
+    def statistics(self) -> dict[str, int]:
+        return {"live_runs": self._count}
+
+    def none(self) -> MatchBatch:
+        return MatchBatch(rows=[])
+
+    def matches(self, chunk: Chunk) -> MatchBatch:
+        m = chunk.matches
+        rows = [self._accepted[t][0] if t >= 0 else self._accepted[-1 - t][1] for t in m[:, 3].tolist()]
+        return MatchBatch(m[:, 0].copy(), m[:, 1].copy(), np.concatenate([[0], m[:, 2]]), chunk.places, rows)
+
+    def add_classes(self, vectors: list[int]) -> None:
+        fresh = [self._stepper.inert(v) for v in vectors[len(self._vectors) :]]
+        self._vectors = list(vectors)
+        self.inert = np.concatenate([self.inert, np.array(fresh, bool)])
+
+    def advance(
+        self, batch: Any, rows: np.ndarray, classes: np.ndarray, positions: np.ndarray, keys: np.ndarray,
+        windows: np.ndarray, emit: Callable[[Chunk], None], write: bool,
+    ) -> Iterator[None]:  # fmt: skip
+        self._registers.load(batch)
+        columns = zip(rows.tolist(), classes.tolist(), positions.tolist(), keys.tolist(), windows.tolist(), strict=True)
+        for event, c, position, key, (low, keep) in columns:
+            count = self._plan(event, c, key, low)
+            if count:
+                yield from self._apply(count, position, low, keep, emit, write)
+                self._release_empty(key)
+
+    def _apply(
+        self, count: int, position: int, low: int, keep: int, emit: Callable[[Chunk], None], write: bool
+    ) -> Iterator[None]:
+        arena = self._arena
+        arena.st[k.ROW] = 0
+
+        def kernel() -> int:
+            return int(
+                k.run_moves(
+                    arena.nodes, arena.cells, arena.entries, arena.st, arena.checks, arena.moves, count, position, low,
+                    keep, arena.outs, arena.stack, arena.path, arena.matches, arena.places, write,
+                )  # fmt: skip
+            )
+
+        arena.run(kernel, emit)
+        if arena.st[k.MATCHES]:
+            arena.flush(emit)  # tags are only meaningful until the next event
+            yield
+
+    def _plan(self, event: int, c: int, key: int, low: int) -> int:
+        """Write the moves of this event to the arena; how many there are. Dead and unmoved sets take no part."""
+        arena = self._arena
+        live = self._live.setdefault(key, {})
+        moving: list[tuple[int, Configurations]] = []
+        for configurations, cell in list(live.items()):
+            if arena.cells[cell, k.HEAD_MAX] < low:
+                self._drop(live, configurations, cell)
+            elif any(self._can_move(q, c) for q, _ in configurations):
+                moving.append((cell, configurations))
+        arena.add_moves(len(moving) + 2)
+        self._accepted = []
+        memo: dict[Configuration, _Step] = {}
+        start = self._step(frozenset({(INITIAL, self._registers.empty)}), event, c, memo)
+        plans = [(k.NIL, None, start)] + [(cell, s, self._step(s, event, c, memo)) for cell, s in moving]
+        # New sets get their cells only now: one of them may be a set that another move leaves.
+        count = 0
+        for cell, source, step in plans:
+            stays = source is not None and step.skip == source
+            if stays and not step.mark and not step.mark_rows and not step.skip_rows:
+                continue
+            if source is None and not (step.mark or step.mark_rows or step.skip or step.skip_rows):
+                continue
+            move = arena.moves[count]
+            move[k.SOURCE] = cell
+            move[k.MARK_TO] = self._cell(live, step.mark)
+            move[k.MARK_ACCEPTS] = bool(step.mark_rows)
+            move[k.SKIP_TO] = k.STAY if stays else self._cell(live, step.skip)
+            move[k.SKIP_ACCEPTS] = bool(step.skip_rows)
+            move[k.M_TAG] = count
+            self._accepted.append((step.mark_rows, step.skip_rows))
+            count += 1
+        return count
+
+    def _can_move(self, q: int, c: int) -> bool:
+        """Whether a run in state q may do more than stay put on symbol class c, guards apart."""
+        known = self._moves_on.get((q, c))
+        if known is None:
+            known = self._moves_on[q, c] = self._stepper.enabled(q, self._vectors[c]) != [(False, q)]
+        return known
+
+    def _step(self, source: Configurations, event: int, c: int, memo: dict[Configuration, _Step]) -> _Step:
+        steps = []
+        for configuration in source:
+            step = memo.get(configuration)
+            if step is None:
+                step = memo[configuration] = self._step_one(configuration, event, self._vectors[c])
+            steps.append(step)
+        return steps[0] if len(steps) == 1 else _Step.union(steps)
+
+    def _step_one(self, configuration: Configuration, event: int, vector: int) -> _Step:
+        """One step of one configuration. `otherwise` transitions fire where no other one does, guards included."""
+        q, row = configuration
+        fired: list[tuple[Transition, Hashable]] = []
+        for need, t in self._out[q]:
+            if not t.otherwise and need & vector == need:
+                after = self._act(row, t, event)
+                if after is not None:
+                    fired.append((t, after))
+        if not fired:
+            fired = [(t, row) for need, t in self._out[q] if t.otherwise and need & vector == need]
+        return _Step(
+            frozenset((t.target, r) for t, r in fired if t.marks and t.target != ACCEPT),
+            frozenset(r for t, r in fired if t.marks and t.target == ACCEPT),
+            frozenset((t.target, r) for t, r in fired if not t.marks and t.target != ACCEPT),
+            frozenset(r for t, r in fired if not t.marks and t.target == ACCEPT),
+        )
+
+    def _act(self, row: Hashable, transition: Transition, event: int) -> Hashable | None:
+        for action in transition.actions:
+            match action:
+                case Take(guard, variables):
+                    row = self._registers.take(row, guard, variables, event)
+                    if row is None:
+                        return None
+                case Leave(guard):
+                    row = self._registers.leave(row, guard)
+                case Again(what):
+                    row = self._registers.again(row, what)
+        return row
+
+    def _cell(self, live: dict[Configurations, int], target: Configurations) -> int:
+        """The cell of a set of configurations, given one if it has none; NIL for the empty set."""
+        if not target:
+            return k.NIL
+        cell = live.get(target)
+        if cell is None:
+            if not self._free:
+                if self._count >= self._budget:
+                    raise BudgetExceeded("live_runs", self._budget, self._count + 1, "runs")
+                first = len(self._arena.cells)
+                self._arena.add_cells(max(64, 2 * first))
+                self._free = list(range(len(self._arena.cells) - 1, first - 1, -1))
+            cell = live[target] = self._free.pop()
+            self._count += 1
+        return cell
+
+    def _drop(self, live: dict[Configurations, int], configurations: Configurations, cell: int) -> None:
+        k.clear_cell(self._arena.cells, self._arena.entries, self._arena.st, cell)
+        del live[configurations]
+        self._free.append(cell)
+        self._count -= 1
+
+    def _release_empty(self, key: int) -> None:
+        """Forget the sets whose runs have all moved on; and the partition, when it has none left."""
+        live, cells = self._live[key], self._arena.cells
+        ids = np.fromiter(live.values(), np.int64, len(live))
+        if (cells[ids, k.HEAD] < 0).any():
+            for configurations, cell in list(live.items()):
+                if cells[cell, k.HEAD] < 0:
+                    self._drop(live, configurations, cell)
+        if not live:
+            del self._live[key]
+
+    def state(self) -> dict[str, Any]:
+        return {"live": self._live, "count": self._count, "free": self._free}
+
+    def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
+        self._live, self._count, self._free = state["live"], state["count"], state["free"]
+        self.add_classes(vectors)
+
+
+class _Step:
+    """Where a set of configurations goes on one event: by marking, by skipping, and the rows it accepts with."""
+
+    __slots__ = ("mark", "mark_rows", "skip", "skip_rows")
+
+    def __init__(self, mark: Configurations, mark_rows: _Rows, skip: Configurations, skip_rows: _Rows) -> None:
+        self.mark = mark
+        self.mark_rows = mark_rows
+        self.skip = skip
+        self.skip_rows = skip_rows
+
+    @staticmethod
+    def union(steps: list[_Step]) -> _Step:
+        return _Step(
+            frozenset().union(*(s.mark for s in steps)),
+            frozenset().union(*(s.mark_rows for s in steps)),
+            frozenset().union(*(s.skip for s in steps)),
+            frozenset().union(*(s.skip_rows for s in steps)),
+        )

@@ -1,0 +1,81 @@
+"""What a program is told besides the pattern: its window and its budgets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Which starts are still alive at an end.
+
+    * `none`: all of them;
+    * `events`: position(end) - position(start) <= size, counted in rows of the partition;
+    * `span`: time(end) - time(start) <= size, in the unit of `Batch.times` (closed, seed CORE §2.2);
+    * `tumbling`: both in one [origin + k size, origin + (k+1) size) (half-open, seed SPAseq Definition 16).
+    """
+
+    kind: str
+    size: int | float = 0
+    origin: int | float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Budgets. Each raises `BudgetExceeded` with its name where it is reached and nothing can be forgotten."""
+
+    automaton_bytes: int = 64 << 20
+    """Deterministic states and transitions kept (cleared and rebuilt when full)."""
+    arena_bytes: int = 4 << 30
+    """The compact structure: grows with the window's events and the pattern's states."""
+    live_runs: int = 1_000_000
+    """Different (state, register row) sets at one time, for patterns with conditions over several events."""
+    output_bytes: int = 8 << 30
+    """Matches that one push may return at once (iterating in chunks needs no more than a buffer)."""
+
+
+class Batch(Protocol):
+    """Consecutive events as a front end pushes them; predicates are evaluated on the same object.
+
+    `positions`: int64 (n,), non-decreasing, in the whole stream. `times`: int64 or float64 (n,), non-decreasing, what
+    the window is measured in. `keys`: int64 (n,), the partition of each row as a small number, -1 for none; or None.
+    """
+
+    @property
+    def positions(self) -> np.ndarray: ...
+
+    @property
+    def times(self) -> np.ndarray: ...
+
+    @property
+    def keys(self) -> np.ndarray | None: ...
+
+    def __len__(self) -> int: ...
+
+
+class Registers(Protocol):
+    """What the guards of a pattern mean. Rows are hashable; runs in one state with equal rows are one."""
+
+    @property
+    def empty(self) -> Any:
+        """The row of a run that has taken nothing."""
+        ...
+
+    def load(self, batch: Any) -> None:
+        """`event` below counts in `batch` from now on."""
+        ...
+
+    def take(self, row: Any, guard: Any, variables: frozenset[str], event: int) -> Any | None:
+        """The row once a run with `row` takes the event for `variables`, or None where `guard` rejects it."""
+        ...
+
+    def leave(self, row: Any, guard: Any) -> Any:
+        """The row without what `guard` needed."""
+        ...
+
+    def again(self, row: Any, action: Any) -> Any:
+        """The row as another round of an iteration begins."""
+        ...

@@ -1,0 +1,39 @@
+"""The pattern algebra both languages lower to: nodes, questions about them, rewrites.
+
+A `Pattern` is a formula of complex event logic over predicates that nobody below the front ends looks into. Nodes are
+frozen and hashable. `push_filters` is the one rewrite applied before compilation.
+"""
+
+from __future__ import annotations
+
+from spaseq.pattern.nodes import (
+    As,
+    Atom,
+    Correlate,
+    Filter,
+    Iterate,
+    Or,
+    Pattern,
+    Predicate,
+    Project,
+    Sequence,
+    Skip,
+)
+from spaseq.pattern.push_filters import push_filters
+from spaseq.pattern.variables import variables
+
+__all__ = [
+    "As",
+    "Atom",
+    "Correlate",
+    "Filter",
+    "Iterate",
+    "Or",
+    "Pattern",
+    "Predicate",
+    "Project",
+    "Sequence",
+    "Skip",
+    "push_filters",
+    "variables",
+]

@@ -1,0 +1,159 @@
+"""The arrays of a compact structure and how they grow.
+
+An `Arena` belongs to one evaluation. The kernels (`spaseq.tecs.kernels`) work on its arrays and say by their status what
+must grow; the arena grows it within `arena_bytes` and they go on. Nodes are a ring in time: the node with handle h is
+row `h & (capacity - 1)`, and growing keeps handles as they are.
+
+*Bound.* A node is kept while the position it was created at lies in the window or, at the latest, until the checkpoint
+after it (at most 1/256 of the ring further) is passed. An event creates at most `moves * (3 * (LONGEST + 2) + 8)` nodes
+(`kernels.reserve`), with LONGEST at most the number of active states + 2. So a window of w events with m moves each
+needs at most w * m * (3 * (states + 4) + 8) nodes of 32 bytes, whatever the length of the stream; the ring is the next
+power of two. In practice an event creates one to three nodes for each move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from spaseq.errors import BudgetExceeded
+from spaseq.tecs import kernels as k
+
+_FIRST_NODES = 1 << 14
+_FIRST_ENTRIES = 1 << 10
+_MATCHES = 1 << 14
+_PLACES = 1 << 17
+
+
+class Chunk(NamedTuple):
+    """Matches as the kernels wrote them.
+
+    `matches`: int64 (m, 4): start, end, one past the last place, tag. `places`: int64, the marked positions.
+    """
+
+    matches: np.ndarray
+    places: np.ndarray
+
+
+class Arena:
+    """Nodes, cells and union lists of one evaluation, with its scratch space and output buffers."""
+
+    def __init__(self, budget: int) -> None:
+        self._budget = budget
+        self.nodes = np.zeros((_FIRST_NODES, 4), np.int64)
+        self.cells = np.zeros((0, 5), np.int64)
+        self.entries = np.zeros((0, 3), np.int64)
+        self.st = np.zeros(k.SLOTS, np.int64)
+        self.st[k.FREE] = k.NIL
+        self.st[k.LAST_POSITION] = -1
+        self.checks = np.zeros((k.CHECKPOINTS, 2), np.int64)
+        self.moves = np.zeros((16, k.MOVE_COLUMNS), np.int64)
+        self.outs = np.zeros((32, 2), np.int64)
+        self.stack = np.zeros((1024, 2), np.int64)
+        self.path = np.zeros(1024, np.int64)
+        self.matches = np.zeros((_MATCHES, 4), np.int64)
+        self.places = np.zeros(_PLACES, np.int64)
+        self._grow_entries(_FIRST_ENTRIES)
+
+    def memory_usage(self) -> int:
+        """Bytes held by the structure: nodes, cells, entries."""
+        return int(self.nodes.nbytes + self.cells.nbytes + self.entries.nbytes)
+
+    @property
+    def live_nodes(self) -> int:
+        """Nodes not reclaimed yet."""
+        return int(self.st[k.TAIL] - self.st[k.OLDEST])
+
+    def add_cells(self, count: int) -> None:
+        """Make room for `count` cells in all; new ones are empty."""
+        extra = count - len(self.cells)
+        if extra > 0:
+            cells = np.full((extra, 5), k.NIL, np.int64)
+            cells[:, k.LENGTH] = 0
+            self._charge(cells.nbytes)
+            self.cells = np.concatenate([self.cells, cells])
+
+    def add_moves(self, count: int) -> None:
+        """Make room for `count` moves at one event."""
+        if count > len(self.moves):
+            self.moves = np.zeros((2 * count, k.MOVE_COLUMNS), np.int64)
+            self.outs = np.zeros((4 * count, 2), np.int64)
+
+    def run(self, kernel: Callable[[], int], emit: Callable[[Chunk], None]) -> int:
+        """Call `kernel` until it is done or asks for what only its caller can give; chunks of matches go to `emit`."""
+        while True:
+            status = kernel()
+            if status == k.GROW_NODES:
+                self._grow_nodes(int(self.st[k.NEEDED]))
+            elif status == k.GROW_ENTRIES:
+                self._grow_entries(max(len(self.entries), int(self.st[k.NEEDED])))
+            elif status == k.GROW_STACK:
+                self._charge(self.stack.nbytes)
+                self.stack = np.concatenate([self.stack, np.zeros_like(self.stack)])
+            elif status == k.GROW_PATH:
+                self._charge(self.path.nbytes)
+                self.path = np.concatenate([self.path, np.zeros_like(self.path)])
+            elif status == k.FLUSH:
+                self.flush(emit)
+                if self.st[k.NEEDED] > len(self.places):
+                    self.places = np.zeros(2 * int(self.st[k.NEEDED]), np.int64)
+            else:
+                return status
+
+    def flush(self, emit: Callable[[Chunk], None]) -> None:
+        """Hand the matches in the buffers to `emit`."""
+        count, places = int(self.st[k.MATCHES]), int(self.st[k.PLACES])
+        if count:
+            emit(Chunk(self.matches[:count].copy(), self.places[:places].copy()))
+        self.st[k.MATCHES] = 0
+        self.st[k.PLACES] = 0
+
+    def _charge(self, extra: int) -> None:
+        used = self.memory_usage() + self.stack.nbytes + self.path.nbytes + extra
+        if used > self._budget:
+            raise BudgetExceeded("arena_bytes", self._budget, int(used))
+
+    def _grow_nodes(self, need: int) -> None:
+        old = len(self.nodes)
+        size = old
+        while size < self.live_nodes + 2 * need or size == old:
+            size *= 2
+        self._charge((size - old) * 32)
+        nodes = np.zeros((size, 4), np.int64)
+        handles = np.arange(self.st[k.OLDEST], self.st[k.TAIL])
+        nodes[handles & (size - 1)] = self.nodes[handles & (old - 1)]
+        self.nodes = nodes
+
+    def _grow_entries(self, extra: int) -> None:
+        old = len(self.entries)
+        self._charge(extra * 24)
+        entries = np.zeros((old + extra, 3), np.int64)
+        entries[:old] = self.entries
+        entries[old:, k.NEXT] = np.arange(old + 1, old + extra + 1)
+        entries[-1, k.NEXT] = self.st[k.FREE]
+        self.st[k.FREE] = old
+        self.st[k.FREE_COUNT] += extra
+        self.entries = entries
+
+    def state(self) -> dict[str, np.ndarray]:
+        """What a snapshot must hold. Not the scratch space: it is empty between batches."""
+        return {
+            "nodes": self.nodes[np.arange(self.st[k.OLDEST], self.st[k.TAIL]) & (len(self.nodes) - 1)],
+            "capacity": np.array([len(self.nodes)]),
+            "cells": self.cells,
+            "entries": self.entries,
+            "st": self.st,
+            "checks": self.checks,
+        }
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """The opposite of `state`."""
+        capacity = int(state["capacity"][0])
+        self.st = state["st"].copy()
+        self.nodes = np.zeros((capacity, 4), np.int64)
+        self.nodes[np.arange(self.st[k.OLDEST], self.st[k.TAIL]) & (capacity - 1)] = state["nodes"]
+        self.cells = state["cells"].copy()
+        self.entries = state["entries"].copy()
+        self.checks = state["checks"].copy()
