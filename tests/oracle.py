@@ -1,0 +1,465 @@
+"""The naive evaluator of CEQL: the papers' definitions, written down as they stand.
+
+It knows nothing of the engine and is meant to be read next to the papers. It is exponential and does not care.
+Sources: seed CORE §2.2 and Figure 2 (valuations, WITHIN, PARTITION BY), seed CEL §3 (filters on several variables) and §4
+(selection strategies); where the two differ, `docs/semantics.md`. The evaluator of SPAseq is `oracle_spaseq`, the readers
+of query text are `oracle_ceql_text` and `oracle_spaseq_text`.
+
+A formula is a tree of the dataclasses below. A condition is a nested tuple:
+
+    ("all", a, b, …)  ("any", a, b, …)              the AND and OR between conditions of one FILTER
+    ("on", variable, expression)                    variable[expression]: holds for each position of the variable
+    ("for all", expression)                         an expression over `x.attribute`: every choice of positions satisfies it
+
+and an expression is one of
+
+    ("value", v)  ("attribute", a)  ("of", variable, a)
+    ("+" | "-" | "*" | "/" | "%", e, f)  ("negative", e)
+    ("=" | "!=" | "<" | "<=" | ">" | ">=", e, f)  ("and", e, f)  ("or", e, f)  ("not", e)
+    ("in", e, (v, …))  ("between", e, low or None, high or None)  ("like", e, regular expression)
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+Event = Mapping[str, Any]
+Match = tuple[int, int, tuple[int, ...]]
+"""A complex event ([start, end], D): start, end, and the positions of D in order."""
+
+
+class TooBig(Exception):
+    """The case has more valuations than a naive evaluator should hold; the random tests draw another one."""
+
+
+LIMIT = 30_000
+"""How many valuations a formula may have, and a tenth of how many pairs a sequence may try."""
+
+
+# ---------------------------------------------------------------------------------------------------------- formulas
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """An event of type `name`; with `stream`, of that stream alone."""
+
+    name: str
+    stream: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class As:
+    child: Formula
+    variable: str
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    child: Formula
+    condition: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    left: Formula
+    right: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Then:
+    """`left ; right`, or with `adjacent` `left : right`."""
+
+    left: Formula
+    right: Formula
+    adjacent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plus:
+    """`child+`, or with `adjacent` `child:+`."""
+
+    child: Formula
+    adjacent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    child: Formula
+    variables: frozenset[str]
+
+
+Formula = Type | As | Filter | Or | Then | Plus | Project
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """A closed window. `unit` is "events" (a difference of positions), "time" (nanoseconds) or "attribute"."""
+
+    size: Fraction
+    unit: str
+    attribute: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A CEQL query. `select` None is `*`; `partition` has one entry per bracket, each one attribute, or one for each type."""
+
+    formula: Formula
+    select: frozenset[str] | None = None
+    strategy: str = "ALL"
+    partition: tuple[tuple[str, ...], ...] = ()
+    within: Within | None = None
+    streams: tuple[str, ...] = ()
+
+
+# -------------------------------------------------------------------------------------------------------- valuations
+
+Positions = frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Valuation:
+    """([start, end], μ): `mapping` holds the variables with a non-empty set of positions.
+
+    `owed` are conditions of a FILTER that names a variable its own formula does not define (seed CEL §2, φ4): they are
+    kept, with the positions known so far, until the smallest enclosing formula that defines all their variables.
+    """
+
+    start: int
+    end: int
+    mapping: frozenset[tuple[str, Positions]]
+    owed: frozenset[tuple[Any, frozenset[tuple[str, Positions]]]] = frozenset()
+
+    def of(self, variable: str) -> Positions:
+        """V(X)."""
+        return dict(self.mapping).get(variable, frozenset())
+
+    @property
+    def data(self) -> Positions:
+        """C_V(data): the union over all variables."""
+        return frozenset().union(*(positions for _, positions in self.mapping))
+
+
+def _merge(left: Valuation, right: Valuation) -> Valuation:
+    mapping = dict(left.mapping)
+    for variable, positions in right.mapping:
+        mapping[variable] = mapping.get(variable, frozenset()) | positions
+    return Valuation(left.start, right.end, frozenset(mapping.items()), left.owed | right.owed)
+
+
+def valuations(formula: Formula, stream: Sequence[Event]) -> set[Valuation]:
+    """⌈φ⌋(S) of seed CORE Figure 2, one clause per case; positions are indices of `stream`."""
+    match formula:
+        case Type(name, source):
+            return {
+                Valuation(i, i, frozenset({(name, frozenset({i}))}))
+                for i, event in enumerate(stream)
+                if event["type"] == name and source in (None, event.get("stream"))
+            }
+        case As(child, variable):
+            return {_name(v, variable) for v in valuations(child, stream)}
+        case Filter(child, condition):
+            defined = variables_of(child)
+            kept = (_filter(v, condition, defined, stream) for v in valuations(child, stream))
+            return {v for v in kept if v is not None}
+        case Or(left, right):
+            return valuations(left, stream) | valuations(right, stream)
+        case Then(left, right, adjacent):
+            pairs = _pairs(valuations(left, stream), valuations(right, stream), adjacent)
+            return _settle(pairs, variables_of(formula), stream)
+        case Plus(child, adjacent):
+            once = valuations(child, stream)
+            result, latest = set(once), once
+            while latest:
+                latest = _pairs(once, latest, adjacent) - result
+                result |= latest
+                _check(len(result))
+            return result
+        case Project(child, kept_variables):
+            return {
+                Valuation(v.start, v.end, frozenset(p for p in v.mapping if p[0] in kept_variables), v.owed)
+                for v in valuations(child, stream)
+            }
+    raise AssertionError(formula)
+
+
+def _check(size: int, limit: int = LIMIT) -> None:
+    if size > limit:
+        raise TooBig(f"{size} valuations")
+
+
+def _pairs(left: set[Valuation], right: set[Valuation], adjacent: bool) -> set[Valuation]:
+    """φ1 ; φ2: V1(end) < V2(start); φ1 : φ2: V1(end) + 1 = V2(start)."""
+    _check(len(left) * len(right), LIMIT * 30)
+    result = {
+        _merge(v, w) for v in left for w in right if (v.end + 1 == w.start if adjacent else v.end < w.start)
+    }
+    _check(len(result))
+    return result
+
+
+def _name(v: Valuation, variable: str) -> Valuation:
+    """φ AS X: V(X) becomes the union over all Y of V'(Y)."""
+    return Valuation(v.start, v.end, frozenset({**dict(v.mapping), variable: v.data}.items()), v.owed)
+
+
+def variables_of(formula: Formula) -> frozenset[str]:
+    """The variables a formula defines, type names among them (T ⊆ X)."""
+    match formula:
+        case Type(name):
+            return frozenset({name})
+        case As(child, variable):
+            return variables_of(child) | {variable}
+        case Filter(child) | Plus(child):
+            return variables_of(child)
+        case Or(left, right) | Then(left, right):
+            return variables_of(left) | variables_of(right)
+        case Project(child, variables):
+            return variables_of(child) & variables
+    raise AssertionError(formula)
+
+
+# ----------------------------------------------------------------------------------------------- conditions, filters
+
+
+def named(condition: Any) -> frozenset[str]:
+    """The variables a condition or an expression names."""
+    if not isinstance(condition, tuple) or not condition:
+        return frozenset()
+    match condition:
+        case ("on" | "of", variable, *_):
+            return frozenset({variable})
+        case ("value", _) | ("attribute", _):
+            return frozenset()
+    return frozenset().union(*(named(part) for part in condition[1:]))
+
+
+def holds(condition: tuple[Any, ...], v: Valuation, stream: Sequence[Event]) -> bool:
+    """Whether `v` satisfies the condition of a FILTER. A variable without positions satisfies whatever names it."""
+    match condition:
+        case ("all", *parts):
+            return all(holds(part, v, stream) for part in parts)
+        case ("any", *parts):
+            return any(holds(part, v, stream) for part in parts)
+        case ("on", variable, expression):
+            return all(value_of(expression, stream[i], {}) is True for i in v.of(variable))
+        case ("for all", expression):
+            names = sorted(named(expression))
+            choices = itertools.product(*(sorted(v.of(name)) for name in names))
+            return all(
+                value_of(expression, None, {n: stream[i] for n, i in zip(names, choice, strict=True)}) is True
+                for choice in choices
+            )
+    raise AssertionError(condition)
+
+
+def _filter(v: Valuation, condition: Any, defined: frozenset[str], stream: Sequence[Event]) -> Valuation | None:
+    """φ FILTER θ1 AND θ2 is (φ FILTER θ1) FILTER θ2; what names a variable from outside is owed."""
+    parts = condition[1:] if condition[0] == "all" else (condition,)
+    owed = set(v.owed)
+    for part in parts:
+        if part[0] == "all":
+            inner = _filter(Valuation(v.start, v.end, v.mapping, frozenset(owed)), part, defined, stream)
+            if inner is None:
+                return None
+            owed = set(inner.owed)
+        elif named(part) <= defined:
+            if not holds(part, v, stream):
+                return None
+        else:
+            owed.add((part, frozenset((x, v.of(x)) for x in named(part) & defined)))
+    return Valuation(v.start, v.end, v.mapping, frozenset(owed))
+
+
+def _settle(found: set[Valuation], defined: frozenset[str], stream: Sequence[Event]) -> set[Valuation]:
+    """Check what is owed and can now be: each condition whose variables are all in `defined`."""
+    result = set()
+    for v in found:
+        due = {(condition, own) for condition, own in v.owed if named(condition) <= defined}
+        if all(holds(c, Valuation(v.start, v.end, frozenset({**dict(v.mapping), **dict(own)}.items())), stream) for c, own in due):
+            result.add(Valuation(v.start, v.end, v.mapping, v.owed - due))
+    return result
+
+
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "%": operator.mod,
+}
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def value_of(expression: tuple[Any, ...], event: Event | None, choice: Mapping[str, Event]) -> Any:
+    """The value of an expression, None for NULL and for a truth that is not known (three-valued logic)."""
+    match expression:
+        case ("value", value):
+            return value
+        case ("attribute", name):
+            assert event is not None
+            return event.get(name)
+        case ("of", variable, name):
+            return choice[variable].get(name)
+        case ("and", left, right):
+            return _both(value_of(left, event, choice), value_of(right, event, choice))
+        case ("or", left, right):
+            both = _both(_negate(value_of(left, event, choice)), _negate(value_of(right, event, choice)))
+            return _negate(both)
+        case ("not", inner):
+            return _negate(value_of(inner, event, choice))
+        case ("negative", inner):
+            value = value_of(inner, event, choice)
+            return None if value is None else -value
+        case ("in", inner, values):
+            value = value_of(inner, event, choice)
+            return None if value is None else value in values
+        case ("between", inner, low, high):
+            value = value_of(inner, event, choice)
+            return None if value is None else (low is None or low <= value) and (high is None or value <= high)
+        case ("like", inner, pattern):
+            value = value_of(inner, event, choice)
+            return None if value is None else re.fullmatch(pattern, value) is not None
+        case (sign, left, right):
+            a, b = value_of(left, event, choice), value_of(right, event, choice)
+            if a is None or b is None:
+                return None
+            if sign in ("/", "%") and b == 0:
+                return None
+            return (_ARITHMETIC.get(sign) or _COMPARISONS[sign])(a, b)
+    raise AssertionError(expression)
+
+
+def _negate(truth: bool | None) -> bool | None:
+    return None if truth is None else not truth
+
+
+def _both(left: bool | None, right: bool | None) -> bool | None:
+    if left is False or right is False:
+        return False
+    return None if left is None or right is None else True
+
+
+# ----------------------------------------------------------------------------------------------------------- queries
+
+
+def exact(number: Any) -> Fraction:
+    """A number as it is written in decimal: 0.1 is one tenth."""
+    return Fraction(Decimal(str(number)))
+
+
+def nanoseconds(event: Event, position: int) -> Fraction:
+    """The event's time: its `time` in seconds, else one millisecond after the event before."""
+    return exact(event["time"]) * 10**9 if "time" in event else Fraction(position * 10**6)
+
+
+def substreams(query: Query, stream: Sequence[Event]) -> Iterator[list[int]]:
+    """The positions of each maximal subsequence that agrees on every PARTITION BY attribute, none of them NULL."""
+    if not query.partition:
+        yield list(range(len(stream)))
+        return
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for position, event in enumerate(stream):
+        key = tuple(_bracket(event, bracket) for bracket in query.partition)
+        if None not in key:
+            groups.setdefault(key, []).append(position)
+    yield from groups.values()
+
+
+def _bracket(event: Event, bracket: tuple[str, ...]) -> Any:
+    """The value of a bracket: of its attributes, the one that events of this type carry."""
+    return next((event[a] for a in bracket if event.get(a) is not None), None)
+
+
+def inside(within: Within | None, start: int, end: int, positions: Sequence[int], stream: Sequence[Event]) -> bool:
+    """The closed window over a substream: end − start ≤ ε."""
+    if within is None:
+        return True
+    if within.unit == "events":
+        return end - start <= within.size
+    first, last = positions[start], positions[end]
+    if within.unit == "time":
+        return nanoseconds(stream[last], last) - nanoseconds(stream[first], first) <= within.size
+    low, high = stream[first].get(within.attribute), stream[last].get(within.attribute)
+    return low is not None and high is not None and exact(high) - exact(low) <= within.size
+
+
+def evaluate(query: Query, stream: Sequence[Event]) -> list[Match]:
+    """The complex events of a query, sorted: PARTITION BY splits, WHERE finds, WITHIN keeps, SELECT chooses."""
+    result: set[Match] = set()
+    for positions in substreams(query, stream):
+        events = [stream[p] for p in positions]
+        found = [
+            v
+            for v in valuations(query.formula, events)
+            if not v.owed and inside(query.within, v.start, v.end, positions, stream)
+        ]
+        chosen = select(query.strategy, {(v.start, v.end, _data(v, query.select)) for v in found})
+        result |= {(positions[i], positions[j], tuple(sorted(positions[k] for k in d))) for i, j, d in chosen}
+    return sorted(result)
+
+
+def _data(v: Valuation, selected: frozenset[str] | None) -> Positions:
+    if selected is None:
+        return v.data
+    return frozenset().union(*(positions for variable, positions in v.mapping if variable in selected))
+
+
+Found = set[tuple[int, int, Positions]]
+
+
+def select(strategy: str, found: Found) -> Found:
+    """The selection strategies of seed CEL §4, per end position. ANY keeps all: which one is reported is not specified."""
+    if strategy in ("ALL", "ANY"):
+        return found
+    if strategy == "STRICT":
+        return {c for c in found if not c[2] or max(c[2]) - min(c[2]) + 1 == len(c[2])}
+    return {c for c in found if not any(_beats(strategy, d[2], c[2]) for d in found if d[1] == c[1])}
+
+
+def _beats(strategy: str, better: Positions, worse: Positions) -> bool:
+    """Whether `better` excludes `worse`: ≤next and ≤last of seed CEL §4, and proper inclusion for MAX."""
+    difference = better ^ worse
+    if strategy == "NEXT":
+        return bool(difference) and min(difference) in better
+    if strategy == "LAST":
+        return bool(difference) and max(difference) in better
+    assert strategy == "MAX", strategy
+    return worse < better
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a reported list of matches has too much and too little, against the oracle's."""
+
+    missing: list[Match] = field(default_factory=list)
+    surplus: list[Match] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.missing or self.surplus)
+
+
+def compare(expected: Sequence[Match], reported: Sequence[Match]) -> Checked:
+    """Difference as multisets: a match reported twice is surplus."""
+    rest = list(expected)
+    surplus = []
+    for match in reported:
+        if match in rest:
+            rest.remove(match)
+        else:
+            surplus.append(match)
+    return Checked(rest, surplus)

@@ -1,0 +1,315 @@
+"""A reader of CEQL text for the naive evaluator: recursive descent over a token list, independent of the engine's parser.
+
+It reads well-formed queries of the cases and of the random tests, no more: wrong text raises `ValueError` without care.
+
+    query    SELECT [strategy] (* | NONE | v, …) [FROM s, …] WHERE formula [PARTITION BY [a], …] [WITHIN …]
+    formula  sequence (FILTER condition)*
+    sequence choice ((";" | ":") choice)*
+    choice   postfix (OR postfix)*
+    postfix  (type | stream>type | "(" formula ")") ("+" | ":+" | AS v)*
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from oracle import As, Filter, Formula, Or, Plus, Query, Then, Type, Within, exact
+
+_TOKEN = re.compile(
+    r"""
+      (?P<skip>\s+ | --[^\n]* | /\*.*?\*/)
+    | (?P<number>\d+\.\d+ | \.\d+ | \d+)
+    | (?P<string>'[^']*' | "[^"]*")
+    | (?P<name>`[^`]*` | [^\W\d]\w*)
+    | (?P<sign>:\+ | \.\. | == | != | <> | <= | >= | [][(){}<>=;:+*/%,.-])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_STRATEGIES = ("ALL", "ANY", "NEXT", "LAST", "MAX", "STRICT")
+_UNITS = {
+    "MILLISECOND": 10**6,
+    "SECOND": 10**9,
+    "MINUTE": 60 * 10**9,
+    "HOUR": 3600 * 10**9,
+    "DAY": 86400 * 10**9,
+}
+_SIGNS = {"==": "=", "<>": "!="}
+
+
+def read(text: str) -> Query:
+    """The query that `text` is."""
+    return _Reader(text).query()
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.tokens: list[tuple[str, str]] = []
+        position = 0
+        while position < len(text):
+            match = _TOKEN.match(text, position)
+            if match is None:
+                raise ValueError(f"unexpected {text[position : position + 10]!r}")
+            position = match.end()
+            if match.lastgroup != "skip":
+                self.tokens.append((str(match.lastgroup), match.group()))
+        self.at = 0
+
+    # tokens
+
+    def ahead(self, *words: str, offset: int = 0) -> bool:
+        """Whether the next token is one of `words`, keywords in any case; strings and numbers never are."""
+        if self.at + offset >= len(self.tokens):
+            return False
+        kind, text = self.tokens[self.at + offset]
+        return kind in ("name", "sign") and text.upper() in words
+
+    def take(self, *words: str) -> bool:
+        if self.ahead(*words):
+            self.at += 1
+            return True
+        return False
+
+    def need(self, word: str) -> None:
+        if not self.take(word):
+            raise ValueError(f"expected {word} at {self.tokens[self.at :][:3]}")
+
+    def next(self, kind: str) -> str:
+        found, text = self.tokens[self.at]
+        if found != kind:
+            raise ValueError(f"expected a {kind} at {self.tokens[self.at :][:3]}")
+        self.at += 1
+        return text.strip("`")
+
+    # clauses
+
+    def query(self) -> Query:
+        self.need("SELECT")
+        strategy = "ALL"
+        if self.ahead(*_STRATEGIES) and not self.ahead(",", "FROM", "WHERE", offset=1):
+            strategy = self.next("name").upper()
+        select = self.selection()
+        streams = self.names() if self.take("FROM") else ()
+        self.need("WHERE")
+        formula = self.formula()
+        partition: tuple[tuple[str, ...], ...] = ()
+        if self.take("PARTITION"):
+            self.need("BY")
+            partition = (self.bracket(),)
+            while self.take(","):
+                partition += (self.bracket(),)
+        within = self.within() if self.take("WITHIN") else None
+        if self.take("CONSUME"):
+            self.need("BY")
+            self.need("NONE")
+        if self.at < len(self.tokens):
+            raise ValueError(f"left over: {self.tokens[self.at :][:5]}")
+        return Query(formula, select, strategy, partition, within, streams)
+
+    def selection(self) -> frozenset[str] | None:
+        if self.take("*"):
+            return None
+        if self.take("NONE"):
+            return frozenset()
+        return frozenset(self.names())
+
+    def names(self) -> tuple[str, ...]:
+        names = (self.next("name"),)
+        while self.take(","):
+            names += (self.next("name"),)
+        return names
+
+    def bracket(self) -> tuple[str, ...]:
+        self.need("[")
+        names = self.names()
+        self.need("]")
+        return names
+
+    def within(self) -> Within:
+        size = exact(self.next("number"))
+        if self.ahead("["):
+            return Within(size, "attribute", self.bracket()[0])
+        if self.take("EVENTS", "EVENT"):
+            return Within(size, "events")
+        total = size * self.unit()
+        while self.at < len(self.tokens) and self.tokens[self.at][0] == "number":
+            total += exact(self.next("number")) * self.unit()
+        return Within(total, "time")
+
+    def unit(self) -> int:
+        return _UNITS[self.next("name").upper().removesuffix("S")]
+
+    # formulas
+
+    def formula(self) -> Formula:
+        formula = self.sequence()
+        while self.take("FILTER"):
+            formula = Filter(formula, self.condition())
+        return formula
+
+    def sequence(self) -> Formula:
+        left = self.choice()
+        while self.ahead(";", ":"):
+            adjacent = self.take(":") or not self.take(";")
+            left = Then(left, self.choice(), adjacent)
+        return left
+
+    def choice(self) -> Formula:
+        left = self.postfix()
+        while self.take("OR"):
+            left = Or(left, self.postfix())
+        return left
+
+    def postfix(self) -> Formula:
+        formula = self.primary()
+        while True:
+            if self.take("+"):
+                formula = Plus(formula)
+            elif self.take(":+"):
+                formula = Plus(formula, adjacent=True)
+            elif self.take("AS"):
+                formula = As(formula, self.next("name"))
+            else:
+                return formula
+
+    def primary(self) -> Formula:
+        if self.take("("):
+            formula = self.formula()
+            self.need(")")
+            return formula
+        name = self.next("name")
+        return Type(self.next("name"), name) if self.take(">") else Type(name)
+
+    # conditions of FILTER
+
+    def condition(self) -> tuple[Any, ...]:
+        parts = [self.conjunction()]
+        while self.take("OR"):
+            parts.append(self.conjunction())
+        return parts[0] if len(parts) == 1 else ("any", *parts)
+
+    def conjunction(self) -> tuple[Any, ...]:
+        parts = [self.single()]
+        while self.take("AND"):
+            parts.append(self.single())
+        return parts[0] if len(parts) == 1 else ("all", *parts)
+
+    def single(self) -> tuple[Any, ...]:
+        """`x[…]`, a comparison over `x.a`, or a condition in parentheses."""
+        if self.tokens[self.at][0] == "name" and self.ahead("[", offset=1):
+            variable = self.next("name")
+            self.need("[")
+            expression = self.disjunction()
+            self.need("]")
+            return ("on", variable, expression)
+        start = self.at
+        if self.take("("):
+            try:
+                condition = self.condition()
+                self.need(")")
+                return condition
+            except ValueError:  # the parenthesis belongs to arithmetic: read it as a comparison
+                self.at = start
+        return ("for all", self.comparison())
+
+    # expressions
+
+    def disjunction(self) -> tuple[Any, ...]:
+        left = self.conjunct()
+        while self.take("OR"):
+            left = ("or", left, self.conjunct())
+        return left
+
+    def conjunct(self) -> tuple[Any, ...]:
+        left = self.negation()
+        while self.take("AND"):
+            left = ("and", left, self.negation())
+        return left
+
+    def negation(self) -> tuple[Any, ...]:
+        if self.take("NOT"):
+            return ("not", self.negation())
+        start = self.at
+        if self.take("("):
+            try:
+                inner = self.disjunction()
+                self.need(")")
+                if not self.ahead("=", "==", "!=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "IN", "LIKE"):
+                    return inner
+            except ValueError:
+                pass
+            self.at = start
+        return self.comparison()
+
+    def comparison(self) -> tuple[Any, ...]:
+        left = self.sum()
+        if self.ahead("NOT"):
+            self.at += 1
+            return ("not", self.rest(left))
+        return self.rest(left)
+
+    def rest(self, left: tuple[Any, ...]) -> tuple[Any, ...]:
+        if self.take("LIKE"):
+            return ("like", left, self.constant())
+        if self.take("IN"):
+            return self.membership(left)
+        if not self.ahead("=", "==", "!=", "<>", "<", "<=", ">", ">="):
+            raise ValueError(f"expected a comparison at {self.tokens[self.at :][:3]}")
+        sign = self.next("sign")
+        return (_SIGNS.get(sign, sign), left, self.sum())
+
+    def membership(self, left: tuple[Any, ...]) -> tuple[Any, ...]:
+        if self.take("RANGE"):
+            self.need("(")
+            low = self.constant()
+            self.need(",")
+            high = self.constant()
+            self.need(")")
+            return ("between", left, low, high)
+        self.need("{")
+        low = None if self.ahead("..") else self.constant()
+        if self.take(".."):
+            high = None if self.ahead("}") else self.constant()
+            self.need("}")
+            return ("between", left, low, high)
+        values = [low]
+        while self.take(","):
+            values.append(self.constant())
+        self.need("}")
+        return ("in", left, tuple(values))
+
+    def constant(self) -> Any:
+        negative = self.take("-")
+        kind, text = self.tokens[self.at]
+        self.at += 1
+        if kind == "string":
+            return text[1:-1]
+        if kind != "number":
+            raise ValueError(f"expected a constant, not {text}")
+        value = float(text) if "." in text else int(text)
+        return -value if negative else value
+
+    def sum(self) -> tuple[Any, ...]:
+        left = self.product()
+        while self.ahead("+", "-"):
+            left = (self.next("sign"), left, self.product())
+        return left
+
+    def product(self) -> tuple[Any, ...]:
+        left = self.operand()
+        while self.ahead("*", "/", "%"):
+            left = (self.next("sign"), left, self.operand())
+        return left
+
+    def operand(self) -> tuple[Any, ...]:
+        if self.take("-"):
+            return ("negative", self.operand())
+        if self.take("("):
+            inner = self.sum()
+            self.need(")")
+            return inner
+        kind, _ = self.tokens[self.at]
+        if kind != "name":
+            return ("value", self.constant())
+        name = self.next("name")
+        return ("of", name, self.next("name")) if self.take(".") else ("attribute", name)
