@@ -1,0 +1,59 @@
+"""RDF streams: files become graph events in order of time.
+
+    sources = [StreamSource("http://example.org/power", ("power.nq",)), …]          # in the order of the FROM clause
+    events, options = open_streams(sources, StreamOptions.parse(lateness="5s"), counters)
+    for instant in instants(events, options): …
+
+`assemble` is the step from statements to events alone, for whoever reads the files in another way. `load_knowledge` reads
+background knowledge. All memory is bounded: by the lateness, by `StreamOptions.lookahead`, and by one event's size; a Turtle or TriG
+document is parsed as it is read.
+
+Not here: matching graph patterns (`spaseq.gpm`), watching a file that grows.
+"""
+
+from __future__ import annotations
+
+from spaseq.rdf.assemble import assemble
+from spaseq.rdf.files import Format, byte_chunks, expand_files, format_of
+from spaseq.rdf.knowledge import load_knowledge
+from spaseq.rdf.model import Counters, GraphEvent, Instant
+from spaseq.rdf.options import ARRIVAL, GENERATED_AT, EventBy, StreamOptions
+from spaseq.rdf.order import in_order, instants, merge_streams
+from spaseq.rdf.statements import Statement, parse_statements, read_statements
+from spaseq.rdf.streams import StreamSource, StreamSpec, open_streams, parse_streams_file, read_stream, settle
+from spaseq.rdf.terms import Term, Terms, Triple, plain_literal, quiet_literals, term_from_key, term_key
+
+__all__ = [
+    "ARRIVAL",
+    "GENERATED_AT",
+    "Counters",
+    "EventBy",
+    "Format",
+    "GraphEvent",
+    "Instant",
+    "Statement",
+    "StreamOptions",
+    "StreamSource",
+    "StreamSpec",
+    "Term",
+    "Terms",
+    "Triple",
+    "assemble",
+    "byte_chunks",
+    "expand_files",
+    "format_of",
+    "in_order",
+    "instants",
+    "load_knowledge",
+    "merge_streams",
+    "open_streams",
+    "parse_statements",
+    "parse_streams_file",
+    "plain_literal",
+    "quiet_literals",
+    "read_statements",
+    "read_stream",
+    "settle",
+    "term_from_key",
+    "term_key",
+]

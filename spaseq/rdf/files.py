@@ -1,0 +1,135 @@
+"""Input files as chunks of bytes: names and globs, standard input, gzip and zstd, and the format told by the extension."""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import pyoxigraph
+import zstandard
+
+from spaseq.errors import EventError, OptionError
+
+__all__ = ["STDIN", "Format", "byte_chunks", "expand_files", "format_of"]
+
+STDIN: Final = "-"
+_CHUNK: Final = 1 << 18
+_COMPRESSED: Final = (".gz", ".zst")
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """An RDF syntax: its `name`, the parser's `code`, has each statement a line (`lines`), can it name graphs (`named`)."""
+
+    name: str
+    code: pyoxigraph.RdfFormat
+    lines: bool = False
+    named: bool = False
+
+
+_NT: Final = Format("N-Triples", pyoxigraph.RdfFormat.N_TRIPLES, lines=True)
+_NQ: Final = Format("N-Quads", pyoxigraph.RdfFormat.N_QUADS, lines=True, named=True)
+_TRIG: Final = Format("TriG", pyoxigraph.RdfFormat.TRIG, named=True)
+_TTL: Final = Format("Turtle", pyoxigraph.RdfFormat.TURTLE)
+_STREAMS: Final = {"nt": _NT, "ntriples": _NT, "nq": _NQ, "nquads": _NQ, "trig": _TRIG, "ttl": _TTL, "turtle": _TTL}
+_N3: Final = Format("N3", pyoxigraph.RdfFormat.N3)
+_XML: Final = Format("RDF/XML", pyoxigraph.RdfFormat.RDF_XML)
+_JSON: Final = Format("JSON-LD", pyoxigraph.RdfFormat.JSON_LD, named=True)
+_DOCUMENTS: Final = _STREAMS | {"n3": _N3, "rdf": _XML, "owl": _XML, "xml": _XML, "jsonld": _JSON}
+
+
+def format_of(path: str, given: str | None = None, *, documents: bool = False) -> Format:
+    """The format of the file `path`, or the one named `given`.
+
+    A stream is N-Triples, N-Quads, TriG or Turtle; standard input is N-Quads unless told otherwise, which N-Triples is a part of;
+    `.n3` is read as Turtle. With `documents`, also N3, RDF/XML and JSON-LD. OptionError names the extensions known.
+    """
+    known = _DOCUMENTS if documents else _STREAMS | {"n3": _TTL}
+    if given is not None:
+        if given.lower() not in known:
+            raise OptionError(f"format {given}: not known", "one of " + ", ".join(sorted(known)))
+        return known[given.lower()]
+    if path == STDIN:
+        return _NQ
+    name = Path(path)
+    suffix = Path(name.stem).suffix if name.suffix in _COMPRESSED else name.suffix
+    found = known.get(suffix[1:].lower())
+    if found is None:
+        extensions = ", ".join("." + extension for extension in sorted(known))
+        raise OptionError(
+            f"{path}: cannot tell the format from the file's name", f"name it with one of {extensions} (and .gz or .zst after it)"
+        )
+    return found
+
+
+def expand_files(files: Sequence[str]) -> tuple[str, ...]:
+    """The files that the paths and globs in `files` stand for, in order, a glob's sorted by name.
+
+    EventError for a file that is not there and a glob that matches nothing.
+    """
+    found: list[str] = []
+    for path in files:
+        if path == STDIN or Path(path).exists():
+            found.append(path)
+        elif glob.has_magic(path):
+            matched = sorted(glob.glob(path, recursive=True))
+            if not matched:
+                raise EventError("no file matches", source=path)
+            found += matched
+        else:
+            raise EventError("no such file", source=path)
+    for path in found:
+        if Path(path).is_dir():
+            raise EventError("a folder, not a file", source=path, hint=f"name the files in it: {path.rstrip('/')}/*.nq")
+    return tuple(found)
+
+
+def byte_chunks(path: str) -> Iterator[bytes]:
+    """The content of `path`, decompressed, in pieces as they become available (so a pipe is read as it is written).
+
+    EventError where the file cannot be opened, is not compressed as its name says, or ends too early.
+    """
+    try:
+        yield from _open(path)
+    except FileNotFoundError:
+        raise EventError("no such file", source=path) from None
+    except (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError) as error:
+        raise EventError(f"cannot decompress: {error}", source=path, hint="the file is cut off or damaged") from error
+    except OSError as error:
+        raise EventError(f"cannot read: {error.strerror or error}", source=path) from error
+
+
+def _open(path: str) -> Iterator[bytes]:
+    if path == STDIN:
+        yield from _pieces(sys.stdin.buffer)
+    elif path.endswith(".gz"):
+        with gzip.open(path, "rb") as file:
+            yield from _pieces(file)
+    else:
+        with open(path, "rb") as file:
+            yield from _unzstd(_pieces(file)) if path.endswith(".zst") else _pieces(file)
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    while piece := file.read1(_CHUNK):  # type: ignore[attr-defined]
+        yield piece
+
+
+def _unzstd(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """One zstd frame after another; unlike the library's reader it notices a frame that ends too early."""
+    frame = None
+    for piece in pieces:
+        while piece:
+            frame = frame or zstandard.ZstdDecompressor().decompressobj()
+            if out := frame.decompress(piece):
+                yield out
+            piece = frame.unused_data if frame.eof else b""
+            frame = None if frame.eof else frame
+    if frame is not None:
+        raise EOFError("the compressed data ends too early")

@@ -1,0 +1,83 @@
+"""What the rdf package hands out: graph events, instants, counters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+
+from spaseq.rdf.terms import Term, Triple, term_from_key, term_key
+
+__all__ = ["Counters", "GraphEvent", "Instant"]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphEvent:
+    """An RDF graph with a timestamp (seed SPAseq, Definition 1).
+
+    `stream` is the IRI of its stream, `time` nanoseconds since the epoch, `triples` the graph: a set, kept in the order of the
+    source. `graph` is the graph's name where it has one. `source` and `record` say, for messages, in which file and on
+    which line (from 1) it begins. Blank nodes belong to one event alone: no two events of one run share one.
+    """
+
+    stream: str
+    time: int
+    triples: tuple[Triple, ...]
+    graph: Term | None
+    source: str
+    record: int
+
+    def __reduce__(self) -> tuple[object, ...]:
+        keys = tuple(tuple(term_key(term) for term in triple) for triple in self.triples)
+        graph = None if self.graph is None else term_key(self.graph)
+        return _rebuild_event, (self.stream, self.time, keys, graph, self.source, self.record)
+
+
+def _rebuild_event(
+    stream: str, time: int, keys: Iterable[tuple[str, str, str]], graph: str | None, source: str, record: int
+) -> GraphEvent:
+    triples = tuple((term_from_key(s), term_from_key(p), term_from_key(o)) for s, p, o in keys)
+    return GraphEvent(stream, time, triples, None if graph is None else term_from_key(graph), source, record)
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """One instant of the streamset: its place in their order (from 0), its time, and what happens there.
+
+    `events` are in the order of the FROM clause, then of their source.
+    """
+
+    position: int
+    time: int
+    events: tuple[GraphEvent, ...]
+
+
+@dataclass(slots=True)
+class Counters:
+    """What became of the input. Everything that did not reach an event is counted here.
+
+    `events` assembled, `triples` read, `late` events dropped because they came too late, `malformed` lines (or unfinished
+    events) dropped, `ignored` statements of a default graph that belong to no event, `reopened` graphs whose statements were
+    not together, so that the later ones made an event of their own.
+    """
+
+    events: int = 0
+    triples: int = 0
+    late: int = 0
+    malformed: int = 0
+    ignored: int = 0
+    reopened: int = 0
+
+    def add(self, other: Counters) -> None:
+        """Add the counts of `other`, for inputs read apart."""
+        for field in fields(Counters):
+            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
+
+    def warnings(self) -> list[str]:
+        """A line for each count that a user should hear of; none if all input went into events."""
+        said = {
+            "late": "event(s) dropped: they came later than the lateness allows",
+            "malformed": "malformed line(s) or unfinished event(s) dropped",
+            "ignored": "statement(s) ignored: they stand in a default graph and give no graph its time",
+            "reopened": "event(s) continue a graph that had ended: the statements of one graph should stand together",
+        }
+        return [f"{getattr(self, name):,} {text}" for name, text in said.items() if getattr(self, name)]

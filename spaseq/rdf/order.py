@@ -1,0 +1,71 @@
+"""Events in the order of their times: put right within the lateness, streams merged, instants formed."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
+
+from spaseq.errors import EventError
+from spaseq.events.time import format_time
+from spaseq.rdf.model import Counters, GraphEvent, Instant
+from spaseq.rdf.options import ARRIVAL, StreamOptions
+
+__all__ = ["in_order", "instants", "merge_streams"]
+
+
+def in_order(events: Iterable[GraphEvent], options: StreamOptions, counters: Counters) -> Iterator[GraphEvent]:
+    """The events of one stream sorted by time, equal times in the order they came.
+
+    An event is held until the latest time seen is `options.lateness` past its own; so memory is what arrives within the lateness.
+    One that comes when the latest time is already further ahead is dropped and counted (`late="drop"`) or an EventError.
+    """
+    held: list[tuple[int, int, GraphEvent]] = []
+    latest: GraphEvent | None = None
+    for count, event in enumerate(events):
+        if latest is None or event.time > latest.time:
+            latest = event
+        elif event.time < latest.time - options.lateness:
+            if options.late != "drop":
+                raise _goes_back(event, latest, options.lateness)
+            counters.late += 1
+            continue
+        heapq.heappush(held, (event.time, count, event))
+        while held and held[0][0] <= latest.time - options.lateness:
+            yield heapq.heappop(held)[2]
+    while held:
+        yield heapq.heappop(held)[2]
+
+
+def _goes_back(event: GraphEvent, latest: GraphEvent, lateness: int) -> EventError:
+    allowed = f", more than the lateness of {lateness / 1e9:g} s" if lateness else ""
+    return EventError(
+        f"stream {event.stream} goes back in time{allowed}: {format_time(event.time)} comes after {format_time(latest.time)} "
+        f"({latest.source}:{latest.record})",
+        source=event.source,
+        record=event.record,
+        hint="--lateness DURATION puts in order what comes late by no more than that; --late drop leaves out later ones and "
+        "counts them",
+    )
+
+
+def merge_streams(streams: Sequence[tuple[str, Iterable[GraphEvent]]]) -> Iterator[GraphEvent]:
+    """The events of all streams by time; equal times in the order of `streams` (that of the FROM clause), then of the source.
+
+    Each stream must be in order. One event of each is held, so nothing comes out before every stream has said something.
+    """
+    return heapq.merge(*(events for _, events in streams), key=attrgetter("time"))
+
+
+def instants(merged: Iterable[GraphEvent], options: StreamOptions) -> Iterator[Instant]:
+    """The instants of a streamset: one per distinct time, numbered from 0.
+
+    With time from arrival, and with `ties="arrival"`, each event is an instant of its own.
+    """
+    if options.time == ARRIVAL or options.ties == "arrival":
+        for position, event in enumerate(merged):
+            yield Instant(position, event.time, (event,))
+    else:
+        for position, (time, events) in enumerate(groupby(merged, key=attrgetter("time"))):
+            yield Instant(position, time, tuple(events))

@@ -1,0 +1,182 @@
+"""Files as statements: subject, predicate, object, graph name (None in the default graph), and the line they stand on.
+
+The parser (pyoxigraph) does not say where a statement stood. N-Triples and N-Quads are cut into blocks of whole lines, each
+statement having a line of its own; TriG and Turtle are fed to the parser line by line, and a statement is said to stand on
+the last line that the parser asked for, which is the line where it ended.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final, Literal, TypeAlias
+
+import pyoxigraph
+
+from spaseq.errors import EventError
+from spaseq.rdf.files import Format, byte_chunks
+from spaseq.rdf.model import Counters
+from spaseq.rdf.terms import Term, Terms
+
+__all__ = ["Statement", "parse_statements", "read_statements"]
+
+Statement: TypeAlias = tuple[Term, Term, Term, Term | None, int]
+
+_PREFIX: Final = re.compile(r"^Parser error at line \d+ (?:between columns \d+ and (?:line \d+ column )?\d+|column \d+): ")
+_SUFFIX: Final = re.compile(r" \(line \d+\)$")
+
+
+def read_statements(
+    path: str,
+    form: Format,
+    *,
+    terms: Terms | None = None,
+    counters: Counters | None = None,
+    malformed: Literal["error", "drop"] = "error",
+) -> Iterator[Statement]:
+    """The statements of the file `path` in order. Errors as of `parse_statements` and `byte_chunks`."""
+    return parse_statements(byte_chunks(path), form, path, terms=terms, counters=counters, malformed=malformed)
+
+
+def parse_statements(
+    chunks: Iterable[bytes],
+    form: Format,
+    source: str,
+    *,
+    first_line: int = 1,
+    terms: Terms | None = None,
+    counters: Counters | None = None,
+    malformed: Literal["error", "drop"] = "error",
+) -> Iterator[Statement]:
+    """The statements in `chunks`, the bytes of `source` cut anywhere; the first of them belongs to line `first_line`.
+
+    EventError with file and line where the text is not in the format, or, in a format by lines and with `malformed="drop"`, such a
+    line is counted in `counters` and left out.
+    """
+    terms = terms or Terms()
+    counters = counters or Counters()
+    if form.lines:
+        return _by_lines(chunks, form, source, first_line, terms, counters, malformed == "drop")
+    return _by_document(chunks, form, source, first_line, terms, counters)
+
+
+def _whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes cut only after newlines; the last piece may lack one."""
+    parts: list[bytes] = []
+    for chunk in chunks:
+        cut = chunk.rfind(b"\n") + 1
+        if cut:
+            yield b"".join((*parts, chunk[:cut]))
+            parts = [chunk[cut:]] if cut < len(chunk) else []
+        else:
+            parts.append(chunk)
+    if any(parts):
+        yield b"".join(parts)
+
+
+def _by_lines(
+    chunks: Iterable[bytes], form: Format, source: str, line: int, terms: Terms, counters: Counters, drop: bool
+) -> Iterator[Statement]:
+    for block in _whole_lines(chunks):
+        rest = block
+        while rest:
+            failed: EventError | None = None
+            try:
+                yield from _block(rest, form, source, line, terms, counters)
+            except EventError as error:
+                if not drop or error.record is None:
+                    raise
+                failed = error
+            if failed is None or failed.record is None:
+                line += rest.count(b"\n")
+                break
+            counters.malformed += 1
+            rest = rest.split(b"\n", failed.record - line + 1)[-1] if rest.count(b"\n") > failed.record - line else b""
+            line = failed.record + 1
+
+
+def _block(block: bytes, form: Format, source: str, line: int, terms: Terms, counters: Counters) -> Iterator[Statement]:
+    numbers = iter(_statement_lines(block, line))
+    quads = pyoxigraph.parse(block, form.code)
+    number = line
+    try:
+        for quad in quads:
+            number = next(numbers, number)
+            statement = _statement(quad, number, terms, source)
+            counters.triples += 1
+            yield statement
+    except SyntaxError as error:
+        at = line + (error.lineno or 1) - 1
+        cut = not block.endswith(b"\n") and at == line + block.count(b"\n")
+        raise _malformed(error, form, source, at, cut) from None
+
+
+def _statement_lines(block: bytes, line: int) -> Iterator[int]:
+    """The numbers of the lines of `block` that hold a statement: neither blank nor a comment."""
+    for number, text in enumerate(block.split(b"\n"), line):
+        lead = text.lstrip()
+        if lead and not lead.startswith(b"#"):
+            yield number
+
+
+class _Lines(io.RawIOBase):
+    """Chunks as a file that never gives more than one line at a time, and knows on which line it is."""
+
+    def __init__(self, chunks: Iterable[bytes], line: int) -> None:
+        self._blocks = _whole_lines(chunks)
+        self._lines: Iterator[bytes] = iter(())
+        self._rest = b""
+        self.number = line - 1
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if not self._rest:
+            self._rest = self._next_line()
+        size = len(self._rest) if size < 0 else size
+        out, self._rest = self._rest[:size], self._rest[size:]
+        return out
+
+    def _next_line(self) -> bytes:
+        line = next(self._lines, b"")
+        while not line:
+            block = next(self._blocks, b"")
+            if not block:
+                return b""
+            self._lines = iter(block.splitlines(keepends=True))
+            line = next(self._lines, b"")
+        self.number += line.endswith(b"\n") or not line.endswith(b"\r")
+        return line
+
+
+def _by_document(
+    chunks: Iterable[bytes], form: Format, source: str, line: int, terms: Terms, counters: Counters
+) -> Iterator[Statement]:
+    lines = _Lines(chunks, line)
+    try:
+        for quad in pyoxigraph.parse(lines, form.code):
+            statement = _statement(quad, lines.number, terms, source)
+            counters.triples += 1
+            yield statement
+    except SyntaxError as error:
+        at = line + error.lineno - 1 if error.lineno else None
+        raise _malformed(error, form, source, at, "nexpected end" in str(error)) from None
+
+
+def _statement(quad: pyoxigraph.Quad, line: int, terms: Terms, source: str) -> Statement:
+    subject, predicate, obj, graph = quad
+    convert = terms.convert
+    try:
+        name = None if isinstance(graph, pyoxigraph.DefaultGraph) else convert(graph)
+        return convert(subject), convert(predicate), convert(obj), name, line
+    except ValueError as error:
+        raise EventError(str(error), source=source, record=line) from None
+
+
+def _malformed(error: SyntaxError, form: Format, source: str, line: int | None, cut: bool) -> EventError:
+    reason = _SUFFIX.sub("", _PREFIX.sub("", error.msg or str(error)))
+    column = f" at column {error.offset}" if error.offset else ""
+    hint = "the file ends in the middle of a statement: it seems to be cut off" if cut else ""
+    return EventError(f"not {form.name}{column}: {reason}", source=source, record=line, hint=hint)

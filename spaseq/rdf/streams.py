@@ -1,0 +1,171 @@
+"""Named streams from files: the one call that goes from names and options to events in order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from spaseq.errors import EventError, OptionError
+from spaseq.rdf.assemble import assemble
+from spaseq.rdf.files import STDIN, expand_files, format_of
+from spaseq.rdf.model import Counters, GraphEvent
+from spaseq.rdf.options import ARRIVAL, GENERATED_AT, EventBy, StreamOptions
+from spaseq.rdf.order import in_order, merge_streams
+from spaseq.rdf.statements import read_statements
+from spaseq.rdf.terms import Terms
+
+__all__ = ["StreamSource", "StreamSpec", "open_streams", "parse_streams_file", "read_stream", "settle"]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSource:
+    """A named stream and the files it is read from, one after another. `event_by` overrides the option for this stream."""
+
+    iri: str
+    files: tuple[str, ...]
+    event_by: EventBy | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSpec:
+    """A line of the original engine's stream files: the stream's IRI, its file, the number of triples in an event."""
+
+    iri: str
+    path: str
+    size: int
+
+    def source(self) -> StreamSource:
+        """The stream to open."""
+        return StreamSource(self.iri, (self.path,), EventBy("size", self.size))
+
+
+def settle(options: StreamOptions, sources: Sequence[StreamSource]) -> StreamOptions:
+    """`options` with the clock settled for all `sources` together: a predicate or arrival.
+
+    Without a choice by the user, named graphs have `prov:generatedAtTime` and everything else arrives. OptionError where that would give
+    the streams clocks that cannot be compared, and for a file whose format is not known.
+    """
+    clocks: dict[str, str] = {}
+    for source in sources:
+        for path in expand_files(source.files):
+            named = _event_by(path, source.event_by, options).kind == "graph"
+            clocks.setdefault(GENERATED_AT if named else ARRIVAL, path)
+    if options.time is not None or not clocks:
+        return options if options.time is not None else replace(options, time=ARRIVAL)
+    if len(clocks) > 1:
+        raise OptionError(
+            f"{clocks[GENERATED_AT]} has graphs with times and {clocks[ARRIVAL]} has none: their order is unknown",
+            "give --time PREDICATE or --time-from arrival for all streams",
+        )
+    return replace(options, time=next(iter(clocks)))
+
+
+def _event_by(path: str, own: EventBy | None, options: StreamOptions) -> EventBy:
+    """What makes an event in the file `path`: as told, or as its format suggests."""
+    form = format_of(path, options.format)
+    told = own or options.event_by
+    if told is None:
+        return EventBy("graph" if form.named else "subject" if form.lines else "file")
+    if told.kind == "graph" and not form.named and not form.lines:
+        return EventBy("file")
+    return told
+
+
+def read_stream(
+    iri: str,
+    files: Sequence[str],
+    options: StreamOptions,
+    counters: Counters | None = None,
+    *,
+    event_by: EventBy | None = None,
+) -> Iterator[GraphEvent]:
+    """The events of the stream `iri`, in order of time.
+
+    `files` are paths, globs or `-`; `.gz` and `.zst` are decompressed; formats are told by the extension: `.nt`, `.nq`, `.trig`, and
+    `.ttl`, where each file is one graph. Files of a stream follow each other in time. An event graph lies within one file.
+
+    What cannot be used is told before the first event is asked for: OptionError, or EventError for a file that is not there. What
+    is wrong inside a file is an EventError with the file and the line.
+    """
+    counters = counters if counters is not None else Counters()
+    source = StreamSource(iri, tuple(files), event_by)
+    settled = settle(options, (source,))
+    return in_order(_assembled(source, expand_files(files), settled, counters), settled, counters)
+
+
+def _assembled(
+    source: StreamSource, paths: Sequence[str], options: StreamOptions, counters: Counters
+) -> Iterator[GraphEvent]:
+    terms = Terms()
+    count = 0
+    for path in paths:
+        own = replace(options, event_by=_event_by(path, source.event_by, options))
+        form = format_of(path, options.format)
+        name = "<stdin>" if path == STDIN else path
+        statements = read_statements(path, form, terms=terms, counters=counters, malformed=options.malformed)
+        for event in assemble(statements, own, stream=source.iri, source=name, counters=counters, first=count):
+            count += 1
+            yield event
+
+
+def open_streams(
+    sources: Sequence[StreamSource], options: StreamOptions, counters: Counters | None = None
+) -> tuple[Iterator[GraphEvent], StreamOptions]:
+    """The merged events of `sources`, given in the order of the FROM clause, and the options as settled (for `instants`).
+
+    Errors as of `read_stream`; OptionError also where two streams have one name or the clocks of the streams cannot be compared.
+    """
+    names = [source.iri for source in sources]
+    for name in names:
+        if names.count(name) > 1:
+            raise OptionError(f"stream {name} is given twice", "give all its files at once: --stream NAME=FILE,FILE")
+    counters = counters if counters is not None else Counters()
+    settled = settle(options, sources)
+    streams = [(s.iri, read_stream(s.iri, s.files, settled, counters, event_by=s.event_by)) for s in sources]
+    return merge_streams(streams), settled
+
+
+_LINE: Final = re.compile(r"^<([^<>\s]+)>\s+(?:<([^<>]+)>|(\S+))\s+(\d+)$")
+
+
+def parse_streams_file(path: str) -> list[StreamSpec]:
+    """The streams that a stream file of the original engine names, a line `<iri> <path> N` each; `#` begins a comment.
+
+    The paths in such files are often those of another machine: each is tried as it stands, then from the stream file's own folder,
+    then by its last part in that folder. EventError with file and line for another line, and for a file found in none of these
+    places.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise EventError("no such file", source=path) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise EventError(f"cannot read: {error}", source=path) from error
+    specs: list[StreamSpec] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            specs.append(_spec(line.strip(), path, number))
+    return specs
+
+
+def _spec(line: str, path: str, number: int) -> StreamSpec:
+    found = _LINE.match(line)
+    size = int(found[4]) if found else 0
+    if found is None or size == 0:
+        raise EventError(
+            f"not a stream: {line}", source=path, record=number, hint="a line is <iri of the stream> <file> triples-per-event"
+        )
+    wanted = Path(found[2] or found[3])
+    folder = Path(path).parent
+    for place in (wanted, folder / wanted, folder / wanted.name):
+        if place.is_file():
+            return StreamSpec(found[1], str(place), size)
+    raise EventError(
+        f"no such file: {wanted}",
+        source=path,
+        record=number,
+        hint=f"neither there, nor in {folder}; put it beside the streams file",
+    )

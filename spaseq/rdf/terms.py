@@ -1,0 +1,136 @@
+"""RDF terms: from the parser's to rdflib's, each distinct one built once.
+
+rdflib's terms are what the graph patterns are evaluated on. Three of its habits would change a user's data, and are
+avoided here: lexical forms are normalised (`"010"^^xsd:integer` would become `10`), a literal whose text does not fit its
+datatype is reported to the log with a traceback (`"10"^^xsd:date` is common in streams), and pickling does both again.
+
+RDF 1.1 says that `"a"` and `"a"^^xsd:string` are one literal, while rdflib holds them apart. `plain_literal` gives the one
+form used everywhere in spaseq: without a datatype. Whoever brings terms in from elsewhere (a query) passes them through it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, TypeAlias
+
+import pyoxigraph
+from rdflib import BNode, Literal, URIRef
+
+__all__ = ["Term", "Terms", "Triple", "plain_literal", "quiet_literals", "term_from_key", "term_key"]
+
+Term: TypeAlias = URIRef | BNode | Literal
+Triple: TypeAlias = tuple[Term, Term, Term]
+
+_XSD_STRING: Final = "http://www.w3.org/2001/XMLSchema#string"
+_LANG_STRING: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
+_LOG: Final = logging.getLogger("rdflib.term")
+
+
+@contextmanager
+def quiet_literals() -> Iterator[None]:
+    """While it is open, rdflib says nothing about literals whose text does not fit their datatype."""
+    before = _LOG.disabled
+    _LOG.disabled = True
+    try:
+        yield
+    finally:
+        _LOG.disabled = before
+
+
+def _literal(lexical: str, datatype: str | None, language: str | None) -> Literal:
+    if language is not None:
+        return Literal(lexical, lang=language)
+    if datatype is None or datatype == _XSD_STRING:
+        return Literal(lexical)
+    with quiet_literals():
+        return Literal(lexical, datatype=URIRef(datatype), normalize=False)
+
+
+def plain_literal(term: Term) -> Term:
+    """`term`, or the same text without a datatype if it is a literal of type xsd:string."""
+    if isinstance(term, Literal) and term.datatype is not None and str(term.datatype) == _XSD_STRING:
+        return Literal(str(term))
+    return term
+
+
+def term_key(term: Term) -> str:
+    """A text that says exactly which term it is, to store or send it; `term_from_key` is its inverse.
+
+    `<iri>`, `_:label`, `"text"`, `"text"@tag`, `"text"^^<iri>`. The text is not escaped (it ends at the last quote), so this is
+    N-Triples only for texts that need no escapes.
+    """
+    if isinstance(term, URIRef):
+        return f"<{term}>"
+    if isinstance(term, BNode):
+        return f"_:{term}"
+    if term.language:
+        return f'"{term}"@{term.language}'
+    return f'"{term}"' if term.datatype is None else f'"{term}"^^<{term.datatype}>'
+
+
+def term_from_key(key: str) -> Term:
+    """The term that `term_key` turned into `key`."""
+    if key.startswith("<"):
+        return URIRef(key[1:-1])
+    if key.startswith("_:"):
+        return BNode(key[2:])
+    end = key.rindex('"')
+    text, suffix = key[1:end], key[end + 1 :]
+    if suffix.startswith("@"):
+        return _literal(text, None, suffix[1:])
+    return _literal(text, suffix[3:-1] if suffix else None, None)
+
+
+class Terms:
+    """Turns pyoxigraph's terms into rdflib's, and remembers up to `limit` of each kind; a full memory is emptied.
+
+    Blank nodes keep the label of the file; giving each event its own is the work of `spaseq.rdf.assemble`.
+    """
+
+    __slots__ = ("_blanks", "_iris", "_literals", "limit")
+
+    def __init__(self, limit: int = 200_000) -> None:
+        self.limit = limit
+        self._iris: dict[str, URIRef] = {}
+        self._blanks: dict[str, BNode] = {}
+        self._literals: dict[tuple[str, str, str | None], Literal] = {}
+
+    def convert(self, term: object) -> Term:
+        """The rdflib term for `term`. ValueError for what rdflib cannot hold: triple terms, directional strings."""
+        if isinstance(term, pyoxigraph.NamedNode):
+            return self._iri(term.value)
+        if isinstance(term, pyoxigraph.Literal):
+            return self._convert_literal(term)
+        if isinstance(term, pyoxigraph.BlankNode):
+            return self._blank(term.value)
+        raise ValueError("a triple inside a triple (RDF 1.2) is not supported")
+
+    def _iri(self, text: str) -> URIRef:
+        found = self._iris.get(text)
+        if found is None:
+            if len(self._iris) >= self.limit:
+                self._iris.clear()
+            found = self._iris[text] = URIRef(text)
+        return found
+
+    def _blank(self, label: str) -> BNode:
+        found = self._blanks.get(label)
+        if found is None:
+            if len(self._blanks) >= self.limit:
+                self._blanks.clear()
+            found = self._blanks[label] = BNode(label)
+        return found
+
+    def _convert_literal(self, term: pyoxigraph.Literal) -> Literal:
+        key = (term.value, term.datatype.value, term.language)
+        found = self._literals.get(key)
+        if found is None:
+            lexical, datatype, language = key
+            if language is not None and datatype != _LANG_STRING:
+                raise ValueError(f'a string with a direction (RDF 1.2) is not supported: "{lexical}"@{language}')
+            if len(self._literals) >= self.limit:
+                self._literals.clear()
+            found = self._literals[key] = _literal(lexical, datatype, language)
+        return found
