@@ -1,0 +1,192 @@
+"""Turns what the parser could not read into one clear `QuerySyntaxError`.
+
+The parser knows the terminals it would have taken; here they become words, and slips that people coming from other
+languages make get a hint of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from lark import Token
+from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
+
+from spaseq.errors import QuerySyntaxError, Span
+
+__all__ = ["syntax_error"]
+
+_WORDS: Final[dict[str, str]] = {
+    "IDENT": "a name",
+    "QUOTED": "a name",
+    "NUMBER": "a number",
+    "STRING": "a text in quotes",
+    "REGEX": "a regular expression in quotes",
+    "COMPARISON": "a comparison (= != < <= > >=)",
+    "MORETHAN": "a comparison (= != < <= > >=)",
+    "PLUS": "+",
+    "MINUS": "an arithmetic operator",
+    "STAR": "*",
+    "SLASH": "an arithmetic operator",
+    "PERCENT": "an arithmetic operator",
+    "SEMICOLON": ";",
+    "COLON": ":",
+    "COMMA": ",",
+    "DOT": ".",
+    "LPAR": "(",
+    "RPAR": ")",
+    "LSQB": "[",
+    "RSQB": "]",
+    "LBRACE": "{",
+    "RBRACE": "}",
+    "__ANON_0": ":+",
+    "UNIT": "a unit of time (DAYS, HOURS, MINUTES, SECONDS, MILLISECONDS)",
+    "EVENT": "EVENTS",
+    "PARTITION": "PARTITION BY",
+    "CONSUME": "CONSUME BY",
+    "POLICY": "ANY, PARTITION or NONE",
+    "STRATEGY": "a selection strategy (ALL, ANY, NEXT, LAST, MAX, STRICT)",
+    "$END": "the end of the query",
+}
+_TOKEN: Final = re.compile(
+    r"""(?P<skip>--[^\n]*|/\*.*?\*/|\s+)|(?P<string>'(?:[^'\n]|'')*'|"(?:[^"\n]|"")*"|[‘’][^‘’\n]*’|[“”][^“”\n]*”)
+    |(?P<name>`[^`\n]*`|[^\W\d]\w*)|(?P<other>.)""",
+    re.DOTALL | re.VERBOSE,
+)
+_CLOSER: Final = {"(": ")", "[": "]", "{": "}"}
+_CLOSER_TERMINAL: Final = {"(": "RPAR", "[": "RSQB", "{": "RBRACE"}
+_QUOTES: Final = "'\"‘’“”"
+
+_WORD_HINTS: Final[dict[str, str]] = {
+    "MATCH_RECOGNIZE": "CEQL has no MATCH_RECOGNIZE: SELECT * FROM s WHERE A AS a; B+ AS b FILTER a[…] AND b[…]",
+    "PATTERN": "the pattern is the WHERE clause: WHERE A; B+; C",
+    "DEFINE": "conditions on variables are a FILTER: FILTER a[price > 3] AND b[price < 2]",
+    "MEASURES": "SELECT lists the variables to report: SELECT a, b",
+    "EVERY": "every match is reported anyway; SELECT ANY, NEXT, LAST or MAX reports fewer",
+    "GROUP": "to treat each key on its own write PARTITION BY [key]",
+    "HAVING": "conditions are a FILTER after the formula",
+    "ORDER": "matches come in the order of their ends",
+    "UNTIL": "write the end of the pattern as its last event: A; B+; C",
+    "EVENT": "a window over events is WITHIN 100 EVENTS",
+    "BETWEEN": "write price IN {10..20}, or price >= 10 AND price <= 20",
+    "IS": "a comparison with a missing attribute never holds; there is no IS NULL",
+    "FILTER": "one FILTER at a time; conditions are joined with AND and OR",
+    "WHERE": "the order is SELECT … FROM … WHERE … FILTER … PARTITION BY … WITHIN …",
+    "FROM": "the order is SELECT … FROM … WHERE … FILTER … PARTITION BY … WITHIN …",
+}
+_TIME_WORDS: Final = {"MS", "S", "SEC", "SECS", "MIN", "MINS", "M", "H", "HR", "HRS", "D", "WEEK", "WEEKS", "NS", "US"}
+
+
+def syntax_error(error: UnexpectedInput, text: str, source: str) -> QuerySyntaxError:
+    """The error to show for what lark stumbled over."""
+    start, end, expected = _where(error, text)
+    hung = _unclosed(text)
+    if hung is not None and (text[hung] not in _CLOSER or _CLOSER_TERMINAL[text[hung]] in expected):
+        return _unclosed_error(text, source, hung)
+    found = text[start:end]
+    expected_words = _words(expected)
+    if not found:
+        problem = "the query ends too early" if text.strip() else "the query is empty"
+    elif found in ")]}":
+        problem = f"nothing is open here that {found!r} could close"
+    else:
+        problem = f"unexpected {found}"
+    return QuerySyntaxError(
+        problem,
+        text=text,
+        span=Span.at(text, start, end),
+        source=source,
+        expected=expected_words,
+        hint=_hint(text, start, found, expected),
+    )
+
+
+def _where(error: UnexpectedInput, text: str) -> tuple[int, int, set[str]]:
+    """Start and end of what was not understood, and the terminals that could have stood there."""
+    end_of_text = len(text.rstrip())
+    if isinstance(error, UnexpectedToken):
+        token: Token = error.token
+        expected = set(error.accepts or error.expected)
+        if token.type == "$END" or token.start_pos is None:
+            return end_of_text, end_of_text, expected
+        return token.start_pos, token.start_pos + len(token), expected
+    if isinstance(error, UnexpectedCharacters):
+        start = error.pos_in_stream
+        return start, min(start + 1, len(text)), set(error.allowed or ())
+    assert isinstance(error, UnexpectedEOF)
+    return end_of_text, end_of_text, set(error.expected)
+
+
+def _words(terminals: Iterable[str]) -> tuple[str, ...]:
+    words = {_WORDS.get(t, t) for t in terminals if t != "MORETHAN"}
+    if "an arithmetic operator" in words:
+        words -= {"+", "*"}
+    return tuple(sorted(words, key=lambda w: (not w.startswith("a "), w)))
+
+
+def _unclosed(text: str) -> int | None:
+    """Where the innermost bracket, quote or comment opens that nothing closes, or None."""
+    open_at: list[int] = []
+    for match in _TOKEN.finditer(text):
+        character = match["other"]
+        if character is None:
+            continue
+        if character in _QUOTES or character == "`" or text.startswith("/*", match.start()):
+            return match.start()
+        if character in _CLOSER:
+            open_at.append(match.start())
+        elif character in ")]}":
+            if not open_at or _CLOSER[text[open_at[-1]]] != character:
+                return open_at[-1] if open_at else None
+            open_at.pop()
+    return open_at[-1] if open_at else None
+
+
+def _unclosed_error(text: str, source: str, at: int) -> QuerySyntaxError:
+    opener = text[at]
+    if opener in _QUOTES:
+        problem, hint = "this text is not closed", "a text ends on its line with the quote it begins with; '' is a quote in it"
+    elif opener == "`":
+        problem, hint = "this name is not closed", "a back-quoted name ends with a back-quote"
+    elif opener == "/":
+        problem, hint = "this comment is not closed", "a comment ends with */"
+    else:
+        problem, hint = f"{opener!r} is not closed", f"add the missing {_CLOSER[opener]!r}"
+    return QuerySyntaxError(problem, text=text, span=Span.at(text, at, at + 1), source=source, hint=hint)
+
+
+def _hint(text: str, start: int, found: str, expected: set[str]) -> str:
+    """What to do about it, if this is one of the known slips."""
+    before, rest = text[:start].rstrip(), text[start:]
+    word = found.upper()
+    last = re.search(r"(\S+)$", before)
+    if rest.startswith("->") or (found == ">" and before.endswith("-")) or rest.startswith("=>"):
+        return "CEQL writes 'followed by' as ; (anything between) or : (immediately)"
+    if rest.startswith(("&&", "&")):
+        return "write AND"
+    if rest.startswith(("||", "|")):
+        return "write OR"
+    if rest.startswith("!"):
+        return "write NOT"
+    if not found and before.endswith(";"):
+        return "a query does not end with ';': that means 'followed by'"
+    if last and last[1].upper() == "BY" and found and "LSQB" in expected:
+        return f"PARTITION BY lists attributes in brackets: PARTITION BY [{found}]"
+    if "UNIT" in expected:
+        return "a window is 100 EVENTS, 10 SECONDS, 1 HOUR 30 MINUTES, or 10000 [attribute]"
+    if word in _TIME_WORDS and re.search(r"WITHIN[\s\d.]*$", before, re.IGNORECASE):
+        return "units of time are DAYS, HOURS, MINUTES, SECONDS, MILLISECONDS"
+    if found in ("=", "==", "<", "<=", ">", ">=", "!=", "<>") and "AND" in expected:
+        return "compare two values at a time: a = b AND b = c"
+    if word == "SELECT" or not before:
+        return "a query begins with SELECT: SELECT * FROM s WHERE A; B"
+    if before[-1:] in "'\"’”" and re.match(r"\w", rest):
+        return "is a quote missing before it?"
+    if word in _WORD_HINTS:
+        return _WORD_HINTS[word]
+    if found in (";", ":", "+", ":+") and "AND" in expected:
+        return "FILTER reaches to the end of its formula; put (φ FILTER …) in parentheses to go on after it"
+    if found and re.fullmatch(r"\w+", found) and expected & {"IDENT"} and found.isupper():
+        return f"to use {found} as a name, write it in back-quotes: `{found}`"
+    return ""
