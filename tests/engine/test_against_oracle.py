@@ -1,0 +1,140 @@
+"""The engine against the oracle: random patterns, windows, partitions, cuts into batches, budgets, snapshots."""
+
+from __future__ import annotations
+
+import os
+import random
+from fractions import Fraction
+
+import numpy as np
+import oracle as o
+import pytest
+from engine.patterns import Rows, lower, random_formula, random_rows
+
+from spaseq.engine import Evaluator, MatchBatch, Settings, Window, compile_program
+from spaseq.errors import BudgetExceeded
+from spaseq.tecs import check_laws
+
+SIZE = int(os.environ.get("SPASEQ_RANDOM", "300"))
+
+
+def as_list(batch: MatchBatch) -> list[o.Match]:
+    ends = batch.offsets[1:].tolist()
+    return sorted(
+        (s, e, tuple(batch.positions[a:b].tolist()))
+        for s, e, a, b in zip(batch.start.tolist(), batch.end.tolist(), batch.offsets.tolist(), ends, strict=False)
+    )
+
+
+def random_window(rng: random.Random) -> tuple[Window, o.Within | None]:
+    size = rng.randrange(1, 6)
+    match rng.randrange(3):
+        case 0:
+            return Window("none"), None
+        case 1:
+            return Window("events", size), o.Within(Fraction(size), "events")
+        case _:
+            return Window("span", size), o.Within(Fraction(size), "attribute", "t")
+
+
+def draw(seed: int) -> tuple[random.Random, Rows, Window, bool, o.Query, list[o.Match]]:
+    """A case small enough for the oracle."""
+    rng = random.Random(seed)
+    while True:
+        partitions = rng.choice((0, 0, 1, 2))
+        rows = random_rows(rng, rng.randrange(0, 15), partitions)
+        formula = random_formula(rng, rng.randrange(1, 5), [])
+        window, within = random_window(rng)
+        strict = rng.random() < 0.2
+        query = o.Query(formula, None, "STRICT" if strict else "ALL", (("k",),) if partitions else (), within)
+        try:
+            return rng, rows, window, strict, query, o.evaluate(query, rows.events())
+        except o.TooBig:
+            continue
+
+
+def in_batches(evaluator: Evaluator, rows: Rows, rng: random.Random, window: Window) -> MatchBatch:
+    parts, at = [], 0
+    while at < len(rows):
+        size = rng.randrange(1, 5)
+        parts.append(evaluator.push(rows[at : at + size]))
+        at += size
+        check_laws(evaluator._arena, 0 if window.kind == "none" else int(rows.positions[min(at, len(rows)) - 1]))
+    return MatchBatch.concat(parts)
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_matches_are_the_oracles_in_any_cut(block: int) -> None:
+    for seed in range(block * SIZE // 10, (block + 1) * SIZE // 10):
+        rng, rows, window, strict, query, expected = draw(seed)
+        program = compile_program(lower(query.formula), window, strict=strict)
+        whole = as_list(Evaluator(program).push(rows))
+        assert not o.compare(expected, whole), (seed, query, rows)
+        cut = as_list(in_batches(Evaluator(program), rows, rng, window))
+        assert cut == whole, (seed, query, rows)
+        assert Evaluator(program).count(rows) == len(whole)
+
+
+def test_a_tiny_automaton_cache_gives_the_same_matches() -> None:
+    """Clearing the cache keeps the live states; only when they alone are too many does it give up, by name.
+
+    `any:+ : A : any : any : any : any` has 2^4 deterministic states, of which a short window keeps few alive.
+    """
+    anything = o.Or(o.Type("A"), o.Type("B"))
+    formula = o.Then(o.Plus(anything, True), o.Type("A"), True)
+    for _ in range(4):
+        formula = o.Then(formula, anything, True)
+    rng = random.Random(11)
+    rows = random_rows(rng, 300)
+    rows.types[rows.types == "C"] = "A"
+    window = Window("events", 6)
+    free = Evaluator(compile_program(lower(formula), window))
+    expected = as_list(free.push(rows))
+    needed = free.statistics["automaton_bytes"]
+    assert free.statistics["deterministic_states"] > 15
+    for budget in (needed * 2 // 3, needed * 9 // 10):
+        program = compile_program(lower(formula), window, settings=Settings(automaton_bytes=budget))
+        evaluator = Evaluator(program)
+        assert as_list(in_batches(evaluator, rows, rng, window)) == expected
+        assert evaluator.statistics["automaton_clears"] > 3
+    with pytest.raises(BudgetExceeded, match="automaton_bytes is 500 bytes"):
+        Evaluator(compile_program(lower(formula), window, settings=Settings(automaton_bytes=500))).push(rows)
+
+
+def test_a_snapshot_goes_on_where_it_was_taken() -> None:
+    for seed in range(100):
+        rng, rows, window, strict, query, expected = draw(seed)
+        program = compile_program(lower(query.formula), window, strict=strict)
+        cut = rng.randrange(len(rows) + 1)
+        first = Evaluator(program)
+        found = as_list(first.push(rows[:cut]))
+        second = Evaluator.restore(program, first.snapshot())
+        found += as_list(second.push(rows[cut:]))
+        assert not o.compare(expected, sorted(found)), (seed, query, rows)
+
+
+def test_positions_may_be_large_and_have_gaps() -> None:
+    for seed in range(50):
+        _, rows, window, strict, query, expected = draw(seed)
+        if window.kind == "events" and rows.keys is None:
+            continue
+        program = compile_program(lower(query.formula), window, strict=strict)
+        moved = Rows(rows.types, rows.values, rows.positions * 3 + 2**40, rows.times, rows.keys)
+        expected = [(a * 3 + 2**40, b * 3 + 2**40, tuple(p * 3 + 2**40 for p in d)) for a, b, d in expected]
+        assert as_list(Evaluator(program).push(moved)) == expected, (seed, query)
+
+
+def test_memory_is_one_windows_worth() -> None:
+    """The ring does not grow after the first windows, however long the stream (the arena's bound, docstring)."""
+    rng = np.random.default_rng(7)
+    size = 200_000
+    rows = Rows(rng.choice(list("ABC"), size), rng.integers(0, 4, size), np.arange(size), np.arange(size))
+    formula = o.Then(o.Then(o.Type("A"), o.Type("B")), o.Type("Z"))
+    evaluator = Evaluator(compile_program(lower(formula), Window("span", 1000)))
+    evaluator.count(rows[:10_000])
+    after_ten_windows = evaluator.statistics["arena_bytes"]
+    for at in range(10_000, size, 10_000):
+        evaluator.count(rows[at : at + 10_000])
+    assert evaluator.statistics["arena_bytes"] == after_ten_windows
+    states, moves = 2, 3
+    assert after_ten_windows <= 2 * 32 * 1001 * moves * (3 * (states + 4) + 8) + (1 << 17)
