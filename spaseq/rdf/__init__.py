@@ -4,9 +4,9 @@
     events, options = open_streams(sources, StreamOptions.parse(lateness="5s"), counters)
     for instant in instants(events, options): …
 
-`assemble` is the step from statements to events alone, for whoever reads the files in another way. `load_knowledge` reads
-background knowledge. All memory is bounded: by the lateness, by `StreamOptions.lookahead`, and by one event's size; a Turtle or TriG
-document is parsed as it is read.
+`assemble` is the step from statements to events alone, for whoever reads the files in another way. `load_knowledge`
+reads background knowledge. All memory is bounded: by the lateness, by `StreamOptions.lookahead`, and by one event's
+size; a Turtle or TriG document is parsed as it is read.
 
 Not here: matching graph patterns (`spaseq.gpm`), watching a file that grows.
 """

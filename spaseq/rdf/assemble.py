@@ -2,22 +2,25 @@
 
 Two steps, each a generator over the one before, so that a file of any length needs the memory of a few events:
 
-1. *Drafts.* `_graphs`, `_subjects`, `_sizes` or `_whole` cut the statements into drafts, an event's statements without a time.
-   `_graphs` also passes on what the default graph says about the time of a graph (`About`).
-2. *Times.* `_from_arrival` counts; `_from_predicate` looks into the draft, then at what was said about its name. A draft whose time
-   stands further on waits, and everything behind it, so that events leave in the order of the source.
+1. *Drafts.* `_graphs`, `_subjects`, `_sizes` or `_whole` cut the statements into drafts, an event's statements
+   without a time. `_graphs` also passes on what the default graph says about the time of a graph (`About`).
+2. *Times.* `_from_arrival` counts; `_from_predicate` looks into the draft, then at what was said about its name. A
+   draft whose time stands further on waits, and everything behind it, so that events leave in the order of the
+   source.
 
 The rules, where the file leaves a choice:
 
-* **graph**: an event graph ends where a statement of another event graph begins; statements of the default graph in between do not
-  end it. A name that comes again after that is another event, counted as `reopened`. Statements of the default graph are not in any
-  event; those that do not give a graph's time are counted as `ignored`.
-* **subject**: a run of statements with one subject (and one graph). It also ends where a predicate comes again: a flat record has
-  one value for each attribute, so the next record of that subject has begun, even with the value it had before. Only
-  `rdf:type` may stand several times, with different types. Events that need several subjects need graphs.
+* **graph**: an event graph ends where a statement of another event graph begins; statements of the default graph in
+  between do not end it. A name that comes again after that is another event, counted as `reopened`. Statements of the
+  default graph are not in any event; those that do not give a graph's time are counted as `ignored`.
+* **subject**: a run of statements with one subject (and one graph). It also ends where a predicate comes again: a
+  flat record has one value for each attribute, so the next record of that subject has begun, even with the value it
+  had before. Only `rdf:type` may stand several times, with different types. Events that need several subjects need
+  graphs.
 * **size:N**: N statements make an event, as in the original engine. A rest at the end is malformed.
-* **time**: in the event's graph, the values of the predicate on the graph's own name come first, then those on any subject. Only
-  if there are none, what the default graph says about the name, before or after. More than one time is an error.
+* **time**: in the event's graph, the values of the predicate on the graph's own name come first, then those on any
+  subject. Only if there are none, what the default graph says about the name, before or after. More than one time is
+  an error.
 """
 
 from __future__ import annotations
@@ -76,12 +79,12 @@ def assemble(
 ) -> Iterator[GraphEvent]:
     """The events in the statements of one file, in the file's order.
 
-    A pure function of its arguments apart from `counters`: any way of reading the file gives the same. `options.event_by` and
-    `options.time` must be settled (`spaseq.rdf.streams.settle`). `first` is the number of events that came before in the same stream, for
-    time from arrival. `source` names the file in messages.
+    A pure function of its arguments apart from `counters`: any way of reading the file gives the same.
+    `options.event_by` and `options.time` must be settled (`spaseq.rdf.streams.settle`). `first` is the number of
+    events that came before in the same stream, for time from arrival. `source` names the file in messages.
 
-    EventError: a graph without a time or with several, a time that cannot be read, no named graph where events are graphs,
-    an unfinished last event.
+    EventError: a graph without a time or with several, a time that cannot be read, no named graph where events are
+    graphs, an unfinished last event.
     """
     if options.event_by is None or options.time is None:
         raise ValueError("event_by and time must be settled before events are assembled")
@@ -95,9 +98,7 @@ def assemble(
     return _events(drafts, stream, source, scope, counters)
 
 
-def _events(
-    drafts: Iterable[_Draft], stream: str, source: str, scope: str, counters: Counters
-) -> Iterator[GraphEvent]:
+def _events(drafts: Iterable[_Draft], stream: str, source: str, scope: str, counters: Counters) -> Iterator[GraphEvent]:
     for draft in drafts:
         own = _OwnBlanks(f"e{scope}n{draft.number}")
         triples = tuple(dict.fromkeys((own.of(s), p, own.of(o)) for s, p, o in draft.triples))
@@ -152,18 +153,18 @@ def _drafts(
 def _graphs(
     statements: Iterable[Statement], options: StreamOptions, source: str, counters: Counters
 ) -> Iterator[_Item]:
-    predicate = GENERATED_AT if options.time == ARRIVAL else options.time
+    predicate = options.time if options.time and options.time != ARRIVAL else GENERATED_AT
     closed = _Recent(options.lookahead)
     draft: _Draft | None = None
     record = 0
     for s, p, o, name, record in statements:
         if name is None:
-            if str(p) == predicate:
+            if str.__eq__(p, predicate):
                 yield _About(s, o, record)
             else:
                 counters.ignored += 1
             continue
-        if draft is None or draft.name != name:
+        if draft is None or (draft.name is not name and draft.name != name):
             if draft is not None:
                 closed.add(draft.name)
                 yield draft
@@ -211,7 +212,7 @@ def _sizes(
             f"the last event has {len(draft.triples)} triple(s), and an event has {size}",
             source=source,
             record=draft.record,
-            hint="the file is cut off, or its events have another size (--event-by size:N, or the number in the streams file)",
+            hint="the file is cut off, or events have another size (--event-by size:N, or as the streams file says)",
         )
     counters.malformed += 1
 
@@ -326,7 +327,8 @@ class _Said:
 
 def _time_inside(draft: _Draft, options: StreamOptions, source: str) -> int | None:
     """The time in the draft's own graph, None if it has none."""
-    found = [(s, o) for s, p, o in draft.triples if str(p) == options.time]
+    time = options.time or ""
+    found = [(s, o) for s, p, o in draft.triples if str.__eq__(p, time)]
     if not found:
         return None
     own = [value for subject, value in found if subject == draft.name]
@@ -345,7 +347,8 @@ def _read_time(value: Term, options: StreamOptions, source: str, record: int) ->
     """Nanoseconds; the lexical form decides, whatever datatype it claims."""
     attribute = options.time or ""
     if not isinstance(value, Literal):
-        raise EventError(f"{value} is not a time", source=source, record=record, attribute=attribute, hint="it is a literal")
+        problem = f"{value} is not a time: a time is a literal"
+        raise EventError(problem, source=source, record=record, attribute=attribute)
     try:
         return parse_time(str(value), options.time_unit)
     except EventError as error:

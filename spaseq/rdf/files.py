@@ -1,4 +1,4 @@
-"""Input files as chunks of bytes: names and globs, standard input, gzip and zstd, and the format told by the extension."""
+"""Input files as chunks of bytes: names and globs, standard input, gzip, zstd, and the format by the extension."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final, Protocol, cast
 
 import pyoxigraph
 import zstandard
@@ -25,7 +25,7 @@ _COMPRESSED: Final = (".gz", ".zst")
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """An RDF syntax: its `name`, the parser's `code`, has each statement a line (`lines`), can it name graphs (`named`)."""
+    """An RDF syntax: `name`, the parser's `code`, a statement a line (`lines`)?, can it name graphs (`named`)?"""
 
     name: str
     code: pyoxigraph.RdfFormat
@@ -47,8 +47,9 @@ _DOCUMENTS: Final = _STREAMS | {"n3": _N3, "rdf": _XML, "owl": _XML, "xml": _XML
 def format_of(path: str, given: str | None = None, *, documents: bool = False) -> Format:
     """The format of the file `path`, or the one named `given`.
 
-    A stream is N-Triples, N-Quads, TriG or Turtle; standard input is N-Quads unless told otherwise, which N-Triples is a part of;
-    `.n3` is read as Turtle. With `documents`, also N3, RDF/XML and JSON-LD. OptionError names the extensions known.
+    A stream is N-Triples, N-Quads, TriG or Turtle; standard input is N-Quads unless told otherwise, which N-Triples
+    is a part of; `.n3` is read as Turtle. With `documents`, also N3, RDF/XML and JSON-LD. OptionError names the
+    extensions known.
     """
     known = _DOCUMENTS if documents else _STREAMS | {"n3": _TTL}
     if given is not None:
@@ -63,7 +64,8 @@ def format_of(path: str, given: str | None = None, *, documents: bool = False) -
     if found is None:
         extensions = ", ".join("." + extension for extension in sorted(known))
         raise OptionError(
-            f"{path}: cannot tell the format from the file's name", f"name it with one of {extensions} (and .gz or .zst after it)"
+            f"{path}: cannot tell the format from the file's name",
+            f"name it with one of {extensions} (and .gz or .zst after it)",
         )
     return found
 
@@ -107,7 +109,7 @@ def byte_chunks(path: str) -> Iterator[bytes]:
 
 def _open(path: str) -> Iterator[bytes]:
     if path == STDIN:
-        yield from _pieces(sys.stdin.buffer)
+        yield from _pieces(cast(_Readable, sys.stdin.buffer))
     elif path.endswith(".gz"):
         with gzip.open(path, "rb") as file:
             yield from _pieces(file)
@@ -116,8 +118,12 @@ def _open(path: str) -> Iterator[bytes]:
             yield from _unzstd(_pieces(file)) if path.endswith(".zst") else _pieces(file)
 
 
-def _pieces(file: BinaryIO) -> Iterator[bytes]:
-    while piece := file.read1(_CHUNK):  # type: ignore[attr-defined]
+class _Readable(Protocol):
+    def read1(self, size: int = ..., /) -> bytes: ...
+
+
+def _pieces(file: _Readable) -> Iterator[bytes]:
+    while piece := file.read1(_CHUNK):
         yield piece
 
 

@@ -17,8 +17,9 @@ __all__ = ["load_knowledge"]
 def load_knowledge(path: str | Sequence[str], *, format: str | None = None) -> rdflib.Graph:
     """The triples of the file (or files, or glob) `path` as one graph, named graphs in it merged.
 
-    The format is told by the extension (N-Triples, N-Quads, TriG, Turtle, N3, RDF/XML, JSON-LD; `.gz` and `.zst` are decompressed) or by
-    `format`. Blank nodes of different files stay different. EventError with file and line for what cannot be read.
+    The format is told by the extension (N-Triples, N-Quads, TriG, Turtle, N3, RDF/XML, JSON-LD; `.gz` and `.zst` are
+    decompressed) or by `format`. Blank nodes of different files stay different. EventError with file and line for
+    what cannot be read.
     """
     graph = rdflib.Graph()
     for file in expand_files([path] if isinstance(path, str) else path):

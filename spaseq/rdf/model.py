@@ -14,9 +14,10 @@ __all__ = ["Counters", "GraphEvent", "Instant"]
 class GraphEvent:
     """An RDF graph with a timestamp (seed SPAseq, Definition 1).
 
-    `stream` is the IRI of its stream, `time` nanoseconds since the epoch, `triples` the graph: a set, kept in the order of the
-    source. `graph` is the graph's name where it has one. `source` and `record` say, for messages, in which file and on
-    which line (from 1) it begins. Blank nodes belong to one event alone: no two events of one run share one.
+    `stream` is the IRI of its stream, `time` nanoseconds since the epoch, `triples` the graph: a set, kept in the
+    order of the source. `graph` is the graph's name where it has one. `source` and `record` say, for messages, in
+    which file and on which line (from 1) it begins. Blank nodes belong to one event alone: no two events of one run
+    share one.
     """
 
     stream: str
@@ -55,9 +56,9 @@ class Instant:
 class Counters:
     """What became of the input. Everything that did not reach an event is counted here.
 
-    `events` assembled, `triples` read, `late` events dropped because they came too late, `malformed` lines (or unfinished
-    events) dropped, `ignored` statements of a default graph that belong to no event, `reopened` graphs whose statements were
-    not together, so that the later ones made an event of their own.
+    `events` assembled, `triples` read, `late` events dropped because they came too late, `malformed` lines (or
+    unfinished events) dropped, `ignored` statements of a default graph that belong to no event, `reopened` graphs
+    whose statements were not together, so that the later ones made an event of their own.
     """
 
     events: int = 0

@@ -1,10 +1,9 @@
-"""How streams are to be read: where one event ends and the next begins, where its time comes from, how late it may come."""
+"""How streams are to be read: where one event ends and the next begins, what gives its time, how late it may come."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, TypeVar
+from typing import Final, Literal, TypeAlias
 
 from spaseq.errors import OptionError, SpaseqError
 from spaseq.events.time import parse_duration
@@ -15,7 +14,6 @@ GENERATED_AT: Final = "http://www.w3.org/ns/prov#generatedAtTime"
 ARRIVAL: Final = "arrival"
 
 EventKind: TypeAlias = Literal["graph", "file", "subject", "size"]
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +43,18 @@ class EventBy:
 class StreamOptions:
     """How to read streams.
 
-    * `event_by`: None takes graphs from N-Quads and TriG, runs of one subject from N-Triples, and whole files from Turtle.
-    * `time`: IRI of the predicate whose value is an event's time, or `"arrival"`. None: `prov:generatedAtTime` where events
-      are named graphs, arrival otherwise (a triple format gives no hint where a time could be).
+    * `event_by`: None takes graphs from N-Quads and TriG, runs of one subject from N-Triples, and whole files from
+      Turtle.
+    * `time`: IRI of the predicate whose value is an event's time, or `"arrival"`. None: `prov:generatedAtTime` where
+      events are named graphs, arrival otherwise (a triple format gives no hint where a time could be).
     * `time_unit`: `s`, `ms`, `us` or `ns`, for times that are plain numbers. `interval`: ns between two arrivals.
     * `ties`: `"instant"` puts graphs of equal time into one instant, `"arrival"` gives each its own.
-    * `lateness`: by how many ns an event may come after a later one; it is put in order. `late`: what to do with one that
-      comes later than that: `"error"`, or `"drop"` it and count.
+    * `lateness`: by how many ns an event may come after a later one; it is put in order. `late`: what to do with one
+      that comes later than that: `"error"`, or `"drop"` it and count.
     * `malformed`: `"error"`, or `"drop"` a line of N-Triples or N-Quads that cannot be read, and count.
     * `format`: overrides the file's extension (`nt`, `nq`, `trig`, `ttl`).
-    * `lookahead`: how many graphs may wait for a time that stands further on in the default graph, and how many times may
-      wait for their graph.
+    * `lookahead`: how many graphs may wait for a time that stands further on in the default graph, and how many times
+      may wait for their graph.
     """
 
     event_by: EventBy | None = None
@@ -113,7 +112,9 @@ def _time(predicate: str | None, time_from: str | None) -> str | None:
     if iri.startswith("<") and iri.endswith(">"):
         iri = iri[1:-1]
     if ":" not in iri or any(c in iri for c in '<>"{}|^`\\ \t\n'):
-        raise OptionError(f"--time {predicate}: not an IRI", "write the predicate in full: --time http://example.org/at")
+        raise OptionError(
+            f"--time {predicate}: not an IRI", "write the predicate in full: --time http://example.org/at"
+        )
     return iri
 
 

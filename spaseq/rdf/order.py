@@ -18,8 +18,9 @@ __all__ = ["in_order", "instants", "merge_streams"]
 def in_order(events: Iterable[GraphEvent], options: StreamOptions, counters: Counters) -> Iterator[GraphEvent]:
     """The events of one stream sorted by time, equal times in the order they came.
 
-    An event is held until the latest time seen is `options.lateness` past its own; so memory is what arrives within the lateness.
-    One that comes when the latest time is already further ahead is dropped and counted (`late="drop"`) or an EventError.
+    An event is held until the latest time seen is `options.lateness` past its own; so memory is what arrives within
+    the lateness. One that comes when the latest time is already further ahead is dropped and counted (`late="drop"`)
+    or an EventError.
     """
     held: list[tuple[int, int, GraphEvent]] = []
     latest: GraphEvent | None = None
@@ -41,19 +42,21 @@ def in_order(events: Iterable[GraphEvent], options: StreamOptions, counters: Cou
 def _goes_back(event: GraphEvent, latest: GraphEvent, lateness: int) -> EventError:
     allowed = f", more than the lateness of {lateness / 1e9:g} s" if lateness else ""
     return EventError(
-        f"stream {event.stream} goes back in time{allowed}: {format_time(event.time)} comes after {format_time(latest.time)} "
-        f"({latest.source}:{latest.record})",
+        f"stream {event.stream} goes back in time{allowed}: {format_time(event.time)} comes after "
+        f"{format_time(latest.time)} ({latest.source}:{latest.record})",
         source=event.source,
         record=event.record,
-        hint="--lateness DURATION puts in order what comes late by no more than that; --late drop leaves out later ones and "
-        "counts them",
+        hint="--lateness DURATION puts in order what comes late by no more than that; "
+        "--late drop leaves out what comes later and counts it",
     )
 
 
 def merge_streams(streams: Sequence[tuple[str, Iterable[GraphEvent]]]) -> Iterator[GraphEvent]:
-    """The events of all streams by time; equal times in the order of `streams` (that of the FROM clause), then of the source.
+    """The events of all streams by time; equal times in the order of `streams` (that of the FROM clause), then of the
+    source.
 
-    Each stream must be in order. One event of each is held, so nothing comes out before every stream has said something.
+    Each stream must be in order. One event of each is held, so nothing comes out before every stream has said
+    something.
     """
     return heapq.merge(*(events for _, events in streams), key=attrgetter("time"))
 

@@ -1,8 +1,8 @@
 """Files as statements: subject, predicate, object, graph name (None in the default graph), and the line they stand on.
 
-The parser (pyoxigraph) does not say where a statement stood. N-Triples and N-Quads are cut into blocks of whole lines, each
-statement having a line of its own; TriG and Turtle are fed to the parser line by line, and a statement is said to stand on
-the last line that the parser asked for, which is the line where it ended.
+The parser (pyoxigraph) does not say where a statement stood. N-Triples and N-Quads are cut into blocks of whole
+lines, each statement having a line of its own; TriG and Turtle are fed to the parser line by line, and a statement is
+said to stand on the last line that the parser asked for, which is the line where it ended.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final, Literal, TypeAlias
+from typing import IO, Final, Literal, TypeAlias, cast
 
 import pyoxigraph
 
@@ -23,7 +23,9 @@ __all__ = ["Statement", "parse_statements", "read_statements"]
 
 Statement: TypeAlias = tuple[Term, Term, Term, Term | None, int]
 
-_PREFIX: Final = re.compile(r"^Parser error at line \d+ (?:between columns \d+ and (?:line \d+ column )?\d+|column \d+): ")
+_PREFIX: Final = re.compile(
+    r"^Parser error at line \d+ (?:between columns \d+ and (?:line \d+ column )?\d+|column \d+): "
+)
 _SUFFIX: Final = re.compile(r" \(line \d+\)$")
 
 
@@ -51,8 +53,8 @@ def parse_statements(
 ) -> Iterator[Statement]:
     """The statements in `chunks`, the bytes of `source` cut anywhere; the first of them belongs to line `first_line`.
 
-    EventError with file and line where the text is not in the format, or, in a format by lines and with `malformed="drop"`, such a
-    line is counted in `counters` and left out.
+    EventError with file and line where the text is not in the format, or, in a format by lines and with
+    `malformed="drop"`, such a line is counted in `counters` and left out.
     """
     terms = terms or Terms()
     counters = counters or Counters()
@@ -156,7 +158,7 @@ def _by_document(
 ) -> Iterator[Statement]:
     lines = _Lines(chunks, line)
     try:
-        for quad in pyoxigraph.parse(lines, form.code):
+        for quad in pyoxigraph.parse(cast(IO[bytes], lines), form.code):
             statement = _statement(quad, lines.number, terms, source)
             counters.triples += 1
             yield statement

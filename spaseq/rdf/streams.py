@@ -22,7 +22,7 @@ __all__ = ["StreamSource", "StreamSpec", "open_streams", "parse_streams_file", "
 
 @dataclass(frozen=True, slots=True)
 class StreamSource:
-    """A named stream and the files it is read from, one after another. `event_by` overrides the option for this stream."""
+    """A named stream and the files it is read from, one after another. `event_by` overrides the option."""
 
     iri: str
     files: tuple[str, ...]
@@ -45,8 +45,8 @@ class StreamSpec:
 def settle(options: StreamOptions, sources: Sequence[StreamSource]) -> StreamOptions:
     """`options` with the clock settled for all `sources` together: a predicate or arrival.
 
-    Without a choice by the user, named graphs have `prov:generatedAtTime` and everything else arrives. OptionError where that would give
-    the streams clocks that cannot be compared, and for a file whose format is not known.
+    Without a choice by the user, named graphs have `prov:generatedAtTime` and everything else arrives. OptionError
+    where that would give the streams clocks that cannot be compared, and for a file whose format is not known.
     """
     clocks: dict[str, str] = {}
     for source in sources:
@@ -84,11 +84,12 @@ def read_stream(
 ) -> Iterator[GraphEvent]:
     """The events of the stream `iri`, in order of time.
 
-    `files` are paths, globs or `-`; `.gz` and `.zst` are decompressed; formats are told by the extension: `.nt`, `.nq`, `.trig`, and
-    `.ttl`, where each file is one graph. Files of a stream follow each other in time. An event graph lies within one file.
+    `files` are paths, globs or `-`; `.gz` and `.zst` are decompressed; formats are told by the extension: `.nt`,
+    `.nq`, `.trig`, and `.ttl`, where each file is one graph. Files of a stream follow each other in time. An event
+    graph lies within one file.
 
-    What cannot be used is told before the first event is asked for: OptionError, or EventError for a file that is not there. What
-    is wrong inside a file is an EventError with the file and the line.
+    What cannot be used is told before the first event is asked for: OptionError, or EventError for a file that is not
+    there. What is wrong inside a file is an EventError with the file and the line.
     """
     counters = counters if counters is not None else Counters()
     source = StreamSource(iri, tuple(files), event_by)
@@ -114,9 +115,11 @@ def _assembled(
 def open_streams(
     sources: Sequence[StreamSource], options: StreamOptions, counters: Counters | None = None
 ) -> tuple[Iterator[GraphEvent], StreamOptions]:
-    """The merged events of `sources`, given in the order of the FROM clause, and the options as settled (for `instants`).
+    """The merged events of `sources`, given in the order of the FROM clause, and the options as settled (for
+    `instants`).
 
-    Errors as of `read_stream`; OptionError also where two streams have one name or the clocks of the streams cannot be compared.
+    Errors as of `read_stream`; OptionError also where two streams have one name or the clocks of the streams cannot
+    be compared.
     """
     names = [source.iri for source in sources]
     for name in names:
@@ -134,9 +137,9 @@ _LINE: Final = re.compile(r"^<([^<>\s]+)>\s+(?:<([^<>]+)>|(\S+))\s+(\d+)$")
 def parse_streams_file(path: str) -> list[StreamSpec]:
     """The streams that a stream file of the original engine names, a line `<iri> <path> N` each; `#` begins a comment.
 
-    The paths in such files are often those of another machine: each is tried as it stands, then from the stream file's own folder,
-    then by its last part in that folder. EventError with file and line for another line, and for a file found in none of these
-    places.
+    The paths in such files are often those of another machine: each is tried as it stands, then from the stream
+    file's own folder, then by its last part in that folder. EventError with file and line for another line, and for a
+    file found in none of these places.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -156,7 +159,10 @@ def _spec(line: str, path: str, number: int) -> StreamSpec:
     size = int(found[4]) if found else 0
     if found is None or size == 0:
         raise EventError(
-            f"not a stream: {line}", source=path, record=number, hint="a line is <iri of the stream> <file> triples-per-event"
+            f"not a stream: {line}",
+            source=path,
+            record=number,
+            hint="a line is <iri of the stream> <file> triples-per-event",
         )
     wanted = Path(found[2] or found[3])
     folder = Path(path).parent

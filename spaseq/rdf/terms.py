@@ -1,11 +1,13 @@
 """RDF terms: from the parser's to rdflib's, each distinct one built once.
 
 rdflib's terms are what the graph patterns are evaluated on. Three of its habits would change a user's data, and are
-avoided here: lexical forms are normalised (`"010"^^xsd:integer` would become `10`), a literal whose text does not fit its
-datatype is reported to the log with a traceback (`"10"^^xsd:date` is common in streams), and pickling does both again.
+avoided here: lexical forms are normalised (`"010"^^xsd:integer` would become `10`), a literal whose text does not fit
+its datatype is reported to the log with a traceback (`"10"^^xsd:date` is common in streams), and pickling does both
+again.
 
-RDF 1.1 says that `"a"` and `"a"^^xsd:string` are one literal, while rdflib holds them apart. `plain_literal` gives the one
-form used everywhere in spaseq: without a datatype. Whoever brings terms in from elsewhere (a query) passes them through it.
+RDF 1.1 says that `"a"` and `"a"^^xsd:string` are one literal, while rdflib holds them apart. `plain_literal` gives
+the one form used everywhere in spaseq: without a datatype. Whoever brings terms in from elsewhere (a query) passes
+them through it.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import pyoxigraph
 from rdflib import BNode, Literal, URIRef
@@ -22,6 +24,8 @@ __all__ = ["Term", "Terms", "Triple", "plain_literal", "quiet_literals", "term_f
 
 Term: TypeAlias = URIRef | BNode | Literal
 Triple: TypeAlias = tuple[Term, Term, Term]
+_K = TypeVar("_K")
+_T = TypeVar("_T")
 
 _XSD_STRING: Final = "http://www.w3.org/2001/XMLSchema#string"
 _LANG_STRING: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
@@ -45,7 +49,7 @@ def _literal(lexical: str, datatype: str | None, language: str | None) -> Litera
     if datatype is None or datatype == _XSD_STRING:
         return Literal(lexical)
     with quiet_literals():
-        return Literal(lexical, datatype=URIRef(datatype), normalize=False)
+        return Literal(lexical, datatype=datatype, normalize=False)
 
 
 def plain_literal(term: Term) -> Term:
@@ -58,8 +62,8 @@ def plain_literal(term: Term) -> Term:
 def term_key(term: Term) -> str:
     """A text that says exactly which term it is, to store or send it; `term_from_key` is its inverse.
 
-    `<iri>`, `_:label`, `"text"`, `"text"@tag`, `"text"^^<iri>`. The text is not escaped (it ends at the last quote), so this is
-    N-Triples only for texts that need no escapes.
+    `<iri>`, `_:label`, `"text"`, `"text"@tag`, `"text"^^<iri>`. The text is not escaped (it ends at the last quote),
+    so this is N-Triples only for texts that need no escapes.
     """
     if isinstance(term, URIRef):
         return f"<{term}>"
@@ -99,38 +103,27 @@ class Terms:
 
     def convert(self, term: object) -> Term:
         """The rdflib term for `term`. ValueError for what rdflib cannot hold: triple terms, directional strings."""
-        if isinstance(term, pyoxigraph.NamedNode):
-            return self._iri(term.value)
-        if isinstance(term, pyoxigraph.Literal):
-            return self._convert_literal(term)
-        if isinstance(term, pyoxigraph.BlankNode):
-            return self._blank(term.value)
+        known: Term | None
+        if type(term) is pyoxigraph.NamedNode:
+            known = self._iris.get(term.value)
+            return known if known is not None else self._keep(self._iris, term.value, URIRef(term.value))
+        if type(term) is pyoxigraph.Literal:
+            key = (term.value, term.datatype.value, term.language)
+            known = self._literals.get(key)
+            return known if known is not None else self._keep(self._literals, key, _new_literal(*key))
+        if type(term) is pyoxigraph.BlankNode:
+            known = self._blanks.get(term.value)
+            return known if known is not None else self._keep(self._blanks, term.value, BNode(term.value))
         raise ValueError("a triple inside a triple (RDF 1.2) is not supported")
 
-    def _iri(self, text: str) -> URIRef:
-        found = self._iris.get(text)
-        if found is None:
-            if len(self._iris) >= self.limit:
-                self._iris.clear()
-            found = self._iris[text] = URIRef(text)
-        return found
+    def _keep(self, memory: dict[_K, _T], key: _K, term: _T) -> _T:
+        if len(memory) >= self.limit:
+            memory.clear()
+        memory[key] = term
+        return term
 
-    def _blank(self, label: str) -> BNode:
-        found = self._blanks.get(label)
-        if found is None:
-            if len(self._blanks) >= self.limit:
-                self._blanks.clear()
-            found = self._blanks[label] = BNode(label)
-        return found
 
-    def _convert_literal(self, term: pyoxigraph.Literal) -> Literal:
-        key = (term.value, term.datatype.value, term.language)
-        found = self._literals.get(key)
-        if found is None:
-            lexical, datatype, language = key
-            if language is not None and datatype != _LANG_STRING:
-                raise ValueError(f'a string with a direction (RDF 1.2) is not supported: "{lexical}"@{language}')
-            if len(self._literals) >= self.limit:
-                self._literals.clear()
-            found = self._literals[key] = _literal(lexical, datatype, language)
-        return found
+def _new_literal(lexical: str, datatype: str, language: str | None) -> Literal:
+    if language is not None and datatype != _LANG_STRING:
+        raise ValueError(f'a string with a direction (RDF 1.2) is not supported: "{lexical}"@{language}')
+    return _literal(lexical, datatype, language)

@@ -1,0 +1,305 @@
+"""From statements to events: what belongs together and when it happened."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rdflib import BNode, Literal, URIRef
+
+from spaseq.errors import EventError
+from spaseq.rdf import (
+    GENERATED_AT,
+    Counters,
+    EventBy,
+    GraphEvent,
+    Statement,
+    StreamOptions,
+    assemble,
+    format_of,
+    parse_statements,
+)
+
+SECOND = 10**9
+GRAPHS = StreamOptions(event_by=EventBy("graph"), time=GENERATED_AT)
+RUNS = StreamOptions(event_by=EventBy("subject"), time="arrival")
+PROV = f"<{GENERATED_AT}>"
+
+
+def events(text: str, options: StreamOptions, counters: Counters | None = None, **more: int) -> list[GraphEvent]:
+    """The events in N-Quads `text`."""
+    counters = counters if counters is not None else Counters()
+    statements = parse_statements([text.encode()], format_of("f.nq"), "f.nq", counters=counters)
+    return list(assemble(statements, options, stream="urn:s", source="f.nq", counters=counters, **more))
+
+
+def shape(found: list[GraphEvent]) -> list[tuple[float, int]]:
+    """Seconds and number of triples of each event."""
+    return [(event.time / SECOND, len(event.triples)) for event in found]
+
+
+def quads(text: str) -> str:
+    """N-Quads from a shorthand: `a p 1 g` per line, `.` for the default graph, `prov` for the time predicate."""
+    lines = []
+    for line in text.strip().splitlines():
+        words = [f'"{w}"' if w[0].isdigit() or w[0] == "-" else f"<urn:{w}>" for w in line.split()]
+        words[1] = PROV if words[1] == "<urn:prov>" else words[1]
+        lines.append(" ".join(words).replace(" <urn:.>", "") + " .")
+    return "\n".join(lines) + "\n"
+
+
+class TestGraphs:
+    def test_time_stands_in_the_graph_before_it_or_after_it(self) -> None:
+        text = quads("""
+            g1 prov 10 g1
+            a p 1 g1
+            g2 prov 20 .
+            a p 2 g2
+            a p 3 g3
+            g3 prov 30 .
+            a p 4 g4
+            a p 5 g5
+            g4 prov 40 .
+            g5 prov 50 .
+        """)
+        found = events(text, GRAPHS)
+        assert shape(found) == [(10, 2), (20, 1), (30, 1), (40, 1), (50, 1)]
+        assert [str(event.graph) for event in found] == [f"urn:g{k}" for k in range(1, 6)]
+        assert [event.record for event in found] == [1, 4, 5, 7, 8]
+
+    def test_all_times_before_all_graphs_and_after_all_graphs(self) -> None:
+        graphs = [f"a p {k} g{k}" for k in range(50)]
+        times = [f"g{k} prov {k} ." for k in range(50)]
+        expected = [(k, 1) for k in range(50)]
+        assert shape(events(quads("\n".join(times + graphs)), GRAPHS)) == expected
+        assert shape(events(quads("\n".join(graphs + times)), GRAPHS)) == expected
+
+    def test_default_graph_statements_do_not_end_a_graph(self) -> None:
+        counters = Counters()
+        found = events(quads("a p 1 g\ng prov 7 .\nx y z .\na q 2 g"), GRAPHS, counters)
+        assert shape(found) == [(7, 2)]
+        assert counters.ignored == 1
+        assert counters.triples == 4
+
+    def test_the_time_predicate_may_be_on_any_subject_and_the_graphs_own_name_comes_first(self) -> None:
+        assert shape(events(quads("a prov 3 g\na p 1 g"), GRAPHS)) == [(3, 2)]
+        assert shape(events(quads("a prov 3 g\ng prov 4 g"), GRAPHS)) == [(4, 2)]
+        assert shape(events(quads("g prov 9 .\na prov 3 g"), GRAPHS)) == [(3, 1)]
+        assert shape(events(quads("a prov 3 g\ng prov 9 ."), GRAPHS)) == [(3, 1)]
+
+    def test_a_name_that_comes_again_is_another_event_and_is_counted(self) -> None:
+        counters = Counters()
+        found = events(quads("g prov 1 g\nh prov 2 h\ng prov 3 g"), GRAPHS, counters)
+        assert shape(found) == [(1, 1), (2, 1), (3, 1)]
+        assert counters.reopened == 1
+        assert any("should stand together" in line for line in counters.warnings())
+
+    def test_a_graph_whose_statements_are_scattered_has_no_second_time(self) -> None:
+        with pytest.raises(EventError, match="those of one graph must stand together") as error:
+            events(quads("g prov 1 .\na p 1 g\nh prov 2 h\na p 2 g"), GRAPHS)
+        assert error.value.record == 4
+
+    def test_no_time(self) -> None:
+        with pytest.raises(EventError) as error:
+            events(quads("g prov 1 g\na p 1 h"), GRAPHS)
+        assert str(error.value) == (
+            f"f.nq:2: graph urn:h has no time: there is no {PROV} in it, nor about it in the default graph\n"
+            "hint: name the predicate that gives the time with --time, "
+            "or take the order of the file: --time-from arrival"
+        )
+
+    def test_two_times(self) -> None:
+        with pytest.raises(EventError, match=r"f.nq:1: graph urn:g has 2 times: 1, 2"):
+            events(quads("a prov 1 g\nb prov 2 g"), GRAPHS)
+        with pytest.raises(EventError, match=r"f.nq:2: graph urn:g has two times; the other is on line 1"):
+            events(quads("g prov 1 .\ng prov 2 .\na p 1 g"), GRAPHS)
+        assert shape(events(quads("a prov 1 g\nb prov 1.0 g"), GRAPHS)) == [(1, 2)]
+
+    def test_a_time_for_no_graph_is_counted(self) -> None:
+        counters = Counters()
+        events(quads("x prov 1 .\ng prov 2 g"), GRAPHS, counters)
+        assert counters.ignored == 1
+
+    def test_what_waits_is_bounded(self) -> None:
+        graphs = "\n".join(f"a p {k} g{k}" for k in range(10))
+        times = "\n".join(f"g{k} prov {k} ." for k in range(10))
+        few = replace(GRAPHS, lookahead=5)
+        with pytest.raises(EventError, match="graph urn:g0 has no time"):
+            events(quads(graphs + "\n" + times), few)
+        with pytest.raises(EventError, match="graph urn:g0 has no time"):
+            events(quads(times + "\n" + graphs), few)
+
+    def test_no_named_graph(self) -> None:
+        with pytest.raises(EventError, match="no named graph in the file") as error:
+            events(quads("a p 1 ."), GRAPHS)
+        assert "--event-by subject" in error.value.hint
+        assert events("", GRAPHS) == []
+
+    def test_arrival_counts_from_the_first(self) -> None:
+        arrival = replace(GRAPHS, time="arrival", interval=5)
+        counters = Counters()
+        found = events(quads("g prov 90 .\na p 1 g\nb p 1 h"), arrival, counters, first=3)
+        assert [event.time for event in found] == [15, 20]
+        assert counters.ignored == 0
+
+
+class TestTimeLiterals:
+    @pytest.mark.parametrize(
+        ("literal", "unit", "expected"),
+        [
+            ('"10"^^<http://www.w3.org/2001/XMLSchema#date>', "s", 10 * SECOND),
+            ('"2026-01-01T00:00:00Z"', "s", 1767225600 * SECOND),
+            ('"2026-01-01T01:00:00+01:00"^^<http://www.w3.org/2001/XMLSchema#dateTime>', "ms", 1767225600 * SECOND),
+            ('"21620006349311"^^<http://www.w3.org/2001/XMLSchema#date>', "ns", 21620006349311),
+            ('"1.5"^^<http://www.w3.org/2001/XMLSchema#double>', "s", 1_500_000_000),
+            ('"0010"^^<http://www.w3.org/2001/XMLSchema#integer>', "us", 10_000),
+        ],
+    )
+    def test_the_lexical_form_decides(self, literal: str, unit: str, expected: int) -> None:
+        options = replace(GRAPHS, time="urn:at", time_unit=unit)
+        assert events(f"<urn:a> <urn:at> {literal} <urn:g> .", options)[0].time == expected
+
+    @pytest.mark.parametrize("value", ['"soon"', "<urn:x>", '"2026-13-01T00:00:00Z"'])
+    def test_what_is_no_time(self, value: str) -> None:
+        with pytest.raises(EventError, match=r"^f\.nq:1: ") as error:
+            events(f"<urn:a> <urn:at> {value} <urn:g> .", replace(GRAPHS, time="urn:at"))
+        assert error.value.attribute == "urn:at"
+
+
+class TestSubjectRuns:
+    def test_a_new_subject_begins_an_event(self) -> None:
+        assert shape(events(quads("a p 1 .\na q 2 .\nb p 1 .\na p 1 ."), RUNS)) == [(0, 2), (0.001, 1), (0.002, 1)]
+
+    def test_a_predicate_that_comes_again_begins_an_event(self) -> None:
+        found = events(quads("a id 3 .\na amount 68 .\na id 3 .\na amount 267 ."), RUNS)
+        assert [len(event.triples) for event in found] == [2, 2]
+        assert [len(event.triples) for event in events(quads("a p 1 .\na p 1 .\na p 2 ."), RUNS)] == [1, 1, 1]
+
+    def test_types_may_be_several(self) -> None:
+        a = "<urn:a> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+        text = f'{a} <urn:T> .\n{a} <urn:U> .\n<urn:a> <urn:p> "1" .\n{a} <urn:T> .\n<urn:a> <urn:p> "2" .\n'
+        assert [len(event.triples) for event in events(text, RUNS)] == [3, 2]
+
+    def test_a_new_graph_begins_an_event(self) -> None:
+        found = events(quads("a p 1 g\na q 2 h"), RUNS)
+        assert [str(event.graph) for event in found] == ["urn:g", "urn:h"]
+
+    def test_time_from_a_predicate(self) -> None:
+        found = events(quads("a p 1 .\na at 5 .\na p 2 .\na at 6 ."), replace(RUNS, time="urn:at"))
+        assert shape(found) == [(5, 2), (6, 2)]
+        with pytest.raises(EventError, match=r"f.nq:3: event 2 has no time: there is no <urn:at> in it"):
+            events(quads("a p 1 .\na at 5 .\na p 2 ."), replace(RUNS, time="urn:at"))
+
+
+class TestSizes:
+    def test_n_statements_make_an_event(self) -> None:
+        options = replace(RUNS, event_by=EventBy("size", 2))
+        found = events(quads("a p 1 .\nb p 1 .\na p 1 .\na p 1 ."), options)
+        assert shape(found) == [(0, 2), (0.001, 1)]
+
+    def test_a_rest_is_malformed(self) -> None:
+        options = replace(RUNS, event_by=EventBy("size", 2))
+        with pytest.raises(EventError, match=r"f.nq:3: the last event has 1 triple\(s\), and an event has 2"):
+            events(quads("a p 1 .\na q 1 .\na p 2 ."), options)
+        counters = Counters()
+        assert len(events(quads("a p 1 .\na q 1 .\na p 2 ."), replace(options, malformed="drop"), counters)) == 1
+        assert counters.malformed == 1
+
+    def test_comments_and_blank_lines_do_not_count(self) -> None:
+        text = '# one\n\n<urn:a> <urn:p> "1" . # here\n  \n  # two\n<urn:a> <urn:q> "1" .\n'
+        found = events(text, replace(RUNS, event_by=EventBy("size", 1)))
+        assert [event.record for event in found] == [3, 6]
+
+
+def test_events_share_no_blank_node() -> None:
+    text = "\n".join(f'_:x <urn:p> _:y <urn:g{k}> .\n_:y {PROV} "{k}" <urn:g{k}> .' for k in range(3))
+    found = events(text, GRAPHS)
+    nodes = [{term for triple in event.triples for term in triple if isinstance(term, BNode)} for event in found]
+    assert [len(own) for own in nodes] == [2, 2, 2]
+    assert len(set().union(*nodes)) == 6
+    again = events(re.sub("_:([xy])", r"_:other\1", text), GRAPHS)
+    assert again == found
+
+
+def test_a_blank_graph_name_is_the_node_inside_the_graph() -> None:
+    found = events(f'_:g {PROV} "5" .\n_:g <urn:p> "1" _:g .\n', GRAPHS)
+    assert shape(found) == [(5, 1)]
+    assert found[0].graph == found[0].triples[0][0]
+
+
+def test_a_graph_is_a_set_in_the_order_of_the_source() -> None:
+    found = events(quads("b p 2 g\na p 1 g\nb p 2 g\ng prov 1 g"), GRAPHS)
+    assert [(str(s), str(o)) for s, _, o in found[0].triples] == [("urn:b", "2"), ("urn:a", "1"), ("urn:g", "1")]
+
+
+def test_options_must_be_settled() -> None:
+    with pytest.raises(ValueError, match="settled"):
+        assemble([], StreamOptions(), stream="urn:s", source="f.nq")
+
+
+# Any order and cut the rules allow ------------------------------------------------------------------------------------
+
+PLACES = st.sampled_from(["inside", "before", "after", "end"])
+
+
+@st.composite
+def timed_graphs(draw: st.DrawFn) -> tuple[list[Statement], list[tuple[int, int]]]:
+    """Statements of graphs whose times stand in different places, and (time, triples) of each."""
+    sizes = draw(st.lists(st.integers(1, 3), min_size=1, max_size=8))
+    statements: list[Statement] = []
+    late: list[Statement] = []
+    expected = []
+    prov, at = URIRef(GENERATED_AT), URIRef("urn:p")
+    for k, size in enumerate(sizes):
+        name, time, place = URIRef(f"urn:g{k}"), Literal(str(k)), draw(PLACES)
+        body: list[Statement] = [(URIRef("urn:a"), at, Literal(str(j)), name, 1) for j in range(size)]
+        about: Statement = (name, prov, time, name if place == "inside" else None, 1)
+        if place == "before":
+            body.insert(0, about)
+        elif place == "end":
+            late.append(about)
+        else:
+            body.insert(draw(st.integers(0, len(body))) if place == "inside" else len(body), about)
+        statements += body
+        expected.append((k * SECOND, size + (place == "inside")))
+    return statements + late, expected
+
+
+@given(timed_graphs())
+def test_a_time_may_stand_anywhere(case: tuple[list[Statement], list[tuple[int, int]]]) -> None:
+    statements, expected = case
+    found = assemble(statements, GRAPHS, stream="urn:s", source="f.nq")
+    assert [(event.time, len(event.triples)) for event in found] == expected
+
+
+LINES = st.lists(
+    st.one_of(
+        st.sampled_from(["", "  ", "# a comment", "\t# another"]),
+        st.tuples(st.sampled_from("ab"), st.sampled_from("pq"), st.sampled_from(["1", "é", "\U0001f600"])).map(
+            lambda t: f'<urn:{t[0]}> <urn:{t[1]}> "{t[2]}" .'
+        ),
+    ),
+    max_size=30,
+)
+
+
+@settings(max_examples=200)
+@given(LINES, st.sampled_from(["nt", "ttl"]), st.lists(st.integers(0, 600), max_size=10), st.booleans())
+def test_any_cut_of_the_bytes_gives_the_same_events(lines: list[str], form: str, cuts: list[int], end: bool) -> None:
+    data = ("\n".join(lines) + ("\n" if end else "")).encode()
+    edges = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
+    chunks = [data[a:b] for a, b in pairwise(edges)]
+
+    def run(pieces: list[bytes]) -> list[GraphEvent]:
+        statements = parse_statements(pieces, format_of(f"f.{form}"), "f")
+        return list(assemble(statements, RUNS, stream="urn:s", source="f"))
+
+    whole = run([data])
+    assert run(chunks) == whole
+    starts = [event.record for event in whole]
+    assert starts == sorted(starts)
+    assert all(lines[record - 1].startswith("<urn:") for record in starts)
