@@ -1,9 +1,10 @@
 """Symbol classes: the alphabet an automaton really reads (regex engines call it alphabet compression).
 
-An event enters a run only through the truth of the automaton's predicates. Two events with the same bit vector fire the
-same transitions from every state, so an automaton cannot tell them apart: their vector is the symbol. Vectors that have
-occurred are numbered 0, 1, 2, … in order of appearance; the numbers are the *symbol classes* and all that the inner loop
-reads. There are at most 2^predicates of them and in practice few, since predicates on one attribute exclude each other.
+An event enters a run only through the truth of the automaton's predicates. Two events with the same bit vector fire
+the same transitions from every state, so an automaton cannot tell them apart: their vector is the symbol. Vectors that
+have occurred are numbered 0, 1, 2, … in order of appearance; the numbers are the *symbol classes* and all that the
+inner loop reads. There are at most 2^predicates of them and in practice few, since predicates on one attribute exclude
+each other.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _FULL = 1
 
 
 @njit(cache=True)
-def _pack(truth, codes):
+def _pack(truth: np.ndarray, codes: np.ndarray) -> None:
     """codes[i] gets bit p where truth[p, i] (truth: bool (p, n), p <= 63; codes: int64 (n,), zeroed). O(p n)."""
     for p in range(truth.shape[0]):
         for i in range(codes.shape[0]):
@@ -24,11 +25,13 @@ def _pack(truth, codes):
 
 
 @njit(cache=True)
-def _assign(codes, keys, ids, fresh, state, out):
+def _assign(
+    codes: np.ndarray, keys: np.ndarray, ids: np.ndarray, fresh: np.ndarray, state: np.ndarray, out: np.ndarray
+) -> int:
     """out[i] gets the number of codes[i], new codes the next free number (appended to `fresh`). Expected O(n).
 
-    `keys`, `ids`: open-addressing table with a power of two of slots, ids -1 where empty. `state`: numbers given so far,
-    next event. Returns 1 when the table or `fresh` is half full, to be called again with larger ones.
+    `keys`, `ids`: open-addressing table with a power of two of slots, ids -1 where empty. `state`: numbers given so
+    far, next event. Returns 1 when the table or `fresh` is half full, to be called again with larger ones.
     """
     mask = keys.shape[0] - 1
     for i in range(state[1], codes.shape[0]):

@@ -1,8 +1,8 @@
 """Complex event automata: a pattern compiled to states and transitions (seed CORE §3, seed CEL §6).
 
 A run may start at any position; it reads events one after another, each transition marking its event or not. Acceptance
-is a property of transitions here, not of states: in the construction of Theorem 2 no transition leaves a final state, so
-one constant `ACCEPT` as a target says the same and keeps final states out of the sets that determinisation builds.
+is a property of transitions here, not of states: in the construction of Theorem 2 no transition leaves a final state,
+so one constant `ACCEPT` as a target says the same and keeps final states out of the sets that determinisation builds.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Compile a pattern to a complex event automaton (seed CORE, proof of Theorem 2; seed CEL, Theorem 3).
 
 The construction is the paper's, by induction on the pattern, with two differences. Final states are the target
-`ACCEPT` (see `spaseq.automata.cea`). And where the paper copies every transition into a final state of φ to each initial
-state of ψ, a sequence joins ψ's initial states into one waiting state: its loop says what may lie in between, and with
-`Skip.NEXT` that loop must know all that ψ could take. States that behave alike are merged at the end.
+`ACCEPT` (see `spaseq.automata.cea`). And where the paper copies every transition into a final state of φ to each
+initial state of ψ, a sequence joins ψ's initial states into one waiting state: its loop says what may lie in between,
+and with `Skip.NEXT` that loop must know all that ψ could take. States that behave alike are merged at the end.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def _trim(transitions: list[Transition]) -> list[Transition]:
 
 
 def _merge_alike(transitions: list[Transition]) -> list[Transition]:
-    """Merge states with the same future (coarsest partition that transitions respect), numbered from the initial one."""
+    """Merge states with the same future: the coarsest partition that transitions respect. The initial one stays 0."""
     states = sorted({q for t in transitions for q in (t.source, t.target) if q != ACCEPT} | {INITIAL})
     block = {q: int(q != INITIAL) for q in states} | {ACCEPT: ACCEPT}
     out: dict[int, list[Transition]] = {q: [] for q in states}

@@ -1,9 +1,9 @@
 """Lazy I/O-determinisation of an automaton without registers (seed CORE §4.4, "on the fly").
 
 A deterministic state is a set of states of the automaton. From it, a symbol class leads to one state by marking and to
-one by not marking, so the marked positions of a run determine its states and no complex event is found twice. States are
-made when a run first reaches them, with their transitions on all symbol classes met so far; a state that no run reaches
-costs only its name.
+one by not marking, so the marked positions of a run determine its states and no complex event is found twice. States
+are made when a run first reaches them, with their transitions on all symbol classes met so far; a state that no run
+reaches costs only its name.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class Stepper:
 class Tables(NamedTuple):
     """The deterministic transitions known so far, as `spaseq.tecs.kernels.run_classes` reads them.
 
-    `init`: int32 (classes, 4); `affected_from`: int64 (classes + 1,); `affected`: int32 (k, 5); `known`: bool (states,).
+    `init`: int32 (classes, 4); `affected_from`: int64 (classes + 1,); `affected`: int32 (k, 5); `known`: bool
+    (states,).
     """
 
     init: np.ndarray

@@ -23,7 +23,8 @@ class Program:
         if self.cea.has_registers:
             how = "registers: the structure hangs off sets of (state, register row), worked out event by event"
         else:
-            how = f"no registers: determinised lazily over symbol classes, within {self.settings.automaton_bytes:,} bytes"
+            budget = self.settings.automaton_bytes
+            how = f"no registers: determinised lazily over symbol classes, within {budget:,} bytes"
         window = self.window.kind
         if window != "none":
             window += f" {self.window.size:,}"

@@ -2,8 +2,9 @@
 
 A run is in a *configuration*, (state, register row). The structure hangs off sets of configurations, as the lazily
 determinised automaton's hangs off sets of states: from one set, an event leads to one set by marking and to one by not
-marking, so no complex event is found twice, and runs that agree on what their registers hold are one however many events
-they took to get there. The moves of an event are worked out here, once per configuration; the kernels do the rest.
+marking, so no complex event is found twice, and runs that agree on what their registers hold are one however many
+events they took to get there. The moves of an event are worked out here, once per configuration; the kernels do the
+rest.
 
 Cost per event: the live configurations whose state can move on the event's symbol class, not the partial matches.
 """
@@ -25,6 +26,8 @@ from spaseq.tecs import kernels as k
 
 Configuration = tuple[int, Hashable]
 Configurations = frozenset[Configuration]
+_Live = dict[frozenset[int], dict[Configurations, int]]
+"""The live sets of one partition by the automaton states in them, each with its cell."""
 _Rows = frozenset[Hashable]
 
 
@@ -41,11 +44,15 @@ class RegisterRun:
         self._out = [[(sum(1 << p for p in t.predicates), t) for t in out] for out in program.cea.transitions]
         self._vectors: list[int] = []
         self.inert = np.zeros(0, bool)
-        self._moves_on: dict[tuple[int, int], bool] = {}
-        self._live: dict[int, dict[Configurations, int]] = {}
+        self._moves_on: dict[tuple[frozenset[int], int], bool] = {}
+        self._live: dict[int, _Live] = {}
         self._count = 0
+        self._sweep_at = 256
+        # With a window in events, partitions have windows of their own and the current one says nothing of the others.
+        self._low_is_per_key = program.window.kind == "events"
         self._free: list[int] = []
         self._accepted: list[tuple[_Rows, _Rows]] = []
+        self._left: list[Configurations] = []
 
     @property
     def statistics(self) -> dict[str, int]:
@@ -74,7 +81,7 @@ class RegisterRun:
             count = self._plan(event, c, key, low)
             if count:
                 yield from self._apply(count, position, low, keep, emit, write)
-                self._release_empty(key)
+                self._forget(key, low)
 
     def _apply(
         self, count: int, position: int, low: int, keep: int, emit: Callable[[Chunk], None], write: bool
@@ -87,7 +94,7 @@ class RegisterRun:
                 k.run_moves(
                     arena.nodes, arena.cells, arena.entries, arena.st, arena.checks, arena.moves, count, position, low,
                     keep, arena.outs, arena.stack, arena.path, arena.matches, arena.places, write,
-                )  # fmt: skip
+                )
             )
 
         arena.run(kernel, emit)
@@ -99,24 +106,22 @@ class RegisterRun:
         """Write the moves of this event to the arena; how many there are. Dead and unmoved sets take no part."""
         arena = self._arena
         live = self._live.setdefault(key, {})
-        moving: list[tuple[int, Configurations]] = []
-        for configurations, cell in list(live.items()):
-            if arena.cells[cell, k.HEAD_MAX] < low:
-                self._drop(live, configurations, cell)
-            elif any(self._can_move(q, c) for q, _ in configurations):
-                moving.append((cell, configurations))
-        arena.add_moves(len(moving) + 2)
+        moving: list[tuple[int, Configurations | None]] = [(k.NIL, None)]
+        for states, sets in live.items():
+            if self._can_move(states, c):
+                starts = arena.cells[np.fromiter(sets.values(), np.int64, len(sets)), k.HEAD_MAX].tolist()
+                moving += [(cell, s) for (s, cell), start in zip(sets.items(), starts, strict=True) if start >= low]
+        arena.add_moves(len(moving))
         self._accepted = []
+        self._left = []
         memo: dict[Configuration, _Step] = {}
-        start = self._step(frozenset({(INITIAL, self._registers.empty)}), event, c, memo)
-        plans = [(k.NIL, None, start)] + [(cell, s, self._step(s, event, c, memo)) for cell, s in moving]
-        # New sets get their cells only now: one of them may be a set that another move leaves.
+        start = frozenset({(INITIAL, self._registers.empty)})
+        plans = [(cell, source, self._step(source or start, event, c, memo)) for cell, source in moving]
+        # Targets get their cells only now: one of them may be a set that another move leaves.
         count = 0
         for cell, source, step in plans:
-            stays = source is not None and step.skip == source
-            if stays and not step.mark and not step.mark_rows and not step.skip_rows:
-                continue
-            if source is None and not (step.mark or step.mark_rows or step.skip or step.skip_rows):
+            stays = step.skip == source
+            if not (step.mark or step.mark_rows or step.skip_rows) and (stays or (source is None and not step.skip)):
                 continue
             move = arena.moves[count]
             move[k.SOURCE] = cell
@@ -126,14 +131,18 @@ class RegisterRun:
             move[k.SKIP_ACCEPTS] = bool(step.skip_rows)
             move[k.M_TAG] = count
             self._accepted.append((step.mark_rows, step.skip_rows))
+            if source is not None and not stays:
+                self._left.append(source)
             count += 1
         return count
 
-    def _can_move(self, q: int, c: int) -> bool:
-        """Whether a run in state q may do more than stay put on symbol class c, guards apart."""
-        known = self._moves_on.get((q, c))
+    def _can_move(self, states: frozenset[int], c: int) -> bool:
+        """Whether a run in one of `states` may do more than stay put on symbol class c, guards apart."""
+        known = self._moves_on.get((states, c))
         if known is None:
-            known = self._moves_on[q, c] = self._stepper.enabled(q, self._vectors[c]) != [(False, q)]
+            vector = self._vectors[c]
+            known = any(self._stepper.enabled(q, vector) != [(False, q)] for q in states)
+            self._moves_on[states, c] = known
         return known
 
     def _step(self, source: Configurations, event: int, c: int, memo: dict[Configuration, _Step]) -> _Step:
@@ -176,11 +185,12 @@ class RegisterRun:
                     row = self._registers.again(row, what)
         return row
 
-    def _cell(self, live: dict[Configurations, int], target: Configurations) -> int:
+    def _cell(self, live: _Live, target: Configurations) -> int:
         """The cell of a set of configurations, given one if it has none; NIL for the empty set."""
         if not target:
             return k.NIL
-        cell = live.get(target)
+        sets = live.setdefault(frozenset(q for q, _ in target), {})
+        cell = sets.get(target)
         if cell is None:
             if not self._free:
                 if self._count >= self._budget:
@@ -188,26 +198,31 @@ class RegisterRun:
                 first = len(self._arena.cells)
                 self._arena.add_cells(max(64, 2 * first))
                 self._free = list(range(len(self._arena.cells) - 1, first - 1, -1))
-            cell = live[target] = self._free.pop()
+            cell = sets[target] = self._free.pop()
             self._count += 1
         return cell
 
-    def _drop(self, live: dict[Configurations, int], configurations: Configurations, cell: int) -> None:
+    def _drop(self, sets: dict[Configurations, int], configurations: Configurations) -> None:
+        cell = sets.pop(configurations)
         k.clear_cell(self._arena.cells, self._arena.entries, self._arena.st, cell)
-        del live[configurations]
         self._free.append(cell)
         self._count -= 1
 
-    def _release_empty(self, key: int) -> None:
-        """Forget the sets whose runs have all moved on; and the partition, when it has none left."""
+    def _forget(self, key: int, low: int) -> None:
+        """Forget the sets whose runs have all moved on, and now and then those whose runs are out of the window."""
         live, cells = self._live[key], self._arena.cells
-        ids = np.fromiter(live.values(), np.int64, len(live))
-        if (cells[ids, k.HEAD] < 0).any():
-            for configurations, cell in list(live.items()):
-                if cells[cell, k.HEAD] < 0:
-                    self._drop(live, configurations, cell)
-        if not live:
-            del self._live[key]
+        for configurations in self._left:
+            sets = live[frozenset(q for q, _ in configurations)]
+            if configurations in sets and cells[sets[configurations], k.HEAD] < 0:
+                self._drop(sets, configurations)
+        if self._count > self._sweep_at:
+            for partition in [live] if self._low_is_per_key else list(self._live.values()):
+                for sets in partition.values():
+                    for configurations, cell in list(sets.items()):
+                        if cells[cell, k.HEAD_MAX] < low:
+                            self._drop(sets, configurations)
+            self._live = {other: sets for other, sets in self._live.items() if any(sets.values())}
+            self._sweep_at = 2 * self._count + 256
 
     def state(self) -> dict[str, Any]:
         return {"live": self._live, "count": self._count, "free": self._free}

@@ -57,7 +57,7 @@ class Batch(Protocol):
 
 
 class Registers(Protocol):
-    """What the guards of a pattern mean. Rows are hashable; runs in one state with equal rows are one."""
+    """What the guards of a pattern mean. Rows are hashable, never None; runs in one state with equal rows are one."""
 
     @property
     def empty(self) -> Any:

@@ -15,7 +15,9 @@ from spaseq.engine.settings import Window
 
 
 @njit(cache=True)
-def _span_lows(times, positions, size, first, skip, lows):
+def _span_lows(
+    times: np.ndarray, positions: np.ndarray, size: float, first: int, skip: int, lows: np.ndarray
+) -> int:
     """lows[i] = position of the first row whose time is at least times[skip + i] - size. Two pointers, O(n).
 
     `times`, `positions`: rows kept from before (`skip` of them), then the new ones. Returns the last first row.

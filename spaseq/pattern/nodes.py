@@ -1,8 +1,8 @@
 """The pattern algebra: what both languages lower to.
 
-A pattern is a CEL formula (seed CEL §3, seed CORE §2.2, Figure 2) over opaque predicates. A valuation of a pattern is an
-interval of positions and, for each variable, the set of positions it took. Nodes are frozen and hashable; the smart
-constructors in `spaseq.pattern` normalise.
+A pattern is a CEL formula (seed CEL §3, seed CORE §2.2, Figure 2) over opaque predicates. A valuation of a pattern is
+an interval of positions and, for each variable, the set of positions it took. Nodes are frozen and
+hashable.
 
 What a node leaves opaque is given by the front end:
 

@@ -1,8 +1,8 @@
 """The arrays of a compact structure and how they grow.
 
-An `Arena` belongs to one evaluation. The kernels (`spaseq.tecs.kernels`) work on its arrays and say by their status what
-must grow; the arena grows it within `arena_bytes` and they go on. Nodes are a ring in time: the node with handle h is
-row `h & (capacity - 1)`, and growing keeps handles as they are.
+An `Arena` belongs to one evaluation. The kernels (`spaseq.tecs.kernels`) work on its arrays and say by their status
+what must grow; the arena grows it within `arena_bytes` and they go on. Nodes are a ring in time: the node with handle
+h is row `h & (capacity - 1)`, and growing keeps handles as they are.
 
 *Bound.* A node is kept while the position it was created at lies in the window or, at the latest, until the checkpoint
 after it (at most 1/256 of the ring further) is passed. An event creates at most `moves * (3 * (LONGEST + 2) + 8)` nodes

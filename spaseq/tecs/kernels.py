@@ -44,15 +44,17 @@ maximum start of its whole list, as extending, merging and uniting preserve it. 
 different maximum starts below m as cells were active then; equal ones are united. A list has at most two entries more
 than there are active states (CORE's bound). Law 3 for entry 1 against the head is `>=`, as in the paper.
 
-*Reclaiming a prefix.* A child is read without a check where it shares its parent's maximum start (left, next), and after
-a check of the maximum start beside its handle otherwise (right, list entries). So nothing whose maximum start lies
-before the window is read; a node's maximum start is at most the position at which it was created; hence whatever was
-created before the window's first position may be overwritten, and those nodes are a prefix of the ring.
+*Reclaiming a prefix.* A child is read without a check where it shares its parent's maximum start (left, next), and
+after a check of the maximum start beside its handle otherwise (right, list entries). So nothing whose maximum start
+lies before the window is read; a node's maximum start is at most the position at which it was created; hence whatever
+was created before the window's first position may be overwritten, and those nodes are a prefix of the ring.
 
 Rejected: reference counts (a write per handle copied), a table rebuilt per event (cost by states, not by moves),
 one arena per partition (allocation for each key).
 """
 
+# mypy: disable-error-code="no-untyped-def"
+# Types of kernel arguments are in their docstrings: numba infers its own.
 from __future__ import annotations
 
 from numba import njit
@@ -562,9 +564,14 @@ def run_classes(
 
 
 @njit(cache=True)
-def run_moves(nodes, cells, entries, st, checks, moves, count, position, low, dead_before, outs, stack, path, matches,
-              places, write):  # fmt: skip
-    """One event whose moves the caller worked out (an automaton with registers). `st[ROW]` is 0 before, 1 once applied."""
+def run_moves(
+    nodes, cells, entries, st, checks, moves, count, position, low, dead_before, outs, stack, path, matches, places,
+    write,
+):  # fmt: skip
+    """One event whose moves the caller worked out (an automaton with registers).
+
+    `st[ROW]` is 0 before and 1 once the moves are applied.
+    """
     if st[ROW] == 0:
         status = reserve(nodes, entries, st, checks, position, dead_before, count + 1)
         if status != DONE:
