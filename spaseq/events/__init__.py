@@ -1,1 +1,34 @@
-"""Columnar event batches: reading them, their time and their order."""
+"""Columnar event batches: reading them, their time and their order.
+
+`EventStream` makes one ordered stream of batches of any number of sources (files, frames, tables, dicts); `EventFeed` does
+the same for events that are pushed. An `EventBatch` gives its attributes as plain arrays. `spaseq.events.time` holds what
+is common to all front ends: time literals, durations, the policy for late events.
+"""
+
+from __future__ import annotations
+
+from spaseq.events.batch import EventBatch, Instant
+from spaseq.events.columns import Column, NumberColumn, TextColumn, TimeColumn, TruthColumn
+from spaseq.events.readers import source_name, tables
+from spaseq.events.streams import EventFeed, EventOptions, EventStream, Summary
+from spaseq.events.time import format_time, order_events, parse_duration, parse_time
+
+__all__ = [
+    "Column",
+    "EventBatch",
+    "EventFeed",
+    "EventOptions",
+    "EventStream",
+    "Instant",
+    "NumberColumn",
+    "Summary",
+    "TextColumn",
+    "TimeColumn",
+    "TruthColumn",
+    "format_time",
+    "order_events",
+    "parse_duration",
+    "parse_time",
+    "source_name",
+    "tables",
+]

@@ -1,8 +1,8 @@
 """Time as the project holds it: an integer count of nanoseconds since 1970-01-01T00:00:00Z.
 
-Literals are an xsd:dateTime (UTC where it names no zone) or a plain number in a stated unit; durations are numbers with a
-unit. All arithmetic on literals is exact (integers and decimals), so a window's closed end means what it says; digits
-below a nanosecond are cut off. `order_events` is the one place where the policy for events that come late is defined.
+Literals are an xsd:dateTime (UTC where it names no zone) or a plain number in a stated unit; durations are numbers
+with a unit. All arithmetic on literals is exact (integers and decimals), so a window's closed end means what it says;
+digits below a nanosecond are cut off. `order_events` is the one place where the policy for late events is defined.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from spaseq.errors import EventError, OptionError
 __all__ = [
     "UNITS",
     "LatePolicy",
+    "duration_nanoseconds",
     "format_time",
+    "late_error",
     "order_events",
     "parse_duration",
     "parse_time",
@@ -70,8 +72,8 @@ def unit_nanoseconds(unit: str) -> int:
 def parse_time(text: str, unit: str = "s") -> int:
     """Nanoseconds since the epoch of a time literal.
 
-    `text` is an xsd:dateTime (`2024-05-01T12:00:00.5+02:00`; a blank may stand for the `T`, the seconds or the whole time of
-    day may be missing) or a plain number in `unit`. Raises `EventError` (without a source: the caller knows it).
+    `text` is an xsd:dateTime (`2024-05-01T12:00:00.5+02:00`; a blank may stand for the `T`, the seconds or the whole
+    time of day may be missing) or a plain number in `unit`. Raises `EventError` without a source: the caller knows it.
 
     >>> parse_time("1970-01-01T00:00:01.5Z"), parse_time("1.5"), parse_time("1500", "ms")
     (1500000000, 1500000000, 1500000000)
@@ -176,13 +178,26 @@ def parse_duration(text: str) -> int:
         scale = _unit_scale(match[2]) if match else None
         if match is None or scale is None:
             raise OptionError(
-                f"{_quoted(text)} is not a duration", "a number with a unit: 5s, 100ms, 2 minutes, 1h 30m (ns, us, ms, s, m, h, d)"
+                f"{_quoted(text)} is not a duration",
+                "a number with a unit: 5s, 100ms, 2 minutes, 1h 30m (ns, us, ms, s, m, h, d)",
             )
         total += Decimal(match[1]) * scale
         at = match.end()
     if not literal or total > _INT64_MAX:
         raise OptionError(f"{_quoted(text)} is not a duration that can be held", "for example 5s, 100ms, 2 minutes")
     return int(total)
+
+
+def duration_nanoseconds(amount: str, unit: str) -> int:
+    """Nanoseconds in `amount` (a decimal numeral) of a unit of time; `OptionError` for a word that is none.
+
+    >>> duration_nanoseconds("1.5", "HOURS") // 10**9
+    5400
+    """
+    scale = _unit_scale(unit)
+    if scale is None:
+        raise OptionError(f"{_quoted(unit)} is not a unit of time", "one of ns, us, ms, s, m, h, d")
+    return int(Decimal(amount) * scale)
 
 
 def _unit_scale(word: str) -> int | None:
@@ -194,9 +209,9 @@ def _unit_scale(word: str) -> int | None:
 def order_events(times: np.ndarray, lateness: int, policy: LatePolicy, source: str) -> tuple[np.ndarray, int]:
     """Puts a whole stream in order of time, within a stated lateness.
 
-    An event is *late* when its time is more than `lateness` before the greatest time that came before it. Late events are
-    dropped and counted, or are an `EventError` that names `source` and the record (from 1). The others are put in order;
-    equal times keep their order of arrival.
+    An event is *late* when its time is more than `lateness` before the greatest time that came before it. Late events
+    are dropped and counted, or are an `EventError` that names `source` and the record (from 1). The others are put in
+    order; equal times keep their order of arrival.
 
     Args: `times` int64 (n,) in order of arrival, ns; `lateness` ns, not negative.
     Returns: `order`, int64 (m,), the kept rows in order of time, and the number of rows dropped (n - m).

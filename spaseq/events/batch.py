@@ -1,0 +1,119 @@
+"""A batch of typed events in columns, in the order of the stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spaseq.events.columns import Column, NumberColumn, TextColumn, TimeColumn, column_of
+
+__all__ = ["EventBatch"]
+
+
+class EventBatch:
+    """Events of one or several streams, merged; immutable, with columns decoded on first use.
+
+    Attributes:
+        table: attributes as columns; texts dictionary-encoded.
+        type_column: the column that holds the event type.
+        times: int64 (n,), ns, never decreasing.
+        positions: int64 (n,), the place of each event in the whole stream, from 0.
+        streams: names of the streams; `stream_codes`: int32 (n,), the stream of each event, or None if there is one.
+    """
+
+    __slots__ = ("_columns", "positions", "stream_codes", "streams", "table", "times", "type_column")
+
+    def __init__(
+        self,
+        table: pa.Table,
+        type_column: str,
+        times: np.ndarray,
+        positions: np.ndarray,
+        streams: tuple[str, ...] = (),
+        stream_codes: np.ndarray | None = None,
+    ) -> None:
+        self.table = table
+        self.type_column = type_column
+        self.times = times
+        self.positions = positions
+        self.streams = streams
+        self.stream_codes = stream_codes
+        self._columns: dict[str, Column | None] = {}
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def column(self, name: str) -> Column | None:
+        """The column of an attribute, or None where no event of the batch has it: NULL throughout."""
+        try:
+            return self._columns[name]
+        except KeyError:
+            column = column_of(self.table[name], name) if name in self.table.column_names else None
+            self._columns[name] = column
+            return column
+
+    @property
+    def types(self) -> TextColumn | None:
+        """The event types; None if every one is NULL (such events are of no type)."""
+        column = self._columns.get("\0type")
+        if column is None and self.type_column in self.table.column_names:
+            values = self.column(self.type_column)
+            if values is not None and not isinstance(values, TextColumn):
+                values = column_of(self.table[self.type_column].cast(pa.string()), self.type_column)
+            column = self._columns["\0type"] = values
+        return column if isinstance(column, TextColumn) else None
+
+    def getter(self, name: str) -> Callable[[int], Any]:
+        """A function from a row of the batch to the value of an attribute: int, float, str, bool, `Instant` or None."""
+        return _getter(self.column(name))
+
+    def event(self, row: int) -> dict[str, Any]:
+        """The attributes of one event that are not NULL, as Python values."""
+        pairs = ((name, self.table[name][row].as_py()) for name in self.table.column_names)
+        return {name: value for name, value in pairs if value is not None}
+
+
+class Instant(int):
+    """A time attribute as a Python value: ns since the epoch. Comparable with a text that is a time, not with numbers."""
+
+    __slots__ = ()
+
+
+def _getter(column: Column | None) -> Callable[[int], Any]:
+    if column is None:
+        return lambda row: None
+    if isinstance(column, TextColumn):
+        texts: list[Any] = [*column.texts.to_pylist(), None]
+        codes = column.codes
+        return lambda row: texts[codes[row]]
+    values, known = column.values, column.known
+    if isinstance(column, TimeColumn):
+        return lambda row: None if known is not None and not known[row] else Instant(values[row])
+    return lambda row: None if known is not None and not known[row] else values[row].item()
+
+
+def encode_texts(table: pa.Table) -> pa.Table:
+    """The table with its string columns dictionary-encoded, each in one chunk, and integers as they are."""
+    if table.num_rows == 0:
+        return table
+    for index, field in enumerate(table.schema):
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type) or field.type == pa.string_view():
+            texts = table.column(index)
+            if field.type != pa.string():
+                texts = texts.cast(pa.string())
+            encoded = pc.dictionary_encode(texts)
+            table = table.set_column(index, pa.field(field.name, encoded.type), encoded)
+    return table.unify_dictionaries().combine_chunks()
+
+
+def numeric_times(column: Column | None) -> np.ndarray | None:
+    """The values of a number column, or of a time column in seconds; None for other kinds."""
+    if isinstance(column, NumberColumn):
+        return column.values
+    if isinstance(column, TimeColumn):
+        return column.values / 1e9
+    return None

@@ -1,0 +1,127 @@
+"""Columns of a batch as plain arrays, each of one of four kinds.
+
+==============  =====================================  ==========================================================
+kind            arrays                                 made of
+==============  =====================================  ==========================================================
+`NumberColumn`  `values` int64 or float64              integers; floats and decimals (NaN is NULL)
+`TextColumn`    `codes` int32 into `texts`, -1 NULL    strings, times of day, binary as UTF-8; encoded once
+`TruthColumn`   `values` bool                          booleans
+`TimeColumn`    `values` int64 ns since the epoch      timestamps (UTC where they name no zone) and dates
+==============  =====================================  ==========================================================
+
+`known` is a bool array that is false where the value is NULL, or None where none is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spaseq.errors import EventError
+
+__all__ = ["Column", "NumberColumn", "TextColumn", "TimeColumn", "TruthColumn", "column_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class NumberColumn:
+    values: np.ndarray
+    known: np.ndarray | None
+
+
+@dataclass(frozen=True, slots=True)
+class TruthColumn:
+    values: np.ndarray
+    known: np.ndarray | None
+
+
+@dataclass(frozen=True, slots=True)
+class TimeColumn:
+    values: np.ndarray
+    known: np.ndarray | None
+
+
+@dataclass(frozen=True, slots=True)
+class TextColumn:
+    """Row i holds `texts[codes[i]]`; `texts` is an Arrow string array without NULL."""
+
+    codes: np.ndarray
+    texts: pa.StringArray
+
+
+Column = NumberColumn | TextColumn | TruthColumn | TimeColumn
+
+_INT64_MAX = (1 << 63) - 1
+
+
+def column_of(values: pa.ChunkedArray | pa.Array, name: str) -> Column | None:
+    """The column of an attribute; None if it is NULL throughout. `EventError` for a type that is no value (lists…)."""
+    array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    if isinstance(array, pa.ChunkedArray):  # pyarrow keeps chunks where they would not fit into one array
+        array = pa.concat_arrays(array.chunks)
+    kind = array.type
+    if pa.types.is_null(kind) or array.null_count == len(array):
+        return None
+    if pa.types.is_dictionary(kind):
+        if not _is_text(kind.value_type):
+            return column_of(array.dictionary_decode(), name)
+        return _text(array)
+    if _is_text(kind) or pa.types.is_time(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return _text(pc.dictionary_encode(array.cast(pa.string()) if kind != pa.string() else array))
+    known = None if array.null_count == 0 else np.asarray(pc.is_valid(array))
+    if pa.types.is_boolean(kind):
+        return TruthColumn(_plain(pc.fill_null(array, False)), known)
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return TimeColumn(_nanoseconds(array, name), known)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return _number(array, known)
+    raise EventError(
+        f"attribute {name} holds values of type {kind}, which have no meaning in a query",
+        attribute=name,
+        hint="attributes are numbers, texts, booleans or times: flatten nested values first",
+    )
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view())
+
+
+def _plain(array: pa.Array) -> np.ndarray:
+    return np.asarray(array.to_numpy(zero_copy_only=False))
+
+
+def _text(array: pa.DictionaryArray) -> TextColumn:
+    """The codes and texts of a dictionary array whose dictionary may hold NULL."""
+    codes = _plain(pc.fill_null(array.indices.cast(pa.int32()), -1)).astype(np.int32, copy=False)
+    texts = array.dictionary if array.dictionary.type == pa.string() else array.dictionary.cast(pa.string())
+    if texts.null_count:
+        valid = np.asarray(pc.is_valid(texts))
+        renumber = np.append(np.where(valid, np.cumsum(valid) - 1, -1), -1).astype(np.int32)
+        codes, texts = renumber[codes], texts.drop_null()
+    return TextColumn(codes, texts)
+
+
+def _number(array: pa.Array, known: np.ndarray | None) -> NumberColumn:
+    kind = array.type
+    if pa.types.is_integer(kind):
+        wide = kind == pa.uint64() and (pc.max(array).as_py() or 0) > _INT64_MAX
+        target = pa.float64() if wide else pa.int64()
+        return NumberColumn(_plain(pc.fill_null(array.cast(target, safe=False), 0)), known)
+    values = _plain(pc.fill_null(array.cast(pa.float64(), safe=False), 0.0))
+    nan = np.isnan(values)
+    if nan.any():
+        known = ~nan if known is None else known & ~nan
+        values = np.where(nan, 0.0, values)
+    return NumberColumn(values, known)
+
+
+def _nanoseconds(array: pa.Array, name: str) -> np.ndarray:
+    try:
+        stamps = array.cast(pa.timestamp("ns", tz=getattr(array.type, "tz", None)))
+    except pa.ArrowInvalid as error:
+        raise EventError(
+            f"attribute {name} holds a time outside those that can be held (1677 to 2262)", attribute=name
+        ) from error
+    return _plain(pc.fill_null(stamps.cast(pa.int64()), 0))

@@ -1,0 +1,433 @@
+"""From sources to one stream of event batches: types, times, order, merging.
+
+Per stream, in this order: the type column is looked up (`type`, or the one that was named); every event gets its time, from
+a column or from its place; events that come late are put in order or dropped, as the policy says. Streams are then merged
+by time: equal times keep the order of the streams, then the order in the source. Positions count the merged stream from 0.
+
+`EventStream` pulls from sources, `EventFeed` is pushed to; both give the same batches for the same events.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spaseq.errors import EventError, OptionError
+from spaseq.events.batch import EventBatch, encode_texts
+from spaseq.events.columns import NumberColumn, TextColumn, TimeColumn, column_of
+from spaseq.events.readers import common_schema, source_name, tables
+from spaseq.events.time import LatePolicy, late_error, parse_time, unit_nanoseconds
+
+__all__ = ["EventFeed", "EventOptions", "EventStream", "Summary"]
+
+_TIME_COLUMNS: Final = ("time", "timestamp")
+_STREAM: Final = "\0stream"
+
+
+@dataclass(frozen=True, slots=True)
+class EventOptions:
+    """How events are read off columns.
+
+    `type_column`: None means `type`. `time_column`: None means `time`, else `timestamp`, else the place of the event in its
+    source. `from_arrival`: the place, whatever columns there are. `time_unit`: of times that are numbers. `interval`, ns:
+    the k-th event is at k times that. `lateness`, ns, and `late`: see `spaseq.events.time.order_events`.
+    """
+
+    type_column: str | None = None
+    time_column: str | None = None
+    from_arrival: bool = False
+    time_unit: str = "s"
+    interval: int = 1_000_000
+    lateness: int = 0
+    late: LatePolicy = "error"
+
+    def __post_init__(self) -> None:
+        unit_nanoseconds(self.time_unit)
+        if self.late not in ("drop", "error"):
+            raise OptionError(f"unknown policy for late events {self.late!r}", "drop or error")
+        if self.lateness < 0 or self.interval < 0:
+            raise OptionError("a lateness or an interval cannot be negative")
+        if self.from_arrival and self.time_column is not None:
+            raise OptionError("times are taken from a column or from arrival, not from both")
+
+
+@dataclass(slots=True)
+class Summary:
+    """What was read: events kept, events dropped as late by stream, and the attributes that any event had."""
+
+    events: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+    attributes: dict[str, None] = field(default_factory=dict)
+    iso_times: bool = False
+
+
+@dataclass(slots=True)
+class _Part:
+    """Some events of one stream, in order: `table` and int64 `times`."""
+
+    table: pa.Table
+    times: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def slice(self, start: int, end: int) -> _Part:
+        return _Part(self.table.slice(start, end - start), self.times[start:end])
+
+
+class _Clock:
+    """Gives the events of one stream their times, and checks that they have types."""
+
+    def __init__(self, options: EventOptions, source: str) -> None:
+        self.options = options
+        self.source = source
+        self.records = 0
+        self.column: str | None = None
+        self.known = False
+        self.iso = False
+
+    def read(self, table: pa.Table) -> _Part:
+        self._check_type(table)
+        if not self.known:
+            self.column = self._choose(table)
+            self.known = True
+        count = table.num_rows
+        if self.column is None:
+            places = np.arange(self.records, self.records + count, dtype=np.int64)
+            times = places * self.options.interval
+        else:
+            times = self._times(table, self.column)
+        self.records += count
+        return _Part(table, times)
+
+    def _check_type(self, table: pa.Table) -> None:
+        name = self.options.type_column or "type"
+        if name in table.column_names:
+            return
+        raise EventError(
+            f"no column {name!r}, which would say the type of each event; there are: {_listed(table.column_names)}",
+            source=self.source,
+            attribute=name,
+            hint="name the column that holds the event type: --type-column COLUMN (type_column= in Python)",
+        )
+
+    def _choose(self, table: pa.Table) -> str | None:
+        if self.options.from_arrival:
+            return None
+        if self.options.time_column is None:
+            return next((c for c in _TIME_COLUMNS if c in table.column_names), None)
+        return self.options.time_column
+
+    def _times(self, table: pa.Table, name: str) -> np.ndarray:
+        if name not in table.column_names:
+            raise EventError(
+                f"no column {name!r} to take times from; there are: {_listed(table.column_names)}",
+                source=self.source,
+                attribute=name,
+                hint=_did_you_mean(name, table.column_names) or "--time COLUMN names the column (time_column= in Python)",
+            )
+        column = column_of(table[name], name)
+        unknown = None if column is None or isinstance(column, TextColumn) else column.known
+        match column:
+            case NumberColumn(values, _):
+                times = self._scaled(table[name], values)
+            case TimeColumn(values, _):
+                self.iso = True
+                times = values
+            case TextColumn(codes, texts):
+                times, unknown = self._parsed(codes, texts, name), codes >= 0
+            case None if table.num_rows == 0:
+                return np.zeros(0, np.int64)
+            case None:
+                times, unknown = np.zeros(table.num_rows, np.int64), np.zeros(table.num_rows, bool)
+            case _:
+                raise self._no_time("true or false", name, 0)
+        if unknown is not None and not unknown.all():
+            record = int(np.argmin(unknown))
+            raise EventError(
+                "this event has no time", source=self.source, record=self.records + record + 1, attribute=name,
+                hint=f"every event needs a value in column {name!r}; --time COLUMN names another one",
+            )  # fmt: skip
+        return times
+
+    def _scaled(self, raw: pa.ChunkedArray, values: np.ndarray) -> np.ndarray:
+        """Numbers in the time unit as ns: integers exactly, others as their shortest decimal notation says."""
+        scale = unit_nanoseconds(self.options.time_unit)
+        limit = ((1 << 63) - 1) // scale
+        if values.dtype == np.float64 and not bool((np.trunc(values) == values).all()):
+            texts = pc.dictionary_encode(pc.cast(raw, pa.string()).combine_chunks())
+            return self._parsed(np.asarray(pc.fill_null(texts.indices, 0)), texts.dictionary, "")
+        far = np.flatnonzero(np.abs(values) > limit)
+        if len(far):
+            raise EventError(
+                f"the time {values[far[0]]} is outside those that can be held (1677 to 2262)", source=self.source,
+                record=self.records + int(far[0]) + 1, hint="is the unit right? --time-unit is s, ms, us or ns",
+            )  # fmt: skip
+        return values.astype(np.int64) * scale
+
+    def _parsed(self, codes: np.ndarray, texts: pa.StringArray, name: str) -> np.ndarray:
+        values = np.zeros(len(texts) + 1, np.int64)
+        for index, text in enumerate(texts.to_pylist()):
+            try:
+                values[index] = parse_time(text, self.options.time_unit) if text != "NaN" else 0
+                self.iso = self.iso or "-" in text[1:] and ":" in text
+            except EventError as error:
+                record = self.records + int(np.argmax(codes == index)) + 1
+                hint = f"{error.hint}; --time COLUMN names another column, --time-from arrival takes none"
+                raise EventError(
+                    error.problem, source=self.source, record=record, attribute=name, hint=hint
+                ) from None
+        return values[codes]
+
+    def _no_time(self, what: str, name: str, row: int) -> EventError:
+        return EventError(
+            f"column {name!r} holds {what}, not times", source=self.source, record=self.records + row + 1, attribute=name
+        )
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:20]) + (", …" if len(names) > 20 else "") if names else "none"
+
+
+def _did_you_mean(name: str, names: list[str]) -> str:
+    close = difflib.get_close_matches(name, names, 1, 0.6)
+    return f"did you mean {close[0]!r}?" if close else ""
+
+
+class _Orderer:
+    """Puts the events of one stream in order of time within the lateness; drops what is later, or says so."""
+
+    def __init__(self, options: EventOptions, source: str) -> None:
+        self.options = options
+        self.source = source
+        self.high: int | None = None
+        self.seen = 0
+        self.dropped = 0
+        self.pending: _Part | None = None
+
+    def push(self, part: _Part) -> _Part:
+        """Events that nothing on time can come before any more."""
+        part = self._on_time(part)
+        if self.pending is None and (self.options.lateness == 0 or not len(part)):
+            return part
+        if self.pending is not None:
+            part = _joined([self.pending, part], self.source)
+        order = np.argsort(part.times, kind="stable")
+        part = _Part(part.table.take(order), part.times[order])
+        assert self.high is not None
+        cut = int(np.searchsorted(part.times, self.high - self.options.lateness, "right"))
+        self.pending = part.slice(cut, len(part)) if cut < len(part) else None
+        return part.slice(0, cut)
+
+    def _on_time(self, part: _Part) -> _Part:
+        if not len(part):
+            return part
+        times = part.times
+        high = np.maximum.accumulate(times)
+        if self.high is not None:
+            high = np.maximum(high, self.high)
+        late = high - times > self.options.lateness
+        first = self.seen
+        self.seen += len(times)
+        self.high = int(high[-1])
+        if not late.any():
+            return part
+        if self.options.late == "error":
+            row = int(np.argmax(late))
+            raise late_error(self.source, first + row + 1, int(high[row] - times[row]), self.options.lateness)
+        self.dropped += int(late.sum())
+        kept = np.flatnonzero(~late)
+        return _Part(part.table.take(kept), times[kept])
+
+    def finish(self) -> _Part | None:
+        """The events still held back."""
+        pending, self.pending = self.pending, None
+        return pending
+
+
+def _joined(parts: list[_Part], source: str) -> _Part:
+    return _Part(common_schema([p.table for p in parts], source), np.concatenate([p.times for p in parts]))
+
+
+class EventStream:
+    """The merged stream of several sources, as an iterable of `EventBatch`. Can be run through once."""
+
+    def __init__(self, sources: Mapping[str, Any], options: EventOptions) -> None:
+        self.summary = Summary()
+        self._options = options
+        self._names = tuple(sources)
+        self._sources = dict(sources)
+
+    def __iter__(self) -> Iterator[EventBatch]:
+        position = 0
+        parts = [self._ordered(name) for name in self._names]
+        stream = _merge(parts, self._names) if len(parts) > 1 else ((p, None) for p in parts[0])
+        for part, codes in stream:
+            if len(part):
+                yield _batch(part, codes, position, self._names, self._options, self.summary)
+                position += len(part)
+
+    def _ordered(self, name: str) -> Iterator[_Part]:
+        source = self._sources[name]
+        label = source_name(source)
+        clock, orderer = _Clock(self._options, label), _Orderer(self._options, label)
+        for table in tables(source):
+            if table.num_rows:
+                part = orderer.push(clock.read(table))
+                self._note(name, clock, orderer)
+                yield part
+        last = orderer.finish()
+        if last is not None:
+            yield last
+
+    def _note(self, name: str, clock: _Clock, orderer: _Orderer) -> None:
+        self.summary.iso_times |= clock.iso
+        if orderer.dropped:
+            self.summary.dropped[name or clock.source] = orderer.dropped
+
+
+def _batch(
+    part: _Part, codes: np.ndarray | None, position: int, names: tuple[str, ...], options: EventOptions, summary: Summary
+) -> EventBatch:
+    positions = np.arange(position, position + len(part), dtype=np.int64)
+    table = encode_texts(part.table)
+    summary.events += len(part)
+    summary.attributes.update(dict.fromkeys(table.column_names))
+    return EventBatch(table, options.type_column or "type", part.times, positions, names, codes)
+
+
+def _merge(streams: list[Iterator[_Part]], names: tuple[str, ...]) -> Iterator[tuple[_Part, np.ndarray]]:
+    """Merges streams that are each in order. What is given out is before anything that any stream still has to give."""
+    waiting: list[_Part | None] = [None] * len(streams)
+    open_streams = set(range(len(streams)))
+    while True:
+        for index in sorted(open_streams):
+            if not _fill(streams[index], waiting, index, names):
+                open_streams.discard(index)
+        mark = min((int(waiting[i].times[-1]) for i in open_streams), default=None)  # type: ignore[union-attr]
+        taken: list[tuple[int, _Part]] = []
+        for index, part in enumerate(waiting):
+            if part is not None:
+                cut = len(part) if mark is None else int(np.searchsorted(part.times, mark, "left"))
+                taken.append((index, part.slice(0, cut)))
+                waiting[index] = part.slice(cut, len(part)) if cut < len(part) else None
+        if any(len(p) for _, p in taken):
+            yield _interleaved(taken, names)
+        if mark is None:
+            return
+        for index in list(open_streams):
+            part = waiting[index]
+            if part is not None and int(part.times[-1]) == mark:
+                more = next((p for p in streams[index] if len(p)), None)
+                if more is None:
+                    open_streams.discard(index)
+                else:
+                    waiting[index] = _joined([part, more], names[index])
+
+
+def _fill(stream: Iterator[_Part], waiting: list[_Part | None], index: int, names: tuple[str, ...]) -> bool:
+    """Makes sure that the stream has events waiting; False when it has no more."""
+    if waiting[index] is None:
+        waiting[index] = next((p for p in stream if len(p)), None)
+    return waiting[index] is not None
+
+
+def _interleaved(taken: list[tuple[int, _Part]], names: tuple[str, ...]) -> tuple[_Part, np.ndarray]:
+    whole = _joined([p for _, p in taken], ", ".join(names))
+    codes = np.concatenate([np.full(len(p), i, np.int32) for i, p in taken])
+    order = np.argsort(whole.times, kind="stable")
+    return _Part(whole.table.take(order), whole.times[order]), codes[order]
+
+
+class EventFeed:
+    """A stream that events are pushed to, in order of arrival; with several streams, each push names its own."""
+
+    def __init__(self, names: tuple[str, ...], options: EventOptions) -> None:
+        self.summary = Summary()
+        self._names = names
+        self._options = options
+        self._clocks = {name: _Clock(options, name or "<events>") for name in names}
+        self._orderer = _Orderer(options, "<events>")
+        self._position = 0
+
+    def push(self, source: Any, stream: str | None = None) -> Iterator[EventBatch]:
+        """The batches that are now in order."""
+        name = self._stream(stream)
+        for table in tables(source):
+            if not table.num_rows:
+                continue
+            part = self._clocks[name].read(table)
+            if len(self._names) > 1:
+                codes = pa.array(np.full(len(part), self._names.index(name), np.int32))
+                part = _Part(part.table.append_column(_STREAM, codes), part.times)
+            yield from self._out(self._orderer.push(part))
+            self.summary.iso_times |= self._clocks[name].iso
+
+    def finish(self) -> Iterator[EventBatch]:
+        """The events that were held back for their order."""
+        last = self._orderer.finish()
+        if last is not None:
+            yield from self._out(last)
+
+    def _stream(self, stream: str | None) -> str:
+        if stream is None and len(self._names) == 1:
+            return self._names[0]
+        if stream is None:
+            raise OptionError("which stream are these events of?", f"push(events, stream=…) with {_listed(list(self._names))}")
+        if stream not in self._clocks:
+            raise OptionError(f"unknown stream {stream!r}", f"the query reads {_listed(list(self._names))}")
+        return stream
+
+    def _out(self, part: _Part) -> Iterator[EventBatch]:
+        if self._orderer.dropped:
+            self.summary.dropped["<events>"] = self._orderer.dropped
+        if not len(part):
+            return
+        codes = None
+        if len(self._names) > 1:
+            codes = np.asarray(part.table[_STREAM].combine_chunks())
+            part = _Part(part.table.drop_columns([_STREAM]), part.times)
+        yield _batch(part, codes, self._position, self._names, self._options, self.summary)
+        self._position += len(part)
+
+    def state(self) -> dict[str, Any]:
+        """What `restore` needs to go on from here; plain data and bytes."""
+        pending = self._orderer.pending
+        return {
+            "clocks": {n: (c.records, c.column, c.known, c.iso) for n, c in self._clocks.items()},
+            "order": (self._orderer.high, self._orderer.seen, self._orderer.dropped),
+            "pending": None if pending is None else (table_bytes(pending.table), pending.times),
+            "position": self._position,
+            "summary": self.summary,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        for name, (records, column, known, iso) in state["clocks"].items():
+            clock = self._clocks[name]
+            clock.records, clock.column, clock.known, clock.iso = records, column, known, iso
+        self._orderer.high, self._orderer.seen, self._orderer.dropped = state["order"]
+        if state["pending"] is not None:
+            blob, times = state["pending"]
+            self._orderer.pending = _Part(table_of_bytes(blob), times)
+        self._position = state["position"]
+        self.summary = state["summary"]
+
+
+def table_bytes(table: pa.Table) -> bytes:
+    """A table as an Arrow IPC stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def table_of_bytes(blob: bytes) -> pa.Table:
+    """The inverse of `table_bytes`."""
+    with pa.ipc.open_stream(blob) as reader:
+        return reader.read_all()
