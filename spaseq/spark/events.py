@@ -1,0 +1,263 @@
+"""Statements become graph events, in order, each with the number of its instant.
+
+1. `assemble_events`: the statements of each file, brought together in one task and put in order, go through
+   `spaseq.rdf.assemble`, the function the local engine uses. Files are assembled at the same time.
+2. `Summary` tells what came of each file: the counters, how many events, whether their times ever go back.
+3. `ordered_events`: the policy for late events, then one range of time per task, in order. An event's instant is then
+   counted inside its range, and `first_positions` says how many instants lie in the ranges before. Equal times are
+   never in two ranges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass, fields
+from functools import lru_cache, partial
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from spaseq.errors import InternalError
+from spaseq.rdf import (
+    ARRIVAL,
+    Counters,
+    GraphEvent,
+    Statement,
+    StreamOptions,
+    assemble,
+    in_order,
+    term_from_key,
+    term_key,
+)
+from spaseq.spark.failures import carried
+from spaseq.spark.parts import InputFile
+
+__all__ = ["SCHEMA", "FilePlan", "Summary", "assemble_events", "event_of", "first_positions", "ordered_events", "summarise"]
+
+SCHEMA: Final = (
+    "file int, number long, stream int, time long, line long, graph string, terms array<string>, counts array<long>"
+)
+_ARROW: Final = pa.schema(
+    [
+        ("file", pa.int32()),
+        ("number", pa.int64()),
+        ("stream", pa.int32()),
+        ("time", pa.int64()),
+        ("line", pa.int64()),
+        ("graph", pa.string()),
+        ("terms", pa.list_(pa.string())),
+        ("counts", pa.list_(pa.int64())),
+    ]
+)
+_ROWS: Final = 5_000
+_INDEX_BITS: Final = 33  # monotonically_increasing_id: the partition's number above, the row's below
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlan:
+    """How one file is assembled: its stream's IRI, and options with `event_by` and `time` settled."""
+
+    file: InputFile
+    iri: str
+    options: StreamOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What came of the input. `events`: how many, by file number; `backwards`: in some stream the times go back."""
+
+    counters: Counters
+    events: dict[int, int]
+    backwards: bool
+
+
+# -- 1. assembling
+
+
+def assemble_events(statements: DataFrame, plans: Sequence[FilePlan]) -> DataFrame:
+    """The events of each file (SCHEMA), and for each file a row that has only `file` and `counts` (a `Counters`).
+
+    `number` counts the events of a file from 0; `time` from arrival counts within the file; `terms` are subject,
+    predicate, object, subject, … of the triples.
+    """
+    by_file = statements.repartitionById(max(1, len(plans)), "file").sortWithinPartitions("file", "place")
+    return by_file.mapInArrow(partial(_assemble, {plan.file.number: plan for plan in plans}), SCHEMA)
+
+
+@carried
+def _assemble(plans: dict[int, FilePlan], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Events of a task's files, whose statements come in order."""
+    rows: list[tuple[Any, ...]] = []
+    for number, statements in groupby(_rows(batches), key=itemgetter(0)):
+        for row in _assembled(plans[number], statements):
+            rows.append(row)
+            if len(rows) == _ROWS:
+                yield _batch(rows)
+                rows.clear()
+    if rows:
+        yield _batch(rows)
+
+
+def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
+    for batch in batches:
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def _assembled(plan: FilePlan, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """The rows of one file's events, and the row of its counters."""
+    counters = Counters()
+    file = plan.file
+    events = assemble(
+        _statements(rows, counters), plan.options, stream=plan.iri, source=file.name, counters=counters
+    )
+    for number, event in enumerate(events):
+        terms = [term_key(term) for triple in event.triples for term in triple]
+        graph = None if event.graph is None else term_key(event.graph)
+        yield file.number, number, file.stream, event.time, event.record, graph, terms, None
+    yield file.number, None, file.stream, None, None, None, None, astuple(counters)
+
+
+def _statements(rows: Iterable[tuple[Any, ...]], counters: Counters) -> Iterator[Statement]:
+    """Statements from rows of `spaseq.spark.source`; rows of dropped lines go to `counters`."""
+    term = lru_cache(1 << 17)(term_from_key)
+    for _, _, line, s, p, o, g in rows:
+        if s is None:
+            counters.malformed += line
+            continue
+        counters.triples += 1
+        yield term(s), term(p), term(o), None if g is None else term(g), line
+
+
+def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, _ARROW, strict=True)]
+    return pa.record_batch(arrays, schema=_ARROW)
+
+
+# -- 2. what came of it
+
+
+def summarise(assembled: DataFrame) -> Summary:
+    """Read the rows of counters, and look whether times go back inside a file or from one file to the next."""
+    counted = assembled.where("counts is not null").select("file", "stream", "counts").orderBy("file").collect()
+    counters = Counters()
+    for row in counted:
+        counters.add(Counters(**dict(zip((f.name for f in fields(Counters)), row["counts"], strict=True))))
+    order = Window.partitionBy("file").orderBy("number")
+    steps = assembled.where("counts is null").select("file", "stream", "number", "time")
+    steps = steps.withColumn("back", F.col("time") < F.lag("time").over(order))
+    ends = (
+        steps.groupBy("file", "stream")
+        .agg(F.count("*").alias("events"), F.min("time").alias("low"), F.max("time").alias("high"), F.max("back"))
+        .orderBy("file")
+        .collect()
+    )
+    backwards = any(row[5] for row in ends) or any(
+        left["stream"] == right["stream"] and left["high"] > right["low"]
+        for left, right in zip(ends, ends[1:], strict=False)
+    )
+    return Summary(counters, {row["file"]: row["events"] for row in ends}, backwards)
+
+
+# -- 3. order and instants
+
+
+def ordered_events(
+    assembled: DataFrame, summary: Summary, plans: Sequence[FilePlan], options: StreamOptions, tasks: int
+) -> DataFrame:
+    """The events to be matched, a range of times per task, in order in it, and `id` (task and row) as last column.
+
+    Late events are dropped and counted in `summary.counters`, or are an EventError, as `options` say. Must be persisted: the ids
+    and `first_positions` belong to one computation of it.
+    """
+    events = assembled.where("counts is null").drop("counts")
+    if options.time == ARRIVAL:
+        events = _arrived(events, summary, plans, options.interval)
+    elif summary.backwards:
+        events = _without_late(events, summary, plans, options)
+    keys = ["time", "stream", "file", "number"] if own_instants(options) else ["time"]
+    ranges = events.repartitionByRange(max(1, tasks), *keys)
+    ordered = ranges.sortWithinPartitions("time", "stream", "file", "number")
+    return ordered.withColumn("id", F.monotonically_increasing_id())
+
+
+def own_instants(options: StreamOptions) -> bool:
+    """Whether each event is an instant of its own."""
+    return options.time == ARRIVAL or options.ties == "arrival"
+
+
+def _arrived(events: DataFrame, summary: Summary, plans: Sequence[FilePlan], interval: int) -> DataFrame:
+    """Times from arrival, counted on from the stream's earlier files."""
+    before: dict[int, int] = {}
+    offsets: list[tuple[int, int]] = []
+    for plan in plans:
+        seen = before.get(plan.file.stream, 0)
+        offsets.append((plan.file.number, seen * interval))
+        before[plan.file.stream] = seen + summary.events.get(plan.file.number, 0)
+    table = events.sparkSession.createDataFrame(offsets, "file int, offset long")
+    joined = events.join(F.broadcast(table), "file")
+    return joined.withColumn("time", F.col("time") + F.col("offset")).select(*events.columns)
+
+
+def _without_late(
+    events: DataFrame, summary: Summary, plans: Sequence[FilePlan], options: StreamOptions
+) -> DataFrame:
+    """`events` less those that come more than the lateness after a later one of their stream (`spaseq.rdf.in_order`)."""
+    before = Window.partitionBy("stream").orderBy("file", "number").rowsBetween(Window.unboundedPreceding, -1)
+    slim = events.select("stream", "file", "number", "time", "line")
+    latest = F.max(F.struct("time", -F.col("file"), -F.col("number"), "line")).over(before)
+    seen = slim.withColumn("latest", latest)
+    late = seen.where(F.col("time") < F.col("latest.time") - options.lateness)
+    if options.late != "drop":
+        first = late.orderBy("stream", "file", "number").first()
+        if first is not None:
+            _raise_late(first, plans, options)
+        return events
+    late = late.select("file", "number").persist()
+    summary.counters.late += late.count()
+    return events.join(F.broadcast(late), ["file", "number"], "left_anti").select(*events.columns)
+
+
+def _raise_late(row: Any, plans: Sequence[FilePlan], options: StreamOptions) -> None:
+    """The EventError of the local engine for a late event."""
+    by_number = {plan.file.number: plan for plan in plans}
+
+    def event(file: int, time: int, line: int) -> GraphEvent:
+        plan = by_number[file]
+        return GraphEvent(plan.iri, time, (), None, plan.file.name, line)
+
+    latest = row["latest"]
+    pair = [event(-latest[1], latest[0], latest[3]), event(row["file"], row["time"], row["line"])]
+    list(in_order(pair, options, Counters()))
+    raise InternalError("an event was late for Spark and is not for the local engine")
+
+
+def first_positions(ordered: DataFrame, options: StreamOptions) -> dict[int, int]:
+    """The position of the first instant of each range of `ordered`, by the range's number."""
+    task = F.shiftright("id", _INDEX_BITS).alias("task")
+    instants = F.count("*") if own_instants(options) else F.countDistinct("time")
+    counted = ordered.groupBy(task).agg(instants.alias("instants")).orderBy("task").collect()
+    positions: dict[int, int] = {}
+    total = 0
+    for row in counted:
+        positions[row["task"]] = total
+        total += row["instants"]
+    return positions
+
+
+def task_of(identity: int) -> int:
+    """The range that an `id` of `ordered_events` belongs to."""
+    return identity >> _INDEX_BITS
+
+
+def event_of(row: dict[str, Any], plans: dict[int, FilePlan]) -> GraphEvent:
+    """The event that a row of `ordered_events` holds."""
+    plan = plans[row["file"]]
+    terms = list(map(term_from_key, row["terms"]))
+    triples = tuple(zip(terms[::3], terms[1::3], terms[2::3], strict=True))
+    graph = None if row["graph"] is None else term_from_key(row["graph"])
+    return GraphEvent(plan.iri, row["time"], triples, graph, plan.file.name, row["line"])
