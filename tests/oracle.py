@@ -1,15 +1,15 @@
 """The naive evaluator of CEQL: the papers' definitions, written down as they stand.
 
 It knows nothing of the engine and is meant to be read next to the papers. It is exponential and does not care.
-Sources: seed CORE §2.2 and Figure 2 (valuations, WITHIN, PARTITION BY), seed CEL §3 (filters on several variables) and §4
-(selection strategies); where the two differ, `docs/semantics.md`. The evaluator of SPAseq is `oracle_spaseq`, the readers
-of query text are `oracle_ceql_text` and `oracle_spaseq_text`.
+Sources: seed CORE §2.2 and Figure 2 (valuations, WITHIN, PARTITION BY), seed CEL §3 (filters on several variables) and
+§4 (selection strategies); where the two differ, `docs/semantics.md`. The evaluator of SPAseq is `oracle_spaseq`, the
+readers of query text are `oracle_ceql_text` and `oracle_spaseq_text`.
 
 A formula is a tree of the dataclasses below. A condition is a nested tuple:
 
-    ("all", a, b, …)  ("any", a, b, …)              the AND and OR between conditions of one FILTER
-    ("on", variable, expression)                    variable[expression]: holds for each position of the variable
-    ("for all", expression)                         an expression over `x.attribute`: every choice of positions satisfies it
+    ("all", a, …)  ("any", a, …) the AND and OR between conditions of one FILTER
+    ("on", variable, expression) variable[expression]: holds for each position of the variable
+    ("for all", expression)      an expression over `x.attribute`: every choice of positions satisfies it
 
 and an expression is one of
 
@@ -109,7 +109,7 @@ class Within:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A CEQL query. `select` None is `*`; `partition` has one entry per bracket, each one attribute, or one for each type."""
+    """A CEQL query. `select` None is `*`; `partition` has one entry per bracket."""
 
     formula: Formula
     select: frozenset[str] | None = None
@@ -283,9 +283,14 @@ def _settle(found: set[Valuation], defined: frozenset[str], stream: Sequence[Eve
     result = set()
     for v in found:
         due = {(condition, own) for condition, own in v.owed if named(condition) <= defined}
-        if all(holds(c, Valuation(v.start, v.end, frozenset({**dict(v.mapping), **dict(own)}.items())), stream) for c, own in due):
+        if all(holds(condition, _knowing(v, own), stream) for condition, own in due):
             result.add(Valuation(v.start, v.end, v.mapping, v.owed - due))
     return result
+
+
+def _knowing(v: Valuation, own: frozenset[tuple[str, Positions]]) -> Valuation:
+    """`v` with the variables of `own` as they were where the condition stood."""
+    return Valuation(v.start, v.end, frozenset({**dict(v.mapping), **dict(own)}.items()))
 
 
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
@@ -423,7 +428,7 @@ Found = set[tuple[int, int, Positions]]
 
 
 def select(strategy: str, found: Found) -> Found:
-    """The selection strategies of seed CEL §4, per end position. ANY keeps all: which one is reported is not specified."""
+    """The strategies of seed CEL §4, per end position. ANY keeps all: which one is reported is not specified."""
     if strategy in ("ALL", "ANY"):
         return found
     if strategy == "STRICT":

@@ -1,11 +1,11 @@
-"""A reader of CEQL text for the naive evaluator: recursive descent over a token list, independent of the engine's parser.
+"""A reader of CEQL text for the naive evaluator: recursive descent, independent of the engine's parser.
 
 It reads well-formed queries of the cases and of the random tests, no more: wrong text raises `ValueError` without care.
 
     query    SELECT [strategy] (* | NONE | v, …) [FROM s, …] WHERE formula [PARTITION BY [a], …] [WITHIN …]
-    formula  sequence (FILTER condition)*
-    sequence choice ((";" | ":") choice)*
-    choice   postfix (OR postfix)*
+    formula  choice (FILTER condition)*
+    choice   sequence (OR sequence)*
+    sequence postfix ((";" | ":") postfix)*
     postfix  (type | stream>type | "(" formula ")") ("+" | ":+" | AS v)*
 """
 
@@ -142,22 +142,22 @@ class _Reader:
     # formulas
 
     def formula(self) -> Formula:
-        formula = self.sequence()
+        formula = self.choice()
         while self.take("FILTER"):
             formula = Filter(formula, self.condition())
         return formula
 
-    def sequence(self) -> Formula:
-        left = self.choice()
-        while self.ahead(";", ":"):
-            adjacent = self.take(":") or not self.take(";")
-            left = Then(left, self.choice(), adjacent)
+    def choice(self) -> Formula:
+        left = self.sequence()
+        while self.take("OR"):
+            left = Or(left, self.sequence())
         return left
 
-    def choice(self) -> Formula:
+    def sequence(self) -> Formula:
         left = self.postfix()
-        while self.take("OR"):
-            left = Or(left, self.postfix())
+        while self.ahead(";", ":"):
+            adjacent = self.take(":") or not self.take(";")
+            left = Then(left, self.postfix(), adjacent)
         return left
 
     def postfix(self) -> Formula:

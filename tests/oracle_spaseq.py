@@ -1,4 +1,4 @@
-"""The naive evaluator of SPAseq: seed SPAseq §5, Definitions 5 to 16, with `docs/semantics.md` where they leave a choice.
+"""The naive evaluator of SPAseq: seed SPAseq §5, Definitions 5 to 16, and `docs/semantics.md`.
 
 Terms are N-Triples text (`<http://…>`, `"10"^^<http://…>`, `_:b`), variables are names without `?`. A mapping is a
 frozenset of (variable, term) pairs, a graph is a set of (subject, predicate, object).
@@ -10,14 +10,14 @@ A graph pattern is a tuple of elements:
     ("graph", iri, group)        over the background knowledge (Definition 15)
     ("optional", group)  ("union", (group, …))  ("group", group)
 
-and an expression is ("?", name), ("term", t), ("bound", name), ("!", e), ("negative", e), or (operator, e, f) with one of
-`|| && = != < <= > >= + - * /`.
+and an expression is ("?", name), ("term", t), ("bound", name), ("!", e), ("negative", e), or (operator, e, f) with
+one of `|| && = != < <= > >= + - * /`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -112,7 +112,7 @@ def bound_by(group: Group) -> frozenset[str]:
 
 
 def pending(group: Group) -> frozenset[Expression]:
-    """The FILTERs of a GPM that name variables it does not bind: part of the join with the run (`docs/semantics.md`)."""
+    """The FILTERs of a GPM that name variables it does not bind: part of the join (`docs/semantics.md`)."""
     local = bound_by(group)
     return frozenset(e[1] for e in group if e[0] == "filter" and not mentioned(e[1]) <= local)
 
@@ -230,7 +230,7 @@ def _is_resource(value: Any) -> bool:
     return isinstance(value, tuple) and not value[1].startswith('"')
 
 
-# ----------------------------------------------------------------------------------------- GPMs and what is at an instant
+# ----------------------------------------------------------------------------------------- GPMs at an instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,32 +281,50 @@ class SpaseqQuery:
 
 Owed = tuple[Solution, frozenset[Expression]]
 """A mapping together with the FILTERs that wait for the join with the run."""
-Value = frozenset[Owed]
-"""A mapping set Ω at an instant, never empty."""
 
 
-def value_at(what: At, graphs: Sequence[tuple[str, Graph]], knowledge: Mapping[str, Graph]) -> set[Value]:
-    """{Ω | (τ, Ω) ∈ ⟦Ψ⟧} for one instant τ with its `graphs` (stream, graph). Definitions 7, 8, 9.
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A mapping set Ω at an instant, never empty, and the variables that the GPMs it comes from may bind."""
 
-    A GPM has one mapping set there, the union over the graphs; a disjunction may have several.
-    """
+    omega: frozenset[Owed]
+    variables: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """What happens at one time: graphs, each with its stream's name; `key` is the mapping of the partition, if any."""
+
+    time: int
+    graphs: tuple[tuple[str, Graph], ...]
+    key: Solution = EMPTY
+
+
+def mappings_at(gpm: Gpm, instant: Instant, knowledge: Mapping[str, Graph]) -> set[Solution]:
+    """The union of a GPM's values on the graphs of its streams (Definition 7), as far as it agrees with the key."""
+    found = (match_group(gpm.group, graph, knowledge) for name, graph in instant.graphs if name in gpm.streams)
+    return {m for each in found for m in each if instant.key <= m}
+
+
+def value_at(what: At, instant: Instant, knowledge: Mapping[str, Graph]) -> set[Value]:
+    """{Ω | (τ, Ω) ∈ ⟦Ψ⟧} for one instant τ. Definitions 7, 8, 9; a disjunction may have several."""
     match what:
-        case Gpm(_, streams, group):
-            found = {m for name, graph in graphs if name in streams for m in match_group(group, graph, knowledge)}
-            return {frozenset((m, pending(group)) for m in found)} if found else set()
+        case Gpm(_, _, group):
+            found = frozenset((m, pending(group)) for m in mappings_at(what, instant, knowledge))
+            return {Value(found, bound_by(group))} if found else set()
         case Either(left, right):
-            return value_at(left, graphs, knowledge) | value_at(right, graphs, knowledge)
+            return value_at(left, instant, knowledge) | value_at(right, instant, knowledge)
         case And(left, right):
             pairs = (
-                _join_owed(x, y)
-                for x in value_at(left, graphs, knowledge)
-                for y in value_at(right, graphs, knowledge)
+                Value(_join_owed(x.omega, y.omega), x.variables | y.variables)
+                for x in value_at(left, instant, knowledge)
+                for y in value_at(right, instant, knowledge)
             )
-            return {pair for pair in pairs if pair}
+            return {pair for pair in pairs if pair.omega}
     raise AssertionError(what)
 
 
-def _join_owed(left: Value, right: Value) -> Value:
+def _join_owed(left: frozenset[Owed], right: frozenset[Owed]) -> frozenset[Owed]:
     merged = ((merge(m, n), f | g) for m, f in left for n, g in right)
     return frozenset((m, filters) for m, filters in merged if m is not None)
 
@@ -320,7 +338,7 @@ def variables_at(what: At) -> frozenset[str]:
 
 def join_run(omega: Iterable[Solution], value: Value) -> frozenset[Solution]:
     """X ⋈ Y where the FILTERs of Y that name variables of X are part of the join."""
-    merged = ((merge(m, n), filters) for m in omega for n, filters in value)
+    merged = ((merge(m, n), filters) for m in omega for n, filters in value.omega)
     return frozenset(m for m, filters in merged if m is not None and all(is_true(f, m) for f in filters))
 
 
@@ -329,78 +347,74 @@ def join_run(omega: Iterable[Solution], value: Value) -> frozenset[Solution]:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a sequence has matched: the indices of its instants, ascending, and the join of their mapping sets."""
+    """What a sequence has matched: the indices of its instants, ascending, and the join of their mapping sets.
+
+    `bound` are the variables that its GPMs before the element in hand may bind, `latest` those of that element's.
+    """
 
     instants: tuple[int, ...]
     omega: frozenset[Solution]
+    bound: frozenset[str] = frozenset()
+    latest: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Instants:
-    """The instants of a streamset (or of a part of it): `times` ascending, `graphs` at each."""
-
-    times: tuple[int, ...]
-    graphs: tuple[tuple[tuple[str, Graph], ...], ...]
-    knowledge: Mapping[str, Graph]
-
-    def values(self, what: At) -> list[set[Value]]:
-        return [value_at(what, graphs, self.knowledge) for graphs in self.graphs]
-
-
-def instants_of(streams: Streams, knowledge: Mapping[str, Graph]) -> Instants:
+def instants_of(streams: Streams) -> list[Instant]:
     """The distinct timestamps of the streamset, in order, with the graphs that bear them."""
     at: dict[int, list[tuple[str, Graph]]] = {}
     for name, events in streams.items():
         for time, graph in events:
             at.setdefault(time, []).append((name, graph))
-    times = tuple(sorted(at))
-    return Instants(times, tuple(tuple(at[t]) for t in times), knowledge)
+    return [Instant(time, tuple(at[time])) for time in sorted(at)]
 
 
-def runs_of(sequence: Sequence[Element], instants: Instants, inside: Any) -> set[Run]:
-    """⟦SeqExp⟧ within a window: `inside(i, j)` says whether instants i and j lie in one."""
-    first, *rest = sequence
-    values = instants.values(first.what)
-    runs = {Run((i,), omega) for i, omega in _starts(values)}
-    bound: frozenset[str] = frozenset()
-    if first.plus:
-        runs = _iterate(runs, ";", values, variables_at(first.what), inside)
-    bound |= variables_at(first.what)
-    for element in rest:
-        values = instants.values(element.what)
-        runs = {new for run in runs for new in _step(run, element.operator, values, inside)}
+Inside = Callable[[int, int], bool]
+"""Whether two instants, given by their indices, lie in one window."""
+
+
+def runs_of(
+    sequence: Sequence[Element], instants: Sequence[Instant], knowledge: Mapping[str, Graph], inside: Inside
+) -> set[Run]:
+    """⟦SeqExp⟧ over the windows that `inside` describes."""
+    runs: set[Run] = set()
+    for index, element in enumerate(sequence):
+        values = [value_at(element.what, instant, knowledge) for instant in instants]
+        if index == 0:
+            runs = {run for i in range(len(values)) for run in _join_at(Run((), frozenset({EMPTY})), i, values)}
+        else:
+            entered = {Run(r.instants, r.omega, r.bound | r.latest) for r in runs}
+            runs = {new for run in entered for new in _step(run, element.operator, values, inside)}
         if element.plus:
-            runs = _iterate(runs, ",", values, variables_at(element.what) - bound, inside)
-        bound |= variables_at(element.what)
+            runs = _iterate(runs, ";" if index == 0 else ",", values, variables_at(element.what), inside)
     return runs
 
 
-def _starts(values: Sequence[set[Value]]) -> Iterator[tuple[int, frozenset[Solution]]]:
-    for i, here in enumerate(values):
-        for value in here:
-            omega = join_run([EMPTY], value)
-            if omega:
-                yield i, omega
+def _join_at(run: Run, i: int, values: Sequence[set[Value]]) -> set[Run]:
+    """The run, moved as a whole with each mapping set of instant `i` whose join with its own is not empty."""
+    joined = ((join_run(run.omega, value), value.variables) for value in values[i])
+    return {Run((*run.instants, i), omega, run.bound, variables) for omega, variables in joined if omega}
 
 
-def _step(run: Run, operator: str, values: Sequence[set[Value]], inside: Any) -> Iterator[Run]:
+def _step(run: Run, operator: str, values: Sequence[set[Value]], inside: Inside) -> Iterator[Run]:
     """`:` Definition 10, `;` Definition 11, `,` Definition 12, for one run (τ', X)."""
-    last = run.instants[-1]
-    for i in range(last + 1, len(values)):
+    for i in range(run.instants[-1] + 1, len(values)):
         if not inside(run.instants[0], i):
             return
-        joined = {join_run(run.omega, value) for value in values[i]} - {frozenset()}
-        for omega in joined:
-            yield Run((*run.instants, i), omega)
-        if operator == "," or (operator == ";" and joined):
+        moved = _join_at(run, i, values)
+        yield from moved
+        if operator == "," or (operator == ";" and moved):
             return
 
 
-def _iterate(runs: set[Run], operator: str, values: Sequence[set[Value]], fresh: frozenset[str], inside: Any) -> set[Run]:
-    """Definitions 13 (`;` between the rounds) and 14 (`,`): every k ≥ 1; `fresh` are freed before each further round."""
+def _iterate(
+    runs: set[Run], operator: str, values: Sequence[set[Value]], variables: frozenset[str], inside: Inside
+) -> set[Run]:
+    """Definitions 13 (`;` between rounds) and 14 (`,`): every k ≥ 1.
+
+    Before each further round those of `variables` are freed that nothing before the iteration has bound.
+    """
     result, latest = set(runs), runs
     while latest:
-        freed = {Run(run.instants, _without(run.omega, fresh)) for run in latest}
+        freed = {Run(run.instants, _without(run.omega, variables - run.bound), run.bound) for run in latest}
         latest = {new for run in freed for new in _step(run, operator, values, inside)} - result
         result |= latest
     return result
@@ -419,11 +433,11 @@ Answer = tuple[int, int, tuple[int, ...], Solution]
 
 def evaluate(query: SpaseqQuery, streams: Streams, knowledge: Mapping[str, Graph] | None = None) -> set[Answer]:
     """The answers of a query over a streamset, with the instants each was matched at."""
-    whole = instants_of(streams, knowledge or {})
+    known = knowledge or {}
     answers: set[Answer] = set()
-    for part in _partitions(query, whole):
-        times = part.times
-        for run in runs_of(query.sequence, part, _window(query, times)):
+    for instants in _partitions(query, instants_of(streams), known):
+        times = [instant.time for instant in instants]
+        for run in runs_of(query.sequence, instants, known, _window(query, times)):
             at = tuple(times[i] for i in run.instants)
             answers |= {(at[0], at[-1], at, _project(m, query.select)) for m in run.omega}
     return answers
@@ -438,7 +452,7 @@ def _project(solution: Solution, select: tuple[str, ...] | None) -> Solution:
     return solution if select is None else frozenset(pair for pair in solution if pair[0] in select)
 
 
-def _window(query: SpaseqQuery, times: Sequence[int]) -> Any:
+def _window(query: SpaseqQuery, times: Sequence[int]) -> Inside:
     """Tumbling and half-open `[t0 + kω, t0 + (k+1)ω)`, or sliding and closed; see `docs/semantics.md`."""
     size, origin = query.window, query.origin
     if size is None:
@@ -448,6 +462,32 @@ def _window(query: SpaseqQuery, times: Sequence[int]) -> Any:
     return lambda i, j: (times[i] - origin) // size == (times[j] - origin) // size
 
 
-def _partitions(query: SpaseqQuery, whole: Instants) -> Iterator[Instants]:
-    """PARTITION BY: for each key, the graphs in which some GPM binds the variables to it, and nothing else of them."""
-    yield whole
+def _partitions(
+    query: SpaseqQuery, instants: Sequence[Instant], knowledge: Mapping[str, Graph]
+) -> Iterator[Sequence[Instant]]:
+    """PARTITION BY: for each key the instants that belong to it.
+
+    One does if some GPM, without its FILTERs, has a mapping there that binds the variables so. Every value there is
+    restricted to the key.
+    """
+    if not query.partition:
+        yield instants
+        return
+    names = frozenset(query.partition)
+    parts: dict[Solution, list[Instant]] = {}
+    gpms = [gpm for element in query.sequence for gpm in _gpms(element.what)]
+    for instant in instants:
+        found = (m for gpm in gpms for m in mappings_at(_unfiltered(gpm), instant, knowledge))
+        keys = {frozenset(pair for pair in m if pair[0] in names) for m in found}
+        for key in keys:
+            if len(key) == len(names):
+                parts.setdefault(key, []).append(Instant(instant.time, instant.graphs, key))
+    yield from parts.values()
+
+
+def _gpms(what: At) -> list[Gpm]:
+    return [what] if isinstance(what, Gpm) else _gpms(what.left) + _gpms(what.right)
+
+
+def _unfiltered(gpm: Gpm) -> Gpm:
+    return Gpm(gpm.name, gpm.streams, tuple(e for e in gpm.group if e[0] != "filter"))

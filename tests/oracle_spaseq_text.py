@@ -1,7 +1,7 @@
 """A reader of SPAseq queries and of Turtle-like graphs for the naive evaluator, independent of the engine's parsers.
 
-It reads what the cases and the random tests hold: SELECT with variables or `*`, WITHIN, PARTITION BY, FROM STREAM, SEQ, and
-GPMs of triples (with `;` and `,`), FILTER, GRAPH, OPTIONAL, UNION and nested groups. Wrong text raises `ValueError`.
+It reads what the cases and the random tests hold: SELECT with variables or `*`, WITHIN, PARTITION BY, FROM STREAM, SEQ,
+and GPMs of triples (with `;` and `,`), FILTER, GRAPH, OPTIONAL, UNION and nested groups. Wrong text: `ValueError`.
 """
 
 from __future__ import annotations
@@ -286,7 +286,7 @@ class _Reader:
 
 
 class _Sequence:
-    """The inside of SEQ( … ), read once the GPMs are known. `+` binds tightest, then `&`, then `|`, then the operators."""
+    """The inside of SEQ( … ), read once the GPMs are known. Tightest `+`, then `&`, then `|`."""
 
     def __init__(self, tokens: list[tuple[str, str]], gpms: dict[str, Gpm]) -> None:
         self.tokens = [text for _, text in tokens]

@@ -1,0 +1,182 @@
+"""Cases and the evaluators that run them: the naive one, the engine whole and in batches, and Spark.
+
+A file of `cases/` holds `[[case]]` tables (and `[streams.NAME]` tables they share). What a case may have:
+
+    name        what it shows
+    query       the text of the query; SPAseq if it has a SEQ, else CEQL
+    word        events given by their types alone, apart by spaces
+    columns, rows   events as a table with a `type` column; the text NULL stands for a missing value
+    stream      the name of a shared `[streams.NAME]` that has one of the above
+    graphs      for SPAseq: for each stream name a list of [time in seconds, triples in Turtle]; `:` is http://example.org/
+    kb          for SPAseq: for each IRI the triples of a graph of background knowledge
+    matches     expected [start, end, [positions]], in any order
+    solutions   for SPAseq: expected tables with `time` and the variables' terms in Turtle, in any order
+    instants    for SPAseq: expected times of all matched instants, in any order
+    error, message  for a wrong query: the class of the exception, and a part of its text
+    oracle_only     why no engine runs the case yet
+    not_spark       why Spark does not run it
+"""
+
+from __future__ import annotations
+
+import random
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import oracle
+import oracle_ceql_text
+import oracle_spaseq
+import oracle_spaseq_text
+
+CASES = Path(__file__).parent / "cases"
+NAMESPACE = "http://example.org/"
+Events = list[dict[str, Any]]
+Graphs = dict[str, list[tuple[float, str]]]
+Solutions = set[tuple[int, oracle_spaseq.Solution]]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One case of a file; `place` is the file's name and the case's, for messages."""
+
+    place: str
+    query: str
+    events: Events = field(default_factory=list)
+    graphs: Graphs = field(default_factory=dict)
+    kb: dict[str, str] = field(default_factory=dict)
+    matches: list[oracle.Match] | None = None
+    solutions: list[dict[str, Any]] | None = None
+    instants: list[list[float]] | None = None
+    error: str | None = None
+    message: str = ""
+    oracle_only: str = ""
+    not_spark: str = ""
+
+    @property
+    def is_spaseq(self) -> bool:
+        return "SEQ" in self.query.upper().replace("(", " ").split()
+
+
+def load(path: Path) -> list[Case]:
+    """The cases of a file; raises on a key that is not known."""
+    document = tomllib.loads(path.read_text("utf-8"))
+    shared = document.get("streams", {})
+    return [_case(table, f"{path.stem}: {table['name']}", shared) for table in document["case"]]
+
+
+def load_all() -> list[Case]:
+    """Every case of the folder, by file name."""
+    return [case for path in sorted(CASES.glob("*.toml")) for case in load(path)]
+
+
+def _case(table: dict[str, Any], place: str, shared: Mapping[str, dict[str, Any]]) -> Case:
+    rest = dict(table)
+    del rest["name"]
+    stream = rest.pop("stream", None)
+    source = {**(shared[stream] if stream else {}), **rest}
+    events: Events = []
+    if "word" in source:
+        events = [{"type": name} for name in source["word"].split()]
+    elif "rows" in source:
+        events = [
+            {c: v for c, v in zip(source["columns"], row, strict=True) if v != "NULL"} for row in source["rows"]
+        ]
+    graphs = {name: [(time, text) for time, text in events] for name, events in source.get("graphs", {}).items()}
+    matches = rest.get("matches")
+    known = {"query", "word", "columns", "rows", "graphs", "kb", "matches", "solutions", "instants"}
+    known |= {"error", "message", "oracle_only", "not_spark"}
+    assert rest.keys() <= known, f"{place}: {sorted(rest.keys() - known)}"
+    return Case(
+        place,
+        rest["query"],
+        events,
+        graphs,
+        source.get("kb", {}),
+        None if matches is None else sorted((s, e, tuple(sorted(d))) for s, e, d in matches),
+        rest.get("solutions"),
+        rest.get("instants"),
+        rest.get("error"),
+        rest.get("message", ""),
+        rest.get("oracle_only", ""),
+        rest.get("not_spark", ""),
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------- CEQL
+
+
+def ceql_oracle(query: str, events: Events) -> list[oracle.Match]:
+    """What the naive evaluator reports, sorted."""
+    return oracle.evaluate(oracle_ceql_text.read(query), events)
+
+
+def ceql_whole(query: str, events: Events) -> list[oracle.Match]:
+    """What the engine reports for the whole stream at once, in its own order."""
+    import ceql
+
+    return [_plain(match) for match in ceql.compile(query).run(events)]
+
+
+def ceql_batches(query: str, batches: Sequence[Events]) -> list[oracle.Match]:
+    """What the engine reports when the stream comes in `batches`."""
+    import ceql
+
+    found = []
+    with ceql.compile(query).open() as stream:
+        for batch in batches:
+            found += [_plain(match) for match in stream.push(batch)]
+        found += [_plain(match) for match in stream.close()]
+    return found
+
+
+def _plain(match: Any) -> oracle.Match:
+    return int(match.start), int(match.end), tuple(int(p) for p in match.positions)
+
+
+def cut(events: Sequence[Any], randomness: random.Random) -> Iterator[list[Any]]:
+    """`events` in consecutive pieces of random size, some of them empty."""
+    done = 0
+    while done < len(events):
+        size = randomness.choice((0, 1, 1, 2, 3, 5))
+        yield list(events[done : done + size])
+        done += size
+
+
+# ------------------------------------------------------------------------------------------------------------- SPAseq
+
+
+def streamset(graphs: Graphs) -> dict[str, list[tuple[int, oracle_spaseq.Graph]]]:
+    """The streams of a case for the naive evaluator."""
+    return {
+        name: [(round(time * 10**9), oracle_spaseq_text.read_graph(text, NAMESPACE)) for time, text in events]
+        for name, events in graphs.items()
+    }
+
+
+def knowledge(kb: Mapping[str, str]) -> dict[str, oracle_spaseq.Graph]:
+    """The background knowledge of a case for the naive evaluator."""
+    return {f"<{iri}>": oracle_spaseq_text.read_graph(text, NAMESPACE) for iri, text in kb.items()}
+
+
+def spaseq_oracle(query: str, graphs: Graphs, kb: Mapping[str, str]) -> set[oracle_spaseq.Answer]:
+    """What the naive evaluator answers."""
+    return oracle_spaseq.evaluate(oracle_spaseq_text.read(query), streamset(graphs), knowledge(kb))
+
+
+def expected_solutions(case: Case) -> Solutions:
+    """The `solutions` of a case as pairs (time in ns, mapping)."""
+    assert case.solutions is not None
+    found = set()
+    for table in case.solutions:
+        terms = {v: term(text) for v, text in table.items() if v != "time"}
+        found.add((round(table["time"] * 10**9), frozenset(terms.items())))
+    return found
+
+
+def term(text: str) -> str:
+    """A term written in Turtle, as the naive evaluator holds it."""
+    ((_, _, value),) = oracle_spaseq_text.read_graph(f":s :p {text}", NAMESPACE)
+    return value
