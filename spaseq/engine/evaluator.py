@@ -162,6 +162,7 @@ class _Classes:
         self._cache = Cache(program.cea, program.settings.automaton_bytes)
         self._width = 4
         self._keys = 0
+        self._key_lows = np.zeros(0, np.int64) if program.window.kind == "events" else None
         self.inert = np.zeros(0, bool)
 
     @property
@@ -192,6 +193,14 @@ class _Classes:
         data[:, 1] = positions
         self._fit(data, keys)
         arena.st[k.ROW] = 0
+        key_lows = self._grown_key_lows()
+
+        def cell_lows() -> np.ndarray:
+            assert key_lows is not None
+            done = int(arena.st[k.ROW])
+            key_lows[keys[:done]] = windows[:done, 0]  # the last row of a key wins
+            return np.repeat(key_lows, self._width)
+
         while True:
             tables = self._cache.tables()
             arena.add_moves(1 + int(np.diff(tables.affected_from).max(initial=0)))
@@ -203,12 +212,21 @@ class _Classes:
                     arena.path, arena.matches, arena.places, write,
                 )  # fmt: skip
 
-            status = arena.run(kernel, emit)
+            status = arena.run(kernel, emit, None if key_lows is None else cell_lows)
             yield
             if status == k.DONE:
+                if key_lows is not None:
+                    key_lows[keys] = windows[:, 0]
                 return
             self._learn()
             self._fit(data, keys)
+
+    def _grown_key_lows(self) -> np.ndarray | None:
+        """The first live start of every partition seen so far, where partitions have windows of their own."""
+        if self._key_lows is not None and len(self._key_lows) < self._keys:
+            extra = np.zeros(2 * self._keys - len(self._key_lows), np.int64)
+            self._key_lows = np.concatenate([self._key_lows, extra])
+        return None if self._key_lows is None else self._key_lows[: self._keys]
 
     def _fit(self, data: np.ndarray, keys: np.ndarray) -> None:
         """Cells for every partition and deterministic state; rows of `data` get their partition's first cell."""
@@ -247,10 +265,11 @@ class _Classes:
         self._arena.st[k.UNKNOWN_STATE] = 0
 
     def state(self) -> dict[str, Any]:
-        return {"states": self._cache.states, "cells": self._live(), "width": self._width, "keys": self._keys}
+        return {"states": self._cache.states, "cells": self._live(), "width": self._width, "keys": self._keys,
+                "key_lows": self._key_lows}  # fmt: skip
 
     def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
-        self._width, self._keys = state["width"], state["keys"]
+        self._width, self._keys, self._key_lows = state["width"], state["keys"], state["key_lows"]
         self.add_classes(vectors)
         self._cache.adopt(state["states"])
         self._cache.learn(state["cells"])

@@ -50,6 +50,7 @@ class RegisterRun:
         self._sweep_at = 256
         # With a window in events, partitions have windows of their own and the current one says nothing of the others.
         self._low_is_per_key = program.window.kind == "events"
+        self._key_lows: dict[int, int] = {}
         self._free: list[int] = []
         self._accepted: list[tuple[_Rows, _Rows]] = []
         self._left: list[Configurations] = []
@@ -78,6 +79,8 @@ class RegisterRun:
         self._registers.load(batch)
         columns = zip(rows.tolist(), classes.tolist(), positions.tolist(), keys.tolist(), windows.tolist(), strict=True)
         for event, c, position, key, (low, keep) in columns:
+            if self._low_is_per_key:
+                self._key_lows[key] = low
             count = self._plan(event, c, key, low)
             if count:
                 yield from self._apply(count, position, low, keep, emit, write)
@@ -97,10 +100,17 @@ class RegisterRun:
                 )
             )
 
-        arena.run(kernel, emit)
+        arena.run(kernel, emit, self._cell_lows if self._low_is_per_key else None)
         if arena.st[k.MATCHES]:
             arena.flush(emit)  # tags are only meaningful until the next event
             yield
+
+    def _cell_lows(self) -> np.ndarray:
+        lows = np.zeros(len(self._arena.cells), np.int64)
+        for key, live in self._live.items():
+            for sets in live.values():
+                lows[np.fromiter(sets.values(), np.int64, len(sets))] = self._key_lows[key]
+        return lows
 
     def _plan(self, event: int, c: int, key: int, low: int) -> int:
         """Write the moves of this event to the arena; how many there are. Dead and unmoved sets take no part."""
@@ -225,10 +235,11 @@ class RegisterRun:
             self._sweep_at = 2 * self._count + 256
 
     def state(self) -> dict[str, Any]:
-        return {"live": self._live, "count": self._count, "free": self._free}
+        return {"live": self._live, "count": self._count, "free": self._free, "key_lows": self._key_lows}
 
     def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
         self._live, self._count, self._free = state["live"], state["count"], state["free"]
+        self._key_lows = state["key_lows"]
         self.add_classes(vectors)
 
 

@@ -8,7 +8,8 @@ h is row `h & (capacity - 1)`, and growing keeps handles as they are.
 after it (at most 1/256 of the ring further) is passed. An event creates at most `moves * (3 * (LONGEST + 2) + 8)` nodes
 (`kernels.reserve`), with LONGEST at most the number of active states + 2. So a window of w events with m moves each
 needs at most w * m * (3 * (states + 4) + 8) nodes of 32 bytes, whatever the length of the stream; the ring is the next
-power of two. In practice an event creates one to three nodes for each move.
+power of two. In practice an event creates one to three nodes for each move. With a window in events and partitions the
+bound is that of one window for each partition.
 """
 
 from __future__ import annotations
@@ -81,12 +82,24 @@ class Arena:
             self.moves = np.zeros((2 * count, k.MOVE_COLUMNS), np.int64)
             self.outs = np.zeros((4 * count, 2), np.int64)
 
-    def run(self, kernel: Callable[[], int], emit: Callable[[Chunk], None]) -> int:
-        """Call `kernel` until it is done or asks for what only its caller can give; chunks of matches go to `emit`."""
+    def run(
+        self,
+        kernel: Callable[[], int],
+        emit: Callable[[Chunk], None],
+        cell_lows: Callable[[], np.ndarray] | None = None,
+    ) -> int:
+        """Call `kernel` until it is done or asks for what only its caller can give; chunks of matches go to `emit`.
+
+        `cell_lows`, for windows that differ from cell to cell, gives the first live start of each (int64, (cells,)).
+        """
         while True:
             status = kernel()
             if status == k.GROW_NODES:
-                self._grow_nodes(int(self.st[k.NEEDED]))
+                need = int(self.st[k.NEEDED])
+                if cell_lows is not None:
+                    self._compact(cell_lows())
+                if cell_lows is None or 2 * (self.live_nodes + need) > len(self.nodes):
+                    self._grow_nodes(need)
             elif status == k.GROW_ENTRIES:
                 self._grow_entries(max(len(self.entries), int(self.st[k.NEEDED])))
             elif status == k.GROW_STACK:
@@ -125,6 +138,13 @@ class Arena:
         handles = np.arange(self.st[k.OLDEST], self.st[k.TAIL])
         nodes[handles & (size - 1)] = self.nodes[handles & (old - 1)]
         self.nodes = nodes
+
+    def _compact(self, cell_lows: np.ndarray) -> None:
+        capacity = len(self.nodes)
+        fresh = np.zeros((capacity, 4), np.int64)
+        lows, remap = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64)
+        k.compact(self.nodes, fresh, lows, remap, self.cells, self.entries, self.st, cell_lows)
+        self.nodes = fresh
 
     def _grow_entries(self, extra: int) -> None:
         old = len(self.entries)

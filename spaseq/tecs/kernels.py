@@ -49,6 +49,9 @@ after a check of the maximum start beside its handle otherwise (right, list entr
 lies before the window is read; a node's maximum start is at most the position at which it was created; hence whatever
 was created before the window's first position may be overwritten, and those nodes are a prefix of the ring.
 
+Where windows differ from partition to partition (EVENTS with PARTITION BY) no prefix is dead as long as some partition
+is quiet; there `compact` copies what is alive when the ring is full.
+
 Rejected: reference counts (a write per handle copied), a table rebuilt per event (cost by states, not by moves),
 one arena per partition (allocation for each key).
 """
@@ -332,6 +335,72 @@ def reclaim(nodes, st, checks, dead_before):
         st[OLDEST] = checks[first, 1]
         st[CHECK_FIRST] = (first + 1) % checks.shape[0]
         st[CHECK_COUNT] -= 1
+
+
+@njit(cache=True)
+def compact(nodes, fresh, lows, remap, cells, entries, st, cell_lows):
+    """Copy what can still be read to `fresh` (of the same capacity), under new handles in the same order.
+
+    For windows that differ from cell to cell, where nothing old enough for all is a prefix. `cell_lows` (int64,
+    (cells,)) is the first live start of each cell. `lows` and `remap` (int64, (capacity,), zeroed) are scratch: one
+    more than the first live start a node is kept for, and its new handle. Parents have greater handles than their
+    children, so one pass down marks and one pass up copies. O(capacity). Between events only.
+    """
+    mask = nodes.shape[0] - 1
+    for cell in range(cells.shape[0]):
+        if cells[cell, HEAD] < 0:
+            continue
+        low = cell_lows[cell]
+        if cells[cell, HEAD_MAX] < low:
+            clear_cell(cells, entries, st, cell)
+            continue
+        drop_dead_entries(cells, entries, st, cell, low)
+        lows[cells[cell, HEAD] & mask] = low + 1
+        if cells[cell, MERGED] >= 0:
+            lows[cells[cell, MERGED] & mask] = low + 1
+        entry = cells[cell, FIRST]
+        while entry >= 0:
+            lows[entries[entry, NODE] & mask] = low + 1
+            entry = entries[entry, NEXT]
+    for handle in range(st[TAIL] - 1, st[OLDEST] - 1, -1):
+        row = handle & mask
+        if lows[row] == 0:
+            continue
+        if nodes[row, LEFT] >= 0:
+            lows[nodes[row, LEFT] & mask] = lows[row]
+        if nodes[row, RIGHT] >= 0 and nodes[row, POS] >= lows[row] - 1:
+            lows[nodes[row, RIGHT] & mask] = lows[row]
+    target = st[TAIL]
+    for handle in range(st[OLDEST], st[TAIL]):
+        row = handle & mask
+        if lows[row] == 0:
+            continue
+        left = nodes[row, LEFT]
+        right = nodes[row, RIGHT]
+        if left >= 0:
+            left = remap[left & mask]
+        if right >= 0:
+            # A right child outside the window is never read again: any handle does.
+            right = remap[right & mask] if nodes[row, POS] >= lows[row] - 1 else left
+        fresh[target & mask, LEFT] = left
+        fresh[target & mask, RIGHT] = right
+        fresh[target & mask, POS] = nodes[row, POS]
+        fresh[target & mask, MAX] = nodes[row, MAX]
+        remap[row] = target
+        target += 1
+    for cell in range(cells.shape[0]):
+        if cells[cell, HEAD] < 0:
+            continue
+        cells[cell, HEAD] = remap[cells[cell, HEAD] & mask]
+        if cells[cell, MERGED] >= 0:
+            cells[cell, MERGED] = remap[cells[cell, MERGED] & mask]
+        entry = cells[cell, FIRST]
+        while entry >= 0:
+            entries[entry, NODE] = remap[entries[entry, NODE] & mask]
+            entry = entries[entry, NEXT]
+    st[OLDEST] = st[TAIL]
+    st[TAIL] = target
+    st[CHECK_COUNT] = 0
 
 
 @njit(cache=True)

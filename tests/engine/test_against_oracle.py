@@ -138,3 +138,25 @@ def test_memory_is_one_windows_worth() -> None:
     assert evaluator.statistics["arena_bytes"] == after_ten_windows
     states, moves = 2, 3
     assert after_ten_windows <= 2 * 32 * 1001 * moves * (3 * (states + 4) + 8) + (1 << 17)
+
+
+def test_partitions_with_windows_of_their_own_are_compacted() -> None:
+    """Memory is one window for each partition, and matches are those of a structure that forgot nothing."""
+    rng = np.random.default_rng(9)
+    size, partitions = 60_000, 50
+    keys = np.minimum(rng.geometric(0.1, size) - 1, partitions - 1)  # some partitions are quiet for long
+    rows = Rows(rng.choice(list("ABZ"), size, p=[0.5, 0.499, 0.001]), rng.integers(0, 4, size), np.arange(size),
+                np.arange(size), keys)  # fmt: skip
+    formula = o.Then(o.Then(o.Type("A"), o.Plus(o.Type("B"))), o.Type("Z"))
+    evaluator = Evaluator(compile_program(lower(formula), Window("events", 7)))
+    compacted = MatchBatch.concat([evaluator.push(rows[at : at + 7000]) for at in range(0, size, 7000)])
+    assert len(evaluator._arena.nodes) == 1 << 14
+    apart = []
+    for key in range(partitions):
+        own = np.flatnonzero(keys == key)
+        if len(own):
+            part = Rows(rows.types[own], rows.values[own], np.arange(len(own)), np.arange(len(own)))
+            found = Evaluator(compile_program(lower(formula), Window("events", 7))).push(part)
+            apart += [(own[s], own[e], tuple(own[list(d)].tolist())) for s, e, d in as_list(found)]
+    assert as_list(compacted) == sorted(apart)
+    assert len(apart) > 500
