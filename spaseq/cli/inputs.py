@@ -1,0 +1,64 @@
+"""What `--stream`, `--streams` and `--kb` name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spaseq.errors import OptionError
+from spaseq.language.query import Query
+from spaseq.rdf import StreamSource, parse_streams_file
+
+__all__ = ["knowledge_files", "stream_files"]
+
+
+def stream_files(query: Query, given: Sequence[str], streams_file: str | None) -> dict[str, StreamSource]:
+    """The query's streams by IRI, from `NAME=FILE[,FILE…]` options and a stream file of the original engine.
+
+    An option overrides the stream file. A stream of the stream file that the query does not read is left out.
+    """
+    iris = {name: iri for key, iri in query.streams for name in (key, iri)}
+    sources: dict[str, StreamSource] = {}
+    if streams_file is not None:
+        for spec in parse_streams_file(streams_file):
+            if spec.iri in iris:
+                sources[spec.iri] = spec.source()
+    named: set[str] = set()
+    for text in given:
+        name, files = _split(text, iris, "--stream", "NAME=FILE[,FILE…]")
+        iri = iris.get(name)
+        if iri is None:
+            known = ", ".join(key for key, _ in query.streams)
+            raise OptionError(f"--stream {text}: the query has no stream {name}", f"it reads {known}")
+        if iri in named:
+            raise OptionError(f"--stream {text}: stream {name} is given twice", "give all its files: NAME=FILE,FILE")
+        named.add(iri)
+        sources[iri] = StreamSource(iri, tuple(part for part in files.split(",") if part))
+    return sources
+
+
+def knowledge_files(query: Query, given: Sequence[str]) -> dict[str, list[str]]:
+    """The files of background knowledge by IRI, from `IRI=FILE[,FILE…]` options; one IRI may be given several times."""
+    graphs = {iri: iri for pattern in query.checked.patterns.values() for iri in pattern.graphs}
+    files: dict[str, list[str]] = {}
+    for text in given:
+        iri, paths = _split(text, graphs, "--kb", "IRI=FILE")
+        iri = iri.removeprefix("<").removesuffix(">")
+        files.setdefault(iri, []).extend(part for part in paths.split(",") if part)
+    return files
+
+
+def _split(text: str, known: dict[str, str], option: str, form: str) -> tuple[str, str]:
+    """The name and the files of an option; a known name may itself hold '='."""
+    for name in sorted(known, key=len, reverse=True):
+        if text.startswith(f"{name}="):
+            return name, _some(text[len(name) + 1 :], text, option, form)
+    name, equals, files = text.partition("=")
+    if not equals or not name:
+        raise OptionError(f"{option} {text}: not of the form {form}")
+    return name, _some(files, text, option, form)
+
+
+def _some(files: str, text: str, option: str, form: str) -> str:
+    if not files.strip(","):
+        raise OptionError(f"{option} {text}: names no file", f"write {option} {form}")
+    return files

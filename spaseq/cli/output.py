@@ -1,0 +1,188 @@
+"""Write matches in the formats of `spaseq run`.
+
+`table`, `csv`, `tsv` and `json` print the set of solutions of Definition 16: pairs of the time of the last matched instant and
+the projected mapping, equal ones once. `jsonl` and `parquet` hold one match each line or row, with its interval and positions.
+
+In the solution formats the time is a column named `time` (`_time` if the query selects `?time`). Times from 1973 on are
+written as xsd:dateTime in UTC, smaller ones, which can only be offsets, as a number of seconds; the first one decides
+for the whole output. `jsonl` and `parquet` give nanoseconds.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
+from itertools import islice
+from typing import Any, Final, Protocol, TextIO
+
+from spaseq.errors import OptionError
+from spaseq.events.time import format_time
+from spaseq.gpm.results import json_term, plain_text, short_text
+from spaseq.language.run import Match, distinct_solutions, match_table
+
+__all__ = ["FORMATS", "Sink", "write_matches", "write_parquet"]
+
+Solution = tuple[int, dict[str, Any]]
+_CALENDAR: Final = 10**17
+"""ns: 1973-03-03. A time before it is an offset, not a date."""
+_WIDTH_SAMPLE: Final = 200
+_WIDEST: Final = 60
+_XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+
+
+class Sink(Protocol):
+    """What the text formats need to know: where to write, and what the query calls things."""
+
+    @property
+    def out(self) -> TextIO: ...
+
+    @property
+    def variables(self) -> Sequence[str]: ...
+
+    @property
+    def prefixes(self) -> Sequence[tuple[str, str]]: ...
+
+
+def write_matches(form: str, matches: Iterable[Match], sink: Sink, limit: int | None) -> int:
+    """Writes matches (or solutions) in a text format; at most `limit` of them. Returns how many were written."""
+    if form == "jsonl":
+        return _jsonl(islice(matches, limit), sink)
+    return FORMATS[form](islice(distinct_solutions(matches), limit), sink)
+
+
+def write_parquet(matches: Iterable[Match], variables: Sequence[str], path: str, limit: int | None) -> int:
+    """Writes matches as the columns of `match_table`. Returns how many were written."""
+    import pyarrow.parquet as pq
+
+    schema = match_table([], variables).schema
+    rows, count = islice(iter(matches), limit), 0
+    try:
+        with pq.ParquetWriter(path, schema) as writer:
+            while batch := list(islice(rows, 10_000)):
+                writer.write_batch(match_table(batch, variables))
+                count += len(batch)
+    except OSError as error:
+        raise OptionError(f"cannot write {path}: {error.strerror or error}") from error
+    return count
+
+
+def _time_name(variables: Sequence[str]) -> str:
+    return "_time" if "time" in variables else "time"
+
+
+def _clock(first: int) -> Callable[[int], str]:
+    return format_time if abs(first) >= _CALENDAR else _seconds
+
+
+def _seconds(time: int) -> str:
+    return format(Decimal(time).scaleb(-9).normalize(), "f")
+
+
+def _timed(solutions: Iterable[Solution]) -> Iterator[tuple[str, dict[str, Any]]]:
+    clock: Callable[[int], str] | None = None
+    for time, bindings in solutions:
+        clock = clock or _clock(time)
+        yield clock(time), bindings
+
+
+def _jsonl(matches: Iterable[Match], sink: Sink) -> int:
+    count = 0
+    for match in matches:
+        record = {
+            "start": match.start,
+            "end": match.end,
+            "positions": list(match.positions),
+            "bindings": {name: json_term(match.bindings[name]) for name in sink.variables if name in match.bindings},
+            "time": [match.times[0], match.times[-1]],
+        }
+        sink.out.write(json.dumps(record, ensure_ascii=False) + "\n")
+        count += 1
+    return count
+
+
+def _json(solutions: Iterable[Solution], sink: Sink) -> int:
+    time_name = _time_name(sink.variables)
+    head = json.dumps({"vars": [time_name, *sink.variables]}, ensure_ascii=False)
+    sink.out.write(f'{{"head": {head}, "results": {{"bindings": [')
+    count = 0
+    for time, bindings in _timed(solutions):
+        kind = "dateTime" if "T" in time else "decimal"
+        record = {time_name: {"type": "literal", "value": time, "datatype": _XSD + kind}}
+        record |= {name: json_term(bindings[name]) for name in sink.variables if name in bindings}
+        sink.out.write((",\n" if count else "\n") + json.dumps(record, ensure_ascii=False))
+        count += 1
+    sink.out.write("\n]}}\n")
+    return count
+
+
+def _csv(solutions: Iterable[Solution], sink: Sink) -> int:
+    writer = csv.writer(sink.out, lineterminator="\r\n")
+    writer.writerow([_time_name(sink.variables), *sink.variables])
+    count = 0
+    for time, bindings in _timed(solutions):
+        writer.writerow([time, *(plain_text(bindings[v]) if v in bindings else "" for v in sink.variables)])
+        count += 1
+    return count
+
+
+def _tsv(solutions: Iterable[Solution], sink: Sink) -> int:
+    sink.out.write("\t".join("?" + name for name in [_time_name(sink.variables), *sink.variables]) + "\n")
+    count = 0
+    for time, bindings in _timed(solutions):
+        kind = "dateTime" if "T" in time else "decimal"
+        cells = (_tsv_term(bindings[v]) if v in bindings else "" for v in sink.variables)
+        sink.out.write("\t".join([f'"{time}"^^<{_XSD}{kind}>', *cells]) + "\n")
+        count += 1
+    return count
+
+
+def _tsv_term(term: Any) -> str:
+    """Turtle syntax on one line (SPARQL 1.1 Results TSV): no raw tabs or line ends."""
+    text = term.n3()
+    if text.startswith('"""'):
+        body, end = text[3:].rsplit('"""', 1)
+        escaped = body.replace('\\"', '"').replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+        text = f'"{escaped}"{end}'
+    return text.replace("\t", "\\t")
+
+
+def _table(solutions: Iterable[Solution], sink: Sink) -> int:
+    """Aligned columns; the widths are those of the first rows, so that long outputs start at once."""
+    header = [_time_name(sink.variables), *("?" + v for v in sink.variables)]
+    rows = (
+        [time, *(short_text(bindings[v], sink.prefixes) if v in bindings else "" for v in sink.variables)]
+        for time, bindings in _timed(solutions)
+    )
+    sample = list(islice(rows, _WIDTH_SAMPLE))
+    if not sample:
+        sink.out.write("no match\n")
+        return 0
+    widths = [min(_WIDEST, max(map(len, column))) for column in zip(header, *sample, strict=True)]
+    count = 0
+    for row in (header, ["-" * width for width in widths]):
+        sink.out.write(_aligned(row, widths))
+    for row in sample:
+        sink.out.write(_aligned(row, widths))
+        count += 1
+    for row in rows:
+        sink.out.write(_aligned(row, widths))
+        count += 1
+    return count
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    line = io.StringIO()
+    for cell, width in zip(cells, widths, strict=True):
+        line.write(cell.replace("\n", " ").ljust(width) + "  ")
+    return line.getvalue().rstrip() + "\n"
+
+
+FORMATS: Final[dict[str, Callable[[Iterable[Solution], Sink], int]]] = {
+    "table": _table,
+    "json": _json,
+    "csv": _csv,
+    "tsv": _tsv,
+}

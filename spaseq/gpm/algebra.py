@@ -1,0 +1,412 @@
+"""The SPARQL algebra as our own frozen, typed nodes (SPARQL 1.1 §18.2).
+
+rdflib parses a group graph pattern and translates it to an algebra of `CompValue`s: dictionaries with a name, in which a
+misspelt attribute reads as None, and which hold mutable state while they are evaluated. `convert` reads that tree once,
+at compile time, into the nodes below; a node or an expression whose name it does not know is an `InternalError` that
+names it, and SERVICE is refused by name. What is asked about a pattern (which variables it binds, which graphs it reads,
+which predicates an event must have) is asked of these nodes. The evaluation itself is still rdflib's
+(`spaseq.gpm.evaluate`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+from rdflib.plugins.sparql.parserutils import CompValue, Expr
+from rdflib.term import Identifier, URIRef, Variable
+
+from spaseq.errors import InternalError, UnsupportedFeature
+
+__all__ = [
+    "BGP",
+    "Aggregated",
+    "Call",
+    "Distinct",
+    "Exists",
+    "Expression",
+    "Extend",
+    "Filter",
+    "GraphNode",
+    "Grouped",
+    "Join",
+    "LeftJoin",
+    "Minus",
+    "Node",
+    "Ordered",
+    "Projected",
+    "Sliced",
+    "Term",
+    "Union",
+    "Values",
+    "certain",
+    "condition_scopes",
+    "convert",
+    "convert_expression",
+    "expression_variables",
+    "graph_names",
+    "has_exists",
+    "required_predicates",
+    "visible",
+    "walk",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Base of the algebra's nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """Base of expressions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term(Expression):
+    """An IRI, a literal or a variable."""
+
+    value: Identifier
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Expression):
+    """An operator or function, by rdflib's name for it, on its arguments in order."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Exists(Expression):
+    """EXISTS or NOT EXISTS."""
+
+    pattern: Node
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BGP(Node):
+    """Triple patterns; the predicate may be a property path."""
+
+    triples: tuple[tuple[Any, Any, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Join(Node):
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True, slots=True)
+class LeftJoin(Node):
+    """OPTIONAL, with the filter of the optional group."""
+
+    left: Node
+    right: Node
+    condition: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Filter(Node):
+    child: Node
+    condition: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Union(Node):
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Minus(Node):
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNode(Node):
+    """GRAPH name { child }; `name` is an IRI or a variable."""
+
+    name: Identifier
+    child: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Extend(Node):
+    """BIND, or a SELECT expression of a subquery."""
+
+    child: Node
+    variable: str
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Values(Node):
+    """Inline data: rows of (variable, term) pairs, unbound ones left out."""
+
+    rows: tuple[tuple[tuple[str, Identifier], ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Projected(Node):
+    """The SELECT of a subquery."""
+
+    child: Node
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct(Node):
+    """DISTINCT or REDUCED of a subquery."""
+
+    child: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered(Node):
+    child: Node
+    keys: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sliced(Node):
+    child: Node
+    start: int
+    length: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped(Node):
+    child: Node
+    keys: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregated(Node):
+    """The aggregates over a grouping: each gives a variable."""
+
+    child: Node
+    results: tuple[tuple[str, Expression], ...]
+
+
+# -- reading rdflib's tree
+
+
+def convert(value: CompValue) -> Node:
+    """Our node for an algebra node of rdflib.
+
+    Raises `UnsupportedFeature` for SERVICE, `InternalError` for a node it does not know; both name it.
+    """
+    if not isinstance(value, CompValue):
+        raise InternalError(f"rdflib gave {type(value).__name__} where an algebra node was expected")
+    match value.name:
+        case "BGP":
+            return BGP(tuple((s, p, o) for s, p, o in value.triples))
+        case "Join":
+            return Join(convert(value.p1), convert(value.p2))
+        case "LeftJoin":
+            return LeftJoin(convert(value.p1), convert(value.p2), convert_expression(value.expr))
+        case "Filter":
+            return Filter(convert(value.p), convert_expression(value.expr))
+        case "Union":
+            return Union(convert(value.p1), convert(value.p2))
+        case "Minus":
+            return Minus(convert(value.p1), convert(value.p2))
+        case "Graph":
+            return GraphNode(value.term, convert(value.p))
+        case "Extend":
+            return Extend(convert(value.p), str(value.var), convert_expression(value.expr))
+        case "ToMultiSet":
+            return _multiset(value.p)
+        case _:
+            return _convert_subquery(value)
+
+
+def _convert_subquery(value: CompValue) -> Node:
+    match value.name:
+        case "Project":
+            return Projected(convert(value.p), tuple(str(v) for v in value.PV))
+        case "Distinct" | "Reduced":
+            return Distinct(convert(value.p))
+        case "OrderBy":
+            return Ordered(convert(value.p), tuple(convert_expression(c.expr) for c in value.expr))
+        case "Slice":
+            return Sliced(convert(value.p), int(value.start), None if value.length is None else int(value.length))
+        case "Group":
+            return Grouped(convert(value.p), tuple(convert_expression(e) for e in value.expr or ()))
+        case "AggregateJoin":
+            return Aggregated(convert(value.p), tuple((str(a.res), convert_expression(a)) for a in value.A))
+        case "ServiceGraphPattern":
+            raise UnsupportedFeature("SERVICE is refused: a query never opens a connection")
+        case name:
+            raise InternalError(f"the SPARQL algebra has a node {name!r} that this version does not know")
+
+
+def _multiset(value: Any) -> Node:
+    """A subquery, or inline data: `values`, or a bare list where VALUES has no rows."""
+    if isinstance(value, CompValue) and value.name != "values":
+        return convert(value)
+    if not isinstance(value, CompValue):
+        raise UnsupportedFeature("VALUES without rows")
+    return Values(
+        tuple(tuple((str(k), v) for k, v in sorted(row.items()) if v != "UNDEF") for row in value.res)
+    )
+
+
+def convert_expression(value: Any) -> Expression:
+    """Our node for an expression of rdflib's."""
+    if isinstance(value, Identifier):
+        return Term(value)
+    if isinstance(value, CompValue):
+        if value.name in ("Builtin_EXISTS", "Builtin_NOTEXISTS"):
+            return Exists(convert(value.graph), value.name == "Builtin_NOTEXISTS")
+        if isinstance(value, Expr) or value.name == "TrueFilter" or value.name.startswith("Aggregate_"):
+            return Call(_call_name(value), tuple(_arguments(value)))
+        raise InternalError(f"a SPARQL expression {value.name!r} that this version does not know")
+    raise InternalError(f"rdflib gave {type(value).__name__} where an expression was expected")
+
+
+def _call_name(value: CompValue) -> str:
+    operator = value.get("op")
+    return f"{value.name} {operator}" if isinstance(operator, str) and operator else value.name
+
+
+def _arguments(value: CompValue) -> Iterator[Expression]:
+    for name, argument in value.items():
+        if name in ("res", "_vars", "op", "distinct") or argument is None:
+            continue
+        for item in argument if isinstance(argument, list) else [argument]:
+            if isinstance(item, (Identifier, CompValue)):
+                yield convert_expression(item)
+
+
+# -- questions
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """`node` and every node below it, those inside EXISTS too."""
+    yield node
+    for field in fields(node):
+        yield from _walk_value(getattr(node, field.name))
+
+
+def _walk_value(value: object) -> Iterator[Node]:
+    if isinstance(value, Node):
+        yield from walk(value)
+    elif isinstance(value, Exists):
+        yield from walk(value.pattern)
+    elif isinstance(value, Call):
+        for argument in value.arguments:
+            yield from _walk_value(argument)
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _walk_value(item)
+
+
+def visible(node: Node) -> frozenset[str]:
+    """The variables that a solution of `node` may bind (SPARQL 1.1 §18.2.1)."""
+    match node:
+        case BGP(triples):
+            return frozenset(str(t) for triple in triples for t in triple if isinstance(t, Variable))
+        case Join(left, right) | LeftJoin(left, right) | Union(left, right):
+            return visible(left) | visible(right)
+        case Minus(left, _):
+            return visible(left)
+        case GraphNode(name, child):
+            return visible(child) | ({str(name)} if isinstance(name, Variable) else frozenset())
+        case Extend(child, variable, _):
+            return visible(child) | {variable}
+        case Values(rows):
+            return frozenset(name for row in rows for name, _ in row)
+        case Projected(_, names):
+            return frozenset(names)
+        case Filter(child) | Distinct(child) | Ordered(child) | Sliced(child) | Grouped(child):
+            return visible(child)
+        case Aggregated(_, results):
+            return frozenset(name for name, _ in results)
+        case _:
+            raise InternalError(f"no rule for the variables of {type(node).__name__}")
+
+
+def certain(node: Node) -> frozenset[str]:
+    """Variables that every solution of `node` binds (a lower bound)."""
+    match node:
+        case BGP():
+            return visible(node)
+        case Join(left, right):
+            return certain(left) | certain(right)
+        case LeftJoin(left, _) | Minus(left, _):
+            return certain(left)
+        case Union(left, right):
+            return certain(left) & certain(right)
+        case GraphNode(name, child):
+            return certain(child) | ({str(name)} if isinstance(name, Variable) else frozenset())
+        case Extend(child, _, _):
+            return certain(child)
+        case Values(rows):
+            return frozenset.intersection(*(frozenset(n for n, _ in row) for row in rows)) if rows else frozenset()
+        case Projected(child, names):
+            return certain(child) & frozenset(names)
+        case Filter(child) | Distinct(child) | Ordered(child) | Sliced(child):
+            return certain(child)
+        case _:
+            return frozenset()
+
+
+def required_predicates(node: Node) -> frozenset[URIRef]:
+    """Predicates without which a default graph has no solution for `node` (a lower bound)."""
+    match node:
+        case BGP(triples):
+            return frozenset(p for _, p, _ in triples if isinstance(p, URIRef))
+        case Join(left, right):
+            return required_predicates(left) | required_predicates(right)
+        case LeftJoin(left, _) | Minus(left, _):
+            return required_predicates(left)
+        case Union(left, right):
+            return required_predicates(left) & required_predicates(right)
+        case Filter(child) | Extend(child) | Distinct(child) | Ordered(child) | Projected(child):
+            return required_predicates(child)
+        case _:
+            return frozenset()
+
+
+def graph_names(node: Node) -> tuple[Identifier, ...]:
+    """The names of all GRAPH clauses in `node`, each once, in order."""
+    return tuple(dict.fromkeys(n.name for n in walk(node) if isinstance(n, GraphNode)))
+
+
+def expression_variables(expression: Expression) -> frozenset[str]:
+    """The variables an expression names, those inside EXISTS left out."""
+    match expression:
+        case Term(value):
+            return frozenset({str(value)}) if isinstance(value, Variable) else frozenset()
+        case Call(_, arguments):
+            return frozenset().union(*(expression_variables(a) for a in arguments))
+        case _:
+            return frozenset()
+
+
+def has_exists(expression: Expression) -> bool:
+    """Whether the expression holds an EXISTS."""
+    match expression:
+        case Exists():
+            return True
+        case Call(_, arguments):
+            return any(has_exists(a) for a in arguments)
+        case _:
+            return False
+
+
+def condition_scopes(node: Node) -> Iterator[tuple[str, frozenset[str], frozenset[str]]]:
+    """For each FILTER and BIND inside `node`: what it is, the variables it names, those its group can bind."""
+    for inner in walk(node):
+        match inner:
+            case Filter(child, condition):
+                yield "a FILTER inside a nested group", expression_variables(condition), visible(child)
+            case LeftJoin(left, right, condition):
+                yield "a FILTER inside OPTIONAL", expression_variables(condition), visible(left) | visible(right)
+            case Extend(child, _, value):
+                yield "a BIND", expression_variables(value), visible(child)

@@ -1,0 +1,159 @@
+"""Evaluate compiled GPMs on event graphs and background knowledge, with rdflib's algebra evaluator.
+
+A pattern is parsed and translated once (`spaseq.gpm.pattern`) and evaluated on each event graph as the default graph, the
+registered knowledge being the named graphs. Nothing is ever loaded: the evaluation context refuses, and a graph that is not
+registered is an error before the first event.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping as MappingABC
+from typing import Any, Final
+
+from rdflib import Graph
+from rdflib.plugins.sparql.evaluate import evalPart
+from rdflib.plugins.sparql.evalutils import _ebv
+from rdflib.plugins.sparql.sparql import FrozenBindings, Prologue, QueryContext
+from rdflib.term import Identifier, URIRef, Variable
+
+from spaseq.errors import InternalError, OptionError
+from spaseq.gpm.mappings import IDENTITY, IndexedMappings, Mapping, MappingSet, freeze
+from spaseq.gpm.pattern import Condition, GraphPattern
+
+__all__ = ["Knowledge", "PatternEvaluator", "event_graph", "holds"]
+
+_LOCK: Final = threading.Lock()
+"""rdflib's algebra nodes hold state while they are evaluated; two threads must not share a plan."""
+
+_NO_GRAPH: Final = Graph(bind_namespaces="none")
+
+
+class _Named:
+    """The registered graphs, as much of a dataset as rdflib's evaluator asks for."""
+
+    def __init__(self, graphs: MappingABC[str, Graph]) -> None:
+        self._graphs = graphs
+        self.default_context = _NO_GRAPH
+
+    def contexts(self) -> Iterable[Graph]:
+        return self._graphs.values()
+
+    def get_context(self, name: Any) -> Graph:
+        return self._graphs.get(str(name), _NO_GRAPH)
+
+
+class _Context(QueryContext):
+    """An evaluation context over one graph and the registered graphs; it cannot load anything."""
+
+    def __init__(self, graph: Graph | None, named: _Named, prologue: Prologue | None, bindings: Any = None) -> None:
+        super().__init__(None, bindings or [], initBindings={})
+        self.graph = graph
+        self.prologue = prologue
+        self._named = named
+
+    @property
+    def dataset(self) -> Any:
+        return self._named
+
+    def clone(self, bindings: Any = None) -> QueryContext:
+        copy = _Context(self.graph, self._named, self.prologue, bindings or self.bindings)
+        copy._now = self._now
+        copy.bnodes = self.bnodes
+        return copy
+
+    def load(self, source: URIRef, default: bool = False, into: Identifier | None = None, **kwargs: Any) -> None:
+        raise InternalError(f"a query tried to load {source}: nothing is ever loaded")
+
+
+class Knowledge:
+    """The background knowledge of a run: named RDF graphs (the dataset D of Definition 15), static while it runs.
+
+    Args: `graphs`, by IRI.
+    """
+
+    def __init__(self, graphs: MappingABC[str, Graph] | None = None) -> None:
+        self.graphs = {iri: _under_name(graph, iri) for iri, graph in (graphs or {}).items()}
+        self.named = _Named(self.graphs)
+
+    def check(self, patterns: Iterable[GraphPattern]) -> None:
+        """Raises `OptionError` if a pattern names a graph that is not registered."""
+        for pattern in patterns:
+            for iri in pattern.graphs:
+                if iri not in self.graphs:
+                    known = ", ".join(f"<{name}>" for name in self.graphs) or "none"
+                    raise OptionError(
+                        f"GPM {pattern.name} asks GRAPH <{iri}>, and no such background knowledge is given",
+                        f"give it: --kb {iri}=FILE (given: {known})",
+                    )
+
+
+def _under_name(graph: Graph, iri: str) -> Graph:
+    """`graph`, named `iri`: GRAPH ?g binds ?g to the name."""
+    if graph.identifier == URIRef(iri):
+        return graph
+    named = Graph(identifier=URIRef(iri), bind_namespaces="none")
+    for triple in graph:
+        named.add(triple)
+    return named
+
+
+def event_graph(triples: Iterable[tuple[Any, Any, Any]]) -> Graph:
+    """An rdflib graph of an event's triples."""
+    graph = Graph(bind_namespaces="none")
+    for triple in triples:
+        graph.add(triple)
+    return graph
+
+
+class PatternEvaluator:
+    """A GPM ready to run: its knowledge parts are evaluated when it is made (Definition 15), once.
+
+    `solve` gives the pairs (mappings before the FILTERs, mappings after them) for one event graph.
+    """
+
+    def __init__(self, pattern: GraphPattern, knowledge: Knowledge) -> None:
+        self.pattern = pattern
+        self._named = knowledge.named
+        self._knowledge = self._evaluate_knowledge(knowledge)
+
+    def _evaluate_knowledge(self, knowledge: Knowledge) -> IndexedMappings | None:
+        if not self.pattern.knowledge:
+            return None
+        found = IDENTITY
+        for iri, part in self.pattern.knowledge:
+            context = _Context(knowledge.graphs[iri], self._named, self.pattern.prologue)
+            found = IndexedMappings(found).join(_solutions(context, part.handle))
+        return IndexedMappings(found)
+
+    def solve(self, graph: Graph, predicates: frozenset[Any]) -> tuple[MappingSet, MappingSet]:
+        """Ω without the top-level FILTERs, and Ω; `predicates` are the event's, to turn it away early."""
+        if not self.pattern.required <= predicates:
+            return frozenset(), frozenset()
+        context = _Context(graph, self._named, self.pattern.prologue)
+        found = _solutions(context, self.pattern.event.handle)
+        if self._knowledge is not None:
+            found = self._knowledge.join(found)
+        if not self.pattern.local or not found:
+            return found, found
+        return found, frozenset(m for m in found if all(_true(c, m, context) for c in self.pattern.local))
+
+
+def _solutions(context: _Context, handle: Any) -> MappingSet:
+    """The solutions of an algebra node; blank nodes of the pattern, which act as variables, are not part of them."""
+    with _LOCK:
+        return frozenset(
+            freeze((str(name), term) for name, term in solution.items() if isinstance(name, Variable))
+            for solution in evalPart(context, handle)
+        )
+
+
+def _true(condition: Condition, mapping: Mapping, context: _Context) -> bool:
+    bindings = FrozenBindings(context, {Variable(name): term for name, term in mapping})
+    with _LOCK:
+        return bool(_ebv(condition.handle, bindings))
+
+
+def holds(condition: Condition, mapping: Mapping, prologue: Prologue) -> bool:
+    """Whether a condition without EXISTS is true of a mapping; an error in it, as an unbound variable, is not true."""
+    return _true(condition, mapping, _Context(None, _Named({}), prologue))

@@ -1,0 +1,320 @@
+"""Compile the group graph pattern of a GPM (seed SPAseq §4.2, Definitions 7 and 15).
+
+rdflib parses the group; `compile_pattern` takes it apart, once:
+
+* the *event part*, evaluated on every event graph;
+* the *knowledge parts*: `GRAPH <iri> { … }` joined at the top level of the group, evaluated over the registered graph
+  once and then joined. A GRAPH elsewhere (inside OPTIONAL, UNION, EXISTS, or with a variable) is left where it is and
+  evaluated with the event part, over the same registered graphs;
+* the *conditions*: the top-level FILTERs, each conjunct its own (a FILTER keeps a solution if its condition is true,
+  and `a && b` is true exactly if both are). A condition all of whose variables the group binds is *local*; any other is
+  *correlated* and becomes part of the join with what a run already holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyparsing import ParseBaseException, ParseResults
+from rdflib.plugins.sparql.algebra import translateQuery
+from rdflib.plugins.sparql.parser import parseQuery
+from rdflib.plugins.sparql.parserutils import CompValue
+from rdflib.plugins.sparql.sparql import Prologue
+from rdflib.term import URIRef, Variable
+
+from spaseq.errors import QuerySemanticsError, QuerySyntaxError, Span, SpaseqError, UnsupportedFeature
+from spaseq.gpm import algebra
+
+__all__ = ["Condition", "GraphPattern", "Part", "Source", "compile_pattern"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a group graph pattern stands: `query[start:end]` is the group, braces included.
+
+    `prefixes` are (label, IRI) pairs, `masked` is the query with strings, IRIs and comments blanked, `name` is the GPM's.
+    """
+
+    query: str
+    masked: str
+    start: int
+    end: int
+    name: str
+    prefixes: tuple[tuple[str, str], ...]
+    base: str
+    file: str
+
+    def span(self, start: int, end: int) -> Span:
+        """The span of an offset pair of the query, kept within the group."""
+        start = min(max(start, self.start), self.end - 1)
+        return Span.at(self.query, start, min(max(end, start + 1), self.end))
+
+    def find(self, pattern: str) -> Span | None:
+        """Where `pattern` first matches in the group, outside strings, IRIs and comments."""
+        match = re.compile(pattern, re.IGNORECASE).search(self.masked, self.start, self.end)
+        return Span.at(self.query, *match.span()) if match else None
+
+    def variable(self, name: str) -> Span | None:
+        """Where the group first names a variable."""
+        return self.find(rf"[?$]{re.escape(name)}(?!\w)")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a pattern: our node for it, and rdflib's, which its evaluator needs."""
+
+    node: algebra.Node
+    handle: Any = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A conjunct of a top-level FILTER: its expression, the variables it names, and rdflib's expression."""
+
+    expression: algebra.Expression
+    variables: frozenset[str]
+    handle: Any = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPattern:
+    """A compiled GPM.
+
+    `streams`: IRIs of the streams it reads. `event`, `knowledge`: see the module. `local`, `correlated`: the conditions.
+    `binds`: the variables a solution may bind; `certain`: those every solution binds. `required`: predicates that an event must
+    have. `graphs`: IRIs of all graphs named by GRAPH; `any_graph`: whether there is a `GRAPH ?g`.
+    """
+
+    name: str
+    streams: tuple[str, ...]
+    event: Part
+    knowledge: tuple[tuple[str, Part], ...]
+    local: tuple[Condition, ...]
+    correlated: tuple[Condition, ...]
+    binds: frozenset[str]
+    certain: frozenset[str]
+    required: frozenset[URIRef]
+    graphs: tuple[str, ...]
+    any_graph: bool
+    prologue: Prologue = field(compare=False, repr=False)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The variables that the correlated conditions take from other GPMs."""
+        return frozenset().union(*(c.variables for c in self.correlated)) - self.binds
+
+    @property
+    def mentions(self) -> frozenset[str]:
+        """All variables of the GPM that others can share."""
+        return self.binds | self.needs
+
+
+def compile_pattern(source: Source, streams: tuple[str, ...]) -> GraphPattern:
+    """The compiled GPM.
+
+    Raises `QuerySyntaxError` where the group is not SPARQL, `QuerySemanticsError` for an undeclared prefix, and
+    `UnsupportedFeature` for SERVICE; each with its place in the query.
+    """
+    prologue, root = _translate(source)
+    conditions, body = _conditions(root)
+    leaves = tuple(_leaves(body))
+    knowledge = [leaf for leaf in leaves if _is_knowledge(leaf)]
+    event = _joined([leaf for leaf in leaves if not _is_knowledge(leaf)])
+    whole = _node(root, source)
+    names = algebra.graph_names(whole)
+    binds = algebra.visible(whole)
+    sorted_conditions = [_condition(c) for c in conditions]
+    event_node = algebra.convert(event)
+    return GraphPattern(
+        name=source.name,
+        streams=streams,
+        event=Part(event_node, event),
+        knowledge=tuple((str(leaf.term), Part(algebra.convert(leaf.p), leaf.p)) for leaf in knowledge),
+        local=tuple(c for c in sorted_conditions if c.variables <= binds),
+        correlated=tuple(c for c in sorted_conditions if not c.variables <= binds),
+        binds=binds,
+        certain=algebra.certain(whole),
+        required=algebra.required_predicates(event_node),
+        graphs=tuple(str(name) for name in names if not isinstance(name, Variable)),
+        any_graph=any(isinstance(name, Variable) for name in names),
+        prologue=prologue,
+    )
+
+
+# -- text to rdflib's algebra
+
+
+def _translate(source: Source) -> tuple[Prologue, CompValue]:
+    """rdflib's prologue and the algebra of the group."""
+    lead = f"BASE <{source.base}>\n" if source.base else ""
+    lead += "".join(f"PREFIX {label}: <{iri}>\n" for label, iri in source.prefixes) + "SELECT * WHERE "
+    body, offsets = _prepared(source.query[source.start : source.end])
+    try:
+        tree = parseQuery(lead + body)
+    except ParseBaseException as error:
+        raise _syntax_error(source, source.start + offsets[min(max(error.loc - len(lead), 0), len(body))]) from None
+    except RecursionError:
+        raise _wrong(source, f"the graph pattern of GPM {source.name} is nested too deeply", None) from None
+    except (ValueError, OverflowError) as error:
+        raise _wrong(source, f"the graph pattern of GPM {source.name} cannot be read: {error}", None) from None
+    _check_prefixes(tree, source)
+    try:
+        query = translateQuery(tree)
+    except SpaseqError:
+        raise
+    except RecursionError:
+        raise _wrong(source, f"the graph pattern of GPM {source.name} is nested too deeply", None) from None
+    except Exception as error:  # rdflib raises bare Exceptions here
+        raise _wrong(source, f"the graph pattern of GPM {source.name} is not valid SPARQL: {error}", None) from error
+    return query.prologue, query.algebra.p.p
+
+
+def _prepared(group: str) -> tuple[str, list[int]]:
+    r"""`group` as rdflib may read it, and for each of its characters (and the end) the offset in `group` it came from.
+
+    pyparsing expands tabs to the next tab stop, in strings too, and rdflib expands \u escapes before it parses: both
+    would move what follows. So tabs become a blank, or `\t` inside a string, and escapes are expanded here.
+    """
+    parts: list[str] = []
+    offsets: list[int] = []
+    for piece in _PIECE.finditer(group):
+        text = piece[0]
+        if piece["string"]:
+            text = text.replace("\t", "\\t")
+        elif piece["escape"]:
+            text = _unescaped(piece["escape"])
+        elif text == "\t":
+            text = " "
+        parts.append(text)
+        offsets += _offsets(piece, text)
+    return "".join(parts), [*offsets, len(group)]
+
+
+_PIECE = re.compile(
+    r"""(?P<string>'{3}(?:\\.|[^\\])*?'{3} | \"{3}(?:\\.|[^\\])*?\"{3}
+                 | '(?:\\.|[^'\\\n])*'  | \"(?:\\.|[^\"\\\n])*\")
+      | (?P<escape>\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})
+      | (?P<iri><[^<>"{}|^`\s]*>)
+      | (?P<comment>\#[^\n]*)
+      | .""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def _unescaped(escape: str) -> str:
+    code = int(escape[2:], 16)
+    return chr(code) if code <= 0x10FFFF else escape
+
+
+def _offsets(piece: re.Match[str], text: str) -> Iterable[int]:
+    if len(text) == len(piece[0]):
+        return range(piece.start(), piece.end())
+    return [piece.start()] * len(text)
+
+
+def _syntax_error(source: Source, offset: int) -> QuerySyntaxError:
+    rest = re.compile(r"\s*(\w+|\S|$)").match(source.query, offset)
+    start = rest.start(1) if rest else offset
+    word = rest[1] if rest else ""
+    found = f"at {word!r}" if word else "at its end"
+    return QuerySyntaxError(
+        f"the graph pattern of GPM {source.name} is not SPARQL {found}",
+        text=source.query,
+        span=source.span(start, start + len(word)),
+        source=source.file,
+        hint="a group graph pattern holds triple patterns that end with '.', FILTER ( … ), OPTIONAL { … }, GRAPH <iri> { … }",
+    )
+
+
+def _wrong(source: Source, problem: str, span: Span | None) -> QuerySyntaxError:
+    return QuerySyntaxError(
+        problem, text=source.query, span=span or source.span(source.start, source.start + 1), source=source.file
+    )
+
+
+def _check_prefixes(tree: ParseResults, source: Source) -> None:
+    """rdflib knows a few dozen prefixes by itself; a query says which it uses."""
+    declared = {label for label, _ in source.prefixes}
+    for name in _prefixed_names(tree):
+        label = name.prefix or ""
+        if label not in declared:
+            place = source.find(rf"(?<![\w?$:]){re.escape(label)}:")
+            raise QuerySemanticsError(
+                f"the prefix {label}: is not declared",
+                text=source.query,
+                span=place or source.span(source.start, source.start + 1),
+                source=source.file,
+                hint=f"declare it: PREFIX {label}: <…>",
+            )
+
+
+def _prefixed_names(tree: Any) -> Iterator[CompValue]:
+    if isinstance(tree, CompValue):
+        if tree.name == "pname":
+            yield tree
+        for value in tree.values():
+            yield from _prefixed_names(value)
+    elif isinstance(tree, (list, tuple, ParseResults)):
+        for value in tree:
+            yield from _prefixed_names(value)
+
+
+def _node(root: CompValue, source: Source) -> algebra.Node:
+    """Our node for the whole group; what is refused by name gets its place."""
+    try:
+        return algebra.convert(root)
+    except UnsupportedFeature as error:
+        word = error.problem.split()[0]
+        raise UnsupportedFeature(
+            error.problem, text=source.query, span=source.find(rf"\b{word}\b"), source=source.file, hint=error.hint
+        ) from None
+
+
+# -- taking the group apart
+
+
+def _conditions(root: CompValue) -> tuple[list[Any], CompValue]:
+    """The conjuncts of the group's own FILTERs, and the pattern below them."""
+    if root.name != "Filter":
+        return [], root
+    return list(_conjuncts(root.expr)), root.p
+
+
+def _conjuncts(expression: Any) -> Iterator[Any]:
+    if isinstance(expression, CompValue) and expression.name == "ConditionalAndExpression":
+        yield from _conjuncts(expression.expr)
+        for other in expression.other or ():
+            yield from _conjuncts(other)
+    else:
+        yield expression
+
+
+def _condition(handle: Any) -> Condition:
+    expression = algebra.convert_expression(handle)
+    return Condition(expression, algebra.expression_variables(expression), handle)
+
+
+def _leaves(body: CompValue) -> Iterator[CompValue]:
+    """The operands of the joins at the top of the group."""
+    if body.name == "Join":
+        yield from _leaves(body.p1)
+        yield from _leaves(body.p2)
+    else:
+        yield body
+
+
+def _is_knowledge(leaf: CompValue) -> bool:
+    return leaf.name == "Graph" and isinstance(leaf.term, URIRef)
+
+
+def _joined(leaves: list[CompValue]) -> CompValue:
+    """The join of algebra nodes, in order; the empty pattern if there are none."""
+    if not leaves:
+        return CompValue("BGP", triples=[], _vars=set())
+    first, *rest = leaves
+    for leaf in rest:
+        first = CompValue("Join", p1=first, p2=leaf, lazy=False, _vars=set(first._vars or ()) | set(leaf._vars or ()))
+    return first

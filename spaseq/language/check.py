@@ -1,0 +1,300 @@
+"""From the syntax tree to a checked query: names resolved, GPMs compiled, what is not run yet refused by name.
+
+The sequence expression becomes a list of `Element`s. Each is a BOp expression in disjunctive normal form: a tuple of
+conjunctions, each a tuple of GPM names (Definitions 8 and 9: `&` joins, `|` unites the sets of pairs, so a disjunction of
+conjunctions has the same value). The operators between elements associate to the left, as Definitions 10 to 14 need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import NoReturn
+
+from spaseq.errors import QuerySemanticsError, Span, UnsupportedFeature
+from spaseq.events.time import parse_duration
+from spaseq.gpm import GraphPattern, Source, compile_pattern
+from spaseq.gpm.scope import hidden_variables
+from spaseq.language import ast
+from spaseq.language.parse import KNOWN_PREFIXES
+from spaseq.language.scan import mask
+
+__all__ = ["CheckedQuery", "Conjunction", "Element", "check"]
+
+Conjunction = tuple[str, ...]
+"""Names of GPMs that hold at one instant, each once, sorted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One element of the sequence: `operator` stands before it (None before the first), `repeated` is Kleene+."""
+
+    operator: ast.Operator | None
+    alternatives: tuple[Conjunction, ...]
+    repeated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedQuery:
+    """A query that means something.
+
+    `patterns`: the GPMs that SEQ uses, by name. `streams`: (name, IRI) in order of the FROM clauses. `select`: the
+    variables of the result, in order. `window`: nanoseconds, None without WITHIN. `warnings`: for people.
+    """
+
+    tree: ast.Query
+    patterns: dict[str, GraphPattern]
+    elements: tuple[Element, ...]
+    streams: tuple[tuple[str, str], ...]
+    select: tuple[str, ...]
+    partition: tuple[str, ...]
+    window: int | None
+    warnings: tuple[str, ...] = field(compare=False, default=())
+
+
+def check(tree: ast.Query, text: str, source: str = "<query>") -> CheckedQuery:
+    """The checked query. Raises `QuerySemanticsError` and `UnsupportedFeature`, and what `compile_pattern` raises."""
+    return _Checker(tree, text, source).run()
+
+
+class _Checker:
+    def __init__(self, tree: ast.Query, text: str, source: str) -> None:
+        self._tree = tree
+        self._text = text
+        self._source = source
+
+    def run(self) -> CheckedQuery:
+        self._refuse_forms()
+        streams = self._streams()
+        definitions = self._definitions(streams)
+        elements = tuple(self._elements(definitions))
+        used = {name for e in elements for conjunction in e.alternatives for name in conjunction}
+        patterns = self._patterns(definitions, streams)
+        sequence_patterns = {name: p for name, p in patterns.items() if name in used}
+        self._check_scopes(elements, sequence_patterns)
+        unused = [f"GPM {name} is defined and SEQ does not use it" for name in definitions if name not in used]
+        return CheckedQuery(
+            tree=self._tree,
+            patterns=sequence_patterns,
+            elements=elements,
+            streams=tuple(streams.items()),
+            select=self._select(elements, sequence_patterns),
+            partition=self._partition(sequence_patterns),
+            window=self._window(),
+            warnings=tuple(unused),
+        )
+
+    # -- errors
+
+    def _fail(self, problem: str, span: Span | None, hint: str = "", expected: tuple[str, ...] = ()) -> NoReturn:
+        raise QuerySemanticsError(
+            problem, text=self._text, span=span, source=self._source, hint=hint, expected=expected
+        )
+
+    def _unsupported(self, feature: str, span: Span | None, hint: str = "") -> NoReturn:
+        raise UnsupportedFeature(
+            f"{feature} is not supported by this version", text=self._text, span=span, source=self._source, hint=hint
+        )
+
+    # -- clauses
+
+    def _refuse_forms(self) -> None:
+        tree = self._tree
+        if tree.form != "SELECT":
+            self._unsupported(tree.form, tree.form_span)
+        if tree.quantifier:
+            self._unsupported(f"SELECT {tree.quantifier}", tree.form_span, "results are sets already: leave it out")
+        for item in tree.select:
+            if isinstance(item, ast.Embedded):
+                self._unsupported("an expression or aggregate in SELECT", item.span, "select variables")
+        for modifier in tree.modifiers:
+            self._unsupported(modifier.kind, modifier.span)
+
+    def _streams(self) -> dict[str, str]:
+        streams: dict[str, str] = {}
+        if not self._tree.streams:
+            self._fail("the query reads no stream", self._tree.form_span, "name one: FROM STREAM S1 <iri>")
+        for stream in self._tree.streams:
+            if stream.name in streams:
+                self._fail(f"the stream name {stream.name} is given twice", stream.span)
+            if stream.iri in streams.values():
+                self._fail(f"the stream <{stream.iri}> is read twice", stream.span, "use one name for it in every GPM")
+            streams[stream.name] = stream.iri
+        return streams
+
+    def _definitions(self, streams: dict[str, str]) -> dict[str, ast.Definition]:
+        definitions: dict[str, ast.Definition] = {}
+        for definition in self._tree.definitions:
+            if definition.name in definitions:
+                self._fail(f"GPM {definition.name} is defined twice", definition.span)
+            for name in definition.streams:
+                if name.text not in streams:
+                    hint = _did_you_mean(name.text, streams) or f"declare it: FROM STREAM {name.text} <iri>"
+                    self._fail(f"GPM {definition.name} reads the unknown stream {name.text}", name.span, hint)
+            definitions[definition.name] = definition
+        return definitions
+
+    def _window(self) -> int | None:
+        within = self._tree.within
+        if within is None:
+            return None
+        size = parse_duration(f"{within.amount} {within.unit.lower()}")
+        if size <= 0:
+            self._fail("the window holds no time", within.span, "WITHIN needs a duration above zero")
+        return size
+
+    # -- the sequence expression
+
+    def _elements(self, definitions: dict[str, ast.Definition]) -> Iterator[Element]:
+        sequence = self._tree.sequence
+        links: list[tuple[ast.Operator | None, ast.Element]] = [(None, sequence)]
+        if isinstance(sequence, ast.Chain):
+            links = [(None, sequence.first), *sequence.rest]
+        for operator, element in links:
+            repeated = isinstance(element, ast.Repeated)
+            while isinstance(element, ast.Repeated):
+                element = element.child
+            yield Element(operator, tuple(sorted(set(self._alternatives(element, definitions)))), repeated)
+
+    def _alternatives(self, element: ast.Element, definitions: dict[str, ast.Definition]) -> list[Conjunction]:
+        """The disjunctive normal form of a BOp expression."""
+        match element:
+            case ast.Reference(name, span):
+                if name not in definitions:
+                    hint = _did_you_mean(name, definitions) or f"define it: DEFINE GPM {name} ON stream {{ … }}"
+                    self._fail(f"SEQ names the unknown GPM {name}", span, hint)
+                return [(name,)]
+            case ast.Either(parts):
+                return [c for part in parts for c in self._alternatives(part, definitions)]
+            case ast.Both(parts):
+                product: list[Conjunction] = [()]
+                for part in parts:
+                    right = self._alternatives(part, definitions)
+                    product = [tuple(sorted({*c, *d})) for c in product for d in right]
+                return product
+            case ast.Optional(span=span):
+                self._unsupported("the optional operator '?'", span)
+            case ast.Negated(span=span):
+                self._unsupported("the negation operator '!'", span)
+            case ast.Repeated(span=span):
+                self._fail("'+' stands inside '&' or '|'", span, "they combine GPMs at one instant; write (A | B)+")
+            case ast.Chain(span=span):
+                self._unsupported("a sequence in parentheses inside SEQ", span, "',' ';' ':' read from left to right")
+
+    # -- GPMs and variables
+
+    def _patterns(self, definitions: dict[str, ast.Definition], streams: dict[str, str]) -> dict[str, GraphPattern]:
+        prefixes = dict(KNOWN_PREFIXES)
+        base = ""
+        for prefix in self._tree.prologue:
+            if prefix.label is None:
+                base = prefix.iri
+            else:
+                prefixes[prefix.label] = prefix.iri
+        masked = mask(self._text, self._source)
+        self._sources = {
+            name: Source(
+                query=self._text,
+                masked=masked,
+                start=definition.group.span.start,
+                end=definition.group.span.end,
+                name=name,
+                prefixes=tuple(sorted(prefixes.items())),
+                base=base,
+                file=self._source,
+            )
+            for name, definition in definitions.items()
+        }
+        return {
+            name: compile_pattern(self._sources[name], tuple(dict.fromkeys(streams[s.text] for s in definition.streams)))
+            for name, definition in definitions.items()
+        }
+
+    def _check_scopes(self, elements: tuple[Element, ...], patterns: dict[str, GraphPattern]) -> None:
+        """Every variable a FILTER names is bound by its GPM, by one before it, or by one at the same instant."""
+        before: frozenset[str] = frozenset()
+        everywhere = _binds(patterns.values())
+        for element in elements:
+            for conjunction in element.alternatives:
+                reachable = before | _binds(patterns[name] for name in conjunction)
+                for name in conjunction:
+                    self._check_pattern(patterns[name], reachable, everywhere)
+            before |= _binds(patterns[name] for c in element.alternatives for name in c)
+
+    def _check_pattern(self, pattern: GraphPattern, reachable: frozenset[str], everywhere: frozenset[str]) -> None:
+        for name in sorted(pattern.needs - reachable):
+            self._unknown_in_filter(pattern, name, reachable, everywhere)
+        for where, names in hidden_variables(pattern):
+            for name in sorted(names):
+                if name in everywhere:
+                    self._unsupported(
+                        f"{where} of GPM {pattern.name} that names ?{name} of another GPM",
+                        self._sources[pattern.name].variable(name),
+                        "compare with other GPMs in a FILTER at the top level of the graph pattern, or rename the variable",
+                    )
+                elif where != "an EXISTS":
+                    self._unknown_in_filter(pattern, name, pattern.binds, everywhere)
+
+    def _unknown_in_filter(
+        self, pattern: GraphPattern, name: str, known: frozenset[str], everywhere: frozenset[str]
+    ) -> NoReturn:
+        span = self._sources[pattern.name].variable(name)
+        if name in everywhere:
+            self._fail(
+                f"a FILTER of GPM {pattern.name} names ?{name}, which is bound only after {pattern.name}, or in an "
+                "alternative to it",
+                span,
+                "a FILTER can name the variables of its own GPM, of GPMs before it, and of those it is joined to by '&'",
+            )
+        self._fail(
+            f"GPM {pattern.name} names the unknown variable ?{name}: neither it nor a GPM before it binds ?{name}",
+            span,
+            _did_you_mean(name, known, "?") or "bind it in a triple pattern",
+        )
+
+    def _select(self, elements: tuple[Element, ...], patterns: dict[str, GraphPattern]) -> tuple[str, ...]:
+        bound = _binds(patterns.values())
+        if not self._tree.select:
+            order = [name for e in elements for c in e.alternatives for name in c]
+            return tuple(dict.fromkeys(v for name in order for v in sorted(patterns[name].binds)))
+        for item in self._tree.select:
+            if isinstance(item, ast.Variable) and item.text not in bound:
+                self._fail(
+                    f"SELECT names the unknown variable ?{item.text}: no GPM in SEQ binds it",
+                    item.span,
+                    _did_you_mean(item.text, bound, "?"),
+                )
+        return tuple(dict.fromkeys(item.text for item in self._tree.select))
+
+    def _partition(self, patterns: dict[str, GraphPattern]) -> tuple[str, ...]:
+        for variable in self._tree.partition:
+            missing = sorted(name for name, p in patterns.items() if variable.text not in p.binds)
+            if missing == sorted(patterns):
+                self._fail(
+                    f"PARTITION BY names the unknown variable ?{variable.text}: no GPM in SEQ binds it",
+                    variable.span,
+                    _did_you_mean(variable.text, _binds(patterns.values()), "?"),
+                )
+            if missing:
+                self._fail(
+                    f"PARTITION BY ?{variable.text}, and GPM {missing[0]} does not bind it",
+                    variable.span,
+                    "every GPM in SEQ must bind what partitions the streams",
+                )
+        return tuple(dict.fromkeys(v.text for v in self._tree.partition))
+
+
+def _binds(patterns: Iterable[GraphPattern]) -> frozenset[str]:
+    return frozenset().union(*(p.binds for p in patterns))
+
+
+def _did_you_mean(name: str, known: Iterable[str], sigil: str = "") -> str:
+    """A hint that names what is close to `name`, or lists what there is if that is little."""
+    candidates = sorted(known)
+    close = get_close_matches(name, candidates, n=1, cutoff=0.5)
+    if close:
+        return f"did you mean {sigil}{close[0]}?"
+    if 0 < len(candidates) <= 8:
+        return "there is " + ", ".join(sigil + c for c in candidates)
+    return ""

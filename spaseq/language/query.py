@@ -1,0 +1,227 @@
+"""A compiled SPAseq query: what `spaseq.compile` gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping as MappingABC, Sequence
+from typing import Any
+
+from spaseq.automata import CEA
+from spaseq.engine import Program, Settings, Window, compile_program
+from spaseq.errors import EventError, OptionError, QuerySemanticsError, UnsupportedFeature
+from spaseq.events.time import parse_time
+from spaseq.gpm import GraphPattern, Knowledge
+from spaseq.language.check import CheckedQuery, check
+from spaseq.language.lower import MappingRegisters, lower
+from spaseq.language.parse import parse
+from spaseq.language.run import Matches, Opened, Recogniser, Session, named
+from spaseq.language.solve import Solver
+from spaseq.pattern import Pattern
+from spaseq.rdf import Counters, StreamOptions, StreamSource, instants, load_knowledge, open_streams
+
+__all__ = ["Query", "compile_query", "knowledge_of", "stream_sources"]
+
+Streams = MappingABC[str, str | Sequence[str] | StreamSource]
+
+
+class Query:
+    """A checked query, ready to run. Pickles as its text.
+
+    `pattern` is what it means to the engine, `automaton` what the engine makes of it, `warnings` what its author may have
+    overlooked.
+    """
+
+    def __init__(self, text: str, source: str = "<query>", settings: Settings | None = None) -> None:
+        self.text = text
+        self.source = source
+        self.settings = settings or Settings()
+        self.checked: CheckedQuery = check(parse(text, source), text, source)
+        self.pattern: Pattern = lower(self.checked)
+        self._check_start()
+        self._program = self.program()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Query, (self.text, self.source, self.settings))
+
+    @property
+    def automaton(self) -> CEA:
+        """The automaton of `pattern`."""
+        return self._program.cea
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables of the result, in order."""
+        return self.checked.select
+
+    @property
+    def streams(self) -> tuple[tuple[str, str], ...]:
+        """(name, IRI) of the streams, in order of the FROM clauses."""
+        return self.checked.streams
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What its author may have overlooked."""
+        return self.checked.warnings
+
+    def window(self, time_unit: str = "s") -> Window:
+        """The window over instants, in nanoseconds. `time_unit` reads the number of STARTING AT."""
+        if self.checked.window is None:
+            return Window("none")
+        within = self.checked.tree.within
+        if within is not None and within.sliding:
+            return Window("span", self.checked.window)
+        start = within.start if within is not None else None
+        return Window("tumbling", self.checked.window, parse_time(start, time_unit) if start else 0)
+
+    def program(self, time_unit: str = "s") -> Program:
+        """The program the engine runs."""
+        registers = MappingRegisters(self.checked.patterns)
+        return compile_program(self.pattern, self.window(time_unit), registers=registers, settings=self.settings)
+
+    def recogniser(self, time_unit: str = "s", *, keep_events: bool = False) -> Recogniser:
+        """An evaluation that takes rows solved elsewhere (`Recogniser.push_rows`)."""
+        return Recogniser(self.checked, self.program(time_unit), None, keep_events=keep_events)
+
+    def solver(self, knowledge: Knowledge | MappingABC[str, Any] | None = None) -> Solver:
+        """What turns instants into rows (`Solver.solve`)."""
+        return Solver(self.checked, knowledge_of(knowledge))
+
+    def run(
+        self,
+        streams: Streams,
+        kb: Knowledge | MappingABC[str, Any] | None = None,
+        *,
+        options: StreamOptions | None = None,
+        keep_events: bool = True,
+        **words: str | None,
+    ) -> Matches:
+        """The matches over files.
+
+        Args:
+            streams: by stream name or IRI: a path, a list of paths (globs, `-`, gzip and zstd too), or a `StreamSource`.
+            kb: background knowledge, by the IRI that GRAPH names: a path, a list of paths, or an rdflib Graph.
+            options: how to read the streams; or, instead, the words of the command line: event_by=, time=, time_from=,
+                time_unit=, interval=, ties=, lateness=, late=.
+            keep_events: whether matches show their events (the window's events are then held).
+
+        Raises `OptionError` for a stream or a graph that is missing or unknown.
+        """
+        chosen = _options(options, words)
+        sources = stream_sources(self.checked, streams)
+        knowledge = knowledge_of(kb)
+        knowledge.check(self.checked.patterns.values())
+
+        def open_instants() -> Opened:
+            counters = Counters()
+            events, settled = open_streams(sources, chosen, counters)
+            return instants(events, settled), counters
+
+        program = self.program(chosen.time_unit)
+        return Matches(self.checked, program, knowledge, open_instants, keep_events=keep_events)
+
+    def open(
+        self,
+        state: bytes | None = None,
+        *,
+        kb: Knowledge | MappingABC[str, Any] | None = None,
+        options: StreamOptions | None = None,
+        keep_events: bool = True,
+        **words: str | None,
+    ) -> Session:
+        """An incremental evaluation; `state` is a snapshot to go on from (unpickled: only from a source you trust)."""
+        chosen = _options(options, words)
+        recogniser = Recogniser(
+            self.checked, self.program(chosen.time_unit), self.solver(kb), keep_events=keep_events
+        )
+        session = Session(recogniser, (iri for _, iri in self.streams), chosen)
+        if state is not None:
+            session.restore(state)
+        return session
+
+    def explain(self, format: str = "text") -> str:
+        """How the query is run, for people."""
+        if format != "text":
+            raise UnsupportedFeature(f"explain --format {format} is not supported by this version", hint="use text")
+        return "\n".join(self._explain_lines())
+
+    def _explain_lines(self) -> Iterator[str]:
+        for name, iri in self.streams:
+            yield f"stream {name}: <{iri}>"
+        for pattern in self.checked.patterns.values():
+            yield from _explain_pattern(pattern)
+        yield f"select: {' '.join('?' + v for v in self.variables)}"
+        if self.checked.partition:
+            yield "partition: " + " ".join("?" + v for v in self.checked.partition)
+        if self.checked.window is None:
+            yield "warning: without WITHIN runs never end, and memory grows with the streams"
+        for warning in self.warnings:
+            yield f"warning: {warning}"
+        yield self._program.explain()
+
+    def _check_start(self) -> None:
+        within = self.checked.tree.within
+        if within is None or within.start is None:
+            return
+        try:
+            parse_time(within.start)
+        except EventError as error:
+            raise QuerySemanticsError(
+                f"STARTING AT: {error.problem}", text=self.text, span=within.span, source=self.source, hint=error.hint
+            ) from None
+
+
+def compile_query(text: str, source: str = "<query>", settings: Settings | None = None) -> Query:
+    """Parses and checks a query. Raises `QueryError`s that point into the text; `source` is the name they show."""
+    return Query(text, source, settings)
+
+
+def _explain_pattern(pattern: GraphPattern) -> Iterator[str]:
+    yield f"GPM {pattern.name} on {', '.join(f'<{iri}>' for iri in pattern.streams)}"
+    yield f"  binds: {' '.join('?' + v for v in sorted(pattern.binds)) or 'nothing'}"
+    yield "  evaluated with rdflib's algebra evaluator, event by event"
+    if pattern.required:
+        yield f"  only on events with: {' '.join(sorted(f'<{p}>' for p in pattern.required))}"
+    for iri, _ in pattern.knowledge:
+        yield f"  joined with GRAPH <{iri}>, evaluated once"
+    if pattern.local:
+        yield f"  conditions of its own: {len(pattern.local)}"
+    for condition in pattern.correlated:
+        yield f"  condition on the run: names {' '.join('?' + v for v in sorted(condition.variables))}"
+
+
+def _options(options: StreamOptions | None, words: MappingABC[str, str | None]) -> StreamOptions:
+    given = {key: value for key, value in words.items() if value is not None}
+    if options is not None and given:
+        raise OptionError(f"give options= or {', '.join(given)}=, not both")
+    if options is not None:
+        return options
+    known = ("event_by", "time", "time_from", "time_unit", "interval", "ties", "lateness", "late", "malformed", "format")
+    for key in given:
+        if key not in known:
+            raise OptionError(f"there is no option {key}", "there is " + ", ".join(known))
+    return StreamOptions.parse(**given)  # type: ignore[arg-type]
+
+
+def stream_sources(query: CheckedQuery, streams: Streams) -> list[StreamSource]:
+    """The streams to open, in order of the FROM clause."""
+    return [_source(iri, value) for iri, value in named(streams, query).items()]
+
+
+def _source(iri: str, value: str | Sequence[str] | StreamSource) -> StreamSource:
+    if isinstance(value, StreamSource):
+        return value if value.iri == iri else StreamSource(iri, value.files, value.event_by)
+    return StreamSource(iri, (str(value),) if isinstance(value, str) or not isinstance(value, (list, tuple)) else tuple(map(str, value)))
+
+
+def knowledge_of(kb: Knowledge | MappingABC[str, Any] | None) -> Knowledge:
+    """Background knowledge from graphs, or from paths to files of RDF."""
+    if isinstance(kb, Knowledge):
+        return kb
+    return Knowledge({iri: _graph(value) for iri, value in (kb or {}).items()})
+
+
+def _graph(value: Any) -> Any:
+    if isinstance(value, str):
+        return load_knowledge(value)
+    if isinstance(value, (list, tuple)):
+        return load_knowledge([str(path) for path in value])
+    return value if hasattr(value, "triples") else load_knowledge(str(value))

@@ -1,0 +1,345 @@
+"""Run a compiled query: instants in, matches out.
+
+`Recogniser` is one evaluation: it solves instants, feeds the engine and reads the engine's matches back as solutions. It keeps
+the instants of the window, so that a match can show its times and events. `Session` lets a caller push events and take
+snapshots; `Matches` reads streams lazily.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping as MappingABC, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from spaseq.engine import Evaluator, MatchBatch, Program
+from spaseq.errors import EventError, OptionError
+from spaseq.gpm import Knowledge, Mapping, project
+from spaseq.language.check import CheckedQuery
+from spaseq.language.solve import InstantBatch, InstantSolutions, Solver
+from spaseq.rdf import ARRIVAL, Counters, GraphEvent, Instant, StreamOptions
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+__all__ = ["Match", "Matches", "Recogniser", "Session", "decode", "match_table"]
+
+_BATCH = 256
+"""Instants solved before the engine is called: enough to spread the cost of a call, few enough to answer soon."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A match: one per interval, set of positions and projected mapping.
+
+    `start`, `end` and `positions` count instants of the streamset from 0; `positions` are those that were taken. `bindings` maps
+    the selected variables that are bound to RDF terms. `times` are the positions' times, nanoseconds. `events` are the graph
+    events at the positions (all streams), empty where the run was told not to keep events.
+    """
+
+    start: int
+    end: int
+    positions: tuple[int, ...]
+    bindings: dict[str, Any]
+    times: tuple[int, ...]
+    events: tuple[GraphEvent, ...]
+
+    @property
+    def time(self) -> int:
+        """The time of the solution: that of the last matched instant, in nanoseconds (Definition 16)."""
+        return self.times[-1]
+
+
+def decode(query: CheckedQuery, batch: MatchBatch) -> Iterator[tuple[int, int, tuple[int, ...], Mapping]]:
+    """The (start, end, positions, projected mapping) of the engine's matches, each once.
+
+    Partitions may give equal ones; the matches of one end must be in one batch. Mappings of one match are in order.
+    """
+    selected = frozenset(query.select)
+    seen: set[tuple[int, tuple[int, ...], Mapping]] = set()
+    last_end = -1
+    starts, ends, offsets = batch.start.tolist(), batch.end.tolist(), batch.offsets.tolist()
+    places = batch.positions.tolist()
+    for i, rows in enumerate(batch.rows or ()):
+        if ends[i] != last_end:
+            seen.clear()
+            last_end = ends[i]
+        positions = tuple(places[offsets[i] : offsets[i + 1]])
+        mappings = frozenset().union(*(project(omega, selected) for _, _, omega in rows))  # type: ignore[misc]
+        for mapping in sorted(mappings, key=_order) if len(mappings) > 1 else mappings:
+            key = (starts[i], positions, mapping)
+            if key not in seen:
+                seen.add(key)
+                yield starts[i], ends[i], positions, mapping
+
+
+def _order(mapping: Mapping) -> tuple[tuple[str, str, str], ...]:
+    return tuple((name, type(term).__name__, term.n3()) for name, term in mapping)
+
+
+class Recogniser:
+    """One evaluation of a query over instants in order.
+
+    Args: `solver` may be None where rows are solved elsewhere (`push_rows`). `keep_events`: whether matches show events.
+    """
+
+    def __init__(self, query: CheckedQuery, program: Program, solver: Solver | None, *, keep_events: bool = True) -> None:
+        self._query = query
+        self._program = program
+        self._solver = solver
+        self._keep_events = keep_events
+        self._evaluator = Evaluator(program)
+        self._codes: dict[Mapping, int] = {}
+        self._instants: dict[int, tuple[int, tuple[GraphEvent, ...]]] = {}
+
+    def push(self, instants: Sequence[Instant]) -> Iterator[Match]:
+        """The matches that these instants complete; exhaust it before the next call."""
+        if self._solver is None:
+            raise TypeError("a recogniser without a solver takes rows, not instants")
+        rows: list[InstantSolutions] = []
+        for instant in instants:
+            self._instants[instant.position] = (instant.time, instant.events if self._keep_events else ())
+            rows += self._solver.solve(instant)
+        yield from self.push_rows(rows)
+        if instants:
+            self._forget(instants[-1].time)
+
+    def push_rows(self, rows: Sequence[InstantSolutions]) -> Iterator[Match]:
+        """The matches that these rows complete. The rows of one instant belong into one call."""
+        for row in rows:
+            self._instants.setdefault(row.position, (row.time, ()))
+        if rows:
+            batch = InstantBatch(rows, self._query.patterns, self._partition_codes(rows))
+            yield from self._matches(self._evaluator.push(batch))
+
+    def close(self) -> Iterator[Match]:
+        """The matches that the end of the streams completes."""
+        yield from self._matches(self._evaluator.close())
+
+    def snapshot(self) -> bytes:
+        """The state between two calls; `restore` goes on from it."""
+        return pickle.dumps((self._evaluator.snapshot(), self._codes, self._instants))
+
+    def restore(self, state: bytes) -> None:
+        """Goes on from a snapshot of a recogniser of the same query. Only for snapshots from a source you trust."""
+        engine, self._codes, self._instants = pickle.loads(state)
+        self._evaluator = Evaluator.restore(self._program, engine)
+
+    def _partition_codes(self, rows: Sequence[InstantSolutions]) -> list[int] | None:
+        if not self._query.partition:
+            return None
+        return [self._codes.setdefault(row.key or (), len(self._codes)) for row in rows]
+
+    def _matches(self, batch: MatchBatch) -> Iterator[Match]:
+        for start, end, positions, mapping in decode(self._query, batch):
+            held = [self._instants[p] for p in positions]
+            events = tuple(event for _, events in held for event in events)
+            yield Match(start, end, positions, dict(mapping), tuple(time for time, _ in held), events)
+
+    def _forget(self, now: int) -> None:
+        """Drops the instants that no match to come can hold: they left the window."""
+        window = self._program.window
+        if window.kind == "span":
+            first = now - window.size
+        elif window.kind == "tumbling":
+            first = now - (now - window.origin) % window.size
+        else:
+            return
+        for position in list(self._instants):
+            if self._instants[position][0] >= first:
+                break
+            del self._instants[position]
+
+
+class Session:
+    """An incremental evaluation: `with query.open() as stream: stream.push(events)`.
+
+    Events come in order of time, over all streams. An instant is complete when an event of a later time comes, or at `close`
+    (at once where every event is an instant of its own); a push returns the matches of the instants it completed.
+    """
+
+    def __init__(self, recogniser: Recogniser, streams: Iterable[str], options: StreamOptions) -> None:
+        self._recogniser = recogniser
+        self._streams = frozenset(streams)
+        self._apart = options.time == ARRIVAL or options.ties == "arrival"
+        self._held: list[GraphEvent] = []
+        self._position = 0
+        self._closed = False
+
+    def push(self, events: Iterable[GraphEvent]) -> list[Match]:
+        """The matches that these events complete. Raises `EventError` for a time that runs back or an unknown stream."""
+        if self._closed:
+            raise OptionError("the stream is closed: nothing can be pushed any more")
+        instants: list[Instant] = []
+        for event in events:
+            self._check(event)
+            if self._held and (self._apart or event.time != self._held[0].time):
+                instants.append(self._instant())
+            self._held.append(event)
+        if self._apart and self._held:
+            instants.append(self._instant())
+        return list(self._recogniser.push(instants))
+
+    def close(self) -> list[Match]:
+        """The matches that the end of the streams completes; closing again gives none."""
+        if self._closed:
+            return []
+        self._closed = True
+        instants = [self._instant()] if self._held else []
+        return [*self._recogniser.push(instants), *self._recogniser.close()]
+
+    def snapshot(self) -> bytes:
+        """The state, to be handed to `query.open(state)`."""
+        return pickle.dumps((self._recogniser.snapshot(), self._held, self._position, self._last_time()))
+
+    def restore(self, state: bytes) -> None:
+        """Goes on from a snapshot of a session of the same query. Only for snapshots from a source you trust."""
+        inner, self._held, self._position, self._latest = pickle.loads(state)
+        self._recogniser.restore(inner)
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closed = True
+
+    _latest: int | None = None
+
+    def _last_time(self) -> int | None:
+        return self._latest
+
+    def _check(self, event: GraphEvent) -> None:
+        if event.stream not in self._streams:
+            raise EventError(
+                f"the query does not read the stream <{event.stream}>", source=event.source, record=event.record
+            )
+        if self._latest is not None and event.time < self._latest:
+            raise EventError(
+                f"time runs back from {self._latest} to {event.time} ns",
+                source=event.source,
+                record=event.record,
+                hint="push events in order of time, over all streams",
+            )
+        self._latest = event.time
+
+    def _instant(self) -> Instant:
+        events, self._held = tuple(self._held), []
+        self._position += 1
+        return Instant(self._position - 1, events[0].time, events)
+
+
+Opened = tuple[Iterator[Instant], Counters]
+
+
+class Matches:
+    """The matches of a query over streams, found as they are asked for. Iterating again reads the streams again.
+
+    `counters` tells what was read, late or malformed in the latest iteration.
+    """
+
+    def __init__(
+        self,
+        query: CheckedQuery,
+        program: Program,
+        knowledge: Knowledge,
+        open_instants: Callable[[], Opened],
+        *,
+        keep_events: bool = True,
+    ) -> None:
+        self._query = query
+        self._program = program
+        self._knowledge = knowledge
+        self._open = open_instants
+        self._keep_events = keep_events
+        self.counters = Counters()
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables of the result, in order."""
+        return self._query.select
+
+    def __iter__(self) -> Iterator[Match]:
+        solver = Solver(self._query, self._knowledge)
+        recogniser = Recogniser(self._query, self._program, solver, keep_events=self._keep_events)
+        instants, self.counters = self._open()
+        for batch in _batches(instants):
+            yield from recogniser.push(batch)
+        yield from recogniser.close()
+
+    def count(self) -> int:
+        """How many matches there are."""
+        return sum(1 for _ in self)
+
+    def solutions(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The set of pairs (time of the last matched instant, projected mapping) of Definition 16, in order of time."""
+        return distinct_solutions(self)
+
+    def to_arrow(self) -> pa.Table:
+        """One row per match: see `match_table`."""
+        import pyarrow as pa
+
+        return pa.Table.from_batches([match_table(list(self), self.variables)])
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row per match, as `to_arrow`."""
+        return self.to_arrow().to_pandas()
+
+
+def distinct_solutions(matches: Iterable[Match]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The distinct (time, bindings) of matches that come in order of their ends."""
+    seen: set[Mapping] = set()
+    now: int | None = None
+    for match in matches:
+        if match.time != now:
+            seen.clear()
+            now = match.time
+        key = tuple(sorted(match.bindings.items(), key=lambda pair: pair[0]))
+        if key not in seen:
+            seen.add(key)
+            yield match.time, match.bindings
+
+
+def match_table(matches: Sequence[Match], variables: Sequence[str]) -> pa.RecordBatch:
+    """Matches as columns: start, end (int64), positions (list of int64), time (int64, ns), and per variable its term in
+    N-Triples syntax (string, null where unbound). A variable named as one of the first four is written `?name`."""
+    import pyarrow as pa
+
+    columns: dict[str, pa.Array] = {
+        "start": pa.array([m.start for m in matches], pa.int64()),
+        "end": pa.array([m.end for m in matches], pa.int64()),
+        "positions": pa.array([list(m.positions) for m in matches], pa.list_(pa.int64())),
+        "time": pa.array([m.time for m in matches], pa.int64()),
+    }
+    for name in variables:
+        terms = [m.bindings[name].n3() if name in m.bindings else None for m in matches]
+        columns[f"?{name}" if name in columns else name] = pa.array(terms, pa.string())
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _batches(instants: Iterable[Instant]) -> Iterator[list[Instant]]:
+    batch: list[Instant] = []
+    for instant in instants:
+        batch.append(instant)
+        if len(batch) == _BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def named(streams: MappingABC[str, Any], query: CheckedQuery) -> dict[str, Any]:
+    """`streams` by IRI, in order of the FROM clause; given by name or IRI. Raises `OptionError` for unknown and missing ones."""
+    found: dict[str, Any] = {}
+    iris = {name: iri for key, iri in query.streams for name in (key, iri)}
+    for name, value in streams.items():
+        if name not in iris:
+            known = ", ".join(key for key, _ in query.streams)
+            raise OptionError(f"the query has no stream {name}", f"it reads {known}")
+        if iris[name] in found:
+            raise OptionError(f"stream {name} is given twice, by its name and by its IRI")
+        found[iris[name]] = value
+    for name, iri in query.streams:
+        if iri not in found:
+            raise OptionError(f"no file is given for stream {name} <{iri}>", f"give it: --stream {name}=FILE")
+    return {iri: found[iri] for _, iri in query.streams}
