@@ -180,5 +180,12 @@ def _statement(quad: pyoxigraph.Quad, line: int, terms: Terms, source: str) -> S
 def _malformed(error: SyntaxError, form: Format, source: str, line: int | None, cut: bool) -> EventError:
     reason = _SUFFIX.sub("", _PREFIX.sub("", error.msg or str(error)))
     column = f" at column {error.offset}" if error.offset else ""
-    hint = "the file ends in the middle of a statement: it seems to be cut off" if cut else ""
+    if cut:
+        hint = "the file ends in the middle of a statement: it seems to be cut off"
+    elif reason.startswith("No scheme found"):
+        hint = "IRIs are written in full" + (
+            "" if form.lines else ", or the document says what they are relative to: @base"
+        )
+    else:
+        hint = ""
     return EventError(f"not {form.name}{column}: {reason}", source=source, record=line, hint=hint)

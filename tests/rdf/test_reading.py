@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rdflib import BNode, Literal, URIRef
 
@@ -177,6 +177,33 @@ class TestWrongInput:
             expand_files([str(tmp_path)])
         with pytest.raises(EventError, match="no such file"):
             list(byte_chunks(str(tmp_path / "no.nq")))
+
+    def test_relative_iris(self, tmp_path: Path) -> None:
+        with pytest.raises(EventError, match=r"s\.ttl:2: not Turtle .*No scheme found.*\nhint: .*@base"):
+            statements(write(tmp_path, "s.ttl", "\n<a> <b> <c> ."))
+
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=300)
+    @given(
+        name=st.sampled_from(["s.nq", "s.trig", "s.nq.gz", "s.nq.zst"]),
+        edits=st.lists(
+            st.tuples(st.floats(0, 1), st.sampled_from([b"", b"<", b'"', b"\xff", b"}", b"\n", b"@", b"\\"]))
+        ),
+        keep=st.floats(0, 1),
+    )
+    def test_damage_is_one_clear_error_or_none(
+        self, tmp_path: Path, name: str, edits: list[tuple[float, bytes]], keep: float
+    ) -> None:
+        path = write(tmp_path, name, TRIG if "trig" in name else NQUADS)
+        data = bytearray(Path(path).read_bytes())
+        for place, piece in edits:
+            at = int(place * len(data))
+            data[at : at + 1] = piece
+        Path(path).write_bytes(data[: int(keep * len(data))])
+        try:
+            list(read_stream("urn:s", [path], StreamOptions()))
+        except EventError as error:
+            assert error.source == path
+            assert error.problem
 
     def test_what_rdflib_cannot_hold(self, tmp_path: Path) -> None:
         path = write(tmp_path, "s.nt", "<urn:a> <urn:p> <<( <urn:a> <urn:b> <urn:c> )>> .\n")
