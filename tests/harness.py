@@ -180,3 +180,74 @@ def term(text: str) -> str:
     """A term written in Turtle, as the naive evaluator holds it."""
     ((_, _, value),) = oracle_spaseq_text.read_graph(f":s :p {text}", NAMESPACE)
     return value
+
+
+def write_streams(graphs: Graphs, folder: Path) -> dict[str, str]:
+    """The streams of a case as N-Quads files, by stream name: a named graph for each event, its time beside it."""
+    paths = {}
+    for name, events in streamset(graphs).items():
+        lines = []
+        for number, (time, graph) in enumerate(events):
+            label = f"<{NAMESPACE}{name}/{number}>"
+            lines.append(f'{label} <http://www.w3.org/ns/prov#generatedAtTime> "{time / 10**9:g}" .')
+            lines += [f"{s} {p} {o} {label} ." for s, p, o in sorted(graph)]
+        path = folder / f"{name}.nq"
+        path.write_text("\n".join(lines) + "\n", "utf-8")
+        paths[name] = str(path)
+    return paths
+
+
+def write_knowledge(kb: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """The background knowledge of a case as N-Triples files, by IRI."""
+    paths = {}
+    for number, (iri, graph) in enumerate(sorted(knowledge(kb).items())):
+        path = folder / f"knowledge{number}.nt"
+        path.write_text("".join(f"{s} {p} {o} .\n" for s, p, o in sorted(graph)), "utf-8")
+        paths[iri.strip("<>")] = str(path)
+    return paths
+
+
+def _answer(match: Any) -> oracle_spaseq.Answer:
+    times = tuple(int(t) for t in match.times)
+    return times[0], times[-1], times, frozenset((v, t.n3()) for v, t in match.bindings.items())
+
+
+def spaseq_whole(query: str, streams: Mapping[str, str], kb: Mapping[str, str]) -> list[oracle_spaseq.Answer]:
+    """What the engine answers over the files `streams` and `kb`."""
+    import spaseq
+
+    return [_answer(match) for match in spaseq.compile(query).run(streams=dict(streams), kb=dict(kb))]
+
+
+def spaseq_batches(
+    query: str, streams: Mapping[str, str], kb: Mapping[str, str], randomness: random.Random
+) -> list[oracle_spaseq.Answer]:
+    """What the engine answers when the events of the files are pushed in random batches."""
+    import spaseq
+    from spaseq.language.query import stream_sources
+    from spaseq.rdf import Counters, StreamOptions, open_streams
+
+    compiled = spaseq.compile(query)
+    events, options = open_streams(stream_sources(compiled.checked, dict(streams)), StreamOptions(), Counters())
+    found = []
+    with compiled.open(kb=dict(kb), options=options) as stream:
+        for batch in cut(list(events), randomness):
+            found += [_answer(match) for match in stream.push(batch)]
+        found += [_answer(match) for match in stream.close()]
+    return found
+
+
+def spaseq_spark(query: str, session: Any, streams: Mapping[str, str], kb: Mapping[str, str]) -> Solutions:
+    """The distinct solutions that Spark gives over the files."""
+    import spaseq.spark
+
+    rows = spaseq.spark.run(query, session, dict(streams), dict(kb)).collect()
+    found = set()
+    for row in rows:
+        fields = row.asDict()
+        bindings = {v.lstrip("?"): t for v, t in fields.items() if v not in SPARK_COLUMNS and t is not None}
+        found.add((int(fields["time"]), frozenset(bindings.items())))
+    return found
+
+
+SPARK_COLUMNS = ("start", "end", "positions", "time")

@@ -1,0 +1,27 @@
+"""What all tests share: the local Spark session."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def spark_session() -> Iterator[Any]:
+    """One local Spark session for the whole run; tests that need it are skipped, by name, where there is none."""
+    if importlib.util.find_spec("pyspark") is None:
+        pytest.skip("pyspark is not installed: pip install 'spaseq[spark]'")
+    java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else shutil.which("java")
+    if not java or not Path(java).exists():
+        pytest.skip("no Java: install Java 17 or set JAVA_HOME")
+    from spaseq.spark.session import local_session
+
+    session = local_session()
+    yield session
+    session.stop()

@@ -1,0 +1,447 @@
+"""Random queries and streams: CEQL formulas as the naive evaluator's data with a printer, SPAseq queries as text.
+
+Everything is drawn from a `random.Random`, so a seed names a case. `shrink_*` make a failing case small.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from harness import NAMESPACE, Events, Graphs
+from oracle import As, Filter, Formula, Or, Plus, Project, Query, Then, TooBig, Type, Within, named, variables_of
+
+TYPES = "ABCD"
+NUMERIC = ("a", "b")
+
+
+# -------------------------------------------------------------------------------------------------------- CEQL, drawn
+
+
+@dataclass(frozen=True, slots=True)
+class CeqlCase:
+    query: Query
+    events: tuple[tuple[tuple[str, Any], ...], ...]
+
+    @property
+    def stream(self) -> Events:
+        return [dict(event) for event in self.events]
+
+    @property
+    def text(self) -> str:
+        return print_query(self.query)
+
+
+def ceql_case(rng: random.Random) -> CeqlCase:
+    """A query of at most four levels over a stream of at most 14 events."""
+    formula = draw_formula(rng, rng.choice((1, 2, 2, 3, 3, 4)))
+    names = sorted(variables_of(formula))
+    select: frozenset[str] | None = None
+    if rng.random() < 0.35:
+        select = frozenset(rng.sample(names, rng.randint(0, min(2, len(names)))))
+    query = Query(
+        formula,
+        select,
+        "STRICT" if rng.random() < 0.15 else "ALL",
+        rng.choice(((), (), (), (), (("k",),), (("k",), ("s",)))),
+        draw_window(rng),
+    )
+    return CeqlCase(query, draw_stream(rng))
+
+
+def interesting(draw: Callable[[random.Random], Any], found: Callable[[Any], int], rng: random.Random) -> Any:
+    """A case, as a rule with matches: one without is drawn again five times of six. `found` may raise TooBig."""
+    while True:
+        case = draw(rng)
+        try:
+            if found(case) or rng.random() < 1 / 6:
+                return case
+        except TooBig:
+            continue
+
+
+def draw_formula(rng: random.Random, depth: int) -> Formula:
+    """A formula of at most `depth` operators on a path, not counting AS and FILTER."""
+    if depth == 0:
+        formula: Formula = Type(rng.choice(TYPES))
+    else:
+        kind = rng.choices(("then", "next", "or", "plus", "next plus"), (5, 3, 3, 2, 1))[0]
+        if kind in ("then", "next", "or"):
+            left, right = draw_formula(rng, depth - 1), draw_formula(rng, rng.randrange(depth))
+            if rng.random() < 0.5:
+                left, right = right, left
+            formula = Or(left, right) if kind == "or" else Then(left, right, kind == "next")
+        else:
+            formula = Plus(draw_formula(rng, depth - 1), kind == "next plus")
+    if rng.random() < (0.5 if depth == 0 else 0.15):
+        formula = As(formula, rng.choice("xyz"))
+    if rng.random() < (0.15 if depth < 2 else 0.3):
+        formula = Filter(formula, draw_condition(rng, sorted(variables_of(formula))))
+    return formula
+
+
+def draw_condition(rng: random.Random, names: Sequence[str], depth: int = 1) -> tuple[Any, ...]:
+    """A condition of FILTER over the variables `names`."""
+    kind = rng.random()
+    if depth and kind < 0.3:
+        parts = (draw_condition(rng, names, depth - 1), draw_condition(rng, names, depth - 1))
+        return ("all" if kind < 0.2 else "any", *parts)
+    if len(names) > 1 and kind < 0.65:
+        x, y = rng.sample(list(names), 2)
+        left: tuple[Any, ...] = ("of", x, rng.choice(NUMERIC))
+        right: tuple[Any, ...] = ("of", y, rng.choice(NUMERIC))
+        if rng.random() < 0.25:
+            right = (rng.choice("+-"), right, ("value", rng.randint(1, 2)))
+        return ("for all", (rng.choice(("=", "!=", "<", "<=", ">", ">=")), left, right))
+    if kind < 0.7:
+        return ("for all", (rng.choice("<>="), ("of", rng.choice(names), "a"), ("value", rng.randint(0, 4))))
+    return ("on", rng.choice(names), draw_expression(rng, 2))
+
+
+def draw_expression(rng: random.Random, depth: int) -> tuple[Any, ...]:
+    """A predicate on one event."""
+    kind = rng.random()
+    if depth and kind < 0.4:
+        inner = draw_expression(rng, depth - 1)
+        if kind < 0.1:
+            return ("not", inner)
+        return ("and" if kind < 0.25 else "or", inner, draw_expression(rng, depth - 1))
+    attribute = ("attribute", rng.choice(NUMERIC))
+    if kind < 0.5:
+        return ("in", attribute, tuple(sorted(rng.sample(range(5), 2))))
+    if kind < 0.55:
+        low = rng.randint(0, 3)
+        return ("between", attribute, rng.choice((None, low)), low + rng.randint(0, 2))
+    if kind < 0.65:
+        return (rng.choice(("=", "!=")), ("attribute", "s"), ("value", rng.choice("uv")))
+    left = ("*", attribute, ("value", 2)) if kind < 0.7 else attribute
+    return (rng.choice(("=", "!=", "<", "<=", ">", ">=")), left, ("value", rng.randint(0, 4)))
+
+
+def draw_window(rng: random.Random) -> Within | None:
+    """No window, or one of each kind."""
+    kind = rng.randrange(6)
+    if kind < 2:
+        return None
+    if kind == 2:
+        return Within(Fraction(rng.randint(0, 8)), "events")
+    if kind == 3:
+        return Within(Fraction(rng.randint(0, 6)), "attribute", "t")
+    return Within(Fraction(rng.choice((0, 1, 2, 3, 5, 2.5))) * 10**9, "time")
+
+
+def draw_stream(rng: random.Random) -> tuple[tuple[tuple[str, Any], ...], ...]:
+    """At most 14 events; attributes a, b (numbers), s (text) and k (the key) are NULL now and then, t never."""
+    types = rng.choice((TYPES, "ABC", "ABC", "BCD", "AB"))
+    timed, clock, other = rng.random() < 0.7, 0.0, 0
+    events = []
+    for _ in range(rng.choice((0, 1, 3, 5, 6, 7, 8, 8, 9, 10, 11, 12, 14))):
+        event: dict[str, Any] = {"type": rng.choice(types)}
+        for name, values in (("a", range(5)), ("b", range(5)), ("s", "uv"), ("k", range(2))):
+            if rng.random() > 0.12:
+                event[name] = rng.choice(list(values))
+        other += rng.choice((0, 0, 1, 2))
+        event["t"] = other
+        if timed:
+            clock += rng.choice((0, 0.5, 1, 1, 2))
+            event["time"] = clock
+        events.append(tuple(event.items()))
+    return tuple(events)
+
+
+# ------------------------------------------------------------------------------------------------------ CEQL, printed
+
+
+def print_query(query: Query) -> str:
+    """The text of a query."""
+    selected = "*" if query.select is None else ", ".join(sorted(query.select)) or "NONE"
+    strategy = "" if query.strategy == "ALL" else query.strategy + " "
+    text = f"SELECT {strategy}{selected} WHERE {print_formula(query.formula)}"
+    if query.partition:
+        text += " PARTITION BY " + ", ".join(f"[{', '.join(bracket)}]" for bracket in query.partition)
+    within = query.within
+    if within is None:
+        return text
+    if within.unit == "time":
+        return text + f" WITHIN {float(within.size / 10**9):g} SECONDS"
+    return text + f" WITHIN {within.size}" + (" EVENTS" if within.unit == "events" else f" [{within.attribute}]")
+
+
+_FILTER, _OR, _SEQUENCE, _POSTFIX = range(4)
+
+
+def print_formula(formula: Formula, least: int = _FILTER) -> str:
+    """The text of a formula, in parentheses if it binds less than `least`."""
+    level, text = _formula(formula)
+    return text if level >= least else f"({text})"
+
+
+def _formula(formula: Formula) -> tuple[int, str]:
+    match formula:
+        case Type(name):
+            return _POSTFIX, name
+        case As(child, variable):
+            return _POSTFIX, f"{print_formula(child, _POSTFIX)} AS {variable}"
+        case Plus(child, adjacent):
+            return _POSTFIX, f"{print_formula(child, _POSTFIX)} {':+' if adjacent else '+'}"
+        case Then(left, right, adjacent):
+            sign = ":" if adjacent else ";"
+            return _SEQUENCE, f"{print_formula(left, _SEQUENCE)} {sign} {print_formula(right, _POSTFIX)}"
+        case Or(left, right):
+            # Sequences inside OR keep their parentheses: users should not need to know which of the two binds tighter.
+            return _OR, f"{print_formula(left, _POSTFIX)} OR {print_formula(right, _POSTFIX)}"
+        case Filter(child, condition):
+            return _FILTER, f"{print_formula(child)} FILTER {print_condition(condition)}"
+        case Project():
+            raise ValueError("CEQL writes projection in SELECT alone")
+    raise AssertionError(formula)
+
+
+def print_condition(condition: tuple[Any, ...]) -> str:
+    """The text of a condition of FILTER."""
+    match condition:
+        case ("all", *parts):
+            return " AND ".join(map(_part, parts))
+        case ("any", *parts):
+            return " OR ".join(map(_part, parts))
+        case ("on", variable, expression):
+            return f"{variable}[{print_expression(expression)}]"
+        case ("for all", expression):
+            return print_expression(expression)
+    raise AssertionError(condition)
+
+
+def _part(condition: tuple[Any, ...]) -> str:
+    text = print_condition(condition)
+    return f"({text})" if condition[0] in ("any", "all") else text
+
+
+def print_expression(expression: tuple[Any, ...]) -> str:
+    """The text of an expression; whatever is composed stands in parentheses inside another."""
+    match expression:
+        case ("value", value):
+            return repr(value)
+        case ("attribute", name):
+            return str(name)
+        case ("of", variable, name):
+            return f"{variable}.{name}"
+        case ("not", inner):
+            return f"NOT ({print_expression(inner)})"
+        case ("and" | "or" as word, left, right):
+            return f"({print_expression(left)}) {word.upper()} ({print_expression(right)})"
+        case ("in", inner, values):
+            return f"{print_expression(inner)} IN {{{', '.join(map(repr, values))}}}"
+        case ("between", inner, low, high):
+            return f"{print_expression(inner)} IN {{{'' if low is None else low}..{'' if high is None else high}}}"
+        case (sign, left, right):
+            return f"{print_expression(left)} {sign} {print_expression(right)}"
+    raise AssertionError(expression)
+
+
+# ------------------------------------------------------------------------------------------------------ CEQL, shrunk
+
+
+def shrink_ceql(case: CeqlCase, fails: Callable[[CeqlCase], bool]) -> CeqlCase:
+    """A case that still fails and of which no part can be left out alone."""
+    return _shrink(case, fails, _smaller_ceql)
+
+
+def _shrink(case: Any, fails: Callable[[Any], bool], smaller: Callable[[Any], Iterator[Any]]) -> Any:
+    found = True
+    while found:
+        found = False
+        for candidate in smaller(case):
+            if fails(candidate):
+                case, found = candidate, True
+                break
+    return case
+
+
+def _smaller_ceql(case: CeqlCase) -> Iterator[CeqlCase]:
+    for i in range(len(case.events)):
+        yield replace(case, events=case.events[:i] + case.events[i + 1 :])
+    query = case.query
+    for simpler in (
+        replace(query, within=None),
+        replace(query, partition=query.partition[:-1]),
+        replace(query, select=None),
+        replace(query, strategy="ALL"),
+    ):
+        if simpler != query:
+            yield replace(case, query=simpler)
+    for formula in _smaller_formulas(query.formula):
+        if query.select is None or query.select <= variables_of(formula):
+            yield replace(case, query=replace(query, formula=formula))
+    for i, event in enumerate(case.events):
+        for name, _ in event:
+            if name not in ("type", "t", "time"):
+                shorter = tuple(pair for pair in event if pair[0] != name)
+                yield replace(case, events=(*case.events[:i], shorter, *case.events[i + 1 :]))
+
+
+def _smaller_formulas(formula: Formula) -> Iterator[Formula]:
+    match formula:
+        case Then(left, right) | Or(left, right):
+            yield from (left, right)
+            yield from (replace(formula, left=f) for f in _smaller_formulas(left))
+            yield from (replace(formula, right=f) for f in _smaller_formulas(right))
+        case Filter(child, condition):
+            yield child
+            if condition[0] in ("all", "any"):
+                yield from (Filter(child, part) for part in condition[1:])
+            inner = (f for f in _smaller_formulas(child) if named(condition) <= variables_of(f))
+            yield from (Filter(f, condition) for f in inner)
+        case As(child, variable):
+            yield child
+            yield from (As(f, variable) for f in _smaller_formulas(child))
+        case Plus(child):
+            yield child
+            yield from (replace(formula, child=f) for f in _smaller_formulas(child))
+
+
+def ceql_toml(case: CeqlCase, name: str) -> str:
+    """The case to paste into a file of `cases/`, without its matches."""
+    columns = sorted({name for event in case.events for name, _ in event} | {"type"}, key=lambda c: (c != "type", c))
+    rows = [[dict(event).get(c, "NULL") for c in columns] for event in case.events]
+    listed = "".join(f"    {[*row]!r},\n".replace("'", '"') for row in rows)
+    return (
+        f'[[case]]\nname = "{name}"\nquery = "{case.text}"\n'
+        f"columns = {columns!r}\n".replace("'", '"') + f"rows = [\n{listed}]\n"
+    )
+
+
+# ---------------------------------------------------------------------------------------------------- SPAseq, drawn
+
+
+@dataclass(frozen=True, slots=True)
+class SpaseqCase:
+    """A query as its parts and a streamset: (stream, time, triples) per event, in order of time."""
+
+    sequence: str
+    gpms: tuple[tuple[str, str], ...]
+    clauses: str
+    select: str
+    events: tuple[tuple[str, float, tuple[str, ...]], ...]
+
+    @property
+    def text(self) -> str:
+        streams = "\n".join(f"FROM STREAM {s} <{NAMESPACE}{s}>" for s in ("S", "T"))
+        gpms = "\n".join(f"  DEFINE GPM {name} {body}" for name, body in self.gpms)
+        return (
+            f"PREFIX : <{NAMESPACE}>\nSELECT {self.select} {self.clauses}\n{streams}\n"
+            f"WHERE {{\n  SEQ ({self.sequence})\n{gpms}\n}}\n"
+        )
+
+    @property
+    def graphs(self) -> Graphs:
+        streams: Graphs = {"S": [], "T": []}
+        for stream, time, triples in self.events:
+            streams[stream].append((time, " . ".join(triples)))
+        return streams
+
+
+def spaseq_case(rng: random.Random) -> SpaseqCase:
+    """A sequence of at most four elements over two small streams with ties and events of several solutions."""
+    partition = rng.random() < 0.2
+    elements: list[str] = []
+    gpms: list[tuple[str, str]] = []
+    bound: list[str] = []
+    rest = list("ABC"[: rng.choice((1, 2, 2, 3, 3))])
+    while rest:
+        together, rest = (rest[:2], rest[2:]) if rng.random() < 0.3 else (rest[:1], rest[1:])
+        sign = rng.choice("&|")
+        before = list(bound)
+        for name in together:
+            # A FILTER may name what stands before it, or is joined to it at the same instant.
+            body, own = _draw_gpm(rng, bound if sign == "&" else before, partition)
+            gpms.append((name, body))
+            bound += own
+        elements.append(_draw_element(rng, together, sign))
+    if rng.random() < 0.3:
+        elements.append(_draw_element(rng, [rng.choice(gpms)[0]], ""))
+    sequence = elements[0] + "".join(f" {rng.choice(',;:')} {element}" for element in elements[1:])
+    variables = sorted(set(bound))
+    select = "*"
+    if rng.random() < 0.4:
+        select = " ".join("?" + v for v in sorted(rng.sample(variables, rng.randint(1, len(variables)))))
+    clauses = rng.choice(("", "", "WITHIN 4 SECONDS", "WITHIN 7 SECONDS", "WITHIN 3 SECONDS SLIDING"))
+    if partition:
+        clauses += " PARTITION BY (?s)"
+    return SpaseqCase(sequence, tuple(gpms), clauses.strip(), select, _draw_events(rng))
+
+
+def _draw_element(rng: random.Random, names: list[str], sign: str) -> str:
+    if len(names) == 1:
+        return names[0] + rng.choice(("", "", "+"))
+    return f"({f' {sign} '.join(names)}){rng.choice(('', '', '', '+'))}"
+
+
+def _draw_gpm(rng: random.Random, before: list[str], partition: bool) -> tuple[str, list[str]]:
+    """The text of a GPM behind its name, and the variables it binds; a FILTER may name one of `before`."""
+    streams = rng.choice(("S", "S", "T", "S, T"))
+    subject = "s" if partition or rng.random() < 0.5 else "t"
+    first, second = rng.sample("xyzw", 2)
+    own = [subject, first]
+    body = f"?{subject} :{rng.choice('pq')} ?{first} ."
+    kind = rng.random()
+    if kind < 0.25:
+        body += f" ?{subject} :{rng.choice('pq')} ?{second} ."
+        own.append(second)
+    elif kind < 0.3:
+        body += f" OPTIONAL {{ ?{subject} :{rng.choice('pq')} ?{second} }}"
+        own.append(second)
+    elif kind < 0.35:
+        body = f"{{ ?{subject} :p ?{first} }} UNION {{ ?{subject} :q ?{first} }}"
+    sign = rng.choice(("<", "<=", ">", "=", "!="))
+    kind = rng.random()
+    outer = [v for v in before if v not in own and v not in "st"]
+    if kind < 0.2:
+        body += f" FILTER (?{first} {sign} {rng.randint(1, 3)})"
+    elif kind < 0.5 and outer:
+        body += f" FILTER (?{first} {sign} ?{rng.choice(outer)})"
+    return f"ON {streams} {{ {body} }}", own
+
+
+def _draw_events(rng: random.Random) -> tuple[tuple[str, float, tuple[str, ...]], ...]:
+    events = []
+    time = float(rng.randint(0, 3))
+    for _ in range(rng.choice((0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10))):
+        time += rng.choice((0, 0.5, 1, 1, 1, 2))
+        triples = {
+            f":{rng.choice('mn')} :{rng.choice('ppqr')} {rng.randint(1, 3)}" for _ in range(rng.choice((1, 1, 1, 2, 3)))
+        }
+        events.append((rng.choice("SST"), time, tuple(sorted(triples))))
+    return tuple(events)
+
+
+def shrink_spaseq(case: SpaseqCase, fails: Callable[[SpaseqCase], bool]) -> SpaseqCase:
+    """A case that still fails and of which no event, triple or clause can be left out alone."""
+    return _shrink(case, fails, _smaller_spaseq)
+
+
+def _smaller_spaseq(case: SpaseqCase) -> Iterator[SpaseqCase]:
+    for i, (stream, time, triples) in enumerate(case.events):
+        before, after = case.events[:i], case.events[i + 1 :]
+        yield replace(case, events=before + after)
+        for j in range(len(triples) if len(triples) > 1 else 0):
+            yield replace(case, events=(*before, (stream, time, triples[:j] + triples[j + 1 :]), *after))
+    for simpler in (replace(case, clauses=""), replace(case, select="*")):
+        if simpler != case:
+            yield simpler
+    for i, (name, body) in enumerate(case.gpms):
+        plain = body.split(" FILTER")[0].rstrip(" }") + " }"
+        if "FILTER" in body and "UNION" not in body:
+            yield replace(case, gpms=(*case.gpms[:i], (name, plain), *case.gpms[i + 1 :]))
+    if "+" in case.sequence:
+        yield replace(case, sequence=case.sequence.replace("+", "", 1))
+
+
+def spaseq_toml(case: SpaseqCase, name: str) -> str:
+    """The case to paste into a file of `cases/`, without its solutions."""
+    text = f"[[case]]\nname = \"{name}\"\nquery = '''\n{case.text}'''\n[case.graphs]\n"
+    for stream, events in case.graphs.items():
+        text += f"{stream} = [\n" + "".join(f'    [{time}, "{triples}"],\n' for time, triples in events) + "]\n"
+    return text

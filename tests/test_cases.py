@@ -1,0 +1,117 @@
+"""Every case of `cases/` by every evaluator: the naive one, the engine whole and in random batches, and Spark."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import harness
+import oracle_spaseq
+import pytest
+from harness import Case
+
+from spaseq import errors
+
+CASES = harness.load_all()
+ROUNDS = 3
+"""Random cuts per case."""
+
+
+def _each(wanted: Callable[[Case], bool]) -> pytest.MarkDecorator:
+    cases = [case for case in CASES if wanted(case)]
+    return pytest.mark.parametrize("case", cases, ids=[case.place for case in cases])
+
+
+def _answered(case: Case) -> bool:
+    return case.error is None
+
+
+def _ceql(case: Case) -> bool:
+    return _answered(case) and not case.is_spaseq
+
+
+def _spaseq(case: Case) -> bool:
+    return _answered(case) and case.is_spaseq
+
+
+def _skip_unless_run(case: Case) -> None:
+    if case.oracle_only:
+        pytest.skip(case.oracle_only)
+
+
+def test_names_are_unique() -> None:
+    places = [case.place for case in CASES]
+    assert len(set(places)) == len(places)
+
+
+@_each(_ceql)
+def test_ceql_by_definition(case: Case) -> None:
+    assert harness.ceql_oracle(case.query, case.events) == case.matches
+
+
+@_each(_ceql)
+def test_ceql_engine(case: Case) -> None:
+    _skip_unless_run(case)
+    assert sorted(harness.ceql_whole(case.query, case.events)) == case.matches
+
+
+@_each(_ceql)
+def test_ceql_engine_in_batches(case: Case) -> None:
+    _skip_unless_run(case)
+    for seed in range(ROUNDS):
+        batches = list(harness.cut(case.events, random.Random(seed)))
+        assert sorted(harness.ceql_batches(case.query, batches)) == case.matches, f"cut with seed {seed}"
+
+
+def _check_answers(case: Case, answers: list[oracle_spaseq.Answer]) -> None:
+    """The expected solutions and instants, and each answer once."""
+    assert oracle_spaseq.solutions(answers) == harness.expected_solutions(case)
+    if case.instants is not None:
+        expected = {tuple(round(t * 10**9) for t in times) for times in case.instants}
+        assert {times for _, _, times, _ in answers} == expected
+    assert len(answers) == len(set(answers))
+
+
+@_each(_spaseq)
+def test_spaseq_by_definition(case: Case) -> None:
+    _check_answers(case, list(harness.spaseq_oracle(case.query, case.graphs, case.kb)))
+
+
+@_each(_spaseq)
+def test_spaseq_engine(case: Case, tmp_path: Path) -> None:
+    _skip_unless_run(case)
+    streams, kb = harness.write_streams(case.graphs, tmp_path), harness.write_knowledge(case.kb, tmp_path)
+    _check_answers(case, harness.spaseq_whole(case.query, streams, kb))
+
+
+@_each(_spaseq)
+def test_spaseq_engine_in_batches(case: Case, tmp_path: Path) -> None:
+    _skip_unless_run(case)
+    streams, kb = harness.write_streams(case.graphs, tmp_path), harness.write_knowledge(case.kb, tmp_path)
+    for seed in range(ROUNDS):
+        _check_answers(case, harness.spaseq_batches(case.query, streams, kb, random.Random(seed)))
+
+
+@pytest.mark.spark
+@_each(_spaseq)
+def test_spaseq_spark(case: Case, tmp_path: Path, spark_session: Any) -> None:
+    _skip_unless_run(case)
+    if case.not_spark:
+        pytest.skip(case.not_spark)
+    streams, kb = harness.write_streams(case.graphs, tmp_path), harness.write_knowledge(case.kb, tmp_path)
+    found = harness.spaseq_spark(case.query, spark_session, streams, kb)
+    assert found == harness.expected_solutions(case)
+
+
+@_each(lambda case: case.error is not None)
+def test_wrong_queries(case: Case) -> None:
+    """One clear error: the class of the exception and a part of its text."""
+    import ceql
+    import spaseq
+
+    module = spaseq if case.is_spaseq else ceql
+    with pytest.raises(getattr(errors, str(case.error))) as caught:
+        module.compile(case.query)
+    assert case.message in str(caught.value)

@@ -1,0 +1,67 @@
+"""Random CEQL queries on random streams: the engine, whole and in random batches, against the definitions."""
+
+from __future__ import annotations
+
+import os
+import random
+
+import harness
+import oracle
+import oracle_ceql_text
+import pytest
+from strategies import CeqlCase, ceql_case, ceql_toml, interesting, shrink_ceql
+
+SAMPLE = 300
+FULL = int(os.environ.get("SPASEQ_RANDOM", "10000"))
+
+
+def _matches(case: CeqlCase) -> int:
+    return len(oracle.evaluate(case.query, case.stream))
+
+
+def _difference(case: CeqlCase, seed: int) -> str:
+    """What the engine reports too much and too little, empty if it agrees; an exception is a difference too."""
+    expected = oracle.evaluate(case.query, case.stream)
+    batches = list(harness.cut(case.stream, random.Random(seed)))
+    try:
+        whole = harness.ceql_whole(case.text, case.stream)
+        cut = harness.ceql_batches(case.text, batches)
+    except Exception as error:  # whatever the engine raises belongs into the report, with the case
+        return f"{type(error).__name__}: {error}"
+    lines = []
+    for name, found in (("whole", whole), (f"in batches of {[len(b) for b in batches]}", cut)):
+        wrong = oracle.compare(expected, found)
+        if wrong:
+            lines.append(f"{name}: missing {wrong.missing}, surplus {wrong.surplus}")
+    return "\n".join(lines)
+
+
+def _check(seed: int) -> None:
+    case = interesting(ceql_case, _matches, random.Random(seed))
+    if not _difference(case, seed):
+        return
+    small = shrink_ceql(case, lambda c: bool(_difference(c, seed)))
+    report = _difference(small, seed)
+    matches = [[s, e, list(d)] for s, e, d in oracle.evaluate(small.query, small.stream)]
+    toml = f"{ceql_toml(small, f'random {seed}')}matches = {matches}\n"
+    pytest.fail(f"seed {seed}\n{report}\n\n{toml}", pytrace=False)
+
+
+def test_printed_formulas_are_read_back() -> None:
+    for seed in range(SAMPLE):
+        case = ceql_case(random.Random(seed))
+        assert oracle_ceql_text.read(case.text) == case.query, case.text
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_sample(block: int) -> None:
+    for seed in range(block * SAMPLE // 10, (block + 1) * SAMPLE // 10):
+        _check(seed)
+
+
+@pytest.mark.random
+@pytest.mark.parametrize("block", range(100))
+def test_full(block: int) -> None:
+    """SPASEQ_RANDOM (10,000 by default) queries."""
+    for seed in range(SAMPLE + block * FULL // 100, SAMPLE + (block + 1) * FULL // 100):
+        _check(seed)

@@ -1,0 +1,58 @@
+"""Random SPAseq queries over random streamsets: the engine, whole and in random batches, against the definitions."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from pathlib import Path
+
+import harness
+import pytest
+from strategies import SpaseqCase, interesting, shrink_spaseq, spaseq_case, spaseq_toml
+
+SAMPLE = 300
+FULL = int(os.environ.get("SPASEQ_RANDOM", "10000"))
+
+
+def _answers(case: SpaseqCase) -> int:
+    return len(harness.spaseq_oracle(case.text, case.graphs, {}))
+
+
+def _difference(case: SpaseqCase, seed: int, folder: Path) -> str:
+    """What the engine answers too much and too little, empty if it agrees; an exception is a difference too."""
+    expected = Counter(harness.spaseq_oracle(case.text, case.graphs, {}))
+    streams = harness.write_streams(case.graphs, folder)
+    try:
+        whole = Counter(harness.spaseq_whole(case.text, streams, {}))
+        cut = Counter(harness.spaseq_batches(case.text, streams, {}, random.Random(seed)))
+    except Exception as error:  # whatever the engine raises belongs into the report, with the case
+        return f"{type(error).__name__}: {error}"
+    lines = []
+    for name, found in (("whole", whole), ("in batches", cut)):
+        if found != expected:
+            lines.append(f"{name}: missing {list(expected - found)}, surplus {list(found - expected)}")
+    return "\n".join(lines)
+
+
+def _check(seed: int, folder: Path) -> None:
+    case = interesting(spaseq_case, _answers, random.Random(seed))
+    if not _difference(case, seed, folder):
+        return
+    small = shrink_spaseq(case, lambda c: bool(_difference(c, seed, folder)))
+    report = _difference(small, seed, folder)
+    pytest.fail(f"seed {seed}\n{report}\n\n{spaseq_toml(small, f'random {seed}')}", pytrace=False)
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_sample(block: int, tmp_path: Path) -> None:
+    for seed in range(block * SAMPLE // 10, (block + 1) * SAMPLE // 10):
+        _check(seed, tmp_path)
+
+
+@pytest.mark.random
+@pytest.mark.parametrize("block", range(100))
+def test_full(block: int, tmp_path: Path) -> None:
+    """SPASEQ_RANDOM (10,000 by default) queries."""
+    for seed in range(SAMPLE + block * FULL // 100, SAMPLE + (block + 1) * FULL // 100):
+        _check(seed, tmp_path)
