@@ -6,8 +6,8 @@
         print(match.time, match.bindings)
 
 `compile` checks a SPAseq query; the `Query` it gives runs over files (`run`), takes events as they come (`open`), and
-says how it will be run (`explain`). `spaseq.spark` runs it on Spark. Importing this package loads nothing heavy: rdflib,
-numba and pyspark are loaded when they are first needed.
+says how it will be run (`explain`). `spaseq.spark` runs it on Spark. Importing this package loads nothing heavy:
+rdflib, numba and pyspark are loaded when they are first needed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The `spaseq` command: run, check, explain, plot.
 
-Exit codes: 0 done, 1 a bug, 2 a wrong query or option, 3 wrong input, 4 a limit was hit, 130 interrupted. Results go to stdout
-(or --output), everything else to stderr; progress only to a terminal.
+Exit codes: 0 done, 1 a bug, 2 a wrong query or option, 3 wrong input, 4 a limit was hit, 130 interrupted. Results go
+to stdout (or --output), everything else to stderr; progress only to a terminal.
 """
 
 from __future__ import annotations
@@ -208,10 +208,12 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
     run.add_argument("query", metavar="QUERY", help="file with the query, or -")
     inputs = run.add_argument_group("input")
     inputs.add_argument("--stream", action="append", default=[], metavar="NAME=FILE[,FILE…]",
-                        help="files of a stream, by its name in the query or its IRI; globs, -, .gz and .zst too")  # fmt: skip
+                        help="files of a stream, by name or IRI; globs, -, .gz and .zst too")  # fmt: skip
     inputs.add_argument("--streams", metavar="STREAMS.txt",
                         help="lines '<iri> <path> N': streams whose events are N triples each")  # fmt: skip
-    inputs.add_argument("--kb", action="append", default=[], metavar="IRI=FILE", help="background knowledge for GRAPH <IRI>")
+    inputs.add_argument(
+        "--kb", action="append", default=[], metavar="IRI=FILE", help="background knowledge for GRAPH <IRI>"
+    )
     inputs.add_argument("--entailment", choices=("rdfs",), help="reason over the background knowledge")
     events = run.add_argument_group("events and time")
     events.add_argument("--event-by", metavar="graph|subject|size:N", help="what makes an event")

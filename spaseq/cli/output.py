@@ -1,7 +1,8 @@
 """Write matches in the formats of `spaseq run`.
 
-`table`, `csv`, `tsv` and `json` print the set of solutions of Definition 16: pairs of the time of the last matched instant and
-the projected mapping, equal ones once. `jsonl` and `parquet` hold one match each line or row, with its interval and positions.
+`table`, `csv`, `tsv` and `json` print the set of solutions of Definition 16: pairs of the time of the last matched
+instant and the projected mapping, equal ones once. `jsonl` and `parquet` hold one match each line or row, with its
+interval and positions.
 
 In the solution formats the time is a column named `time` (`_time` if the query selects `?time`). Times from 1973 on are
 written as xsd:dateTime in UTC, smaller ones, which can only be offsets, as a number of seconds; the first one decides
@@ -50,7 +51,7 @@ def write_matches(form: str, matches: Iterable[Match], sink: Sink, limit: int | 
     """Writes matches (or solutions) in a text format; at most `limit` of them. Returns how many were written."""
     if form == "jsonl":
         return _jsonl(islice(matches, limit), sink)
-    return FORMATS[form](islice(distinct_solutions(matches), limit), sink)
+    return FORMATS[form](islice(distinct_solutions(matches, sink.variables), limit), sink)
 
 
 def write_parquet(matches: Iterable[Match], variables: Sequence[str], path: str, limit: int | None) -> int:

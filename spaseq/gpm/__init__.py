@@ -7,7 +7,7 @@ event graph; `Knowledge` is the background dataset. The evaluation is rdflib's a
 from __future__ import annotations
 
 from spaseq.gpm.evaluate import Knowledge, PatternEvaluator, event_graph, holds
-from spaseq.gpm.mappings import IDENTITY, Mapping, MappingSet, join, project, restrict
+from spaseq.gpm.mappings import IDENTITY, Mapping, MappingSet, freeze, join, project, restrict
 from spaseq.gpm.pattern import Condition, GraphPattern, Source, compile_pattern
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Source",
     "compile_pattern",
     "event_graph",
+    "freeze",
     "holds",
     "join",
     "project",

@@ -1,11 +1,11 @@
 """The SPARQL algebra as our own frozen, typed nodes (SPARQL 1.1 §18.2).
 
-rdflib parses a group graph pattern and translates it to an algebra of `CompValue`s: dictionaries with a name, in which a
-misspelt attribute reads as None, and which hold mutable state while they are evaluated. `convert` reads that tree once,
-at compile time, into the nodes below; a node or an expression whose name it does not know is an `InternalError` that
-names it, and SERVICE is refused by name. What is asked about a pattern (which variables it binds, which graphs it reads,
-which predicates an event must have) is asked of these nodes. The evaluation itself is still rdflib's
-(`spaseq.gpm.evaluate`).
+rdflib parses a group graph pattern and translates it to an algebra of `CompValue`s: dictionaries with a name, in
+which a misspelt attribute reads as None, and which hold mutable state while they are evaluated. `convert` reads that
+tree once, at compile time, into the nodes below; a node or an expression whose name it does not know is an
+`InternalError` that names it, and SERVICE is refused by name. What is asked about a pattern (which variables it
+binds, which graphs it reads, which predicates an event must have) is asked of these nodes. The evaluation itself is
+still rdflib's (`spaseq.gpm.evaluate`).
 """
 
 from __future__ import annotations
@@ -251,9 +251,7 @@ def _multiset(value: Any) -> Node:
         return convert(value)
     if not isinstance(value, CompValue):
         raise UnsupportedFeature("VALUES without rows")
-    return Values(
-        tuple(tuple((str(k), v) for k, v in sorted(row.items()) if v != "UNDEF") for row in value.res)
-    )
+    return Values(tuple(tuple((str(k), v) for k, v in sorted(row.items()) if v != "UNDEF") for row in value.res))
 
 
 def convert_expression(value: Any) -> Expression:

@@ -1,14 +1,15 @@
 """Evaluate compiled GPMs on event graphs and background knowledge, with rdflib's algebra evaluator.
 
-A pattern is parsed and translated once (`spaseq.gpm.pattern`) and evaluated on each event graph as the default graph, the
-registered knowledge being the named graphs. Nothing is ever loaded: the evaluation context refuses, and a graph that is not
-registered is an error before the first event.
+A pattern is parsed and translated once (`spaseq.gpm.pattern`) and evaluated on each event graph as the default graph,
+the registered knowledge being the named graphs. Nothing is ever loaded: the evaluation context refuses, and a graph
+that is not registered is an error before the first event.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping as MappingABC
+from collections.abc import Iterable
+from collections.abc import Mapping as MappingABC
 from typing import Any, Final
 
 from rdflib import Graph

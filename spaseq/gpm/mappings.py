@@ -6,7 +6,8 @@ variable's name: hashable, and equal exactly if the function is. A mapping set Î
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping as MappingABC
+from collections.abc import Iterable
+from collections.abc import Mapping as MappingABC
 from typing import Any, Final
 
 __all__ = [
@@ -103,11 +104,7 @@ class IndexedMappings:
         """self â‹ˆ other."""
         shared = tuple(sorted(self._certain & bound_everywhere(other)))
         index = self._index(shared)
-        found = (
-            merge(mine, theirs)
-            for theirs in other
-            for mine in index.get(_key(theirs, shared), ())
-        )
+        found = (merge(mine, theirs) for theirs in other for mine in index.get(_key(theirs, shared), ()))
         return frozenset(mapping for mapping in found if mapping is not None)
 
     def _index(self, shared: tuple[str, ...]) -> dict[tuple[Any, ...], list[Mapping]]:

@@ -35,7 +35,8 @@ __all__ = ["Condition", "GraphPattern", "Part", "Source", "compile_pattern"]
 class Source:
     """Where a group graph pattern stands: `query[start:end]` is the group, braces included.
 
-    `prefixes` are (label, IRI) pairs, `masked` is the query with strings, IRIs and comments blanked, `name` is the GPM's.
+    `prefixes` are (label, IRI) pairs, `masked` is the query with strings, IRIs and comments blanked, `name` is the
+    GPM's.
     """
 
     query: str
@@ -83,9 +84,10 @@ class Condition:
 class GraphPattern:
     """A compiled GPM.
 
-    `streams`: IRIs of the streams it reads. `event`, `knowledge`: see the module. `local`, `correlated`: the conditions.
-    `binds`: the variables a solution may bind; `certain`: those every solution binds. `required`: predicates that an event must
-    have. `graphs`: IRIs of all graphs named by GRAPH; `any_graph`: whether there is a `GRAPH ?g`.
+    `streams`: IRIs of the streams it reads. `event`, `knowledge`: see the module. `local`, `correlated`: the
+    conditions. `binds`: the variables a solution may bind; `certain`: those every solution binds. `required`:
+    predicates that an event must have. `graphs`: IRIs of all graphs named by GRAPH; `any_graph`: whether there is a
+    `GRAPH ?g`.
     """
 
     name: str
@@ -225,7 +227,7 @@ def _syntax_error(source: Source, offset: int) -> QuerySyntaxError:
         text=source.query,
         span=source.span(start, start + len(word)),
         source=source.file,
-        hint="a group graph pattern holds triple patterns that end with '.', FILTER ( … ), OPTIONAL { … }, GRAPH <iri> { … }",
+        hint="it holds triple patterns that end with '.', FILTER ( … ), OPTIONAL { … }, GRAPH <iri> { … }",
     )
 
 

@@ -36,10 +36,6 @@ __all__ = [
 _NOWHERE = Span(0, 0, 1, 1)
 
 
-def _span() -> Span:
-    return field(default=_NOWHERE, compare=False, repr=False)  # type: ignore[no-any-return]
-
-
 class Operator(enum.Enum):
     """The event selection strategies between two elements (seed SPAseq §4.2.2)."""
 
@@ -53,7 +49,7 @@ class Name:
     """A name of a stream or a GPM."""
 
     text: str
-    span: Span = _span()
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +57,7 @@ class Variable:
     """`?text`, without the question mark."""
 
     text: str
-    span: Span = _span()
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +65,7 @@ class Embedded:
     """SPARQL kept as text, brackets included: an expression, a template, a group graph pattern."""
 
     text: str
-    span: Span = _span()
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +74,7 @@ class Prefix:
 
     label: str | None
     iri: str
-    span: Span = _span()
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +83,7 @@ class Stream:
 
     name: str
     iri: str
-    span: Span = _span()
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +94,7 @@ class Within:
     unit: str
     sliding: bool = False
     start: str | None = None
-    span: Span = _span()
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +102,7 @@ class Reference:
     """A GPM, by its name."""
 
     name: str
-    span: Span = _span()
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +110,7 @@ class Both:
     """`a & b & …`: all at one instant."""
 
     parts: tuple[Element, ...]
-    span: Span = _span()
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +118,7 @@ class Either:
     """`a | b | …`: at least one of them."""
 
     parts: tuple[Element, ...]
-    span: Span = _span()
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +126,7 @@ class Repeated:
     """`child+`"""
 
     child: Element
-    span: Span = _span()
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +134,7 @@ class Optional:
     """`child?`"""
 
     child: Element
-    span: Span = _span()
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +142,7 @@ class Negated:
     """`child!`"""
 
     child: Element
-    span: Span = _span()
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +151,7 @@ class Chain:
 
     first: Element
     rest: tuple[tuple[Operator, Element], ...]
-    span: Span = _span()
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
 
     @property
     def elements(self) -> tuple[Element, ...]:
@@ -173,7 +169,7 @@ class Definition:
     name: str
     streams: tuple[Name, ...]
     group: Embedded
-    span: Span = _span()
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +178,7 @@ class Modifier:
 
     kind: str
     text: str
-    span: Span = _span()
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,5 +198,5 @@ class Query:
     sequence: Element
     definitions: tuple[Definition, ...]
     modifiers: tuple[Modifier, ...] = ()
-    span: Span = _span()
-    form_span: Span = _span()
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
+    form_span: Span = field(default=_NOWHERE, compare=False, repr=False)

@@ -1,8 +1,9 @@
 """From the syntax tree to a checked query: names resolved, GPMs compiled, what is not run yet refused by name.
 
 The sequence expression becomes a list of `Element`s. Each is a BOp expression in disjunctive normal form: a tuple of
-conjunctions, each a tuple of GPM names (Definitions 8 and 9: `&` joins, `|` unites the sets of pairs, so a disjunction of
-conjunctions has the same value). The operators between elements associate to the left, as Definitions 10 to 14 need.
+conjunctions, each a tuple of GPM names (Definitions 8 and 9: `&` joins, `|` unites the sets of pairs, so a
+disjunction of conjunctions has the same value). The operators between elements associate to the left, as Definitions
+10 to 14 need.
 """
 
 from __future__ import annotations
@@ -207,7 +208,9 @@ class _Checker:
             for name, definition in definitions.items()
         }
         return {
-            name: compile_pattern(self._sources[name], tuple(dict.fromkeys(streams[s.text] for s in definition.streams)))
+            name: compile_pattern(
+                self._sources[name], tuple(dict.fromkeys(streams[s.text] for s in definition.streams))
+            )
             for name, definition in definitions.items()
         }
 
@@ -231,7 +234,7 @@ class _Checker:
                     self._unsupported(
                         f"{where} of GPM {pattern.name} that names ?{name} of another GPM",
                         self._sources[pattern.name].variable(name),
-                        "compare with other GPMs in a FILTER at the top level of the graph pattern, or rename the variable",
+                        "compare with other GPMs in a FILTER at the top of the graph pattern, or rename the variable",
                     )
                 elif where != "an EXISTS":
                     self._unknown_in_filter(pattern, name, pattern.binds, everywhere)
@@ -245,7 +248,7 @@ class _Checker:
                 f"a FILTER of GPM {pattern.name} names ?{name}, which is bound only after {pattern.name}, or in an "
                 "alternative to it",
                 span,
-                "a FILTER can name the variables of its own GPM, of GPMs before it, and of those it is joined to by '&'",
+                "a FILTER can name variables of its own GPM, of GPMs before it, and of those joined to it by '&'",
             )
         self._fail(
             f"GPM {pattern.name} names the unknown variable ?{name}: neither it nor a GPM before it binds ?{name}",

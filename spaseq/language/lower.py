@@ -4,15 +4,16 @@ Each conjunction of GPMs is an atom. Its predicate holds at an instant where the
 its guard joins that set with the Ω of the run (`MappingRegisters.take`) and rejects where the join is empty. So `;`
 (`Skip.NEXT`) waits exactly for the first instant at which the join is not empty, as Definition 11 says.
 
-A register row is `(bound, pending, Ω)`. Ω keeps only the variables that are selected or can still matter, so runs that agree
-on those are one. `bound` are the variables bound by elements already left behind, `pending` those bound by the round now
-taken; both only as far as a Kleene+ still needs to know. Between two rounds of a Kleene+ the variables that its GPMs bind and
-no earlier element of *this run* bound are freed (semantics: each iteration binds them afresh).
+A register row is `(bound, pending, Ω)`. Ω keeps only the variables that are selected or can still matter, so runs
+that agree on those are one. `bound` are the variables bound by elements already left behind, `pending` those bound by
+the round now taken; both only as far as a Kleene+ still needs to know. Between two rounds of a Kleene+ the variables
+that its GPMs bind and no earlier element of *this run* bound are freed (semantics: each iteration binds them afresh).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping as MappingABC
+from collections.abc import Iterable
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,9 @@ class Holds:
 
     conjunction: Conjunction
 
+    def __str__(self) -> str:
+        return " & ".join(self.conjunction)
+
     def evaluate(self, batch: InstantBatch) -> np.ndarray:
         """Truth per row of the batch: bool, shape (n,)."""
         return batch.holds(self.conjunction)
@@ -50,12 +54,16 @@ class Holds:
 class Take:
     """The guard of a conjunction at one place in the sequence.
 
-    `keep`: the variables that matter after it. `track`: those of which a later Kleene+ must know whether they are bound.
+    `keep`: the variables that matter after it. `track`: those of which a later Kleene+ must know whether they are
+    bound.
     """
 
     conjunction: Conjunction
     keep: frozenset[str]
     track: frozenset[str]
+
+    def __str__(self) -> str:
+        return "a join with the run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +71,13 @@ class Free:
     """The action between two rounds of a Kleene+: unbind those of `variables` that no earlier element bound."""
 
     variables: frozenset[str]
+
+    def __str__(self) -> str:
+        return f"freeing {_listed(self.variables)} where no earlier element bound them"
+
+
+def _listed(names: frozenset[str]) -> str:
+    return " ".join("?" + name for name in sorted(names)) or "nothing"
 
 
 def lower(query: CheckedQuery) -> Pattern:
@@ -88,7 +103,7 @@ def _skip(element: Element) -> Skip:
 
 def _element(query: CheckedQuery, index: int) -> Pattern:
     keep, track = _live(query, index)
-    atoms = [
+    atoms: list[Pattern] = [
         Atom(frozenset({Holds(conjunction)}), frozenset({"+".join(conjunction)}), Take(conjunction, keep, track))
         for conjunction in query.elements[index].alternatives
     ]

@@ -90,7 +90,7 @@ def _syntax_error(error: UnexpectedInput, text: str, cut: str, source: str) -> Q
         start = len(cut.rstrip()) if at_end else error.token.start_pos or 0
         expected, found = error.accepts or error.expected, str(error.token)
     elif isinstance(error, UnexpectedCharacters):
-        start, at_end = error.pos_in_stream, False
+        start, at_end = error.pos_in_stream or 0, False
         expected, found = error.allowed, _word(cut, start)
     else:
         start, at_end, expected, found = len(cut.rstrip()), True, set(), ""
@@ -299,7 +299,7 @@ class _Builder(Transformer[Token, ast.Query]):
         return ast.Chain(top.first, top.rest, top.span) if isinstance(top, _Steps) else top
 
     def seq(self, meta: Any, children: list[Any]) -> ast.Element:
-        return children[0]  # type: ignore[no-any-return]
+        return children[0]
 
     # -- definitions and the whole
 
@@ -361,9 +361,7 @@ def _is(child: object, kind: str) -> bool:
     return isinstance(child, Token) and child.type == kind
 
 
-def unknown_prefix(
-    label: str, known: Iterable[str], text: str, span: Span, source: str
-) -> QuerySemanticsError:
+def unknown_prefix(label: str, known: Iterable[str], text: str, span: Span, source: str) -> QuerySemanticsError:
     """The error for a prefixed name whose label nothing declares."""
     close = get_close_matches(label, list(known), n=1)
     hint = f"did you mean {close[0]}:?" if close else f"declare it: PREFIX {label}: <…>"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping as MappingABC, Sequence
+from collections.abc import Iterator, Sequence
+from collections.abc import Mapping as MappingABC
 from typing import Any
 
 from spaseq.automata import CEA
@@ -20,14 +21,17 @@ from spaseq.rdf import Counters, StreamOptions, StreamSource, instants, load_kno
 
 __all__ = ["Query", "compile_query", "knowledge_of", "stream_sources"]
 
+_WORDS = (
+    "event_by", "time", "time_from", "time_unit", "interval", "ties", "lateness", "late", "malformed", "format",
+)  # fmt: skip
 Streams = MappingABC[str, str | Sequence[str] | StreamSource]
 
 
 class Query:
     """A checked query, ready to run. Pickles as its text.
 
-    `pattern` is what it means to the engine, `automaton` what the engine makes of it, `warnings` what its author may have
-    overlooked.
+    `pattern` is what it means to the engine, `automaton` what the engine makes of it, `warnings` what its author may
+    have overlooked.
     """
 
     def __init__(self, text: str, source: str = "<query>", settings: Settings | None = None) -> None:
@@ -97,9 +101,10 @@ class Query:
         """The matches over files.
 
         Args:
-            streams: by stream name or IRI: a path, a list of paths (globs, `-`, gzip and zstd too), or a `StreamSource`.
-            kb: background knowledge, by the IRI that GRAPH names: a path, a list of paths, or an rdflib Graph.
-            options: how to read the streams; or, instead, the words of the command line: event_by=, time=, time_from=,
+            streams: by stream name or IRI: a path, a list of paths (globs, `-`, gzip and zstd too), or a
+            `StreamSource`. kb: background knowledge, by the IRI that GRAPH names: a path, a list of paths, or an
+            rdflib Graph. options: how to read the streams; or, instead, the words of the command line: event_by=,
+            time=, time_from=,
                 time_unit=, interval=, ties=, lateness=, late=.
             keep_events: whether matches show their events (the window's events are then held).
 
@@ -129,9 +134,7 @@ class Query:
     ) -> Session:
         """An incremental evaluation; `state` is a snapshot to go on from (unpickled: only from a source you trust)."""
         chosen = _options(options, words)
-        recogniser = Recogniser(
-            self.checked, self.program(chosen.time_unit), self.solver(kb), keep_events=keep_events
-        )
+        recogniser = Recogniser(self.checked, self.program(chosen.time_unit), self.solver(kb), keep_events=keep_events)
         session = Session(recogniser, (iri for _, iri in self.streams), chosen)
         if state is not None:
             session.restore(state)
@@ -194,11 +197,10 @@ def _options(options: StreamOptions | None, words: MappingABC[str, str | None]) 
         raise OptionError(f"give options= or {', '.join(given)}=, not both")
     if options is not None:
         return options
-    known = ("event_by", "time", "time_from", "time_unit", "interval", "ties", "lateness", "late", "malformed", "format")
     for key in given:
-        if key not in known:
-            raise OptionError(f"there is no option {key}", "there is " + ", ".join(known))
-    return StreamOptions.parse(**given)  # type: ignore[arg-type]
+        if key not in _WORDS:
+            raise OptionError(f"there is no option {key}", "there is " + ", ".join(_WORDS))
+    return StreamOptions.parse(**given)
 
 
 def stream_sources(query: CheckedQuery, streams: Streams) -> list[StreamSource]:
@@ -206,10 +208,11 @@ def stream_sources(query: CheckedQuery, streams: Streams) -> list[StreamSource]:
     return [_source(iri, value) for iri, value in named(streams, query).items()]
 
 
-def _source(iri: str, value: str | Sequence[str] | StreamSource) -> StreamSource:
+def _source(iri: str, value: Any) -> StreamSource:
     if isinstance(value, StreamSource):
-        return value if value.iri == iri else StreamSource(iri, value.files, value.event_by)
-    return StreamSource(iri, (str(value),) if isinstance(value, str) or not isinstance(value, (list, tuple)) else tuple(map(str, value)))
+        return StreamSource(iri, value.files, value.event_by)
+    files = tuple(map(str, value)) if isinstance(value, (list, tuple)) else (str(value),)
+    return StreamSource(iri, files)
 
 
 def knowledge_of(kb: Knowledge | MappingABC[str, Any] | None) -> Knowledge:

@@ -1,20 +1,24 @@
 """Run a compiled query: instants in, matches out.
 
-`Recogniser` is one evaluation: it solves instants, feeds the engine and reads the engine's matches back as solutions. It keeps
-the instants of the window, so that a match can show its times and events. `Session` lets a caller push events and take
-snapshots; `Matches` reads streams lazily.
+`Recogniser` is one evaluation: it solves instants, feeds the engine and reads the engine's matches back as solutions.
+It keeps the instants of the window, so that a match can show its times and events. `Session` lets a caller push
+events and take snapshots; `Matches` reads streams lazily.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping as MappingABC, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from spaseq.engine import Evaluator, MatchBatch, Program
 from spaseq.errors import EventError, OptionError
-from spaseq.gpm import Knowledge, Mapping, project
+from spaseq.gpm import Knowledge, Mapping, MappingSet, freeze, project
 from spaseq.language.check import CheckedQuery
 from spaseq.language.solve import InstantBatch, InstantSolutions, Solver
 from spaseq.rdf import ARRIVAL, Counters, GraphEvent, Instant, StreamOptions
@@ -33,9 +37,9 @@ _BATCH = 256
 class Match:
     """A match: one per interval, set of positions and projected mapping.
 
-    `start`, `end` and `positions` count instants of the streamset from 0; `positions` are those that were taken. `bindings` maps
-    the selected variables that are bound to RDF terms. `times` are the positions' times, nanoseconds. `events` are the graph
-    events at the positions (all streams), empty where the run was told not to keep events.
+    `start`, `end` and `positions` count instants of the streamset from 0; `positions` are those that were taken.
+    `bindings` maps the selected variables that are bound to RDF terms. `times` are the positions' times, nanoseconds.
+    `events` are the graph events at the positions (all streams), empty where the run was told not to keep events.
     """
 
     start: int
@@ -66,12 +70,17 @@ def decode(query: CheckedQuery, batch: MatchBatch) -> Iterator[tuple[int, int, t
             seen.clear()
             last_end = ends[i]
         positions = tuple(places[offsets[i] : offsets[i + 1]])
-        mappings = frozenset().union(*(project(omega, selected) for _, _, omega in rows))  # type: ignore[misc]
+        mappings = _projected(rows, selected)
         for mapping in sorted(mappings, key=_order) if len(mappings) > 1 else mappings:
             key = (starts[i], positions, mapping)
             if key not in seen:
                 seen.add(key)
                 yield starts[i], ends[i], positions, mapping
+
+
+def _projected(rows: Iterable[Any], selected: frozenset[str]) -> MappingSet:
+    """The union of the rows' mapping sets, projected."""
+    return frozenset(mapping for _, _, omega in rows for mapping in project(omega, selected))
 
 
 def _order(mapping: Mapping) -> tuple[tuple[str, str, str], ...]:
@@ -81,10 +90,13 @@ def _order(mapping: Mapping) -> tuple[tuple[str, str, str], ...]:
 class Recogniser:
     """One evaluation of a query over instants in order.
 
-    Args: `solver` may be None where rows are solved elsewhere (`push_rows`). `keep_events`: whether matches show events.
+    Args: `solver` may be None where rows are solved elsewhere (`push_rows`). `keep_events`: whether matches show
+    events.
     """
 
-    def __init__(self, query: CheckedQuery, program: Program, solver: Solver | None, *, keep_events: bool = True) -> None:
+    def __init__(
+        self, query: CheckedQuery, program: Program, solver: Solver | None, *, keep_events: bool = True
+    ) -> None:
         self._query = query
         self._program = program
         self._solver = solver
@@ -155,8 +167,9 @@ class Recogniser:
 class Session:
     """An incremental evaluation: `with query.open() as stream: stream.push(events)`.
 
-    Events come in order of time, over all streams. An instant is complete when an event of a later time comes, or at `close`
-    (at once where every event is an instant of its own); a push returns the matches of the instants it completed.
+    Events come in order of time, over all streams. An instant is complete when an event of a later time comes, or at
+    `close` (at once where every event is an instant of its own); a push returns the matches of the instants it
+    completed.
     """
 
     def __init__(self, recogniser: Recogniser, streams: Iterable[str], options: StreamOptions) -> None:
@@ -168,7 +181,8 @@ class Session:
         self._closed = False
 
     def push(self, events: Iterable[GraphEvent]) -> list[Match]:
-        """The matches that these events complete. Raises `EventError` for a time that runs back or an unknown stream."""
+        """The matches that these events complete. Raises `EventError` for a time that runs back or an unknown
+        stream."""
         if self._closed:
             raise OptionError("the stream is closed: nothing can be pushed any more")
         instants: list[Instant] = []
@@ -273,7 +287,7 @@ class Matches:
 
     def solutions(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """The set of pairs (time of the last matched instant, projected mapping) of Definition 16, in order of time."""
-        return distinct_solutions(self)
+        return distinct_solutions(self, self.variables)
 
     def to_arrow(self) -> pa.Table:
         """One row per match: see `match_table`."""
@@ -286,18 +300,21 @@ class Matches:
         return self.to_arrow().to_pandas()
 
 
-def distinct_solutions(matches: Iterable[Match]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The distinct (time, bindings) of matches that come in order of their ends."""
-    seen: set[Mapping] = set()
-    now: int | None = None
-    for match in matches:
-        if match.time != now:
-            seen.clear()
-            now = match.time
-        key = tuple(sorted(match.bindings.items(), key=lambda pair: pair[0]))
-        if key not in seen:
-            seen.add(key)
-            yield match.time, match.bindings
+def distinct_solutions(matches: Iterable[Match], variables: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The distinct (time, bindings) of matches that come in order of their ends.
+
+    Those of one time come in order of their terms, `variables` giving the columns, so the order is the same whoever
+    evaluates. They are held together.
+    """
+    for time, group in groupby(matches, key=attrgetter("time")):
+        distinct = {freeze(match.bindings): match.bindings for match in group}
+        yield from ((time, bindings) for bindings in sorted(distinct.values(), key=partial(_columns, variables)))
+
+
+def _columns(variables: Sequence[str], bindings: MappingABC[str, Any]) -> list[tuple[str, str]]:
+    """A sort key: the terms' lexical forms, column by column, then their kinds; unbound first."""
+    terms = [bindings.get(name) for name in variables]
+    return [("" if t is None else str(t), "" if t is None else t.n3()) for t in terms]
 
 
 def match_table(matches: Sequence[Match], variables: Sequence[str]) -> pa.RecordBatch:
@@ -329,7 +346,8 @@ def _batches(instants: Iterable[Instant]) -> Iterator[list[Instant]]:
 
 
 def named(streams: MappingABC[str, Any], query: CheckedQuery) -> dict[str, Any]:
-    """`streams` by IRI, in order of the FROM clause; given by name or IRI. Raises `OptionError` for unknown and missing ones."""
+    """`streams` by IRI, in order of the FROM clause; given by name or IRI. Raises `OptionError` for unknown and
+    missing ones."""
     found: dict[str, Any] = {}
     iris = {name: iri for key, iri in query.streams for name in (key, iri)}
     for name, value in streams.items():

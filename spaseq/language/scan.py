@@ -62,7 +62,7 @@ def mask(text: str, source: str = "<query>") -> str:
                 text=text,
                 span=Span.at(text, start, start + 1),
                 source=source,
-                hint="a string on one line stands between two ' or two \"; one over several lines between ''' or \"\"\"",
+                hint="a string on one line stands between two ' or two \", a longer one between ''' or \"\"\"",
             )
         parts.append(text[done:start])
         if match.lastgroup == "comment":

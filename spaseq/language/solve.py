@@ -7,13 +7,24 @@ reads the rows in order, as an `InstantBatch`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping as MappingABC, Sequence
+from collections.abc import Iterable, Sequence
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spaseq.gpm import GraphPattern, Knowledge, Mapping, MappingSet, PatternEvaluator, event_graph, holds, join, restrict
+from spaseq.gpm import (
+    GraphPattern,
+    Knowledge,
+    Mapping,
+    MappingSet,
+    PatternEvaluator,
+    event_graph,
+    holds,
+    join,
+    restrict,
+)
 from spaseq.language.check import CheckedQuery, Conjunction
 from spaseq.language.lower import conjunction_binds
 
@@ -29,8 +40,8 @@ _NONE: MappingSet = frozenset()
 class InstantSolutions:
     """The values of a query's GPMs at an instant.
 
-    `position` and `time` (ns) are the instant's. `key` is None without PARTITION BY, else the mapping of the partition's
-    variables. `values` holds the GPMs whose value is not empty, restricted to `key`.
+    `position` and `time` (ns) are the instant's. `key` is None without PARTITION BY, else the mapping of the
+    partition's variables. `values` holds the GPMs whose value is not empty, restricted to `key`.
     """
 
     position: int
@@ -124,8 +135,8 @@ class InstantBatch:
         return np.array([bool(value) for value in self._sets(conjunction)], bool)
 
     def value(self, conjunction: Conjunction, row: int) -> MappingSet:
-        """The conjunction's mapping set at a row: the join of its GPMs' values (Definition 8), under the FILTERs that name
-        only its own variables."""
+        """The conjunction's mapping set at a row: the join of its GPMs' values (Definition 8), under the FILTERs that
+        name only its own variables."""
         return self._sets(conjunction)[row]
 
     def _sets(self, conjunction: Conjunction) -> list[MappingSet]:
