@@ -1,0 +1,220 @@
+"""Conditions over several variables, and the registers that decide them event by event.
+
+A guard holds for a match if every choice of one event for each of its variables satisfies its condition (an empty variable
+satisfies it). It is decided as events are taken: a register row keeps, per guard and variable, the values of the events
+taken so far, and an event is taken only if all choices that contain it satisfy the condition. NULL is not known to satisfy
+anything, so it is refused.
+
+A row keeps as little as the guard can do with, for runs with equal rows are one run. Usually that is the set of tuples of
+the attributes that the guard reads off a variable. For a comparison of two variables, each on a side of its own, it is:
+one side's values; of these the greatest or the smallest alone for an order (all that can still fail is decided by it), and
+at most two for `=`, for then nothing equals both.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ceql import ast, values
+from ceql.printer import print_expression
+from ceql.scalar import compile_condition, compile_value
+from ceql.walk import attributes_of
+from spaseq.errors import EventError
+from spaseq.events import EventBatch
+
+__all__ = ["Guard", "GuardRegisters"]
+
+Values = frozenset[Any]
+Entry = tuple[int, tuple[Values, ...]]
+Row = tuple[Entry, ...]
+_NOTHING: Final[Values] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Guard:
+    """`condition`, whose attributes all name their variable; `variables` may have more, which only must not be empty."""
+
+    condition: ast.Condition
+    variables: frozenset[str]
+    _hash: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.condition, self.variables)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Guard):
+            return NotImplemented
+        return self.condition == other.condition and self.variables == other.variables
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Guard, (self.condition, self.variables)
+
+    def __str__(self) -> str:
+        return print_expression(self.condition)
+
+
+class _Compiled:
+    """A guard ready to run: what to keep of an event, how to reduce what was kept, and the test of a choice."""
+
+    def __init__(self, guard: Guard, registers: GuardRegisters) -> None:
+        self.order = tuple(sorted(guard.variables))
+        self.index = {v: i for i, v in enumerate(self.order)}
+        self.empty: tuple[Values, ...] = (_NOTHING,) * len(self.order)
+        sides = _sides(guard)
+        if sides is None:
+            self.reduce: tuple[Callable[[Values], Values] | None, ...] = (None,) * len(self.order)
+            slots = _slots(guard)
+            self.keep = tuple(_tuple_of(slots.get(v, ()), registers) for v in self.order)
+            self.test = compile_condition(guard.condition, lambda a: _slot(a, self.index, slots))
+        else:
+            self.reduce, self.keep, self.test = _separated(guard, sides, self.order, registers)
+
+    def choices(self, taken: list[int], old: tuple[Values, ...], new: dict[int, Any]) -> Iterator[tuple[Any, ...]]:
+        """Every choice that contains the new event; none if some other variable is still empty."""
+        for turn, at in enumerate(taken):
+            if new[at] in old[at]:
+                continue
+            pools: list[Any] = list(old)
+            pools[at] = (new[at],)
+            for later in taken[turn + 1 :]:
+                pools[later] = old[later] | {new[later]}
+            yield from itertools.product(*pools)
+
+
+def _sides(guard: Guard) -> tuple[str, str] | None:
+    """The variables of the left and the right side of a comparison, if each side has exactly one and they are all."""
+    condition = guard.condition
+    if not isinstance(condition, ast.Compare) or condition.operator == "!=" or len(guard.variables) != 2:
+        return None
+    left, right = ({a.variable for a in attributes_of(s)} for s in (condition.left, condition.right))
+    if len(left) != 1 or len(right) != 1 or left == right:
+        return None
+    (first,), (second,) = left, right
+    return (first, second) if first is not None and second is not None else None
+
+
+def _separated(guard: Guard, sides: tuple[str, str], order: tuple[str, ...], registers: GuardRegisters) -> Any:
+    condition = guard.condition
+    assert isinstance(condition, ast.Compare)
+    symbol, swapped = condition.operator, order != sides
+    extremes: dict[str, tuple[Callable[[Values], Values], Callable[[Values], Values]]] = {
+        "<": (_greatest, _smallest),
+        "<=": (_greatest, _smallest),
+        ">": (_smallest, _greatest),
+        ">=": (_smallest, _greatest),
+        "=": (_two, _two),
+    }
+    reduce = extremes[symbol]
+    keep = tuple(compile_value(s, registers.attribute) for s in (condition.left, condition.right))
+
+    def test(choice: tuple[Any, Any]) -> bool | None:
+        left, right = (choice[1], choice[0]) if swapped else choice
+        return values.compare(symbol, left, right)
+
+    return (reduce[::-1], keep[::-1], test) if swapped else (reduce, keep, test)
+
+
+def _greatest(found: Values) -> Values:
+    return frozenset((None,)) if None in found else frozenset((max(found),))
+
+
+def _smallest(found: Values) -> Values:
+    return frozenset((None,)) if None in found else frozenset((min(found),))
+
+
+def _two(found: Values) -> Values:
+    """NULL, or two different values, equal nothing: one stands for all of these."""
+    return frozenset((None,)) if None in found or len(found) > 1 else found
+
+
+def _slots(guard: Guard) -> dict[str, tuple[str, ...]]:
+    """The attributes that the guard reads off each variable."""
+    found: dict[str, dict[str, None]] = {}
+    for attribute in attributes_of(guard.condition):
+        if attribute.variable is not None:
+            found.setdefault(attribute.variable, {})[attribute.name] = None
+    return {variable: tuple(names) for variable, names in found.items()}
+
+
+def _slot(attribute: ast.Attribute, index: dict[str, int], slots: dict[str, tuple[str, ...]]) -> Callable[[Any], Any]:
+    assert attribute.variable is not None
+    variable, place = index[attribute.variable], slots[attribute.variable].index(attribute.name)
+    return lambda choice: choice[variable][place]
+
+
+def _tuple_of(names: tuple[str, ...], registers: GuardRegisters) -> Callable[[int], tuple[Any, ...]]:
+    read = [registers.attribute(ast.Attribute(name)) for name in names]
+    return lambda event: tuple([r(event) for r in read])
+
+
+class GuardRegisters:
+    """The `Registers` of CEQL. A row is a tuple of (guard number, values per variable), in order of the numbers."""
+
+    def __init__(self, guards: tuple[Guard, ...]) -> None:
+        self._guards = guards
+        self._events: EventBatch | None = None
+        self._getters: dict[str, Callable[[int], Any]] = {}
+        self._numbers = {guard: number for number, guard in enumerate(guards)}
+        self._compiled = [_Compiled(guard, self) for guard in guards]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return GuardRegisters, (self._guards,)
+
+    @property
+    def empty(self) -> Hashable:
+        return ()
+
+    def load(self, batch: Any) -> None:
+        self._events = batch.events
+        self._getters = {}
+
+    def attribute(self, node: ast.Attribute) -> Callable[[int], Any]:
+        """A function from a row of the loaded batch to the value of an attribute."""
+        name = node.name
+
+        def read(event: int) -> Any:
+            getter = self._getters.get(name)
+            if getter is None:
+                assert self._events is not None
+                getter = self._getters[name] = self._events.getter(name)
+            return getter(event)
+
+        return read
+
+    def take(self, row: Any, guard: Guard, variables: frozenset[str], event: int) -> Hashable | None:
+        number = self._numbers[guard]
+        compiled = self._compiled[number]
+        old = next((kept for n, kept in row if n == number), compiled.empty)
+        taken = [compiled.index[v] for v in variables if v in compiled.index]
+        try:
+            new = {at: compiled.keep[at](event) for at in taken}
+            for choice in compiled.choices(taken, old, new):
+                if compiled.test(choice) is not True:
+                    return None
+        except EventError as error:
+            raise EventError(f"{guard}: {error.problem}", hint=error.hint) from None
+        kept = list(old)
+        for at in taken:
+            together = kept[at] | {new[at]}
+            reduce = compiled.reduce[at]
+            kept[at] = together if reduce is None else reduce(together)
+        return tuple(sorted([e for e in row if e[0] != number] + [(number, tuple(kept))], key=_number))
+
+    def leave(self, row: Any, guard: Guard) -> Hashable:
+        number = self._numbers[guard]
+        return tuple([entry for entry in row if entry[0] != number])
+
+    def again(self, row: Any, action: Hashable) -> Hashable:
+        return row
+
+
+def _number(entry: Entry) -> int:
+    return entry[0]

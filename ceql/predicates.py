@@ -1,0 +1,69 @@
+"""Predicates on one event, as the pattern algebra wants them: equal if they mean the same, evaluated on whole batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow.compute as pc
+
+from ceql import ast
+from ceql.columnar import evaluate
+from ceql.printer import print_expression
+from spaseq.events import EventBatch
+
+__all__ = ["Satisfies", "StreamIs", "TypeIs"]
+
+
+class _HasEvents(Protocol):
+    @property
+    def events(self) -> EventBatch: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TypeIs:
+    """The event is of this type."""
+
+    name: str
+
+    def evaluate(self, batch: _HasEvents) -> np.ndarray:
+        types = batch.events.types
+        if types is None:
+            return np.zeros(len(batch.events), bool)
+        table = np.append(np.asarray(pc.equal(types.texts, self.name)), False)
+        return np.asarray(table[types.codes])
+
+    def __str__(self) -> str:
+        return f"type = {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamIs:
+    """The event came on this stream."""
+
+    name: str
+
+    def evaluate(self, batch: _HasEvents) -> np.ndarray:
+        events = batch.events
+        if events.stream_codes is None:
+            return np.full(len(events), events.streams == (self.name,))
+        if self.name not in events.streams:
+            return np.zeros(len(events), bool)
+        return np.asarray(events.stream_codes == events.streams.index(self.name))
+
+    def __str__(self) -> str:
+        return f"stream = {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Satisfies:
+    """The event satisfies a condition on its own attributes; `condition` names no variable."""
+
+    condition: ast.Condition
+
+    def evaluate(self, batch: _HasEvents) -> np.ndarray:
+        return evaluate(self.condition, batch.events)
+
+    def __str__(self) -> str:
+        return print_expression(self.condition)
