@@ -20,7 +20,15 @@ from spaseq.rdf.model import Counters, GraphEvent, Instant
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, EventBy, StreamOptions
 from spaseq.rdf.order import in_order, instants, merge_streams
 from spaseq.rdf.statements import Statement, parse_statements, read_statements
-from spaseq.rdf.streams import StreamSource, StreamSpec, open_streams, parse_streams_file, read_stream, settle
+from spaseq.rdf.streams import (
+    StreamSource,
+    StreamSpec,
+    file_options,
+    open_streams,
+    parse_streams_file,
+    read_stream,
+    settle,
+)
 from spaseq.rdf.terms import Term, Terms, Triple, plain_literal, quiet_literals, term_from_key, term_key
 
 __all__ = [
@@ -41,6 +49,7 @@ __all__ = [
     "assemble",
     "byte_chunks",
     "expand_files",
+    "file_options",
     "format_of",
     "in_order",
     "instants",

@@ -17,7 +17,7 @@ from spaseq.rdf.order import in_order, merge_streams
 from spaseq.rdf.statements import read_statements
 from spaseq.rdf.terms import Terms
 
-__all__ = ["StreamSource", "StreamSpec", "open_streams", "parse_streams_file", "read_stream", "settle"]
+__all__ = ["StreamSource", "StreamSpec", "file_options", "open_streams", "parse_streams_file", "read_stream", "settle"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,11 @@ def _event_by(path: str, own: EventBy | None, options: StreamOptions) -> EventBy
     return told
 
 
+def file_options(path: str, source: StreamSource, options: StreamOptions) -> StreamOptions:
+    """`options`, settled for all streams, with `event_by` settled for the file `path` of `source`, for `assemble`."""
+    return replace(options, event_by=_event_by(path, source.event_by, options))
+
+
 def read_stream(
     iri: str,
     files: Sequence[str],
@@ -103,7 +108,7 @@ def _assembled(
     terms = Terms()
     count = 0
     for path in paths:
-        own = replace(options, event_by=_event_by(path, source.event_by, options))
+        own = file_options(path, source, options)
         form = format_of(path, options.format)
         name = "<stdin>" if path == STDIN else path
         statements = read_statements(path, form, terms=terms, counters=counters, malformed=options.malformed)

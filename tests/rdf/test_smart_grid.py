@@ -15,6 +15,7 @@ import oracle_spaseq_text
 import pytest
 from rdflib import OWL, RDF, RDFS, URIRef
 
+import spaseq
 from spaseq.events.time import format_time
 from spaseq.rdf import StreamOptions, StreamSource, instants, load_knowledge, open_streams, read_stream, term_key
 
@@ -74,6 +75,15 @@ def test_the_expected_result_is_what_the_query_means() -> None:
     assert [tuple(row) for row in rows] == _rows(answers)
     assert len(rows) == 23
     assert len({at for _, _, at, _ in answers}) == 17
+
+
+def test_the_engine_finds_the_expected_result() -> None:
+    query = spaseq.compile((GRID / "query.rq").read_text("utf-8"))
+    streams = {name: str(GRID / f"{file}.nq") for name, file in STREAMS.items()}
+    found = query.run(streams, {"http://smartgrid.org/db": str(GRID / "kb.ttl")})
+    rows = {(format_time(match.time), *(str(match.bindings[name]) for name in COLUMNS[1:])) for match in found}
+    with (GRID / "expected.csv").open(encoding="utf-8", newline="") as file:
+        assert rows == {tuple(row) for row in list(csv.reader(file))[1:]}
 
 
 def test_the_story_of_the_readme() -> None:
