@@ -13,9 +13,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from spaseq.errors import OptionError, SpaseqError, UnsupportedFeature
+
+if TYPE_CHECKING:
+    from spaseq.language.query import Query
+    from spaseq.language.run import Match
+    from spaseq.rdf import StreamOptions
 
 __all__ = ["main"]
 
@@ -54,12 +59,16 @@ def _run(options: argparse.Namespace) -> int:
     settings = _stream_options(options)
     if options.engine == "spark":
         from spaseq.cli.distributed import spark_matches
+        from spaseq.rdf import Counters
 
-        return _write(options, spark_matches(query, streams, knowledge, settings), query.variables, _prefixes(query))
-    matches = query.run(streams, knowledge, options=settings, keep_events=False)
-    code = _write(options, matches, query.variables, _prefixes(query))
-    _warn(matches.counters.warnings())
-    return code
+        counters = Counters()
+        _write(options, spark_matches(query, streams, knowledge, settings, counters), query)
+    else:
+        matches = query.run(streams, knowledge, options=settings, keep_events=False)
+        _write(options, matches, query)
+        counters = matches.counters
+    _warn(counters.warnings())
+    return 0
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -119,7 +128,7 @@ def _refuse(options: argparse.Namespace) -> None:
         raise OptionError("--format parquet needs --output PATH", "Parquet files are not text")
 
 
-def _stream_options(options: argparse.Namespace):  # type: ignore[no-untyped-def]
+def _stream_options(options: argparse.Namespace) -> StreamOptions:
     from spaseq.rdf import StreamOptions
 
     return StreamOptions.parse(
@@ -134,23 +143,23 @@ def _stream_options(options: argparse.Namespace):  # type: ignore[no-untyped-def
     )
 
 
-def _prefixes(query) -> tuple[tuple[str, str], ...]:  # type: ignore[no-untyped-def]
+def _prefixes(query: Query) -> tuple[tuple[str, str], ...]:
     """The query's own prefixes, the longest IRI first."""
     declared = [(p.label, p.iri) for p in query.checked.tree.prologue if p.label is not None]
     return tuple(sorted(declared, key=lambda pair: -len(pair[1])))
 
 
-def _write(options, matches, variables, prefixes) -> int:  # type: ignore[no-untyped-def]
+def _write(options: argparse.Namespace, matches: Iterable[Match], query: Query) -> None:
+    """Writes the matches as asked."""
     from spaseq.cli.output import write_matches, write_parquet
 
     counted = _progress(matches)
     if options.format == "parquet":
-        write_parquet(counted, variables, options.output, options.limit)
-        return 0
+        write_parquet(counted, query.variables, options.output, options.limit)
+        return
     with _opened(options.output) as out:
-        write_matches(options.format, counted, _Sink(out, variables, prefixes), options.limit)
+        write_matches(options.format, counted, _Sink(out, query.variables, _prefixes(query)), options.limit)
         out.flush()
-    return 0
 
 
 @contextmanager
@@ -166,7 +175,7 @@ def _opened(path: str | None) -> Iterator[TextIO]:
         yield out
 
 
-def _progress(matches: Iterable[object]):  # type: ignore[no-untyped-def]
+def _progress(matches: Iterable[Match]) -> Iterable[Match]:
     """`matches`, with a running count on stderr if that is a terminal and stdout is not."""
     if not sys.stderr.isatty() or sys.stdout.isatty():
         return matches

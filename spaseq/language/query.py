@@ -19,7 +19,7 @@ from spaseq.language.solve import Solver
 from spaseq.pattern import Pattern
 from spaseq.rdf import Counters, StreamOptions, StreamSource, instants, load_knowledge, open_streams
 
-__all__ = ["Query", "compile_query", "knowledge_of", "stream_sources"]
+__all__ = ["Query", "compile_query", "knowledge_of", "stream_options", "stream_sources"]
 
 _WORDS = (
     "event_by", "time", "time_from", "time_unit", "interval", "ties", "lateness", "late", "malformed", "format",
@@ -110,7 +110,7 @@ class Query:
 
         Raises `OptionError` for a stream or a graph that is missing or unknown.
         """
-        chosen = _options(options, words)
+        chosen = stream_options(options, words)
         sources = stream_sources(self.checked, streams)
         knowledge = knowledge_of(kb)
         knowledge.check(self.checked.patterns.values())
@@ -133,7 +133,7 @@ class Query:
         **words: str | None,
     ) -> Session:
         """An incremental evaluation; `state` is a snapshot to go on from (unpickled: only from a source you trust)."""
-        chosen = _options(options, words)
+        chosen = stream_options(options, words)
         recogniser = Recogniser(self.checked, self.program(chosen.time_unit), self.solver(kb), keep_events=keep_events)
         session = Session(recogniser, (iri for _, iri in self.streams), chosen)
         if state is not None:
@@ -191,7 +191,8 @@ def _explain_pattern(pattern: GraphPattern) -> Iterator[str]:
         yield f"  condition on the run: names {' '.join('?' + v for v in sorted(condition.variables))}"
 
 
-def _options(options: StreamOptions | None, words: MappingABC[str, str | None]) -> StreamOptions:
+def stream_options(options: StreamOptions | None, words: MappingABC[str, str | None]) -> StreamOptions:
+    """How to read streams, from `options` or from words of the command line. Raises `OptionError`."""
     given = {key: value for key, value in words.items() if value is not None}
     if options is not None and given:
         raise OptionError(f"give options= or {', '.join(given)}=, not both")
