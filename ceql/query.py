@@ -1,0 +1,426 @@
+"""The library's face: `compile` a query, `run` it over events, or `open` it and push.
+
+A `Query` never changes; `Matches` are lazy, one pass over the events per use; a `Stream` is one evaluation in progress.
+"""
+
+from __future__ import annotations
+
+import datetime
+import difflib
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from ceql import ast
+from ceql.check import check, event_types
+from ceql.lower import Lowered, lower
+from ceql.parse import parse
+from ceql.printer import print_query
+from spaseq.engine import Program, Settings, compile_program
+from spaseq.errors import OptionError
+from spaseq.events import EventFeed, EventOptions, EventStream, Summary, parse_duration
+from spaseq.pattern import Pattern
+
+if TYPE_CHECKING:
+    import pandas
+
+    from ceql.run import History, Run
+    from spaseq.engine import MatchBatch
+
+__all__ = ["Match", "Matches", "Query", "Stream", "compile_query"]
+
+Duration = str | int | datetime.timedelta
+_SNAPSHOT: Final = "ceql snapshot 1"
+
+
+def compile_query(text: str, *, source: str = "<query>", settings: Settings | None = None) -> Query:
+    """A query, parsed, checked and compiled.
+
+    Args: `text` in CEQL; `source` is what errors call it; `settings` are the budgets of the engine.
+    Raises: `QuerySyntaxError`, `QuerySemanticsError`, `UnsupportedFeature`, each with line, column and a hint.
+
+    >>> compile_query("SELECT * WHERE A AS x ; B AS y WITHIN 10 EVENTS").run(
+    ...     [{"type": "A"}, {"type": "C"}, {"type": "B"}]).count()
+    1
+    """
+    tree = parse(text, source)
+    check(tree, text, source)
+    return Query(text, source, tree, settings or Settings())
+
+
+class Query:
+    """A compiled query. `text` is as written, `tree` its syntax tree."""
+
+    def __init__(self, text: str, source: str, tree: ast.Query, settings: Settings) -> None:
+        self.text = text
+        self.source = source
+        self.tree = tree
+        self._lowered = lower(tree, text, source)
+        self._program = compile_program(
+            self._lowered.pattern,
+            self._lowered.window,
+            strict=self._lowered.strict,
+            registers=self._lowered.registers,
+            settings=settings,
+        )
+
+    @property
+    def pattern(self) -> Pattern:
+        """The query as a pattern of the core."""
+        return self._lowered.pattern
+
+    @property
+    def automaton(self) -> Program:
+        """The compiled automaton with its window and budgets."""
+        return self._program
+
+    def explain(self) -> str:
+        """How the query is understood and run, as text."""
+        lowered = self._lowered
+        lines = ["query:", *("  " + line for line in print_query(self.tree).splitlines())]
+        if lowered.window_attribute is not None:
+            lines.append(f"window over: {lowered.window_attribute} (its own numbers, closed)")
+        if lowered.partition:
+            keys = ", ".join(" or ".join(bracket) for bracket in lowered.partition)
+            lines.append(f"partition by: {keys}")
+        if lowered.strict:
+            lines.append("selection: STRICT, matched positions are consecutive")
+        return "\n".join([*lines, "automaton:", *("  " + line for line in self._program.explain().splitlines())])
+
+    def run(
+        self,
+        events: Any = None,
+        *,
+        streams: Mapping[str, Any] | None = None,
+        type_column: str | None = None,
+        time_column: str | None = None,
+        time_from: str | None = None,
+        time_unit: str = "s",
+        interval: Duration = "1ms",
+        lateness: Duration = 0,
+        late: str = "error",
+    ) -> Matches:
+        """The matches of the query, lazily: nothing is read before they are asked for.
+
+        Args:
+            events: a pyarrow Table or RecordBatch(Reader), a pandas or Polars frame, a list of dicts, a path (CSV, JSON
+                Lines, Parquet, plain or compressed, a glob, `-`), or an iterable of these.
+            streams: the same by stream name, where the query reads several.
+            type_column: the column of the event type; `type` if not given.
+            time_column: the column of the time; `time` or `timestamp` if not given and there, else times are taken from
+                arrival. `time_from="arrival"` takes them from arrival in any case.
+            time_unit: s, ms, us or ns, of times that are numbers.
+            interval: between events whose times are taken from arrival ("1ms"; a timedelta, or int nanoseconds).
+            lateness, late: how far time may go back, and whether what goes further is an "error" or to "drop".
+        """
+        options = _options(type_column, time_column, time_from, time_unit, interval, lateness, late)
+        return Matches(self, self._sources(events, streams), options)
+
+    def open(
+        self,
+        state: bytes | None = None,
+        *,
+        streams: Iterable[str] | None = None,
+        type_column: str | None = None,
+        time_column: str | None = None,
+        time_from: str | None = None,
+        time_unit: str = "s",
+        interval: Duration = "1ms",
+        lateness: Duration = 0,
+        late: str = "error",
+    ) -> Stream:
+        """An evaluation that events are pushed to; from a snapshot, it goes on where that was taken, options and all.
+
+        `streams` are the names of the streams, where the query has no FROM to say so. The other arguments are those of
+        `run`. A snapshot holds pickled data: open only those you trust.
+        """
+        if state is not None:
+            return _restored(self, state)
+        options = _options(type_column, time_column, time_from, time_unit, interval, lateness, late)
+        return Stream(self, self._names(tuple(streams or ())), options)
+
+    def _from(self) -> tuple[str, ...]:
+        """The streams that the query names."""
+        if self.tree.streams:
+            return tuple(s.text for s in self.tree.streams)
+        return tuple(dict.fromkeys(a.stream.text for a in event_types(self.tree.where) if a.stream is not None))
+
+    def _names(self, given: tuple[str, ...]) -> tuple[str, ...]:
+        named = self._from()
+        if not given:
+            return named or ("",)
+        for name in given:
+            if self.tree.streams and name not in named:
+                raise _unknown_stream(name, named)
+        for name in named:
+            if name not in given:
+                raise OptionError(
+                    f"no events for stream {name}", f"the query reads {', '.join(named)}; given: {', '.join(given)}"
+                )
+        return named if self.tree.streams else given
+
+    def _sources(self, events: Any, streams: Mapping[str, Any] | None) -> dict[str, Any]:
+        if (events is None) == (streams is None):
+            problem = "no events to run over" if events is None else "events and streams are given together"
+            raise OptionError(problem, "give run(events), or run(streams={name: events, …})")
+        if streams is not None:
+            if not streams:
+                raise OptionError("no streams to run over", "run(streams={name: events, …})")
+            return {name: streams[name] for name in self._names(tuple(streams))}
+        named = self._from()
+        if len(named) > 1:
+            raise OptionError(
+                f"the query reads several streams: {', '.join(named)}",
+                "give each its events: streams={name: events, …} (--stream NAME=FILE for each)",
+            )
+        return {(named or ("",))[0]: events}
+
+
+def _unknown_stream(name: str, named: tuple[str, ...]) -> OptionError:
+    close = difflib.get_close_matches(name, named, 1, 0.6)
+    hint = f"did you mean {close[0]}?" if close else f"the query reads {', '.join(named)}"
+    return OptionError(f"unknown stream {name}", hint)
+
+
+def _options(
+    type_column: str | None,
+    time_column: str | None,
+    time_from: str | None,
+    time_unit: str,
+    interval: Duration,
+    lateness: Duration,
+    late: str,
+) -> EventOptions:
+    if time_from not in (None, "arrival"):
+        raise OptionError(f"times cannot be taken from {time_from!r}", "time_from is 'arrival'; a column is time_column=")
+    if late not in ("drop", "error"):
+        raise OptionError(f"unknown policy for late events {late!r}", "drop or error")
+    return EventOptions(
+        type_column=type_column,
+        time_column=time_column,
+        from_arrival=time_from == "arrival",
+        time_unit=time_unit,
+        interval=_nanoseconds(interval),
+        lateness=_nanoseconds(lateness),
+        late="drop" if late == "drop" else "error",
+    )
+
+
+def _nanoseconds(duration: Duration) -> int:
+    if isinstance(duration, str):
+        return parse_duration(duration)
+    if isinstance(duration, datetime.timedelta):
+        return ((duration.days * 86_400 + duration.seconds) * 1_000_000 + duration.microseconds) * 1_000
+    return int(duration)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A complex event: interval, positions, and which variable took which of them.
+
+    `bindings` is empty: this version reports complex events, not valuations.
+    """
+
+    start: int
+    end: int
+    positions: tuple[int, ...]
+    bindings: dict[str, list[int]] = field(default_factory=dict, compare=False)
+    _history: History | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """The matched events, in order, as dicts of the attributes they have."""
+        return [] if self._history is None else [self._history.event(p) for p in self.positions]
+
+    @property
+    def time(self) -> tuple[int, int]:
+        """Times of the first and the last event of the interval, ns."""
+        if self._history is None:
+            raise OptionError("this match does not know its events")
+        start, end = self._history.times(np.array([self.start, self.end])).tolist()
+        return start, end
+
+
+@dataclass(frozen=True, slots=True)
+class MatchTable:
+    """Matches in columns, with the events they are about."""
+
+    matches: MatchBatch
+    history: History
+
+    def __len__(self) -> int:
+        return len(self.matches)
+
+    def __iter__(self) -> Iterator[Match]:
+        m, history = self.matches, self.history
+        starts, ends, offsets, positions = (a.tolist() for a in (m.start, m.end, m.offsets, m.positions))
+        for i in range(len(starts)):
+            yield Match(starts[i], ends[i], tuple(positions[offsets[i] : offsets[i + 1]]), {}, history)
+
+    def head(self, count: int) -> MatchTable:
+        """The first `count` matches."""
+        from spaseq.engine import MatchBatch
+
+        m = self.matches
+        if count >= len(m):
+            return self
+        cut = MatchBatch(m.start[:count], m.end[:count], m.offsets[: count + 1], m.positions[: m.offsets[count]])
+        return MatchTable(cut, self.history)
+
+    def to_arrow(self, iso: bool) -> pa.Table:
+        """Columns start, end, positions, start_time and end_time (int64 ns, or timestamps where `iso`)."""
+        m = self.matches
+        offsets = m.offsets - (m.offsets[0] if len(m.offsets) else 0)
+        positions = pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), pa.array(m.positions, pa.int64()))
+        kind = pa.timestamp("ns", "UTC") if iso else pa.int64()
+        times = [pa.array(self.history.times(p), pa.int64()).cast(kind) for p in (m.start, m.end)]
+        columns = [pa.array(m.start), pa.array(m.end), positions, *times]
+        return pa.table(columns, names=["start", "end", "positions", "start_time", "end_time"])
+
+
+def empty_table(iso: bool = False) -> pa.Table:
+    """A table of no matches."""
+    kind = pa.timestamp("ns", "UTC") if iso else pa.int64()
+    positions = pa.large_list(pa.int64())
+    fields = [("start", pa.int64()), ("end", pa.int64()), ("positions", positions), ("start_time", kind), ("end_time", kind)]
+    return pa.schema(fields).empty_table()
+
+
+class Matches:
+    """The matches of a query over a stream: an iterable, evaluated as it is read. Each use reads the events anew."""
+
+    def __init__(self, query: Query, sources: dict[str, Any], options: EventOptions) -> None:
+        self._query = query
+        self._sources = sources
+        self._options = options
+        self._used = False
+        self.summary = Summary()
+
+    def __iter__(self) -> Iterator[Match]:
+        for table in self.tables():
+            yield from table
+
+    def tables(self) -> Iterator[MatchTable]:
+        """The matches in columns, as many at a time as the engine gives."""
+        run, stream = self._begin()
+        for events in stream:
+            for matches in run.advance(events):
+                yield MatchTable(matches, run.history)
+        rest = run.close()
+        if len(rest):
+            yield MatchTable(rest, run.history)
+
+    def count(self) -> int:
+        """How many matches there are; none of them is written out."""
+        run, stream = self._begin()
+        return sum(run.count(events) for events in stream) + len(run.close())
+
+    def to_arrow(self) -> pa.Table:
+        """All matches as a table: start, end, positions, start_time, end_time."""
+        parts = list(self.tables())
+        tables = [part.to_arrow(self.summary.iso_times) for part in parts]
+        return pa.concat_tables(tables) if tables else empty_table()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """All matches as a pandas DataFrame."""
+        return self.to_arrow().to_pandas()
+
+    def _begin(self) -> tuple[Run, EventStream]:
+        from ceql.run import Run
+
+        if self._used and any(_once(s) for s in self._sources.values()):
+            raise OptionError("these events can be read only once", "call run again, with the events from their start")
+        self._used = True
+        stream = EventStream(self._sources, self._options)
+        self.summary = stream.summary
+        return Run(self._query._lowered, self._query._program), stream
+
+
+def _once(source: Any) -> bool:
+    return source == "-" if isinstance(source, str) else hasattr(source, "__next__") or isinstance(source, pa.RecordBatchReader)
+
+
+class Stream:
+    """An evaluation in progress. Use it in a `with`, or `close` it."""
+
+    def __init__(self, query: Query, names: tuple[str, ...], options: EventOptions) -> None:
+        from ceql.run import Run
+
+        self._query = query
+        self._names = names
+        self._options = options
+        self._feed = EventFeed(names, options)
+        self._run = Run(query._lowered, query._program)
+        self._closed = False
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closed = True
+
+    @property
+    def summary(self) -> Summary:
+        """Counts of what was pushed so far."""
+        return self._feed.summary
+
+    def push(self, events: Any, stream: str | None = None) -> list[Match]:
+        """The matches that these events complete. `stream` names their stream, where there are several.
+
+        With a lateness, events are held back until nothing that is on time can come before them.
+        """
+        self._check_open()
+        return self._matches(lambda: self._feed.push(events, stream))
+
+    def close(self) -> list[Match]:
+        """The matches that the end of the stream completes."""
+        self._check_open()
+        found = self._matches(self._feed.finish)
+        self._closed = True
+        return found + list(MatchTable(self._run.close(), self._run.history))
+
+    def snapshot(self) -> bytes:
+        """The state of the evaluation, for `Query.open`."""
+        self._check_open()
+        state = {
+            "what": _SNAPSHOT,
+            "query": print_query(self._query.tree),
+            "names": self._names,
+            "options": self._options,
+            "feed": self._feed.state(),
+            "run": self._run.state(),
+        }
+        return pickle.dumps(state)
+
+    def _matches(self, batches: Callable[[], Iterator[Any]]) -> list[Match]:
+        found: list[Match] = []
+        for events in batches():
+            for matches in self._run.advance(events):
+                found += MatchTable(matches, self._run.history)
+        return found
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise OptionError("this stream is closed", "query.open() begins a new one")
+
+
+def _restored(query: Query, blob: bytes) -> Stream:
+    from ceql.run import Run
+
+    try:
+        state = pickle.loads(blob)
+        fits = state["what"] == _SNAPSHOT
+    except Exception as error:  # whatever bytes that are no snapshot make of unpickling
+        raise OptionError("this is no snapshot of a CEQL evaluation", "open takes what snapshot() gave") from error
+    if not fits:
+        raise OptionError("this snapshot is of another version", "take it again with this one")
+    if state["query"] != print_query(query.tree):
+        raise OptionError("this snapshot is of another query", f"it was taken from: {state['query']}".replace("\n", " "))
+    stream = Stream(query, state["names"], state["options"])
+    stream._feed.restore(state["feed"])
+    stream._run = Run.restore(query._lowered, query._program, state["run"])
+    return stream

@@ -1,0 +1,261 @@
+"""One evaluation of a query over event batches: what the engine needs besides the pattern.
+
+`Run` gives the engine its batches (`EngineBatch`: events with partition keys and the window's coordinate) and keeps the
+events that matches can still name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ceql.lower import Lowered
+from ceql.values import kind_of
+from spaseq.errors import EventError
+from spaseq.events import EventBatch, NumberColumn, TextColumn, TimeColumn
+from spaseq.events.columns import Column
+from spaseq.events.streams import table_bytes, table_of_bytes
+
+if TYPE_CHECKING:
+    from spaseq.engine import Evaluator, MatchBatch, Program
+
+__all__ = ["EngineBatch", "History", "Partition", "Run"]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineBatch:
+    """What is pushed to the engine, and what predicates and registers are given."""
+
+    events: EventBatch
+    positions: np.ndarray
+    times: np.ndarray
+    keys: np.ndarray | None
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+
+class Partition:
+    """PARTITION BY: a number for each tuple of values, the same in every batch.
+
+    Each bracket gives one value: that of the first of its attributes that the event has. An event without a value for some
+    bracket belongs to no partition, -1.
+    """
+
+    def __init__(self, brackets: tuple[tuple[str, ...], ...]) -> None:
+        self._brackets = brackets
+        self.numbers: dict[tuple[Any, ...], int] = {}
+
+    def keys(self, batch: EventBatch) -> np.ndarray:
+        """int64 (n,)."""
+        parts = [self._bracket(batch, names) for names in self._brackets]
+        codes, found = parts[0]
+        known = codes >= 0
+        tuples = [(v,) for v in found]
+        for more, values in parts[1:]:
+            known &= more >= 0
+            together, codes = np.unique(np.where(known, codes * max(1, len(values)) + more, 0), return_inverse=True)
+            width = max(1, len(values))
+            tuples = [(*_at(tuples, int(c) // width), *_at_value(values, int(c) % width)) for c in together]
+        table = np.full(len(tuples) + 1, -1, np.int64)
+        used = np.unique(codes[known])
+        table[used] = [self._number(tuples[c]) for c in used.tolist()]
+        return np.where(known, table[codes], -1)
+
+    def _number(self, values: tuple[Any, ...]) -> int:
+        return self.numbers.setdefault(values, len(self.numbers))
+
+    def _bracket(self, batch: EventBatch, names: tuple[str, ...]) -> tuple[np.ndarray, list[Any]]:
+        codes = np.full(len(batch), -1, np.int64)
+        values: list[Any] = []
+        for name in names:
+            column = batch.column(name)
+            if column is not None:
+                more, found = _encoded(column)
+                codes = np.where((codes < 0) & (more >= 0), more + len(values), codes)
+                values += found
+        return codes, values
+
+
+def _at(tuples: list[tuple[Any, ...]], index: int) -> tuple[Any, ...]:
+    return tuples[index] if index < len(tuples) else ()
+
+
+def _at_value(values: list[Any], index: int) -> tuple[Any, ...]:
+    return (values[index],) if index < len(values) else ()
+
+
+def _encoded(column: Column) -> tuple[np.ndarray, list[Any]]:
+    """Codes (-1 NULL) and the values they stand for, tagged with their kind: 1 and true are different."""
+    if isinstance(column, TextColumn):
+        return column.codes.astype(np.int64), [("text", t) for t in column.texts.to_pylist()]
+    distinct, codes = np.unique(column.values, return_inverse=True)
+    if column.known is not None:
+        codes = np.where(column.known, codes, -1)
+    kind = "time" if isinstance(column, TimeColumn) else None
+    return codes, [(kind or kind_of(v), v) for v in distinct.tolist()]
+
+
+class Coordinate:
+    """The numbers a window is measured in: the events' times, or those of a named attribute."""
+
+    def __init__(self, attribute: str | None) -> None:
+        self._attribute = attribute
+        self.last: int | float | None = None
+        self.kind: str | None = None
+
+    def of(self, batch: EventBatch) -> np.ndarray:
+        """int64 or float64 (n,), the same of the two in every batch; never decreasing. `EventError` if it would."""
+        name = self._attribute
+        if name is None:
+            return batch.times
+        column = batch.column(name)
+        known = None if not isinstance(column, NumberColumn | TimeColumn) else column.known
+        if column is None or (known is not None and not known.all()):
+            row = 0 if known is None else int(np.argmin(known))
+            raise self._error(batch, row, f"this event has no {name}, which the window is measured in")
+        if isinstance(column, TimeColumn):
+            numbers = column.values / 1e9
+        elif isinstance(column, NumberColumn):
+            numbers = column.values
+        else:
+            raise self._error(batch, 0, f"{name} holds no numbers, and the window is measured in it")
+        numbers = self._settled(batch, numbers)
+        self._check_order(batch, numbers)
+        self.last = numbers[-1].item()
+        return numbers
+
+    def _settled(self, batch: EventBatch, numbers: np.ndarray) -> np.ndarray:
+        """In the type of the first batch."""
+        if self.kind is None:
+            self.kind = numbers.dtype.kind
+        if numbers.dtype.kind == self.kind:
+            return numbers
+        if self.kind == "f":
+            return numbers.astype(np.float64)
+        whole = numbers == np.trunc(numbers)
+        if not whole.all():
+            row = int(np.argmin(whole))
+            raise self._error(batch, row, f"{self._attribute} is {numbers[row]} here and was a whole number before")
+        return numbers.astype(np.int64)
+
+    def _check_order(self, batch: EventBatch, numbers: np.ndarray) -> None:
+        back = np.flatnonzero(numbers[1:] < numbers[:-1]) + 1
+        row = int(back[0]) if len(back) else None
+        if self.last is not None and numbers[0] < self.last:
+            row = 0
+        if row is not None:
+            before = numbers[row - 1].item() if row else self.last
+            raise self._error(
+                batch, row, f"{self._attribute} goes back from {before} to {numbers[row].item()}, and the window is measured in it"
+            )
+
+    def _error(self, batch: EventBatch, row: int, problem: str) -> EventError:
+        return EventError(
+            problem,
+            source=", ".join(s for s in batch.streams if s) or "<events>",
+            record=int(batch.positions[row]) + 1,
+            attribute=self._attribute or "",
+            hint="a window over an attribute needs its number in every event, in order; else use WITHIN n SECONDS",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Batches that follow each other, and what they say about positions."""
+
+    batches: tuple[EventBatch, ...] = ()
+
+    def times(self, positions: np.ndarray) -> np.ndarray:
+        """Times of events, int64 ns."""
+        times = np.concatenate([b.times for b in self.batches]) if len(self.batches) != 1 else self.batches[0].times
+        return np.asarray(times[positions - self.batches[0].positions[0]])
+
+    def event(self, position: int) -> dict[str, Any]:
+        """The attributes of an event."""
+        for batch in reversed(self.batches):
+            first = int(batch.positions[0])
+            if position >= first:
+                return batch.event(position - first)
+        raise IndexError(position)
+
+
+class Run:
+    """The state of one evaluation: engine, partition numbers, window, and recent events."""
+
+    def __init__(self, lowered: Lowered, program: Program, evaluator: Evaluator | None = None) -> None:
+        from spaseq.engine import Evaluator
+
+        self._lowered = lowered
+        self._partition = Partition(lowered.partition) if lowered.partition else None
+        self._coordinate = Coordinate(lowered.window_attribute)
+        self._evaluator = evaluator if evaluator is not None else Evaluator(program)
+        self._coordinates: list[np.ndarray] = []
+        self.history = History()
+
+    def advance(self, events: EventBatch) -> Iterator[MatchBatch]:
+        """The matches that these events complete. Must be exhausted before the next call."""
+        batch = self._batch(events)
+        self._remember(batch)
+        yield from (m for m in self._evaluator.stream(batch) if len(m))
+
+    def count(self, events: EventBatch) -> int:
+        """How many matches these events complete."""
+        return self._evaluator.count(self._batch(events))
+
+    def close(self) -> MatchBatch:
+        """The matches that the end of the stream completes."""
+        return self._evaluator.close()
+
+    @property
+    def statistics(self) -> dict[str, int]:
+        return self._evaluator.statistics
+
+    def _batch(self, events: EventBatch) -> EngineBatch:
+        keys = None if self._partition is None else self._partition.keys(events)
+        return EngineBatch(events, events.positions, self._coordinate.of(events), keys)
+
+    def _remember(self, batch: EngineBatch) -> None:
+        """Keeps the batch, and forgets those that no match to come can name."""
+        window = self._lowered.window
+        batches, coordinates = list(self.history.batches), self._coordinates
+        first = batch.times[0]
+        while batches and (
+            (window.kind == "span" and coordinates[0][-1] < first - window.size)
+            or (
+                window.kind == "events"
+                and batch.keys is None
+                and batches[0].positions[-1] < batch.positions[0] - window.size
+            )
+        ):
+            del batches[0], coordinates[0]
+        coordinates.append(batch.times)
+        self.history = History((*batches, batch.events))
+
+    def state(self) -> dict[str, Any]:
+        """All of it, as plain data and bytes."""
+        return {
+            "engine": self._evaluator.snapshot(),
+            "partition": None if self._partition is None else self._partition.numbers,
+            "coordinate": (self._coordinate.last, self._coordinate.kind),
+            "history": [
+                (table_bytes(b.table), b.type_column, b.times, b.positions, b.streams, b.stream_codes, c)
+                for b, c in zip(self.history.batches, self._coordinates, strict=True)
+            ],
+        }
+
+    @staticmethod
+    def restore(lowered: Lowered, program: Program, state: dict[str, Any]) -> Run:
+        """A run that goes on where `state` was taken."""
+        from spaseq.engine import Evaluator
+
+        run = Run(lowered, program, Evaluator.restore(program, state["engine"]))
+        if run._partition is not None:
+            run._partition.numbers = state["partition"]
+        run._coordinate.last, run._coordinate.kind = state["coordinate"]
+        run._coordinates = [parts[-1] for parts in state["history"]]
+        run.history = History(tuple(EventBatch(table_of_bytes(p[0]), *p[1:-1]) for p in state["history"]))
+        return run
