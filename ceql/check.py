@@ -19,7 +19,7 @@ from ceql.values import whole_string
 from ceql.walk import attributes_of, parts
 from spaseq.errors import QuerySemanticsError, Span
 
-__all__ = ["FUNCTIONS", "check", "defined_variables", "event_types"]
+__all__ = ["FUNCTIONS", "check", "conditions", "defined_variables", "event_types"]
 
 FUNCTIONS: Final = ("AVG", "CORR", "COUNT", "FIRST", "LAST", "MAX", "MIN", "SUM")
 
@@ -50,6 +50,14 @@ def event_types(node: ast.Formula) -> Iterator[ast.EventType]:
         yield node
     for child in _children(node):
         yield from event_types(child)
+
+
+def conditions(node: ast.Formula) -> Iterator[ast.Condition]:
+    """The conditions of a formula's filters."""
+    if isinstance(node, ast.Filter):
+        yield node.condition
+    for child in _children(node):
+        yield from conditions(child)
 
 
 def _children(node: ast.Formula) -> tuple[ast.Formula, ...]:

@@ -16,10 +16,11 @@ import numpy as np
 import pyarrow as pa
 
 from ceql import ast
-from ceql.check import check, event_types
+from ceql.check import check, conditions, event_types
 from ceql.lower import Lowered, lower
 from ceql.parse import parse
 from ceql.printer import print_query
+from ceql.walk import attributes_of
 from spaseq.engine import Program, Settings, compile_program
 from spaseq.errors import OptionError
 from spaseq.events import EventFeed, EventOptions, EventStream, Summary, parse_duration
@@ -77,6 +78,13 @@ class Query:
     def automaton(self) -> Program:
         """The compiled automaton with its window and budgets."""
         return self._program
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes that conditions read, and PARTITION BY where it leaves no choice."""
+        found = [a.name for c in conditions(self.tree.where) for a in attributes_of(c)]
+        found += [name.text for bracket in self.tree.partition if len(bracket) == 1 for name in bracket]
+        return tuple(dict.fromkeys(found))
 
     def explain(self) -> str:
         """How the query is understood and run, as text."""

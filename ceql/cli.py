@@ -1,0 +1,196 @@
+"""The `ceql` command: run, check and explain CEQL queries.
+
+Exit codes: 0 done, 2 a wrong query or option, 3 wrong input, 4 a limit was hit, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import difflib
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import IO, Any, Final
+
+from spaseq.errors import OptionError, SpaseqError
+
+__all__ = ["main"]
+
+_TIME_HELP: Final = "column of the time (default: time or timestamp, else arrival)"
+_LATER: Final = "is planned, but this version does not have it yet"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command and returns its exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.command(options))
+    except SpaseqError as error:
+        _flush_output()
+        print(error, file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; keep the interpreter from complaining when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+
+
+def _flush_output() -> None:
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="ceql", description="Recognise complex events in streams of typed tuples.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_run(commands.add_parser("run", help="run a query over events and print its matches"))
+    check = commands.add_parser("check", help="check a query: exit 0 if it can be run, 2 if not")
+    check.add_argument("query", metavar="QUERY", help="file of the query, or - for standard input")
+    check.set_defaults(command=_check)
+    explain = commands.add_parser("explain", help="show how a query is understood and run")
+    explain.add_argument("query", metavar="QUERY", help="file of the query, or - for standard input")
+    explain.add_argument("--format", choices=("text", "dot", "svg", "json"), default="text")
+    explain.set_defaults(command=_explain)
+    plot = commands.add_parser("plot", help="draw a timeline of matches")
+    plot.add_argument("rest", nargs=argparse.REMAINDER)
+    plot.set_defaults(command=_plot)
+    return parser
+
+
+def _add_run(run: argparse.ArgumentParser) -> None:
+    run.add_argument("query", metavar="QUERY", help="file of the query, or - for standard input")
+    run.add_argument("--events", metavar="FILE", action="append", help="events: .csv, .tsv, .jsonl, .parquet, also .gz and "
+                     ".zst, a glob, or - for standard input; may be given several times, one after the other")  # fmt: skip
+    run.add_argument("--stream", metavar="NAME=FILE[,FILE…]", action="append", help="events of a stream that the query names")
+    run.add_argument("--type-column", metavar="COLUMN", help="column of the event type (default: type)")
+    run.add_argument("--time", metavar="COLUMN", help=_TIME_HELP)
+    run.add_argument("--time-from", choices=("arrival",), help="take times from arrival, whatever columns there are")
+    run.add_argument("--time-unit", choices=("s", "ms", "us", "ns"), default="s", help="of times that are numbers (default: s)")
+    run.add_argument("--interval", metavar="DURATION", default="1ms", help="between events timed by arrival (default: 1ms)")
+    run.add_argument("--lateness", metavar="DURATION", default="0", help="how far time may go back (default: 0)")
+    run.add_argument("--late", choices=("drop", "error"), default="error", help="what to do with later events (default: error)")
+    run.add_argument("--format", choices=("table", "json", "csv", "tsv", "jsonl", "parquet", "count"), default="table")
+    run.add_argument("--output", metavar="PATH", help="write matches to a file")
+    run.add_argument("--limit", metavar="N", type=int, help="stop after N matches")
+    run.add_argument("--valuations", action="store_true", help="report which variable took which event")
+    run.set_defaults(command=_run)
+
+
+def _compiled(path: str) -> Any:
+    from ceql.query import compile_query
+
+    name = "<stdin>" if path == "-" else path
+    try:
+        if path == "-":
+            text = sys.stdin.read()
+        else:
+            with open(path, encoding="utf-8-sig") as file:
+                text = file.read()
+    except UnicodeDecodeError:
+        raise OptionError(f"{name}: a query is UTF-8 text, and this is not") from None
+    except OSError as error:
+        hint = "the query is given as a file; - reads it from standard input"
+        raise OptionError(f"{name}: {(error.strerror or str(error)).lower()}", hint) from None
+    return compile_query(text, source=name)
+
+
+def _check(options: argparse.Namespace) -> int:
+    _compiled(options.query)
+    return 0
+
+
+def _explain(options: argparse.Namespace) -> int:
+    if options.format != "text":
+        raise OptionError(f"explain --format {options.format} {_LATER}", "--format text shows the automaton as text")
+    print(_compiled(options.query).explain())
+    return 0
+
+
+def _plot(options: argparse.Namespace) -> int:
+    raise OptionError(f"plot {_LATER}", "run --format csv gives what a plotting tool needs")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from ceql.output import write
+
+    if options.valuations:
+        raise OptionError(f"run --valuations {_LATER}", "matches come as intervals and positions")
+    if options.limit is not None and options.limit < 0:
+        raise OptionError("--limit cannot be negative")
+    if options.format == "parquet" and options.output is None:
+        raise OptionError("parquet is written to a file", "add --output FILE.parquet")
+    if options.query == "-" and "-" in (options.events or ()):
+        raise OptionError("the query and the events cannot both come from standard input")
+    query = _compiled(options.query)
+    matches = query.run(
+        _events(options),
+        streams=_streams(options),
+        type_column=options.type_column,
+        time_column=options.time,
+        time_from=options.time_from,
+        time_unit=options.time_unit,
+        interval=options.interval,
+        lateness=options.lateness,
+        late=options.late,
+    )
+    with _output(options) as out:
+        write(matches, options.format, out, options.output, options.limit, options.time_unit)
+        out.flush()
+    _report(query, matches.summary)
+    return 0
+
+
+def _events(options: argparse.Namespace) -> Any:
+    if options.events is None:
+        if not options.stream:
+            raise OptionError("no events to run over", "add --events FILE, or --stream NAME=FILE for each stream")
+        return None
+    if options.stream:
+        raise OptionError("--events and --stream are given together", "--stream NAME=FILE for each stream, or one --events")
+    return options.events[0] if len(options.events) == 1 else options.events
+
+
+def _streams(options: argparse.Namespace) -> dict[str, Any] | None:
+    if not options.stream:
+        return None
+    streams: dict[str, list[str]] = {}
+    for given in options.stream:
+        name, separator, files = given.partition("=")
+        if not (name and separator and files):
+            raise OptionError(f"--stream {given}: this is not NAME=FILE", "for example --stream S=events.csv")
+        streams.setdefault(name, []).extend(f for f in files.split(",") if f)
+    return {name: files[0] if len(files) == 1 else files for name, files in streams.items()}
+
+
+@contextlib.contextmanager
+def _output(options: argparse.Namespace) -> Iterator[IO[str]]:
+    if options.output is None or options.format == "parquet":
+        yield sys.stdout
+        return
+    try:
+        file = open(options.output, "w", encoding="utf-8", newline="")
+    except OSError as error:
+        raise OptionError(f"--output {options.output}: {(error.strerror or str(error)).lower()}") from None
+    with file:
+        yield file
+
+
+def _report(query: Any, summary: Any) -> None:
+    """What a user should know about the run, on stderr."""
+    for source, dropped in summary.dropped.items():
+        print(f"{source or 'events'}: {dropped:,} events came too late and were dropped", file=sys.stderr)
+    if not summary.events:
+        return
+    for name in query.attributes:
+        if name not in summary.attributes:
+            close = difflib.get_close_matches(name, summary.attributes, 1, 0.6)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            print(f"note: no event has an attribute {name}, so no condition on it holds{hint}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
