@@ -3,7 +3,7 @@
 A file of `cases/` holds `[[case]]` tables (and `[streams.NAME]` tables they share). What a case may have:
 
     name        what it shows
-    query       the text of the query; SPAseq if it has a SEQ, else CEQL
+    query       the text of the query; SPAseq if it has a FROM STREAM, else CEQL
     word        events given by their types alone, apart by spaces
     columns, rows   events as a table with a `type` column; the text NULL stands for a missing value
     stream      the name of a shared `[streams.NAME]` that has one of the above
@@ -57,7 +57,7 @@ class Case:
 
     @property
     def is_spaseq(self) -> bool:
-        return "SEQ" in self.query.upper().replace("(", " ").split()
+        return "FROM STREAM" in self.query.upper()
 
 
 def load(path: Path) -> list[Case]:
