@@ -6,13 +6,13 @@
 >>> [match.positions for match in query.run(events)]
 [(0, 2)]
 
-`compile` checks a query and gives a `Query`; its `run` takes files, frames, tables or dicts and gives lazy `Matches`; its
-`open` gives a `Stream` to push events to. Errors are those of `spaseq.errors`.
+`compile` checks a query and gives a `Query`; its `run` takes files, frames, tables or dicts and gives lazy `Matches`;
+its `open` gives a `Stream` to push events to. Errors are those of `spaseq.errors`.
 """
 
 from __future__ import annotations
 
 from ceql.query import Match, Matches, Query, Stream
-from ceql.query import compile_query as compile  # noqa: A004 - the name users know from re.compile
+from ceql.query import compile_query as compile
 
 __all__ = ["Match", "Matches", "Query", "Stream", "compile"]

@@ -1,7 +1,7 @@
 """The syntax tree of CEQL: frozen, slotted, and knowing nothing of how a query is run.
 
-Every node has a `span`, which says where in the text it stands and takes no part in equality: two trees are equal if they
-say the same. `ceql.printer` turns a tree back into text, and parsing that text gives an equal tree.
+Every node has a `span`, which says where in the text it stands and takes no part in equality: two trees are equal if
+they say the same. `ceql.printer` turns a tree back into text, and parsing that text gives an equal tree.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Does a query mean something? Names, patterns and scopes, before anything is compiled.
 
 What is checked: variables in SELECT and FILTER are taken somewhere in the formula; `s>R` and FROM agree; regular
-expressions are valid; functions exist; a condition names a variable. Reusing a variable is no mistake in CEQL: a variable
-holds a set of positions (seed CORE §2.2), so what seed CEL §5.1 calls unsafe has a meaning here.
+expressions are valid; functions exist; a condition names a variable. Reusing a variable is no mistake in CEQL: a
+variable holds a set of positions (seed CORE §2.2), so what seed CEL §5.1 calls unsafe has a meaning here.
 """
 
 from __future__ import annotations
@@ -137,7 +137,9 @@ class _Checker:
                 self.known(attribute.variable, attribute.span, "FILTER")
             elif attribute.name.upper() == "NULL":
                 raise self.error(
-                    "NULL is not a value to compare with", attribute.span, "a comparison with a missing attribute never holds"
+                    "NULL is not a value to compare with",
+                    attribute.span,
+                    "a comparison with a missing attribute never holds",
                 )
         for part in parts(node):
             match part:

@@ -63,16 +63,29 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument("query", metavar="QUERY", help="file of the query, or - for standard input")
-    run.add_argument("--events", metavar="FILE", action="append", help="events: .csv, .tsv, .jsonl, .parquet, also .gz and "
-                     ".zst, a glob, or - for standard input; may be given several times, one after the other")  # fmt: skip
-    run.add_argument("--stream", metavar="NAME=FILE[,FILE…]", action="append", help="events of a stream that the query names")
+    run.add_argument(
+        "--events",
+        metavar="FILE",
+        action="append",
+        help="events: .csv, .tsv, .jsonl or .parquet, also .gz and .zst, a glob, or - for standard input; "
+        "may be given several times, one after the other",
+    )
+    run.add_argument(
+        "--stream", metavar="NAME=FILE[,FILE…]", action="append", help="events of a stream that the query names"
+    )
     run.add_argument("--type-column", metavar="COLUMN", help="column of the event type (default: type)")
     run.add_argument("--time", metavar="COLUMN", help=_TIME_HELP)
     run.add_argument("--time-from", choices=("arrival",), help="take times from arrival, whatever columns there are")
-    run.add_argument("--time-unit", choices=("s", "ms", "us", "ns"), default="s", help="of times that are numbers (default: s)")
-    run.add_argument("--interval", metavar="DURATION", default="1ms", help="between events timed by arrival (default: 1ms)")
+    run.add_argument(
+        "--time-unit", choices=("s", "ms", "us", "ns"), default="s", help="of times that are numbers (default: s)"
+    )
+    run.add_argument(
+        "--interval", metavar="DURATION", default="1ms", help="between events timed by arrival (default: 1ms)"
+    )
     run.add_argument("--lateness", metavar="DURATION", default="0", help="how far time may go back (default: 0)")
-    run.add_argument("--late", choices=("drop", "error"), default="error", help="what to do with later events (default: error)")
+    run.add_argument(
+        "--late", choices=("drop", "error"), default="error", help="what to do with later events (default: error)"
+    )
     run.add_argument("--format", choices=("table", "json", "csv", "tsv", "jsonl", "parquet", "count"), default="table")
     run.add_argument("--output", metavar="PATH", help="write matches to a file")
     run.add_argument("--limit", metavar="N", type=int, help="stop after N matches")
@@ -150,7 +163,9 @@ def _events(options: argparse.Namespace) -> Any:
             raise OptionError("no events to run over", "add --events FILE, or --stream NAME=FILE for each stream")
         return None
     if options.stream:
-        raise OptionError("--events and --stream are given together", "--stream NAME=FILE for each stream, or one --events")
+        raise OptionError(
+            "--events and --stream are given together", "--stream NAME=FILE for each stream, or one --events"
+        )
     return options.events[0] if len(options.events) == 1 else options.events
 
 
@@ -171,11 +186,11 @@ def _output(options: argparse.Namespace) -> Iterator[IO[str]]:
     if options.output is None or options.format == "parquet":
         yield sys.stdout
         return
-    try:
-        file = open(options.output, "w", encoding="utf-8", newline="")
-    except OSError as error:
-        raise OptionError(f"--output {options.output}: {(error.strerror or str(error)).lower()}") from None
-    with file:
+    with contextlib.ExitStack() as stack:
+        try:
+            file = stack.enter_context(open(options.output, "w", encoding="utf-8", newline=""))
+        except OSError as error:
+            raise OptionError(f"--output {options.output}: {(error.strerror or str(error)).lower()}") from None
         yield file
 
 

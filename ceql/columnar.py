@@ -1,8 +1,8 @@
 """Expressions on whole batches: arrays in, a truth per event out.
 
 Means the same as `ceql.values` does one by one. A text column is looked at once per distinct text, and the answers are
-gathered by code. Truth is two-valued where nobody asks: which events are *known* is worked out only under a NOT, or where
-an OR or AND needs it.
+gathered by code. Truth is two-valued where nobody asks: which events are *known* is worked out only under a NOT, or
+where an OR or AND needs it.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _or(a: _Truth, b: _Truth) -> _Truth:
     def known() -> Known:
         ka, kb = a.known(), b.known()
         if ka is None or kb is None:
-            return None if ka is kb else np.asarray(true | (kb if ka is None else ka))  # type: ignore[operator]
+            return None if ka is kb else np.asarray(true | (kb if ka is None else ka))
         return np.asarray(true | (ka & kb))
 
     return _Truth(true, known)
@@ -132,7 +132,8 @@ def _compare(symbol: str, left: _Operand, right: _Operand, count: int, node: ast
         return _unknown(count)
     if isinstance(left, _Constant):
         if isinstance(right, _Constant):
-            truth = _named(node, lambda: values.compare(symbol, left.value, right.value))
+            constants = left.value, right.value
+            truth = _named(node, lambda: values.compare(symbol, *constants))
             return _Truth(np.full(count, bool(truth)), lambda: None)
         left, right, symbol = right, left, _MIRROR[symbol]
     if isinstance(left, TextColumn):
@@ -230,16 +231,14 @@ def _value(node: ast.Expression, batch: EventBatch) -> _Operand:
     raise InternalError(f"no evaluation of {type(node).__name__}")
 
 
-def _arithmetic(
-    symbol: str, left: _Operand, right: _Operand, node: ast.Expression, negated: bool = False
-) -> _Operand:
+def _arithmetic(symbol: str, left: _Operand, right: _Operand, node: ast.Expression, negated: bool = False) -> _Operand:
     if left is None or right is None:
         return None
     if _kind(left) != "number" or _kind(right) != "number":
         raise values.mismatch(_kind(left), _kind(right), print_expression(node))
     if isinstance(left, _Constant) and isinstance(right, _Constant):
-        result = values.negate(right.value) if negated else values.compute(symbol, left.value, right.value)
-        return None if result is None else _Constant(result)
+        value = values.negate(right.value) if negated else values.compute(symbol, left.value, right.value)
+        return None if value is None else _Constant(value)
     a, known_a = _array(left)
     b, known_b = _array(right)
     known = _both_known(known_a, known_b)

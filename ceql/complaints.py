@@ -112,7 +112,7 @@ def _where(error: UnexpectedInput, text: str) -> tuple[int, int, set[str]]:
             return end_of_text, end_of_text, expected
         return token.start_pos, token.start_pos + len(token), expected
     if isinstance(error, UnexpectedCharacters):
-        start = error.pos_in_stream
+        start = error.pos_in_stream if error.pos_in_stream is not None else end_of_text
         return start, min(start + 1, len(text)), set(error.allowed or ())
     assert isinstance(error, UnexpectedEOF)
     return end_of_text, end_of_text, set(error.expected)
@@ -146,7 +146,10 @@ def _unclosed(text: str) -> int | None:
 def _unclosed_error(text: str, source: str, at: int) -> QuerySyntaxError:
     opener = text[at]
     if opener in _QUOTES:
-        problem, hint = "this text is not closed", "a text ends on its line with the quote it begins with; '' is a quote in it"
+        problem, hint = (
+            "this text is not closed",
+            "a text ends on its line with the quote it begins with; '' is a quote in it",
+        )
     elif opener == "`":
         problem, hint = "this name is not closed", "a back-quoted name ends with a back-quote"
     elif opener == "/":

@@ -1,14 +1,14 @@
 """Conditions over several variables, and the registers that decide them event by event.
 
-A guard holds for a match if every choice of one event for each of its variables satisfies its condition (an empty variable
-satisfies it). It is decided as events are taken: a register row keeps, per guard and variable, the values of the events
-taken so far, and an event is taken only if all choices that contain it satisfy the condition. NULL is not known to satisfy
-anything, so it is refused.
+A guard holds for a match if every choice of one event for each of its variables satisfies its condition (an empty
+variable satisfies it). It is decided as events are taken: a register row keeps, per guard and variable, the values of
+the events taken so far, and an event is taken only if all choices that contain it satisfy the condition. NULL is not
+known to satisfy anything, so it is refused.
 
-A row keeps as little as the guard can do with, for runs with equal rows are one run. Usually that is the set of tuples of
-the attributes that the guard reads off a variable. For a comparison of two variables, each on a side of its own, it is:
-one side's values; of these the greatest or the smallest alone for an order (all that can still fail is decided by it), and
-at most two for `=`, for then nothing equals both.
+A row keeps as little as the guard can do with, for runs with equal rows are one run. Usually that is the set of tuples
+of the attributes that the guard reads off a variable. For a comparison of two variables, each on a side of its own, it
+is: one side's values; of these the greatest or the smallest alone for an order (all that can still fail is decided by
+it), and at most two for `=`, for then nothing equals both.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NOTHING: Final[Values] = frozenset()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Guard:
-    """`condition`, whose attributes all name their variable; `variables` may have more, which only must not be empty."""
+    """`condition`, whose attributes name their variables; more in `variables` only must not be empty."""
 
     condition: ast.Condition
     variables: frozenset[str]
@@ -210,7 +210,8 @@ class GuardRegisters:
 
     def leave(self, row: Any, guard: Guard) -> Hashable:
         number = self._numbers[guard]
-        return tuple([entry for entry in row if entry[0] != number])
+        kept: Row = tuple([entry for entry in row if entry[0] != number])
+        return kept
 
     def again(self, row: Any, action: Hashable) -> Hashable:
         return row

@@ -4,10 +4,10 @@
 variables. What the language has and this version does not run raises `UnsupportedFeature`, by name and place.
 
 Conditions. FILTER distributes: `φ FILTER a AND b` is `(φ FILTER a) FILTER b`, and `φ FILTER a OR b` is `(φ FILTER a) OR
-(φ FILTER b)` (seed CORE §2.2); NOT goes inward until it meets single conditions. A condition on one variable is a `Filter`,
-on several a `Correlate`. A condition may name a variable of a wider scope, as in `x ; (y FILTER y.id = x.id)+` (seed CEL
-§5.1): what its own formula takes is then marked with a name of its own, and the condition is put where all of its
-variables are known, for all choices of marked events.
+(φ FILTER b)` (seed CORE §2.2); NOT goes inward until it meets single conditions. A condition on one variable is a
+`Filter`, on several a `Correlate`. A condition may name a variable of a wider scope, as in `x ; (y FILTER y.id =
+x.id)+` (seed CEL §5.1): what its own formula takes is then marked with a name of its own, and the condition is put
+where all of its variables are known, for all choices of marked events.
 """
 
 from __future__ import annotations
@@ -143,13 +143,19 @@ class _Lowering:
 
     def unsupported(self, what: str, span: Span, hint: str = "") -> UnsupportedFeature:
         return UnsupportedFeature(
-            f"{what} is CEQL, but this version does not run it yet", text=self.text, span=span, source=self.source, hint=hint
+            f"{what} is CEQL, but this version does not run it yet",
+            text=self.text,
+            span=span,
+            source=self.source,
+            hint=hint,
         )
 
     def refuse_clauses(self, query: ast.Query) -> None:
         strategy = query.selection.strategy
         if strategy not in (None, ast.Strategy.ALL, ast.Strategy.STRICT):
-            raise self.unsupported(f"the selection strategy {strategy.value}", query.selection.span, "leave it out for ALL")
+            raise self.unsupported(
+                f"the selection strategy {strategy.value}", query.selection.span, "leave it out for ALL"
+            )
         for item in query.selection.items or ():
             if item.attributes:
                 raise self.unsupported("a list of attributes in SELECT", item.span, f"write SELECT {item.variable}")
@@ -166,8 +172,8 @@ class _Lowering:
                 return _atom(name, stream)
             case ast.As(child, variable):
                 part = self.formula(child)
-                pattern = algebra.As(part.pattern, variable.text)
-                return self.settle(_Part(pattern, part.defined | {variable.text}, part.pending))
+                named = algebra.As(part.pattern, variable.text)
+                return self.settle(_Part(named, part.defined | {variable.text}, part.pending))
             case ast.Filter(child, condition):
                 part = self.formula(child)
                 return self.settle(self.filtered(part, self.test(condition, False)))
@@ -181,8 +187,8 @@ class _Lowering:
             case ast.Iterate(child, contiguous):
                 part = self.formula(child)
                 self.refuse_across_rounds(part)
-                pattern = algebra.Iterate(part.pattern, Skip.NONE if contiguous else Skip.ANY)
-                return _Part(pattern, part.defined, part.pending)
+                rounds = algebra.Iterate(part.pattern, Skip.NONE if contiguous else Skip.ANY)
+                return _Part(rounds, part.defined, part.pending)
             case ast.Repeat():
                 raise self.unsupported("the repetition φ{l,m}", node.span)
             case ast.Without():
@@ -224,8 +230,8 @@ class _Lowering:
             case ast.Not(child):
                 return self.test(child, not negated)
             case ast.Holds(variable, ast.And(left, right)) if not negated:
-                first = dataclasses.replace(node, condition=left)
-                return _All(self.test(first, False), self.test(dataclasses.replace(node, condition=right), False))
+                halves = [self.test(dataclasses.replace(node, condition=half), False) for half in (left, right)]
+                return _All(*halves)
             case ast.Holds(variable, condition):
                 condition = _owned(condition, variable.text)
                 return self.leaf(condition, frozenset((variable.text,)), negated, node.span)

@@ -33,7 +33,9 @@ def write(matches: Matches, form: str, out: IO[str], path: str | None, limit: in
     writer = _WRITERS[form](out)
     for table in tables:
         show = _clock(matches.summary.iso_times, unit)
-        times = zip(*(map(show, table.history.times(p).tolist()) for p in (table.matches.start, table.matches.end)), strict=True)
+        times = zip(
+            *(map(show, table.history.times(p).tolist()) for p in (table.matches.start, table.matches.end)), strict=True
+        )
         for match, time in zip(table, times, strict=True):
             writer.row({"start": match.start, "end": match.end, "positions": list(match.positions),
                         "bindings": match.bindings, "time": list(time)})  # fmt: skip
@@ -146,7 +148,10 @@ class _Table:
         if self.widths is None:
             self.widths = [max(len(row[c]) for row in self.waiting) for c in range(5)]
         for row in self.waiting:
-            cells = [text.ljust(w) if c == 2 else text.rjust(w) for c, (text, w) in enumerate(zip(row, self.widths, strict=True))]
+            cells = [
+                text.ljust(w) if c == 2 else text.rjust(w)
+                for c, (text, w) in enumerate(zip(row, self.widths, strict=True))
+            ]
             self.out.write("  ".join(cells).rstrip() + "\n")
         self.waiting = []
 

@@ -28,9 +28,7 @@ _MAX_DEPTH_HINT: Final = "split the query, or write long lists with IN {…}"
 
 @functools.cache
 def _parser() -> Lark:
-    return Lark.open(
-        "grammar.lark", rel_to=__file__, parser="lalr", propagate_positions=True, maybe_placeholders=False
-    )
+    return Lark.open("grammar.lark", rel_to=__file__, parser="lalr", propagate_positions=True, maybe_placeholders=False)
 
 
 def parse(text: str, source: str = "<query>") -> ast.Query:

@@ -1,4 +1,4 @@
-"""Predicates on one event, as the pattern algebra wants them: equal if they mean the same, evaluated on whole batches."""
+"""Predicates on one event: equal if they mean the same, evaluated on whole batches."""
 
 from __future__ import annotations
 

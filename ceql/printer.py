@@ -11,9 +11,10 @@ from spaseq.errors import InternalError
 __all__ = ["print_expression", "print_formula", "print_query"]
 
 _PLAIN: Final = re.compile(r"[^\W\d]\w*")
-_RESERVED: Final = frozenset(
-    """ALL AND ANY AS BY CONSUME EVENT EVENTS FALSE FILTER FROM IN LAST LIKE LIMIT MAX NEXT NONE NOT OR PARTITION RANGE
-    SELECT STRICT TRUE WHERE WITHIN""".split()
+_RESERVED: Final = re.compile(
+    "all|and|any|as|by|consume|events?|false|filter|from|in|last|like|limit|max|next|none|not|or|partition|range"
+    "|select|strict|true|where|within",
+    re.IGNORECASE,
 )
 
 
@@ -67,7 +68,7 @@ def _duration(nanoseconds: int) -> str:
 
 
 def _name(text: str) -> str:
-    return text if _PLAIN.fullmatch(text) and text.upper() not in _RESERVED else f"`{text}`"
+    return text if _PLAIN.fullmatch(text) and not _RESERVED.fullmatch(text) else f"`{text}`"
 
 
 def _variable(text: str) -> str:

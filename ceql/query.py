@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ceql import ast
 from ceql.check import check, conditions, event_types
-from ceql.lower import Lowered, lower
+from ceql.lower import lower
 from ceql.parse import parse
 from ceql.printer import print_query
 from ceql.walk import attributes_of
@@ -204,7 +204,9 @@ def _options(
     late: str,
 ) -> EventOptions:
     if time_from not in (None, "arrival"):
-        raise OptionError(f"times cannot be taken from {time_from!r}", "time_from is 'arrival'; a column is time_column=")
+        raise OptionError(
+            f"times cannot be taken from {time_from!r}", "time_from is 'arrival'; a column is time_column="
+        )
     if late not in ("drop", "error"):
         raise OptionError(f"unknown policy for late events {late!r}", "drop or error")
     return EventOptions(
@@ -294,7 +296,13 @@ def empty_table(iso: bool = False) -> pa.Table:
     """A table of no matches."""
     kind = pa.timestamp("ns", "UTC") if iso else pa.int64()
     positions = pa.large_list(pa.int64())
-    fields = [("start", pa.int64()), ("end", pa.int64()), ("positions", positions), ("start_time", kind), ("end_time", kind)]
+    fields = [
+        ("start", pa.int64()),
+        ("end", pa.int64()),
+        ("positions", positions),
+        ("start_time", kind),
+        ("end_time", kind),
+    ]
     return pa.schema(fields).empty_table()
 
 
@@ -349,7 +357,11 @@ class Matches:
 
 
 def _once(source: Any) -> bool:
-    return source == "-" if isinstance(source, str) else hasattr(source, "__next__") or isinstance(source, pa.RecordBatchReader)
+    return (
+        source == "-"
+        if isinstance(source, str)
+        else hasattr(source, "__next__") or isinstance(source, pa.RecordBatchReader)
+    )
 
 
 class Stream:
@@ -427,7 +439,9 @@ def _restored(query: Query, blob: bytes) -> Stream:
     if not fits:
         raise OptionError("this snapshot is of another version", "take it again with this one")
     if state["query"] != print_query(query.tree):
-        raise OptionError("this snapshot is of another query", f"it was taken from: {state['query']}".replace("\n", " "))
+        raise OptionError(
+            "this snapshot is of another query", f"it was taken from: {state['query']}".replace("\n", " ")
+        )
     stream = Stream(query, state["names"], state["options"])
     stream._feed.restore(state["feed"])
     stream._run = Run.restore(query._lowered, query._program, state["run"])

@@ -41,8 +41,8 @@ class EngineBatch:
 class Partition:
     """PARTITION BY: a number for each tuple of values, the same in every batch.
 
-    Each bracket gives one value: that of the first of its attributes that the event has. An event without a value for some
-    bracket belongs to no partition, -1.
+    Each bracket gives one value: that of the first of its attributes that the event has. An event without a value for
+    some bracket belongs to no partition, -1.
     """
 
     def __init__(self, brackets: tuple[tuple[str, ...], ...]) -> None:
@@ -150,7 +150,9 @@ class Coordinate:
         if row is not None:
             before = numbers[row - 1].item() if row else self.last
             raise self._error(
-                batch, row, f"{self._attribute} goes back from {before} to {numbers[row].item()}, and the window is measured in it"
+                batch,
+                row,
+                f"{self._attribute} goes back from {before} to {numbers[row].item()}, and the window is measured in it",
             )
 
     def _error(self, batch: EventBatch, row: int, problem: str) -> EventError:

@@ -20,7 +20,7 @@ Lookup = Callable[[ast.Attribute], Value[E]]
 
 
 def compile_condition(node: ast.Condition, lookup: Lookup[E]) -> Truth[E]:
-    """A function from an environment to True, False or None (unknown); `lookup` says how to read an attribute off it."""
+    """A function from an environment to True, False or None (unknown); `lookup` reads attributes off it."""
     match node:
         case ast.And(left, right):
             return _both(compile_condition(left, lookup), compile_condition(right, lookup))
@@ -82,7 +82,9 @@ def _member(value: Value[E], items: list[Value[E]]) -> Truth[E]:
     return member
 
 
-def _in_range(value: ast.Expression, low: ast.Expression | None, high: ast.Expression | None, lookup: Lookup[E]) -> Truth[E]:
+def _in_range(
+    value: ast.Expression, low: ast.Expression | None, high: ast.Expression | None, lookup: Lookup[E]
+) -> Truth[E]:
     read = compile_value(value, lookup)
     bounds = [_compared(s, read, compile_value(b, lookup)) for s, b in ((">=", low), ("<=", high)) if b is not None]
     return bounds[0] if len(bounds) == 1 else _both(bounds[0], bounds[1])

@@ -52,7 +52,11 @@ _KIND_WORDS: Final = {"number": "a number", "text": "a text", "truth": "true or 
 
 def mismatch(left: str, right: str, what: str) -> EventError:
     """The error for operands whose kinds do not go together; `what` is the expression."""
-    hint = "a text in quotes is not a number" if {left, right} == {"number", "text"} else "are the attributes the right ones?"
+    hint = (
+        "a text in quotes is not a number"
+        if {left, right} == {"number", "text"}
+        else "are the attributes the right ones?"
+    )
     return EventError(f"{what}: {_KIND_WORDS[left]} cannot be set against {_KIND_WORDS[right]}", hint=hint)
 
 

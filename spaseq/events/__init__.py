@@ -1,8 +1,8 @@
 """Columnar event batches: reading them, their time and their order.
 
-`EventStream` makes one ordered stream of batches of any number of sources (files, frames, tables, dicts); `EventFeed` does
-the same for events that are pushed. An `EventBatch` gives its attributes as plain arrays. `spaseq.events.time` holds what
-is common to all front ends: time literals, durations, the policy for late events.
+`EventStream` makes one ordered stream of batches of any number of sources (files, frames, tables, dicts); `EventFeed`
+does the same for events that are pushed. An `EventBatch` gives its attributes as plain arrays. `spaseq.events.time`
+holds what is common to all front ends: time literals, durations, the policy for late events.
 """
 
 from __future__ import annotations

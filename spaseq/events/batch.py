@@ -78,7 +78,7 @@ class EventBatch:
 
 
 class Instant(int):
-    """A time attribute as a Python value: ns since the epoch. Comparable with a text that is a time, not with numbers."""
+    """A time attribute as a Python value, ns since the epoch; compared with times and texts, not with numbers."""
 
     __slots__ = ()
 

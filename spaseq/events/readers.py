@@ -1,8 +1,8 @@
 """Readers: whatever holds events becomes a run of Arrow tables.
 
 `tables(source)` takes a path (CSV, TSV, JSON Lines, Parquet; `.gz` and `.zst`; a glob; `-` for standard input), several
-paths, a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or Polars frame, a list of dicts, or an iterable of any
-of these. Files are read in blocks, so that a file larger than memory streams through. Errors name file and record.
+paths, a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or Polars frame, a list of dicts, or an iterable of
+any of these. Files are read in blocks, so that a file larger than memory streams through. Errors name file and record.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ import os
 import re
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 
@@ -42,6 +41,7 @@ _COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "l
 _BLOCK: Final = 16 << 20
 _ROWS: Final = 1 << 18
 _NULLS: Final = ["", "NULL", "null"]
+_DAMAGE: Final = ("truncated", "end-of-stream", "inflate", "zlib", "zstd", "compressed")
 _FORMAT_HINT: Final = "events are read from .csv, .tsv, .jsonl and .parquet files, plain or compressed (.gz, .zst)"
 
 
@@ -93,7 +93,7 @@ def _from_pandas(frame: Any) -> pa.Table:
         raise EventError(f"the frame cannot be read as columns: {_first_line(error)}") from None
 
 
-def from_dicts(events: list[Mapping[str, Any]]) -> pa.Table:
+def from_dicts(events: Sequence[Mapping[str, Any]]) -> pa.Table:
     """A table of a list of dicts; a key that a dict does not have is NULL."""
     names: dict[str, None] = {}
     for index, event in enumerate(events):
@@ -205,15 +205,15 @@ class _Joined(io.RawIOBase):
 
 
 def _parquet(source: Any) -> Iterator[pa.Table]:
-    import pyarrow.parquet
+    import pyarrow.parquet as pq
 
-    with pyarrow.parquet.ParquetFile(source) as file:
+    with pq.ParquetFile(source) as file:
         for batch in file.iter_batches(batch_size=_ROWS):
             yield pa.Table.from_batches([batch])
 
 
 def _csv(stream: _Joined, name: str, delimiter: str) -> Iterator[pa.Table]:
-    """Blocks of a CSV file. Types are those of the first block (16 MB); an integer column may turn to decimals later."""
+    """Blocks of a CSV file, typed as the first (16 MB) is; an integer column may turn to decimals later."""
     header, body = _header(stream, name, delimiter)
     if header is None:
         return
@@ -234,7 +234,7 @@ def _header(stream: _Joined, name: str, delimiter: str) -> tuple[list[str] | Non
     import csv
 
     head = _read_some(stream, 1 << 16)
-    line, newline, rest = head.partition(b"\n")
+    line, _, rest = head.partition(b"\n")
     text = _decoded(line, name, 1).rstrip("\r")
     if not text.strip() and not rest:
         return None, stream
@@ -250,7 +250,9 @@ def _decoded(line: bytes, name: str, record: int) -> str:
     try:
         return line.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise EventError("this is not UTF-8 text", source=name, record=record, hint="convert the file to UTF-8") from None
+        raise EventError(
+            "this is not UTF-8 text", source=name, record=record, hint="convert the file to UTF-8"
+        ) from None
 
 
 def _blocks(stream: _Joined, quoted: bool) -> Iterator[bytes]:
@@ -314,9 +316,7 @@ def _csv_error(
         )
     if "UTF8" in message or "UTF-8" in message:
         at = next((i for i, text in enumerate(block.split(b"\n")) if not _is_utf8(text)), 0)
-        return EventError(
-            "this is not UTF-8 text", source=name, record=line + at, hint="convert the file to UTF-8"
-        )
+        return EventError("this is not UTF-8 text", source=name, record=line + at, hint="convert the file to UTF-8")
     value = re.search(r"invalid value '(.*?)'", message)
     if column is not None and value is not None:
         at = block.find(value[1].encode())
@@ -341,7 +341,7 @@ def _is_utf8(text: bytes) -> bool:
 
 def _line_of_row(message: str, line: int) -> int | None:
     match = re.search(r"Row #(\d+)", message)
-    return line + int(match[1]) - 1 if match else None  # rows count from 1 within the block
+    return line + int(match[1]) - 1 if match else None  # rows count from 1 in the block
 
 
 def _json_lines(stream: _Joined, name: str) -> Iterator[pa.Table]:
@@ -400,7 +400,7 @@ def _translated(name: str) -> Iterator[None]:
             raise EventError("this file may not be read", source=name) from None
         if isinstance(error, FileNotFoundError):
             raise EventError("no such file", source=name) from None
-        if any(word in text.lower() for word in ("truncated", "end-of-stream", "inflate", "zlib", "zstd", "compressed")):
+        if any(word in text.lower() for word in _DAMAGE):
             raise EventError(f"the compressed data is damaged or cut off: {text}", source=name) from None
         raise EventError(f"this cannot be read: {text}", source=name) from None
 
@@ -421,24 +421,18 @@ def common_schema(parts: list[pa.Table], source: str) -> pa.Table:
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         name = _disagreeing(parts)
         kinds = [str(t.schema.field(name).type) for t in parts if name in t.column_names] if name else []
-        problem = (
-            f"attribute {name} is {' here and '.join(dict.fromkeys(kinds))} there" if name else _first_line(error)
-        )
+        problem = f"attribute {name} is {' here and '.join(dict.fromkeys(kinds))} there" if name else _first_line(error)
         raise EventError(
             problem, source=source, attribute=name or "", hint="an attribute has one kind of values in all streams"
         ) from None
 
 
 def _disagreeing(parts: list[pa.Table]) -> str | None:
-    for name in dict.fromkeys(n for t in parts for n in t.column_names):
+    names: dict[str, None] = dict.fromkeys(str(n) for t in parts for n in t.column_names)
+    for name in names:
         schemas = [pa.schema([t.schema.field(name)]) for t in parts if name in t.column_names]
         try:
             pa.unify_schemas(schemas, promote_options="permissive")
         except (pa.ArrowInvalid, pa.ArrowTypeError):
             return name
     return None
-
-
-def as_text(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column as strings, decoded."""
-    return pc.cast(values, pa.string())

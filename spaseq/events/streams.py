@@ -1,8 +1,9 @@
 """From sources to one stream of event batches: types, times, order, merging.
 
-Per stream, in this order: the type column is looked up (`type`, or the one that was named); every event gets its time, from
-a column or from its place; events that come late are put in order or dropped, as the policy says. Streams are then merged
-by time: equal times keep the order of the streams, then the order in the source. Positions count the merged stream from 0.
+Per stream, in this order: the type column is looked up (`type`, or the one that was named); every event gets its time,
+from a column or from its place; events that come late are put in order or dropped, as the policy says. Streams are then
+merged by time: equal times keep the order of the streams, then the order in the source. Positions count the merged
+stream from 0.
 
 `EventStream` pulls from sources, `EventFeed` is pushed to; both give the same batches for the same events.
 """
@@ -34,9 +35,10 @@ _STREAM: Final = "\0stream"
 class EventOptions:
     """How events are read off columns.
 
-    `type_column`: None means `type`. `time_column`: None means `time`, else `timestamp`, else the place of the event in its
-    source. `from_arrival`: the place, whatever columns there are. `time_unit`: of times that are numbers. `interval`, ns:
-    the k-th event is at k times that. `lateness`, ns, and `late`: see `spaseq.events.time.order_events`.
+    `type_column`: None means `type`. `time_column`: None means `time`, else `timestamp`, else the place of the event in
+    its source. `from_arrival`: the place, whatever columns there are. `time_unit`: of times that are numbers.
+    `interval`, ns: the k-th event is at k times that. `lateness`, ns, and `late`: see
+    `spaseq.events.time.order_events`.
     """
 
     type_column: str | None = None
@@ -130,7 +132,7 @@ class _Clock:
                 f"no column {name!r} to take times from; there are: {_listed(table.column_names)}",
                 source=self.source,
                 attribute=name,
-                hint=_did_you_mean(name, table.column_names) or "--time COLUMN names the column (time_column= in Python)",
+                hint=_did_you_mean(name, table.column_names) or "--time COLUMN names it (time_column= in Python)",
             )
         column = column_of(table[name], name)
         unknown = None if column is None or isinstance(column, TextColumn) else column.known
@@ -147,7 +149,13 @@ class _Clock:
             case None:
                 times, unknown = np.zeros(table.num_rows, np.int64), np.zeros(table.num_rows, bool)
             case _:
-                raise self._no_time("true or false", name, 0)
+                raise EventError(
+                    f"column {name!r} holds true or false, not times",
+                    source=self.source,
+                    record=self.records + 1,
+                    attribute=name,
+                    hint="--time COLUMN names another column",
+                )
         if unknown is not None and not unknown.all():
             record = int(np.argmin(unknown))
             raise EventError(
@@ -176,19 +184,12 @@ class _Clock:
         for index, text in enumerate(texts.to_pylist()):
             try:
                 values[index] = parse_time(text, self.options.time_unit) if text != "NaN" else 0
-                self.iso = self.iso or "-" in text[1:] and ":" in text
+                self.iso = self.iso or ("-" in text[1:] and ":" in text)
             except EventError as error:
                 record = self.records + int(np.argmax(codes == index)) + 1
                 hint = f"{error.hint}; --time COLUMN names another column, --time-from arrival takes none"
-                raise EventError(
-                    error.problem, source=self.source, record=record, attribute=name, hint=hint
-                ) from None
-        return values[codes]
-
-    def _no_time(self, what: str, name: str, row: int) -> EventError:
-        return EventError(
-            f"column {name!r} holds {what}, not times", source=self.source, record=self.records + row + 1, attribute=name
-        )
+                raise EventError(error.problem, source=self.source, record=record, attribute=name, hint=hint) from None
+        return np.asarray(values[codes])
 
 
 def _listed(names: list[str]) -> str:
@@ -293,7 +294,12 @@ class EventStream:
 
 
 def _batch(
-    part: _Part, codes: np.ndarray | None, position: int, names: tuple[str, ...], options: EventOptions, summary: Summary
+    part: _Part,
+    codes: np.ndarray | None,
+    position: int,
+    names: tuple[str, ...],
+    options: EventOptions,
+    summary: Summary,
 ) -> EventBatch:
     positions = np.arange(position, position + len(part), dtype=np.int64)
     table = encode_texts(part.table)
@@ -379,7 +385,8 @@ class EventFeed:
         if stream is None and len(self._names) == 1:
             return self._names[0]
         if stream is None:
-            raise OptionError("which stream are these events of?", f"push(events, stream=…) with {_listed(list(self._names))}")
+            names = _listed(list(self._names))
+            raise OptionError("which stream are these events of?", f"push(events, stream=…) with one of {names}")
         if stream not in self._clocks:
             raise OptionError(f"unknown stream {stream!r}", f"the query reads {_listed(list(self._names))}")
         return stream
@@ -424,7 +431,7 @@ def table_bytes(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    return sink.getvalue().to_pybytes()
+    return bytes(sink.getvalue())
 
 
 def table_of_bytes(blob: bytes) -> pa.Table:
