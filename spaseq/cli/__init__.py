@@ -1,1 +1,5 @@
 """The `spaseq` command."""
+
+from __future__ import annotations
+
+__all__: list[str] = []

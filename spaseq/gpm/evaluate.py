@@ -21,6 +21,7 @@ from rdflib.term import Identifier, URIRef, Variable
 from spaseq.errors import InternalError, OptionError
 from spaseq.gpm.mappings import IDENTITY, IndexedMappings, Mapping, MappingSet, freeze
 from spaseq.gpm.pattern import Condition, GraphPattern
+from spaseq.rdf import plain_literal, quiet_literals
 
 __all__ = ["Knowledge", "PatternEvaluator", "event_graph", "holds"]
 
@@ -90,12 +91,11 @@ class Knowledge:
 
 
 def _under_name(graph: Graph, iri: str) -> Graph:
-    """`graph`, named `iri`: GRAPH ?g binds ?g to the name."""
-    if graph.identifier == URIRef(iri):
-        return graph
+    """A copy of `graph` under the name `iri`, since GRAPH ?g binds ?g to the name; literals as in streams."""
     named = Graph(identifier=URIRef(iri), bind_namespaces="none")
-    for triple in graph:
-        named.add(triple)
+    triples: Iterable[Any] = graph
+    for s, p, o in triples:
+        named.add((s, p, plain_literal(o)))
     return named
 
 
@@ -142,16 +142,16 @@ class PatternEvaluator:
 
 def _solutions(context: _Context, handle: Any) -> MappingSet:
     """The solutions of an algebra node; blank nodes of the pattern, which act as variables, are not part of them."""
-    with _LOCK:
+    with _LOCK, quiet_literals():
         return frozenset(
-            freeze((str(name), term) for name, term in solution.items() if isinstance(name, Variable))
+            freeze((str(name), plain_literal(term)) for name, term in solution.items() if isinstance(name, Variable))
             for solution in evalPart(context, handle)
         )
 
 
 def _true(condition: Condition, mapping: Mapping, context: _Context) -> bool:
     bindings = FrozenBindings(context, {Variable(name): term for name, term in mapping})
-    with _LOCK:
+    with _LOCK, quiet_literals():
         return bool(_ebv(condition.handle, bindings))
 
 

@@ -14,21 +14,27 @@ rdflib parses the group; `compile_pattern` takes it apart, once:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
+import rdflib
 from pyparsing import ParseBaseException, ParseResults
 from rdflib.plugins.sparql.algebra import translateQuery
 from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import Prologue
-from rdflib.term import URIRef, Variable
+from rdflib.term import Literal, URIRef, Variable
 
 from spaseq.errors import QuerySemanticsError, QuerySyntaxError, Span, SpaseqError, UnsupportedFeature
 from spaseq.gpm import algebra
+from spaseq.rdf import plain_literal, quiet_literals
 
 __all__ = ["Condition", "GraphPattern", "Part", "Source", "compile_pattern"]
+
+_LITERALS: Final = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +161,8 @@ def _translate(source: Source) -> tuple[Prologue, CompValue]:
     lead += "".join(f"PREFIX {label}: <{iri}>\n" for label, iri in source.prefixes) + "SELECT * WHERE "
     body, offsets = _prepared(source.query[source.start : source.end])
     try:
-        tree = parseQuery(lead + body)
+        with _literals_as_written():
+            tree = parseQuery(lead + body)
     except ParseBaseException as error:
         raise _syntax_error(source, source.start + offsets[min(max(error.loc - len(lead), 0), len(body))]) from None
     except RecursionError:
@@ -164,46 +171,80 @@ def _translate(source: Source) -> tuple[Prologue, CompValue]:
         raise _wrong(source, f"the graph pattern of GPM {source.name} cannot be read: {error}", None) from None
     _check_prefixes(tree, source)
     try:
-        query = translateQuery(tree)
+        with _literals_as_written():
+            query = translateQuery(tree)
     except SpaseqError:
         raise
     except RecursionError:
         raise _wrong(source, f"the graph pattern of GPM {source.name} is nested too deeply", None) from None
     except Exception as error:  # rdflib raises bare Exceptions here
         raise _wrong(source, f"the graph pattern of GPM {source.name} is not valid SPARQL: {error}", None) from error
-    return query.prologue, query.algebra.p.p
+    return query.prologue, _plain(query.algebra.p.p)
+
+
+@contextmanager
+def _literals_as_written() -> Iterator[None]:
+    """While it is open, rdflib neither rewrites the text of literals ("01" to "1") nor complains about them.
+
+    A term of a pattern matches the very same term (SPARQL 1.1 §18.3), and streams keep what their source wrote.
+    """
+    with _LITERALS, quiet_literals():
+        before, rdflib.NORMALIZE_LITERALS = rdflib.NORMALIZE_LITERALS, False
+        try:
+            yield
+        finally:
+            rdflib.NORMALIZE_LITERALS = before
+
+
+def _plain(value: Any) -> Any:
+    """An algebra tree with `"x"^^xsd:string` as `"x"`: RDF 1.1 has them as one term, rdflib as two."""
+    if isinstance(value, CompValue):
+        for name, child in list(value.items()):
+            value[name] = _plain(child)
+        return value
+    if isinstance(value, (list, ParseResults)):
+        return [_plain(item) for item in value]
+    if isinstance(value, tuple):
+        return tuple(_plain(item) for item in value)
+    return plain_literal(value) if isinstance(value, Literal) else value
 
 
 def _prepared(group: str) -> tuple[str, list[int]]:
     r"""`group` as rdflib may read it, and for each of its characters (and the end) the offset in `group` it came from.
 
-    pyparsing expands tabs to the next tab stop, in strings too, and rdflib expands \u escapes before it parses: both
-    would move what follows. So tabs become a blank, or `\t` inside a string, and escapes are expanded here.
+    rdflib expands \u escapes before it parses, and pyparsing expands tabs to the next tab stop, in strings too: both would
+    move what follows. So escapes are expanded here, and tabs become a blank, or `\t` inside a string.
     """
-    parts: list[str] = []
-    offsets: list[int] = []
-    for piece in _PIECE.finditer(group):
-        text = piece[0]
-        if piece["string"]:
-            text = text.replace("\t", "\\t")
-        elif piece["escape"]:
-            text = _unescaped(piece["escape"])
-        elif text == "\t":
-            text = " "
-        parts.append(text)
-        offsets += _offsets(piece, text)
-    return "".join(parts), [*offsets, len(group)]
+    expanded, first = _replaced(group, _ESCAPE, lambda match: _unescaped(match[0]))
+    without, second = _replaced(expanded, _TOKEN, _without_tabs)
+    return without, [first[offset] for offset in second]
 
 
-_PIECE = re.compile(
+_ESCAPE = re.compile(r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}")
+_TOKEN = re.compile(
     r"""(?P<string>'{3}(?:\\.|[^\\])*?'{3} | \"{3}(?:\\.|[^\\])*?\"{3}
                  | '(?:\\.|[^'\\\n])*'  | \"(?:\\.|[^\"\\\n])*\")
-      | (?P<escape>\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})
-      | (?P<iri><[^<>"{}|^`\s]*>)
-      | (?P<comment>\#[^\n]*)
-      | .""",
+      | <[^<>"{}|^`\s]*>
+      | \#[^\n]*
+      | \t""",
     re.VERBOSE | re.DOTALL,
 )
+
+
+def _replaced(text: str, pattern: re.Pattern[str], new: Callable[[re.Match[str]], str]) -> tuple[str, list[int]]:
+    """`text` with each match of `pattern` replaced, and for each character of that (and its end) where it came from."""
+    parts: list[str] = []
+    offsets: list[int] = []
+    done = 0
+    for match in pattern.finditer(text):
+        piece = new(match)
+        parts += [text[done : match.start()], piece]
+        offsets += range(done, match.start())
+        last = match.end() - 1
+        offsets += [min(match.start() + i, last) for i in range(len(piece))]
+        done = match.end()
+    parts.append(text[done:])
+    return "".join(parts), [*offsets, *range(done, len(text) + 1)]
 
 
 def _unescaped(escape: str) -> str:
@@ -211,14 +252,12 @@ def _unescaped(escape: str) -> str:
     return chr(code) if code <= 0x10FFFF else escape
 
 
-def _offsets(piece: re.Match[str], text: str) -> Iterable[int]:
-    if len(text) == len(piece[0]):
-        return range(piece.start(), piece.end())
-    return [piece.start()] * len(text)
+def _without_tabs(match: re.Match[str]) -> str:
+    return match[0].replace("\t", "\\t" if match["string"] else " ")
 
 
 def _syntax_error(source: Source, offset: int) -> QuerySyntaxError:
-    rest = re.compile(r"\s*(\w+|\S|$)").match(source.query, offset)
+    rest = re.compile(r"\s*([?$]?\w+|\S|$)").match(source.query, offset)
     start = rest.start(1) if rest else offset
     word = rest[1] if rest else ""
     found = f"at {word!r}" if word else "at its end"

@@ -16,7 +16,7 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 
 from spaseq.errors import QueryError, QuerySemanticsError, QuerySyntaxError, Span
 from spaseq.language import ast
-from spaseq.language.scan import Skeleton, skeleton
+from spaseq.language.scan import Skeleton, mask, skeleton
 
 __all__ = ["KNOWN_PREFIXES", "parse", "unknown_prefix"]
 
@@ -94,6 +94,8 @@ def _syntax_error(error: UnexpectedInput, text: str, cut: str, source: str) -> Q
         expected, found = error.allowed, _word(cut, start)
     else:
         start, at_end, expected, found = len(cut.rstrip()), True, set(), ""
+    if at_end and "RBRACE" in (expected or ()):
+        return _open_brace(cut, text, source)
     end = start + max(1, len(found) if not at_end else 1)
     return QuerySyntaxError(
         "the query ends too early" if at_end else f"found {text[start:end].split(maxsplit=1)[0]!r}",
@@ -102,6 +104,25 @@ def _syntax_error(error: UnexpectedInput, text: str, cut: str, source: str) -> Q
         source=source,
         expected=_readable(expected or ()),
         hint=_hint(cut[start:end], cut[:start]),
+    )
+
+
+def _open_brace(cut: str, text: str, source: str) -> QuerySyntaxError:
+    """The error for the last brace that is opened and not closed."""
+    unclosed: list[int] = []
+    for match in re.finditer(r"[{}]", mask(cut, source)):
+        if match[0] == "{":
+            unclosed.append(match.start())
+        elif unclosed:
+            unclosed.pop()
+    start = unclosed[-1] if unclosed else 0
+    return QuerySyntaxError(
+        "this brace is never closed",
+        text=text,
+        span=Span.at(text, start, start + 1),
+        source=source,
+        expected=("'}' before the query ends",),
+        hint="either its own '}' is missing, or that of a graph pattern behind it",
     )
 
 

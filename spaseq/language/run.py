@@ -16,7 +16,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from spaseq.engine import Evaluator, MatchBatch, Program
+from spaseq.engine import MatchBatch, Program
 from spaseq.errors import EventError, OptionError
 from spaseq.gpm import Knowledge, Mapping, MappingSet, freeze, project
 from spaseq.language.check import CheckedQuery
@@ -97,6 +97,8 @@ class Recogniser:
     def __init__(
         self, query: CheckedQuery, program: Program, solver: Solver | None, *, keep_events: bool = True
     ) -> None:
+        from spaseq.engine import Evaluator  # loads the kernels
+
         self._query = query
         self._program = program
         self._solver = solver
@@ -135,6 +137,8 @@ class Recogniser:
 
     def restore(self, state: bytes) -> None:
         """Goes on from a snapshot of a recogniser of the same query. Only for snapshots from a source you trust."""
+        from spaseq.engine import Evaluator
+
         engine, self._codes, self._instants = pickle.loads(state)
         self._evaluator = Evaluator.restore(self._program, engine)
 

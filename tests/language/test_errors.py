@@ -1,0 +1,307 @@
+"""Golden texts of the errors for wrong queries: what is wrong, where, what was expected, what to do."""
+
+from __future__ import annotations
+
+import pytest
+
+import spaseq
+
+HEAD = """PREFIX : <http://example.org/>
+SELECT ?a ?x
+WITHIN 10 SECONDS
+FROM STREAM S <http://example.org/S>
+WHERE {
+"""
+A = "  DEFINE GPM A ON S { ?a :p ?x }\n"
+
+
+def _query(body: str, head: str = HEAD) -> str:
+    return f"{head}{body}}}\n"
+
+
+GOLDEN: dict[str, tuple[str, type[spaseq.QueryError], str]] = {
+    "unclosed brace before the next GPM": (
+        _query("  SEQ (A; B)\n  DEFINE GPM A ON S { ?a :p ?x\n  DEFINE GPM B ON S { ?a :p ?y }\n"),
+        spaseq.QuerySyntaxError,
+        """<query>:7:21: the brace that opens GPM A is not closed before the next DEFINE GPM on line 8
+    DEFINE GPM A ON S { ?a :p ?x
+                      ^
+expected: }
+hint: count the braces of its graph pattern: OPTIONAL, UNION, MINUS and GRAPH each open and close their own""",
+    ),
+    "unclosed brace at the end": (
+        _query("  SEQ (A)\n  DEFINE GPM A ON S { ?a :p ?x\n"),
+        spaseq.QuerySyntaxError,
+        """<query>:5:7: this brace is never closed
+  WHERE {
+        ^
+expected: '}' before the query ends
+hint: either its own '}' is missing, or that of a graph pattern behind it""",
+    ),
+    "no brace closes the GPM": (
+        HEAD + "  SEQ (A)\n  DEFINE GPM A ON S { ?a :p ?x\n",
+        spaseq.QuerySyntaxError,
+        """<query>:7:21: the brace that opens GPM A is not closed
+    DEFINE GPM A ON S { ?a :p ?x
+                      ^
+expected: }
+hint: count the braces of its graph pattern: OPTIONAL, UNION, MINUS and GRAPH each open and close their own""",
+    ),
+    "unclosed SEQ": (
+        _query("  SEQ (A\n" + A),
+        spaseq.QuerySyntaxError,
+        """<query>:6:7: the parenthesis that opens SEQ is not closed
+    SEQ (A
+        ^
+expected: )""",
+    ),
+    "unclosed string": (
+        _query("  SEQ (A)\n  DEFINE GPM A ON S { ?a :p 'x }\n"),
+        spaseq.QuerySyntaxError,
+        """<query>:7:29: this string is never closed
+    DEFINE GPM A ON S { ?a :p 'x }
+                              ^
+hint: a string on one line stands between two ' or two ", a longer one between ''' or \"\"\"""",
+    ),
+    "missing operator": (
+        _query("  SEQ (A B)\n" + A),
+        spaseq.QuerySyntaxError,
+        """<query>:6:10: found 'B'
+    SEQ (A B)
+           ^
+expected: '!', '&', ')', '+', ',', ';' or ':', '?', '|'""",
+    ),
+    "missing ON": (
+        _query("  SEQ (A)\n  DEFINE GPM A { ?a :p ?x }\n"),
+        spaseq.QuerySyntaxError,
+        """<query>:7:16: found '{'
+    DEFINE GPM A { ?a :p ?x }
+                 ^
+expected: ON
+hint: say which stream the GPM reads: DEFINE GPM name ON stream { … }""",
+    ),
+    "FROM without STREAM": (
+        _query("  SEQ (A)\n" + A, HEAD.replace("FROM STREAM", "FROM")),
+        spaseq.QuerySyntaxError,
+        """<query>:4:6: found 'S'
+  FROM S <http://example.org/S>
+       ^
+expected: STREAM
+hint: streams are named with FROM STREAM name <iri>""",
+    ),
+    "unknown unit": (
+        _query("  SEQ (A)\n" + A, HEAD.replace("SECONDS", "PARSECS")),
+        spaseq.QuerySyntaxError,
+        """<query>:3:11: found 'PARSECS'
+  WITHIN 10 PARSECS
+            ^^^^^^^
+expected: SECONDS, MINUTES or HOURS
+hint: a window is WITHIN n SECONDS, MINUTES or HOURS""",
+    ),
+    "two windows": (
+        _query("  SEQ (A)\n" + A, HEAD.replace("WHERE", "WITHIN 3 HOURS WHERE")),
+        spaseq.QuerySyntaxError,
+        """<query>:5:1: WITHIN stands twice
+  WITHIN 3 HOURS WHERE {
+  ^^^^^^^^^^^^^^""",
+    ),
+    "not SPARQL": (
+        _query("  SEQ (A)\n  DEFINE GPM A ON S { ?a :p ?x . FILTRE(?x > 3) }\n"),
+        spaseq.QuerySyntaxError,
+        """<query>:7:34: the graph pattern of GPM A is not SPARQL at 'FILTRE'
+    DEFINE GPM A ON S { ?a :p ?x . FILTRE(?x > 3) }
+                                   ^^^^^^
+hint: it holds triple patterns that end with '.', FILTER ( … ), OPTIONAL { … }, GRAPH <iri> { … }""",
+    ),
+    "not SPARQL, after tabs and letters beyond ASCII": (
+        _query('  SEQ (A)\n  DEFINE GPM A ON S { ?a :p ?x . ?ü\t:q "é\t\\u00e9"\t?a }\n'),
+        spaseq.QuerySyntaxError,
+        "<query>:7:49: the graph pattern of GPM A is not SPARQL at '?a'\n"
+        '    DEFINE GPM A ON S { ?a :p ?x . ?ü\t:q "é\t\\u00e9"\t?a }\n'
+        "                                     \t     \t       \t^^\n"
+        "hint: it holds triple patterns that end with '.', FILTER ( … ), OPTIONAL { … }, GRAPH <iri> { … }",
+    ),
+    "undeclared prefix that rdflib knows": (
+        _query("  SEQ (A)\n  DEFINE GPM A ON S { ?a foaf:name ?x }\n"),
+        spaseq.QuerySemanticsError,
+        """<query>:7:26: the prefix foaf: is not declared
+    DEFINE GPM A ON S { ?a foaf:name ?x }
+                           ^^^^^
+hint: declare it: PREFIX foaf: <…>""",
+    ),
+    "undeclared prefix of a stream": (
+        _query("  SEQ (A)\n" + A, HEAD.replace("<http://example.org/S>", "ex:S")),
+        spaseq.QuerySemanticsError,
+        """<query>:4:15: the prefix ex: is not declared
+  FROM STREAM S ex:S
+                ^^^^
+hint: declare it: PREFIX ex: <…>""",
+    ),
+    "unknown stream": (
+        _query("  SEQ (A)\n  DEFINE GPM A ON T { ?a :p ?x }\n"),
+        spaseq.QuerySemanticsError,
+        """<query>:7:19: GPM A reads the unknown stream T
+    DEFINE GPM A ON T { ?a :p ?x }
+                    ^
+hint: there is S""",
+    ),
+    "unknown GPM": (
+        _query("  SEQ (A; Power2)\n" + A + "  DEFINE GPM Power1 ON S { ?a :p ?x }\n"),
+        spaseq.QuerySemanticsError,
+        """<query>:6:11: SEQ names the unknown GPM Power2
+    SEQ (A; Power2)
+            ^^^^^^
+hint: did you mean Power1?""",
+    ),
+    "unknown variable in SELECT": (
+        _query("  SEQ (A)\n" + A, HEAD.replace("?x", "?z")),
+        spaseq.QuerySemanticsError,
+        """<query>:2:11: SELECT names the unknown variable ?z: no GPM in SEQ binds it
+  SELECT ?a ?z
+            ^^
+hint: there is ?a, ?x""",
+    ),
+    "unknown variable in FILTER": (
+        _query("  SEQ (A)\n  DEFINE GPM A ON S { ?a :p ?x . FILTER(?xx > 3) }\n"),
+        spaseq.QuerySemanticsError,
+        """<query>:7:41: GPM A names the unknown variable ?xx: neither it nor a GPM before it binds ?xx
+    DEFINE GPM A ON S { ?a :p ?x . FILTER(?xx > 3) }
+                                          ^^^
+hint: did you mean ?x?""",
+    ),
+    "a variable of a later GPM in FILTER": (
+        _query("  SEQ (B, A)\n" + A + "  DEFINE GPM B ON S { ?b :p ?y FILTER (?y > ?x) }\n"),
+        spaseq.QuerySemanticsError,
+        """<query>:8:45: a FILTER of GPM B names ?x, which is bound only after B, or in an alternative to it
+    DEFINE GPM B ON S { ?b :p ?y FILTER (?y > ?x) }
+                                              ^^
+hint: a FILTER can name variables of its own GPM, of GPMs before it, and of those joined to it by '&'""",
+    ),
+    "unknown variable in PARTITION BY": (
+        _query("  SEQ (A)\n" + A, HEAD.replace("WHERE", "PARTITION BY (?b) WHERE")),
+        spaseq.QuerySemanticsError,
+        """<query>:5:15: PARTITION BY names the unknown variable ?b: no GPM in SEQ binds it
+  PARTITION BY (?b) WHERE {
+                ^^
+hint: there is ?a, ?x""",
+    ),
+    "a GPM does not bind the key": (
+        _query(
+            "  SEQ (A, B)\n" + A + "  DEFINE GPM B ON S { ?b :p ?x }\n", HEAD.replace("WHERE", "PARTITION BY (?a) WHERE")
+        ),
+        spaseq.QuerySemanticsError,
+        """<query>:5:15: PARTITION BY ?a, and GPM B does not bind it
+  PARTITION BY (?a) WHERE {
+                ^^
+hint: every GPM in SEQ must bind what partitions the streams""",
+    ),
+    "Kleene+ below conjunction": (
+        _query("  SEQ (A+ & B)\n" + A + "  DEFINE GPM B ON S { ?a :p ?x }\n"),
+        spaseq.QuerySemanticsError,
+        """<query>:6:8: '+' stands inside '&' or '|'
+    SEQ (A+ & B)
+         ^^
+hint: they combine GPMs at one instant; write (A | B)+""",
+    ),
+    "a start that is no time": (
+        _query("  SEQ (A)\n" + A, HEAD.replace("SECONDS", "SECONDS STARTING AT 'noon'")),
+        spaseq.QuerySemanticsError,
+        """<query>:3:1: STARTING AT: 'noon' is not a time
+  WITHIN 10 SECONDS STARTING AT 'noon'
+  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: a time is an xsd:dateTime such as 2024-05-01T12:00:00Z, or a number (here counted in s)""",
+    ),
+    "SERVICE": (
+        _query("  SEQ (A)\n  DEFINE GPM A ON S { ?a :p ?x . SERVICE <http://example.org/> { ?a :q ?y } }\n"),
+        spaseq.UnsupportedFeature,
+        """<query>:7:34: SERVICE is refused: a query never opens a connection
+    DEFINE GPM A ON S { ?a :p ?x . SERVICE <http://example.org/> { ?a :q ?y } }
+                                   ^^^^^^^""",
+    ),
+    "optional": (
+        _query("  SEQ (A, B?)\n" + A + "  DEFINE GPM B ON S { ?a :p ?x }\n"),
+        spaseq.UnsupportedFeature,
+        """<query>:6:11: the optional operator '?' is not supported by this version
+    SEQ (A, B?)
+            ^^""",
+    ),
+    "negation": (
+        _query("  SEQ (A, B!)\n" + A + "  DEFINE GPM B ON S { ?a :p ?x }\n"),
+        spaseq.UnsupportedFeature,
+        """<query>:6:11: the negation operator '!' is not supported by this version
+    SEQ (A, B!)
+            ^^""",
+    ),
+    "a sequence inside a sequence": (
+        _query("  SEQ (A, (A; A))\n" + A),
+        spaseq.UnsupportedFeature,
+        """<query>:6:11: a sequence in parentheses inside SEQ is not supported by this version
+    SEQ (A, (A; A))
+            ^^^^^^
+hint: ',' ';' ':' read from left to right""",
+    ),
+    "aggregate": (
+        _query("  SEQ (A)\n" + A, HEAD.replace("?x", "(AVG(?x) AS ?y)")),
+        spaseq.UnsupportedFeature,
+        """<query>:2:11: an expression or aggregate in SELECT is not supported by this version
+  SELECT ?a (AVG(?x) AS ?y)
+            ^^^^^^^^^^^^^^^
+hint: select variables""",
+    ),
+    "a nested FILTER over another GPM": (
+        _query(
+            "  SEQ (A, B)\n" + A + "  DEFINE GPM B ON S { ?b :p ?y OPTIONAL { ?b :q ?z FILTER(?z > ?x) } }\n",
+        ),
+        spaseq.UnsupportedFeature,
+        """<query>:8:64: a FILTER inside OPTIONAL of GPM B that names ?x of another GPM is not supported by this version
+    DEFINE GPM B ON S { ?b :p ?y OPTIONAL { ?b :q ?z FILTER(?z > ?x) } }
+                                                                 ^^
+hint: compare with other GPMs in a FILTER at the top of the graph pattern, or rename the variable""",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_error(name: str) -> None:
+    query, kind, text = GOLDEN[name]
+    with pytest.raises(spaseq.QueryError) as caught:
+        spaseq.compile(query)
+    assert str(caught.value) == text
+    assert type(caught.value) is kind
+
+
+@pytest.mark.parametrize(
+    ("tail", "feature"),
+    [
+        ("GROUP BY ?a", "GROUP BY"),
+        ("HAVING (COUNT(?x) > 3)", "HAVING"),
+        ("ORDER BY DESC(?x) ?a", "ORDER BY"),
+        ("LIMIT 5", "LIMIT"),
+        ("OFFSET 5", "OFFSET"),
+    ],
+)
+def test_modifiers_are_unsupported_by_name(tail: str, feature: str) -> None:
+    with pytest.raises(spaseq.UnsupportedFeature, match=f"{feature} is not supported"):
+        spaseq.compile(_query("  SEQ (A)\n" + A) + tail)
+
+
+@pytest.mark.parametrize("form", ["CONSTRUCT { ?a :q ?x }", "ASK", "SELECT DISTINCT ?a"])
+def test_forms_are_unsupported_by_name(form: str) -> None:
+    with pytest.raises(spaseq.UnsupportedFeature, match=" ".join(form.split()[: 2 if "DISTINCT" in form else 1])):
+        spaseq.compile(_query("  SEQ (A)\n" + A, HEAD.replace("SELECT ?a ?x", form)))
+
+
+@pytest.mark.parametrize("text", ["", "   ", "#only a comment", "hello", "SELECT", "\0", "SELECT ?a WHERE { SEQ () }"])
+def test_garbage_is_a_syntax_error(text: str) -> None:
+    with pytest.raises(spaseq.QuerySyntaxError):
+        spaseq.compile(text)
+
+
+def test_an_unused_gpm_is_a_warning() -> None:
+    query = spaseq.compile(_query("  SEQ (A)\n" + A + "  DEFINE GPM B ON S { ?a :p ?y }\n"))
+    assert query.warnings == ("GPM B is defined and SEQ does not use it",)
+
+
+def test_the_source_is_named() -> None:
+    with pytest.raises(spaseq.QuerySyntaxError, match=r"^power\.rq:1:1: "):
+        spaseq.compile("hello", source="power.rq")
