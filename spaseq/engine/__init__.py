@@ -10,12 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 from spaseq.engine.matches import MatchBatch
 from spaseq.engine.program import Program, compile_program
-from spaseq.engine.settings import Batch, Registers, Settings, Window
+from spaseq.engine.settings import Batch, Choice, Consume, Registers, Selection, Settings, Window
 
 if TYPE_CHECKING:
     from spaseq.engine.evaluator import Evaluator
 
-__all__ = ["Batch", "Evaluator", "MatchBatch", "Program", "Registers", "Settings", "Window", "compile_program"]
+__all__ = [
+    "Batch",
+    "Choice",
+    "Consume",
+    "Evaluator",
+    "MatchBatch",
+    "Program",
+    "Registers",
+    "Selection",
+    "Settings",
+    "Window",
+    "compile_program",
+]
 
 
 def __getattr__(name: str) -> Any:

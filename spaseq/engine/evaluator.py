@@ -19,6 +19,7 @@ from spaseq.automata.determinise import Cache
 from spaseq.engine.matches import MatchBatch
 from spaseq.engine.program import Program
 from spaseq.engine.register_run import RegisterRun
+from spaseq.engine.selection import CONSUME, kernel_limit, kernel_order
 from spaseq.engine.settings import Batch
 from spaseq.engine.windows import Lows
 from spaseq.errors import BudgetExceeded, EventError, InternalError
@@ -160,6 +161,10 @@ class _Classes:
     def __init__(self, program: Program, arena: Arena) -> None:
         self._arena = arena
         self._cache = Cache(program.cea, program.settings.automaton_bytes)
+        self._order = kernel_order(program.choice)
+        self._limit = kernel_limit(program.choice)
+        self._consume = CONSUME[program.choice.consume]
+        self._floors = np.zeros(0, np.int64)
         self._width = 4
         self._keys = 0
         self._key_lows = np.zeros(0, np.int64) if program.window.kind == "events" else None
@@ -188,9 +193,12 @@ class _Classes:
     ) -> Iterator[None]:  # fmt: skip
         arena = self._arena
         self._keys = max(self._keys, int(keys.max()) + 1)
-        data = np.empty((len(rows), 3), np.int64)
+        if len(self._floors) < self._keys:
+            self._floors = np.concatenate([self._floors, np.zeros(2 * self._keys - len(self._floors), np.int64)])
+        data = np.empty((len(rows), 4), np.int64)
         data[:, 0] = classes
         data[:, 1] = positions
+        data[:, 3] = keys
         self._fit(data, keys)
         arena.st[k.ROW] = 0
         key_lows = self._grown_key_lows()
@@ -208,8 +216,9 @@ class _Classes:
             def kernel(tables=tables) -> int:  # type: ignore[no-untyped-def]
                 return k.run_classes(
                     data, windows, arena.nodes, arena.cells, arena.entries, arena.st, arena.checks, tables.init,
-                    tables.affected_from, tables.affected, tables.known, arena.moves, arena.outs, arena.stack,
-                    arena.path, arena.matches, arena.places, write,
+                    tables.affected_from, tables.affected, tables.known, arena.moves, arena.outs, arena.runs,
+                    self._floors, arena.stack, arena.heap, arena.path, arena.links, arena.matches, arena.places, write,
+                    self._order, self._limit, self._consume,
                 )  # fmt: skip
 
             status = arena.run(kernel, emit, None if key_lows is None else cell_lows)
@@ -266,10 +275,11 @@ class _Classes:
 
     def state(self) -> dict[str, Any]:
         return {"states": self._cache.states, "cells": self._live(), "width": self._width, "keys": self._keys,
-                "key_lows": self._key_lows}  # fmt: skip
+                "key_lows": self._key_lows, "floors": self._floors}  # fmt: skip
 
     def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
         self._width, self._keys, self._key_lows = state["width"], state["keys"], state["key_lows"]
+        self._floors = state["floors"]
         self.add_classes(vectors)
         self._cache.adopt(state["states"])
         self._cache.learn(state["cells"])

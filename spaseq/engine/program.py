@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spaseq.automata import CEA, compile_pattern
-from spaseq.engine.settings import Registers, Settings, Window
+from spaseq.engine.settings import Choice, Consume, Registers, Selection, Settings, Window
 from spaseq.pattern import Pattern
 
 
@@ -15,6 +15,7 @@ class Program:
 
     cea: CEA
     window: Window
+    choice: Choice
     registers: Registers | None
     settings: Settings
 
@@ -28,7 +29,12 @@ class Program:
         window = self.window.kind
         if window != "none":
             window += f" {self.window.size:,}"
-        return f"{self.cea.describe()}\nwindow: {window}\nevaluation: {how}"
+        chosen = [f"selection: {self.choice.selection.name}"]
+        if self.choice.consume is not Consume.NONE:
+            chosen.append(f"consume by: {self.choice.consume.name}")
+        if self.choice.limit is not None:
+            chosen.append(f"limit: {self.choice.limit} per event")
+        return "\n".join([self.cea.describe(), f"window: {window}", *chosen, f"evaluation: {how}"])
 
 
 def compile_program(
@@ -36,8 +42,9 @@ def compile_program(
     window: Window = Window("none"),  # noqa: B008 - frozen
     *,
     strict: bool = False,
+    choice: Choice = Choice(),  # noqa: B008 - frozen
     registers: Registers | None = None,
     settings: Settings = Settings(),  # noqa: B008 - frozen
 ) -> Program:
     """Compile `pattern`. `strict` keeps only matches whose positions are an interval; guards need `registers`."""
-    return Program(compile_pattern(pattern, strict=strict), window, registers, settings)
+    return Program(compile_pattern(pattern, strict=strict), window, choice, registers, settings)

@@ -20,6 +20,8 @@ from spaseq.automata.cea import ACCEPT, INITIAL, Again, Leave, Take, Transition
 from spaseq.automata.determinise import Stepper
 from spaseq.engine.matches import MatchBatch
 from spaseq.engine.program import Program
+from spaseq.engine.selection import kernel_limit, kernel_order
+from spaseq.engine.settings import Consume
 from spaseq.errors import BudgetExceeded, InternalError
 from spaseq.tecs import Arena, Chunk
 from spaseq.tecs import kernels as k
@@ -39,6 +41,10 @@ class RegisterRun:
             raise InternalError("a pattern with guards was compiled without registers")
         self._registers = program.registers
         self._budget = program.settings.live_runs
+        self._order = kernel_order(program.choice)
+        self._limit = kernel_limit(program.choice)
+        self._consume = program.choice.consume
+        self._floors: dict[int, int] = {}
         self._arena = arena
         self._stepper = Stepper(program.cea)
         self._out = [[(sum(1 << p for p in t.predicates), t) for t in out] for out in program.cea.transitions]
@@ -53,6 +59,7 @@ class RegisterRun:
         self._key_lows: dict[int, int] = {}
         self._free: list[int] = []
         self._accepted: list[tuple[_Rows, _Rows]] = []
+        self._completed = False
         self._left: list[Configurations] = []
 
     @property
@@ -79,11 +86,15 @@ class RegisterRun:
         self._registers.load(batch)
         columns = zip(rows.tolist(), classes.tolist(), positions.tolist(), keys.tolist(), windows.tolist(), strict=True)
         for event, c, position, key, (low, keep) in columns:
+            consumed_by = 0 if self._consume is Consume.ANY else key
+            low = max(low, self._floors.get(consumed_by, 0))
             if self._low_is_per_key:
                 self._key_lows[key] = low
             count = self._plan(event, c, key, low)
             if count:
                 yield from self._apply(count, position, low, keep, emit, write)
+                if self._consume is not Consume.NONE and self._completed:
+                    self._floors[consumed_by] = position + 1
                 self._forget(key, low)
 
     def _apply(
@@ -96,7 +107,8 @@ class RegisterRun:
             return int(
                 k.run_moves(
                     arena.nodes, arena.cells, arena.entries, arena.st, arena.checks, arena.moves, count, position, low,
-                    keep, arena.outs, arena.stack, arena.path, arena.matches, arena.places, write,
+                    keep, arena.outs, arena.runs, arena.stack, arena.heap, arena.path, arena.links, arena.matches,
+                    arena.places, write, self._order, self._limit,
                 )
             )
 
@@ -123,6 +135,7 @@ class RegisterRun:
                 moving += [(cell, s) for (s, cell), start in zip(sets.items(), starts, strict=True) if start >= low]
         arena.add_moves(len(moving))
         self._accepted = []
+        self._completed = False
         self._left = []
         memo: dict[Configuration, _Step] = {}
         start = frozenset({(INITIAL, self._registers.empty)})
@@ -141,6 +154,7 @@ class RegisterRun:
             move[k.SKIP_ACCEPTS] = bool(step.skip_rows)
             move[k.M_TAG] = count
             self._accepted.append((step.mark_rows, step.skip_rows))
+            self._completed |= bool(step.mark_rows or step.skip_rows)
             if source is not None and not stays:
                 self._left.append(source)
             count += 1
@@ -235,11 +249,11 @@ class RegisterRun:
             self._sweep_at = 2 * self._count + 256
 
     def state(self) -> dict[str, Any]:
-        return {"live": self._live, "count": self._count, "free": self._free, "key_lows": self._key_lows}
+        return {"live": self._live, "count": self._count, "free": self._free, "key_lows": self._key_lows, "floors": self._floors}
 
     def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
         self._live, self._count, self._free = state["live"], state["count"], state["free"]
-        self._key_lows = state["key_lows"]
+        self._key_lows, self._floors = state["key_lows"], state["floors"]
         self.add_classes(vectors)
 
 

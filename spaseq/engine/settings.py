@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -21,6 +22,39 @@ class Window:
     kind: str
     size: int | float = 0
     origin: int | float = 0
+
+
+class Selection(enum.Enum):
+    """Which of the complex events with one end (in one partition) are reported, of those in the window (seed CEL §4)."""
+
+    ALL = "all"
+    ANY = "any"
+    """One of them, unspecified which."""
+    NEXT = "next"
+    """The one that holds the smallest position of the symmetric difference with any other."""
+    LAST = "last"
+    """The one that holds the greatest."""
+    MAX = "max"
+    """Those whose positions are not a proper subset of another's."""
+
+
+class Consume(enum.Enum):
+    """What an event that completes a match makes forgotten, once all its matches are reported."""
+
+    NONE = "none"
+    ANY = "any"
+    """Every run so far, in all partitions."""
+    PARTITION = "partition"
+    """Every run so far in its partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is reported of the matches found. `limit`: at most so many per completing event, most recent starts first."""
+
+    selection: Selection = Selection.ALL
+    consume: Consume = Consume.NONE
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

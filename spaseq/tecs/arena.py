@@ -53,7 +53,10 @@ class Arena:
         self.moves = np.zeros((16, k.MOVE_COLUMNS), np.int64)
         self.outs = np.zeros((32, 2), np.int64)
         self.stack = np.zeros((1024, 2), np.int64)
+        self.heap = np.zeros((256, 4), np.int64)
         self.path = np.zeros(1024, np.int64)
+        self.links = np.zeros((1024, 2), np.int64)
+        self.runs = np.zeros((64, 2), np.int64)
         self.matches = np.zeros((_MATCHES, 4), np.int64)
         self.places = np.zeros(_PLACES, np.int64)
         self._grow_entries(_FIRST_ENTRIES)
@@ -80,7 +83,7 @@ class Arena:
         """Make room for `count` moves at one event."""
         if count > len(self.moves):
             self.moves = np.zeros((2 * count, k.MOVE_COLUMNS), np.int64)
-            self.outs = np.zeros((4 * count, 2), np.int64)
+            self.outs = np.zeros((max(4 * count, len(self.outs)), 2), np.int64)
 
     def run(
         self,
@@ -103,11 +106,13 @@ class Arena:
             elif status == k.GROW_ENTRIES:
                 self._grow_entries(max(len(self.entries), int(self.st[k.NEEDED])))
             elif status == k.GROW_STACK:
-                self._charge(self.stack.nbytes)
-                self.stack = np.concatenate([self.stack, np.zeros_like(self.stack)])
+                self.stack, self.heap = self._doubled(self.stack), self._doubled(self.heap)
             elif status == k.GROW_PATH:
-                self._charge(self.path.nbytes)
-                self.path = np.concatenate([self.path, np.zeros_like(self.path)])
+                self.path, self.links = self._doubled(self.path), self._doubled(self.links)
+            elif status == k.GROW_RUNS:
+                need = 2 * int(self.st[k.NEEDED])
+                self.runs = np.zeros((need, 2), np.int64)
+                self.outs = np.zeros((max(2 * need, len(self.outs)), 2), np.int64)
             elif status == k.FLUSH:
                 self.flush(emit)
                 if self.st[k.NEEDED] > len(self.places):
@@ -122,6 +127,10 @@ class Arena:
             emit(Chunk(self.matches[:count].copy(), self.places[:places].copy()))
         self.st[k.MATCHES] = 0
         self.st[k.PLACES] = 0
+
+    def _doubled(self, array: np.ndarray) -> np.ndarray:
+        self._charge(array.nbytes)
+        return np.concatenate([array, np.zeros_like(array)])
 
     def _charge(self, extra: int) -> None:
         used = self.memory_usage() + self.stack.nbytes + self.path.nbytes + extra

@@ -98,6 +98,16 @@ M_TAG = 10  # what the caller wants to know its matches by
 MOVE_COLUMNS = 11
 STAY = -2
 
+# selection: which of the complex events with one end are reported
+KEEP_ALL = 0
+BEST_NEXT = 1
+BEST_LAST = 2
+
+# consumption: which runs an event that completes a match makes forgotten
+CONSUME_NONE = 0
+CONSUME_ANY = 1
+CONSUME_PARTITION = 2
+
 # slots of the state vector `st`
 TAIL = 0  # next handle
 OLDEST = 1  # handles below are reclaimed
@@ -118,7 +128,10 @@ END = 15  # end and window of the enumeration under way
 LOW = 16
 COUNTED = 17  # matches counted without being written
 NEEDED = 18  # capacity asked for by the last status
-SLOTS = 20
+FLOOR = 19  # no run that started before is alive any more: it was consumed
+LINKS = 20  # links in use by the enumeration of the most recent
+LEFT_TO_WRITE = 21  # matches that LIMIT still allows at the current event
+SLOTS = 24
 
 # statuses
 DONE = 0
@@ -128,6 +141,7 @@ GROW_STACK = 3
 GROW_PATH = 4
 FLUSH = 5
 NEED_STATES = 6
+GROW_RUNS = 7
 
 CHECKPOINTS = 1024
 
@@ -563,19 +577,285 @@ def enumerate_outs(nodes, st, outs, stack, path, matches, places, write):
 
 
 @njit(cache=True)
+def compare_marks(nodes, a, b, order):
+    """Whether the marked positions under `a` are better (1) or worse (-1) than those under `b`, or the same (0).
+
+    `a` and `b` head paths without unions. With NEXT the one that holds the smallest position of their symmetric
+    difference is better, with LAST the one that holds the greatest (seed CEL §4). Walks down from the greatest
+    positions; O(positions until the paths meet), for LAST only until they differ.
+    """
+    mask = nodes.shape[0] - 1
+    result = 0
+    while a != b:
+        pos_a = NIL
+        pos_b = NIL
+        if a >= 0 and nodes[a & mask, RIGHT] == IS_OUTPUT:
+            pos_a = nodes[a & mask, POS]
+        if b >= 0 and nodes[b & mask, RIGHT] == IS_OUTPUT:
+            pos_b = nodes[b & mask, POS]
+        if pos_a == NIL and pos_b == NIL:
+            return result
+        if pos_a != pos_b:
+            result = 1 if pos_a > pos_b else -1
+            if order == BEST_LAST:
+                return result
+        if pos_a >= pos_b:
+            a = nodes[a & mask, LEFT]
+        if pos_b >= pos_a:
+            b = nodes[b & mask, LEFT]
+    return result
+
+
+@njit(cache=True)
+def insert_run(nodes, cells, entries, st, cell, node, start, order):
+    """Add a run to a cell's frontier: the chain of its entries, latest start first, none beaten by a later or equal start.
+
+    A beaten run can be left out: whatever completes it completes the better one, at the same event, by the same marks,
+    and no window holds the beaten one alone. O(length of the frontier) comparisons.
+    """
+    before = NIL
+    entry = cells[cell, FIRST]
+    while entry >= 0 and entries[entry, NODE_MAX] >= start:
+        if compare_marks(nodes, entries[entry, NODE], node, order) > 0:
+            return
+        before = entry
+        entry = entries[entry, NEXT]
+    # Entries with the same start that the new run beats stand among those just passed; there is at most one.
+    link_entry(cells, entries, st, cell, before, node, start)
+    new = cells[cell, FIRST] if before < 0 else entries[before, NEXT]
+    last = NIL
+    entry = cells[cell, FIRST]
+    while entry >= 0:
+        following = entries[entry, NEXT]
+        if (
+            entry != new
+            and entries[entry, NODE_MAX] <= start
+            and compare_marks(nodes, node, entries[entry, NODE], order) > 0
+        ):
+            if last < 0:
+                cells[cell, FIRST] = following
+            else:
+                entries[last, NEXT] = following
+            entries[entry, NEXT] = NIL
+            free_entries(entries, st, entry)
+            cells[cell, LENGTH] -= 1
+        else:
+            last = entry
+        entry = following
+    cells[cell, HEAD] = entries[cells[cell, FIRST], NODE]
+    cells[cell, HEAD_MAX] = entries[cells[cell, FIRST], NODE_MAX]
+
+
+@njit(cache=True)
+def offer(nodes, st, outs, node, tag, order):
+    """Keep `node` among the roots of this event if none is better; drop those that it beats."""
+    n = st[OUTS]
+    if n > 0:
+        verdict = compare_marks(nodes, node, outs[0, 0], order)
+        if verdict < 0:
+            return
+        if verdict > 0:
+            n = 0
+    outs[n, 0] = node
+    outs[n, 1] = tag
+    st[OUTS] = n + 1
+
+
+@njit(cache=True)
+def apply_best(nodes, cells, entries, st, moves, count, position, low, outs, runs, order):
+    """`apply_moves` under NEXT or LAST: each cell holds a frontier of single runs instead of the structure of all.
+
+    `runs` (int64, (r, 2)) is scratch for the runs of the sources, taken down first so that no transition sees what
+    another one did at the same event. Precondition: `reserve_runs` said DONE.
+    """
+    used = 0
+    for i in range(count):
+        move = moves[i]
+        cell = move[SOURCE]
+        move[M_FIRST] = used
+        if cell < 0:
+            node = NIL
+            if move[SKIP_TO] >= 0 or move[SKIP_ACCEPTS]:
+                node = new_node(nodes, st, NIL, IS_BOTTOM, position, position)
+            runs[used, 0] = node
+            runs[used, 1] = position
+            used += 1
+        else:
+            entry = cells[cell, FIRST]
+            while entry >= 0 and entries[entry, NODE_MAX] >= low:
+                runs[used, 0] = entries[entry, NODE]
+                runs[used, 1] = entries[entry, NODE_MAX]
+                used += 1
+                entry = entries[entry, NEXT]
+            if move[SKIP_TO] != STAY:
+                clear_cell(cells, entries, st, cell)
+        move[M_LENGTH] = used - move[M_FIRST]
+    st[OUTS] = 0
+    for i in range(count):
+        move = moves[i]
+        for r in range(move[M_FIRST], move[M_FIRST] + move[M_LENGTH]):
+            node = runs[r, 0]
+            start = runs[r, 1]
+            if move[MARK_TO] >= 0 or move[MARK_ACCEPTS]:
+                marked = new_node(nodes, st, node, IS_OUTPUT, position, start)
+                if move[MARK_TO] >= 0:
+                    drop_dead_entries(cells, entries, st, move[MARK_TO], low)
+                    insert_run(nodes, cells, entries, st, move[MARK_TO], marked, start, order)
+                if move[MARK_ACCEPTS]:
+                    offer(nodes, st, outs, marked, move[M_TAG], order)
+            if move[SKIP_ACCEPTS]:
+                offer(nodes, st, outs, node, -1 - move[M_TAG], order)
+            if move[SKIP_TO] >= 0:
+                drop_dead_entries(cells, entries, st, move[SKIP_TO], low)
+                insert_run(nodes, cells, entries, st, move[SKIP_TO], node, start, order)
+    st[OUT] = 0
+    st[DEPTH] = 0
+    st[END] = position
+    st[LOW] = low
+
+
+@njit(cache=True)
+def reserve_runs(nodes, cells, entries, st, checks, moves, count, position, dead_before, runs, outs):
+    """`reserve` for `apply_best`: one node and two entries for each run of the sources."""
+    total = count
+    for i in range(count):
+        if moves[i, SOURCE] >= 0:
+            total += cells[moves[i, SOURCE], LENGTH]
+    if runs.shape[0] < total + 1 or outs.shape[0] < 2 * total + 2:
+        st[NEEDED] = total + 1
+        return GROW_RUNS
+    return reserve(nodes, entries, st, checks, position, dead_before, total)
+
+
+@njit(cache=True)
+def push_heap(heap, size, max_start, node, link, depth):
+    """Put a row into the binary heap `heap` (int64, (h, 4)), greatest `max_start` on top. O(log size)."""
+    i = size
+    while i > 0 and heap[(i - 1) // 2, 0] < max_start:
+        heap[i] = heap[(i - 1) // 2]
+        i = (i - 1) // 2
+    heap[i, 0] = max_start
+    heap[i, 1] = node
+    heap[i, 2] = link
+    heap[i, 3] = depth
+
+
+@njit(cache=True)
+def pop_heap(heap, size):
+    """Take the top row off; it is left at `heap[size - 1]`. O(log size)."""
+    top_0, top_1, top_2, top_3 = heap[0, 0], heap[0, 1], heap[0, 2], heap[0, 3]
+    last_0, last_1, last_2, last_3 = heap[size - 1, 0], heap[size - 1, 1], heap[size - 1, 2], heap[size - 1, 3]
+    size -= 1
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= size:
+            break
+        if child + 1 < size and heap[child + 1, 0] > heap[child, 0]:
+            child += 1
+        if heap[child, 0] <= last_0:
+            break
+        heap[i] = heap[child]
+        i = child
+    heap[i, 0], heap[i, 1], heap[i, 2], heap[i, 3] = last_0, last_1, last_2, last_3
+    heap[size, 0], heap[size, 1], heap[size, 2], heap[size, 3] = top_0, top_1, top_2, top_3
+
+
+@njit(cache=True)
+def enumerate_recent(nodes, st, outs, heap, links, matches, places, write, limit):
+    """Write at most `limit` complex events of the roots in `outs`, those with the most recent starts first.
+
+    Best first over maximum starts: `heap` (int64, (h, 4)) holds what is still to be opened, `links` (int64, (l, 2)) the
+    positions on the way there. O(log) for each node opened, and every node opened is on the way to a match that is
+    written or was put off for a more recent one. Stops and goes on as `enumerate_outs`.
+    """
+    mask = nodes.shape[0] - 1
+    low = st[LOW]
+    if st[OUT] == 0 and st[OUTS] > 0:
+        if heap.shape[0] < st[OUTS]:
+            return GROW_STACK
+        for i in range(st[OUTS]):
+            if nodes[outs[i, 0] & mask, MAX] >= low:
+                push_heap(heap, st[DEPTH], nodes[outs[i, 0] & mask, MAX], outs[i, 0], -2 - i, 0)
+                st[DEPTH] += 1
+        st[OUT] = st[OUTS]
+        st[LINKS] = 0
+        st[LEFT_TO_WRITE] = limit
+    while st[DEPTH] > 0 and st[LEFT_TO_WRITE] > 0:
+        pop_heap(heap, st[DEPTH])
+        st[DEPTH] -= 1
+        max_start, node, link, depth = (
+            heap[st[DEPTH], 0], heap[st[DEPTH], 1], heap[st[DEPTH], 2], heap[st[DEPTH], 3]
+        )  # fmt: skip
+        while True:
+            row = node & mask
+            right = nodes[row, RIGHT]
+            if st[DEPTH] + 2 > heap.shape[0] or st[LINKS] + 1 > links.shape[0]:
+                status = GROW_STACK if st[DEPTH] + 2 > heap.shape[0] else GROW_PATH
+                push_heap(heap, st[DEPTH], max_start, node, link, depth)
+                st[DEPTH] += 1
+                return status
+            if right >= 0:
+                if nodes[row, POS] >= low:
+                    push_heap(heap, st[DEPTH], nodes[row, POS], right, link, depth)
+                    st[DEPTH] += 1
+                node = nodes[row, LEFT]
+                continue
+            size = depth + (1 if right == IS_OUTPUT else 0)
+            if right == IS_OUTPUT and nodes[row, LEFT] >= 0:
+                links[st[LINKS], 0] = nodes[row, POS]
+                links[st[LINKS], 1] = link
+                link = st[LINKS]
+                st[LINKS] += 1
+                depth += 1
+                node = nodes[row, LEFT]
+                continue
+            if write:
+                if st[MATCHES] >= matches.shape[0] or st[PLACES] + size > places.shape[0]:
+                    push_heap(heap, st[DEPTH], max_start, node, link, depth)
+                    st[DEPTH] += 1
+                    st[NEEDED] = size
+                    return FLUSH
+                at = st[PLACES]
+                if right == IS_OUTPUT:
+                    places[at] = nodes[row, POS]
+                    at += 1
+                while link >= 0:
+                    places[at] = links[link, 0]
+                    at += 1
+                    link = links[link, 1]
+                m = st[MATCHES]
+                matches[m, 0] = nodes[row, MAX]
+                matches[m, 1] = st[END]
+                matches[m, 2] = at
+                matches[m, 3] = outs[-2 - link, 1]
+                st[PLACES] = at
+                st[MATCHES] = m + 1
+            else:
+                st[COUNTED] += 1
+            st[LEFT_TO_WRITE] -= 1
+            break
+    st[OUTS] = 0
+    st[OUT] = 0
+    st[DEPTH] = 0
+    return DONE
+
+
+@njit(cache=True)
 def run_classes(
-    rows, windows, nodes, cells, entries, st, checks, init, affected_from, affected, known, moves, outs,
-    stack, path, matches, places, write,
+    rows, windows, nodes, cells, entries, st, checks, init, affected_from, affected, known, moves, outs, runs, floors,
+    stack, heap, path, links, matches, places, write, order, limit, consume,
 ):  # fmt: skip
     """Algorithm 1 over a batch for an automaton without registers, touching only the states that move.
 
-    `rows` (int64, (n, 3)): symbol class, position, first cell of the partition. `windows` (int64, (n, 2)): first live
-    start, first position whose nodes must be kept. `init` (int32, (classes, 4)) and `affected` (int32, (k, 5), those of
-    class c from `affected_from[c]` to `affected_from[c + 1]`) are the deterministic transitions: state, target and
-    acceptance of the marking one, then of the skipping one. `known` (bool, (states,)) says whose transitions are there.
+    `rows` (int64, (n, 4)): symbol class, position, first cell of the partition, partition. `windows` (int64, (n, 2)):
+    first live start, first position whose nodes must be kept. `init` (int32, (classes, 4)) and `affected` (int32,
+    (k, 5), those of class c from `affected_from[c]` to `affected_from[c + 1]`) are the deterministic transitions: state,
+    target and acceptance of the marking one, then of the skipping one. `known` (bool, (states,)) says whose transitions
+    are there. `floors` (int64, (partitions,)): what CONSUME BY PARTITION left alive. `limit`: 0 for none.
     Goes on from `st[ROW]`, so the caller mends what the status names and calls again.
     """
-    status = enumerate_outs(nodes, st, outs, stack, path, matches, places, write)
+    status = finish_event(nodes, st, outs, stack, heap, path, links, matches, places, write, limit)
     if status != DONE:
         return status
     if st[UNKNOWN_STATE]:
@@ -586,11 +866,14 @@ def run_classes(
         position = rows[k, 1]
         base = rows[k, 2]
         low = windows[k, 0]
+        if consume != CONSUME_NONE:
+            low = max(low, st[FLOOR] if consume == CONSUME_ANY else floors[rows[k, 3]])
         start = affected_from[c]
         stop = affected_from[c + 1]
-        status = reserve(nodes, entries, st, checks, position, windows[k, 1], stop - start + 1)
-        if status != DONE:
-            return status
+        if order == KEEP_ALL:
+            status = reserve(nodes, entries, st, checks, position, windows[k, 1], stop - start + 1)
+            if status != DONE:
+                return status
         count = 0
         if init[c, 0] >= 0 or init[c, 1] or init[c, 2] >= 0 or init[c, 3]:
             moves[0, SOURCE] = NIL
@@ -614,17 +897,28 @@ def run_classes(
             moves[count, SKIP_ACCEPTS] = affected[a, 4]
             moves[count, M_TAG] = 0
             count += 1
-        st[ROW] = k + 1
         if count == 0:
+            st[ROW] = k + 1
             continue
-        apply_moves(nodes, cells, entries, st, moves, count, position, low, outs)
+        if order == KEEP_ALL:
+            apply_moves(nodes, cells, entries, st, moves, count, position, low, outs)
+        else:
+            status = reserve_runs(nodes, cells, entries, st, checks, moves, count, position, windows[k, 1], runs, outs)
+            if status != DONE:
+                return status
+            apply_best(nodes, cells, entries, st, moves, count, position, low, outs, runs, order)
+        st[ROW] = k + 1
         for i in range(count):
             if moves[i, MARK_TO] >= 0 and not known[moves[i, MARK_TO] - base]:
                 st[UNKNOWN_STATE] = 1
             if moves[i, SKIP_TO] >= 0 and not known[moves[i, SKIP_TO] - base]:
                 st[UNKNOWN_STATE] = 1
         if st[OUTS] > 0:
-            status = enumerate_outs(nodes, st, outs, stack, path, matches, places, write)
+            if consume == CONSUME_ANY:
+                st[FLOOR] = position + 1
+            elif consume == CONSUME_PARTITION:
+                floors[rows[k, 3]] = position + 1
+            status = finish_event(nodes, st, outs, stack, heap, path, links, matches, places, write, limit)
             if status != DONE:
                 return status
         if st[UNKNOWN_STATE]:
@@ -633,18 +927,32 @@ def run_classes(
 
 
 @njit(cache=True)
+def finish_event(nodes, st, outs, stack, heap, path, links, matches, places, write, limit):
+    """Enumerate what the current event accepts: all of it, or with LIMIT the most recent."""
+    if limit > 0:
+        return enumerate_recent(nodes, st, outs, heap, links, matches, places, write, limit)
+    return enumerate_outs(nodes, st, outs, stack, path, matches, places, write)
+
+
+@njit(cache=True)
 def run_moves(
-    nodes, cells, entries, st, checks, moves, count, position, low, dead_before, outs, stack, path, matches, places,
-    write,
+    nodes, cells, entries, st, checks, moves, count, position, low, dead_before, outs, runs, stack, heap, path, links,
+    matches, places, write, order, limit,
 ):  # fmt: skip
     """One event whose moves the caller worked out (an automaton with registers).
 
     `st[ROW]` is 0 before and 1 once the moves are applied.
     """
     if st[ROW] == 0:
-        status = reserve(nodes, entries, st, checks, position, dead_before, count + 1)
+        if order == KEEP_ALL:
+            status = reserve(nodes, entries, st, checks, position, dead_before, count + 1)
+        else:
+            status = reserve_runs(nodes, cells, entries, st, checks, moves, count, position, dead_before, runs, outs)
         if status != DONE:
             return status
-        apply_moves(nodes, cells, entries, st, moves, count, position, low, outs)
+        if order == KEEP_ALL:
+            apply_moves(nodes, cells, entries, st, moves, count, position, low, outs)
+        else:
+            apply_best(nodes, cells, entries, st, moves, count, position, low, outs, runs, order)
         st[ROW] = 1
-    return enumerate_outs(nodes, st, outs, stack, path, matches, places, write)
+    return finish_event(nodes, st, outs, stack, heap, path, links, matches, places, write, limit)

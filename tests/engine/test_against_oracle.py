@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import random
 from fractions import Fraction
@@ -11,7 +12,7 @@ import oracle as o
 import pytest
 from engine.patterns import Rows, lower, random_formula, random_rows
 
-from spaseq.engine import Evaluator, MatchBatch, Settings, Window, compile_program
+from spaseq.engine import Choice, Consume, Evaluator, MatchBatch, Selection, Settings, Window, compile_program
 from spaseq.errors import BudgetExceeded
 from spaseq.tecs import check_laws
 
@@ -53,13 +54,16 @@ def draw(seed: int) -> tuple[random.Random, Rows, Window, bool, o.Query, list[o.
             continue
 
 
-def in_batches(evaluator: Evaluator, rows: Rows, rng: random.Random, window: Window) -> MatchBatch:
+def in_batches(
+    evaluator: Evaluator, rows: Rows, rng: random.Random, window: Window, laws: bool = True
+) -> MatchBatch:
     parts, at = [], 0
     while at < len(rows):
         size = rng.randrange(1, 5)
         parts.append(evaluator.push(rows[at : at + size]))
         at += size
-        check_laws(evaluator._arena, 0 if window.kind == "none" else int(rows.positions[min(at, len(rows)) - 1]))
+        if laws:
+            check_laws(evaluator._arena, 0 if window.kind == "none" else int(rows.positions[min(at, len(rows)) - 1]))
     return MatchBatch.concat(parts)
 
 
@@ -160,3 +164,54 @@ def test_partitions_with_windows_of_their_own_are_compacted() -> None:
             apart += [(own[s], own[e], tuple(own[list(d)].tolist())) for s, e, d in as_list(found)]
     assert as_list(compacted) == sorted(apart)
     assert len(apart) > 500
+
+
+@pytest.mark.parametrize("strategy", ["NEXT", "LAST", "ANY"])
+def test_selection_within_the_window(strategy: str) -> None:
+    for seed in range(SIZE):
+        rng, rows, window, strict, query, expected = draw(seed)
+        program = compile_program(lower(query.formula), window, choice=Choice(Selection[strategy]))
+        query = dataclasses.replace(query, strategy=strategy)
+        expected = o.evaluate(query, rows.events())
+        found = as_list(in_batches(Evaluator(program), rows, rng, window, laws=False))
+        if strategy == "ANY":
+            assert set(found) <= set(expected), (seed, query, rows)
+            ends = sorted((m[1], key_of(rows, m)) for m in found)
+            assert ends == sorted({(m[1], key_of(rows, m)) for m in expected}), (seed, query, rows)
+        else:
+            assert not o.compare(expected, found), (strategy, seed, query, rows)
+
+
+def key_of(rows: Rows, match: o.Match) -> int:
+    return 0 if rows.keys is None else int(rows.keys[match[1]])
+
+
+def test_a_limit_keeps_the_most_recent_starts() -> None:
+    for seed in range(SIZE):
+        rng, rows, window, strict, query, expected = draw(seed)
+        for limit in (1, 2, 5):
+            program = compile_program(lower(query.formula), window, strict=strict, choice=Choice(limit=limit))
+            found = as_list(in_batches(Evaluator(program), rows, rng, window))
+            assert set(found) <= set(expected)
+            for end in {m[1] for m in expected}:
+                starts = sorted((m[0] for m in expected if m[1] == end), reverse=True)
+                assert sorted((m[0] for m in found if m[1] == end), reverse=True) == starts[:limit], (seed, query)
+
+
+@pytest.mark.parametrize("consume", [Consume.ANY, Consume.PARTITION])
+def test_consumption_forgets_the_runs_so_far(consume: Consume) -> None:
+    """Event by event: what was consumed before is taken out of the stream that the oracle sees."""
+    for seed in range(SIZE):
+        rng, rows, window, strict, query, everything = draw(seed)
+        program = compile_program(lower(query.formula), window, strict=strict, choice=Choice(consume=consume))
+        floors: dict[int, int] = {}
+        expected = []
+        for match in sorted(everything, key=lambda m: m[1]):
+            key = key_of(rows, match) if consume is Consume.PARTITION else 0
+            consumed_at = floors.get(key, -1)
+            if match[0] > consumed_at or (match[1] == consumed_at and match[0] > floors.get(~key, -1)):
+                if match[1] != consumed_at:
+                    floors[~key], floors[key] = consumed_at, match[1]
+                expected.append(match)
+        found = as_list(in_batches(Evaluator(program), rows, rng, window))
+        assert not o.compare(sorted(expected), found), (consume, seed, query, rows)

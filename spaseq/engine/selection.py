@@ -1,0 +1,28 @@
+"""What a `Choice` means to the kernels."""
+
+from __future__ import annotations
+
+from spaseq.engine.settings import Choice, Consume, Selection
+from spaseq.errors import InternalError
+from spaseq.tecs import kernels as k
+
+CONSUME = {Consume.NONE: k.CONSUME_NONE, Consume.ANY: k.CONSUME_ANY, Consume.PARTITION: k.CONSUME_PARTITION}
+
+
+def kernel_order(choice: Choice) -> int:
+    """Which runs are kept: all of them in the compact structure, or the frontiers of NEXT or LAST."""
+    match choice.selection:
+        case Selection.ALL | Selection.ANY:
+            return k.KEEP_ALL
+        case Selection.NEXT:
+            return k.BEST_NEXT
+        case Selection.LAST:
+            return k.BEST_LAST
+        case other:
+            raise InternalError(f"selection {other.name} is not evaluated by frontiers")
+
+
+def kernel_limit(choice: Choice) -> int:
+    """At most so many matches per event; 0 for no limit. ANY reports one: the one with the most recent start."""
+    limits = [n for n in (choice.limit, 1 if choice.selection is Selection.ANY else None) if n is not None]
+    return min(limits, default=0)
