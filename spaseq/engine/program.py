@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spaseq.automata import CEA, compile_pattern
-from spaseq.engine.settings import Choice, Consume, Registers, Selection, Settings, Window
+from spaseq.engine.settings import Choice, Consume, Registers, Settings, Window
 from spaseq.pattern import Pattern
 
 

@@ -249,7 +249,8 @@ class RegisterRun:
             self._sweep_at = 2 * self._count + 256
 
     def state(self) -> dict[str, Any]:
-        return {"live": self._live, "count": self._count, "free": self._free, "key_lows": self._key_lows, "floors": self._floors}
+        return {"live": self._live, "count": self._count, "free": self._free, "key_lows": self._key_lows,
+                "floors": self._floors}  # fmt: skip
 
     def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
         self._live, self._count, self._free = state["live"], state["count"], state["free"]

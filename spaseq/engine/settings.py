@@ -25,7 +25,7 @@ class Window:
 
 
 class Selection(enum.Enum):
-    """Which of the complex events with one end (in one partition) are reported, of those in the window (seed CEL §4)."""
+    """Which of the complex events with one end, in one partition and in the window, are reported (seed CEL §4)."""
 
     ALL = "all"
     ANY = "any"
@@ -50,7 +50,7 @@ class Consume(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What is reported of the matches found. `limit`: at most so many per completing event, most recent starts first."""
+    """What is reported of the matches. `limit`: at most so many per completing event, most recent starts first."""
 
     selection: Selection = Selection.ALL
     consume: Consume = Consume.NONE

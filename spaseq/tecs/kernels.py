@@ -608,7 +608,7 @@ def compare_marks(nodes, a, b, order):
 
 @njit(cache=True)
 def insert_run(nodes, cells, entries, st, cell, node, start, order):
-    """Add a run to a cell's frontier: the chain of its entries, latest start first, none beaten by a later or equal start.
+    """Add a run to a cell's frontier: its chain of entries, latest start first, none beaten by a later or equal start.
 
     A beaten run can be left out: whatever completes it completes the better one, at the same event, by the same marks,
     and no window holds the beaten one alone. O(length of the frontier) comparisons.
@@ -850,8 +850,8 @@ def run_classes(
 
     `rows` (int64, (n, 4)): symbol class, position, first cell of the partition, partition. `windows` (int64, (n, 2)):
     first live start, first position whose nodes must be kept. `init` (int32, (classes, 4)) and `affected` (int32,
-    (k, 5), those of class c from `affected_from[c]` to `affected_from[c + 1]`) are the deterministic transitions: state,
-    target and acceptance of the marking one, then of the skipping one. `known` (bool, (states,)) says whose transitions
+    (k, 5), those of class c from `affected_from[c]` to `affected_from[c + 1]`) are the deterministic transitions:
+    state, target and acceptance of the marking one, then of the skipping one. `known` (bool, (states,)) says whose transitions
     are there. `floors` (int64, (partitions,)): what CONSUME BY PARTITION left alive. `limit`: 0 for none.
     Goes on from `st[ROW]`, so the caller mends what the status names and calls again.
     """

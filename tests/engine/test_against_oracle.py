@@ -169,7 +169,7 @@ def test_partitions_with_windows_of_their_own_are_compacted() -> None:
 @pytest.mark.parametrize("strategy", ["NEXT", "LAST", "ANY"])
 def test_selection_within_the_window(strategy: str) -> None:
     for seed in range(SIZE):
-        rng, rows, window, strict, query, expected = draw(seed)
+        rng, rows, window, _, query, _ = draw(seed)
         program = compile_program(lower(query.formula), window, choice=Choice(Selection[strategy]))
         query = dataclasses.replace(query, strategy=strategy)
         expected = o.evaluate(query, rows.events())
