@@ -1,0 +1,87 @@
+"""Measure, print, keep: medians over repeated runs, one CSV row each."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import os
+import platform
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "results"
+DATA = Path(os.environ.get("SPASEQ_DATA", Path(__file__).resolve().parents[1] / "../shared/data")).resolve()
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """`run` does the work once and says how many matches it found; `events` is how many it read."""
+
+    name: str
+    claim: str
+    events: int
+    run: Callable[[], int]
+    scale: str = ""
+    """What others do on it, for scale."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """Seconds of each run, the warm-up apart."""
+
+    workload: Workload
+    matches: int
+    seconds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    @property
+    def events_per_second(self) -> float:
+        return self.workload.events / self.median
+
+    @property
+    def spread(self) -> float:
+        """Half the distance from the fastest to the slowest run, as a part of the median."""
+        return (max(self.seconds) - min(self.seconds)) / 2 / self.median
+
+
+def measure(workload: Workload, repeats: int = 9) -> Measurement:
+    """One warm-up, which compiles kernels and decodes columns, then `repeats` timed runs."""
+    matches = workload.run()
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        again = workload.run()
+        seconds.append(time.perf_counter() - start)
+        if again != matches:
+            raise AssertionError(f"{workload.name}: {matches} matches, then {again}")
+    return Measurement(workload, matches, tuple(seconds))
+
+
+def report(name: str, measurements: Iterable[Measurement]) -> Path:
+    """Print a line for each measurement and append it to results/DATE-NAME.csv."""
+    today = datetime.date.today().isoformat()
+    path = RESULTS / f"{today}-{name}.csv"
+    path.parent.mkdir(exist_ok=True)
+    fresh = not path.exists()
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    with path.open("a", newline="") as file:
+        out = csv.writer(file)
+        if fresh:
+            out.writerow(
+                ["workload", "events", "matches", "median_s", "spread", "events_per_s", "runs", "commit", "machine"]
+            )
+        for m in measurements:
+            w = m.workload
+            rate = f"{m.events_per_second / 1e6:.2f} M events/s"
+            print(f"{w.name:22} {rate:>18} ±{m.spread:4.0%} {m.matches:>12,} matches   {w.claim}. {w.scale}")
+            out.writerow([w.name, w.events, m.matches, f"{m.median:.6f}", f"{m.spread:.3f}",
+                          f"{m.events_per_second:.0f}", len(m.seconds), commit.strip(), machine])  # fmt: skip
+    return path
