@@ -851,8 +851,8 @@ def run_classes(
     `rows` (int64, (n, 4)): symbol class, position, first cell of the partition, partition. `windows` (int64, (n, 2)):
     first live start, first position whose nodes must be kept. `init` (int32, (classes, 4)) and `affected` (int32,
     (k, 5), those of class c from `affected_from[c]` to `affected_from[c + 1]`) are the deterministic transitions:
-    state, target and acceptance of the marking one, then of the skipping one. `known` (bool, (states,)) says whose transitions
-    are there. `floors` (int64, (partitions,)): what CONSUME BY PARTITION left alive. `limit`: 0 for none.
+    state, target and acceptance of the marking one, then of the skipping one. `known` (bool, (states,)) says whose
+    transitions are there. `floors` (int64, (partitions,)): what CONSUME BY PARTITION left alive. `limit`: 0 for none.
     Goes on from `st[ROW]`, so the caller mends what the status names and calls again.
     """
     status = finish_event(nodes, st, outs, stack, heap, path, links, matches, places, write, limit)
