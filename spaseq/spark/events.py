@@ -26,6 +26,7 @@ from spaseq.rdf import (
     ARRIVAL,
     Counters,
     GraphEvent,
+    Instant,
     Statement,
     StreamOptions,
     assemble,
@@ -36,7 +37,19 @@ from spaseq.rdf import (
 from spaseq.spark.failures import carried
 from spaseq.spark.parts import InputFile
 
-__all__ = ["SCHEMA", "FilePlan", "Summary", "assemble_events", "event_of", "first_positions", "ordered_events", "summarise"]
+__all__ = [
+    "SCHEMA",
+    "FilePlan",
+    "Summary",
+    "assemble_events",
+    "event_of",
+    "first_positions",
+    "ordered_events",
+    "own_instants",
+    "read_instants",
+    "rows_of",
+    "summarise",
+]
 
 SCHEMA: Final = (
     "file int, number long, stream int, time long, line long, graph string, terms array<string>, counts array<long>"
@@ -54,6 +67,7 @@ _ARROW: Final = pa.schema(
     ]
 )
 _ROWS: Final = 5_000
+_MOST_TASKS: Final = 1_000
 _INDEX_BITS: Final = 33  # monotonically_increasing_id: the partition's number above, the row's below
 
 
@@ -84,7 +98,8 @@ def assemble_events(statements: DataFrame, plans: Sequence[FilePlan]) -> DataFra
     `number` counts the events of a file from 0; `time` from arrival counts within the file; `terms` are subject,
     predicate, object, subject, … of the triples.
     """
-    by_file = statements.repartitionById(max(1, len(plans)), "file").sortWithinPartitions("file", "place")
+    tasks = max(1, min(len(plans), _MOST_TASKS))
+    by_file = statements.repartitionById(tasks, "file").sortWithinPartitions("file", "place")
     return by_file.mapInArrow(partial(_assemble, {plan.file.number: plan for plan in plans}), SCHEMA)
 
 
@@ -92,7 +107,7 @@ def assemble_events(statements: DataFrame, plans: Sequence[FilePlan]) -> DataFra
 def _assemble(plans: dict[int, FilePlan], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Events of a task's files, whose statements come in order."""
     rows: list[tuple[Any, ...]] = []
-    for number, statements in groupby(_rows(batches), key=itemgetter(0)):
+    for number, statements in groupby(rows_of(batches), key=itemgetter(0)):
         for row in _assembled(plans[number], statements):
             rows.append(row)
             if len(rows) == _ROWS:
@@ -102,7 +117,8 @@ def _assemble(plans: dict[int, FilePlan], batches: Iterable[pa.RecordBatch]) -> 
         yield _batch(rows)
 
 
-def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
+def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
+    """The rows of record batches, one after another."""
     for batch in batches:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
@@ -123,13 +139,12 @@ def _assembled(plan: FilePlan, rows: Iterable[tuple[Any, ...]]) -> Iterator[tupl
 
 def _statements(rows: Iterable[tuple[Any, ...]], counters: Counters) -> Iterator[Statement]:
     """Statements from rows of `spaseq.spark.source`; rows of dropped lines go to `counters`."""
-    term = lru_cache(1 << 17)(term_from_key)
     for _, _, line, s, p, o, g in rows:
         if s is None:
             counters.malformed += line
             continue
         counters.triples += 1
-        yield term(s), term(p), term(o), None if g is None else term(g), line
+        yield _term(s), _term(p), _term(o), None if g is None else _term(g), line
 
 
 def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
@@ -217,7 +232,7 @@ def _without_late(
         if first is not None:
             _raise_late(first, plans, options)
         return events
-    late = late.select("file", "number").persist()
+    late = late.select("file", "number").localCheckpoint()
     summary.counters.late += late.count()
     return events.join(F.broadcast(late), ["file", "number"], "left_anti").select(*events.columns)
 
@@ -249,15 +264,31 @@ def first_positions(ordered: DataFrame, options: StreamOptions) -> dict[int, int
     return positions
 
 
-def task_of(identity: int) -> int:
-    """The range that an `id` of `ordered_events` belongs to."""
-    return identity >> _INDEX_BITS
+def read_instants(
+    batches: Iterable[pa.RecordBatch], plans: dict[int, FilePlan], firsts: dict[int, int], apart: bool
+) -> Iterator[Instant]:
+    """The instants of one range of `ordered_events`. `firsts`: see `first_positions`; `apart`: see `own_instants`."""
+    position: int | None = None
+    for _, rows in groupby(rows_of(batches), key=itemgetter(_ID if apart else _TIME)):
+        events = [event_of(row, plans) for row in rows]
+        if position is None:
+            position = firsts[events[0][0] >> _INDEX_BITS]
+        yield Instant(position, events[0][1].time, tuple(event for _, event in events))
+        position += 1
 
 
-def event_of(row: dict[str, Any], plans: dict[int, FilePlan]) -> GraphEvent:
-    """The event that a row of `ordered_events` holds."""
-    plan = plans[row["file"]]
-    terms = list(map(term_from_key, row["terms"]))
+_TIME: Final = 3  # places of the columns of `ordered_events`
+_ID: Final = 7
+
+
+def event_of(row: tuple[Any, ...], plans: dict[int, FilePlan]) -> tuple[int, GraphEvent]:
+    """The id and the event of a row of `ordered_events`."""
+    file, _, _, time, line, graph, keys, identity = row
+    terms = list(map(_term, keys))
     triples = tuple(zip(terms[::3], terms[1::3], terms[2::3], strict=True))
-    graph = None if row["graph"] is None else term_from_key(row["graph"])
-    return GraphEvent(plan.iri, row["time"], triples, graph, plan.file.name, row["line"])
+    plan = plans[file]
+    name = None if graph is None else _term(graph)
+    return identity, GraphEvent(plan.iri, time, triples, name, plan.file.name, line)
+
+
+_term = lru_cache(1 << 17)(term_from_key)

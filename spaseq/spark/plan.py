@@ -1,0 +1,101 @@
+"""How a query is laid out on Spark: which GPMs are joined with their knowledge by Spark, and where the table of solutions
+may be cut into parts that the engine runs on separately.
+
+A cut must not change an answer:
+
+* a *tumbling window* holds its runs, so windows are separate (seed SPAseq, Definition 16);
+* *PARTITION BY* keys are separate substreams by definition;
+* everything else is one part. A sliding window would need overlapping parts. A variable that all GPMs share is not a key:
+  a run's mapping set moves as a whole (Definition 10), so a mapping that leaves early decides for the others.
+
+An instant at which no GPM has a value is part of the table only where an answer depends on it: where the sequence asks for
+the very next instant (`,`, and Kleene+ inside a sequence).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+
+from spaseq.gpm import GraphPattern
+from spaseq.gpm.algebra import GraphNode, has_exists, walk
+from spaseq.language.query import Query
+from spaseq.pattern import Iterate, Pattern, Sequence, Skip
+
+__all__ = ["Layout", "event_part", "knowledge_parts", "lay_out"]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The plan for one query.
+
+    `gpms`: the names of the GPMs; a row of the table names one by its place here. `variables`: those that each may bind,
+    sorted. `joined`: GPMs whose background knowledge Spark joins. `blanks`: instants without a value are kept.
+    `by_window`, `by_key`: where the table is cut.
+    """
+
+    gpms: tuple[str, ...]
+    variables: tuple[tuple[str, ...], ...]
+    joined: tuple[str, ...]
+    blanks: bool
+    by_window: bool
+    by_key: bool
+
+    def explain(self) -> Iterator[str]:
+        """A line on each decision."""
+        for name in self.joined:
+            yield f"GPM {name}: its background knowledge is joined by Spark"
+        cuts = [text for cut, text in ((self.by_window, "window"), (self.by_key, "PARTITION BY key")) if cut]
+        if cuts:
+            yield f"partitioned by {' and '.join(cuts)}; the engine runs on each part"
+        else:
+            yield "recognised in one partition: there is no tumbling window and no PARTITION BY to cut at"
+        if self.blanks:
+            yield "instants without a value are kept, for ',' and Kleene+"
+
+
+def lay_out(query: Query) -> Layout:
+    """The layout of a query."""
+    patterns = query.checked.patterns
+    blanks = _is_contiguous(query.pattern)
+    by_key = bool(query.checked.partition)
+    # Inside a partition an instant can count without a value, by its mappings before the FILTERs; those need the whole GPM.
+    may_join = not (blanks and by_key)
+    return Layout(
+        gpms=tuple(patterns),
+        variables=tuple(tuple(sorted(pattern.binds)) for pattern in patterns.values()),
+        joined=tuple(name for name, pattern in patterns.items() if may_join and _is_joinable(pattern)),
+        blanks=blanks,
+        by_window=query.window().kind == "tumbling",
+        by_key=by_key,
+    )
+
+
+def event_part(pattern: GraphPattern) -> GraphPattern:
+    """What a GPM asks of the event's graph, its knowledge and its conditions left off."""
+    return replace(pattern, knowledge=(), local=(), graphs=())
+
+
+def knowledge_parts(pattern: GraphPattern) -> Iterator[tuple[str, GraphPattern]]:
+    """For each GRAPH clause joined to the event part: its name, and a pattern to be evaluated on that graph by itself."""
+    for iri, part in pattern.knowledge:
+        yield iri, replace(pattern, event=part, knowledge=(), local=(), graphs=(), required=frozenset())
+
+
+def _is_joinable(pattern: GraphPattern) -> bool:
+    """Whether the knowledge can be joined after the event part was evaluated without it.
+
+    Not where a GRAPH is nested in the event part or in a GRAPH, or a condition holds an EXISTS: those need both at once.
+    """
+    nodes = [pattern.event.node, *(part.node for _, part in pattern.knowledge)]
+    nested = any(isinstance(inner, GraphNode) for node in nodes for inner in walk(node))
+    exists = any(has_exists(condition.expression) for condition in pattern.local)
+    return bool(pattern.knowledge) and not nested and not exists
+
+
+def _is_contiguous(pattern: Pattern) -> bool:
+    """Whether the pattern somewhere asks for the very next instant."""
+    if isinstance(pattern, (Sequence, Iterate)) and pattern.skip is Skip.NONE:
+        return True
+    values = (getattr(pattern, field.name) for field in fields(pattern))
+    return any(_is_contiguous(value) for value in values if isinstance(value, Pattern))

@@ -1,0 +1,140 @@
+"""On Spark a query has the matches it has locally, however the input and the work are divided."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import spaseq
+from spaseq.rdf import Counters
+
+pytestmark = pytest.mark.spark
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+GRID = ROOT / "examples" / "smart-grid"
+GRID_STREAMS = {"S1": "power.nq", "S2": "weather.nq", "S3": "storage.nq"}
+GRID_KB = {"http://smartgrid.org/db": "kb.ttl"}
+
+HEAD = """PREFIX : <http://example.org/>
+SELECT {select} {clauses}
+FROM STREAM S1 <http://example.org/one> FROM STREAM S2 <http://example.org/two>
+WHERE {{ SEQ ({sequence}) {gpms} }}
+"""
+HOT = "DEFINE GPM {name} ON {stream} {{ ?s{name} :room ?r . ?s{name} :heat ?h{name} . {more} }}"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A query, how to read the streams, and how many partitions to use."""
+
+    name: str
+    sequence: str
+    clauses: str = "WITHIN 12 SECONDS"
+    select: str = "*"
+    more: Mapping[str, str] = field(default_factory=dict)
+    words: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    partitions: int = 2
+
+    def query(self) -> str:
+        streams = {"A": "S1", "B": "S2", "C": "S1"}
+        gpms = " ".join(HOT.format(name=n, stream=s, more=self.more.get(n, "")) for n, s in streams.items())
+        return HEAD.format(select=self.select, clauses=self.clauses, sequence=self.sequence, gpms=gpms)
+
+
+FLOOR = "GRAPH <http://example.org/kb> { ?r :floor ?f . }"
+CASES = [
+    Case("next", "A; B", partitions=1),
+    Case("any", "A: B: C", more={"B": "FILTER (?hB > ?hA)"}, clauses="WITHIN 5 SECONDS", partitions=7),
+    Case("strict and iteration", "A; B+, C", more={"A": "FILTER (?hA > 20)"}, partitions=7),
+    Case("conjunction or", "(A & B) | C; B", partitions=2),
+    Case("keys", "A, B", clauses="WITHIN 30 SECONDS PARTITION BY (?r)", more={"A": "FILTER (?hA > 18)"}, partitions=7),
+    Case("keys not selected", "A; B", select="?hA ?hB", clauses="WITHIN 9 SECONDS PARTITION BY (?r)", partitions=2),
+    Case("keys without window", "A; B", clauses="PARTITION BY (?r)", more={"A": "FILTER (?hA > 25)"}, partitions=7),
+    Case("sliding", "A; B", clauses="WITHIN 6 SECONDS SLIDING", partitions=7),
+    Case("starting", "A, B", clauses='WITHIN 7 SECONDS STARTING AT 3', partitions=7),
+    Case("knowledge", "A; B", more={"A": FLOOR, "B": FLOOR.replace("?f", "?g") + " FILTER (?hB > 20 && ?g = :f0)"}),
+    Case("knowledge in keys", "A; B", clauses="WITHIN 9 SECONDS PARTITION BY (?f)", more={"A": FLOOR, "B": FLOOR, "C": FLOOR}),
+    Case("nested knowledge", "A; B", more={"A": f"OPTIONAL {{ {FLOOR.replace(':floor ?f', ':label ?f')} }}"}, partitions=7),
+    Case("two graphs", "A; B", more={"A": FLOOR + FLOOR.replace("floor ?f", "limit ?m") + " FILTER (?hA > ?m)"}),
+    Case("own instants", "A, B", words={"ties": "arrival"}, partitions=7),
+    Case("arrival", "A; B", clauses="WITHIN 4 MILLISECONDS", words={"time_from": "arrival", "event_by": "subject"}, partitions=7),
+    Case("lateness", "A; B", files={"S2": "late.nq"}, words={"lateness": "3s", "late": "drop"}, partitions=7),
+]
+
+
+def _streams(case: Case, folder: Path) -> dict[str, Any]:
+    streams: dict[str, Any] = {"S1": [str(folder / "one-a.nq"), str(folder / "one-b.nq")], "S2": str(folder / "two.nq")}
+    return streams | {name: str(folder / file) for name, file in case.files.items()}
+
+
+def _rows(table: Any) -> list[str]:
+    return sorted(json.dumps(row, sort_keys=True) for row in table.to_pylist())
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_random_streams_have_the_same_matches(case: Case, folder: Path, spark: Any) -> None:
+    query = spaseq.compile(case.query())
+    streams = _streams(case, folder)
+    kb = {"http://example.org/kb": str(folder / "kb.ttl")}
+    local = query.run(streams, kb, **case.words)
+    expected = local.to_arrow()
+    counters = Counters()
+    frame = spaseq.spark.run(query, spark, streams, kb, partitions=case.partitions, counters=counters, **case.words)
+    found = spaseq.spark.collect(frame)
+    assert found.num_rows == expected.num_rows > 0
+    assert found.schema.names == expected.schema.names
+    assert _rows(found) == _rows(expected)
+    assert counters == local.counters
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 7])
+def test_the_smart_grid_example(partitions: int, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(GRID)
+    query = spaseq.compile((GRID / "query.rq").read_text("utf-8"))
+    local = query.run(GRID_STREAMS, GRID_KB, keep_events=False)
+    found = list(spaseq.spark.matches(query, spark, GRID_STREAMS, GRID_KB, partitions=partitions))
+    key = lambda match: (match.end, match.start, match.positions, repr(sorted(match.bindings.items())))  # noqa: E731
+    assert sorted(found, key=key) == sorted(local, key=key)
+    assert [match.end for match in found] == sorted(match.end for match in found)
+    assert found
+
+
+def test_the_command_prints_what_the_local_engine_prints() -> None:
+    script = "import sys; from spaseq.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    inputs = [f"--stream={name}={file}" for name, file in GRID_STREAMS.items()]
+    inputs += [f"--kb={iri}={file}" for iri, file in GRID_KB.items()]
+
+    def run(*more: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", script, "run", "query.rq", *inputs, "--format", "csv", *more]
+        return subprocess.run(command, cwd=GRID, capture_output=True, text=True, timeout=300, env=os.environ | {"LC_ALL": "C.UTF-8"})
+
+    local, distributed = run(), run("--engine", "spark")
+    assert (local.returncode, distributed.returncode) == (0, 0), distributed.stderr
+    assert sorted(distributed.stdout.splitlines()) == sorted(local.stdout.splitlines())
+    assert distributed.stderr == local.stderr == ""
+
+
+def test_the_frame_has_types_that_can_be_queried(folder: Path, spark: Any) -> None:
+    case = Case("columns", "A; B", select="?hA ?time", more={"B": "BIND (?hB AS ?time)"})
+    frame = spaseq.spark.run(case.query(), spark, _streams(case, folder), {})
+    assert dict(frame.dtypes) == {
+        "start": "bigint", "end": "bigint", "positions": "array<bigint>", "time": "bigint", "hA": "string", "?time": "string",
+    }  # fmt: skip
+    assert frame.where("size(positions) <> 2 or start <> positions[0]").count() == 0
+
+
+def test_explain_says_where_the_work_is_cut() -> None:
+    assert "recognised in one partition" in spaseq.spark.explain(Case("", "A; B", clauses="WITHIN 6 SECONDS SLIDING").query())
+    text = spaseq.spark.explain(Case("", "A, B", clauses="WITHIN 6 SECONDS PARTITION BY (?r)", more={"A": FLOOR}).query())
+    assert "partitioned by window and PARTITION BY key" in text
+    assert "instants without a value are kept" in text
+    assert "joined by Spark" in spaseq.spark.explain(Case("", "A; B", more={"A": FLOOR}).query())
