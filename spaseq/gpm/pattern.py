@@ -29,7 +29,7 @@ from rdflib.plugins.sparql.sparql import Prologue
 from rdflib.term import Literal, URIRef, Variable
 
 from spaseq.errors import QuerySemanticsError, QuerySyntaxError, Span, SpaseqError, UnsupportedFeature
-from spaseq.gpm import algebra
+from spaseq.gpm import algebra, comparison
 from spaseq.rdf import plain_literal, quiet_literals
 
 __all__ = ["Condition", "GraphPattern", "Part", "Source", "compile_pattern"]
@@ -179,7 +179,7 @@ def _translate(source: Source) -> tuple[Prologue, CompValue]:
         raise _wrong(source, f"the graph pattern of GPM {source.name} is nested too deeply", None) from None
     except Exception as error:  # rdflib raises bare Exceptions here
         raise _wrong(source, f"the graph pattern of GPM {source.name} is not valid SPARQL: {error}", None) from error
-    return query.prologue, _plain(query.algebra.p.p)
+    return query.prologue, _settled(query.algebra.p.p)
 
 
 @contextmanager
@@ -196,24 +196,26 @@ def _literals_as_written() -> Iterator[None]:
             rdflib.NORMALIZE_LITERALS = before
 
 
-def _plain(value: Any) -> Any:
-    """An algebra tree with `"x"^^xsd:string` as `"x"`: RDF 1.1 has them as one term, rdflib as two."""
+def _settled(value: Any) -> Any:
+    """An algebra tree with comparisons as SPARQL has them, and with `"x"^^xsd:string` as `"x"`: RDF 1.1 has them as one
+    term, rdflib as two."""
     if isinstance(value, CompValue):
         for name, child in list(value.items()):
-            value[name] = _plain(child)
+            value[name] = _settled(child)
+        comparison.settle(value)
         return value
     if isinstance(value, (list, ParseResults)):
-        return [_plain(item) for item in value]
+        return [_settled(item) for item in value]
     if isinstance(value, tuple):
-        return tuple(_plain(item) for item in value)
+        return tuple(_settled(item) for item in value)
     return plain_literal(value) if isinstance(value, Literal) else value
 
 
 def _prepared(group: str) -> tuple[str, list[int]]:
     r"""`group` as rdflib may read it, and for each of its characters (and the end) the offset in `group` it came from.
 
-    rdflib expands \u escapes before it parses, and pyparsing expands tabs to the next tab stop, in strings too: both would
-    move what follows. So escapes are expanded here, and tabs become a blank, or `\t` inside a string.
+    rdflib expands \u escapes before it parses, and pyparsing expands tabs to the next tab stop, in strings too: both
+    would move what follows. So escapes are expanded here, and tabs become a blank, or `\t` inside a string.
     """
     expanded, first = _replaced(group, _ESCAPE, lambda match: _unescaped(match[0]))
     without, second = _replaced(expanded, _TOKEN, _without_tabs)

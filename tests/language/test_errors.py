@@ -116,7 +116,7 @@ hint: it holds triple patterns that end with '.', FILTER ( … ), OPTIONAL { …
     "not SPARQL, after tabs and letters beyond ASCII": (
         _query('  SEQ (A)\n  DEFINE GPM A ON S { ?a :p ?x . ?ü\t:q "é\t\\u00e9"\t?a }\n'),
         spaseq.QuerySyntaxError,
-        "<query>:7:49: the graph pattern of GPM A is not SPARQL at '?a'\n"
+        "<query>:7:51: the graph pattern of GPM A is not SPARQL at '?a'\n"
         '    DEFINE GPM A ON S { ?a :p ?x . ?ü\t:q "é\t\\u00e9"\t?a }\n'
         "                                     \t     \t       \t^^\n"
         "hint: it holds triple patterns that end with '.', FILTER ( … ), OPTIONAL { … }, GRAPH <iri> { … }",
