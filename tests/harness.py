@@ -120,16 +120,22 @@ def ceql_whole(query: str, events: Events) -> list[oracle.Match]:
     return [_plain(match) for match in ceql.compile(query).run(events)]
 
 
-def ceql_batches(query: str, batches: Sequence[Events]) -> list[oracle.Match]:
-    """What the engine reports when the stream comes in `batches`."""
+def ceql_batches(query: str, batches: Sequence[Events], randomness: random.Random) -> list[oracle.Match]:
+    """What the engine reports when the stream comes in `batches`, now and then through a snapshot."""
     import ceql
 
+    compiled = ceql.compile(query)
+    stream = compiled.open()
     found = []
-    with ceql.compile(query).open() as stream:
-        for batch in batches:
-            found += [_plain(match) for match in stream.push(batch)]
-        found += [_plain(match) for match in stream.close()]
-    return found
+    for batch in batches:
+        found += [_plain(match) for match in stream.push(batch)]
+        if randomness.random() < RESTARTS:
+            stream = compiled.open(stream.snapshot())
+    return found + [_plain(match) for match in stream.close()]
+
+
+RESTARTS = 0.2
+"""How often a stream in batches goes on from a snapshot of itself."""
 
 
 def _plain(match: Any) -> oracle.Match:
@@ -222,31 +228,35 @@ def spaseq_whole(query: str, streams: Mapping[str, str], kb: Mapping[str, str]) 
 def spaseq_batches(
     query: str, streams: Mapping[str, str], kb: Mapping[str, str], randomness: random.Random
 ) -> list[oracle_spaseq.Answer]:
-    """What the engine answers when the events of the files are pushed in random batches."""
+    """What the engine answers when the files' events come in random batches, now and then through a snapshot."""
     import spaseq
     from spaseq.language.query import stream_sources
     from spaseq.rdf import Counters, StreamOptions, open_streams
 
     compiled = spaseq.compile(query)
     events, options = open_streams(stream_sources(compiled.checked, dict(streams)), StreamOptions(), Counters())
+    stream = compiled.open(kb=dict(kb), options=options)
     found = []
-    with compiled.open(kb=dict(kb), options=options) as stream:
-        for batch in cut(list(events), randomness):
-            found += [_answer(match) for match in stream.push(batch)]
-        found += [_answer(match) for match in stream.close()]
-    return found
+    for batch in cut(list(events), randomness):
+        found += [_answer(match) for match in stream.push(batch)]
+        if randomness.random() < RESTARTS:
+            stream = compiled.open(stream.snapshot(), kb=dict(kb), options=options)
+    return found + [_answer(match) for match in stream.close()]
 
 
-def spaseq_spark(query: str, session: Any, streams: Mapping[str, str], kb: Mapping[str, str]) -> Solutions:
-    """The distinct solutions that Spark gives over the files."""
+def spaseq_spark(query: str, session: Any, graphs: Graphs, folder: Path, kb: Mapping[str, str]) -> list[Any]:
+    """What Spark answers over files in `folder` that hold the streams `graphs`; `kb` are files."""
     import spaseq.spark
 
-    rows = spaseq.spark.run(query, session, dict(streams), dict(kb)).collect()
-    found = set()
-    for row in rows:
-        fields = row.asDict()
-        bindings = {v.lstrip("?"): t for v, t in fields.items() if v not in SPARK_COLUMNS and t is not None}
-        found.add((int(fields["time"]), frozenset(bindings.items())))
+    streams = write_streams(graphs, folder)
+    times = [instant.time for instant in oracle_spaseq.instants_of(streamset(graphs))]
+    found = []
+    for row in spaseq.spark.collect(spaseq.spark.run(query, session, streams, dict(kb))):
+        cells = row.asDict()
+        at = tuple(times[p] for p in cells["positions"])
+        assert (times[cells["start"]], times[cells["end"]], cells["time"]) == (at[0], at[-1], at[-1])
+        bound = {v.lstrip("?"): t for v, t in cells.items() if v not in SPARK_COLUMNS and t is not None}
+        found.append((at[0], at[-1], at, frozenset(bound.items())))
     return found
 
 

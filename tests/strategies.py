@@ -73,6 +73,8 @@ def draw_formula(rng: random.Random, depth: int) -> Formula:
             left, right = draw_formula(rng, depth - 1), draw_formula(rng, rng.randrange(depth))
             if rng.random() < 0.5:
                 left, right = right, left
+            if kind != "or" and rng.random() < 0.15:
+                left, right = draw_reference(rng, left, right)
             formula = Or(left, right) if kind == "or" else Then(left, right, kind == "next")
         else:
             formula = Plus(draw_formula(rng, depth - 1), kind == "next plus")
@@ -81,6 +83,20 @@ def draw_formula(rng: random.Random, depth: int) -> Formula:
     if rng.random() < (0.15 if depth < 2 else 0.3):
         formula = Filter(formula, draw_condition(rng, sorted(variables_of(formula))))
     return formula
+
+
+def draw_reference(rng: random.Random, left: Formula, right: Formula) -> tuple[Formula, Formula]:
+    """The two sides of a sequence, one of them with a FILTER that names a variable of the other (seed CEL §2, φ4)."""
+    inner, outer = (right, left) if rng.random() < 0.7 else (left, right)
+    names = sorted(variables_of(outer) - variables_of(inner))
+    if not names:
+        return left, right
+    own = ("of", rng.choice(sorted(variables_of(inner))), rng.choice(NUMERIC))
+    condition = ("for all", (rng.choice(("=", "<", ">=")), own, ("of", rng.choice(names), rng.choice(NUMERIC))))
+    wrapped: Formula = Filter(inner, condition)
+    if isinstance(inner, Plus):
+        wrapped = Plus(Filter(inner.child, condition), inner.adjacent)
+    return (left, wrapped) if inner is right else (wrapped, right)
 
 
 def draw_condition(rng: random.Random, names: Sequence[str], depth: int = 1) -> tuple[Any, ...]:
@@ -273,13 +289,25 @@ def _smaller_ceql(case: CeqlCase) -> Iterator[CeqlCase]:
         if simpler != query:
             yield replace(case, query=simpler)
     for formula in _smaller_formulas(query.formula):
-        if query.select is None or query.select <= variables_of(formula):
+        if _wanted(formula) <= variables_of(formula) and (query.select or frozenset()) <= variables_of(formula):
             yield replace(case, query=replace(query, formula=formula))
     for i, event in enumerate(case.events):
         for name, _ in event:
             if name not in ("type", "t", "time"):
                 shorter = tuple(pair for pair in event if pair[0] != name)
                 yield replace(case, events=(*case.events[:i], shorter, *case.events[i + 1 :]))
+
+
+def _wanted(formula: Formula) -> frozenset[str]:
+    """The variables that conditions name and their own formula does not define."""
+    match formula:
+        case Filter(child, condition):
+            return (named(condition) | _wanted(child)) - variables_of(child)
+        case Then(left, right) | Or(left, right):
+            return (_wanted(left) | _wanted(right)) - variables_of(formula)
+        case As(child) | Plus(child) | Project(child):
+            return _wanted(child)
+    return frozenset()
 
 
 def _smaller_formulas(formula: Formula) -> Iterator[Formula]:

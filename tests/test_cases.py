@@ -61,8 +61,9 @@ def test_ceql_engine(case: Case) -> None:
 def test_ceql_engine_in_batches(case: Case) -> None:
     _skip_unless_run(case)
     for seed in range(ROUNDS):
-        batches = list(harness.cut(case.events, random.Random(seed)))
-        assert sorted(harness.ceql_batches(case.query, batches)) == case.matches, f"cut with seed {seed}"
+        rng = random.Random(seed)
+        found = harness.ceql_batches(case.query, list(harness.cut(case.events, rng)), rng)
+        assert sorted(found) == case.matches, f"cut with seed {seed}"
 
 
 def _check_answers(case: Case, answers: list[oracle_spaseq.Answer]) -> None:
@@ -94,15 +95,25 @@ def test_spaseq_engine_in_batches(case: Case, tmp_path: Path) -> None:
         _check_answers(case, harness.spaseq_batches(case.query, streams, kb, random.Random(seed)))
 
 
+def _on_spark() -> list[Any]:
+    """The SPAseq cases; the first of each file in every run, the others in the slow one."""
+    seen: set[str] = set()
+    params = []
+    for case in filter(_spaseq, CASES):
+        file = case.place.split(":")[0]
+        params.append(pytest.param(case, id=case.place, marks=[pytest.mark.slow] if file in seen else []))
+        seen.add(file)
+    return params
+
+
 @pytest.mark.spark
-@_each(_spaseq)
+@pytest.mark.parametrize("case", _on_spark())
 def test_spaseq_spark(case: Case, tmp_path: Path, spark_session: Any) -> None:
     _skip_unless_run(case)
     if case.not_spark:
         pytest.skip(case.not_spark)
-    streams, kb = harness.write_streams(case.graphs, tmp_path), harness.write_knowledge(case.kb, tmp_path)
-    found = harness.spaseq_spark(case.query, spark_session, streams, kb)
-    assert found == harness.expected_solutions(case)
+    kb = harness.write_knowledge(case.kb, tmp_path)
+    _check_answers(case, harness.spaseq_spark(case.query, spark_session, case.graphs, tmp_path, kb))
 
 
 @_each(lambda case: case.error is not None)

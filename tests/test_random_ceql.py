@@ -22,10 +22,11 @@ def _matches(case: CeqlCase) -> int:
 def _difference(case: CeqlCase, seed: int) -> str:
     """What the engine reports too much and too little, empty if it agrees; an exception is a difference too."""
     expected = oracle.evaluate(case.query, case.stream)
-    batches = list(harness.cut(case.stream, random.Random(seed)))
+    rng = random.Random(seed)
+    batches = list(harness.cut(case.stream, rng))
     try:
         whole = harness.ceql_whole(case.text, case.stream)
-        cut = harness.ceql_batches(case.text, batches)
+        cut = harness.ceql_batches(case.text, batches, rng)
     except Exception as error:  # whatever the engine raises belongs into the report, with the case
         return f"{type(error).__name__}: {error}"
     lines = []

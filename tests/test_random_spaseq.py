@@ -6,6 +6,7 @@ import os
 import random
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import harness
 import pytest
@@ -56,3 +57,14 @@ def test_full(block: int, tmp_path: Path) -> None:
     """SPASEQ_RANDOM (10,000 by default) queries."""
     for seed in range(SAMPLE + block * FULL // 100, SAMPLE + (block + 1) * FULL // 100):
         _check(seed, tmp_path)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(30))
+def test_on_spark(seed: int, tmp_path: Path, spark_session: Any) -> None:
+    """The same answers from Spark, which cuts the streams into parts by window and by key."""
+    case = interesting(spaseq_case, _answers, random.Random(seed))
+    expected = Counter(harness.spaseq_oracle(case.text, case.graphs, {}))
+    found = Counter(harness.spaseq_spark(case.text, spark_session, case.graphs, tmp_path, {}))
+    assert found == expected, spaseq_toml(case, f"random {seed}")
