@@ -142,11 +142,11 @@ def _plain(match: Any) -> oracle.Match:
     return int(match.start), int(match.end), tuple(int(p) for p in match.positions)
 
 
-def cut(events: Sequence[Any], randomness: random.Random) -> Iterator[list[Any]]:
-    """`events` in consecutive pieces of random size, some of them empty."""
+def cut(events: Sequence[Any], randomness: random.Random, scale: int = 1) -> Iterator[list[Any]]:
+    """`events` in consecutive pieces of random size, some of them empty; `scale` makes them longer."""
     done = 0
     while done < len(events):
-        size = randomness.choice((0, 1, 1, 2, 3, 5))
+        size = scale * randomness.choice((0, 1, 1, 2, 3, 5))
         yield list(events[done : done + size])
         done += size
 
@@ -251,8 +251,7 @@ def spaseq_spark(query: str, session: Any, graphs: Graphs, folder: Path, kb: Map
     streams = write_streams(graphs, folder)
     times = [instant.time for instant in oracle_spaseq.instants_of(streamset(graphs))]
     found = []
-    for row in spaseq.spark.collect(spaseq.spark.run(query, session, streams, dict(kb))):
-        cells = row.asDict()
+    for cells in spaseq.spark.collect(spaseq.spark.run(query, session, streams, dict(kb))).to_pylist():
         at = tuple(times[p] for p in cells["positions"])
         assert (times[cells["start"]], times[cells["end"]], cells["time"]) == (at[0], at[-1], at[-1])
         bound = {v.lstrip("?"): t for v, t in cells.items() if v not in SPARK_COLUMNS and t is not None}

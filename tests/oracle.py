@@ -405,17 +405,43 @@ def inside(within: Within | None, start: int, end: int, positions: Sequence[int]
 
 def evaluate(query: Query, stream: Sequence[Event]) -> list[Match]:
     """The complex events of a query, sorted: PARTITION BY splits, WHERE finds, WITHIN keeps, SELECT chooses."""
+    return _evaluate(query, stream, _in_window)
+
+
+def evaluate_long(query: Query, stream: Sequence[Event]) -> list[Match]:
+    """As `evaluate`, for long streams and short windows.
+
+    Whether a valuation ([i, j], μ) is one of φ depends on the events i to j alone (by induction over Figure 2), so each
+    window is evaluated by itself, and of each window those that start with it are kept.
+    """
+    return _evaluate(query, stream, _in_each_window)
+
+
+def _evaluate(query: Query, stream: Sequence[Event], find: Callable[..., Iterator[Valuation]]) -> list[Match]:
     result: set[Match] = set()
     for positions in substreams(query, stream):
-        events = [stream[p] for p in positions]
-        found = [
-            v
-            for v in valuations(query.formula, events)
-            if not v.owed and inside(query.within, v.start, v.end, positions, stream)
-        ]
-        chosen = select(query.strategy, {(v.start, v.end, _data(v, query.select)) for v in found})
+        found = {(v.start, v.end, _data(v, query.select)) for v in find(query, positions, stream) if not v.owed}
+        chosen = select(query.strategy, found)
         result |= {(positions[i], positions[j], tuple(sorted(positions[k] for k in d))) for i, j, d in chosen}
     return sorted(result)
+
+
+def _in_window(query: Query, positions: Sequence[int], stream: Sequence[Event]) -> Iterator[Valuation]:
+    """⌈φ WITHIN ε⌋ over a substream."""
+    for v in valuations(query.formula, [stream[p] for p in positions]):
+        if inside(query.within, v.start, v.end, positions, stream):
+            yield v
+
+
+def _in_each_window(query: Query, positions: Sequence[int], stream: Sequence[Event]) -> Iterator[Valuation]:
+    for start in range(len(positions)):
+        end = start
+        while end < len(positions) and inside(query.within, start, end, positions, stream):
+            end += 1
+        for v in valuations(query.formula, [stream[p] for p in positions[start:end]]):
+            if v.start == 0:
+                mapping = ((x, frozenset(start + i for i in taken)) for x, taken in v.mapping)
+                yield Valuation(start, start + v.end, frozenset(mapping), v.owed)
 
 
 def _data(v: Valuation, selected: frozenset[str] | None) -> Positions:

@@ -52,6 +52,14 @@ def ceql_case(rng: random.Random) -> CeqlCase:
     return CeqlCase(query, draw_stream(rng))
 
 
+def long_ceql_case(rng: random.Random) -> CeqlCase:
+    """A query with a short window over a long stream: what has left the window must be forgotten, and nothing else."""
+    case = ceql_case(rng)
+    size = Fraction(rng.randint(1, 6))
+    within = rng.choice((Within(size, "events"), Within(size, "attribute", "t"), Within(size / 2 * 10**9, "time")))
+    return CeqlCase(replace(case.query, within=within), draw_stream(rng, rng.randint(50, 300), timed=True))
+
+
 def interesting(draw: Callable[[random.Random], Any], found: Callable[[Any], int], rng: random.Random) -> Any:
     """A case, as a rule with matches: one without is drawn again, 19 times of 20. `found` may raise TooBig."""
     while True:
@@ -149,12 +157,21 @@ def draw_window(rng: random.Random) -> Within | None:
     return Within(Fraction(rng.choice((0, 1, 2, 3, 5, 2.5))) * 10**9, "time")
 
 
-def draw_stream(rng: random.Random) -> tuple[tuple[tuple[str, Any], ...], ...]:
-    """At most 14 events; attributes a, b (numbers), s (text) and k (the key) are NULL now and then, t never."""
+def draw_stream(
+    rng: random.Random, size: int | None = None, timed: bool | None = None
+) -> tuple[tuple[tuple[str, Any], ...], ...]:
+    """`size` events, or at most 14, with a `time` if `timed`.
+
+    Attributes a, b (numbers), s (text) and k (the key) are NULL now and then, t never.
+    """
     types = rng.choice((TYPES, "ABC", "ABC", "BCD", "AB", "AC"))
-    timed, clock, other = rng.random() < 0.7, 0.0, 0
+    clock, other = 0.0, 0
+    if timed is None:
+        timed = rng.random() < 0.7
+    if size is None:
+        size = rng.choice((0, 1, 3, 5, 6, 7, 8, 8, 9, 10, 11, 12, 14))
     events = []
-    for _ in range(rng.choice((0, 1, 3, 5, 6, 7, 8, 8, 9, 10, 11, 12, 14))):
+    for _ in range(size):
         event: dict[str, Any] = {"type": rng.choice(types)}
         for name, values in (("a", range(5)), ("b", range(5)), ("s", "uv"), ("k", range(2))):
             if rng.random() > 0.12:

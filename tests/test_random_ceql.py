@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Callable
 
 import harness
 import oracle
 import oracle_ceql_text
 import pytest
-from strategies import CeqlCase, ceql_case, ceql_toml, interesting, shrink_ceql
+from strategies import CeqlCase, ceql_case, ceql_toml, interesting, long_ceql_case, shrink_ceql
 
 SAMPLE = 300
+Evaluate = Callable[[oracle.Query, harness.Events], list[oracle.Match]]
 FULL = int(os.environ.get("SPASEQ_RANDOM", "10000"))
 
 
@@ -19,11 +21,15 @@ def _matches(case: CeqlCase) -> int:
     return len(oracle.evaluate(case.query, case.stream))
 
 
-def _difference(case: CeqlCase, seed: int) -> str:
+def _long_matches(case: CeqlCase) -> int:
+    return len(oracle.evaluate_long(case.query, case.stream))
+
+
+def _difference(case: CeqlCase, seed: int, evaluate: Evaluate = oracle.evaluate) -> str:
     """What the engine reports too much and too little, empty if it agrees; an exception is a difference too."""
-    expected = oracle.evaluate(case.query, case.stream)
+    expected = evaluate(case.query, case.stream)
     rng = random.Random(seed)
-    batches = list(harness.cut(case.stream, rng))
+    batches = list(harness.cut(case.stream, rng, 1 + len(case.events) // 20))
     try:
         whole = harness.ceql_whole(case.text, case.stream)
         cut = harness.ceql_batches(case.text, batches, rng)
@@ -38,12 +44,19 @@ def _difference(case: CeqlCase, seed: int) -> str:
 
 
 def _check(seed: int) -> None:
-    case = interesting(ceql_case, _matches, random.Random(seed))
-    if not _difference(case, seed):
+    _compare(interesting(ceql_case, _matches, random.Random(seed)), seed, oracle.evaluate)
+
+
+def _check_long(seed: int) -> None:
+    _compare(interesting(long_ceql_case, _long_matches, random.Random(seed)), seed, oracle.evaluate_long)
+
+
+def _compare(case: CeqlCase, seed: int, evaluate: Evaluate) -> None:
+    if not _difference(case, seed, evaluate):
         return
-    small = shrink_ceql(case, lambda c: bool(_difference(c, seed)))
-    report = _difference(small, seed)
-    matches = [[s, e, list(d)] for s, e, d in oracle.evaluate(small.query, small.stream)]
+    small = shrink_ceql(case, lambda c: bool(_difference(c, seed, evaluate)))
+    report = _difference(small, seed, evaluate)
+    matches = [[s, e, list(d)] for s, e, d in evaluate(small.query, small.stream)]
     toml = f"{ceql_toml(small, f'random {seed}')}matches = {matches}\n"
     pytest.fail(f"seed {seed}\n{report}\n\n{toml}", pytrace=False)
 
@@ -58,6 +71,27 @@ def test_printed_formulas_are_read_back() -> None:
 def test_sample(block: int) -> None:
     for seed in range(block * SAMPLE // 10, (block + 1) * SAMPLE // 10):
         _check(seed)
+
+
+def test_windows_by_themselves_are_the_whole() -> None:
+    """The naive evaluator for long streams agrees with the plain one."""
+    for seed in range(SAMPLE):
+        case = interesting(ceql_case, _matches, random.Random(seed))
+        assert oracle.evaluate_long(case.query, case.stream) == oracle.evaluate(case.query, case.stream), case.text
+
+
+@pytest.mark.parametrize("block", range(5))
+def test_sample_of_long_streams(block: int) -> None:
+    for seed in range(block * 5, (block + 1) * 5):
+        _check_long(seed)
+
+
+@pytest.mark.random
+@pytest.mark.parametrize("block", range(100))
+def test_full_of_long_streams(block: int) -> None:
+    """A tenth of SPASEQ_RANDOM."""
+    for seed in range(SAMPLE + block * FULL // 1000, SAMPLE + (block + 1) * FULL // 1000):
+        _check_long(seed)
 
 
 @pytest.mark.random
