@@ -17,10 +17,11 @@ import numpy as np
 from spaseq.automata.alphabet import Alphabet
 from spaseq.automata.determinise import Cache
 from spaseq.engine.matches import MatchBatch
+from spaseq.engine.max_run import MaxRun
 from spaseq.engine.program import Program
 from spaseq.engine.register_run import RegisterRun
 from spaseq.engine.selection import CONSUME, kernel_limit, kernel_order
-from spaseq.engine.settings import Batch
+from spaseq.engine.settings import Batch, Selection
 from spaseq.engine.windows import Lows
 from spaseq.errors import BudgetExceeded, EventError, InternalError
 from spaseq.tecs import Arena, Chunk
@@ -39,7 +40,9 @@ class Evaluator:
         self._lows: Lows | None = None
         self._last: tuple[int, Any] | None = None
         self._run: _Classes | RegisterRun
-        if program.cea.has_registers:
+        if program.choice.selection is Selection.MAX:
+            self._run = MaxRun(program, self._arena)
+        elif program.cea.has_registers:
             self._run = RegisterRun(program, self._arena)
         else:
             self._run = _Classes(program, self._arena)

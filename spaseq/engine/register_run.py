@@ -28,8 +28,8 @@ from spaseq.tecs import kernels as k
 
 Configuration = tuple[int, Hashable]
 Configurations = frozenset[Configuration]
-_Live = dict[frozenset[int], dict[Configurations, int]]
-"""The live sets of one partition by the automaton states in them, each with its cell."""
+_Live = dict[frozenset[int], dict[Any, int]]
+"""The live sets of configurations of one partition by the automaton states in them, each with its cell."""
 _Rows = frozenset[Hashable]
 
 
@@ -37,9 +37,9 @@ class RegisterRun:
     """The live sets of configurations, each with a cell of the arena, per partition."""
 
     def __init__(self, program: Program, arena: Arena) -> None:
-        if program.registers is None:
+        if program.registers is None and program.cea.has_registers:
             raise InternalError("a pattern with guards was compiled without registers")
-        self._registers = program.registers
+        self._registers = program.registers or _NoRegisters()
         self._budget = program.settings.live_runs
         self._order = kernel_order(program.choice)
         self._limit = kernel_limit(program.choice)
@@ -60,7 +60,7 @@ class RegisterRun:
         self._free: list[int] = []
         self._accepted: list[tuple[_Rows, _Rows]] = []
         self._completed = False
-        self._left: list[Configurations] = []
+        self._left: list[Any] = []
 
     @property
     def statistics(self) -> dict[str, int]:
@@ -90,7 +90,7 @@ class RegisterRun:
             low = max(low, self._floors.get(consumed_by, 0))
             if self._low_is_per_key:
                 self._key_lows[key] = low
-            count = self._plan(event, c, key, low)
+            count = self._plan(event, c, key, position, low)
             if count:
                 yield from self._apply(count, position, low, keep, emit, write)
                 if self._consume is not Consume.NONE and self._completed:
@@ -124,25 +124,22 @@ class RegisterRun:
                 lows[np.fromiter(sets.values(), np.int64, len(sets))] = self._key_lows[key]
         return lows
 
-    def _plan(self, event: int, c: int, key: int, low: int) -> int:
+    def _plan(self, event: int, c: int, key: int, position: int, low: int) -> int:
         """Write the moves of this event to the arena; how many there are. Dead and unmoved sets take no part."""
         arena = self._arena
         live = self._live.setdefault(key, {})
-        moving: list[tuple[int, Configurations | None]] = [(k.NIL, None)]
+        moving: list[tuple[int, Any]] = []
         for states, sets in live.items():
             if self._can_move(states, c):
                 starts = arena.cells[np.fromiter(sets.values(), np.int64, len(sets)), k.HEAD_MAX].tolist()
                 moving += [(cell, s) for (s, cell), start in zip(sets.items(), starts, strict=True) if start >= low]
-        arena.add_moves(len(moving))
+        arena.add_moves(len(moving) + 1)
         self._accepted = []
         self._completed = False
         self._left = []
-        memo: dict[Configuration, _Step] = {}
-        start = frozenset({(INITIAL, self._registers.empty)})
-        plans = [(cell, source, self._step(source or start, event, c, memo)) for cell, source in moving]
-        # Targets get their cells only now: one of them may be a set that another move leaves.
+        # Targets get their cells only once all steps are known: one of them may be a set that another move leaves.
         count = 0
-        for cell, source, step in plans:
+        for cell, source, step in self._steps(moving, event, c, live, position, low):
             stays = step.skip == source
             if not (step.mark or step.mark_rows or step.skip_rows) and (stays or (source is None and not step.skip)):
                 continue
@@ -169,16 +166,29 @@ class RegisterRun:
             self._moves_on[states, c] = known
         return known
 
-    def _step(self, source: Configurations, event: int, c: int, memo: dict[Configuration, _Step]) -> _Step:
+    def _steps(
+        self, moving: list[tuple[int, Any]], event: int, c: int, live: _Live, position: int, low: int
+    ) -> list[tuple[int, Any, Step]]:
+        """(cell, set, where it goes) for a run that starts at the event (cell NIL, no set) and for those that move."""
+        memo: dict[Configuration, Step] = {}
+        start = frozenset({(INITIAL, self._registers.empty)})
+        found: list[tuple[int, Any, Step]] = [(k.NIL, None, self._step(start, event, c, memo))]
+        return found + [(cell, source, self._step(source, event, c, memo)) for cell, source in moving]
+
+    def _states(self, key: Any) -> frozenset[int]:
+        """The automaton states whose moves concern a live set."""
+        return frozenset(q for q, _ in key)
+
+    def _step(self, source: Configurations, event: int, c: int, memo: dict[Configuration, Step]) -> Step:
         steps = []
         for configuration in source:
             step = memo.get(configuration)
             if step is None:
                 step = memo[configuration] = self._step_one(configuration, event, self._vectors[c])
             steps.append(step)
-        return steps[0] if len(steps) == 1 else _Step.union(steps)
+        return steps[0] if len(steps) == 1 else Step.union(steps)
 
-    def _step_one(self, configuration: Configuration, event: int, vector: int) -> _Step:
+    def _step_one(self, configuration: Configuration, event: int, vector: int) -> Step:
         """One step of one configuration. `otherwise` transitions fire where no other one does, guards included."""
         q, row = configuration
         fired: list[tuple[Transition, Hashable]] = []
@@ -189,7 +199,7 @@ class RegisterRun:
                     fired.append((t, after))
         if not fired:
             fired = [(t, row) for need, t in self._out[q] if t.otherwise and need & vector == need]
-        return _Step(
+        return Step(
             frozenset((t.target, r) for t, r in fired if t.marks and t.target != ACCEPT),
             frozenset(r for t, r in fired if t.marks and t.target == ACCEPT),
             frozenset((t.target, r) for t, r in fired if not t.marks and t.target != ACCEPT),
@@ -209,11 +219,11 @@ class RegisterRun:
                     row = self._registers.again(row, what)
         return row
 
-    def _cell(self, live: _Live, target: Configurations) -> int:
+    def _cell(self, live: _Live, target: Any) -> int:
         """The cell of a set of configurations, given one if it has none; NIL for the empty set."""
         if not target:
             return k.NIL
-        sets = live.setdefault(frozenset(q for q, _ in target), {})
+        sets = live.setdefault(self._states(target), {})
         cell = sets.get(target)
         if cell is None:
             if not self._free:
@@ -226,7 +236,7 @@ class RegisterRun:
             self._count += 1
         return cell
 
-    def _drop(self, sets: dict[Configurations, int], configurations: Configurations) -> None:
+    def _drop(self, sets: dict[Any, int], configurations: Any) -> None:
         cell = sets.pop(configurations)
         k.clear_cell(self._arena.cells, self._arena.entries, self._arena.st, cell)
         self._free.append(cell)
@@ -236,7 +246,7 @@ class RegisterRun:
         """Forget the sets whose runs have all moved on, and now and then those whose runs are out of the window."""
         live, cells = self._live[key], self._arena.cells
         for configurations in self._left:
-            sets = live[frozenset(q for q, _ in configurations)]
+            sets = live[self._states(configurations)]
             if configurations in sets and cells[sets[configurations], k.HEAD] < 0:
                 self._drop(sets, configurations)
         if self._count > self._sweep_at:
@@ -258,20 +268,34 @@ class RegisterRun:
         self.add_classes(vectors)
 
 
-class _Step:
+class _NoRegisters:
+    """Registers of patterns without guards: there is one row."""
+
+    empty = ()
+
+    def load(self, batch: Any) -> None:
+        """Nothing is ever read from it."""
+
+    def take(self, row: Any, guard: Any, variables: frozenset[str], event: int) -> Any:
+        raise InternalError("a guard without registers")
+
+    leave = again = lambda self, row, what: row
+
+
+class Step:
     """Where a set of configurations goes on one event: by marking, by skipping, and the rows it accepts with."""
 
     __slots__ = ("mark", "mark_rows", "skip", "skip_rows")
 
-    def __init__(self, mark: Configurations, mark_rows: _Rows, skip: Configurations, skip_rows: _Rows) -> None:
+    def __init__(self, mark: Any, mark_rows: _Rows, skip: Any, skip_rows: _Rows) -> None:
         self.mark = mark
         self.mark_rows = mark_rows
         self.skip = skip
         self.skip_rows = skip_rows
 
     @staticmethod
-    def union(steps: list[_Step]) -> _Step:
-        return _Step(
+    def union(steps: list[Step]) -> Step:
+        return Step(
             frozenset().union(*(s.mark for s in steps)),
             frozenset().union(*(s.mark_rows for s in steps)),
             frozenset().union(*(s.skip for s in steps)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from spaseq.engine.settings import Choice, Consume, Selection
-from spaseq.errors import InternalError
 from spaseq.tecs import kernels as k
 
 CONSUME = {Consume.NONE: k.CONSUME_NONE, Consume.ANY: k.CONSUME_ANY, Consume.PARTITION: k.CONSUME_PARTITION}
@@ -12,14 +11,12 @@ CONSUME = {Consume.NONE: k.CONSUME_NONE, Consume.ANY: k.CONSUME_ANY, Consume.PAR
 def kernel_order(choice: Choice) -> int:
     """Which runs are kept: all of them in the compact structure, or the frontiers of NEXT or LAST."""
     match choice.selection:
-        case Selection.ALL | Selection.ANY:
+        case Selection.ALL | Selection.ANY | Selection.MAX:
             return k.KEEP_ALL
         case Selection.NEXT:
             return k.BEST_NEXT
         case Selection.LAST:
             return k.BEST_LAST
-        case other:
-            raise InternalError(f"selection {other.name} is not evaluated by frontiers")
 
 
 def kernel_limit(choice: Choice) -> int:

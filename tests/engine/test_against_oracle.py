@@ -166,7 +166,7 @@ def test_partitions_with_windows_of_their_own_are_compacted() -> None:
     assert len(apart) > 500
 
 
-@pytest.mark.parametrize("strategy", ["NEXT", "LAST", "ANY"])
+@pytest.mark.parametrize("strategy", ["NEXT", "LAST", "MAX", "ANY"])
 def test_selection_within_the_window(strategy: str) -> None:
     for seed in range(SIZE):
         rng, rows, window, _, query, _ = draw(seed)
