@@ -153,7 +153,8 @@ class _Checker:
 
     def pattern(self, pattern: str, span: Span) -> None:
         try:
-            pc.match_substring_regex(pa.array([""]), whole_string(pattern))
+            for form in (pattern, whole_string(pattern)):
+                pc.match_substring_regex(pa.array([""]), form)
         except pa.ArrowInvalid as error:
             reason = str(error).removeprefix("Invalid regular expression:").strip()
             raise self.error(

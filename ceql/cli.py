@@ -197,7 +197,8 @@ def _output(options: argparse.Namespace) -> Iterator[IO[str]]:
 def _report(query: Any, summary: Any) -> None:
     """What a user should know about the run, on stderr."""
     for source, dropped in summary.dropped.items():
-        print(f"{source or 'events'}: {dropped:,} events came too late and were dropped", file=sys.stderr)
+        what = "1 event came too late and was" if dropped == 1 else f"{dropped:,} events came too late and were"
+        print(f"{source}: {what} dropped", file=sys.stderr)
     if not summary.events:
         return
     for name in query.attributes:

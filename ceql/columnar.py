@@ -160,9 +160,7 @@ def _compare_text(symbol: str, left: TextColumn, right: Column | _Constant, node
 
 def _by_text(column: TextColumn, answers: pa.BooleanArray) -> _Truth:
     """The truth per event, given the truth per distinct text."""
-    table = np.zeros(len(answers) + 1, bool)
-    table[:-1] = np.asarray(answers)
-    return _Truth(table[column.codes], lambda: column.codes >= 0)
+    return _Truth(column.where(np.asarray(answers)), lambda: column.codes >= 0)
 
 
 def _decoded(column: TextColumn) -> pa.Array:

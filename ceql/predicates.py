@@ -31,8 +31,7 @@ class TypeIs:
         types = batch.events.types
         if types is None:
             return np.zeros(len(batch.events), bool)
-        table = np.append(np.asarray(pc.equal(types.texts, self.name)), False)
-        return np.asarray(table[types.codes])
+        return types.where(np.asarray(pc.equal(types.texts, self.name)))
 
     def __str__(self) -> str:
         return f"type = {self.name}"

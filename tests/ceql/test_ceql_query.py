@@ -1,0 +1,192 @@
+"""The library: compile, run over every kind of source, open and push, snapshot."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+import pandas
+import pyarrow as pa
+import pytest
+
+import ceql
+from spaseq.errors import EventError, OptionError
+
+EVENTS: list[dict[str, Any]] = [
+    {"type": "A", "price": 1, "name": "x", "time": 10},
+    {"type": "B", "price": 3, "name": "y", "time": 11},
+    {"type": "A", "price": 2, "name": "y", "time": 11.5},
+    {"type": "B", "price": None, "name": "x", "time": 12},
+    {"type": "B", "price": 9, "name": "y", "time": 13},
+]
+PAIRS = "SELECT * WHERE A AS a ; B AS b FILTER b.price > a.price"
+
+
+def positions(query: str, events: Any = EVENTS, **options: Any) -> list[tuple[int, ...]]:
+    return sorted(m.positions for m in ceql.compile(query).run(events, **options))
+
+
+class Polars:
+    """Just enough of a Polars frame."""
+
+    def to_arrow(self) -> pa.Table:
+        return pa.Table.from_pylist(EVENTS)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        EVENTS,
+        pa.Table.from_pylist(EVENTS),
+        pa.Table.from_pylist(EVENTS).to_batches()[0],
+        pa.Table.from_pylist(EVENTS).to_reader(),
+        pandas.DataFrame(EVENTS),
+        Polars(),
+        [EVENTS[:2], EVENTS[2:]],
+        iter(EVENTS),
+    ],
+    ids=["dicts", "table", "batch", "reader", "pandas", "polars", "parts", "iterator"],
+)
+def test_sources(events: Any) -> None:
+    assert positions(PAIRS, events) == [(0, 1), (0, 4), (2, 4)]
+
+
+def test_a_match_knows_its_events_and_times() -> None:
+    match = next(iter(ceql.compile(PAIRS).run(EVENTS)))
+    assert (match.start, match.end, match.positions, match.bindings) == (0, 1, (0, 1), {})
+    assert match.events == [{"type": "A", "price": 1, "name": "x", "time": 10.0},
+                            {"type": "B", "price": 3, "name": "y", "time": 11.0}]  # fmt: skip
+    assert match.time == (10 * 10**9, 11 * 10**9)
+
+
+def test_columns() -> None:
+    matches = ceql.compile(PAIRS).run(EVENTS)
+    table = matches.to_arrow()
+    assert table.sort_by([("end", "ascending"), ("start", "ascending")]).to_pydict() == {
+        "start": [0, 0, 2], "end": [1, 4, 4], "positions": [[0, 1], [0, 4], [2, 4]],
+        "start_time": [10**10, 10**10, 115 * 10**8], "end_time": [11 * 10**9, 13 * 10**9, 13 * 10**9],
+    }  # fmt: skip
+    assert matches.count() == 3 and list(matches.to_pandas()["end"]) == [1, 4, 4]
+    none = ceql.compile("SELECT * WHERE Z").run(EVENTS)
+    assert none.to_arrow().schema.names == table.schema.names and none.count() == 0
+
+
+def test_windows_partitions_selection() -> None:
+    assert positions(PAIRS + " WITHIN 1 EVENT") == [(0, 1)]
+    assert positions(PAIRS + " WITHIN 1.5 SECONDS") == [(0, 1), (2, 4)]
+    assert positions(PAIRS + " WITHIN 1 [price]", [{"type": "A", "price": 1}, {"type": "B", "price": 2}]) == [(0, 1)]
+    assert positions(PAIRS + " PARTITION BY [name]") == [(2, 4)]
+    assert positions("SELECT STRICT * WHERE A ; B") == [(0, 1), (2, 3)]
+    assert positions("SELECT b WHERE A ; B AS b WITHIN 2 EVENTS") == [(1,), (3,), (4,)]
+    assert positions("SELECT NONE WHERE A : B") == [(), ()]
+
+
+def test_each_bracket_gives_the_attribute_by_event_type() -> None:
+    events = [
+        {"type": "A", "buyer": "x", "day": 1},
+        {"type": "B", "seller": "x", "day": 1},
+        {"type": "B", "seller": "x", "day": 2},
+        {"type": "B", "day": 1},
+    ]
+    assert positions("SELECT * WHERE A ; B PARTITION BY [buyer, seller], [day]", events) == [(0, 1)]
+
+
+def test_several_streams() -> None:
+    one = [{"type": "A", "time": t} for t in (1, 3)]
+    two = [{"type": "B", "time": t} for t in (1, 2, 4)]
+    query = ceql.compile("SELECT * FROM S1, S2 WHERE S1>A ; S2>B")
+    found = sorted(m.positions for m in query.run(streams={"S2": two, "S1": one}))
+    assert found == [(0, 1), (0, 2), (0, 4), (3, 4)]  # equal times keep the order of FROM
+    with pytest.raises(OptionError, match="several streams: S1, S2"):
+        query.run(one)
+    with pytest.raises(OptionError, match="no events for stream S2"):
+        query.run(streams={"S1": one})
+    with pytest.raises(OptionError, match="did you mean S2"):
+        query.run(streams={"S1": one, "S22": two, "S2": two})
+    with pytest.raises(OptionError, match="no events"):
+        query.run()
+    with query.open() as stream:
+        assert stream.push(one[:1], "S1") == [] and len(stream.push(two[:2], "S2")) == 2
+        with pytest.raises(OptionError, match="which stream"):
+            stream.push(one)
+
+
+@pytest.mark.parametrize("cuts", [[1, 2, 3, 4], [2], [3, 3]])
+@pytest.mark.parametrize("tail", ["", " WITHIN 2 EVENTS", " WITHIN 2 SECONDS", " PARTITION BY [name] WITHIN 3 EVENTS"])
+def test_pushing_gives_what_running_gives(cuts: list[int], tail: str) -> None:
+    query = ceql.compile(PAIRS + tail)
+    found = []
+    with query.open() as stream:
+        for start, end in zip([0, *cuts], [*cuts, len(EVENTS)], strict=True):
+            found += stream.push(EVENTS[start:end])
+            stream = query.open(stream.snapshot())
+        found += stream.close()
+    assert sorted(m.positions for m in found) == positions(PAIRS + tail)
+    assert all(len(m.events) == 2 for m in found)
+
+
+def test_lateness() -> None:
+    late = [EVENTS[1], EVENTS[0], *EVENTS[2:]]
+    with pytest.raises(EventError, match="goes back in time by 1 s"):
+        positions(PAIRS, late)
+    assert positions(PAIRS, late, lateness="1s") == positions(PAIRS)
+    matches = ceql.compile(PAIRS).run(late, late="drop")
+    assert [m.positions for m in matches] == [(1, 3)] and matches.summary.dropped == {"<events>": 1}
+    with ceql.compile(PAIRS).open(lateness="1s") as stream:
+        found = stream.push(late[:2])
+        found += stream.push(late[2:]) + stream.close()
+    assert sorted(m.positions for m in found) == positions(PAIRS)
+
+
+def test_wrong_uses() -> None:
+    query = ceql.compile(PAIRS)
+    stream = query.open()
+    stream.close()
+    with pytest.raises(OptionError, match="closed"):
+        stream.push(EVENTS)
+    with pytest.raises(OptionError, match="no snapshot"):
+        query.open(b"what is this")
+    with pytest.raises(OptionError, match="another query"):
+        ceql.compile("SELECT * WHERE A").open(query.open().snapshot())
+    with pytest.raises(OptionError, match="only once"):
+        matches = query.run(iter(EVENTS))
+        assert matches.count() == matches.count()
+    with pytest.raises(EventError, match="no column 'type'"):
+        query.run([{"kind": "A"}]).count()
+    with pytest.raises(EventError, match="cannot be set against"):
+        ceql.compile("SELECT * WHERE A FILTER A[name > 3]").run(EVENTS).count()
+
+
+@pytest.mark.parametrize(
+    ("events", "message"),
+    [
+        ([{"type": "A", "t": 2}, {"type": "A", "t": 1}], "t goes back from 2 to 1"),
+        ([{"type": "A", "t": 2}, {"type": "A"}], "this event has no t"),
+        ([{"type": "A", "t": "x"}], "t holds no numbers"),
+        ([{"type": "A"}], "this event has no t"),
+    ],
+)
+def test_a_window_over_an_attribute_needs_it(events: list[dict[str, Any]], message: str) -> None:
+    with pytest.raises(EventError, match=message) as caught:
+        ceql.compile("SELECT * WHERE A WITHIN 5 [t]").run(events).count()
+    assert caught.value.record == len(events)
+
+
+def test_explain_and_parts() -> None:
+    query = ceql.compile("SELECT STRICT * WHERE A PARTITION BY [a, b] WITHIN 5 [t]")
+    text = query.explain()
+    assert "window over: t" in text and "partition by: a or b" in text and "STRICT" in text and "type = A" in text
+    assert query.pattern is not None and query.automaton.window.size == 5
+
+
+def test_import_is_light() -> None:
+    """Importing, and compiling a query, loads neither kernels nor pandas nor Spark."""
+    code = (
+        "import sys, ceql; ceql.compile('SELECT * WHERE A ; B');"
+        "print([m for m in ('numba', 'pandas', 'pyspark', 'rdflib', 'polars') if m in sys.modules])"
+    )
+    root = pathlib.Path(__file__).parents[2]
+    found = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
