@@ -31,6 +31,7 @@ _CALENDAR: Final = 10**17
 """ns: 1973-03-03. A time before it is an offset, not a date."""
 _WIDTH_SAMPLE: Final = 200
 _WIDEST: Final = 60
+_ONE_LINE: Final = str.maketrans("\t\r\n", "   ")
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 
 
@@ -177,7 +178,7 @@ def _table(solutions: Iterable[Solution], sink: Sink) -> int:
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
     line = io.StringIO()
     for cell, width in zip(cells, widths, strict=True):
-        line.write(cell.replace("\n", " ").ljust(width) + "  ")
+        line.write(cell.translate(_ONE_LINE).ljust(width) + "  ")
     return line.getvalue().rstrip() + "\n"
 
 

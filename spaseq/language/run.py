@@ -17,7 +17,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from spaseq.engine import MatchBatch, Program
-from spaseq.errors import EventError, OptionError
+from spaseq.errors import EventError, InternalError, OptionError
 from spaseq.gpm import Knowledge, Mapping, MappingSet, freeze, project
 from spaseq.language.check import CheckedQuery
 from spaseq.language.solve import InstantBatch, InstantSolutions, Solver
@@ -110,7 +110,7 @@ class Recogniser:
     def push(self, instants: Sequence[Instant]) -> Iterator[Match]:
         """The matches that these instants complete; exhaust it before the next call."""
         if self._solver is None:
-            raise TypeError("a recogniser without a solver takes rows, not instants")
+            raise InternalError("a recogniser without a solver takes rows, not instants")
         rows: list[InstantSolutions] = []
         for instant in instants:
             self._instants[instant.position] = (instant.time, instant.events if self._keep_events else ())
@@ -126,6 +126,7 @@ class Recogniser:
         if rows:
             batch = InstantBatch(rows, self._query.patterns, self._partition_codes(rows))
             yield from self._matches(self._evaluator.push(batch))
+            self._forget(rows[-1].time)
 
     def close(self) -> Iterator[Match]:
         """The matches that the end of the streams completes."""

@@ -7,13 +7,11 @@ import socket
 from typing import Any
 
 import pytest
-from rdflib import BNode, Graph, Literal, URIRef, Variable
-from rdflib.namespace import XSD
+from rdflib import XSD, BNode, Graph, Literal, URIRef, Variable
 from rdflib.plugins.sparql.parserutils import CompValue
 
 from spaseq.errors import InternalError, OptionError, QuerySyntaxError, UnsupportedFeature
-from spaseq.gpm import GraphPattern, Knowledge, PatternEvaluator, Source, compile_pattern, event_graph, holds
-from spaseq.gpm import algebra
+from spaseq.gpm import GraphPattern, Knowledge, PatternEvaluator, Source, algebra, compile_pattern, event_graph, holds
 from spaseq.language.scan import mask
 
 E = "http://example.org/"
@@ -26,7 +24,9 @@ def pattern(group: str) -> GraphPattern:
 
 
 def graph(turtle: str) -> Graph:
-    return Graph().parse(data=f"@prefix : <{E}> . @prefix xsd: <{XSD}> .\n{turtle} .\n" if turtle else "", format="turtle")
+    return Graph().parse(
+        data=f"@prefix : <{E}> . @prefix xsd: <{XSD}> .\n{turtle} .\n" if turtle else "", format="turtle"
+    )
 
 
 def solve(group: str, event: str, kb: str = "") -> list[dict[str, Any]]:
@@ -42,7 +42,8 @@ def solve(group: str, event: str, kb: str = "") -> list[dict[str, Any]]:
     [
         ("{ ?a :p ?x }", ":a :p 1, 2 . :b :q 3", [{"a": "a", "x": "1"}, {"a": "a", "x": "2"}]),
         ("{ ?a :p ?x . FILTER (?x > 1). }", ":a :p 1, 2", [{"a": "a", "x": "2"}]),
-        ("{ ?a :p ?x FILTER (?x = '2'^^<http://www.w3.org/2001/XMLSchema#double>) }", ":a :p 1, 2", [{"a": "a", "x": "2"}]),
+        ("{ ?a :p ?x FILTER (?x = '2'^^<http://www.w3.org/2001/XMLSchema#double>) }",
+         ":a :p 1, 2", [{"a": "a", "x": "2"}]),
         ("{ ?a :p ?x OPTIONAL { ?a :q ?y } }", ":a :p 1 . :b :p 2 ; :q 3",
          [{"a": "a", "x": "1"}, {"a": "b", "x": "2", "y": "3"}]),
         ("{ { ?a :p ?x } UNION { ?a :q ?x } }", ":a :p 1 ; :q 2", [{"a": "a", "x": "1"}, {"a": "a", "x": "2"}]),
@@ -64,7 +65,8 @@ def solve(group: str, event: str, kb: str = "") -> list[dict[str, Any]]:
          [{"a": "a", "x": "2020-01-01T11:59:59"}]),
         ("{ ?a :p ?x FILTER (?x > '2019-01-01'^^xsd:date) }", ":a :p '2019-01-02'^^xsd:date, '2019'^^xsd:date",
          [{"a": "a", "x": "2019-01-02"}]),
-        ("{ ?a :p ?x FILTER (?x IN (1, 'b', 1/0)) }", ":a :p 1.0, 'b', 3", [{"a": "a", "x": "1.0"}, {"a": "a", "x": "b"}]),
+        ("{ ?a :p ?x FILTER (?x IN (1, 'b', 1/0)) }", ":a :p 1.0, 'b', 3",
+         [{"a": "a", "x": "1.0"}, {"a": "a", "x": "b"}]),
         ("{ ?a :p ?x FILTER (?x NOT IN (1, 1/0)) }", ":a :p 1.0, 'b', 3", []),
         ("{ ?a :p ?x FILTER (?x NOT IN (1, 2)) }", ":a :p 1.0, 3", [{"a": "a", "x": "3"}]),
         ("{ ?a :p ?x FILTER (?x NOT IN ()) }", ":a :p 3", [{"a": "a", "x": "3"}]),
@@ -81,7 +83,10 @@ KNOWLEDGE = ":a :in :X . :b :in :Y . :X :name 'x'"
     ("group", "expected"),
     [
         ("{ ?a :p ?x GRAPH :kb { ?a :in ?r } }", [{"a": "a", "r": "X", "x": "1"}]),
-        ("{ GRAPH :kb { ?a :in ?r } ?a :p ?x . GRAPH :kb { ?r :name ?n } }", [{"a": "a", "n": "x", "r": "X", "x": "1"}]),
+        (
+            "{ GRAPH :kb { ?a :in ?r } ?a :p ?x . GRAPH :kb { ?r :name ?n } }",
+            [{"a": "a", "n": "x", "r": "X", "x": "1"}],
+        ),
         ("{ ?a :p ?x GRAPH :kb { ?a :in ?r } FILTER (?r = :X && ?x = 1) }", [{"a": "a", "r": "X", "x": "1"}]),
         ("{ ?a :p ?x GRAPH :kb { ?a :in ?r } FILTER (?r = :Y) }", []),
         ("{ ?a :p ?x OPTIONAL { GRAPH :kb { ?a :in ?r } } }", [{"a": "a", "r": "X", "x": "1"}, {"a": "c", "x": "2"}]),

@@ -187,7 +187,8 @@ hint: there is ?a, ?x""",
     ),
     "a GPM does not bind the key": (
         _query(
-            "  SEQ (A, B)\n" + A + "  DEFINE GPM B ON S { ?b :p ?x }\n", HEAD.replace("WHERE", "PARTITION BY (?a) WHERE")
+            "  SEQ (A, B)\n" + A + "  DEFINE GPM B ON S { ?b :p ?x }\n",
+            HEAD.replace("WHERE", "PARTITION BY (?a) WHERE"),
         ),
         spaseq.QuerySemanticsError,
         """<query>:5:15: PARTITION BY ?a, and GPM B does not bind it

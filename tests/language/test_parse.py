@@ -96,7 +96,7 @@ def test_precedence(text: str, printed: str) -> None:
 
 
 def test_masking_keeps_every_offset() -> None:
-    text = "a <http://e/#x> # c '\n 'it\\'s' \"\"\"two\n\"lines\"\"\" < > ?b"
+    text = 'a <http://e/#x> # c \'\n \'it\\\'s\' """two\n"lines""" < > ?b'
     masked = mask(text)
     assert len(masked) == len(text) and masked.count("\n") == text.count("\n")
     assert masked.endswith("< > ?b") and "it" not in masked and "lines" not in masked and "c '" not in masked

@@ -1,0 +1,207 @@
+"""The `spaseq` command: what it prints where, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from spaseq.cli.main import main
+
+E = "http://example.org/"
+QUERY = f"""PREFIX : <{E}>
+SELECT ?a ?x ?y ?n
+WITHIN 1 HOUR
+FROM STREAM S <{E}S>
+WHERE {{
+  SEQ (A; B)
+  DEFINE GPM A ON S {{ ?a :p ?x }}
+  DEFINE GPM B ON S {{ ?a :q ?y OPTIONAL {{ ?a :n ?n }} }}
+}}
+"""
+STREAM = f"""<{E}u> <{E}p> "one" .
+<{E}v> <{E}p> "2"^^<http://www.w3.org/2001/XMLSchema#integer> .
+<{E}u> <{E}q> "a\\"b\\nc"@en .
+<{E}v> <{E}q> <{E}v> .
+<{E}v> <{E}n> "tab\\there" .
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "q.rq").write_text(QUERY)
+    (tmp_path / "s.nt").write_text(STREAM)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    """Exit code, stdout, stderr."""
+    code = main(words)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_table(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "run", "q.rq", "--stream", "S=s.nt")
+    assert code == 0 and err == ""
+    assert out == (
+        "time   ?a  ?x   ?y     ?n\n"
+        "-----  --  ---  -----  --------\n"
+        '0.002  :u  one  a"b c\n'
+        "0.003  :v  2    :v     tab here\n"
+    )
+
+
+def test_csv(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "run", "q.rq", "--stream", f"{E}S=s.nt", "--format", "csv")
+    assert code == 0
+    assert out == (f'time,a,x,y,n\r\n0.002,{E}u,one,"a""b\nc",\r\n0.003,{E}v,2,{E}v,tab\there\r\n')
+
+
+def test_tsv(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--format", "tsv")
+    header, first, second = out.splitlines()
+    assert header == "?time\t?a\t?x\t?y\t?n"
+    decimal = "^^<http://www.w3.org/2001/XMLSchema#decimal>"
+    assert first == f'"0.002"{decimal}\t<{E}u>\t"one"\t"a\\"b\\nc"@en\t'
+    assert second.split("\t")[4] == '"tab\\there"'
+
+
+def test_json(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--format", "json")
+    result = json.loads(out)
+    assert result["head"] == {"vars": ["time", "a", "x", "y", "n"]}
+    first, second = result["results"]["bindings"]
+    assert first["y"] == {"type": "literal", "value": 'a"b\nc', "xml:lang": "en"} and "n" not in first
+    assert second["y"] == {"type": "uri", "value": E + "v"}
+    assert second["x"]["datatype"].endswith("#integer") and second["time"]["value"] == "0.003"
+
+
+def test_json_without_a_match(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (files / "s.nt").write_text("")
+    _, out, _ = run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--format", "json")
+    assert json.loads(out)["results"] == {"bindings": []}
+
+
+def test_jsonl_and_limit(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--format", "jsonl", "--limit", "1")
+    (line,) = out.splitlines()
+    match = json.loads(line)
+    assert match.pop("bindings")["x"] == {"type": "literal", "value": "one"}
+    assert match == {"start": 0, "end": 2, "positions": [0, 2], "time": [0, 2_000_000]}
+
+
+def test_parquet_and_output(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--format", "parquet", "--output", "m.parquet")
+    assert (code, out) == (0, "")
+    table = pq.read_table(files / "m.parquet")
+    assert table.column_names == ["start", "end", "positions", "time", "a", "x", "y", "n"]
+    assert table["x"].to_pylist() == ['"one"', '"2"^^<http://www.w3.org/2001/XMLSchema#integer>']
+    code, _, err = run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--format", "parquet")
+    assert code == 2 and "needs --output" in err
+
+
+def test_output_of_text(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--format", "csv", "--output", "m.csv") == (0, "", "")
+    assert (files / "m.csv").read_bytes().startswith(b"time,a,x,y,n\r\n")
+    code, _, err = run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--output", "no/such/folder")
+    assert code == 2 and "cannot write no/such/folder" in err
+
+
+def test_calendar_times_are_written_as_such(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    time = "<http://www.w3.org/ns/prov#generatedAtTime>"
+    (files / "s.nq").write_text(
+        f'<{E}g> {time} "2024-05-01T12:00:00.5+02:00" .\n<{E}u> <{E}p> "1" <{E}g> .\n<{E}u> <{E}q> "1" <{E}g> .\n'
+    )
+    (files / "q.rq").write_text(QUERY.replace("A; B", "A & B"))
+    _, out, _ = run(capsys, "run", "q.rq", "--stream", "S=s.nq", "--format", "csv")
+    assert out.splitlines()[1].startswith("2024-05-01T10:00:00.5Z,")
+
+
+def test_two_graphs_of_knowledge(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query = QUERY.replace("?a :p ?x }", f"?a :p ?x GRAPH <{E}kb> {{ ?a :in ?n }} }}")
+    (files / "q.rq").write_text(query)
+    code, _, err = run(capsys, "run", "q.rq", "--stream", "S=s.nt")
+    assert code == 2 and f"--kb {E}kb=FILE" in err
+    (files / "one.ttl").write_text(f"<{E}u> <{E}in> 1 .\n")
+    (files / "two.nt").write_text(f'<{E}u> <{E}in> "2" .\n')
+    words = ("run", "q.rq", "--stream", "S=s.nt", "--kb", f"{E}kb=one.ttl", "--kb", f"{E}kb=two.nt", "--format", "csv")
+    code, out, _ = run(capsys, *words)
+    assert code == 0 and out.splitlines()[1].startswith("0.002,")
+
+
+def test_warnings_go_to_stderr(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (files / "q.rq").write_text(QUERY.replace("(A; B)", "(A)").replace("?y ?n", ""))
+    code, out, err = run(capsys, "check", "q.rq")
+    assert (code, out) == (0, "q.rq: ok\n")
+    assert err == "warning: GPM B is defined and SEQ does not use it\n"
+
+
+def test_late_events_are_counted(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    at = f"<{E}at>"
+    lines = [(3, "p"), (1, "p"), (4, "q")]
+    (files / "s.nt").write_text("".join(f'<{E}u{t}> <{E}{p}> "x" .\n<{E}u{t}> {at} "{t}" .\n' for t, p in lines))
+    words = ("run", "q.rq", "--stream", "S=s.nt", "--time", f"{E}at", "--format", "csv")
+    code, _, err = run(capsys, *words)
+    assert code == 3 and "goes back in time" in err and "s.nt:3" in err
+    code, _, err = run(capsys, *words, "--late", "drop")
+    assert code == 0 and err.startswith("warning: 1 event(s) dropped")
+    assert run(capsys, *words, "--lateness", "5s")[2] == ""
+
+
+def test_explain(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "explain", "q.rq")
+    assert code == 0 and "GPM A on" in out and "states" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "part"),
+    [
+        (["check", "no.rq"], 2, "cannot read the query no.rq"),
+        (["check", "s.nt"], 2, "s.nt:1:1: "),
+        (["run", "q.rq"], 2, "no file is given for stream S"),
+        (["run", "q.rq", "--stream", "T=s.nt"], 2, "the query has no stream T"),
+        (["run", "q.rq", "--stream", "s.nt"], 2, "not of the form NAME=FILE"),
+        (["run", "q.rq", "--stream", "S="], 2, "names no file"),
+        (["run", "q.rq", "--stream", "S=s.nt", "--stream", "S=s.nt"], 2, "is given twice"),
+        (["run", "q.rq", "--stream", "S=no.nt"], 3, "no.nt"),
+        (["run", "q.rq", "--stream", "S=s.nt", "--kb", "x"], 2, "not of the form IRI=FILE"),
+        (["run", "q.rq", "--stream", "S=s.nt", "--event-by", "colour"], 2, "--event-by colour"),
+        (["run", "q.rq", "--stream", "S=s.nt", "--time-unit", "y"], 2, "--time-unit y"),
+        (["run", "q.rq", "--stream", "S=s.nt", "--interval", "soon"], 2, "--interval soon"),
+        (["run", "q.rq", "--stream", "S=s.nt", "--entailment", "rdfs"], 2, "--entailment rdfs is not supported"),
+        (["run", "q.rq", "--stream", "S=s.nt", "--follow"], 2, "--follow is not supported"),
+        (["run", "q.rq", "--stream", "S=s.nt", "--format", "nquads"], 2, "--format nquads is not supported"),
+        (["explain", "q.rq", "--format", "svg"], 2, "explain --format svg is not supported"),
+        (["plot", "q.rq"], 2, "spaseq plot is not supported"),
+    ],
+)
+def test_wrong_use(files: Path, capsys: pytest.CaptureFixture[str], words: list[str], code: int, part: str) -> None:
+    given, _, err = run(capsys, *words)
+    assert given == code and part in err and "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["dance"], ["run"], ["run", "q.rq", "--limit", "-1"], ["run", "q.rq", "--format", "x"]]
+)
+def test_wrong_words_exit_with_two(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert caught.value.code == 2 and "usage: spaseq" in capsys.readouterr().err
+
+
+def test_a_truncated_stream(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (files / "s.nq").write_text(f'<{E}u> <{E}p> "one" <{E}g> .\n<{E}u> <{E}p> "o')
+    code, _, err = run(capsys, "run", "q.rq", "--stream", "S=s.nq", "--time-from", "arrival")
+    assert code == 3 and "s.nq:2" in err and "Traceback" not in err
+
+
+def test_an_interrupt(files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("spaseq.cli.main._query_text", interrupt)
+    assert run(capsys, "check", "q.rq") == (130, "", "interrupted\n")
