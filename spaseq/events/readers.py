@@ -322,13 +322,23 @@ def _csv_error(
         at = block.find(value[1].encode())
         record = line + block.count(b"\n", 0, at) if at >= 0 and value[1] else None
         return EventError(
-            f"attribute {column} is {value[1]!r} here, and the records before are of type {types.get(column)}",
+            f"attribute {column} is {value[1]!r} here, and {_kind_words(types.get(column))} in the records before",
             source=name,
             record=record,
             attribute=column,
             hint="one attribute holds numbers, or texts, or booleans, or times, all along the stream",
         )
     return EventError(_clean(message), source=name)
+
+
+def _kind_words(kind: pa.DataType | None) -> str:
+    if kind is None:
+        return "something else"
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return "a number"
+    if pa.types.is_boolean(kind):
+        return "true or false"
+    return "a time" if pa.types.is_temporal(kind) else f"a value of type {kind}"
 
 
 def _is_utf8(text: bytes) -> bool:

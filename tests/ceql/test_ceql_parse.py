@@ -107,7 +107,8 @@ def test_windows(text: str, within: ast.Within) -> None:
 
 def test_clauses() -> None:
     query = parse(
-        "select max b, s>A[p, q] from S, T where A as b limit 3 within 5 events consume by partition partition by [a, b], [c]"
+        "select max b, s>A[p, q] from S, T where A as b limit 3 within 5 events consume by partition"
+        " partition by [a, b], [c]"
     )
     assert query.selection == ast.Selection(
         ast.Strategy.MAX, (ast.Selected("b"), ast.Selected("s>A", (ast.Name("p"), ast.Name("q"))))

@@ -67,11 +67,6 @@ def test_s3_agrees_with_brute_force() -> None:
 )
 def test_two_ways_to_say_it(query: str, same: str) -> None:
     table = pyarrow.csv.read_csv(TRACE).slice(0, 30_000)
-    one, two = (
-        ceql.compile(q)
-        .run(table, type_column="event_type")
-        .to_arrow()
-        .sort_by([("end", "ascending"), ("start", "ascending")])
-        for q in (query, same)
-    )
+    order = [("end", "ascending"), ("start", "ascending")]
+    one, two = (ceql.compile(q).run(table, type_column="event_type").to_arrow().sort_by(order) for q in (query, same))
     assert len(one) > 0 and one.equals(two)
