@@ -213,7 +213,7 @@ def write_knowledge(kb: Mapping[str, str], folder: Path) -> dict[str, str]:
     return paths
 
 
-def _answer(match: Any) -> oracle_spaseq.Answer:
+def answer_of(match: Any) -> oracle_spaseq.Answer:
     times = tuple(int(t) for t in match.times)
     return times[0], times[-1], times, frozenset((v, t.n3()) for v, t in match.bindings.items())
 
@@ -222,7 +222,7 @@ def spaseq_whole(query: str, streams: Mapping[str, str], kb: Mapping[str, str]) 
     """What the engine answers over the files `streams` and `kb`."""
     import spaseq
 
-    return [_answer(match) for match in spaseq.compile(query).run(streams=dict(streams), kb=dict(kb))]
+    return [answer_of(match) for match in spaseq.compile(query).run(streams=dict(streams), kb=dict(kb))]
 
 
 def spaseq_batches(
@@ -238,10 +238,10 @@ def spaseq_batches(
     stream = compiled.open(kb=dict(kb), options=options)
     found = []
     for batch in cut(list(events), randomness):
-        found += [_answer(match) for match in stream.push(batch)]
+        found += [answer_of(match) for match in stream.push(batch)]
         if randomness.random() < RESTARTS:
             stream = compiled.open(stream.snapshot(), kb=dict(kb), options=options)
-    return found + [_answer(match) for match in stream.close()]
+    return found + [answer_of(match) for match in stream.close()]
 
 
 def spaseq_spark(query: str, session: Any, graphs: Graphs, folder: Path, kb: Mapping[str, str]) -> list[Any]:

@@ -229,7 +229,8 @@ class _Reader:
             raise ValueError(f"expected a term at {self.tokens[self.at - 1 :][:4]}")
         lexical = f'"{text[1:-1]}"'
         if self.take("^^"):
-            return f"{lexical}^^{self.term()}"
+            datatype = self.term()  # RDF 1.1: a literal of xsd:string and one without a datatype are the same
+            return lexical if datatype == f"<{XSD}string>" else f"{lexical}^^{datatype}"
         if self.kind() == "language":
             return lexical + self.next("language").lower()
         return lexical
