@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
 from functools import lru_cache, partial
-from itertools import groupby
-from operator import itemgetter
+from itertools import groupby, pairwise
+from operator import attrgetter, itemgetter
 from typing import Any, Final
 
 import pyarrow as pa
@@ -93,7 +93,7 @@ class Summary:
 
 
 def assemble_events(statements: DataFrame, plans: Sequence[FilePlan]) -> DataFrame:
-    """The events of each file (SCHEMA), and for each file a row that has only `file` and `counts` (a `Counters`).
+    """The events of each file (SCHEMA), and for each file a row that has only `counts` (`Counters`, then `_Ends`).
 
     `number` counts the events of a file from 0; `time` from arrival counts within the file; `terms` are subject,
     predicate, object, subject, … of the triples.
@@ -127,14 +127,36 @@ def _assembled(plan: FilePlan, rows: Iterable[tuple[Any, ...]]) -> Iterator[tupl
     """The rows of one file's events, and the row of its counters."""
     counters = Counters()
     file = plan.file
+    ends = _Ends(file.number, file.stream)
     events = assemble(
         _statements(rows, counters), plan.options, stream=plan.iri, source=file.name, counters=counters
     )
     for number, event in enumerate(events):
+        ends.see(event.time)
         terms = [term_key(term) for triple in event.triples for term in triple]
         graph = None if event.graph is None else term_key(event.graph)
         yield file.number, number, file.stream, event.time, event.record, graph, terms, None
-    yield file.number, None, file.stream, None, None, None, None, astuple(counters)
+    yield file.number, None, file.stream, None, None, None, None, [*astuple(counters), *astuple(ends)]
+
+
+@dataclass(slots=True)
+class _Ends:
+    """How many events a file has, the lowest and the highest of their times, and whether (1) they ever go back."""
+
+    file: int
+    stream: int
+    events: int = 0
+    low: int = 0
+    high: int = 0
+    back: int = 0
+
+    def see(self, time: int) -> None:
+        """The next event's time."""
+        if self.events:
+            self.back |= time < self.high
+        self.low = min(self.low, time) if self.events else time
+        self.high = max(self.high, time) if self.events else time
+        self.events += 1
 
 
 def _statements(rows: Iterable[tuple[Any, ...]], counters: Counters) -> Iterator[Statement]:
@@ -157,25 +179,17 @@ def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
 
 
 def summarise(assembled: DataFrame) -> Summary:
-    """Read the rows of counters, and look whether times go back inside a file or from one file to the next."""
-    counted = assembled.where("counts is not null").select("file", "stream", "counts").orderBy("file").collect()
+    """Read what `assemble_events` noted on each file. Runs the job as far as there."""
+    noted = [row["counts"] for row in assembled.where("counts is not null").select("counts").collect()]
     counters = Counters()
-    for row in counted:
-        counters.add(Counters(**dict(zip((f.name for f in fields(Counters)), row["counts"], strict=True))))
-    order = Window.partitionBy("file").orderBy("number")
-    steps = assembled.where("counts is null").select("file", "stream", "number", "time")
-    steps = steps.withColumn("back", F.col("time") < F.lag("time").over(order))
-    ends = (
-        steps.groupBy("file", "stream")
-        .agg(F.count("*").alias("events"), F.min("time").alias("low"), F.max("time").alias("high"), F.max("back"))
-        .orderBy("file")
-        .collect()
+    for note in noted:
+        counters.add(Counters(*note[: len(fields(Counters))]))
+    ends = [_Ends(*note[len(fields(Counters)) :]) for note in noted]
+    full = sorted((end for end in ends if end.events), key=attrgetter("file"))
+    backwards = any(end.back for end in full) or any(
+        left.stream == right.stream and left.high > right.low for left, right in pairwise(full)
     )
-    backwards = any(row[5] for row in ends) or any(
-        left["stream"] == right["stream"] and left["high"] > right["low"]
-        for left, right in zip(ends, ends[1:], strict=False)
-    )
-    return Summary(counters, {row["file"]: row["events"] for row in ends}, backwards)
+    return Summary(counters, {end.file: end.events for end in full}, backwards)
 
 
 # -- 3. order and instants
@@ -186,8 +200,8 @@ def ordered_events(
 ) -> DataFrame:
     """The events to be matched, a range of times per task, in order in it, and `id` (task and row) as last column.
 
-    Late events are dropped and counted in `summary.counters`, or are an EventError, as `options` say. Must be persisted: the ids
-    and `first_positions` belong to one computation of it.
+    Late events are dropped and counted in `summary.counters`, or are an EventError, as `options` say. Must be
+    persisted: the ids and `first_positions` belong to one computation of it.
     """
     events = assembled.where("counts is null").drop("counts")
     if options.time == ARRIVAL:
@@ -221,7 +235,7 @@ def _arrived(events: DataFrame, summary: Summary, plans: Sequence[FilePlan], int
 def _without_late(
     events: DataFrame, summary: Summary, plans: Sequence[FilePlan], options: StreamOptions
 ) -> DataFrame:
-    """`events` less those that come more than the lateness after a later one of their stream (`spaseq.rdf.in_order`)."""
+    """`events` less those that come too late after a later one of their stream (as `spaseq.rdf.in_order` has it)."""
     before = Window.partitionBy("stream").orderBy("file", "number").rowsBetween(Window.unboundedPreceding, -1)
     slim = events.select("stream", "file", "number", "time", "line")
     latest = F.max(F.struct("time", -F.col("file"), -F.col("number"), "line")).over(before)
@@ -255,10 +269,10 @@ def first_positions(ordered: DataFrame, options: StreamOptions) -> dict[int, int
     """The position of the first instant of each range of `ordered`, by the range's number."""
     task = F.shiftright("id", _INDEX_BITS).alias("task")
     instants = F.count("*") if own_instants(options) else F.countDistinct("time")
-    counted = ordered.groupBy(task).agg(instants.alias("instants")).orderBy("task").collect()
+    counted = ordered.groupBy(task).agg(instants.alias("instants")).collect()
     positions: dict[int, int] = {}
     total = 0
-    for row in counted:
+    for row in sorted(counted, key=itemgetter("task")):
         positions[row["task"]] = total
         total += row["instants"]
     return positions

@@ -1,10 +1,12 @@
 """A SPAseq query as a Spark batch job: the same matches as `Query.run`.
 
-    files → statements → events → instants with their GPMs' solutions → joined with the knowledge → parts → engine → matches
-    parts.py  source.py   events.py     solutions.py                                                plan.py  job.py
+    files ─► statements ─► events ─► instants and their solutions ─► with knowledge ─► engine ─► matches
+    parts    source        events    solutions                       solutions         job
 
-Up to the numbering of the instants the job runs when `run` is called: the number of an instant depends on all before it,
-and so wrong input is an error of `run`. The rest runs when somebody asks for the DataFrame's rows.
+`plan` decides what is joined by Spark, and where the table of solutions may be cut for the engine.
+
+Up to the numbering of the instants the job runs when `run` is called: the number of an instant depends on all before
+it, and so wrong input is an error of `run`. The rest runs when somebody asks for the DataFrame's rows.
 """
 
 from __future__ import annotations
@@ -65,8 +67,8 @@ def run(
         progress: show a bar on stderr while the streams are read: True, False, or None for only on a terminal.
         counters: is given what was read, late or malformed.
 
-    Raises `OptionError` and `EventError` as the local engine does. What goes wrong in the last step, which runs when rows are
-    asked for, comes out as clearly only through `collect`.
+    Raises `OptionError` and `EventError` as the local engine does. What goes wrong in the last step, which runs when
+    rows are asked for, comes out as clearly only through `collect`.
     """
     job = _prepare(query, spark, kb, stream_options(options, words), partitions)
     table = _table(job, streams, progress, counters)
@@ -100,7 +102,8 @@ def matches(
     variables = job.compiled.variables
     for batch in found.to_batches():
         for start, end, positions, times, terms in rows_of([batch]):
-            bindings = {name: term_from_key(key) for name, key in zip(variables, terms, strict=True) if key is not None}
+            bound = sorted((name, key) for name, key in zip(variables, terms, strict=True) if key is not None)
+            bindings = {name: term_from_key(key) for name, key in bound}
             yield Match(start, end, tuple(positions), bindings, tuple(times), ())
 
 
@@ -151,27 +154,32 @@ def _table(job: _Job, streams: Streams, progress: bool | None, counters: Counter
         for file in input_files(sources)
     ]
     with progress_bar(job.spark, "reading the streams", enabled=progress), clear_errors():
-        ordered = _events(job, plans, settled, counters)
-        firsts = first_positions(ordered, settled)
+        ordered, firsts = _events(job, plans, settled, counters)
     table = solve_events(ordered, job.query, job.layout, job.knowledge, plans, firsts, settled)
     if job.layout.joined:  # it is read once for each of them
         table = table.localCheckpoint(eager=False)
     return join_knowledge(table, job.query, job.layout, job.knowledge)
 
 
-def _events(job: _Job, plans: Sequence[FilePlan], settled: StreamOptions, counters: Counters | None) -> DataFrame:
-    """The events in order, kept. Not with `persist`: planned again, the ranges could fall elsewhere and ids would change."""
+def _events(
+    job: _Job, plans: Sequence[FilePlan], settled: StreamOptions, counters: Counters | None
+) -> tuple[DataFrame, dict[int, int]]:
+    """The events in order, and the position of each range's first instant.
+
+    They are kept by a checkpoint and not by `persist`: were they planned again, the ranges could fall elsewhere.
+    """
     form = job.options.format
     parts = number_lines(job.spark, cut([plan.file for plan in plans], form, job.tasks))
     assembled = assemble_events(read_statements(job.spark, parts, form, job.options.malformed), plans).persist()
     try:
         summary = summarise(assembled)
-        ordered = ordered_events(assembled, summary, plans, settled, job.tasks).localCheckpoint()
+        ordered = ordered_events(assembled, summary, plans, settled, job.tasks).localCheckpoint(eager=False)
+        firsts = first_positions(ordered, settled)
     finally:
         assembled.unpersist()
     if counters is not None:
         counters.add(summary.counters)
-    return ordered
+    return ordered, firsts
 
 
 def _recognise(job: _Job, table: DataFrame, shape: Shape, schema: StructType) -> DataFrame:

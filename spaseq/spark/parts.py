@@ -2,7 +2,8 @@
 
 A file of N-Triples or N-Quads that is not compressed is cut at byte offsets. A line belongs to the part in which it
 *begins*: a reader skips to the first line that begins at or after its offset and reads on to the end of the line that
-its last byte falls into. So the parts of a file have each line once, wherever the cuts fall. Any other file is one part.
+its last byte falls into. So the parts of a file have each line once, wherever the cuts fall. Any other file is one
+part.
 
 For messages a part must know the number of its first line; a short job that counts newlines finds it before
 parsing begins (about a gigabyte a second and core).
@@ -44,7 +45,8 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """The lines of the file number `file` that begin in the bytes [`start`, `end`); `end` None: the whole file, decompressed.
+    """The lines of the file number `file` that begin in the bytes [`start`, `end`); `end` None: the whole file,
+    decompressed.
 
     `first_line` is the number, from 1, of the first of them.
     """
@@ -58,7 +60,7 @@ class FilePart:
 
 
 def input_files(sources: Sequence[StreamSource]) -> list[InputFile]:
-    """The files of `sources`, globs expanded, in order. OptionError for standard input, which only the driver could read."""
+    """The files of `sources`, globs expanded, in order. OptionError for standard input: only the driver has it."""
     found: list[InputFile] = []
     for stream, source in enumerate(sources):
         for path in expand_files(source.files):
@@ -106,7 +108,7 @@ def _range(path: str, start: int, end: int) -> Iterator[bytes]:
 
 
 def number_lines(spark: SparkSession, parts: Sequence[FilePart]) -> list[FilePart]:
-    """`parts`, in their order, with the numbers of their first lines. A job over the files that are in several parts."""
+    """`parts`, in their order, with the numbers of their first lines. A job over the files that have several parts."""
     before = [part for part in parts if part.start or part.end is not None]
     several = {part.file for part in before if part.start}
     asked = [part for part in before if part.file in several]

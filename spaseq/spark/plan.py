@@ -1,15 +1,15 @@
-"""How a query is laid out on Spark: which GPMs are joined with their knowledge by Spark, and where the table of solutions
-may be cut into parts that the engine runs on separately.
+"""How a query is laid out on Spark: which GPMs are joined with their knowledge by Spark, and where the table of
+solutions may be cut into parts that the engine runs on separately.
 
 A cut must not change an answer:
 
 * a *tumbling window* holds its runs, so windows are separate (seed SPAseq, Definition 16);
 * *PARTITION BY* keys are separate substreams by definition;
-* everything else is one part. A sliding window would need overlapping parts. A variable that all GPMs share is not a key:
+* everything else is one part. A sliding window would need overlapping parts. A variable that all GPMs share is no key:
   a run's mapping set moves as a whole (Definition 10), so a mapping that leaves early decides for the others.
 
-An instant at which no GPM has a value is part of the table only where an answer depends on it: where the sequence asks for
-the very next instant (`,`, and Kleene+ inside a sequence).
+An instant at which no GPM has a value is part of the table only where an answer depends on it: where the sequence
+asks for the very next instant (`,`, and Kleene+ inside a sequence).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ __all__ = ["Layout", "event_part", "knowledge_parts", "lay_out"]
 class Layout:
     """The plan for one query.
 
-    `gpms`: the names of the GPMs; a row of the table names one by its place here. `variables`: those that each may bind,
-    sorted. `joined`: GPMs whose background knowledge Spark joins. `blanks`: instants without a value are kept.
+    `gpms`: the names of the GPMs; a row of the table names one by its place here. `variables`: those that each may
+    bind, sorted. `joined`: GPMs whose background knowledge Spark joins. `blanks`: instants without a value are kept.
     `by_window`, `by_key`: where the table is cut.
     """
 
@@ -59,7 +59,7 @@ def lay_out(query: Query) -> Layout:
     patterns = query.checked.patterns
     blanks = _is_contiguous(query.pattern)
     by_key = bool(query.checked.partition)
-    # Inside a partition an instant can count without a value, by its mappings before the FILTERs; those need the whole GPM.
+    # Inside a partition an instant can count without a value, by its mappings before the FILTERs; those need it all.
     may_join = not (blanks and by_key)
     return Layout(
         gpms=tuple(patterns),
@@ -77,7 +77,7 @@ def event_part(pattern: GraphPattern) -> GraphPattern:
 
 
 def knowledge_parts(pattern: GraphPattern) -> Iterator[tuple[str, GraphPattern]]:
-    """For each GRAPH clause joined to the event part: its name, and a pattern to be evaluated on that graph by itself."""
+    """For each GRAPH clause joined to the event part: its name, and a pattern to be evaluated on that graph alone."""
     for iri, part in pattern.knowledge:
         yield iri, replace(pattern, event=part, knowledge=(), local=(), graphs=(), required=frozenset())
 
@@ -85,7 +85,8 @@ def knowledge_parts(pattern: GraphPattern) -> Iterator[tuple[str, GraphPattern]]
 def _is_joinable(pattern: GraphPattern) -> bool:
     """Whether the knowledge can be joined after the event part was evaluated without it.
 
-    Not where a GRAPH is nested in the event part or in a GRAPH, or a condition holds an EXISTS: those need both at once.
+    Not where a GRAPH is nested in the event part or in a GRAPH, or a condition holds an EXISTS: those need both at
+    once.
     """
     nodes = [pattern.event.node, *(part.node for _, part in pattern.knowledge)]
     nested = any(isinstance(inner, GraphNode) for node in nodes for inner in walk(node))

@@ -50,6 +50,7 @@ def _configuration(parallelism: int, memory: str | None) -> SparkConf:
         "spark.driver.host": "127.0.0.1",
         "spark.log.level": "ERROR",
         "spark.master": f"local[{parallelism}]",
+        "spark.sql.adaptive.enabled": "false",  # every stage is told its number of tasks
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(parallelism),
         "spark.ui.enabled": "false",

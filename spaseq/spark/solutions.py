@@ -1,12 +1,12 @@
 """The table of solutions: what the GPMs of a query are at each instant, one mapping a row.
 
-Columns (`SCHEMA`): `position` and `time` of the instant; `gpm` the place of the GPM in the layout, or -1 for a row that only says
-that the instant exists; `terms` the mapping, a term (`spaseq.rdf.term_key`) or null for each of the GPM's variables, sorted;
-`key` the terms of the PARTITION BY variables, sorted by name, null without PARTITION BY.
+Columns (`SCHEMA`): `position` and `time` of the instant; `gpm` the place of the GPM in the layout, or -1 for a row
+that only says that the instant exists; `terms` the mapping, a term (`spaseq.rdf.term_key`) or null for each of the
+GPM's variables, sorted; `key` the terms of the PARTITION BY variables, sorted by name, null without PARTITION BY.
 
-`solve_events` evaluates the GPMs on ranges of instants, at the same time. Where the layout says so it leaves the background
-knowledge to `join_knowledge`, which joins it to the table with Spark: each GRAPH clause is evaluated once, to a table of
-its own.
+`solve_events` evaluates the GPMs on ranges of instants, at the same time. Where the layout says so it leaves the
+background knowledge to `join_knowledge`, which joins it to the table with Spark: each GRAPH clause is evaluated once,
+to a table of its own.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial, reduce
-from operator import and_, itemgetter
 from itertools import groupby
+from operator import and_, itemgetter
 from typing import Any, Final
 
 import pyarrow as pa
@@ -82,15 +82,18 @@ def solve_events(
     firsts: dict[int, int],
     options: StreamOptions,
 ) -> DataFrame:
-    """The table of solutions of the events in `ordered`, a task for each range of it, without the joins of the layout."""
-    needed = {
-        iri for name, pattern in query.compiled().checked.patterns.items() if name not in layout.joined
-        for iri in (knowledge.graphs if pattern.any_graph else pattern.graphs)
-    }
-    graphs = {iri: tuple(tuple(map(term_key, triple)) for triple in knowledge.graphs[iri]) for iri in sorted(needed)}
+    """The table of solutions of the events in `ordered`, a task for each range, without the joins of the layout."""
+    patterns = query.compiled().checked.patterns
+    whole = [pattern for name, pattern in patterns.items() if name not in layout.joined]
+    needed = {iri for pattern in whole for iri in (knowledge.graphs if pattern.any_graph else pattern.graphs)}
+    graphs = {iri: _graph_keys(knowledge.graphs[iri]) for iri in sorted(needed)}
     shared = ordered.sparkSession.sparkContext.broadcast(graphs)
     job = _Solve(query, layout, {plan.file.number: plan for plan in plans}, firsts, own_instants(options))
     return ordered.mapInArrow(partial(_solve, job, shared), SCHEMA)
+
+
+def _graph_keys(graph: Iterable[Any]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(term_key(term) for term in triple) for triple in graph)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +129,13 @@ def _solver(job: _Solve, graphs: Graphs) -> Solver:
     patterns = {name: event_part(p) if name in joined else p for name, p in checked.patterns.items()}
     if joined:  # a key may come with the knowledge: the rows get theirs after the join
         checked = replace(checked, partition=())
-    named = {iri: event_graph(tuple(map(term_from_key, keys)) for keys in graph) for iri, graph in graphs.items()}
+    named = {iri: event_graph(_triples(graph)) for iri, graph in graphs.items()}
     return Solver(replace(checked, patterns=patterns), Knowledge(named))
+
+
+def _triples(keys: Iterable[tuple[str, ...]]) -> Iterator[tuple[Any, Any, Any]]:
+    for s, p, o in keys:
+        yield term_from_key(s), term_from_key(p), term_from_key(o)
 
 
 def _table_rows(solutions: InstantSolutions, layout: Layout) -> Iterator[tuple[Any, ...]]:
@@ -228,7 +236,9 @@ def _keyed(table: DataFrame, partition: Sequence[str], layout: Layout) -> DataFr
 # -- reading back
 
 
-def instants_of(batches: Iterable[pa.RecordBatch], layout: Layout, partition: Sequence[str]) -> Iterator[list[InstantSolutions]]:
+def instants_of(
+    batches: Iterable[pa.RecordBatch], layout: Layout, partition: Sequence[str]
+) -> Iterator[list[InstantSolutions]]:
     """The rows of a part of the table, in order of position, as the engine's: one list per instant."""
     names = sorted(partition)
     for (position, time), rows in groupby(rows_of(batches), key=itemgetter(0, 1)):

@@ -30,7 +30,9 @@ _ROWS: Final = 20_000
 Malformed = Literal["error", "drop"]
 
 
-def read_statements(spark: SparkSession, parts: Sequence[FilePart], form: str | None, malformed: Malformed) -> DataFrame:
+def read_statements(
+    spark: SparkSession, parts: Sequence[FilePart], form: str | None, malformed: Malformed
+) -> DataFrame:
     """The statements of `parts`, a task for each part; `form` overrides what the files' names say."""
     spark.dataSource.register(StatementSource)
     plan = b64encode(pickle.dumps((tuple(parts), form, malformed))).decode("ascii")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -14,6 +15,7 @@ import pytest
 def spark() -> Iterator[Any]:
     from spaseq.spark import local_session
 
+    os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")  # short jobs: compile quickly, not well
     session = local_session(2)
     yield session
     session.stop()
@@ -39,6 +41,8 @@ def write_stream(path: Path, seed: int, events: int, *, start: int = 0, late: in
                 name = f"_:s{sensor}" if rng.random() < 0.2 else f"<{NS}sensor{sensor}>"
                 heat = f'"{rng.randint(10, 30)}"^^<http://www.w3.org/2001/XMLSchema#integer>'
                 file.write(f"{name} <{NS}room> <{NS}room{rng.randint(0, 2)}> {graph} .\n")
+                if rng.random() < 0.1:
+                    file.write(f'{name} <{NS}door> "{rng.choice((15, 20))}" {graph} .\n')
                 if rng.random() < 0.85:
                     file.write(f"{name} <{NS}heat> {heat} {graph} .\n")
     return now
@@ -48,8 +52,8 @@ KNOWLEDGE = f"""
 @prefix : <{NS}> .
 :room0 :floor :f0 ; :label "kitchen, \\"small\\""@en .
 :room1 :floor :f0 .
-:room2 :floor :f1 ; :label "h\\u00e4ll" ; :limit 20 .
-:room0 :limit 15 .
+:room2 :floor :f1 ; :label "h\\u00e4ll" ; :limit "20" .
+:room0 :limit "15" .
 """
 
 
