@@ -360,6 +360,9 @@ def ceql_toml(case: CeqlCase, name: str) -> str:
 
 # ---------------------------------------------------------------------------------------------------- SPAseq, drawn
 
+BACKGROUND = {NAMESPACE + "kb": ":m :near :n . :n :near :n . :n :near :m"}
+"""The background knowledge of every random query."""
+
 
 @dataclass(frozen=True, slots=True)
 class SpaseqCase:
@@ -440,6 +443,10 @@ def _draw_gpm(rng: random.Random, before: list[str], partition: bool) -> tuple[s
         own.append(second)
     elif kind < 0.35:
         body = f"{{ ?{subject} :p ?{first} }} UNION {{ ?{subject} :q ?{first} }}"
+    if rng.random() < 0.12:
+        neighbour = rng.choice([v for v in "stuv" if v != subject])
+        body += f" GRAPH <{NAMESPACE}kb> {{ ?{subject} :near ?{neighbour} }}"
+        own.append(neighbour)
     sign = rng.choice(("<", "<=", ">", "=", "!="))
     kind = rng.random()
     outer = [v for v in before if v not in own and v not in "stuv"]
@@ -489,4 +496,6 @@ def spaseq_toml(case: SpaseqCase, name: str) -> str:
     text = f"[[case]]\nname = \"{name}\"\nquery = '''\n{case.text}'''\n[case.graphs]\n"
     for stream, events in case.graphs.items():
         text += f"{stream} = [\n" + "".join(f'    [{time}, "{triples}"],\n' for time, triples in events) + "]\n"
+    if "GRAPH" in case.text:
+        text += "[case.kb]\n" + "".join(f'"{iri}" = "{triples}"\n' for iri, triples in BACKGROUND.items())
     return text

@@ -10,23 +10,23 @@ from typing import Any
 
 import harness
 import pytest
-from strategies import SpaseqCase, interesting, shrink_spaseq, spaseq_case, spaseq_toml
+from strategies import BACKGROUND, SpaseqCase, interesting, shrink_spaseq, spaseq_case, spaseq_toml
 
 SAMPLE = 300
 FULL = int(os.environ.get("SPASEQ_RANDOM", "10000"))
 
 
 def _answers(case: SpaseqCase) -> int:
-    return len(harness.spaseq_oracle(case.text, case.graphs, {}))
+    return len(harness.spaseq_oracle(case.text, case.graphs, BACKGROUND))
 
 
 def _difference(case: SpaseqCase, seed: int, folder: Path) -> str:
     """What the engine answers too much and too little, empty if it agrees; an exception is a difference too."""
-    expected = Counter(harness.spaseq_oracle(case.text, case.graphs, {}))
-    streams = harness.write_streams(case.graphs, folder)
+    expected = Counter(harness.spaseq_oracle(case.text, case.graphs, BACKGROUND))
+    streams, kb = harness.write_streams(case.graphs, folder), harness.write_knowledge(BACKGROUND, folder)
     try:
-        whole = Counter(harness.spaseq_whole(case.text, streams, {}))
-        cut = Counter(harness.spaseq_batches(case.text, streams, {}, random.Random(seed)))
+        whole = Counter(harness.spaseq_whole(case.text, streams, kb))
+        cut = Counter(harness.spaseq_batches(case.text, streams, kb, random.Random(seed)))
     except Exception as error:  # whatever the engine raises belongs into the report, with the case
         return f"{type(error).__name__}: {error}"
     lines = []
@@ -65,6 +65,7 @@ def test_full(block: int, tmp_path: Path) -> None:
 def test_on_spark(seed: int, tmp_path: Path, spark_session: Any) -> None:
     """The same answers from Spark, which cuts the streams into parts by window and by key."""
     case = interesting(spaseq_case, _answers, random.Random(seed))
-    expected = Counter(harness.spaseq_oracle(case.text, case.graphs, {}))
-    found = Counter(harness.spaseq_spark(case.text, spark_session, case.graphs, tmp_path, {}))
+    expected = Counter(harness.spaseq_oracle(case.text, case.graphs, BACKGROUND))
+    kb = harness.write_knowledge(BACKGROUND, tmp_path)
+    found = Counter(harness.spaseq_spark(case.text, spark_session, case.graphs, tmp_path, kb))
     assert found == expected, spaseq_toml(case, f"random {seed}")
