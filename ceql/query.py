@@ -324,16 +324,16 @@ class Matches:
         """The matches in columns, as many at a time as the engine gives."""
         run, stream = self._begin()
         for events in stream:
-            for matches in run.advance(events):
-                yield MatchTable(matches, run.history)
-        rest = run.close()
+            for matches, history in run.advance(events):
+                yield MatchTable(matches, history)
+        rest, history = run.close()
         if len(rest):
-            yield MatchTable(rest, run.history)
+            yield MatchTable(rest, history)
 
     def count(self) -> int:
         """How many matches there are; none of them is written out."""
         run, stream = self._begin()
-        return sum(run.count(events) for events in stream) + len(run.close())
+        return sum(run.count(events) for events in stream) + len(run.close()[0])
 
     def to_arrow(self) -> pa.Table:
         """All matches as a table: start, end, positions, start_time, end_time."""
@@ -401,7 +401,7 @@ class Stream:
         self._check_open()
         found = self._matches(self._feed.finish)
         self._closed = True
-        return found + list(MatchTable(self._run.close(), self._run.history))
+        return found + list(MatchTable(*self._run.close()))
 
     def snapshot(self) -> bytes:
         """The state of the evaluation, for `Query.open`."""
@@ -419,8 +419,8 @@ class Stream:
     def _matches(self, batches: Callable[[], Iterator[Any]]) -> list[Match]:
         found: list[Match] = []
         for events in batches():
-            for matches in self._run.advance(events):
-                found += MatchTable(matches, self._run.history)
+            for matches, history in self._run.advance(events):
+                found += MatchTable(matches, history)
         return found
 
     def _check_open(self) -> None:

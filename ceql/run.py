@@ -6,6 +6,8 @@ events that matches can still name.
 
 from __future__ import annotations
 
+import bisect
+import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,6 +16,7 @@ import numpy as np
 
 from ceql.lower import Lowered
 from ceql.values import kind_of
+from spaseq.engine import Window
 from spaseq.errors import EventError
 from spaseq.events import EventBatch, NumberColumn, TextColumn, TimeColumn
 from spaseq.events.columns import Column
@@ -112,6 +115,15 @@ class Coordinate:
         name = self._attribute
         if name is None:
             return batch.times
+        if name not in batch.table.column_names:
+            close = difflib.get_close_matches(name, batch.table.column_names, 1, 0.6)
+            hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(batch.table.column_names[:20])}"
+            raise EventError(
+                f"no attribute {name}, which the window is measured in",
+                source=_source(batch),
+                attribute=name,
+                hint=hint,
+            )
         column = batch.column(name)
         known = None if not isinstance(column, NumberColumn | TimeColumn) else column.known
         if column is None or (known is not None and not known.all()):
@@ -158,11 +170,15 @@ class Coordinate:
     def _error(self, batch: EventBatch, row: int, problem: str) -> EventError:
         return EventError(
             problem,
-            source=", ".join(s for s in batch.streams if s) or "<events>",
+            source=_source(batch),
             record=int(batch.positions[row]) + 1,
             attribute=self._attribute or "",
             hint="a window over an attribute needs its number in every event, in order; else use WITHIN n SECONDS",
         )
+
+
+def _source(batch: EventBatch) -> str:
+    return ", ".join(s for s in batch.streams if s) or "<events>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,16 +189,50 @@ class History:
 
     def times(self, positions: np.ndarray) -> np.ndarray:
         """Times of events, int64 ns."""
-        times = np.concatenate([b.times for b in self.batches]) if len(self.batches) != 1 else self.batches[0].times
+        if not self.batches:
+            return np.zeros(0, np.int64)
+        times = np.concatenate([b.times for b in self.batches]) if len(self.batches) > 1 else self.batches[0].times
         return np.asarray(times[positions - self.batches[0].positions[0]])
 
     def event(self, position: int) -> dict[str, Any]:
         """The attributes of an event."""
-        for batch in reversed(self.batches):
-            first = int(batch.positions[0])
-            if position >= first:
-                return batch.event(position - first)
-        raise IndexError(position)
+        batch = self.batches[bisect.bisect_right(self.batches, position, key=_first_position) - 1]
+        return batch.event(position - _first_position(batch))
+
+
+def _first_position(batch: EventBatch) -> int:
+    return int(batch.positions[0])
+
+
+class Past:
+    """The batches that matches to come can still name, each with its last number on the window's coordinate."""
+
+    def __init__(self) -> None:
+        self.batches: list[EventBatch] = []
+        self.lasts: list[int | float] = []
+
+    def append(self, batch: EventBatch, last: int | float) -> None:
+        self.batches.append(batch)
+        self.lasts.append(last)
+
+    def forget(self, window: Window, partitioned: bool, position: int, coordinate: int | float) -> None:
+        """Lets go of what a window that ends at this position and coordinate, or later, cannot reach."""
+        if window.kind == "span":
+            count = bisect.bisect_left(self.lasts, coordinate - window.size)
+        elif window.kind == "events" and not partitioned:
+            reach = position - int(window.size)
+            count = bisect.bisect_left(self.batches, reach, key=lambda b: int(b.positions[-1]))
+        else:
+            return
+        if 2 * count >= len(self.batches):  # seldom, so that each batch is moved a few times at most
+            del self.batches[:count], self.lasts[:count]
+
+    def of(self, matches: MatchBatch) -> History:
+        """The batches that these matches are about."""
+        low, high = int(matches.start.min()), int(matches.end.max())
+        first = bisect.bisect_right(self.batches, low, key=_first_position) - 1
+        last = bisect.bisect_right(self.batches, high, key=_first_position)
+        return History(tuple(self.batches[first:last]))
 
 
 class Run:
@@ -195,22 +245,24 @@ class Run:
         self._partition = Partition(lowered.partition) if lowered.partition else None
         self._coordinate = Coordinate(lowered.window_attribute)
         self._evaluator = evaluator if evaluator is not None else Evaluator(program)
-        self._coordinates: list[np.ndarray] = []
-        self.history = History()
+        self._past = Past()
 
-    def advance(self, events: EventBatch) -> Iterator[MatchBatch]:
-        """The matches that these events complete. Must be exhausted before the next call."""
+    def advance(self, events: EventBatch) -> Iterator[tuple[MatchBatch, History]]:
+        """The matches that these events complete, with what they are about. Exhaust it before the next call."""
         batch = self._batch(events)
-        self._remember(batch)
-        yield from (m for m in self._evaluator.stream(batch) if len(m))
+        partitioned = batch.keys is not None
+        self._past.forget(self._lowered.window, partitioned, int(batch.positions[0]), batch.times[0].item())
+        self._past.append(events, batch.times[-1].item())
+        yield from ((m, self._past.of(m)) for m in self._evaluator.stream(batch) if len(m))
 
     def count(self, events: EventBatch) -> int:
         """How many matches these events complete."""
         return self._evaluator.count(self._batch(events))
 
-    def close(self) -> MatchBatch:
-        """The matches that the end of the stream completes."""
-        return self._evaluator.close()
+    def close(self) -> tuple[MatchBatch, History]:
+        """The matches that the end of the stream completes, with the events about them."""
+        matches = self._evaluator.close()
+        return matches, self._past.of(matches) if len(matches) else History()
 
     @property
     def statistics(self) -> dict[str, int]:
@@ -220,23 +272,6 @@ class Run:
         keys = None if self._partition is None else self._partition.keys(events)
         return EngineBatch(events, events.positions, self._coordinate.of(events), keys)
 
-    def _remember(self, batch: EngineBatch) -> None:
-        """Keeps the batch, and forgets those that no match to come can name."""
-        window = self._lowered.window
-        batches, coordinates = list(self.history.batches), self._coordinates
-        first = batch.times[0]
-        while batches and (
-            (window.kind == "span" and coordinates[0][-1] < first - window.size)
-            or (
-                window.kind == "events"
-                and batch.keys is None
-                and batches[0].positions[-1] < batch.positions[0] - window.size
-            )
-        ):
-            del batches[0], coordinates[0]
-        coordinates.append(batch.times)
-        self.history = History((*batches, batch.events))
-
     def state(self) -> dict[str, Any]:
         """All of it, as plain data and bytes."""
         return {
@@ -244,8 +279,8 @@ class Run:
             "partition": None if self._partition is None else self._partition.numbers,
             "coordinate": (self._coordinate.last, self._coordinate.kind),
             "history": [
-                (table_bytes(b.table), b.type_column, b.times, b.positions, b.streams, b.stream_codes, c)
-                for b, c in zip(self.history.batches, self._coordinates, strict=True)
+                (table_bytes(b.table), b.type_column, b.times, b.positions, b.streams, b.stream_codes, last)
+                for b, last in zip(self._past.batches, self._past.lasts, strict=True)
             ],
         }
 
@@ -258,6 +293,6 @@ class Run:
         if run._partition is not None:
             run._partition.numbers = state["partition"]
         run._coordinate.last, run._coordinate.kind = state["coordinate"]
-        run._coordinates = [parts[-1] for parts in state["history"]]
-        run.history = History(tuple(EventBatch(table_of_bytes(p[0]), *p[1:-1]) for p in state["history"]))
+        for table, *parts, last in state["history"]:
+            run._past.append(EventBatch(table_of_bytes(table), *parts), last)
         return run

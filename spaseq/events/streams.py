@@ -110,6 +110,9 @@ class _Clock:
 
     def _check_type(self, table: pa.Table) -> None:
         name = self.options.type_column or "type"
+        twice = next((n for i, n in enumerate(table.column_names) if n in table.column_names[:i]), None)
+        if twice is not None:
+            raise EventError(f"two columns are called {twice!r}", source=self.source, attribute=twice)
         if name in table.column_names:
             return
         raise EventError(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+import ceql
 from ceql import ast
 from ceql.parse import parse
-from spaseq.errors import QuerySyntaxError
+from spaseq.errors import QueryError, QuerySyntaxError
 
 
 def where(text: str) -> ast.Formula:
@@ -237,3 +240,29 @@ def test_deep_nesting_is_an_error_of_ours() -> None:
     depth = 20_000
     with pytest.raises(QuerySyntaxError):
         parse("SELECT * WHERE " + "(" * depth + "A" + ")" * depth + " FILTER A[" + "NOT " * depth + "p = 1]")
+
+
+PIECES = ["SELECT", "*", "MAX", "FROM", "S", ",", "WHERE", "A", "AS", "x", "B", ";", ":", "+", ":+", "OR", "AND", "NOT", "FILTER", "x", "[", "]", "(", ")", "{", "}", "p", "q", "=", "<", ">", "'a'", '"', "'", "`", "3", "2.5", "..", ".", "LIKE\nIN", "RANGE", "WITHIN", "EVENTS", "SECONDS", "PARTITION", "BY", "CONSUME", "NONE", "LIMIT", "-", "*", "/", "%", "--", "/*", "*/", "COUNT", "\n", "é"]
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=14), st.booleans())
+def test_no_text_raises_anything_but_our_errors(pieces: list[str], whole: bool) -> None:
+    text = ("SELECT * WHERE A AS x FILTER x[p = 3] " if whole else "") + " ".join(pieces)
+    try:
+        ceql.compile(text)
+    except QueryError as error:
+        assert str(error).startswith("<query>:") and "VisitError" not in str(error)
+        assert error.span is None or 0 <= error.span.start <= error.span.end <= max(len(text), 1)
+
+
+@pytest.mark.parametrize("cut", range(0, 150, 3))
+def test_half_a_query_is_a_syntax_error_or_a_query(cut: int) -> None:
+    text = (
+        "SELECT a FROM S WHERE (A AS a ; (B OR C)+ AS b) FILTER a[name LIKE 'x.*'] AND b.price > a.price * 1.01"
+        " PARTITION BY [k], [l, m] WITHIN 1 HOUR 5 MINUTES CONSUME BY NONE"
+    )
+    try:
+        ceql.compile(text[:cut])
+    except QueryError as error:
+        assert error.span is not None

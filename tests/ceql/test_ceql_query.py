@@ -165,7 +165,7 @@ def test_wrong_uses() -> None:
         ([{"type": "A", "t": 2}, {"type": "A", "t": 1}], "t goes back from 2 to 1"),
         ([{"type": "A", "t": 2}, {"type": "A"}], "this event has no t"),
         ([{"type": "A", "t": "x"}], "t holds no numbers"),
-        ([{"type": "A"}], "this event has no t"),
+        ([{"type": "A", "t": None}], "this event has no t"),
     ],
 )
 def test_a_window_over_an_attribute_needs_it(events: list[dict[str, Any]], message: str) -> None:
@@ -190,3 +190,21 @@ def test_import_is_light() -> None:
     root = pathlib.Path(__file__).parents[2]
     found = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_a_window_over_an_attribute_nobody_has() -> None:
+    with pytest.raises(EventError, match="no attribute stock_tim.*\n.*did you mean stock_time"):
+        ceql.compile("SELECT * WHERE A WITHIN 5 [stock_tim]").run([{"type": "A", "stock_time": 1}]).count()
+
+
+@pytest.mark.parametrize("tail", ["", " WITHIN 3 EVENTS", " WITHIN 3 SECONDS", " WITHIN 3 [price]"])
+def test_old_matches_still_know_their_events(tail: str) -> None:
+    """Events are let go of once no match to come can name them; matches that were given out keep theirs."""
+    query = ceql.compile("SELECT * WHERE A AS x : A AS y" + tail)
+    stream = query.open()
+    found = []
+    for k in range(300):
+        found += stream.push([{"type": "A", "price": k, "time": k}])
+    assert [[e["price"] for e in m.events] for m in found] == [[k, k + 1] for k in range(299)]
+    assert [m.time for m in found] == [(k * 10**9, (k + 1) * 10**9) for k in range(299)]
+    assert len(stream._run._past.batches) == 300 if not tail else len(stream._run._past.batches) < 20

@@ -51,8 +51,8 @@ def test_s3_agrees_with_brute_force() -> None:
     ("query", "same"),
     [
         (  # G's Q4: a disjunction
-            "SELECT * WHERE (SELL as msft; (BUY OR SELL) as oracle) FILTER msft[name = 'MSFT'] AND oracle[name = 'ORCL']"
-            " WITHIN 30000 [stock_time]",
+            "SELECT * WHERE (SELL as msft; (BUY OR SELL) as oracle)"
+            " FILTER msft[name = 'MSFT'] AND oracle[name = 'ORCL'] WITHIN 30000 [stock_time]",
             "SELECT * WHERE (SELL as msft; BUY as oracle) OR (SELL as msft; SELL as oracle)"
             " FILTER msft[name = 'MSFT'] AND oracle[name = 'ORCL'] WITHIN 30000 [stock_time]",
         ),
