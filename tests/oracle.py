@@ -82,6 +82,23 @@ class Then:
 
 
 @dataclass(frozen=True, slots=True)
+class And:
+    """`left` and `right`, in any order; the interval is the smallest that holds both."""
+
+    left: Formula
+    right: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """`left ; NOT absent ; right`: no valuation of `absent` lies strictly between the two."""
+
+    left: Formula
+    absent: Formula
+    right: Formula
+
+
+@dataclass(frozen=True, slots=True)
 class Plus:
     """`child+`, or with `adjacent` `child:+`."""
 
@@ -95,7 +112,7 @@ class Project:
     variables: frozenset[str]
 
 
-Formula = Type | As | Filter | Or | Then | Plus | Project
+Formula = Type | As | Filter | Or | Then | And | Without | Plus | Project
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +171,11 @@ def _merge(left: Valuation, right: Valuation) -> Valuation:
     return Valuation(left.start, right.end, frozenset(mapping.items()), left.owed | right.owed)
 
 
+def _hull(left: Valuation, right: Valuation) -> Valuation:
+    merged = _merge(left, right)
+    return Valuation(min(left.start, right.start), max(left.end, right.end), merged.mapping, merged.owed)
+
+
 def valuations(formula: Formula, stream: Sequence[Event]) -> set[Valuation]:
     """⌈φ⌋(S) of seed CORE Figure 2, one clause per case; positions are indices of `stream`."""
     match formula:
@@ -173,6 +195,19 @@ def valuations(formula: Formula, stream: Sequence[Event]) -> set[Valuation]:
             return valuations(left, stream) | valuations(right, stream)
         case Then(left, right, adjacent):
             pairs = _pairs(valuations(left, stream), valuations(right, stream), adjacent)
+            return _settle(pairs, variables_of(formula), stream)
+        case And(left, right):
+            both = {_hull(v, w) for v in valuations(left, stream) for w in valuations(right, stream)}
+            _check(len(both))
+            return _settle(both, variables_of(formula), stream)
+        case Without(left, absent, right):
+            pairs = {
+                _merge(v, w)
+                for v in valuations(left, stream)
+                for w in valuations(right, stream)
+                if v.end < w.start
+                and not any(v.end < u.start and u.end < w.start for u in valuations(absent, stream))
+            }
             return _settle(pairs, variables_of(formula), stream)
         case Plus(child, adjacent):
             once = valuations(child, stream)
@@ -219,7 +254,7 @@ def variables_of(formula: Formula) -> frozenset[str]:
             return variables_of(child) | {variable}
         case Filter(child) | Plus(child):
             return variables_of(child)
-        case Or(left, right) | Then(left, right):
+        case Or(left, right) | Then(left, right) | And(left, right) | Without(left, _, right):
             return variables_of(left) | variables_of(right)
         case Project(child, variables):
             return variables_of(child) & variables

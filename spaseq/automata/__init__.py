@@ -6,7 +6,7 @@ need numba (`alphabet`) are imported by the engine, not here, so that compiling 
 
 from __future__ import annotations
 
-from spaseq.automata.cea import ACCEPT, CEA, INITIAL, Action, Again, Leave, Take, Transition
+from spaseq.automata.cea import ACCEPT, CEA, INITIAL, Action, Again, Avoid, Leave, Take, Transition
 from spaseq.automata.compile import compile_pattern
 
-__all__ = ["ACCEPT", "CEA", "INITIAL", "Action", "Again", "Leave", "Take", "Transition", "compile_pattern"]
+__all__ = ["ACCEPT", "CEA", "INITIAL", "Action", "Again", "Avoid", "Leave", "Take", "Transition", "compile_pattern"]

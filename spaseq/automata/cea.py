@@ -28,8 +28,16 @@ class Take:
 
 
 @dataclass(frozen=True, slots=True)
+class Avoid:
+    """The event passes only if `guard` would not let the run take it for `variables`."""
+
+    guard: Hashable
+    variables: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Leave:
-    """The run leaves the part of the pattern that `guard` is about."""
+    """The run leaves the part of the pattern that `guard` is about; the guard may still reject it."""
 
     guard: Hashable
 
@@ -41,7 +49,7 @@ class Again:
     action: Hashable
 
 
-Action = Take | Leave | Again
+Action = Take | Avoid | Leave | Again
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +103,8 @@ def _show(action: Action) -> str:
     match action:
         case Take(guard, variables):
             return f"{', '.join(sorted(variables))} under {guard}"
+        case Avoid(guard, variables):
+            return f"not {', '.join(sorted(variables))} under {guard}"
         case Leave(guard):
             return f"forget {guard}"
         case Again(what):

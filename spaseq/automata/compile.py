@@ -12,14 +12,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from spaseq.automata.cea import ACCEPT, CEA, INITIAL, Again, Leave, Take, Transition
+from spaseq.automata.cea import ACCEPT, CEA, INITIAL, Action, Again, Avoid, Leave, Take, Transition
 from spaseq.errors import InternalError
 from spaseq.pattern import (
+    And,
     As,
     Atom,
     Correlate,
     Filter,
     Iterate,
+    NoneOf,
     Or,
     Pattern,
     Predicate,
@@ -38,7 +40,7 @@ class _Edge:
     predicates: frozenset[Predicate]
     variables: frozenset[str]
     target: int
-    actions: tuple[Take | Leave | Again, ...] = ()
+    actions: tuple[Action, ...] = ()
     otherwise: bool = False
 
 
@@ -119,23 +121,27 @@ class _Builder:
             case Or(left, right):
                 a, b = self.build(left), self.build(right)
                 return _Part(a.initial | b.initial, a.edges + b.edges)
-            case Sequence(left, right, skip):
-                return self._sequence(self.build(left), self.build(right), skip)
+            case Sequence(left, right, skip, absent):
+                return self._sequence(self.build(left), self.build(right), skip, absent)
+            case And(left, right):
+                return self._both(self.build(left), self.build(right))
             case Iterate(child, skip, again):
                 return self._iterate(self.build(child), skip, again)
             case _:
                 assert_never(pattern)  # type: ignore[arg-type]
 
-    def _wait(self, starts: list[_Edge], skip: Skip) -> tuple[int, list[_Edge]]:
+    def _wait(
+        self, starts: list[_Edge], skip: Skip, absent: tuple[Atom, ...] = ()
+    ) -> tuple[int, list[_Edge]]:
         """A state that waits for what `starts` can take, and its edges."""
         state = self._state()
         edges = [replace(e, source=state) for e in starts]
         if skip is not Skip.NONE:
-            edges.append(_Edge(state, frozenset(), frozenset(), state, (), skip is Skip.NEXT))
+            edges += [replace(e, source=state, target=state) for e in _loops(skip, absent)]
         return state, edges
 
-    def _sequence(self, left: _Part, right: _Part, skip: Skip) -> _Part:
-        wait, waiting = self._wait(right.starts(), skip)
+    def _sequence(self, left: _Part, right: _Part, skip: Skip, absent: tuple[Atom, ...]) -> _Part:
+        wait, waiting = self._wait(right.starts(), skip, absent)
         first = [replace(e, target=wait) if e.target == ACCEPT else e for e in left.edges]
         return _Part(left.initial, (*first, *waiting, *right.edges))
 
@@ -145,6 +151,68 @@ class _Builder:
         extra = () if again is None else (Again(again),)
         rounds = [replace(e, target=wait, actions=e.actions + extra) for e in body if e.target == ACCEPT]
         return _Part(child.initial, (*body, *rounds))
+
+
+    def _both(self, left: _Part, right: _Part) -> _Part:
+        """The product of two automata that need not start or end together, however their events interleave."""
+        if any(e.otherwise for e in (*left.edges, *right.edges)):
+            raise InternalError("a conjunction of patterns that skip till the next match")
+        first = (_BEFORE, _BEFORE)
+        numbers = {first: self._state()}
+        edges: list[_Edge] = []
+        todo = [first]
+        while todo:
+            pair = todo.pop()
+            for a in _side_moves(left, pair[0]):
+                for b in _side_moves(right, pair[1]):
+                    target = (a.target, b.target)
+                    if target == first:
+                        continue  # the interval begins with whichever part starts first
+                    if target != (_AFTER, _AFTER) and target not in numbers:
+                        numbers[target] = self._state()
+                        todo.append(target)
+                    edges.append(
+                        _Edge(
+                            numbers[pair],
+                            a.predicates | b.predicates,
+                            a.variables | b.variables,
+                            numbers.get(target, ACCEPT),
+                            a.actions + b.actions,
+                        )
+                    )
+        return _Part(frozenset({numbers[first]}), tuple(edges))
+
+
+_BEFORE, _AFTER = -2, -3
+"""Where a side of a conjunction is that has not started, or has ended."""
+
+
+def _side_moves(part: _Part, state: int) -> list[_Edge]:
+    """What one side of a conjunction may do at an event; one that has not started or has ended may let it pass."""
+    idle = [_Edge(state, frozenset(), frozenset(), state)] if state in (_BEFORE, _AFTER) else []
+    if state == _AFTER:
+        return idle
+    edges = part.starts() if state == _BEFORE else [e for e in part.edges if e.source == state]
+    return idle + [replace(e, target=_AFTER) if e.target == ACCEPT else e for e in edges]
+
+
+def _loops(skip: Skip, absent: tuple[Atom, ...]) -> list[_Edge]:
+    """The ways to let an event pass while waiting (source and target to be filled in)."""
+    if skip is Skip.NEXT:
+        if absent:
+            raise InternalError("what must be absent, in a sequence that skips till the next match")
+        return [_Edge(INITIAL, frozenset(), frozenset(), INITIAL, (), True)]
+    plain = frozenset({NoneOf(frozenset(a.predicates for a in absent if a.guard is None))})
+    loops = [_Edge(INITIAL, plain if any(a.guard is None for a in absent) else frozenset(), frozenset(), INITIAL)]
+    for atom in absent:
+        if atom.guard is not None:
+            # Either the event is not such a one, or the guard would not have it.
+            other = NoneOf(frozenset({atom.predicates}))
+            avoid = Avoid(atom.guard, atom.variables)
+            loops = [replace(e, predicates=e.predicates | {other}) for e in loops] + [
+                replace(e, predicates=e.predicates | atom.predicates, actions=(*e.actions, avoid)) for e in loops
+            ]
+    return loops
 
 
 def _correlate(edge: _Edge, over: frozenset[str], guard: object) -> _Edge:

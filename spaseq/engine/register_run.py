@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from spaseq.automata.cea import ACCEPT, INITIAL, Again, Leave, Take, Transition
+from spaseq.automata.cea import ACCEPT, INITIAL, Again, Avoid, Leave, Take, Transition
 from spaseq.automata.determinise import Stepper
 from spaseq.engine.matches import MatchBatch
 from spaseq.engine.program import Program
@@ -213,8 +213,13 @@ class RegisterRun:
                     row = self._registers.take(row, guard, variables, event)
                     if row is None:
                         return None
+                case Avoid(guard, variables):
+                    if self._registers.take(row, guard, variables, event) is not None:
+                        return None
                 case Leave(guard):
                     row = self._registers.leave(row, guard)
+                    if row is None:
+                        return None
                 case Again(what):
                     row = self._registers.again(row, what)
         return row

@@ -106,8 +106,8 @@ class Registers(Protocol):
         """The row once a run with `row` takes the event for `variables`, or None where `guard` rejects it."""
         ...
 
-    def leave(self, row: Any, guard: Any) -> Any:
-        """The row without what `guard` needed."""
+    def leave(self, row: Any, guard: Any) -> Any | None:
+        """The row without what `guard` needed, or None where the guard, knowing all it will, rejects the run."""
         ...
 
     def again(self, row: Any, action: Any) -> Any:

@@ -7,11 +7,13 @@ frozen and hashable. `push_filters` is the one rewrite applied before compilatio
 from __future__ import annotations
 
 from spaseq.pattern.nodes import (
+    And,
     As,
     Atom,
     Correlate,
     Filter,
     Iterate,
+    NoneOf,
     Or,
     Pattern,
     Predicate,
@@ -23,11 +25,13 @@ from spaseq.pattern.push_filters import push_filters
 from spaseq.pattern.variables import variables
 
 __all__ = [
+    "And",
     "As",
     "Atom",
     "Correlate",
     "Filter",
     "Iterate",
+    "NoneOf",
     "Or",
     "Pattern",
     "Predicate",

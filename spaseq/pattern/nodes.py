@@ -32,6 +32,27 @@ class Predicate(Protocol):
     def __hash__(self) -> int: ...
 
 
+@dataclass(frozen=True, slots=True)
+class NoneOf:
+    """The predicate that holds where no conjunction of `alternatives` does. What is not known to hold does not."""
+
+    alternatives: frozenset[frozenset[Predicate]]
+
+    def __str__(self) -> str:
+        shown = sorted(" & ".join(sorted(map(str, a))) or "true" for a in self.alternatives)
+        return f"none of ({'; '.join(shown)})"
+
+    def evaluate(self, batch: Any) -> np.ndarray:
+        """Truth per event of `batch`: bool, shape (n,)."""
+        found = np.zeros(len(batch), bool)
+        for conjunction in self.alternatives:
+            holds = np.ones(len(batch), bool)
+            for predicate in conjunction:
+                holds &= predicate.evaluate(batch)
+            found |= holds
+        return ~found
+
+
 class Skip(enum.Enum):
     """What a run may do while it waits for the next element of a sequence."""
 
@@ -100,11 +121,27 @@ class Or(Pattern):
 
 @dataclass(frozen=True, slots=True)
 class Sequence(Pattern):
-    """`left`, then `right`; `skip` says what may lie between."""
+    """`left`, then `right`; `skip` says what may lie between, and `absent` what may not.
+
+    `absent` are atoms, as alternatives: no event strictly between the two parts satisfies one of them. An atom with a
+    guard is asked with the run's registers as they are when the event passes. Only with `Skip.ANY`.
+    """
 
     left: Pattern
     right: Pattern
     skip: Skip
+    absent: tuple[Atom, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class And(Pattern):
+    """A valuation of `left` and one of `right`, in any order and however interleaved; they may share events.
+
+    The interval is the smallest that holds both.
+    """
+
+    left: Pattern
+    right: Pattern
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from spaseq.pattern.nodes import As, Atom, Correlate, Filter, Iterate, Or, Pattern, Project, Sequence
+from spaseq.pattern.nodes import And, As, Atom, Correlate, Filter, Iterate, Or, Pattern, Project, Sequence
 from spaseq.pattern.variables import variables
 
 
@@ -27,8 +27,10 @@ def push_filters(pattern: Pattern) -> Pattern:
             return Filter(push_filters(child), variable, predicate)
         case Or(left, right):
             return Or(push_filters(left), push_filters(right))
-        case Sequence(left, right, skip):
-            return Sequence(push_filters(left), push_filters(right), skip)
+        case And(left, right):
+            return And(push_filters(left), push_filters(right))
+        case Sequence(left, right, skip, absent):
+            return Sequence(push_filters(left), push_filters(right), skip, absent)
         case Iterate(child, skip, again):
             return Iterate(push_filters(child), skip, again)
         case Project(child, kept):
@@ -42,10 +44,14 @@ def push_filters(pattern: Pattern) -> Pattern:
 def _push(child: Pattern, over: frozenset[str], guard: object) -> Pattern:
     """`Correlate(child, over, guard)`, with the condition as deep in `child` as it may stand."""
     match child:
-        case Sequence(left, right, skip) if not over & variables(right):
-            return Sequence(_push(left, over, guard), right, skip)
-        case Sequence(left, right, skip) if not over & variables(left):
-            return Sequence(left, _push(right, over, guard), skip)
+        case Sequence(left, right, skip, absent) if not over & variables(right):
+            return Sequence(_push(left, over, guard), right, skip, absent)
+        case Sequence(left, right, skip, absent) if not over & variables(left):
+            return Sequence(left, _push(right, over, guard), skip, absent)
+        case And(left, right) if not over & variables(right):
+            return And(_push(left, over, guard), right)
+        case And(left, right) if not over & variables(left):
+            return And(left, _push(right, over, guard))
         case Or(left, right):
             return Or(_push(left, over, guard), _push(right, over, guard))
         case As(inner, variable) if variable not in over:

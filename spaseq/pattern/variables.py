@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from spaseq.pattern.nodes import As, Atom, Correlate, Filter, Iterate, Or, Pattern, Project, Sequence
+from spaseq.pattern.nodes import And, As, Atom, Correlate, Filter, Iterate, Or, Pattern, Project, Sequence
 
 
 def variables(pattern: Pattern) -> frozenset[str]:
@@ -17,7 +17,7 @@ def variables(pattern: Pattern) -> frozenset[str]:
             return inner | {variable} if inner else inner
         case Filter(child, _, _) | Correlate(child, _, _) | Iterate(child, _, _):
             return variables(child)
-        case Or(left, right) | Sequence(left, right, _):
+        case Or(left, right) | And(left, right) | Sequence(left, right, _, _):
             return variables(left) | variables(right)
         case Project(child, kept):
             return variables(child) & kept

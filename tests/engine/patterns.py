@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import oracle as o
 
-from spaseq.pattern import As, Atom, Filter, Iterate, Or, Pattern, Project, Sequence, Skip
+from spaseq.pattern import And, As, Atom, Filter, Iterate, Or, Pattern, Project, Sequence, Skip
 
 TYPES = "ABC"
 
@@ -69,12 +69,17 @@ def random_formula(rng: random.Random, depth: int, names: list[str]) -> o.Formul
             names.append(rng.choice("xyz"))
             atom = o.As(atom, names[-1])
         return atom
-    match rng.randrange(7):
+    match rng.randrange(9):
         case 0 | 1 | 2:
             left = random_formula(rng, depth - 1, names)
             return o.Then(left, random_formula(rng, depth - 1, names), rng.random() < 0.35)
         case 3:
             return o.Or(random_formula(rng, depth - 1, names), random_formula(rng, depth - 1, names))
+        case 7:
+            return o.And(random_formula(rng, depth - 1, names), random_formula(rng, depth - 1, names))
+        case 8:
+            absent = random_absent(rng)
+            return o.Without(random_formula(rng, depth - 1, names), absent, random_formula(rng, depth - 1, names))
         case 4:
             return o.Plus(random_formula(rng, depth - 1, names), rng.random() < 0.4)
         case 5:
@@ -92,6 +97,26 @@ def random_formula(rng: random.Random, depth: int, names: list[str]) -> o.Formul
             return o.Project(child, kept)
 
 
+def random_absent(rng: random.Random) -> o.Formula:
+    """What may stand in a negation: one event, perhaps filtered, perhaps one of two."""
+    atom: o.Formula = o.Type(rng.choice(TYPES))
+    if rng.random() < 0.5:
+        atom = o.Filter(o.As(atom, "n"), ("on", "n", ("<", ("attribute", "v"), ("value", rng.randrange(1, 4)))))
+    return o.Or(atom, o.Type(rng.choice(TYPES))) if rng.random() < 0.3 else atom
+
+
+def atoms(formula: o.Formula) -> tuple[Atom, ...]:
+    """A formula of one event as alternatives."""
+    match formula:
+        case o.Or(left, right):
+            return atoms(left) + atoms(right)
+        case o.Filter(o.As(o.Type(name), _), ("on", _, ("<", _, ("value", bound)))):
+            return (Atom(frozenset({HasType(name), Less("v", bound)}), frozenset({name})),)
+        case o.Type(name):
+            return (Atom(frozenset({HasType(name)}), frozenset({name})),)
+    raise AssertionError(formula)
+
+
 def lower(formula: o.Formula) -> Pattern:
     """The same formula in the core's algebra."""
     match formula:
@@ -105,6 +130,10 @@ def lower(formula: o.Formula) -> Pattern:
             return Or(lower(left), lower(right))
         case o.Then(left, right, adjacent):
             return Sequence(lower(left), lower(right), Skip.NONE if adjacent else Skip.ANY)
+        case o.And(left, right):
+            return And(lower(left), lower(right))
+        case o.Without(left, absent, right):
+            return Sequence(lower(left), lower(right), Skip.ANY, atoms(absent))
         case o.Plus(child, adjacent):
             return Iterate(lower(child), Skip.NONE if adjacent else Skip.ANY)
         case o.Project(child, kept):
