@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from spaseq.errors import OptionError, SpaseqError, UnsupportedFeature
+from spaseq.errors import InternalError, OptionError, SpaseqError, UnsupportedFeature
 
 if TYPE_CHECKING:
     from spaseq.language.query import Query
@@ -42,6 +42,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # the reader of our output went away: nothing is left to say, and nothing may be flushed at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception as error:
+        if os.environ.get("SPASEQ_DEBUG"):
+            raise
+        print(f"spaseq failed: {type(error).__name__}: {error}", file=sys.stderr)
+        print("hint: this is a bug, please report it; SPASEQ_DEBUG=1 shows where it happened", file=sys.stderr)
+        return InternalError.exit_code
 
 
 # -- the commands
@@ -62,10 +68,10 @@ def _run(options: argparse.Namespace) -> int:
         from spaseq.rdf import Counters
 
         counters = Counters()
-        _write(options, spark_matches(query, streams, knowledge, settings, counters), query)
+        _write(options, spark_matches(query, streams, knowledge, settings, counters), query)  # shows its own progress
     else:
         matches = query.run(streams, knowledge, options=settings, keep_events=False)
-        _write(options, matches, query)
+        _write(options, _progress(matches), query)
         counters = matches.counters
     _warn(counters.warnings())
     return 0
@@ -153,12 +159,11 @@ def _write(options: argparse.Namespace, matches: Iterable[Match], query: Query) 
     """Writes the matches as asked."""
     from spaseq.cli.output import write_matches, write_parquet
 
-    counted = _progress(matches)
     if options.format == "parquet":
-        write_parquet(counted, query.variables, options.output, options.limit)
+        write_parquet(matches, query.variables, options.output, options.limit)
         return
     with _opened(options.output) as out:
-        write_matches(options.format, counted, _Sink(out, query.variables, _prefixes(query)), options.limit)
+        write_matches(options.format, matches, _Sink(out, query.variables, _prefixes(query)), options.limit)
         out.flush()
 
 

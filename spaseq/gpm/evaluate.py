@@ -8,8 +8,9 @@ that is not registered is an error before the first event.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from collections.abc import Mapping as MappingABC
+from contextlib import contextmanager
 from typing import Any, Final
 
 from rdflib import Graph
@@ -18,7 +19,7 @@ from rdflib.plugins.sparql.evalutils import _ebv
 from rdflib.plugins.sparql.sparql import FrozenBindings, Prologue, QueryContext
 from rdflib.term import Identifier, URIRef, Variable
 
-from spaseq.errors import InternalError, OptionError
+from spaseq.errors import InternalError, OptionError, SpaseqError
 from spaseq.gpm.mappings import IDENTITY, IndexedMappings, Mapping, MappingSet, freeze
 from spaseq.gpm.pattern import Condition, GraphPattern
 from spaseq.rdf import plain_literal, quiet_literals
@@ -140,9 +141,25 @@ class PatternEvaluator:
         return found, frozenset(m for m in found if all(_true(c, m, context) for c in self.pattern.local))
 
 
+@contextmanager
+def _evaluating() -> Iterator[None]:
+    """While it is open, rdflib evaluates: one thread, no complaints about literals, its failures under our name."""
+    with _LOCK, quiet_literals():
+        try:
+            yield
+        except SpaseqError:
+            raise
+        except RecursionError:
+            raise InternalError("rdflib could not evaluate a graph pattern: it is nested too deeply") from None
+        except Exception as error:
+            raise InternalError(
+                f"rdflib failed to evaluate a graph pattern: {type(error).__name__}: {error}"
+            ) from error
+
+
 def _solutions(context: _Context, handle: Any) -> MappingSet:
     """The solutions of an algebra node; blank nodes of the pattern, which act as variables, are not part of them."""
-    with _LOCK, quiet_literals():
+    with _evaluating():
         return frozenset(
             freeze((str(name), plain_literal(term)) for name, term in solution.items() if isinstance(name, Variable))
             for solution in evalPart(context, handle)
@@ -151,7 +168,7 @@ def _solutions(context: _Context, handle: Any) -> MappingSet:
 
 def _true(condition: Condition, mapping: Mapping, context: _Context) -> bool:
     bindings = FrozenBindings(context, {Variable(name): term for name, term in mapping})
-    with _LOCK, quiet_literals():
+    with _evaluating():
         return bool(_ebv(condition.handle, bindings))
 
 

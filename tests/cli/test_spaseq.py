@@ -205,3 +205,25 @@ def test_an_interrupt(files: Path, capsys: pytest.CaptureFixture[str], monkeypat
 
     monkeypatch.setattr("spaseq.cli.main._query_text", interrupt)
     assert run(capsys, "check", "q.rq") == (130, "", "interrupted\n")
+
+
+def test_a_bug_is_said_to_be_one(
+    files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr("spaseq.cli.main._query_text", fail)
+    code, _, err = run(capsys, "check", "q.rq")
+    assert code == 1 and err.startswith("spaseq failed: ZeroDivisionError: oh\nhint: this is a bug")
+
+
+def test_a_failure_of_rdflib_is_not_a_traceback(
+    files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr("spaseq.gpm.evaluate.evalPart", fail)
+    code, _, err = run(capsys, "run", "q.rq", "--stream", "S=s.nt")
+    assert code == 1 and err == "rdflib failed to evaluate a graph pattern: ZeroDivisionError: oh\n"

@@ -1,8 +1,8 @@
 """The original engine's own operator tests, run as they are: query, stream file, data.
 
 They lie outside the project (SPASEQ_DATA, or ../shared/data beside it) and are skipped by name where they are not. The
-disjunction has an answer recorded by that engine; the other answers were worked out by hand from the data, and the naive
-evaluator gives the same.
+disjunction has an answer recorded by that engine; the other answers were worked out by hand from the data, and the
+naive evaluator gives the same.
 """
 
 from __future__ import annotations
