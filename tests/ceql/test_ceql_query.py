@@ -193,7 +193,7 @@ def test_import_is_light() -> None:
 
 
 def test_a_window_over_an_attribute_nobody_has() -> None:
-    with pytest.raises(EventError, match="no attribute stock_tim.*\n.*did you mean stock_time"):
+    with pytest.raises(EventError, match=r"(?s)no attribute stock_tim.*did you mean stock_time"):
         ceql.compile("SELECT * WHERE A WITHIN 5 [stock_tim]").run([{"type": "A", "stock_time": 1}]).count()
 
 
