@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import random
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -44,6 +46,17 @@ def _skip_unless_run(case: Case) -> None:
 def test_names_are_unique() -> None:
     places = [case.place for case in CASES]
     assert len(set(places)) == len(places)
+
+
+def test_the_naive_evaluators_know_nothing_of_the_engine() -> None:
+    """They import only the standard library and one another."""
+    for path in Path(__file__).parent.glob("oracle*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            for name in names:
+                root = name.split(".")[0]
+                assert root in sys.stdlib_module_names or root.startswith("oracle"), f"{path.name} imports {name}"
 
 
 @_each(_ceql)
