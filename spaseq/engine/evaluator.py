@@ -16,6 +16,7 @@ import numpy as np
 
 from spaseq.automata.alphabet import Alphabet
 from spaseq.automata.determinise import Cache
+from spaseq.engine.ending import Ending
 from spaseq.engine.matches import MatchBatch
 from spaseq.engine.max_run import MaxRun
 from spaseq.engine.program import Program
@@ -39,6 +40,8 @@ class Evaluator:
         self._alphabet = Alphabet(len(program.cea.predicates))
         self._lows: Lows | None = None
         self._last: tuple[int, Any] | None = None
+        self._ending = None if program.absent is None else Ending(program.absent, program.window)
+        self._batch_lows = np.zeros(0, np.int64)
         self._run: _Classes | RegisterRun
         if program.choice.selection is Selection.MAX:
             self._run = MaxRun(program, self._arena)
@@ -60,6 +63,13 @@ class Evaluator:
 
     def stream(self, batch: Batch) -> Iterator[MatchBatch]:
         """The matches that `batch` completes, a buffer at a time. Must be exhausted before the next batch."""
+        if self._ending is None:
+            yield from self._stream(batch)
+        elif len(batch):
+            found = MatchBatch.concat(list(self._stream(batch)))
+            yield self._ending.push(batch, found, self._batch_lows)
+
+    def _stream(self, batch: Batch) -> Iterator[MatchBatch]:
         chunks: list[Chunk] = []
         for _ in self._advance(batch, chunks.append, write=True):
             yield from map(self._run.matches, chunks)
@@ -67,14 +77,16 @@ class Evaluator:
 
     def count(self, batch: Batch) -> int:
         """How many matches `batch` completes, none of them written."""
+        if self._ending is not None:
+            return sum(map(len, self.stream(batch)))
         before = int(self._arena.st[k.COUNTED])
         for _ in self._advance(batch, lambda chunk: None, write=False):
             pass
         return int(self._arena.st[k.COUNTED]) - before
 
     def close(self) -> MatchBatch:
-        """The matches that the end of the stream completes: none, for the patterns that can be compiled today."""
-        return self._run.none()
+        """The matches that the end of the stream completes: those that only waited for their windows to close."""
+        return self._run.none() if self._ending is None else self._ending.close()
 
     @property
     def statistics(self) -> dict[str, int]:
@@ -102,6 +114,7 @@ class Evaluator:
             self._lows = Lows(self._program.window, batch.keys is not None)
         positions = np.asarray(batch.positions, np.int64)
         lows, keeps = self._lows.of(positions, np.asarray(batch.times), batch.keys)
+        self._batch_lows = lows
         moving = ~self._run.inert[classes]
         if batch.keys is not None:
             moving &= batch.keys >= 0
@@ -137,6 +150,7 @@ class Evaluator:
                 "partitioned": self._lows is not None and self._lows.partitioned,
                 "last": self._last,
                 "run": self._run.state(),
+                "ending": None if self._ending is None else self._ending.state(),
             }
         )
 
@@ -151,6 +165,8 @@ class Evaluator:
             evaluator._lows = Lows(program.window, state["partitioned"])
             evaluator._lows.restore(state["lows"])
         evaluator._last = state["last"]
+        if evaluator._ending is not None:
+            evaluator._ending.restore(state["ending"])
         evaluator._run.restore(state["run"], evaluator._alphabet.vectors)
         return evaluator
 

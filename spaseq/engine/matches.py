@@ -37,6 +37,7 @@ class MatchBatch:
     @staticmethod
     def concat(batches: Sequence[MatchBatch]) -> MatchBatch:
         """One after the other."""
+        batches = [b for b in batches if len(b)] or list(batches[:1])
         if len(batches) == 1:
             return batches[0]
         if not batches:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from spaseq.automata import CEA, compile_pattern
 from spaseq.engine.settings import Choice, Consume, Registers, Settings, Window
-from spaseq.pattern import Pattern
+from spaseq.errors import InternalError
+from spaseq.pattern import NoneOf, Pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,7 @@ class Program:
     choice: Choice
     registers: Registers | None
     settings: Settings
+    absent: NoneOf | None = None
 
     def explain(self) -> str:
         """The automaton and how it is run, as text."""
@@ -45,6 +47,11 @@ def compile_program(
     choice: Choice = Choice(),  # noqa: B008 - frozen
     registers: Registers | None = None,
     settings: Settings = Settings(),  # noqa: B008 - frozen
+    absent: NoneOf | None = None,
 ) -> Program:
-    """Compile `pattern`. `strict` keeps only matches whose positions are an interval; guards need `registers`."""
-    return Program(compile_pattern(pattern, strict=strict), window, choice, registers, settings)
+    """Compile `pattern`. `absent`, if given, fails for the events that must not follow a match inside its window; then
+    matches are reported as their windows close (only with selection ALL).
+ `strict` keeps only matches whose positions are an interval; guards need `registers`."""
+    if absent is not None and choice != Choice():
+        raise InternalError("absence at the end is evaluated with selection ALL, without consumption or limit")
+    return Program(compile_pattern(pattern, strict=strict), window, choice, registers, settings, absent)

@@ -10,10 +10,11 @@ from fractions import Fraction
 import numpy as np
 import oracle as o
 import pytest
-from engine.patterns import Rows, lower, random_formula, random_rows
+from engine.patterns import Rows, atoms, lower, random_absent, random_formula, random_rows
 
 from spaseq.engine import Choice, Consume, Evaluator, MatchBatch, Selection, Settings, Window, compile_program
 from spaseq.errors import BudgetExceeded
+from spaseq.pattern import NoneOf
 from spaseq.tecs import check_laws
 
 SIZE = int(os.environ.get("SPASEQ_RANDOM", "300"))
@@ -215,3 +216,31 @@ def test_consumption_forgets_the_runs_so_far(consume: Consume) -> None:
                 expected.append(match)
         found = as_list(in_batches(Evaluator(program), rows, rng, window))
         assert not o.compare(sorted(expected), found), (consume, seed, query, rows)
+
+
+def test_absence_at_the_end_is_reported_as_the_window_closes() -> None:
+    reported_late = 0
+    for seed in range(SIZE):
+        rng, rows, window, strict, query, matches = draw(seed)
+        absent = random_absent(rng)
+        strays = {v.start for v in o.valuations(absent, rows.events())}
+        program = compile_program(
+            lower(query.formula), window, strict=strict, absent=NoneOf(frozenset(a.predicates for a in atoms(absent)))
+        )
+        expected = [m for m in matches if not any(_spoils(rows, query, m, p) for p in strays if p > m[1])]
+        evaluator = Evaluator(program)
+        early = as_list(in_batches(evaluator, rows, rng, window))
+        late = as_list(evaluator.close())
+        assert not o.compare(expected, sorted(early + late)), (seed, query, absent, rows)
+        assert not as_list(evaluator.close())
+        reported_late += bool(early) and bool(late)
+    assert reported_late > SIZE // 50
+
+
+def _spoils(rows: Rows, query: o.Query, match: o.Match, stray: int) -> bool:
+    """Whether the event at `stray` lies in the partition and the window of `match`."""
+    if rows.keys is not None and rows.keys[stray] != rows.keys[match[1]]:
+        return False
+    own = range(len(rows)) if rows.keys is None else np.flatnonzero(rows.keys == rows.keys[match[1]]).tolist()
+    places = list(own)
+    return o.inside(query.within, places.index(match[0]), places.index(stray), places, rows.events())
