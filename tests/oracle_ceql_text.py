@@ -111,7 +111,17 @@ class _Reader:
             return None
         if self.take("NONE"):
             return frozenset()
-        return frozenset(self.names())
+        names = {self.selected()}
+        while self.take(","):
+            names.add(self.selected())
+        return frozenset(names)
+
+    def selected(self) -> str:
+        """`v` or `v[attribute, …]`: which attributes are shown changes no match."""
+        name = self.next("name")
+        if self.ahead("["):
+            self.bracket()
+        return name
 
     def names(self) -> tuple[str, ...]:
         names = (self.next("name"),)
