@@ -34,6 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read our output has seen enough; keep the interpreter from complaining when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        print(f"cannot write the matches: {error.strerror or error}", file=sys.stderr)
+        return 3
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
@@ -151,7 +154,8 @@ def _run(options: argparse.Namespace) -> int:
         late=options.late,
     )
     with _output(options) as out:
-        write(matches, options.format, out, options.output, options.limit, options.time_unit)
+        terminal = sys.stderr if sys.stderr.isatty() and not out.isatty() else None
+        write(matches, options.format, out, options.output, options.limit, options.time_unit, terminal)
         out.flush()
     _report(query, matches.summary)
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -20,25 +21,35 @@ FORMATS: Final = ("table", "json", "csv", "tsv", "jsonl", "parquet", "count")
 _WIDTH: Final = 60
 
 
-def write(matches: Matches, form: str, out: IO[str], path: str | None, limit: int | None, unit: str) -> int:
-    """Writes the matches to `out`, or to `path` for parquet; returns how many."""
+def write(
+    matches: Matches,
+    form: str,
+    out: IO[str],
+    path: str | None = None,
+    limit: int | None = None,
+    unit: str = "s",
+    progress: IO[str] | None = None,
+) -> int:
+    """Writes the matches to `out`, or to `path` for parquet; returns how many. Counts go to the terminal `progress`."""
     if form == "count":
         count = matches.count() if limit is None else min(limit, matches.count())
         out.write(f"{count}\n")
         return count
     tables = _limited(matches.tables(), limit)
+    if progress is not None:
+        tables = _watched(tables, matches, progress)
     if form == "parquet":
         return _parquet(matches, tables, path)
     written = 0
     writer = _WRITERS[form](out)
     for table in tables:
         show = _clock(matches.summary.iso_times, unit)
-        times = zip(
+        spans = zip(
             *(map(show, table.history.times(p).tolist()) for p in (table.matches.start, table.matches.end)), strict=True
         )
-        for match, time in zip(table, times, strict=True):
+        for match, span in zip(table, spans, strict=True):
             writer.row({"start": match.start, "end": match.end, "positions": list(match.positions),
-                        "bindings": match.bindings, "time": list(time)})  # fmt: skip
+                        "bindings": match.bindings, "time": list(span)})  # fmt: skip
             written += 1
     writer.end(written)
     return written
@@ -56,12 +67,28 @@ def _limited(tables: Iterable[MatchTable], limit: int | None) -> Iterator[MatchT
         yield table
 
 
+def _watched(tables: Iterator[MatchTable], matches: Matches, terminal: IO[str]) -> Iterator[MatchTable]:
+    """The same tables, with counts on one line of a terminal a few times a second; the line is wiped at the end."""
+    written, shown = 0, 0.0
+    try:
+        for table in tables:
+            written += len(table)
+            if time.monotonic() - shown > 0.25:
+                terminal.write(f"\r\x1b[K{matches.summary.events:,} events, {written:,} matches")
+                terminal.flush()
+                shown = time.monotonic()
+            yield table
+    finally:
+        terminal.write("\r\x1b[K")
+        terminal.flush()
+
+
 def _clock(iso: bool, unit: str) -> Callable[[int], Any]:
     """How a time is shown: as xsd:dateTime where the events had such times, else as a number in the time unit."""
     if iso:
         return format_time
     scale = unit_nanoseconds(unit)
-    return lambda time: time // scale if time % scale == 0 else time / scale
+    return lambda ns: ns // scale if ns % scale == 0 else ns / scale
 
 
 def _parquet(matches: Matches, tables: Iterator[MatchTable], path: str | None) -> int:

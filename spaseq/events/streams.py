@@ -187,7 +187,7 @@ class _Clock:
         for index, text in enumerate(texts.to_pylist()):
             try:
                 values[index] = parse_time(text, self.options.time_unit) if text != "NaN" else 0
-                self.iso = self.iso or ("-" in text[1:] and ":" in text)
+                self.iso = self.iso or text.strip()[4:5] == "-"
             except EventError as error:
                 record = self.records + int(np.argmax(codes == index)) + 1
                 hint = f"{error.hint}; --time COLUMN names another column, --time-from arrival takes none"

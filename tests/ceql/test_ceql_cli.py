@@ -125,6 +125,14 @@ def test_wrong_input_is_one_clear_error(folder: pathlib.Path, arguments: list[st
     assert "Traceback" not in done.stderr
 
 
+def test_output_that_cannot_be_written(folder: pathlib.Path) -> None:
+    for form in ("csv", "parquet"):
+        done = run(
+            folder, "run", "query.ceql", "--events", "events.csv", "--format", form, "--output", "no/such/folder.out"
+        )
+        assert done.returncode in (2, 3) and "Traceback" not in done.stderr and done.stderr.count("\n") == 1
+
+
 def test_what_was_dropped_and_what_nobody_has_is_said(folder: pathlib.Path) -> None:
     (folder / "late.csv").write_text("type,price,time\nA,1,2\nB,2,1\nB,2,3\n")
     (folder / "typo.ceql").write_text("SELECT * WHERE A ; B FILTER A[prize > 3]")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import pathlib
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import ceql
+import ceql.query
 from spaseq.errors import EventError, OptionError
 
 EVENTS: list[dict[str, Any]] = [
@@ -179,6 +181,11 @@ def test_explain_and_parts() -> None:
     text = query.explain()
     assert "window over: t" in text and "partition by: a or b" in text and "STRICT" in text and "type = A" in text
     assert query.pattern is not None and query.automaton.window.size == 5
+
+
+def test_examples_in_docstrings() -> None:
+    for module in (ceql, ceql.query):
+        assert doctest.testmod(module).failed == 0
 
 
 def test_import_is_light() -> None:
