@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spaseq.events.columns import Column, NumberColumn, TextColumn, TimeColumn, column_of
+from spaseq.events.columns import Column, TextColumn, TimeColumn, column_of
 
 __all__ = ["EventBatch"]
 
@@ -108,12 +108,3 @@ def encode_texts(table: pa.Table) -> pa.Table:
             encoded = pc.dictionary_encode(texts)
             table = table.set_column(index, pa.field(field.name, encoded.type), encoded)
     return table.unify_dictionaries().combine_chunks()
-
-
-def numeric_times(column: Column | None) -> np.ndarray | None:
-    """The values of a number column, or of a time column in seconds; None for other kinds."""
-    if isinstance(column, NumberColumn):
-        return column.values
-    if isinstance(column, TimeColumn):
-        return column.values / 1e9
-    return None
