@@ -16,8 +16,11 @@ help:
 	@echo "make bench      the benchmarks, see benchmarks/"
 	@echo "make clean      remove .venv and everything generated"
 
+GRID := examples/smart-grid
 run: $(STAMP) check-java
-	@cd examples/smart-grid && exec ../../$(BIN)/spaseq run query.rq --engine spark
+	$(BIN)/spaseq run $(GRID)/query.rq --engine spark \
+		--stream S1=$(GRID)/power.nq --stream S2=$(GRID)/weather.nq --stream S3=$(GRID)/storage.nq \
+		--kb http://smartgrid.org/db=$(GRID)/kb.ttl
 
 test: $(STAMP) check-java lint
 	$(BIN)/python -m pytest -q

@@ -12,12 +12,27 @@ from as many tasks as there are windows or PARTITION BY keys to divide among the
 by one task.
 
 Not here: streaming, standard input, events in matches.
+
+What is public is loaded when it is first asked for: Spark starts a Python process for every small thing, and one that
+only parses needs neither the languages nor the engine.
 """
 
 from __future__ import annotations
 
-from spaseq.spark.job import collect, explain, matches, run
-from spaseq.spark.progress import progress_bar
-from spaseq.spark.session import local_session
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spaseq.spark.job import collect, explain, matches, run
+    from spaseq.spark.progress import progress_bar
+    from spaseq.spark.session import local_session
 
 __all__ = ["collect", "explain", "local_session", "matches", "progress_bar", "run"]
+
+_HOMES = {"local_session": "session", "progress_bar": "progress"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'job')}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,9 +11,9 @@ parsing begins (about a gigabyte a second and core).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, groupby, pairwise
+from itertools import groupby, pairwise
 from math import ceil
 from pathlib import Path
 from typing import Final
@@ -109,21 +109,25 @@ def _range(path: str, start: int, end: int) -> Iterator[bytes]:
 
 def number_lines(spark: SparkSession, parts: Sequence[FilePart]) -> list[FilePart]:
     """`parts`, in their order, with the numbers of their first lines. A job over the files that have several parts."""
-    before = [part for part in parts if part.start or part.end is not None]
-    several = {part.file for part in before if part.start}
-    asked = [part for part in before if part.file in several]
+    several = {part.file for part in parts if part.start}
+    asked = [part for part in parts if part.file in several]
     if not asked:
         return list(parts)
-    counts = spark.sparkContext.parallelize(asked, len(asked)).map(_newlines).collect()
-    lines: dict[tuple[int, int], int] = {}
-    for _, group in groupby(zip(asked, counts, strict=True), key=lambda pair: pair[0].file):
-        own = list(group)
-        for (part, _), newlines in zip(own, accumulate([0, *(count for _, count in own)]), strict=False):
-            lines[part.file, part.start] = newlines + (2 if part.start else 1)
-    return [replace(part, first_line=lines.get((part.file, part.start), 1)) for part in parts]
+    counts = spark.sparkContext.parallelize(asked, len(asked)).map(newlines_before_end).collect()
+    numbered = iter(with_lines(asked, counts))
+    return [next(numbered) if part.file in several else part for part in parts]
 
 
-def _newlines(part: FilePart) -> int:
+def with_lines(parts: Iterable[FilePart], newlines: Iterable[int]) -> Iterator[FilePart]:
+    """`parts` of files that are cut, with the numbers of their first lines, given `newlines_before_end` of each."""
+    for _, group in groupby(zip(parts, newlines, strict=True), key=lambda pair: pair[0].file):
+        total = 0
+        for part, count in group:
+            yield replace(part, first_line=total + (2 if part.start else 1))
+            total += count
+
+
+def newlines_before_end(part: FilePart) -> int:
     """Newlines among the bytes [start - 1, end - 1): as many lines begin in the part (one more in a file's first)."""
     assert part.end is not None
     count = 0

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from tqdm import tqdm
 
 _EVERY = 0.2  # seconds between two looks
+_FORMAT = "{desc} {percentage:3.0f}% |{bar}| {n_fmt} of {total_fmt} tasks, {elapsed}"
 
 
 @contextmanager
@@ -31,7 +32,7 @@ def progress_bar(
         yield
         return
     done = Event()
-    with tqdm(desc=label, unit="task", total=0, file=out, leave=False, dynamic_ncols=True) as bar:
+    with tqdm(desc=label, total=1, bar_format=_FORMAT, file=out, leave=False, dynamic_ncols=True) as bar:
         watcher = Thread(target=_watch, args=(spark.sparkContext, bar, done), daemon=True)
         watcher.start()
         try:
@@ -48,7 +49,7 @@ def _watch(context: SparkContext, bar: tqdm, done: Event) -> None:
     while True:
         stages.update(tracker.getActiveStageIds())
         infos = [info for info in map(tracker.getStageInfo, stages) if info is not None]
-        bar.total = sum(info.numTasks for info in infos)
+        bar.total = max(1, sum(info.numTasks for info in infos))
         bar.n = sum(info.numCompletedTasks for info in infos)
         bar.refresh()
         if done.wait(_EVERY):

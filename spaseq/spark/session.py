@@ -10,7 +10,8 @@ import os
 import shutil
 import sys
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import IO, Any
 
 from pyspark import SparkConf, SparkContext
@@ -23,11 +24,15 @@ from spaseq.errors import OptionError
 _LAST_LINES = 12
 
 
-def local_session(parallelism: int | None = None, *, quiet: bool = True, memory: str | None = None) -> SparkSession:
+def local_session(
+    parallelism: int | None = None, *, quiet: bool = True, memory: str | None = None, progress: bool | None = None
+) -> SparkSession:
     """The running session of this process, or else a new one in local mode, reachable only from this machine.
 
     `parallelism` is the number of tasks at a time (default: one per core), `memory` the JVM's heap (`"2g"`; default
     Spark's). Quiet, Java and its log are not heard, unless Java cannot start; its last words are then in the error.
+    `progress`: say on stderr that Spark is starting, while it is: True, False, or None for only on a terminal.
+
     Raises OptionError where there is no usable Java.
     """
     existing = SparkSession.getActiveSession()
@@ -36,10 +41,23 @@ def local_session(parallelism: int | None = None, *, quiet: bool = True, memory:
     conf = _configuration(parallelism or os.cpu_count() or 1, memory)
     if not quiet:
         return SparkSession.builder.config(conf=conf).getOrCreate()
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
+    with _said("starting Spark", progress), tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
         started = SparkContext._gateway is not None  # a stopped session leaves its JVM to the next one
         gateway = None if started else _silent_gateway(conf, log)
         return SparkSession(SparkContext(conf=conf, gateway=gateway))
+
+
+@contextmanager
+def _said(text: str, enabled: bool | None) -> Iterator[None]:
+    """While the body runs, `text` stands on stderr."""
+    shown = sys.stderr.isatty() if enabled is None else enabled
+    if shown:
+        print(text, end=" … ", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        if shown:
+            print("\r" + " " * (len(text) + 3), end="\r", file=sys.stderr, flush=True)
 
 
 def _configuration(parallelism: int, memory: str | None) -> SparkConf:

@@ -1,0 +1,133 @@
+"""Wrong input is the same error as from the local engine, not a worker's stack trace; progress and session."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import spaseq
+from spaseq.engine import Settings
+from spaseq.errors import BudgetExceeded, EventError, OptionError, QuerySyntaxError, Span
+from spaseq.spark.failures import carried, clear_errors
+
+pytestmark = pytest.mark.spark
+
+QUERY = """PREFIX : <http://example.org/>
+SELECT ?x ?y WITHIN 1 HOURS FROM STREAM S <http://example.org/one>
+WHERE { SEQ (A; B) DEFINE GPM A ON S { ?a :heat ?x } DEFINE GPM B ON S { ?b :heat ?y FILTER (?y > ?x) } }"""
+
+
+def _error(streams: dict[str, Any], spark: Any, **words: str) -> EventError:
+    """The error that Spark gives, which must be that of the local engine."""
+    query = spaseq.compile(QUERY)
+    with pytest.raises(EventError) as local:
+        query.run(streams, **words).count()
+    with pytest.raises(EventError) as found:
+        spaseq.spark.collect(spaseq.spark.run(query, spark, streams, partitions=7, **words))
+    assert str(found.value) == str(local.value)
+    assert found.value.record == local.value.record
+    return found.value
+
+
+def test_a_malformed_line_has_its_file_and_number(
+    folder: Path, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spaseq.spark.parts.cut.__defaults__", (100,))
+    lines = (folder / "one-a.nq").read_text("utf-8").splitlines(keepends=True)
+    lines[77] = "<http://example.org/sensor1> nonsense .\n"
+    (tmp_path / "bad.nq").write_text("".join(lines), encoding="utf-8")
+    assert _error({"S": str(tmp_path / "bad.nq")}, spark).record == 78
+
+
+def test_a_truncated_file(folder: Path, tmp_path: Path, spark: Any) -> None:
+    data = (folder / "one-a.nq").read_bytes()
+    (tmp_path / "cut.nq").write_bytes(data[: len(data) - 30])
+    assert "cut off" in str(_error({"S": str(tmp_path / "cut.nq")}, spark))
+
+
+def test_a_stream_that_goes_back_in_time(folder: Path, spark: Any) -> None:
+    assert "goes back in time" in str(_error({"S": str(folder / "late.nq")}, spark, lateness="1s"))
+
+
+def test_files_in_the_wrong_order_go_back_in_time(folder: Path, spark: Any) -> None:
+    streams = {"S": [str(folder / "one-b.nq"), str(folder / "one-a.nq")]}
+    assert "goes back in time" in str(_error(streams, spark))
+
+
+def test_a_graph_without_a_time(tmp_path: Path, spark: Any) -> None:
+    line = '<http://example.org/a> <http://example.org/heat> "1" <http://example.org/g> .\n'
+    (tmp_path / "timeless.nq").write_text(line, encoding="utf-8")
+    assert "has no time" in str(_error({"S": str(tmp_path / "timeless.nq")}, spark))
+
+
+def test_options_are_checked_before_anything_runs(folder: Path, spark: Any) -> None:
+    stream = {"S": str(folder / "one-a.nq")}
+    for streams, more, message in (
+        ({}, {}, "no file is given for stream S"),
+        ({"S": "-"}, {}, "standard input"),
+        (stream, {"partitions": 0}, "at least one task"),
+        (stream, {"latenes": "1s"}, "there is no option latenes"),
+    ):
+        with pytest.raises(OptionError, match=message):
+            spaseq.spark.run(QUERY, spark, streams, **more)
+    with pytest.raises(OptionError, match="asks GRAPH"):
+        spaseq.spark.run(QUERY.replace("?a :heat ?x", "GRAPH :kb { ?a :heat ?x }"), spark, stream)
+
+
+def test_a_limit_of_the_engine_reached_in_a_worker(folder: Path, spark: Any) -> None:
+    query = spaseq.compile(QUERY, settings=Settings(output_bytes=1))
+    frame = spaseq.spark.run(query, spark, {"S": str(folder / "one-a.nq")})
+    with pytest.raises(BudgetExceeded, match="output_bytes is 1 bytes"):
+        spaseq.spark.collect(frame)
+
+
+def test_errors_cross_from_a_worker_whole(spark: Any) -> None:
+    sent = QuerySyntaxError("found é", text='SELECT "é"', span=Span(8, 9, 1, 9), source="q.rq", hint="no")
+
+    @carried
+    def fail(batches: Iterator[Any]) -> Iterator[Any]:
+        yield from batches
+        raise sent
+
+    with pytest.raises(QuerySyntaxError) as found, clear_errors():
+        spark.range(3).mapInArrow(fail, "id long").collect()
+    assert str(found.value) == str(sent)
+    assert found.value.span == sent.span
+
+
+def test_errors_that_are_not_ours_stay_as_they_are(spark: Any) -> None:
+    from pyspark.errors import PySparkException
+
+    with pytest.raises(PySparkException, match="no_such_column"), clear_errors():
+        spark.range(3).select("no_such_column").collect()
+
+
+def test_progress_is_shown_where_asked_for(spark: Any) -> None:
+    shown, hidden = io.StringIO(), io.StringIO()
+    with spaseq.spark.progress_bar(spark, "counting", enabled=True, stream=shown):
+        spark.range(0, 100, 1, 5).count()
+    with spaseq.spark.progress_bar(spark, "counting", stream=hidden):
+        spark.range(0, 100, 1, 5).count()
+    assert "counting" in shown.getvalue()
+    assert hidden.getvalue() == ""
+
+
+def test_a_missing_java_is_one_clear_error() -> None:
+    script = (
+        "from spaseq.errors import OptionError\nimport spaseq.spark\n"
+        "try: spaseq.spark.local_session()\nexcept OptionError as error: print(error)"
+    )
+    environment = os.environ | {"JAVA_HOME": "/nonexistent"}
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=environment, timeout=100
+    )
+    assert result.stdout.startswith("Spark's Java process did not start"), result.stderr
+    assert "hint: it was looked for in /nonexistent; Spark needs Java 17" in result.stdout
+    assert result.stderr == ""
