@@ -1,11 +1,13 @@
 """Graph pattern matching: the GPMs of a SPAseq query, compiled once and evaluated on each event.
 
 `compile_pattern` turns a group graph pattern into a `GraphPattern`; a `PatternEvaluator` gives its mapping set for an
-event graph; `Knowledge` is the background dataset. The evaluation is rdflib's algebra evaluator.
+event graph; `Knowledge` is the background dataset. Plain patterns are evaluated directly, all others by rdflib's
+algebra evaluator.
 """
 
 from __future__ import annotations
 
+from spaseq.gpm.direct import EventGraph
 from spaseq.gpm.evaluate import Knowledge, PatternEvaluator, event_graph, holds
 from spaseq.gpm.mappings import IDENTITY, Mapping, MappingSet, freeze, join, project, restrict
 from spaseq.gpm.pattern import Condition, GraphPattern, Source, compile_pattern
@@ -13,6 +15,7 @@ from spaseq.gpm.pattern import Condition, GraphPattern, Source, compile_pattern
 __all__ = [
     "IDENTITY",
     "Condition",
+    "EventGraph",
     "GraphPattern",
     "Knowledge",
     "Mapping",

@@ -1,4 +1,7 @@
-"""Evaluate compiled GPMs on event graphs and background knowledge, with rdflib's algebra evaluator.
+"""Evaluate compiled GPMs on event graphs and background knowledge.
+
+Plain basic graph patterns and comparisons are evaluated directly (`spaseq.gpm.direct`, `spaseq.gpm.comparison`), all
+else by rdflib's algebra evaluator.
 
 A pattern is parsed and translated once (`spaseq.gpm.pattern`) and evaluated on each event graph as the default graph,
 the registered knowledge being the named graphs. Nothing is ever loaded: the evaluation context refuses, and a graph
@@ -20,6 +23,7 @@ from rdflib.plugins.sparql.sparql import FrozenBindings, Prologue, QueryContext
 from rdflib.term import Identifier, URIRef, Variable
 
 from spaseq.errors import InternalError, OptionError, SpaseqError
+from spaseq.gpm.direct import EventGraph, basic_plan
 from spaseq.gpm.mappings import IDENTITY, IndexedMappings, Mapping, MappingSet, freeze
 from spaseq.gpm.pattern import Condition, GraphPattern
 from spaseq.rdf import plain_literal, quiet_literals
@@ -116,6 +120,7 @@ class PatternEvaluator:
 
     def __init__(self, pattern: GraphPattern, knowledge: Knowledge) -> None:
         self.pattern = pattern
+        self._plan = basic_plan(pattern.event.node)
         self._named = knowledge.named
         self._knowledge = self._evaluate_knowledge(knowledge)
 
@@ -128,17 +133,29 @@ class PatternEvaluator:
             found = IndexedMappings(found).join(_solutions(context, part.handle))
         return IndexedMappings(found)
 
-    def solve(self, graph: Graph, predicates: frozenset[Any]) -> tuple[MappingSet, MappingSet]:
+    def solve(self, facts: EventGraph | Graph, predicates: frozenset[Any]) -> tuple[MappingSet, MappingSet]:
         """Ω without the top-level FILTERs, and Ω; `predicates` are the event's, to turn it away early."""
         if not self.pattern.required <= predicates:
             return frozenset(), frozenset()
-        context = _Context(graph, self._named, self.pattern.prologue)
-        found = _solutions(context, self.pattern.event.handle)
+        if isinstance(facts, Graph):
+            triples: Iterable[Any] = facts
+            facts = EventGraph(triples)
+        found = self._plan.solve(facts) if self._plan is not None else self.by_rdflib(facts)
         if self._knowledge is not None:
             found = self._knowledge.join(found)
         if not self.pattern.local or not found:
             return found, found
-        return found, frozenset(m for m in found if all(_true(c, m, context) for c in self.pattern.local))
+        return found, frozenset(m for m in found if all(self._holds(c, m, facts) for c in self.pattern.local))
+
+    def by_rdflib(self, facts: EventGraph) -> MappingSet:
+        """The event part's mapping set as rdflib's evaluator gives it: the reference, and what any pattern can have."""
+        context = _Context(facts.graph, self._named, self.pattern.prologue)
+        return _solutions(context, self.pattern.event.handle)
+
+    def _holds(self, condition: Condition, mapping: Mapping, facts: EventGraph) -> bool:
+        if condition.test is not None:
+            return condition.test(dict(mapping))
+        return _true(condition, mapping, _Context(facts.graph, self._named, self.pattern.prologue))
 
 
 @contextmanager
@@ -174,4 +191,6 @@ def _true(condition: Condition, mapping: Mapping, context: _Context) -> bool:
 
 def holds(condition: Condition, mapping: Mapping, prologue: Prologue) -> bool:
     """Whether a condition without EXISTS is true of a mapping; an error in it, as an unbound variable, is not true."""
+    if condition.test is not None:
+        return condition.test(dict(mapping))
     return _true(condition, mapping, _Context(None, _Named({}), prologue))

@@ -11,6 +11,7 @@ from spaseq.engine import Program, Settings, Window, compile_program
 from spaseq.errors import EventError, OptionError, QuerySemanticsError, UnsupportedFeature
 from spaseq.events.time import parse_time
 from spaseq.gpm import GraphPattern, Knowledge
+from spaseq.gpm.direct import basic_plan
 from spaseq.language.check import CheckedQuery, check
 from spaseq.language.lower import MappingRegisters, lower
 from spaseq.language.parse import parse
@@ -180,7 +181,8 @@ def compile_query(text: str, source: str = "<query>", settings: Settings | None 
 def _explain_pattern(pattern: GraphPattern) -> Iterator[str]:
     yield f"GPM {pattern.name} on {', '.join(f'<{iri}>' for iri in pattern.streams)}"
     yield f"  binds: {' '.join('?' + v for v in sorted(pattern.binds)) or 'nothing'}"
-    yield "  evaluated with rdflib's algebra evaluator, event by event"
+    how = "directly" if basic_plan(pattern.event.node) else "with rdflib's algebra evaluator"
+    yield f"  evaluated {how}, event by event"
     if pattern.required:
         yield f"  only on events with: {' '.join(sorted(f'<{p}>' for p in pattern.required))}"
     for iri, _ in pattern.knowledge:

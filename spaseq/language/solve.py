@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spaseq.gpm import (
+    EventGraph,
     GraphPattern,
     Knowledge,
     Mapping,
     MappingSet,
     PatternEvaluator,
-    event_graph,
     holds,
     join,
     restrict,
@@ -91,7 +91,7 @@ class Solver:
         wanted = [e for e in evaluators if e.pattern.required <= predicates]
         if not wanted:
             return
-        graph = event_graph(event.triples)
+        graph = EventGraph(event.triples)
         for evaluator in wanted:
             name = evaluator.pattern.name
             candidates, kept = evaluator.solve(graph, predicates)

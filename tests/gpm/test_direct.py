@@ -1,0 +1,94 @@
+"""The direct evaluation of basic graph patterns and comparisons, against rdflib's evaluator."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rdflib import Literal, URIRef
+
+from spaseq.gpm import EventGraph, Knowledge, PatternEvaluator, Source, compile_pattern
+from spaseq.gpm.comparison import direct_test
+from spaseq.gpm.direct import basic_plan
+from spaseq.gpm.evaluate import _Context, _Named, _true
+from spaseq.language.scan import mask
+
+E = "http://example.org/"
+XSD_ = "http://www.w3.org/2001/XMLSchema#"
+
+
+def _pattern(group: str) -> Any:
+    return compile_pattern(Source(group, mask(group), 0, len(group), "A", (("", E), ("xsd", XSD_)), "", "q"), (E,))
+
+
+_open = st.sampled_from(["?x", "?y", "?z", "_:b"])
+_fixed = st.sampled_from([":a", ":b", ":p", ":q"])
+_patterns = st.lists(
+    st.tuples(
+        _open | _fixed, _open.filter(lambda t: t != "_:b") | _fixed, _open | _fixed | st.sampled_from(["1", "'1'"])
+    ),
+    min_size=1,
+    max_size=4,
+)
+_terms = st.sampled_from([URIRef(E + name) for name in "abpq"])
+_objects = _terms | st.sampled_from([Literal(1), Literal("1"), Literal("1", datatype=URIRef(XSD_ + "string"))])
+_facts = st.lists(st.tuples(_terms, _terms, _objects), max_size=6)
+
+
+@given(_patterns, _facts)
+def test_basic_graph_patterns(triples: list[tuple[str, str, str]], facts: list[tuple[Any, Any, Any]]) -> None:
+    pattern = _pattern("{ " + " . ".join(" ".join(t) for t in triples) + " }")
+    evaluator = PatternEvaluator(pattern, Knowledge())
+    assert basic_plan(pattern.event.node) is not None
+    event = EventGraph(facts)
+    assert evaluator.solve(event, frozenset(p for _, p, _ in facts))[0] == evaluator.by_rdflib(event)
+
+
+_values = [
+    "1", "1.0", "01", "1e0", "2", "'1'", "'b'", "'b'@en", "true", ":a", "'x'^^:t", "'y'^^:t", "'2019-01-01'^^xsd:date",
+    "'no'^^xsd:int", "0.1", "0.1e0", "1e400",
+    "'2020-01-01T00:00:00Z'^^xsd:dateTime", "'2020-01-01T00:00:00'^^xsd:dateTime", "'NaN'^^xsd:double",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("sign", ["=", "!=", "<", "<=", ">", ">="])
+def test_comparisons(sign: str) -> None:
+    inline = _pattern(f"{{ VALUES ?x {{ {' '.join(v for v in _values if '@' not in v)} 'b'@en }} }}")
+    terms = [term for ((_, term),) in PatternEvaluator(inline, Knowledge()).solve(EventGraph([]), frozenset())[0]]
+    assert len(terms) == len(_values)
+    (condition,) = _pattern(f"{{ FILTER (?x {sign} ?y) }}").correlated
+    context = _Context(None, _Named({}), inline.prologue)
+    for left, right in product(terms, terms):
+        mapping = (("x", left), ("y", right))
+        assert condition.test is not None
+        assert condition.test(dict(mapping)) == _true(condition, mapping, context), mapping
+
+
+@pytest.mark.parametrize("value", _values)
+def test_comparisons_with_a_constant(value: str) -> None:
+    ((mapping),) = PatternEvaluator(_pattern(f"{{ BIND ({value} AS ?x) }}"), Knowledge()).solve(
+        EventGraph([]), frozenset()
+    )[0]
+    for condition in _pattern(f"{{ FILTER (?x = {value}) FILTER ({value} >= ?x) }}").correlated:
+        assert condition.test is not None
+        by_rdflib = _true(condition, mapping, _Context(None, _Named({}), _pattern("{ }").prologue))
+        assert condition.test(dict(mapping)) == by_rdflib
+
+
+def test_an_unbound_variable_is_no_truth() -> None:
+    for condition in _pattern("{ FILTER (?x = 1) FILTER (?x != 1) FILTER (1 > ?x) }").correlated:
+        assert condition.test is not None and not condition.test({})
+
+
+@pytest.mark.parametrize("group", ["{ FILTER (?x + 1 > 2) }", "{ FILTER (!BOUND(?x)) }", "{ FILTER (?x IN (1)) }"])
+def test_other_conditions_are_left_to_rdflib(group: str) -> None:
+    (condition,) = _pattern(group).correlated
+    assert direct_test(condition.expression) is None
+
+
+@pytest.mark.parametrize("group", ["{ ?a :p/:q ?b }", "{ ?a :p ?b OPTIONAL { ?a :q ?c } }", "{ }"])
+def test_other_patterns_are_left_to_rdflib(group: str) -> None:
+    assert basic_plan(_pattern(group).event.node) is None
