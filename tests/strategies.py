@@ -421,6 +421,18 @@ def spaseq_case(rng: random.Random) -> SpaseqCase:
     return SpaseqCase(sequence, tuple(gpms), clauses.strip(), select, _draw_events(rng))
 
 
+def long_spaseq_case(rng: random.Random) -> SpaseqCase:
+    """A query with a short window over a long streamset: what has left the window must be forgotten, nothing else."""
+    case = spaseq_case(rng)
+    events: list[tuple[str, float, tuple[str, ...]]] = []
+    for _ in range(rng.randint(4, 12)):
+        start = events[-1][1] + rng.choice((0, 1)) if events else 0.0
+        events += [(stream, start + time, triples) for stream, time, triples in _draw_events(rng)]
+    windows = ("4 SECONDS", "6 SECONDS", "3 SECONDS SLIDING", "5 SECONDS SLIDING", "7 SECONDS STARTING AT 2")
+    partition = " PARTITION BY (?s)" if "PARTITION" in case.clauses else ""
+    return replace(case, events=tuple(events), clauses=f"WITHIN {rng.choice(windows)}{partition}")
+
+
 def _draw_element(rng: random.Random, names: list[str], sign: str) -> str:
     if len(names) == 1:
         return names[0] + rng.choice(("", "", "+"))

@@ -5,12 +5,21 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import harness
 import pytest
-from strategies import BACKGROUND, SpaseqCase, interesting, shrink_spaseq, spaseq_case, spaseq_toml
+from strategies import (
+    BACKGROUND,
+    SpaseqCase,
+    interesting,
+    long_spaseq_case,
+    shrink_spaseq,
+    spaseq_case,
+    spaseq_toml,
+)
 
 SAMPLE = 300
 FULL = int(os.environ.get("SPASEQ_RANDOM", "10000"))
@@ -36,8 +45,8 @@ def _difference(case: SpaseqCase, seed: int, folder: Path) -> str:
     return "\n".join(lines)
 
 
-def _check(seed: int, folder: Path) -> None:
-    case = interesting(spaseq_case, _answers, random.Random(seed))
+def _check(seed: int, folder: Path, draw: Callable[[random.Random], SpaseqCase] = spaseq_case) -> None:
+    case = interesting(draw, _answers, random.Random(seed))
     if not _difference(case, seed, folder):
         return
     small = shrink_spaseq(case, lambda c: bool(_difference(c, seed, folder)))
@@ -49,6 +58,20 @@ def _check(seed: int, folder: Path) -> None:
 def test_sample(block: int, tmp_path: Path) -> None:
     for seed in range(block * SAMPLE // 10, (block + 1) * SAMPLE // 10):
         _check(seed, tmp_path)
+
+
+@pytest.mark.parametrize("block", range(2))
+def test_sample_of_long_streams(block: int, tmp_path: Path) -> None:
+    for seed in range(block * 6, (block + 1) * 6):
+        _check(seed, tmp_path, long_spaseq_case)
+
+
+@pytest.mark.random
+@pytest.mark.parametrize("block", range(20))
+def test_full_of_long_streams(block: int, tmp_path: Path) -> None:
+    """A fiftieth of SPASEQ_RANDOM."""
+    for seed in range(SAMPLE + block * FULL // 1000, SAMPLE + (block + 1) * FULL // 1000):
+        _check(seed, tmp_path, long_spaseq_case)
 
 
 @pytest.mark.random
