@@ -7,6 +7,7 @@ import socket
 from typing import Any
 
 import pytest
+import rdflib
 from rdflib import BNode, Graph, Literal, URIRef, Variable
 from rdflib.plugins.sparql.parserutils import CompValue
 
