@@ -34,6 +34,17 @@ class EventGraph:
     def __init__(self, triples: Iterable[Triple]) -> None:
         self.triples: tuple[Triple, ...] = tuple((s, p, plain_literal(o)) for s, p, o in triples)
 
+    @staticmethod
+    def of(graph: Graph) -> EventGraph:
+        """The same as `graph`, which is kept."""
+        triples: Iterable[Any] = graph
+        facts = EventGraph(triples)
+        facts.__dict__["graph"] = graph
+        return facts
+
+    def __len__(self) -> int:
+        return len(self.triples)
+
     @cached_property
     def by_predicate(self) -> dict[Any, list[Triple]]:
         """The triples of each predicate."""

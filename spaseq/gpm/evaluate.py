@@ -33,6 +33,9 @@ __all__ = ["Knowledge", "PatternEvaluator", "event_graph", "holds"]
 _LOCK: Final = threading.Lock()
 """rdflib's algebra nodes hold state while they are evaluated; two threads must not share a plan."""
 
+_DIRECT: Final = 100
+"""Triples in a graph up to which the direct evaluation is used."""
+
 _NO_GRAPH: Final = Graph(bind_namespaces="none")
 
 
@@ -138,14 +141,19 @@ class PatternEvaluator:
         if not self.pattern.required <= predicates:
             return frozenset(), frozenset()
         if isinstance(facts, Graph):
-            triples: Iterable[Any] = facts
-            facts = EventGraph(triples)
-        found = self._plan.solve(facts) if self._plan is not None else self.by_rdflib(facts)
+            facts = EventGraph.of(facts)
+        found = self._found(facts)
         if self._knowledge is not None:
             found = self._knowledge.join(found)
         if not self.pattern.local or not found:
             return found, found
         return found, frozenset(m for m in found if all(self._holds(c, m, facts) for c in self.pattern.local))
+
+    def _found(self, facts: EventGraph) -> MappingSet:
+        """The event part's mapping set. The direct way tries all triples of a predicate; rdflib has indexes."""
+        if self._plan is not None and len(facts) <= _DIRECT:
+            return self._plan.solve(facts)
+        return self.by_rdflib(facts)
 
     def by_rdflib(self, facts: EventGraph) -> MappingSet:
         """The event part's mapping set as rdflib's evaluator gives it: the reference, and what any pattern can have."""

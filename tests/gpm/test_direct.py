@@ -92,3 +92,13 @@ def test_other_conditions_are_left_to_rdflib(group: str) -> None:
 @pytest.mark.parametrize("group", ["{ ?a :p/:q ?b }", "{ ?a :p ?b OPTIONAL { ?a :q ?c } }", "{ }"])
 def test_other_patterns_are_left_to_rdflib(group: str) -> None:
     assert basic_plan(_pattern(group).event.node) is None
+
+
+def test_large_graphs_are_left_to_rdflib(monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluator = PatternEvaluator(_pattern("{ ?a :p ?x . ?x :p ?y }"), Knowledge())
+    facts = EventGraph((URIRef(f"{E}n{i}"), URIRef(E + "p"), URIRef(f"{E}n{i + 1}")) for i in range(2000))
+    asked: list[EventGraph] = []
+    reference = evaluator.by_rdflib
+    monkeypatch.setattr(evaluator, "by_rdflib", lambda graph: asked.append(graph) or reference(graph))
+    assert len(evaluator.solve(facts, frozenset({URIRef(E + "p")}))[0]) == 1999
+    assert asked == [facts]
