@@ -6,7 +6,8 @@ interval and positions.
 
 In the solution formats the time is a column named `time` (`_time` if the query selects `?time`). Times from 1973 on are
 written as xsd:dateTime in UTC, smaller ones, which can only be offsets, as a number of seconds; the first one decides
-for the whole output. `jsonl` and `parquet` give nanoseconds.
+for the whole output. `jsonl` gives the times of the first and the last matched instant, written alike (numbers as JSON
+numbers); `parquet` gives nanoseconds.
 """
 
 from __future__ import annotations
@@ -92,13 +93,16 @@ def _timed(solutions: Iterable[Solution]) -> Iterator[tuple[str, dict[str, Any]]
 
 def _jsonl(matches: Iterable[Match], sink: Sink) -> int:
     count = 0
+    clock: Callable[[int], str] | None = None
     for match in matches:
+        clock = clock or _clock(match.time)
+        span = [clock(time) for time in (match.times[0], match.times[-1])]
         record = {
             "start": match.start,
             "end": match.end,
             "positions": list(match.positions),
             "bindings": {name: json_term(match.bindings[name]) for name in sink.variables if name in match.bindings},
-            "time": [match.times[0], match.times[-1]],
+            "time": span if clock is format_time else [json.loads(seconds) for seconds in span],
         }
         sink.out.write(json.dumps(record, ensure_ascii=False) + "\n")
         count += 1

@@ -91,7 +91,7 @@ def test_jsonl_and_limit(files: Path, capsys: pytest.CaptureFixture[str]) -> Non
     (line,) = out.splitlines()
     match = json.loads(line)
     assert match.pop("bindings")["x"] == {"type": "literal", "value": "one"}
-    assert match == {"start": 0, "end": 2, "positions": [0, 2], "time": [0, 2_000_000]}
+    assert match == {"start": 0, "end": 2, "positions": [0, 2], "time": [0, 0.002]}
 
 
 def test_parquet_and_output(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
