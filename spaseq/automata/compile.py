@@ -198,12 +198,9 @@ def _side_moves(part: _Part, state: int) -> list[_Edge]:
 
 def _loops(skip: Skip, absent: tuple[Atom, ...]) -> list[_Edge]:
     """The ways to let an event pass while waiting (source and target to be filled in)."""
-    if skip is Skip.NEXT:
-        if absent:
-            raise InternalError("what must be absent, in a sequence that skips till the next match")
-        return [_Edge(INITIAL, frozenset(), frozenset(), INITIAL, (), True)]
     plain = frozenset({NoneOf(frozenset(a.predicates for a in absent if a.guard is None))})
-    loops = [_Edge(INITIAL, plain if any(a.guard is None for a in absent) else frozenset(), frozenset(), INITIAL)]
+    predicates = plain if any(a.guard is None for a in absent) else frozenset()
+    loops = [_Edge(INITIAL, predicates, frozenset(), INITIAL, (), skip is Skip.NEXT)]
     for atom in absent:
         if atom.guard is not None:
             # Either the event is not such a one, or the guard would not have it.

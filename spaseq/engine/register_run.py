@@ -191,20 +191,26 @@ class RegisterRun:
     def _step_one(self, configuration: Configuration, event: int, vector: int) -> Step:
         """One step of one configuration. `otherwise` transitions fire where no other one does, guards included."""
         q, row = configuration
-        fired: list[tuple[Transition, Hashable]] = []
-        for need, t in self._out[q]:
-            if not t.otherwise and need & vector == need:
-                after = self._act(row, t, event)
-                if after is not None:
-                    fired.append((t, after))
+        fired = self._fire(q, row, event, vector, otherwise=False)
         if not fired:
-            fired = [(t, row) for need, t in self._out[q] if t.otherwise and need & vector == need]
+            fired = self._fire(q, row, event, vector, otherwise=True)
         return Step(
             frozenset((t.target, r) for t, r in fired if t.marks and t.target != ACCEPT),
             frozenset(r for t, r in fired if t.marks and t.target == ACCEPT),
             frozenset((t.target, r) for t, r in fired if not t.marks and t.target != ACCEPT),
             frozenset(r for t, r in fired if not t.marks and t.target == ACCEPT),
         )
+
+    def _fire(
+        self, q: int, row: Hashable, event: int, vector: int, otherwise: bool
+    ) -> list[tuple[Transition, Hashable]]:
+        fired = []
+        for need, t in self._out[q]:
+            if t.otherwise == otherwise and need & vector == need:
+                after = self._act(row, t, event)
+                if after is not None:
+                    fired.append((t, after))
+        return fired
 
     def _act(self, row: Hashable, transition: Transition, event: int) -> Hashable | None:
         for action in transition.actions:

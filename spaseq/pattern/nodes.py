@@ -124,7 +124,7 @@ class Sequence(Pattern):
     """`left`, then `right`; `skip` says what may lie between, and `absent` what may not.
 
     `absent` are atoms, as alternatives: no event strictly between the two parts satisfies one of them. An atom with a
-    guard is asked with the run's registers as they are when the event passes. Only with `Skip.ANY`.
+    guard is asked with the run's registers as they are when the event passes. Nothing lies between with `Skip.NONE`.
     """
 
     left: Pattern

@@ -38,7 +38,7 @@ class AtLeast:
 
 
 class Rising:
-    """Registers whose row is the last value taken, -1 for none; the guard "rising" lets greater ones pass."""
+    """Registers whose row is the last value taken, -1 for none; "rising" lets greater ones pass, "falling" smaller."""
 
     empty: Hashable = -1
 
@@ -47,7 +47,7 @@ class Rising:
 
     def take(self, row: int, guard: str, variables: frozenset[str], event: int) -> int | None:
         value = self.values[event]
-        return value if value > row else None
+        return value if (value < row if guard == "falling" else value > row) else None
 
     def leave(self, row: int, guard: str) -> int:
         return -1
@@ -106,6 +106,17 @@ def test_skip_till_next_takes_the_first_event_it_can() -> None:
             if k is not None:
                 expected.add((i, j, k))
         assert run(three(Skip.NEXT), values, Window("none"), rng) == expected
+
+
+def test_what_must_be_absent_ends_the_wait_for_the_next_event() -> None:
+    """x ; NOT 5 ; y, skipping till the next: a 5 that is not a greater y itself ends the run."""
+    five = Atom(frozenset({AtLeast(5)}), frozenset({"n"}))
+    pattern = Sequence(rising("x"), rising("y"), Skip.NEXT, (five,))
+    assert run(pattern, [6, 5, 7], Window("none")) == {(1, 2)}
+    assert run(pattern, [6, 1, 7], Window("none")) == {(0, 2), (1, 2)}
+    falling = Atom(frozenset({AtLeast(0)}), frozenset({"n"}), "falling")
+    pattern = Sequence(rising("x"), rising("y"), Skip.NEXT, (falling,))
+    assert run(pattern, [6, 6, 7, 8, 3, 9], Window("none")) == {(0, 2), (1, 2), (2, 3), (4, 5)}
 
 
 def test_an_iteration_compares_neighbours() -> None:
