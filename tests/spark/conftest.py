@@ -1,9 +1,8 @@
-"""One local Spark session for all tests here, and small streams to run queries on."""
+"""Small streams to run queries on, and the session of the whole test run under a short name."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,14 +10,12 @@ from typing import Any
 import pytest
 
 
-@pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    from spaseq.spark import local_session
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")  # the jobs are short: compile quickly, not well
 
-    os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")  # short jobs: compile quickly, not well
-    session = local_session(2)
-    yield session
-    session.stop()
+
+@pytest.fixture(scope="session")
+def spark(spark_session: Any) -> Any:
+    return spark_session
 
 
 NS = "http://example.org/"
