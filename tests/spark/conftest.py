@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")  # the jobs are short: compile quickly, not well
 
 
