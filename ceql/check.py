@@ -1,8 +1,9 @@
 """Does a query mean something? Names, patterns and scopes, before anything is compiled.
 
-What is checked: variables in SELECT and FILTER are taken somewhere in the formula; `s>R` and FROM agree; regular
-expressions are valid; functions exist; a condition names a variable. Reusing a variable is no mistake in CEQL: a
-variable holds a set of positions (seed CORE §2.2), so what seed CEL §5.1 calls unsafe has a meaning here.
+What is checked: variables in SELECT and FILTER are taken somewhere in the formula, and not only under a NOT; `s>R` and
+FROM agree; regular expressions are valid; functions exist and get what they take; a condition names a variable. Reusing
+a variable is no mistake in CEQL: a variable holds a set of positions (seed CORE §2.2), so what seed CEL §5.1 calls
+unsafe has a meaning here.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ceql import ast
+from ceql.aggregates import AGGREGATES
 from ceql.values import whole_string
-from ceql.walk import attributes_of, parts
+from ceql.walk import attributes_of, calls_of, parts, variables_of
 from spaseq.errors import QuerySemanticsError, Span
 
 __all__ = ["FUNCTIONS", "check", "conditions", "defined_variables", "event_types"]
 
-FUNCTIONS: Final = ("AVG", "CORR", "COUNT", "FIRST", "LAST", "MAX", "MIN", "SUM")
+FUNCTIONS: Final = tuple(sorted((*AGGREGATES, "CORR")))
 
 
 def check(query: ast.Query, text: str = "", source: str = "<query>") -> None:
@@ -30,7 +32,7 @@ def check(query: ast.Query, text: str = "", source: str = "<query>") -> None:
 
 
 def defined_variables(node: ast.Formula) -> Iterator[tuple[str, Span]]:
-    """Every variable that takes positions in a formula, with a place where it does."""
+    """Every variable that takes positions in a formula, with a place where it does. Under a NOT nothing is taken."""
     match node:
         case ast.EventType(name, stream):
             yield name, node.span
@@ -39,6 +41,8 @@ def defined_variables(node: ast.Formula) -> Iterator[tuple[str, Span]]:
         case ast.As(child, variable):
             yield from defined_variables(child)
             yield variable.text, variable.span
+        case ast.Without():
+            return
         case _:
             for child in _children(node):
                 yield from defined_variables(child)
@@ -78,14 +82,18 @@ class _Checker:
         self.text = text
         self.source = source
         self.variables: list[str] = []
+        self.negated: frozenset[str] = frozenset()
 
     def error(self, problem: str, span: Span, hint: str = "") -> QuerySemanticsError:
         return QuerySemanticsError(problem, text=self.text, span=span, source=self.source, hint=hint)
 
     def query(self, query: ast.Query) -> None:
         self.variables = list(dict.fromkeys(name for name, _ in defined_variables(query.where)))
+        self.negated = frozenset(name for part in _negations(query.where) for name, _ in defined_variables(part))
         self.streams(query)
         self.formula(query.where)
+        if query.limit is not None and query.limit.count == 0:
+            raise self.error("LIMIT 0 reports nothing", query.limit.span, "leave LIMIT out for all matches")
         for item in query.selection.items or ():
             self.known(item.variable, item.span, "SELECT")
 
@@ -104,12 +112,26 @@ class _Checker:
     def known(self, name: str, span: Span, clause: str) -> None:
         if name in self.variables:
             return
+        if name in self.negated:
+            raise self.error(
+                f"{name} is only under a NOT, so no match has an event of it for {clause}",
+                span,
+                "conditions on what must not come stand in the NOT itself: NOT (B AS n FILTER n[price > 3])"
+                if clause == "FILTER"
+                else "select what is matched",
+            )
         hint = _closest(name, self.variables) or f"the variables of the formula are {', '.join(self.variables)}"
         raise self.error(f"unknown variable {name} in {clause}", span, hint)
 
     def formula(self, node: ast.Formula) -> None:
         if isinstance(node, ast.Filter):
             self.condition(node.condition)
+        if isinstance(node, ast.Without):
+            outside = self.variables
+            self.variables = outside + [name for name, _ in defined_variables(node.child) if name not in outside]
+            self.formula(node.child)
+            self.variables = outside
+            return
         for child in _children(node):
             self.formula(child)
 
@@ -125,7 +147,7 @@ class _Checker:
                 self.expression(condition)
             case _:
                 self.expression(node)
-                if not any(True for _ in _variables(node)):
+                if not any(True for _ in variables_of(node)):
                     raise self.error(
                         "this condition is about no variable", node.span, "write x.price > 3, or x[price > 3]"
                     )
@@ -148,8 +170,37 @@ class _Checker:
                 case ast.Call(function, _) if function not in FUNCTIONS:
                     hint = _closest(function, list(FUNCTIONS)) or f"functions are {', '.join(FUNCTIONS)}"
                     raise self.error(f"unknown function {function}", part.span, hint)
+                case ast.Call():
+                    self.call(part)
                 case ast.Variable(name):
                     self.known(name, part.span, "FILTER")
+
+    def call(self, call: ast.Call) -> None:
+        """An aggregate takes one value of one variable."""
+        name, wanted = call.function, 2 if call.function == "CORR" else 1
+        example = "CORR(x.price, y.price)" if wanted == 2 else f"{name}(x.price)"
+        if len(call.arguments) != wanted:
+            problem = (
+                f"{name} takes {'one value' if wanted == 1 else 'two values'}, and there are {len(call.arguments)}"
+            )
+            raise self.error(problem, call.span, f"for example {example}")
+        for argument in call.arguments:
+            if any(True for _ in calls_of(argument)):
+                raise self.error("an aggregate inside an aggregate", argument.span, f"for example {example}")
+            if isinstance(argument, ast.Variable):
+                if name != "COUNT":
+                    raise self.error(
+                        f"{name} of which attribute of {argument.name}?",
+                        argument.span,
+                        f"write {name}({argument.name}.price)",
+                    )
+                continue
+            over = set(variables_of(argument))
+            if not over and not any(True for _ in attributes_of(argument)):
+                raise self.error(f"{name} of what is the same for every event", argument.span, f"for example {example}")
+            if len(over) > 1:
+                names = " and ".join(sorted(over))
+                raise self.error(f"{name} over {names} at once", argument.span, "an aggregate is about one variable")
 
     def pattern(self, pattern: str, span: Span) -> None:
         try:
@@ -164,12 +215,12 @@ class _Checker:
             ) from None
 
 
-def _variables(node: ast.Expression) -> Iterator[str]:
-    for part in parts(node):
-        if isinstance(part, ast.Variable):
-            yield part.name
-        elif isinstance(part, ast.Attribute) and part.variable is not None:
-            yield part.variable
+def _negations(node: ast.Formula) -> Iterator[ast.Formula]:
+    """What stands under NOT in a formula."""
+    if isinstance(node, ast.Without):
+        yield node.child
+    for child in _children(node):
+        yield from _negations(child)
 
 
 def _closest(name: str, names: list[str]) -> str:

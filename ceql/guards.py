@@ -3,7 +3,7 @@
 A guard holds for a match if every choice of one event for each of its variables satisfies its condition (an empty
 variable satisfies it). It is decided as events are taken: a register row keeps, per guard and variable, the values of
 the events taken so far, and an event is taken only if all choices that contain it satisfy the condition. NULL is not
-known to satisfy anything, so it is refused.
+known to satisfy anything, so it is refused. Conditions with aggregates are `ceql.aggregates`.
 
 A row keeps as little as the guard can do with, for runs with equal rows are one run. Usually that is the set of tuples
 of the attributes that the guard reads off a variable. For a comparison of two variables, each on a side of its own, it
@@ -19,16 +19,17 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ceql import ast, values
+from ceql.aggregates import AggregateGuard
 from ceql.printer import print_expression
 from ceql.scalar import compile_condition, compile_value
-from ceql.walk import attributes_of
+from ceql.walk import attributes_of, calls_of
 from spaseq.errors import EventError
 from spaseq.events import EventBatch
 
 __all__ = ["Guard", "GuardRegisters"]
 
 Values = frozenset[Any]
-Entry = tuple[int, tuple[Values, ...]]
+Entry = tuple[int, Any]
 Row = tuple[Entry, ...]
 _NOTHING: Final[Values] = frozenset()
 
@@ -76,6 +77,24 @@ class _Compiled:
             self.test = compile_condition(guard.condition, lambda a: _slot(a, self.index, slots))
         else:
             self.reduce, self.keep, self.test = _separated(guard, sides, self.order, registers)
+
+    def take(self, old: tuple[Values, ...], variables: frozenset[str], event: int) -> tuple[Values, ...] | None:
+        """What is kept once the event is taken; None if some choice with it fails."""
+        taken = [self.index[v] for v in variables if v in self.index]
+        new = {at: self.keep[at](event) for at in taken}
+        for choice in self.choices(taken, old, new):
+            if self.test(choice) is not True:
+                return None
+        kept = list(old)
+        for at in taken:
+            together = kept[at] | {new[at]}
+            reduce = self.reduce[at]
+            kept[at] = together if reduce is None else reduce(together)
+        return tuple(kept)
+
+    def leave(self, state: tuple[Values, ...]) -> bool:
+        """All choices were tried as their events came."""
+        return True
 
     def choices(self, taken: list[int], old: tuple[Values, ...], new: dict[int, Any]) -> Iterator[tuple[Any, ...]]:
         """Every choice that contains the new event; none if some other variable is still empty."""
@@ -163,7 +182,7 @@ class GuardRegisters:
         self._events: EventBatch | None = None
         self._getters: dict[str, Callable[[int], Any]] = {}
         self._numbers = {guard: number for number, guard in enumerate(guards)}
-        self._compiled = [_Compiled(guard, self) for guard in guards]
+        self._compiled: list[Any] = [_compiled(guard, self) for guard in guards]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return GuardRegisters, (self._guards,)
@@ -193,23 +212,22 @@ class GuardRegisters:
         number = self._numbers[guard]
         compiled = self._compiled[number]
         old = next((kept for n, kept in row if n == number), compiled.empty)
-        taken = [compiled.index[v] for v in variables if v in compiled.index]
         try:
-            new = {at: compiled.keep[at](event) for at in taken}
-            for choice in compiled.choices(taken, old, new):
-                if compiled.test(choice) is not True:
-                    return None
+            new = compiled.take(old, variables, event)
         except EventError as error:
-            raise EventError(f"{guard}: {error.problem}", hint=error.hint) from None
-        kept = list(old)
-        for at in taken:
-            together = kept[at] | {new[at]}
-            reduce = compiled.reduce[at]
-            kept[at] = together if reduce is None else reduce(together)
-        return tuple(sorted([e for e in row if e[0] != number] + [(number, tuple(kept))], key=_number))
+            raise _named(guard, error) from None
+        if new is None:
+            return None
+        return tuple(sorted([e for e in row if e[0] != number] + [(number, new)], key=_number))
 
-    def leave(self, row: Any, guard: Guard) -> Hashable:
+    def leave(self, row: Any, guard: Guard) -> Hashable | None:
         number = self._numbers[guard]
+        compiled = self._compiled[number]
+        try:
+            if not all([compiled.leave(state) for n, state in row if n == number]):
+                return None
+        except EventError as error:
+            raise _named(guard, error) from None
         kept: Row = tuple([entry for entry in row if entry[0] != number])
         return kept
 
@@ -217,5 +235,15 @@ class GuardRegisters:
         return row
 
 
+def _compiled(guard: Guard, registers: GuardRegisters) -> _Compiled | AggregateGuard:
+    if any(True for _ in calls_of(guard.condition)):
+        return AggregateGuard(guard.condition, guard.variables, registers.attribute)
+    return _Compiled(guard, registers)
+
+
 def _number(entry: Entry) -> int:
     return entry[0]
+
+
+def _named(guard: Guard, error: EventError) -> EventError:
+    return EventError(f"{guard}: {error.problem}", hint=error.hint)

@@ -3,6 +3,9 @@
 `lower` gives the pattern (seed CORE, Figure 2), the window, the partition and the registers for conditions over several
 variables. What the language has and this version does not run raises `UnsupportedFeature`, by name and place.
 
+NOT. Between two parts that `;` joins, and at the end of the query, NOT ψ says that no ψ comes there (`ceql.absence`);
+anywhere else it is one event that is not a ψ.
+
 Conditions. FILTER distributes: `φ FILTER a AND b` is `(φ FILTER a) FILTER b`, and `φ FILTER a OR b` is `(φ FILTER a) OR
 (φ FILTER b)` (seed CORE §2.2); NOT goes inward until it meets single conditions. A condition on one variable is a
 `Filter`, on several a `Correlate`. A condition may name a variable of a wider scope, as in `x ; (y FILTER y.id =
@@ -13,18 +16,21 @@ where all of its variables are known, for all choices of marked events.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ceql import ast
+from ceql.aggregates import named_by
 from ceql.guards import Guard, GuardRegisters
 from ceql.predicates import Satisfies, StreamIs, TypeIs
-from ceql.walk import attributes_of, parts, with_variables
+from ceql.repeat import LIMIT, repeated, size
+from ceql.walk import calls_of, variables_of, with_variables
 from spaseq import pattern as algebra
-from spaseq.engine import Window
+from spaseq.engine import Choice, Consume, Selection, Window
 from spaseq.errors import InternalError, Span, UnsupportedFeature
-from spaseq.pattern import Pattern, Skip
+from spaseq.pattern import NoneOf, Pattern, Predicate, Skip
 
 __all__ = ["Lowered", "lower"]
 
@@ -39,13 +45,17 @@ class Lowered:
     partition: tuple[tuple[str, ...], ...]
     strict: bool
     registers: GuardRegisters | None
+    choice: Choice = Choice()  # noqa: RUF009 - frozen
+    absent: NoneOf | None = None
 
 
 def lower(query: ast.Query, text: str = "", source: str = "<query>") -> Lowered:
     """The pattern of a checked query."""
     lowering = _Lowering(text, source)
     lowering.refuse_clauses(query)
-    part = lowering.formula(query.where)
+    formula, ending = _without_ending(query.where)
+    part = lowering.formula(formula)
+    absent = None if ending is None else lowering.absent_at_the_end(ending, part, query)
     if part.pending:
         raise InternalError("a condition found no scope")
     pattern = part.pattern
@@ -60,7 +70,30 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>") -> Lowered:
         tuple(tuple(name.text for name in bracket) for bracket in query.partition),
         query.selection.strategy is ast.Strategy.STRICT,
         GuardRegisters(guards) if guards else None,
+        _choice(query),
+        absent,
     )
+
+
+def _choice(query: ast.Query) -> Choice:
+    strategy = query.selection.strategy or ast.Strategy.ALL
+    return Choice(
+        # STRICT is a property of the automaton.
+        Selection.ALL if strategy is ast.Strategy.STRICT else Selection[strategy.value],
+        Consume.NONE if query.consume is None else Consume[query.consume.policy.value],
+        None if query.limit is None else query.limit.count,
+    )
+
+
+def _without_ending(node: ast.Formula) -> tuple[ast.Formula, ast.Without | None]:
+    """The formula without the NOT at its end, and that NOT; conditions and AS around are about the rest."""
+    match node:
+        case ast.Sequence(left, ast.Without() as ending, False):
+            return left, ending
+        case ast.Filter(child, _) | ast.As(child, _):
+            rest, found = _without_ending(child)
+            return (node, None) if found is None else (dataclasses.replace(node, child=rest), found)
+    return node, None
 
 
 def _window(within: ast.Within | None) -> tuple[Window, str | None]:
@@ -81,7 +114,7 @@ def _guards(node: Pattern) -> Iterator[Guard]:
         case algebra.Correlate(child, _, Guard() as guard):
             yield guard
             yield from _guards(child)
-        case algebra.Or(left, right) | algebra.Sequence(left, right, _):
+        case algebra.Or(left, right) | algebra.And(left, right) | algebra.Sequence(left, right, _):
             yield from _guards(left)
             yield from _guards(right)
         case algebra.As(child, _) | algebra.Filter(child, _, _) | algebra.Iterate(child, _) | algebra.Project(child, _):
@@ -125,6 +158,20 @@ class _Pending:
     inside: frozenset[str]
     span: Span
 
+    @property
+    def aggregates_inside(self) -> bool:
+        """Whether an aggregate ranges over what its own formula takes."""
+        return any(named_by(call) in self.inside for call in calls_of(self.condition))
+
+
+@dataclass(frozen=True, slots=True)
+class _Alternative:
+    """One way to be what a NOT is about: an event of these predicates and names, under conditions on other events."""
+
+    predicates: frozenset[Predicate]
+    names: frozenset[str]
+    conditions: tuple[_Leaf, ...] = ()
+
 
 @dataclass(frozen=True, slots=True)
 class _Part:
@@ -151,18 +198,9 @@ class _Lowering:
         )
 
     def refuse_clauses(self, query: ast.Query) -> None:
-        strategy = query.selection.strategy
-        if strategy not in (None, ast.Strategy.ALL, ast.Strategy.STRICT):
-            raise self.unsupported(
-                f"the selection strategy {strategy.value}", query.selection.span, "leave it out for ALL"
-            )
         for item in query.selection.items or ():
             if item.attributes:
                 raise self.unsupported("a list of attributes in SELECT", item.span, f"write SELECT {item.variable}")
-        if query.consume is not None and query.consume.policy is not ast.Consume.NONE:
-            raise self.unsupported(f"CONSUME BY {query.consume.policy.value}", query.consume.span)
-        if query.limit is not None:
-            raise self.unsupported("LIMIT", query.limit.span, "--limit N stops after N matches in all")
 
     # Formulas
 
@@ -180,6 +218,12 @@ class _Lowering:
             case ast.Either(left, right):
                 first, second = self.formula(left), self.formula(right)
                 return self.joined(algebra.Or(first.pattern, second.pattern), first, second)
+            case ast.Sequence(ast.Sequence(left, ast.Without(absent), False), right, False):
+                return self.without(left, absent, right)
+            case ast.Sequence(ast.Without(), _, False):
+                raise self.misplaced(node.left, "at the start of a sequence")
+            case ast.Sequence(_, ast.Without(), False):
+                raise self.misplaced(node.right, "at the end of a part of the formula")
             case ast.Sequence(left, right, contiguous):
                 first, second = self.formula(left), self.formula(right)
                 skip = Skip.NONE if contiguous else Skip.ANY
@@ -189,13 +233,158 @@ class _Lowering:
                 self.refuse_across_rounds(part)
                 rounds = algebra.Iterate(part.pattern, Skip.NONE if contiguous else Skip.ANY)
                 return _Part(rounds, part.defined, part.pending)
-            case ast.Repeat():
-                raise self.unsupported("the repetition φ{l,m}", node.span)
-            case ast.Without():
-                raise self.unsupported("NOT in a formula", node.span)
-            case ast.Conjunction():
-                raise self.unsupported("the conjunction AND(φ, ψ)", node.span)
+            case ast.Repeat(child, low, high):
+                part = self.formula(child)
+                if high != 1:
+                    self.refuse_across_rounds(part)
+                self.refuse_large(size(part.pattern) * (high or low), "repetitions", node.span)
+                return dataclasses.replace(part, pattern=repeated(part.pattern, low, high))
+            case ast.Without(child):
+                alternatives, _ = self.alternatives(child, frozenset())
+                none_of = NoneOf(frozenset(a.predicates for a in alternatives))
+                return _Part(algebra.Atom(frozenset((none_of,)), frozenset(("#other",))), frozenset())
+            case ast.Conjunction((first_child, *rest)):
+                return self.conjunction(first_child, rest, node.span)
         raise InternalError(f"no pattern for {type(node).__name__}")
+
+    def conjunction(self, first: ast.Formula, rest: Iterable[ast.Formula], span: Span) -> _Part:
+        part = self.one_of_several(first)
+        for child in rest:
+            other = self.one_of_several(child)
+            # The automaton of a conjunction has a state for every pair of states.
+            self.refuse_large((size(part.pattern) + 2) * (size(other.pattern) + 2), "conjunctions", span)
+            part = self.joined(algebra.And(part.pattern, other.pattern), part, other)
+        return part
+
+    def one_of_several(self, child: ast.Formula) -> _Part:
+        if isinstance(child, ast.Without):
+            raise self.misplaced(child, "in a conjunction")
+        return self.formula(child)
+
+    def refuse_large(self, events: int, what: str, span: Span) -> None:
+        if events > LIMIT:
+            raise UnsupportedFeature(
+                f"written out without {what} this is {events:,} events long, and {LIMIT:,} is the limit",
+                text=self.text,
+                span=span,
+                source=self.source,
+                hint="φ+ FILTER COUNT(x) >= n says 'at least n', however large n is",
+            )
+
+    # NOT
+
+    def misplaced(self, node: ast.Formula, where: str) -> UnsupportedFeature:
+        return self.unsupported(
+            f"NOT {where}",
+            node.span,
+            "NOT stands between two parts (A; NOT B; C) or at the end of the query; (NOT B) AS n is one event, not a B",
+        )
+
+    def without(self, left: ast.Formula, absent: ast.Formula, right: ast.Formula) -> _Part:
+        """`left ; NOT absent ; right`."""
+        first, second = self.formula(left), self.formula(right)
+        alternatives, number = self.alternatives(absent, first.defined)
+        atoms, guards = [], []
+        for alternative in alternatives:
+            mark = f"#{number}"
+            guard = self.guard_of(alternative, mark, first.pattern)
+            atoms.append(algebra.Atom(alternative.predicates, frozenset((mark,)), guard))
+            guards += [] if guard is None else [guard]
+        pattern: Pattern = algebra.Sequence(first.pattern, second.pattern, Skip.ANY, tuple(atoms))
+        for guard in dict.fromkeys(guards):
+            pattern = algebra.Correlate(pattern, guard.variables, guard)
+        return self.joined(pattern, first, second)
+
+    def guard_of(self, alternative: _Alternative, mark: str, left: Pattern) -> Guard | None:
+        """All conditions of an alternative in one, its own event called `mark`."""
+        leaves = alternative.conditions
+        if not leaves:
+            return None
+        outside = [leaf.variables - alternative.names for leaf in leaves]
+        if len(set(outside)) > 1 and any(_least(left, v) == 0 for names in outside for v in names):
+            raise self.unsupported("several conditions in a NOT, on variables that may be empty", leaves[1].span)
+        marks = {name: mark for name in alternative.names}
+        conditions = [_renamed(leaf.condition, marks) for leaf in leaves]
+        together = functools.reduce(ast.And, conditions)
+        return Guard(together, frozenset((mark,)).union(*outside))
+
+    def absent_at_the_end(self, node: ast.Without, part: _Part, query: ast.Query) -> NoneOf:
+        """`φ ; NOT ψ` as a whole query."""
+        alternatives, _ = self.alternatives(node.child, part.defined)
+        for alternative in alternatives:
+            for leaf in alternative.conditions[:1]:
+                raise self.unsupported(
+                    "a condition that relates a NOT at the end to other events",
+                    leaf.span,
+                    "PARTITION BY keeps to events of one key; A; NOT B; C may compare B with A",
+                )
+        if query.selection.strategy not in (None, ast.Strategy.ALL, ast.Strategy.STRICT):
+            strategy = f"NOT at the end with the selection strategy {query.selection.strategy.value}"
+            raise self.unsupported(strategy, node.span, "leave the strategy out for ALL")
+        if query.consume is not None and query.consume.policy is not ast.Consume.NONE:
+            raise self.unsupported(f"NOT at the end with CONSUME BY {query.consume.policy.value}", node.span)
+        if query.limit is not None:
+            raise self.unsupported("NOT at the end with LIMIT", node.span, "--limit N stops after N matches in all")
+        return NoneOf(frozenset(a.predicates for a in alternatives))
+
+    def alternatives(self, node: ast.Formula, known: frozenset[str]) -> tuple[list[_Alternative], int]:
+        """What a NOT is about, where conditions may name `known`; and a number to name its event by."""
+        found, _ = self.single_events(node, known)
+        return found, next(self.fresh)
+
+    def single_events(self, node: ast.Formula, known: frozenset[str]) -> tuple[list[_Alternative], frozenset[str]]:
+        """The alternatives, and the variables they define together."""
+        match node:
+            case ast.EventType(name, stream):
+                atom = _atom(name, stream).pattern
+                assert isinstance(atom, algebra.Atom)
+                return [_Alternative(atom.predicates, atom.variables)], atom.variables
+            case ast.As(child, variable):
+                found, defined = self.single_events(child, known)
+                name = variable.text
+                return [dataclasses.replace(a, names=a.names | {name}) for a in found], defined | {name}
+            case ast.Either(left, right):
+                one, first = self.single_events(left, known)
+                two, second = self.single_events(right, known)
+                return one + two, first | second
+            case ast.Filter(child, condition):
+                found, defined = self.single_events(child, known)
+                return self.restrict_events(found, defined, self.test(condition, False), known), defined
+        raise self.unsupported(
+            "NOT of more than one event", node.span, "NOT takes an event type, with a FILTER, or several joined by OR"
+        )
+
+    def restrict_events(
+        self, found: list[_Alternative], defined: frozenset[str], test: _Test, known: frozenset[str]
+    ) -> list[_Alternative]:
+        match test:
+            case _All(left, right):
+                return self.restrict_events(self.restrict_events(found, defined, left, known), defined, right, known)
+            case _Any(left, right):
+                return [a for half in (left, right) for a in self.restrict_events(found, defined, half, known)]
+            case _Leaf():
+                return [self.restrict_event(a, defined, test, known) for a in found]
+
+    def restrict_event(
+        self, event: _Alternative, defined: frozenset[str], leaf: _Leaf, known: frozenset[str]
+    ) -> _Alternative:
+        outside = leaf.variables - defined
+        if not outside <= known:
+            names = ", ".join(sorted(outside - known))
+            raise self.unsupported(
+                f"a condition on {names} in this NOT",
+                leaf.span,
+                "in A; NOT B; C the B that must not come may be compared with A, which came before it, and no other",
+            )
+        if any(True for _ in calls_of(leaf.condition)):
+            raise self.unsupported("an aggregate in a NOT", leaf.span)
+        if not leaf.variables & defined <= event.names:
+            return event  # it names a variable of another alternative, which is empty in this one
+        if outside:
+            # Names of its own that are known outside as well mean its own.
+            return dataclasses.replace(event, conditions=(*event.conditions, leaf))
+        predicate = Satisfies(_owned(leaf.condition, None))
+        return dataclasses.replace(event, predicates=event.predicates | {predicate})
 
     def joined(self, pattern: Pattern, first: _Part, second: _Part) -> _Part:
         return self.settle(_Part(pattern, first.defined | second.defined, first.pending + second.pending))
@@ -213,6 +402,10 @@ class _Lowering:
 
     def refuse_across_rounds(self, part: _Part) -> None:
         for pending in part.pending:
+            if pending.aggregates_inside:
+                raise self.unsupported(
+                    "an aggregate inside an iteration, in a condition with a variable from outside it", pending.span
+                )
             if len(pending.inside) > 1:
                 raise self.unsupported(
                     "one condition inside an iteration over two of its variables and one from outside it",
@@ -239,15 +432,11 @@ class _Lowering:
                 return self.leaf(node, frozenset(), negated, node.span)
 
     def leaf(self, condition: ast.Condition, variables: frozenset[str], negated: bool, span: Span) -> _Leaf:
-        self.refuse_calls(condition)
-        named = frozenset(a.variable for a in attributes_of(condition) if a.variable is not None)
+        for call in calls_of(condition):
+            if call.function == "CORR":
+                raise self.unsupported("CORR", call.span)
+        named = frozenset(variables_of(condition))
         return _Leaf(ast.Not(condition) if negated else condition, variables | named, span)
-
-    def refuse_calls(self, node: ast.Expression) -> None:
-        for call in parts(node):
-            if isinstance(call, ast.Call):
-                what = "CORR" if call.function == "CORR" else f"the aggregate {call.function}"
-                raise self.unsupported(what, call.span)
 
     def filtered(self, part: _Part, test: _Test) -> _Part:
         match test:
@@ -271,7 +460,7 @@ class _Lowering:
         outside = variables - part.defined
         if outside:
             return self.deferred(part, condition, variables & part.defined, outside, span)
-        if len(variables) == 1:
+        if len(variables) == 1 and not any(True for _ in calls_of(condition)):
             (variable,) = variables
             predicate = Satisfies(_owned(condition, None))
             return dataclasses.replace(part, pattern=algebra.Filter(part.pattern, variable, predicate))
@@ -313,7 +502,7 @@ def _marked(node: Pattern, variable: str, mark: str) -> Pattern:
             return algebra.As(inner, mark) if name == variable else inner
         case algebra.Filter(child, _, _) | algebra.Correlate(child, _, _) | algebra.Iterate(child, _, _):
             return dataclasses.replace(node, child=_marked(child, variable, mark))
-        case algebra.Or(left, right) | algebra.Sequence(left, right, _):
+        case algebra.Or(left, right) | algebra.And(left, right) | algebra.Sequence(left, right, _):
             return dataclasses.replace(node, left=_marked(left, variable, mark), right=_marked(right, variable, mark))
     return node
 
@@ -331,9 +520,25 @@ def _most(node: Pattern, variable: str | None) -> float:
             return float("inf") if _most(child, variable) else 0
         case algebra.Or(left, right):
             return max(_most(left, variable), _most(right, variable))
-        case algebra.Sequence(left, right, _):
+        case algebra.Sequence(left, right, _) | algebra.And(left, right):
             return _most(left, variable) + _most(right, variable)
     return float("inf")
+
+
+def _least(node: Pattern, variable: str | None) -> int:
+    """How many events `variable` takes at least, up to 1; of all that are taken, for None."""
+    match node:
+        case algebra.Atom(_, variables, _):
+            return int(variable is None or variable in variables)
+        case algebra.As(child, name):
+            return _least(child, None if name == variable else variable)
+        case algebra.Or(left, right):
+            return min(_least(left, variable), _least(right, variable))
+        case algebra.Sequence(left, right, _) | algebra.And(left, right):
+            return max(_least(left, variable), _least(right, variable))
+        case algebra.Filter(child, _, _) | algebra.Correlate(child, _, _) | algebra.Iterate(child, _, _):
+            return _least(child, variable)
+    return 0
 
 
 def _leaves(test: _Test) -> Iterator[_Leaf]:

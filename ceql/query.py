@@ -65,6 +65,8 @@ class Query:
             self._lowered.pattern,
             self._lowered.window,
             strict=self._lowered.strict,
+            choice=self._lowered.choice,
+            absent=self._lowered.absent,
             registers=self._lowered.registers,
             settings=settings,
         )

@@ -246,12 +246,17 @@ class Run:
         self._coordinate = Coordinate(lowered.window_attribute)
         self._evaluator = evaluator if evaluator is not None else Evaluator(program)
         self._past = Past()
+        self._reached: tuple[int, int | float] | None = None
 
     def advance(self, events: EventBatch) -> Iterator[tuple[MatchBatch, History]]:
         """The matches that these events complete, with what they are about. Exhaust it before the next call."""
         batch = self._batch(events)
         partitioned = batch.keys is not None
-        self._past.forget(self._lowered.window, partitioned, int(batch.positions[0]), batch.times[0].item())
+        reached = int(batch.positions[0]), batch.times[0].item()
+        if self._lowered.absent is not None:
+            # A match waits for its window to close, and is reported with the first events behind that.
+            reached, self._reached = self._reached or reached, (int(batch.positions[-1]), batch.times[-1].item())
+        self._past.forget(self._lowered.window, partitioned, *reached)
         self._past.append(events, batch.times[-1].item())
         yield from ((m, self._past.of(m)) for m in self._evaluator.stream(batch) if len(m))
 
@@ -278,6 +283,7 @@ class Run:
             "engine": self._evaluator.snapshot(),
             "partition": None if self._partition is None else self._partition.numbers,
             "coordinate": (self._coordinate.last, self._coordinate.kind),
+            "reached": self._reached,
             "history": [
                 (table_bytes(b.table), b.type_column, b.times, b.positions, b.streams, b.stream_codes, last)
                 for b, last in zip(self._past.batches, self._past.lasts, strict=True)
@@ -293,6 +299,7 @@ class Run:
         if run._partition is not None:
             run._partition.numbers = state["partition"]
         run._coordinate.last, run._coordinate.kind = state["coordinate"]
+        run._reached = state["reached"]
         for table, *parts, last in state["history"]:
             run._past.append(EventBatch(table_of_bytes(table), *parts), last)
         return run

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 from ceql import ast
 
-__all__ = ["attributes_of", "parts", "with_variables"]
+__all__ = ["attributes_of", "calls_of", "parts", "replaced", "variables_of", "with_variables"]
 
 E = TypeVar("E", bound=ast.Expression)
 
@@ -34,17 +34,45 @@ def attributes_of(node: ast.Expression) -> Iterator[ast.Attribute]:
     return (part for part in parts(node) if isinstance(part, ast.Attribute))
 
 
+def calls_of(node: ast.Expression) -> Iterator[ast.Call]:
+    """The calls of functions in an expression, from left to right."""
+    return (part for part in parts(node) if isinstance(part, ast.Call))
+
+
+def variables_of(node: ast.Expression) -> Iterator[str]:
+    """The variables an expression names, in attributes and by themselves."""
+    for part in parts(node):
+        if isinstance(part, ast.Variable):
+            yield part.name
+        elif isinstance(part, ast.Attribute) and part.variable is not None:
+            yield part.variable
+
+
 def with_variables(node: E, change: Callable[[str | None], str | None]) -> E:
-    """The expression with `change` applied to the variable of each attribute."""
-    return cast(E, _changed(node, change))
+    """The expression with `change` applied to the variable of each attribute, and to variables by themselves."""
+
+    def renamed(part: ast.Expression) -> ast.Expression | None:
+        if isinstance(part, ast.Attribute):
+            return dataclasses.replace(part, variable=change(part.variable))
+        if isinstance(part, ast.Variable):
+            return dataclasses.replace(part, name=change(part.name) or part.name)
+        return None
+
+    return replaced(node, renamed)
 
 
-def _changed(node: Any, change: Callable[[str | None], str | None]) -> Any:
-    if isinstance(node, ast.Attribute):
-        return dataclasses.replace(node, variable=change(node.variable))
+def replaced(node: E, change: Callable[[ast.Expression], ast.Expression | None]) -> E:
+    """The expression with `change` in place of every part it is given and is not None for; from the top down."""
+    return cast(E, _replaced(node, change))
+
+
+def _replaced(node: Any, change: Callable[[ast.Expression], ast.Expression | None]) -> Any:
     if isinstance(node, tuple):
-        return tuple(_changed(part, change) for part in node)
+        return tuple(_replaced(part, change) for part in node)
     if not isinstance(node, ast.Expression):
         return node
-    changes = {f.name: _changed(getattr(node, f.name), change) for f in dataclasses.fields(node) if f.name != "span"}
+    found = change(node)
+    if found is not None:
+        return found
+    changes = {f.name: _replaced(getattr(node, f.name), change) for f in dataclasses.fields(node) if f.name != "span"}
     return dataclasses.replace(node, **changes)

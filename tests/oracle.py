@@ -17,11 +17,13 @@ and an expression is one of
     ("+" | "-" | "*" | "/" | "%", e, f)  ("negative", e)
     ("=" | "!=" | "<" | "<=" | ">" | ">=", e, f)  ("and", e, f)  ("or", e, f)  ("not", e)
     ("in", e, (v, …))  ("between", e, low or None, high or None)  ("like", e, regular expression)
+    ("total", function, variable, e)  an aggregate of e, an expression over `attribute`s, over the events of a variable
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -91,11 +93,30 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Without:
-    """`left ; NOT absent ; right`: no valuation of `absent` lies strictly between the two."""
+    """`left ; NOT absent ; right`: no valuation of `absent` lies strictly between the two.
+
+    A condition in `absent` on variables of `left` is about the positions they took there.
+    """
 
     left: Formula
     absent: Formula
     right: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """`NOT child`, as one event: a position that is no valuation of `child`."""
+
+    child: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """`child{low,high}`: `child ; child ; …`, as often as that; `high` None is no bound."""
+
+    child: Formula
+    low: int
+    high: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +133,7 @@ class Project:
     variables: frozenset[str]
 
 
-Formula = Type | As | Filter | Or | Then | And | Without | Plus | Project
+Formula = Type | As | Filter | Or | Then | And | Without | Other | Repeat | Plus | Project
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +147,10 @@ class Within:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A CEQL query. `select` None is `*`; `partition` has one entry per bracket."""
+    """A CEQL query. `select` None is `*`; `partition` has one entry per bracket.
+
+    `consume` is NONE, ANY or PARTITION. `ending` is the ψ of `φ ; NOT ψ` at the end of the query.
+    """
 
     formula: Formula
     select: frozenset[str] | None = None
@@ -134,6 +158,9 @@ class Query:
     partition: tuple[tuple[str, ...], ...] = ()
     within: Within | None = None
     streams: tuple[str, ...] = ()
+    consume: str = "NONE"
+    limit: int | None = None
+    ending: Formula | None = None
 
 
 # -------------------------------------------------------------------------------------------------------- valuations
@@ -201,14 +228,29 @@ def valuations(formula: Formula, stream: Sequence[Event]) -> set[Valuation]:
             _check(len(both))
             return _settle(both, variables_of(formula), stream)
         case Without(left, absent, right):
+            spoilers = valuations(absent, stream)
             pairs = {
                 _merge(v, w)
                 for v in valuations(left, stream)
                 for w in valuations(right, stream)
                 if v.end < w.start
-                and not any(v.end < u.start and u.end < w.start for u in valuations(absent, stream))
+                and not any(v.end < u.start and u.end < w.start and _meets(u, v, stream) for u in spoilers)
             }
             return _settle(pairs, variables_of(formula), stream)
+        case Other(child):
+            such = {v.start for v in valuations(child, stream)}
+            return {
+                Valuation(i, i, frozenset({("an event that is no …", frozenset({i}))}))
+                for i in range(len(stream))
+                if i not in such
+            }
+        case Repeat(child, low, high):
+            once = valuations(child, stream)
+            result, latest, rounds = set[Valuation](), once, 1
+            while latest and (high is None or rounds <= high):
+                result |= latest if rounds >= low else set()
+                latest, rounds = _pairs(once, latest, False), rounds + 1
+            return result
         case Plus(child, adjacent):
             once = valuations(child, stream)
             result, latest = set(once), once
@@ -225,6 +267,11 @@ def valuations(formula: Formula, stream: Sequence[Event]) -> set[Valuation]:
     raise AssertionError(formula)
 
 
+def _meets(absent: Valuation, left: Valuation, stream: Sequence[Event]) -> bool:
+    """Whether what must be absent satisfies its conditions on the variables of `left`."""
+    return all(holds(condition, _knowing(left, own), stream) for condition, own in absent.owed)
+
+
 def _check(size: int, limit: int = LIMIT) -> None:
     if size > limit:
         raise TooBig(f"{size} valuations")
@@ -233,9 +280,7 @@ def _check(size: int, limit: int = LIMIT) -> None:
 def _pairs(left: set[Valuation], right: set[Valuation], adjacent: bool) -> set[Valuation]:
     """φ1 ; φ2: V1(end) < V2(start); φ1 : φ2: V1(end) + 1 = V2(start)."""
     _check(len(left) * len(right), LIMIT * 30)
-    result = {
-        _merge(v, w) for v in left for w in right if (v.end + 1 == w.start if adjacent else v.end < w.start)
-    }
+    result = {_merge(v, w) for v in left for w in right if (v.end + 1 == w.start if adjacent else v.end < w.start)}
     _check(len(result))
     return result
 
@@ -252,8 +297,10 @@ def variables_of(formula: Formula) -> frozenset[str]:
             return frozenset({name})
         case As(child, variable):
             return variables_of(child) | {variable}
-        case Filter(child) | Plus(child):
+        case Filter(child) | Plus(child) | Repeat(child):
             return variables_of(child)
+        case Other():
+            return frozenset()
         case Or(left, right) | Then(left, right) | And(left, right) | Without(left, _, right):
             return variables_of(left) | variables_of(right)
         case Project(child, variables):
@@ -271,6 +318,8 @@ def named(condition: Any) -> frozenset[str]:
     match condition:
         case ("on" | "of", variable, *_):
             return frozenset({variable})
+        case ("total", _, variable, _):
+            return frozenset({variable})
         case ("value", _) | ("attribute", _):
             return frozenset()
     return frozenset().union(*(named(part) for part in condition[1:]))
@@ -284,15 +333,56 @@ def holds(condition: tuple[Any, ...], v: Valuation, stream: Sequence[Event]) -> 
         case ("any", *parts):
             return any(holds(part, v, stream) for part in parts)
         case ("on", variable, expression):
-            return all(value_of(expression, stream[i], {}) is True for i in v.of(variable))
+            if not v.of(variable):
+                return True
+            body = _totalled(expression, v, stream)
+            return all(value_of(body, stream[i], {}) is True for i in v.of(variable))
         case ("for all", expression):
-            names = sorted(named(expression))
+            if not all(v.of(name) for name in named(expression)):
+                return True
+            body = _totalled(expression, v, stream)
+            names = sorted(named(body))
             choices = itertools.product(*(sorted(v.of(name)) for name in names))
             return all(
-                value_of(expression, None, {n: stream[i] for n, i in zip(names, choice, strict=True)}) is True
+                value_of(body, None, {n: stream[i] for n, i in zip(names, choice, strict=True)}) is True
                 for choice in choices
             )
     raise AssertionError(condition)
+
+
+def _totalled(expression: Any, v: Valuation, stream: Sequence[Event]) -> Any:
+    """The expression with each aggregate as the value it has over the positions of its variable, in order."""
+    match expression:
+        case ("total", function, variable, inner):
+            return ("value", total(function, [value_of(inner, stream[i], {}) for i in sorted(v.of(variable))]))
+        case ("value" | "of" | "attribute", *_):
+            return expression
+        case (sign, *parts):
+            return (sign, *(_totalled(part, v, stream) for part in parts))
+    return expression
+
+
+def total(function: str, found: list[Any]) -> Any:
+    """An aggregate, as in SQL: NULL does not count, nothing has no sum. FIRST and LAST are of events, NULL or not."""
+    if function in ("FIRST", "LAST"):
+        return found[0 if function == "FIRST" else -1]
+    known = [value for value in found if value is not None]
+    if function == "COUNT":
+        return len(known)
+    if len(known) < (2 if function == "STDDEV" else 1):
+        return None
+    match function:
+        case "SUM":
+            return sum(known)
+        case "MIN":
+            return min(known)
+        case "MAX":
+            return max(known)
+        case "AVG":
+            return float(sum(map(exact, known)) / len(known))
+    assert function == "STDDEV", function
+    mean = sum(map(exact, known)) / len(known)
+    return math.sqrt(sum((exact(x) - mean) ** 2 for x in known) / (len(known) - 1))
 
 
 def _filter(v: Valuation, condition: Any, defined: frozenset[str], stream: Sequence[Event]) -> Valuation | None:
@@ -453,12 +543,41 @@ def evaluate_long(query: Query, stream: Sequence[Event]) -> list[Match]:
 
 
 def _evaluate(query: Query, stream: Sequence[Event], find: Callable[..., Iterator[Valuation]]) -> list[Match]:
-    result: set[Match] = set()
-    for positions in substreams(query, stream):
+    by_end: dict[int, tuple[int, Sequence[int], Found]] = {}
+    for number, positions in enumerate(substreams(query, stream)):
         found = {(v.start, v.end, _data(v, query.select)) for v in find(query, positions, stream) if not v.owed}
-        chosen = select(query.strategy, found)
-        result |= {(positions[i], positions[j], tuple(sorted(positions[k] for k in d))) for i, j, d in chosen}
-    return sorted(result)
+        if query.ending is not None:
+            found = _not_followed(query, found, positions, stream)
+        for c in found:
+            by_end.setdefault(positions[c[1]], (number, positions, set()))[2].add(c)
+    return sorted(_reported(query, by_end))
+
+
+def _not_followed(query: Query, found: Found, positions: Sequence[int], stream: Sequence[Event]) -> Found:
+    """φ ; NOT ψ: the complex events of φ behind whose end no ψ begins inside the window."""
+    assert query.ending is not None
+    spoilers = {v.start for v in valuations(query.ending, [stream[p] for p in positions])}
+    return {
+        (i, j, d)
+        for i, j, d in found
+        if not any(j < k and inside(query.within, i, k, positions, stream) for k in spoilers)
+    }
+
+
+def _reported(query: Query, by_end: dict[int, tuple[int, Sequence[int], Found]]) -> Iterator[Match]:
+    """Event by event: what is not forgotten, SELECT, LIMIT, CONSUME BY.
+
+    `by_end` has for each end its substream's number and positions, and complex events in positions of the substream.
+    """
+    consumed: dict[int, int] = {}
+    for end, (number, positions, found) in sorted(by_end.items()):
+        cell = 0 if query.consume == "ANY" else number
+        chosen = select(query.strategy, {c for c in found if positions[c[0]] > consumed.get(cell, -1)})
+        if chosen and query.consume != "NONE":
+            consumed[cell] = end
+        recent = sorted(chosen, key=lambda c: (-c[0], sorted(c[2])))
+        for i, j, d in recent[: query.limit]:
+            yield positions[i], positions[j], tuple(sorted(positions[k] for k in d))
 
 
 def _in_window(query: Query, positions: Sequence[int], stream: Sequence[Event]) -> Iterator[Valuation]:

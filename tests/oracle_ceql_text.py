@@ -2,19 +2,40 @@
 
 It reads well-formed queries of the cases and of the random tests, no more: wrong text raises `ValueError` without care.
 
-    query    SELECT [strategy] (* | NONE | v, …) [FROM s, …] WHERE formula [PARTITION BY [a], …] [WITHIN …]
+    query    SELECT [strategy] (* | NONE | v, …) [FROM s, …] WHERE formula
+             [PARTITION BY [a], …] [WITHIN …] [CONSUME BY …] [LIMIT n]
     formula  choice (FILTER condition)*
     choice   sequence (OR sequence)*
-    sequence postfix ((";" | ":") postfix)*
-    postfix  (type | stream>type | "(" formula ")") ("+" | ":+" | AS v)*
+    sequence element ((";" | ":") element)*
+    element  NOT element | postfix
+    postfix  (type | stream>type | "(" formula ")" | AND "(" formula, … ")") ("+" | ":+" | "{" l, m "}" | AS v)*
+
+A NOT joined by ";" on both sides, or behind a ";" at the end of the query, is an absence; any other is one event.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 from typing import Any
 
-from oracle import As, Filter, Formula, Or, Plus, Query, Then, Type, Within, exact
+from oracle import (
+    And,
+    As,
+    Filter,
+    Formula,
+    Or,
+    Other,
+    Plus,
+    Query,
+    Repeat,
+    Then,
+    Type,
+    Within,
+    Without,
+    exact,
+    named,
+)
 
 _TOKEN = re.compile(
     r"""
@@ -35,6 +56,15 @@ _UNITS = {
     "DAY": 86400 * 10**9,
 }
 _SIGNS = {"==": "=", "<>": "!="}
+_FUNCTIONS = ("AVG", "COUNT", "FIRST", "LAST", "MAX", "MIN", "STDDEV", "SUM")
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """`φ ; NOT ψ` as it is read; only a whole query may be one."""
+
+    rest: Formula
+    absent: Formula
 
 
 def read(text: str) -> Query:
@@ -54,6 +84,7 @@ class _Reader:
             if match.lastgroup != "skip":
                 self.tokens.append((str(match.lastgroup), match.group()))
         self.at = 0
+        self.variable = ""  # whose brackets we are in
 
     # tokens
 
@@ -99,12 +130,16 @@ class _Reader:
             while self.take(","):
                 partition += (self.bracket(),)
         within = self.within() if self.take("WITHIN") else None
+        consume, limit = "NONE", None
         if self.take("CONSUME"):
             self.need("BY")
-            self.need("NONE")
+            consume = self.next("name").upper()
+        if self.take("LIMIT"):
+            limit = int(self.next("number"))
         if self.at < len(self.tokens):
             raise ValueError(f"left over: {self.tokens[self.at :][:5]}")
-        return Query(formula, select, strategy, partition, within, streams)
+        formula, ending = _split(formula)
+        return Query(formula, select, strategy, partition, within, streams, consume, limit, ending)
 
     def selection(self) -> frozenset[str] | None:
         if self.take("*"):
@@ -164,11 +199,29 @@ class _Reader:
         return left
 
     def sequence(self) -> Formula:
-        left = self.postfix()
+        parts, signs = [self.element()], []
         while self.ahead(";", ":"):
-            adjacent = self.take(":") or not self.take(";")
-            left = Then(left, self.postfix(), adjacent)
-        return left
+            signs.append(":" if self.take(":") else self.tokens[self.at][1])
+            self.take(";")
+            parts.append(self.element())
+        left, at = parts[0][1], 1
+        while at < len(parts):
+            negated, part = parts[at]
+            if negated and signs[at - 1] == ";" and at + 1 == len(parts):
+                return _Ending(left, part)  # type: ignore[return-value]
+            if negated and signs[at - 1 : at + 1] == [";", ";"]:
+                left = Without(left, part, _single(*parts[at + 1]))
+                at += 2
+            else:
+                left = Then(left, _single(negated, part), signs[at - 1] == ":")
+                at += 1
+        return _single(parts[0][0], left) if len(parts) == 1 else left
+
+    def element(self) -> tuple[bool, Formula]:
+        """Whether it is a NOT, and what stands in it."""
+        if self.take("NOT"):
+            return True, _single(*self.element())
+        return False, self.postfix()
 
     def postfix(self) -> Formula:
         formula = self.primary()
@@ -179,10 +232,24 @@ class _Reader:
                 formula = Plus(formula, adjacent=True)
             elif self.take("AS"):
                 formula = As(formula, self.next("name"))
+            elif self.take("{"):
+                low = 1 if self.ahead(",") else int(self.next("number"))
+                high: int | None = low
+                if self.take(","):
+                    high = None if self.ahead("}") else int(self.next("number"))
+                self.need("}")
+                formula = Repeat(formula, low, high)
             else:
                 return formula
 
     def primary(self) -> Formula:
+        if self.ahead("AND") and self.ahead("(", offset=1):
+            self.at += 2
+            both = self.formula()
+            while self.take(","):
+                both = And(both, self.formula())
+            self.need(")")
+            return both
         if self.take("("):
             formula = self.formula()
             self.need(")")
@@ -209,7 +276,9 @@ class _Reader:
         if self.tokens[self.at][0] == "name" and self.ahead("[", offset=1):
             variable = self.next("name")
             self.need("[")
+            self.variable = variable
             expression = self.disjunction()
+            self.variable = ""
             self.need("]")
             return ("on", variable, expression)
         start = self.at
@@ -322,4 +391,43 @@ class _Reader:
         if kind != "name":
             return ("value", self.constant())
         name = self.next("name")
+        if name.upper() in _FUNCTIONS and self.take("("):
+            return self.aggregate(name.upper())
         return ("of", name, self.next("name")) if self.take(".") else ("attribute", name)
+
+    def aggregate(self, function: str) -> tuple[Any, ...]:
+        """COUNT(x), or a function of an expression over the attributes of one variable."""
+        if function == "COUNT" and self.ahead(")", offset=1):
+            variable = self.next("name")
+            self.need(")")
+            return ("total", function, variable, ("value", 1))
+        inner = self.sum()
+        self.need(")")
+        (variable,) = named(inner) or (self.variable,)
+        return ("total", function, variable, _own(inner))
+
+
+def _single(negated: bool, formula: Formula) -> Formula:
+    return Other(formula) if negated else formula
+
+
+def _split(formula: Any) -> tuple[Formula, Formula | None]:
+    """A query's formula without the NOT at its end, and what that is about; AS and FILTER around are about the rest."""
+    if isinstance(formula, _Ending):
+        return formula.rest, formula.absent
+    if isinstance(formula, As | Filter):
+        rest, ending = _split(formula.child)
+        return (formula, None) if ending is None else (replace(formula, child=rest), ending)
+    return formula, None
+
+
+def _own(expression: Any) -> Any:
+    """An expression over one variable as one over the attributes of an event."""
+    match expression:
+        case ("of", _, name):
+            return ("attribute", name)
+        case ("value" | "attribute", _):
+            return expression
+        case (sign, *parts):
+            return (sign, *map(_own, parts))
+    raise AssertionError(expression)

@@ -56,7 +56,13 @@ class Stepper:
         """Whether an event of this vector starts nothing, marks nothing, and leaves every state where it is."""
         if self.enabled(INITIAL, vector):
             return False
-        return all(self.enabled(q, vector) == [(False, q)] for q in range(1, len(self._out)))
+        return all(self.stays(q, vector) for q in range(1, len(self._out)))
+
+    def stays(self, state: int, vector: int) -> bool:
+        """Whether an event of this vector does nothing but pass a run in `state`, whatever its registers hold."""
+        if self.enabled(state, vector) != [(False, state)]:
+            return False
+        return not any(t.actions for need, t in self._out[state] if need & vector == need)
 
 
 class Tables(NamedTuple):

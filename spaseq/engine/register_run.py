@@ -162,7 +162,7 @@ class RegisterRun:
         known = self._moves_on.get((states, c))
         if known is None:
             vector = self._vectors[c]
-            known = any(self._stepper.enabled(q, vector) != [(False, q)] for q in states)
+            known = not all(self._stepper.stays(q, vector) for q in states)
             self._moves_on[states, c] = known
         return known
 

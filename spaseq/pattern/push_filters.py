@@ -44,6 +44,8 @@ def push_filters(pattern: Pattern) -> Pattern:
 def _push(child: Pattern, over: frozenset[str], guard: object) -> Pattern:
     """`Correlate(child, over, guard)`, with the condition as deep in `child` as it may stand."""
     match child:
+        case Sequence(_, _, _, absent) if any(over & atom.variables for atom in absent):
+            return Correlate(child, over, guard)  # it is asked of what must be absent between the two
         case Sequence(left, right, skip, absent) if not over & variables(right):
             return Sequence(_push(left, over, guard), right, skip, absent)
         case Sequence(left, right, skip, absent) if not over & variables(left):

@@ -159,3 +159,39 @@ def test_a_snapshot_holds_the_registers() -> None:
     second = Evaluator.restore(program, first.snapshot())
     seen |= found(second.push(Numbers(np.array(values[3:]), np.arange(3, 6))))
     assert seen == run(three(Skip.ANY), values, Window("none"))
+
+
+class Apart:
+    """Registers whose row is the value of x, -1 for none; the guard "same" is about n having it too."""
+
+    empty: Hashable = -1
+
+    def load(self, batch: Numbers) -> None:
+        self.values = batch.values.tolist()
+
+    def take(self, row: int, guard: str, variables: frozenset[str], event: int) -> int | None:
+        value = self.values[event]
+        if "x" in variables:
+            return value
+        return row if value == row else None
+
+    def leave(self, row: int, guard: str) -> int:
+        return -1
+
+
+def test_what_must_be_absent_is_asked_with_the_registers_of_the_run() -> None:
+    """x, no n of the value of x, then z: also where nothing else would touch an n, and the guard stays outside."""
+    x = Atom(frozenset({AtLeast(10)}), frozenset({"x"}))
+    n = Atom(frozenset({AtLeast(10)}), frozenset({"n"}), "same")
+    z = Atom(frozenset({AtLeast(100)}), frozenset({"z"}))
+    pattern = Correlate(Sequence(x, z, Skip.ANY, (n,)), frozenset({"x", "n"}), "same")
+    rng = random.Random(5)
+    for _ in range(50):
+        values = [rng.choice((10, 11, 100)) for _ in range(10)]
+        expected = {
+            (i, k)
+            for i, k in itertools.combinations(range(10), 2)
+            if values[k] == 100 and values[i] not in values[i + 1 : k]
+        }
+        evaluator = Evaluator(compile_program(pattern, registers=Apart()))
+        assert found(evaluator.push(Numbers(np.array(values), np.arange(10)))) == expected
