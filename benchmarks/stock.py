@@ -54,7 +54,7 @@ def enumerating(text: str, batches: list[EventBatch]) -> Callable[[], int]:
 
     def run() -> int:
         evaluation = Run(query._lowered, query.automaton)
-        return sum(len(matches) for batch in batches for matches in evaluation.advance(batch))
+        return sum(len(matches) for batch in batches for matches, _ in evaluation.advance(batch))
 
     return run
 

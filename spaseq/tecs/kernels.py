@@ -60,7 +60,16 @@ one arena per partition (allocation for each key).
 # Types of kernel arguments are in their docstrings: numba infers its own.
 from __future__ import annotations
 
+from functools import partial
+
 from numba import njit
+
+# PERF: the kernels allocate nothing, so they need no reference counts, which numba otherwise keeps, with atomic
+# operations, for every array argument of every call. S3' of benchmarks/stock.py: 253 ns per moving event with them, 52
+# without (`_nrt=False`), 26 with the kernels of the usual event inlined as well; inlining all of them gives no more and
+# doubles the time to compile.
+kernel = partial(njit, cache=True, _nrt=False)
+hot = partial(njit, cache=True, _nrt=False, inline="always")
 
 # columns of `nodes`
 LEFT = 0
@@ -146,7 +155,7 @@ GROW_RUNS = 7
 CHECKPOINTS = 1024
 
 
-@njit(cache=True)
+@hot()
 def new_node(nodes, st, left, right, pos, max_start):
     """Append a node; the caller has made sure of the room (`reserve`). O(1)."""
     handle = st[TAIL]
@@ -159,7 +168,7 @@ def new_node(nodes, st, left, right, pos, max_start):
     return handle
 
 
-@njit(cache=True)
+@kernel()
 def unite(nodes, st, a, b, max_start):
     """`union` of seed CORE §4.2: a safe node for what safe `a` and `b`, both of `max_start`, stand for. O(1)."""
     mask = nodes.shape[0] - 1
@@ -181,7 +190,7 @@ def unite(nodes, st, a, b, max_start):
     return new_node(nodes, st, nodes[a & mask, LEFT], middle, max_start, max_start)
 
 
-@njit(cache=True)
+@hot()
 def free_entries(entries, st, first):
     """Give the chain of entries that starts at `first` back. O(length)."""
     while first >= 0:
@@ -192,7 +201,7 @@ def free_entries(entries, st, first):
         first = following
 
 
-@njit(cache=True)
+@hot()
 def clear_cell(cells, entries, st, cell):
     """The cell's state is no longer active."""
     free_entries(entries, st, cells[cell, FIRST])
@@ -202,7 +211,7 @@ def clear_cell(cells, entries, st, cell):
     cells[cell, LENGTH] = 0
 
 
-@njit(cache=True)
+@hot()
 def drop_dead_entries(cells, entries, st, cell, low):
     """Cut the entries whose maximum start is before `low` off the list: they are a suffix (law 3)."""
     kept = 0
@@ -221,7 +230,7 @@ def drop_dead_entries(cells, entries, st, cell, low):
         cells[cell, LENGTH] = kept
 
 
-@njit(cache=True)
+@hot()
 def merge(nodes, cells, entries, st, cell, low):
     """`merge` of seed CORE §4.2 (Figure 5(e)): one safe node for the cell's list; at most LENGTH nodes. O(LENGTH)."""
     node = cells[cell, MERGED]
@@ -253,7 +262,7 @@ def merge(nodes, cells, entries, st, cell, low):
     return node
 
 
-@njit(cache=True)
+@hot()
 def link_entry(cells, entries, st, cell, before, node, max_start):
     """Put `node` behind entry `before` of the cell's list (NIL: first)."""
     entry = st[FREE]
@@ -272,7 +281,7 @@ def link_entry(cells, entries, st, cell, before, node, max_start):
         st[LONGEST] = cells[cell, LENGTH]
 
 
-@njit(cache=True)
+@kernel()
 def insert_behind(nodes, cells, entries, st, cell, node, max_start):
     """`insert` of seed CORE §4.2: a safe `node` with max_start <= the head's. O(LENGTH)."""
     cells[cell, MERGED] = NIL
@@ -287,7 +296,7 @@ def insert_behind(nodes, cells, entries, st, cell, node, max_start):
         link_entry(cells, entries, st, cell, before, node, max_start)
 
 
-@njit(cache=True)
+@hot()
 def set_head(cells, cell, node, max_start):
     """The cell's list becomes `node` alone (which is not a union)."""
     cells[cell, HEAD] = node
@@ -297,7 +306,7 @@ def set_head(cells, cell, node, max_start):
     cells[cell, LENGTH] = 0
 
 
-@njit(cache=True)
+@hot()
 def add_node(nodes, cells, entries, st, cell, node, max_start, low):
     """Add an output or bottom node to the cell's list, wherever its maximum start belongs."""
     if cells[cell, HEAD] < 0:
@@ -315,7 +324,7 @@ def add_node(nodes, cells, entries, st, cell, node, max_start, low):
         insert_behind(nodes, cells, entries, st, cell, node, max_start)
 
 
-@njit(cache=True)
+@kernel()
 def add_list(nodes, cells, entries, st, cell, move, low):
     """Add the list that `move` detached from its source to the cell's list; the greater head leads."""
     if cells[cell, HEAD] >= 0 and cells[cell, HEAD_MAX] < low:
@@ -339,7 +348,7 @@ def add_list(nodes, cells, entries, st, cell, move, low):
         insert_behind(nodes, cells, entries, st, cell, folded, folded_max)
 
 
-@njit(cache=True)
+@kernel()
 def reclaim(nodes, st, checks, dead_before):
     """Give the nodes created before position `dead_before` back: a prefix of the ring. Amortised O(1)."""
     while st[CHECK_COUNT] > 0:
@@ -351,7 +360,7 @@ def reclaim(nodes, st, checks, dead_before):
         st[CHECK_COUNT] -= 1
 
 
-@njit(cache=True)
+@kernel()
 def compact(nodes, fresh, lows, remap, cells, entries, st, cell_lows):
     """Copy what can still be read to `fresh` (of the same capacity), under new handles in the same order.
 
@@ -417,7 +426,7 @@ def compact(nodes, fresh, lows, remap, cells, entries, st, cell_lows):
     st[CHECK_COUNT] = 0
 
 
-@njit(cache=True)
+@hot()
 def reserve(nodes, entries, st, checks, position, dead_before, moves):
     """Room for the nodes and entries of one event with at most `moves` moves, or the status that asks for it.
 
@@ -445,7 +454,7 @@ def reserve(nodes, entries, st, checks, position, dead_before, moves):
     return DONE
 
 
-@njit(cache=True)
+@hot()
 def apply_moves(nodes, cells, entries, st, moves, count, position, low, outs):
     """One event of Algorithm 1 (seed CORE §4.3): lines 7-11 for the `count` transitions in `moves`.
 
@@ -501,7 +510,7 @@ def apply_moves(nodes, cells, entries, st, moves, count, position, low, outs):
     st[LOW] = low
 
 
-@njit(cache=True)
+@kernel()
 def enumerate_outs(nodes, st, outs, stack, path, matches, places, write):
     """Write the complex events of the roots in `outs` (seed CORE Appendix B.1), or only count them.
 
@@ -576,7 +585,7 @@ def enumerate_outs(nodes, st, outs, stack, path, matches, places, write):
     return DONE
 
 
-@njit(cache=True)
+@kernel()
 def compare_marks(nodes, a, b, order):
     """Whether the marked positions under `a` are better (1) or worse (-1) than those under `b`, or the same (0).
 
@@ -606,7 +615,7 @@ def compare_marks(nodes, a, b, order):
     return result
 
 
-@njit(cache=True)
+@kernel()
 def insert_run(nodes, cells, entries, st, cell, node, start, order):
     """Add a run to a cell's frontier: its chain of entries, latest start first, none beaten by a later or equal start.
 
@@ -646,7 +655,7 @@ def insert_run(nodes, cells, entries, st, cell, node, start, order):
     cells[cell, HEAD_MAX] = entries[cells[cell, FIRST], NODE_MAX]
 
 
-@njit(cache=True)
+@kernel()
 def offer(nodes, st, outs, node, tag, order):
     """Keep `node` among the roots of this event if none is better; drop those that it beats."""
     n = st[OUTS]
@@ -661,7 +670,7 @@ def offer(nodes, st, outs, node, tag, order):
     st[OUTS] = n + 1
 
 
-@njit(cache=True)
+@kernel()
 def apply_best(nodes, cells, entries, st, moves, count, position, low, outs, runs, order):
     """`apply_moves` under NEXT or LAST: each cell holds a frontier of single runs instead of the structure of all.
 
@@ -714,7 +723,7 @@ def apply_best(nodes, cells, entries, st, moves, count, position, low, outs, run
     st[LOW] = low
 
 
-@njit(cache=True)
+@kernel()
 def reserve_runs(nodes, cells, entries, st, checks, moves, count, position, dead_before, runs, outs):
     """`reserve` for `apply_best`: one node and two entries for each run of the sources."""
     total = count
@@ -727,12 +736,13 @@ def reserve_runs(nodes, cells, entries, st, checks, moves, count, position, dead
     return reserve(nodes, entries, st, checks, position, dead_before, total)
 
 
-@njit(cache=True)
+@kernel()
 def push_heap(heap, size, max_start, node, link, depth):
     """Put a row into the binary heap `heap` (int64, (h, 4)), greatest `max_start` on top. O(log size)."""
     i = size
     while i > 0 and heap[(i - 1) // 2, 0] < max_start:
-        heap[i] = heap[(i - 1) // 2]
+        for column in range(4):
+            heap[i, column] = heap[(i - 1) // 2, column]
         i = (i - 1) // 2
     heap[i, 0] = max_start
     heap[i, 1] = node
@@ -740,7 +750,7 @@ def push_heap(heap, size, max_start, node, link, depth):
     heap[i, 3] = depth
 
 
-@njit(cache=True)
+@kernel()
 def pop_heap(heap, size):
     """Take the top row off; it is left at `heap[size - 1]`. O(log size)."""
     top_0, top_1, top_2, top_3 = heap[0, 0], heap[0, 1], heap[0, 2], heap[0, 3]
@@ -755,13 +765,14 @@ def pop_heap(heap, size):
             child += 1
         if heap[child, 0] <= last_0:
             break
-        heap[i] = heap[child]
+        for column in range(4):
+            heap[i, column] = heap[child, column]
         i = child
     heap[i, 0], heap[i, 1], heap[i, 2], heap[i, 3] = last_0, last_1, last_2, last_3
     heap[size, 0], heap[size, 1], heap[size, 2], heap[size, 3] = top_0, top_1, top_2, top_3
 
 
-@njit(cache=True)
+@kernel()
 def enumerate_recent(nodes, st, outs, heap, links, matches, places, write, limit):
     """Write at most `limit` complex events of the roots in `outs`, those with the most recent starts first.
 
@@ -841,7 +852,7 @@ def enumerate_recent(nodes, st, outs, heap, links, matches, places, write, limit
     return DONE
 
 
-@njit(cache=True)
+@kernel()
 def run_classes(
     rows, windows, nodes, cells, entries, st, checks, init, affected_from, affected, known, moves, outs, runs, floors,
     stack, heap, path, links, matches, places, write, order, limit, consume,
@@ -926,7 +937,7 @@ def run_classes(
     return DONE
 
 
-@njit(cache=True)
+@kernel()
 def finish_event(nodes, st, outs, stack, heap, path, links, matches, places, write, limit):
     """Enumerate what the current event accepts: all of it, or with LIMIT the most recent."""
     if limit > 0:
@@ -934,7 +945,7 @@ def finish_event(nodes, st, outs, stack, heap, path, links, matches, places, wri
     return enumerate_outs(nodes, st, outs, stack, path, matches, places, write)
 
 
-@njit(cache=True)
+@kernel()
 def run_moves(
     nodes, cells, entries, st, checks, moves, count, position, low, dead_before, outs, runs, stack, heap, path, links,
     matches, places, write, order, limit,
