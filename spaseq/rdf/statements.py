@@ -24,7 +24,8 @@ __all__ = ["Statement", "parse_statements", "read_statements"]
 Statement: TypeAlias = tuple[Term, Term, Term, Term | None, int]
 
 _PREFIX: Final = re.compile(
-    r"^Parser error at line \d+ (?:between columns \d+ and (?:line \d+ column )?\d+|column \d+): "
+    r"^Parser error (?:at|between) line \d+ (?:between columns \d+ and (?:line \d+ column )?\d+"
+    r"|column \d+(?: and line \d+ column \d+)?): "
 )
 _SUFFIX: Final = re.compile(r" \(line \d+\)$")
 
