@@ -648,3 +648,19 @@ def compare(expected: Sequence[Match], reported: Sequence[Match]) -> Checked:
         else:
             surplus.append(match)
     return Checked(rest, surplus)
+
+
+def compare_choice(query: Query, everything: Sequence[Match], reported: Sequence[Match]) -> Checked:
+    """As `compare`, where LIMIT and ANY leave open which matches are reported; `everything` is without LIMIT.
+
+    What must hold: all of them are matches, none twice, as many for each end as there are to be, and no start that is
+    less recent than one that was left out.
+    """
+    wrong = Checked([], compare(everything, reported).surplus)
+    most = 1 if query.strategy == "ANY" else query.limit
+    for end in {m[1] for m in everything}:
+        starts = sorted((m[0] for m in everything if m[1] == end), reverse=True)[:most]
+        found = sorted((m[0] for m in reported if m[1] == end), reverse=True)
+        if len(found) != len(starts) or (query.strategy != "ANY" and found != starts):
+            wrong.missing.extend(m for m in everything if m[1] == end and m not in reported)
+    return wrong

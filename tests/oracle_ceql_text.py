@@ -221,7 +221,8 @@ class _Reader:
         """Whether it is a NOT, and what stands in it."""
         if self.take("NOT"):
             return True, _single(*self.element())
-        return False, self.postfix()
+        formula = self.postfix()
+        return (True, formula.child) if isinstance(formula, Other) else (False, formula)
 
     def postfix(self) -> Formula:
         formula = self.primary()

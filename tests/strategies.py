@@ -12,7 +12,25 @@ from fractions import Fraction
 from typing import Any
 
 from harness import NAMESPACE, Events, Graphs
-from oracle import As, Filter, Formula, Or, Plus, Project, Query, Then, TooBig, Type, Within, named, variables_of
+from oracle import (
+    And,
+    As,
+    Filter,
+    Formula,
+    Or,
+    Other,
+    Plus,
+    Project,
+    Query,
+    Repeat,
+    Then,
+    TooBig,
+    Type,
+    Within,
+    Without,
+    named,
+    variables_of,
+)
 
 TYPES = "ABCD"
 NUMERIC = ("a", "b")
@@ -42,12 +60,23 @@ def ceql_case(rng: random.Random) -> CeqlCase:
     select: frozenset[str] | None = None
     if rng.random() < 0.35:
         select = frozenset(rng.sample(names, rng.randint(0, min(2, len(names)))))
+    strategy, consume, limit, ending = "STRICT" if rng.random() < 0.12 else "ALL", "NONE", None, None
+    if rng.random() < 0.07:
+        ending = draw_absent(rng, ())
+    else:
+        strategy = rng.choice(("NEXT", "LAST", "MAX", "ANY")) if rng.random() < 0.25 else strategy
+        consume = rng.choice(("ANY", "PARTITION")) if rng.random() < 0.15 else consume
+        limit = rng.randint(1, 3) if rng.random() < 0.1 else limit
     query = Query(
         formula,
         select,
-        "STRICT" if rng.random() < 0.15 else "ALL",
+        strategy,
         rng.choice(((), (), (), (), (("k",),), (("k",), ("s",)))),
         draw_window(rng),
+        (),
+        consume,
+        limit,
+        ending,
     )
     return CeqlCase(query, draw_stream(rng))
 
@@ -76,8 +105,19 @@ def draw_formula(rng: random.Random, depth: int) -> Formula:
     if depth == 0:
         formula: Formula = Type(rng.choice(TYPES))
     else:
-        kind = rng.choices(("then", "next", "or", "plus", "next plus"), (8, 3, 3, 3, 1))[0]
-        if kind in ("then", "next", "or"):
+        kind = rng.choices(("then", "next", "or", "plus", "next plus", "and", "without", "repeat", "other"),
+                           (16, 6, 6, 6, 2, 2, 3, 2, 1))[0]  # fmt: skip
+        if kind == "and":
+            formula = And(draw_formula(rng, depth - 1), draw_formula(rng, rng.randrange(depth)))
+        elif kind == "without":
+            left, right = draw_formula(rng, depth - 1), draw_formula(rng, rng.randrange(depth))
+            formula = Without(left, draw_absent(rng, sorted(variables_of(left))), right)
+        elif kind == "other":
+            formula = As(Other(draw_absent(rng, ())), rng.choice("xyz"))
+        elif kind == "repeat":
+            low = rng.randint(1, 3)
+            formula = Repeat(draw_formula(rng, depth - 1), low, rng.choice((None, low, low, low + 1, low + 2)))
+        elif kind in ("then", "next", "or"):
             left, right = draw_formula(rng, depth - 1), draw_formula(rng, rng.randrange(depth))
             if rng.random() < 0.5:
                 left, right = right, left
@@ -93,6 +133,21 @@ def draw_formula(rng: random.Random, depth: int) -> Formula:
     return formula
 
 
+def draw_absent(rng: random.Random, outside: Sequence[str]) -> Formula:
+    """What a NOT may be about: one event, perhaps filtered, perhaps compared with `outside`, perhaps one of two."""
+    formula: Formula = As(Type(rng.choice(TYPES)), "n")
+    kind = rng.random()
+    if kind < 0.3:
+        formula = Filter(formula, ("on", "n", draw_expression(rng, 1)))
+    elif kind < 0.7:
+        names = sorted(set(outside) - variables_of(formula))
+        if names:
+            other = ("of", rng.choice(names), rng.choice(NUMERIC))
+            sign = rng.choice(("=", "!=", "<", ">="))
+            formula = Filter(formula, ("for all", (sign, ("of", "n", rng.choice(NUMERIC)), other)))
+    return Or(formula, Type(rng.choice(TYPES))) if rng.random() < 0.3 else formula
+
+
 def draw_reference(rng: random.Random, left: Formula, right: Formula) -> tuple[Formula, Formula]:
     """The two sides of a sequence, one of them with a FILTER that names a variable of the other (seed CEL §2, φ4)."""
     inner, outer = (right, left) if rng.random() < 0.7 else (left, right)
@@ -100,16 +155,35 @@ def draw_reference(rng: random.Random, left: Formula, right: Formula) -> tuple[F
     if not names:
         return left, right
     own = ("of", rng.choice(sorted(variables_of(inner))), rng.choice(NUMERIC))
-    condition = ("for all", (rng.choice(("=", "<", ">=")), own, ("of", rng.choice(names), rng.choice(NUMERIC))))
+    far: tuple[Any, ...] = ("of", rng.choice(names), rng.choice(NUMERIC))
+    if rng.random() < 0.2:
+        far = draw_total(rng, names)
+    condition = ("for all", (rng.choice(("=", "<", ">=")), own, far))
     wrapped: Formula = Filter(inner, condition)
-    if isinstance(inner, Plus):
-        wrapped = Plus(Filter(inner.child, condition), inner.adjacent)
+    if isinstance(inner, Plus | Repeat):
+        wrapped = replace(inner, child=Filter(inner.child, condition))
     return (left, wrapped) if inner is right else (wrapped, right)
+
+
+def draw_total(rng: random.Random, names: Sequence[str]) -> tuple[Any, ...]:
+    """An aggregate over a variable of `names`."""
+    function = rng.choice(("AVG", "COUNT", "COUNT", "FIRST", "LAST", "MAX", "MIN", "STDDEV", "SUM"))
+    inner: tuple[Any, ...] = ("attribute", rng.choice(NUMERIC))
+    if function == "COUNT" and rng.random() < 0.7:
+        inner = ("value", 1)
+    elif rng.random() < 0.2:
+        inner = ("*", inner, ("attribute", rng.choice(NUMERIC)))
+    return ("total", function, rng.choice(names), inner)
 
 
 def draw_condition(rng: random.Random, names: Sequence[str], depth: int = 1) -> tuple[Any, ...]:
     """A condition of FILTER over the variables `names`."""
     kind = rng.random()
+    if rng.random() < 0.15:
+        far: tuple[Any, ...] = ("value", rng.randint(0, 5))
+        if rng.random() < 0.5:
+            far = rng.choice((draw_total(rng, names), ("of", rng.choice(names), rng.choice(NUMERIC))))
+        return ("for all", (rng.choice(("=", "!=", "<", "<=", ">", ">=")), draw_total(rng, names), far))
     if depth and kind < 0.3:
         parts = (draw_condition(rng, names, depth - 1), draw_condition(rng, names, depth - 1))
         return ("all" if kind < 0.2 else "any", *parts)
@@ -192,15 +266,24 @@ def print_query(query: Query) -> str:
     """The text of a query."""
     selected = "*" if query.select is None else ", ".join(sorted(query.select)) or "NONE"
     strategy = "" if query.strategy == "ALL" else query.strategy + " "
-    text = f"SELECT {strategy}{selected} WHERE {print_formula(query.formula)}"
+    formula = print_formula(query.formula, _FILTER if query.ending is None else _SEQUENCE)
+    text = f"SELECT {strategy}{selected} WHERE {formula}"
+    if query.ending is not None:
+        text += f" ; NOT {print_formula(query.ending, _POSTFIX)}"
     if query.partition:
         text += " PARTITION BY " + ", ".join(f"[{', '.join(bracket)}]" for bracket in query.partition)
-    within = query.within
+    text += _print_window(query.within)
+    if query.consume != "NONE":
+        text += f" CONSUME BY {query.consume}"
+    return text if query.limit is None else f"{text} LIMIT {query.limit}"
+
+
+def _print_window(within: Within | None) -> str:
     if within is None:
-        return text
+        return ""
     if within.unit == "time":
-        return text + f" WITHIN {float(within.size / 10**9):g} SECONDS"
-    return text + f" WITHIN {within.size}" + (" EVENTS" if within.unit == "events" else f" [{within.attribute}]")
+        return f" WITHIN {float(within.size / 10**9):g} SECONDS"
+    return f" WITHIN {within.size}" + (" EVENTS" if within.unit == "events" else f" [{within.attribute}]")
 
 
 _FILTER, _OR, _SEQUENCE, _POSTFIX = range(4)
@@ -220,6 +303,16 @@ def _formula(formula: Formula) -> tuple[int, str]:
             return _POSTFIX, f"{print_formula(child, _POSTFIX)} AS {variable}"
         case Plus(child, adjacent):
             return _POSTFIX, f"{print_formula(child, _POSTFIX)} {':+' if adjacent else '+'}"
+        case Repeat(child, low, high):
+            bounds = f"{low}" if low == high else f"{low},{'' if high is None else high}"
+            return _POSTFIX, f"{print_formula(child, _POSTFIX)}{{{bounds}}}"
+        case And(left, right):
+            return _POSTFIX, f"AND({print_formula(left)}, {print_formula(right)})"
+        case Other(child):
+            return _FILTER, f"NOT {print_formula(child, _POSTFIX)}"
+        case Without(left, absent, right):
+            before, after = print_formula(left, _SEQUENCE), print_formula(right, _POSTFIX)
+            return _SEQUENCE, f"{before} ; NOT {print_formula(absent, _POSTFIX)} ; {after}"
         case Then(left, right, adjacent):
             sign = ":" if adjacent else ";"
             return _SEQUENCE, f"{print_formula(left, _SEQUENCE)} {sign} {print_formula(right, _POSTFIX)}"
@@ -261,6 +354,8 @@ def print_expression(expression: tuple[Any, ...]) -> str:
             return str(name)
         case ("of", variable, name):
             return f"{variable}.{name}"
+        case ("total", function, variable, inner):
+            return f"{function}({variable if inner == ('value', 1) else _print_own(variable, inner)})"
         case ("not", inner):
             return f"NOT ({print_expression(inner)})"
         case ("and" | "or" as word, left, right):
@@ -272,6 +367,12 @@ def print_expression(expression: tuple[Any, ...]) -> str:
         case (sign, left, right):
             return f"{print_expression(left)} {sign} {print_expression(right)}"
     raise AssertionError(expression)
+
+
+def _print_own(variable: str, inner: tuple[Any, ...]) -> str:
+    if inner[0] == "attribute":
+        return f"{variable}.{inner[1]}"
+    return f" {inner[0]} ".join(_print_own(variable, part) for part in inner[1:])
 
 
 # ------------------------------------------------------------------------------------------------------ CEQL, shrunk
@@ -302,6 +403,9 @@ def _smaller_ceql(case: CeqlCase) -> Iterator[CeqlCase]:
         replace(query, partition=query.partition[:-1]),
         replace(query, select=None),
         replace(query, strategy="ALL"),
+        replace(query, consume="NONE"),
+        replace(query, limit=None),
+        replace(query, ending=None),
     ):
         if simpler != query:
             yield replace(case, query=simpler)
@@ -320,16 +424,24 @@ def _wanted(formula: Formula) -> frozenset[str]:
     match formula:
         case Filter(child, condition):
             return (named(condition) | _wanted(child)) - variables_of(child)
-        case Then(left, right) | Or(left, right):
+        case Then(left, right) | Or(left, right) | And(left, right):
             return (_wanted(left) | _wanted(right)) - variables_of(formula)
-        case As(child) | Plus(child) | Project(child):
+        case Without(left, absent, right):
+            lost = frozenset(f"{name} of a NOT" for name in _wanted(absent) - variables_of(left))
+            return ((_wanted(left) | _wanted(right)) - variables_of(formula)) | lost
+        case As(child) | Plus(child) | Repeat(child) | Project(child):
             return _wanted(child)
     return frozenset()
 
 
 def _smaller_formulas(formula: Formula) -> Iterator[Formula]:
     match formula:
-        case Then(left, right) | Or(left, right):
+        case Without(left, absent, right):
+            yield Then(left, right)
+            yield from (replace(formula, absent=f) for f in _smaller_formulas(absent) if not isinstance(f, Then))
+            yield from (replace(formula, left=f) for f in _smaller_formulas(left))
+            yield from (replace(formula, right=f) for f in _smaller_formulas(right))
+        case Then(left, right) | Or(left, right) | And(left, right):
             yield from (left, right)
             yield from (replace(formula, left=f) for f in _smaller_formulas(left))
             yield from (replace(formula, right=f) for f in _smaller_formulas(right))
@@ -339,9 +451,16 @@ def _smaller_formulas(formula: Formula) -> Iterator[Formula]:
                 yield from (Filter(child, part) for part in condition[1:])
             inner = (f for f in _smaller_formulas(child) if named(condition) <= variables_of(f))
             yield from (Filter(f, condition) for f in inner)
+        case As(Other(), _):
+            return
         case As(child, variable):
             yield child
             yield from (As(f, variable) for f in _smaller_formulas(child))
+        case Repeat(child, low, high):
+            if low > 1:
+                yield replace(formula, low=low - 1, high=None if high is None else high - 1)
+            yield child
+            yield from (replace(formula, child=f) for f in _smaller_formulas(child))
         case Plus(child):
             yield child
             yield from (replace(formula, child=f) for f in _smaller_formulas(child))
@@ -353,8 +472,8 @@ def ceql_toml(case: CeqlCase, name: str) -> str:
     rows = [[dict(event).get(c, "NULL") for c in columns] for event in case.events]
     listed = "".join(f"    {[*row]!r},\n".replace("'", '"') for row in rows)
     return (
-        f'[[case]]\nname = "{name}"\nquery = "{case.text}"\n'
-        f"columns = {columns!r}\n".replace("'", '"') + f"rows = [\n{listed}]\n"
+        f'[[case]]\nname = "{name}"\nquery = "{case.text}"\ncolumns = {columns!r}\n'.replace("'", '"')
+        + f"rows = [\n{listed}]\n"
     )
 
 

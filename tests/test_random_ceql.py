@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import harness
 import oracle
@@ -27,7 +28,7 @@ def _long_matches(case: CeqlCase) -> int:
 
 def _difference(case: CeqlCase, seed: int, evaluate: Evaluate = oracle.evaluate) -> str:
     """What the engine reports too much and too little, empty if it agrees; an exception is a difference too."""
-    expected = evaluate(case.query, case.stream)
+    expected = evaluate(replace(case.query, limit=None), case.stream)
     rng = random.Random(seed)
     batches = list(harness.cut(case.stream, rng, 1 + len(case.events) // 20))
     try:
@@ -37,7 +38,7 @@ def _difference(case: CeqlCase, seed: int, evaluate: Evaluate = oracle.evaluate)
         return f"{type(error).__name__}: {error}"
     lines = []
     for name, found in (("whole", whole), (f"in batches of {[len(b) for b in batches]}", cut)):
-        wrong = oracle.compare(expected, found)
+        wrong = oracle.compare_choice(case.query, expected, found)
         if wrong:
             lines.append(f"{name}: missing {wrong.missing}, surplus {wrong.surplus}")
     return "\n".join(lines)
