@@ -204,7 +204,7 @@ class _Reader:
             signs.append(":" if self.take(":") else self.tokens[self.at][1])
             self.take(";")
             parts.append(self.element())
-        left, at = parts[0][1], 1
+        left, at = _single(*parts[0]), 1
         while at < len(parts):
             negated, part = parts[at]
             if negated and signs[at - 1] == ";" and at + 1 == len(parts):
@@ -215,7 +215,7 @@ class _Reader:
             else:
                 left = Then(left, _single(negated, part), signs[at - 1] == ":")
                 at += 1
-        return _single(parts[0][0], left) if len(parts) == 1 else left
+        return left
 
     def element(self) -> tuple[bool, Formula]:
         """Whether it is a NOT, and what stands in it."""
@@ -273,7 +273,9 @@ class _Reader:
         return parts[0] if len(parts) == 1 else ("all", *parts)
 
     def single(self) -> tuple[Any, ...]:
-        """`x[…]`, a comparison over `x.a`, or a condition in parentheses."""
+        """`x[…]`, a comparison over `x.a`, or a condition in parentheses; NOT of these goes inward."""
+        if self.take("NOT"):
+            return _negated(self.single())
         if self.tokens[self.at][0] == "name" and self.ahead("[", offset=1):
             variable = self.next("name")
             self.need("[")
@@ -406,6 +408,17 @@ class _Reader:
         self.need(")")
         (variable,) = named(inner) or (self.variable,)
         return ("total", function, variable, _own(inner))
+
+
+def _negated(condition: tuple[Any, ...]) -> tuple[Any, ...]:
+    match condition:
+        case ("all" | "any" as word, *parts):
+            return ("any" if word == "all" else "all", *map(_negated, parts))
+        case ("on", variable, expression):
+            return ("on", variable, ("not", expression))
+        case ("for all", expression):
+            return ("for all", ("not", expression))
+    raise AssertionError(condition)
 
 
 def _single(negated: bool, formula: Formula) -> Formula:
