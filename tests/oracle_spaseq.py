@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 Term = str
@@ -260,11 +261,14 @@ At = Gpm | And | Either
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One element of a sequence: `operator` is what stands before it ("" for the first), `plus` is Kleene+."""
+    """One element of a sequence: `operator` is what stands before it ("" for the first), `plus` is Kleene+, `optional`
+    `?` and `negated` `!`."""
 
     operator: str
     what: At
     plus: bool = False
+    optional: bool = False
+    negated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,12 +354,17 @@ class Run:
     """What a sequence has matched: the indices of its instants, ascending, and the join of their mapping sets.
 
     `bound` are the variables that its GPMs before the element in hand may bind, `latest` those of that element's.
+    `at` is the index of the last instant it has dealt with: the last of `instants`, or one that a negation let pass.
+    `barred` must not match while it waits for the next element; that takes the very next instant if it is `pressed`.
     """
 
     instants: tuple[int, ...]
     omega: frozenset[Solution]
     bound: frozenset[str] = frozenset()
     latest: frozenset[str] = frozenset()
+    at: int = -1
+    barred: tuple[At, ...] = ()
+    pressed: bool = False
 
 
 def instants_of(streams: Streams) -> list[Instant]:
@@ -374,39 +383,110 @@ Inside = Callable[[int, int], bool]
 def runs_of(
     sequence: Sequence[Element], instants: Sequence[Instant], knowledge: Mapping[str, Graph], inside: Inside
 ) -> set[Run]:
-    """⟦SeqExp⟧ over the windows that `inside` describes."""
+    """⟦SeqExp⟧ over the windows that `inside` describes: the union over which optional elements are there."""
+
+    def values(what: At) -> list[set[Value]]:
+        return [value_at(what, instant, knowledge) for instant in instants]
+
+    known = {element.what: values(element.what) for element in sequence}
+    optional = [i for i, element in enumerate(sequence) if element.optional]
     runs: set[Run] = set()
-    for index, element in enumerate(sequence):
-        values = [value_at(element.what, instant, knowledge) for instant in instants]
-        if index == 0:
-            runs = {run for i in range(len(values)) for run in _join_at(Run((), frozenset({EMPTY})), i, values)}
-        else:
-            entered = {Run(r.instants, r.omega, r.bound | r.latest) for r in runs}
-            runs = {new for run in entered for new in _step(run, element.operator, values, inside)}
-        if element.plus:
-            runs = _iterate(runs, ";" if index == 0 else ",", values, variables_at(element.what), inside)
+    for size in range(len(optional) + 1):
+        for absent in combinations(optional, size):
+            chosen = [element for i, element in enumerate(sequence) if i not in absent]
+            runs |= _runs_of_all(chosen, known, inside)
     return runs
+
+
+Values = Mapping[At, Sequence[set[Value]]]
+"""The value of each BOp expression at every instant."""
+
+
+def _runs_of_all(sequence: Sequence[Element], values: Values, inside: Inside) -> set[Run]:
+    """⟦SeqExp⟧ of a sequence whose optional elements are all there."""
+    taken = [i for i, element in enumerate(sequence) if not element.negated]
+    if not taken:
+        return set()
+    first, last = taken[0], taken[-1]
+    runs: set[Run] = set()
+    for index in range(first, last + 1):
+        element, at = sequence[index], values[sequence[index].what]
+        if element.negated:
+            runs = {new for run in runs for new in _let_pass(run, element, at, inside)}
+            continue
+        if index == first:
+            runs = {run for i in range(len(at)) for run in _join_at(Run((), frozenset({EMPTY})), i, at)}
+        else:
+            entered = {replace(run, bound=run.bound | run.latest, latest=frozenset()) for run in runs}
+            runs = {new for run in entered for new in _step(run, element.operator, at, inside, values)}
+        if element.plus:
+            runs = _iterate(runs, ";" if index == first else ",", at, variables_at(element.what), inside, values)
+    return {
+        run
+        for run in runs
+        if not any(_occurs_before(run, values[e.what], inside) for e in sequence[:first])
+        and not any(_occurs_behind(run, values[e.what], inside) for e in sequence[last + 1 :])
+    }
+
+
+def _let_pass(run: Run, element: Element, values: Sequence[set[Value]], inside: Inside) -> Iterator[Run]:
+    """The run once a negation between two elements is dealt with.
+
+    After `;` and `:` it bars the wait for the next element. After `,` either the next element takes the very next
+    instant, or that instant does not match and passes.
+    """
+    if element.operator != ",":
+        yield replace(run, barred=(*run.barred, element.what))
+        return
+    yield replace(run, barred=(), pressed=True)
+    following = run.at + 1
+    if following < len(values) and inside(run.instants[0], following) and not _meets(run, values[following]):
+        yield replace(run, at=following, barred=(), pressed=False)
+
+
+def _meets(run: Run, values: Iterable[Value]) -> bool:
+    """Whether a negated expression matches, compatibly with the run."""
+    return any(join_run(run.omega, value) for value in values)
+
+
+def _occurs_before(run: Run, values: Sequence[set[Value]], inside: Inside) -> bool:
+    """Whether a negated expression matched since the window opened, compatibly with a run that has taken nothing."""
+    start, nothing = run.instants[0], Run((), frozenset({EMPTY}))
+    return any(inside(i, start) and _meets(nothing, values[i]) for i in range(start))
+
+
+def _occurs_behind(run: Run, values: Sequence[set[Value]], inside: Inside) -> bool:
+    """Whether a negated expression matches behind the run before the window closes."""
+    later = range(run.instants[-1] + 1, len(values))
+    return any(inside(run.instants[0], i) and _meets(run, values[i]) for i in later)
 
 
 def _join_at(run: Run, i: int, values: Sequence[set[Value]]) -> set[Run]:
     """The run, moved as a whole with each mapping set of instant `i` whose join with its own is not empty."""
     joined = ((join_run(run.omega, value), value.variables) for value in values[i])
-    return {Run((*run.instants, i), omega, run.bound, variables) for omega, variables in joined if omega}
+    return {Run((*run.instants, i), omega, run.bound, variables, i) for omega, variables in joined if omega}
 
 
-def _step(run: Run, operator: str, values: Sequence[set[Value]], inside: Inside) -> Iterator[Run]:
+def _step(run: Run, operator: str, values: Sequence[set[Value]], inside: Inside, known: Values) -> Iterator[Run]:
     """`:` Definition 10, `;` Definition 11, `,` Definition 12, for one run (τ', X)."""
-    for i in range(run.instants[-1] + 1, len(values)):
+    for i in range(run.at + 1, len(values)):
         if not inside(run.instants[0], i):
             return
         moved = _join_at(run, i, values)
         yield from moved
-        if operator == "," or (operator == ";" and moved):
+        if operator == "," or run.pressed or (operator == ";" and moved):
+            return
+        if any(_meets(run, known[what][i]) for what in run.barred):
             return
 
 
 def _iterate(
-    runs: set[Run], operator: str, values: Sequence[set[Value]], variables: frozenset[str], inside: Inside
+    runs: set[Run],
+    operator: str,
+    values: Sequence[set[Value]],
+    variables: frozenset[str],
+    inside: Inside,
+    known: Values,
 ) -> set[Run]:
     """Definitions 13 (`;` between rounds) and 14 (`,`): every k ≥ 1.
 
@@ -414,8 +494,8 @@ def _iterate(
     """
     result, latest = set(runs), runs
     while latest:
-        freed = {Run(run.instants, _without(run.omega, variables - run.bound), run.bound) for run in latest}
-        latest = {new for run in freed for new in _step(run, operator, values, inside)} - result
+        freed = {Run(run.instants, _without(run.omega, variables - run.bound), run.bound, at=run.at) for run in latest}
+        latest = {new for run in freed for new in _step(run, operator, values, inside, known)} - result
         result |= latest
     return result
 

@@ -287,7 +287,7 @@ class _Reader:
 
 
 class _Sequence:
-    """The inside of SEQ( … ), read once the GPMs are known. Tightest `+`, then `&`, then `|`."""
+    """The inside of SEQ( … ), read once the GPMs are known. Tightest `+`, `?` and `!`, then `&`, then `|`."""
 
     def __init__(self, tokens: list[tuple[str, str]], gpms: dict[str, Gpm]) -> None:
         self.tokens = [text for _, text in tokens]
@@ -313,7 +313,11 @@ class _Sequence:
 
     def element(self, operator: str) -> Element:
         what = self.either()
-        return Element(operator, what, self.take("+"))
+        suffixes = set()
+        while self.at < len(self.tokens) and self.tokens[self.at] in ("+", "?", "!"):
+            suffixes.add(self.tokens[self.at])
+            self.at += 1
+        return Element(operator, what, "+" in suffixes, "?" in suffixes, "!" in suffixes)
 
     def either(self) -> At:
         left = self.both()

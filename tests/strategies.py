@@ -6,6 +6,7 @@ Everything is drawn from a `random.Random`, so a seed names a case. `shrink_*` m
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -517,27 +518,55 @@ def spaseq_case(rng: random.Random) -> SpaseqCase:
     gpms: list[tuple[str, str]] = []
     bound: list[str] = []
     rest = list("ABCD"[: rng.choice((1, 2, 2, 3, 3, 3, 4))])
+    negates = len(rest) > 1 and rng.random() < 0.35
     while rest:
         together, rest = (rest[:2], rest[2:]) if rng.random() < 0.3 else (rest[:1], rest[1:])
         sign = rng.choice("&|")
-        before = list(bound)
+        suffix = _draw_suffix(rng, len(together) > 1)
+        if negates and (rng.random() < 0.4 or not (rest or any(e.endswith("!") for e in elements))):
+            suffix = "!"
+        before, here = list(bound), list(bound)
         for name in together:
             # A FILTER may name what stands before it, or is joined to it at the same instant.
-            body, own = _draw_gpm(rng, bound if sign == "&" else before, partition)
+            body, own = _draw_gpm(rng, here if sign == "&" else before, partition)
             gpms.append((name, body))
-            bound += own
-        elements.append(_draw_element(rng, together, sign))
-    if rng.random() < 0.3:
-        elements.append(_draw_element(rng, [rng.choice(gpms)[0]], ""))
+            here += own
+        if suffix != "!":  # what must not occur binds nothing
+            bound = here
+        elements.append((f"({f' {sign} '.join(together)})" if len(together) > 1 else together[0]) + suffix)
+    if rng.random() < 0.3 or all(e.endswith("!") for e in elements):
+        elements.append(_draw_again(rng, gpms, bound) + _draw_suffix(rng, False))
     sequence = elements[0] + "".join(f" {rng.choice(',;:')} {element}" for element in elements[1:])
     variables = sorted(set(bound))
     select = "*"
-    if rng.random() < 0.4:
+    if variables and rng.random() < 0.4:
         select = " ".join("?" + v for v in sorted(rng.sample(variables, rng.randint(1, len(variables)))))
     clauses = rng.choice(("", "", "", "WITHIN 5 SECONDS", "WITHIN 9 SECONDS", "WITHIN 4 SECONDS SLIDING"))
+    if _opens_with_negation(sequence):
+        clauses = clauses.removesuffix(" SLIDING")
     if partition:
         clauses += " PARTITION BY (?s)"
     return SpaseqCase(sequence, tuple(gpms), clauses.strip(), select, _draw_events(rng))
+
+
+def _draw_again(rng: random.Random, gpms: list[tuple[str, str]], bound: list[str]) -> str:
+    """The name of a GPM that can stand at the end too: its FILTER names nothing but its own variables and `bound`."""
+    fitting = []
+    for name, body in gpms:
+        triples, _, condition = body.partition(" FILTER")
+        if set(re.findall(r"\?\w+", condition)) <= set(re.findall(r"\?\w+", triples)) | {f"?{v}" for v in bound}:
+            fitting.append(name)
+    return rng.choice(fitting)
+
+
+def _opens_with_negation(sequence: str) -> bool:
+    """Whether nothing need come before some negated element: not to be had with a sliding window."""
+    for element in re.split(" [,;:] ", sequence):
+        if element.endswith("!"):
+            return True
+        if not element.endswith("?"):
+            break
+    return False
 
 
 def long_spaseq_case(rng: random.Random) -> SpaseqCase:
@@ -548,14 +577,14 @@ def long_spaseq_case(rng: random.Random) -> SpaseqCase:
         start = events[-1][1] + rng.choice((0, 1)) if events else 0.0
         events += [(stream, start + time, triples) for stream, time, triples in _draw_events(rng)]
     windows = ("4 SECONDS", "6 SECONDS", "3 SECONDS SLIDING", "5 SECONDS SLIDING", "7 SECONDS STARTING AT 2")
+    if _opens_with_negation(case.sequence):
+        windows = tuple(window for window in windows if "SLIDING" not in window)
     partition = " PARTITION BY (?s)" if "PARTITION" in case.clauses else ""
     return replace(case, events=tuple(events), clauses=f"WITHIN {rng.choice(windows)}{partition}")
 
 
-def _draw_element(rng: random.Random, names: list[str], sign: str) -> str:
-    if len(names) == 1:
-        return names[0] + rng.choice(("", "", "+"))
-    return f"({f' {sign} '.join(names)}){rng.choice(('', '', '', '+'))}"
+def _draw_suffix(rng: random.Random, several: bool) -> str:
+    return rng.choice(("", "", "", "+", "?", "+?") if several else ("", "", "", "", "+", "+", "?", "?", "+?"))
 
 
 def _draw_gpm(rng: random.Random, before: list[str], partition: bool) -> tuple[str, list[str]]:
@@ -615,11 +644,17 @@ def _smaller_spaseq(case: SpaseqCase) -> Iterator[SpaseqCase]:
         if simpler != case:
             yield simpler
     for i, (name, body) in enumerate(case.gpms):
-        plain = body.split(" FILTER")[0].rstrip(" }") + " }"
-        if "FILTER" in body and "UNION" not in body:
+        plain = re.sub(r" FILTER \([^)]*\)", "", body)
+        if plain != body:
             yield replace(case, gpms=(*case.gpms[:i], (name, plain), *case.gpms[i + 1 :]))
-    if "+" in case.sequence:
-        yield replace(case, sequence=case.sequence.replace("+", "", 1))
+    for suffix in "+?!":
+        if suffix in case.sequence:
+            yield replace(case, sequence=case.sequence.replace(suffix, "", 1))
+    first, *others = re.split("( [,;:] )", case.sequence)
+    for i in range(0, len(others), 2):
+        yield replace(case, sequence=first + "".join(others[:i] + others[i + 2 :]))
+    if others:
+        yield replace(case, sequence="".join(others[1:]))
 
 
 def spaseq_toml(case: SpaseqCase, name: str) -> str:

@@ -18,35 +18,26 @@ from spaseq.events.time import parse_duration
 from spaseq.gpm import GraphPattern, Source, compile_pattern
 from spaseq.gpm.scope import hidden_variables
 from spaseq.language import ast
+from spaseq.language.expand import Conjunction, Element, Variant, expand
 from spaseq.language.parse import KNOWN_PREFIXES
 from spaseq.language.scan import mask
 
 __all__ = ["CheckedQuery", "Conjunction", "Element", "check"]
-
-Conjunction = tuple[str, ...]
-"""Names of GPMs that hold at one instant, each once, sorted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Element:
-    """One element of the sequence: `operator` stands before it (None before the first), `repeated` is Kleene+."""
-
-    operator: ast.Operator | None
-    alternatives: tuple[Conjunction, ...]
-    repeated: bool
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedQuery:
     """A query that means something.
 
-    `patterns`: the GPMs that SEQ uses, by name. `streams`: (name, IRI) in order of the FROM clauses. `select`: the
-    variables of the result, in order. `window`: nanoseconds, None without WITHIN. `warnings`: for people.
+    `patterns`: the GPMs that SEQ uses, by name. `elements`: the sequence as written, `variants`: without `?` and `!`.
+    `streams`: (name, IRI) in order of the FROM clauses. `select`: the variables of the result, in order. `window`:
+    nanoseconds, None without WITHIN. `warnings`: for people.
     """
 
     tree: ast.Query
     patterns: dict[str, GraphPattern]
     elements: tuple[Element, ...]
+    variants: tuple[Variant, ...]
     streams: tuple[tuple[str, str], ...]
     select: tuple[str, ...]
     partition: tuple[str, ...]
@@ -64,6 +55,7 @@ class _Checker:
         self._tree = tree
         self._text = text
         self._source = source
+        self._negated_only: frozenset[str] = frozenset()
 
     def run(self) -> CheckedQuery:
         self._refuse_forms()
@@ -74,16 +66,18 @@ class _Checker:
         patterns = self._patterns(definitions, streams)
         sequence_patterns = {name: p for name, p in patterns.items() if name in used}
         self._check_scopes(elements, sequence_patterns)
+        variants = self._variants(elements)
         unused = [f"GPM {name} is defined and SEQ does not use it" for name in definitions if name not in used]
         return CheckedQuery(
             tree=self._tree,
             patterns=sequence_patterns,
             elements=elements,
+            variants=variants,
             streams=tuple(streams.items()),
             select=self._select(elements, sequence_patterns),
             partition=self._partition(sequence_patterns),
             window=self._window(),
-            warnings=tuple(unused),
+            warnings=(*unused, *_without_effect(elements)),
         )
 
     # -- errors
@@ -153,10 +147,33 @@ class _Checker:
         if isinstance(sequence, ast.Chain):
             links = [(None, sequence.first), *sequence.rest]
         for operator, element in links:
-            repeated = isinstance(element, ast.Repeated)
-            while isinstance(element, ast.Repeated):
+            written = element
+            suffixes: set[type[ast.Element]] = set()
+            while isinstance(element, ast.Repeated | ast.Optional | ast.Negated):
+                suffixes.add(type(element))
                 element = element.child
-            yield Element(operator, tuple(sorted(set(self._alternatives(element, definitions)))), repeated)
+            negated = ast.Negated in suffixes
+            if negated and len(suffixes) > 1:
+                self._fail(
+                    "'!' stands together with '+' or '?'",
+                    written.span,
+                    "what must not occur cannot be repeated or left out: write '!' alone",
+                )
+            alternatives = tuple(sorted(set(self._alternatives(element, definitions))))
+            yield Element(operator, alternatives, ast.Repeated in suffixes, ast.Optional in suffixes, negated)
+
+    def _variants(self, elements: tuple[Element, ...]) -> tuple[Variant, ...]:
+        variants = expand(elements)
+        if not variants:
+            self._fail("SEQ holds nothing that must occur", self._tree.sequence.span, "name a GPM without '!'")
+        within = self._tree.within
+        if within is not None and within.sliding and any(variant.before for variant in variants):
+            self._unsupported(
+                "a negation at the start of SEQ with WITHIN … SLIDING",
+                self._tree.sequence.span,
+                "a sliding window opens at no one time: leave out SLIDING, or put a GPM before the negation",
+            )
+        return variants
 
     def _alternatives(self, element: ast.Element, definitions: dict[str, ast.Definition]) -> list[Conjunction]:
         """The disjunctive normal form of a BOp expression."""
@@ -174,12 +191,12 @@ class _Checker:
                     right = self._alternatives(part, definitions)
                     product = [tuple(sorted({*c, *d})) for c in product for d in right]
                 return product
-            case ast.Optional(span=span):
-                self._unsupported("the optional operator '?'", span)
-            case ast.Negated(span=span):
-                self._unsupported("the negation operator '!'", span)
             case ast.Repeated(span=span):
                 self._fail("'+' stands inside '&' or '|'", span, "they combine GPMs at one instant; write (A | B)+")
+            case ast.Optional(span=span):
+                self._fail("'?' stands inside '&' or '|'", span, "they combine GPMs at one instant; write (A | B)?")
+            case ast.Negated(span=span):
+                self._fail("'!' stands inside '&' or '|'", span, "they combine GPMs at one instant; write (A | B)!")
             case ast.Chain(span=span):
                 self._unsupported("a sequence in parentheses inside SEQ", span, "',' ';' ':' read from left to right")
 
@@ -218,12 +235,16 @@ class _Checker:
         """Every variable a FILTER names is bound by its GPM, by one before it, or by one at the same instant."""
         before: frozenset[str] = frozenset()
         everywhere = _binds(patterns.values())
+        self._negated_only = everywhere - _binds(
+            patterns[name] for e in elements if not e.negated for c in e.alternatives for name in c
+        )
         for element in elements:
             for conjunction in element.alternatives:
                 reachable = before | _binds(patterns[name] for name in conjunction)
                 for name in conjunction:
                     self._check_pattern(patterns[name], reachable, everywhere)
-            before |= _binds(patterns[name] for c in element.alternatives for name in c)
+            if not element.negated:
+                before |= _binds(patterns[name] for c in element.alternatives for name in c)
 
     def _check_pattern(self, pattern: GraphPattern, reachable: frozenset[str], everywhere: frozenset[str]) -> None:
         for name in sorted(pattern.needs - reachable):
@@ -248,7 +269,8 @@ class _Checker:
                 f"a FILTER of GPM {pattern.name} names ?{name}, which is bound only after {pattern.name}, or in an "
                 "alternative to it",
                 span,
-                "a FILTER can name variables of its own GPM, of GPMs before it, and of those joined to it by '&'",
+                "a FILTER can name variables of its own GPM, of GPMs before it, and of those joined to it by '&'"
+                + self._only_negated(name),
             )
         self._fail(
             f"GPM {pattern.name} names the unknown variable ?{name}: neither it nor a GPM before it binds ?{name}",
@@ -256,19 +278,26 @@ class _Checker:
             _did_you_mean(name, known, "?") or "bind it in a triple pattern",
         )
 
+    def _only_negated(self, name: str) -> str:
+        """What to add to a hint where only negated GPMs have a variable."""
+        return "; a negated GPM binds nothing" if name in self._negated_only else ""
+
     def _select(self, elements: tuple[Element, ...], patterns: dict[str, GraphPattern]) -> tuple[str, ...]:
-        bound = _binds(patterns.values())
+        order = [name for e in elements if not e.negated for c in e.alternatives for name in c]
+        bound = _binds(patterns[name] for name in order)
         if not self._tree.select:
-            order = [name for e in elements for c in e.alternatives for name in c]
             return tuple(dict.fromkeys(v for name in order for v in sorted(patterns[name].binds)))
         for item in self._tree.select:
             if isinstance(item, ast.Variable) and item.text not in bound:
+                negated = item.text in _binds(patterns.values())
                 self._fail(
-                    f"SELECT names the unknown variable ?{item.text}: no GPM in SEQ binds it",
+                    f"SELECT names ?{item.text}, which only a negated GPM has"
+                    if negated
+                    else f"SELECT names the unknown variable ?{item.text}: no GPM in SEQ binds it",
                     item.span,
-                    _did_you_mean(item.text, bound, "?"),
+                    "a negated GPM binds nothing" if negated else _did_you_mean(item.text, bound, "?"),
                 )
-        return tuple(dict.fromkeys(item.text for item in self._tree.select))
+        return tuple(dict.fromkeys(item.text for item in self._tree.select if isinstance(item, ast.Variable)))
 
     def _partition(self, patterns: dict[str, GraphPattern]) -> tuple[str, ...]:
         for variable in self._tree.partition:
@@ -286,6 +315,18 @@ class _Checker:
                     "every GPM in SEQ must bind what partitions the streams",
                 )
         return tuple(dict.fromkeys(v.text for v in self._tree.partition))
+
+
+def _without_effect(elements: tuple[Element, ...]) -> Iterator[str]:
+    """Warnings about negations that can forbid nothing: after `;` or `:`, and the next element follows at once."""
+    for i, element in enumerate(elements[1:-1], 1):
+        following = elements[i + 1]
+        between = element.negated and element.operator is not ast.Operator.STRICT
+        inside = any(not e.negated for e in elements[:i]) and any(not e.negated for e in elements[i + 1 :])
+        if between and inside and following.operator is ast.Operator.STRICT:
+            names = " | ".join(" & ".join(c) for c in element.alternatives)
+            sign = element.operator.value if element.operator else ""
+            yield f"{names}! forbids nothing between '{sign}' and ',': no instant can lie there"
 
 
 def _binds(patterns: Iterable[GraphPattern]) -> frozenset[str]:

@@ -4,10 +4,16 @@ Each conjunction of GPMs is an atom. Its predicate holds at an instant where the
 its guard joins that set with the Ω of the run (`MappingRegisters.take`) and rejects where the join is empty. So `;`
 (`Skip.NEXT`) waits exactly for the first instant at which the join is not empty, as Definition 11 says.
 
-A register row is `(bound, pending, Ω)`. Ω keeps only the variables that are selected or can still matter, so runs
+A register row is `(bound, pending, Ω, owed)`. Ω keeps only the variables that are selected or can still matter, so runs
 that agree on those are one. `bound` are the variables bound by elements already left behind, `pending` those bound by
 the round now taken; both only as far as a Kleene+ still needs to know. Between two rounds of a Kleene+ the variables
 that its GPMs bind and no earlier element of *this run* bound are freed (semantics: each iteration binds them afresh).
+`owed` are the conjunctions that must not match until the window closes, for the match to hold
+(`spaseq.language.absence`); None in the row of a run that has taken nothing.
+
+The variants of a query (`spaseq.language.expand`) are alternatives. What must not occur between two steps are the
+`absent` atoms of their `Sequence`; a gap is an atom that marks nothing, whose guard rejects where a join is not empty;
+what must not have occurred before the first step is asked by the guard of that, of runs that have taken nothing.
 """
 
 from __future__ import annotations
@@ -23,17 +29,18 @@ import numpy as np
 from spaseq.errors import InternalError
 from spaseq.gpm import IDENTITY, GraphPattern, MappingSet, holds, join, project
 from spaseq.language.ast import Operator
-from spaseq.language.check import CheckedQuery, Conjunction, Element
+from spaseq.language.check import CheckedQuery
+from spaseq.language.expand import Conjunction, Step, Variant
 from spaseq.pattern import Atom, Iterate, Or, Pattern, Sequence, Skip
 
 if TYPE_CHECKING:
     from spaseq.language.solve import InstantBatch
 
-__all__ = ["Free", "Holds", "MappingRegisters", "Take", "lower"]
+__all__ = ["Free", "Holds", "MappingRegisters", "Meets", "Pass", "Row", "Take", "lower"]
 
 _SKIP = {Operator.STRICT: Skip.NONE, Operator.NEXT: Skip.NEXT, Operator.ANY: Skip.ANY}
 
-Row = tuple[frozenset[str], frozenset[str], MappingSet]
+Row = tuple[frozenset[str], frozenset[str], MappingSet, tuple[Conjunction, ...] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +62,39 @@ class Take:
     """The guard of a conjunction at one place in the sequence.
 
     `keep`: the variables that matter after it. `track`: those of which a later Kleene+ must know whether they are
-    bound.
+    bound. `before`: what must not have matched since the window opened, if it is the first. `owed`: what must not match
+    behind it until the window closes, if it is the last.
     """
 
     conjunction: Conjunction
     keep: frozenset[str]
     track: frozenset[str]
+    before: tuple[Conjunction, ...] = ()
+    owed: tuple[Conjunction, ...] = ()
 
     def __str__(self) -> str:
-        return "a join with the run"
+        first = f", and no {_either(self.before)} since the window opened" if self.before else ""
+        return "a join with the run" + first
+
+
+@dataclass(frozen=True, slots=True)
+class Meets:
+    """The guard of what must not occur: it accepts, and changes nothing, where the conjunction joins with the run."""
+
+    conjunction: Conjunction
+
+    def __str__(self) -> str:
+        return f"a join of {_either((self.conjunction,))} with the run"
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """The guard of a gap: it accepts, and changes nothing, where none of `conjunctions` joins with the run."""
+
+    conjunctions: tuple[Conjunction, ...]
+
+    def __str__(self) -> str:
+        return f"no join of {_either(self.conjunctions)} with the run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,58 +111,83 @@ def _listed(names: frozenset[str]) -> str:
     return " ".join("?" + name for name in sorted(names)) or "nothing"
 
 
+def _either(conjunctions: Iterable[Conjunction]) -> str:
+    return " | ".join(" & ".join(names) for names in conjunctions)
+
+
 def lower(query: CheckedQuery) -> Pattern:
     """The core pattern of a query's sequence expression."""
+    return reduce(Or, [_sequence(query, variant) for variant in query.variants])
+
+
+def _sequence(query: CheckedQuery, variant: Variant) -> Pattern:
     pattern: Pattern | None = None
-    for index, element in enumerate(query.elements):
-        step = _element(query, index)
-        if element.repeated:
+    for index, step in enumerate(variant.steps):
+        part = _step(query, variant, index)
+        if step.repeated:
             # Definition 13 (alone, or opening the sequence) skips till next; Definition 14 (inside) is contiguous.
             skip = Skip.NEXT if index == 0 else Skip.NONE
-            step = Iterate(step, skip, Free(_binds(query.patterns, element)))
-        pattern = step if pattern is None else Sequence(pattern, step, _skip(element))
+            part = Iterate(part, skip, Free(_binds(query.patterns, step)))
+        pattern = part if pattern is None else Sequence(pattern, part, _skip(step), tuple(map(_absent, step.absent)))
     if pattern is None:
-        raise InternalError("a sequence expression without elements")
+        raise InternalError("a sequence without steps")
     return pattern
 
 
-def _skip(element: Element) -> Skip:
-    if element.operator is None:
-        raise InternalError("an element inside a sequence has no operator")
-    return _SKIP[element.operator]
+def _skip(step: Step) -> Skip:
+    if step.operator is None:
+        raise InternalError("a step inside a sequence has no operator")
+    return _SKIP[step.operator]
 
 
-def _element(query: CheckedQuery, index: int) -> Pattern:
-    keep, track = _live(query, index)
+def _absent(conjunction: Conjunction) -> Atom:
+    return Atom(frozenset({Holds(conjunction)}), frozenset(), Meets(conjunction))
+
+
+def _step(query: CheckedQuery, variant: Variant, index: int) -> Pattern:
+    step = variant.steps[index]
+    if step.gap:
+        return Atom(frozenset(), frozenset(), Pass(step.alternatives))
+    keep, track = _live(query, variant, index)
+    owed = variant.after if index == len(variant.steps) - 1 else ()
+    before = variant.before if index == 0 else ()
     atoms: list[Pattern] = [
-        Atom(frozenset({Holds(conjunction)}), frozenset({"+".join(conjunction)}), Take(conjunction, keep, track))
-        for conjunction in query.elements[index].alternatives
+        Atom(
+            frozenset({Holds(conjunction)}),
+            frozenset({"+".join(conjunction)}),
+            Take(conjunction, keep, track, before, owed),
+        )
+        for conjunction in step.alternatives
     ]
     return reduce(Or, atoms)
 
 
-def _live(query: CheckedQuery, index: int) -> tuple[frozenset[str], frozenset[str]]:
-    """What to keep of Ω after element `index`, and what to track as bound."""
-    element, later = query.elements[index], query.elements[index + 1 :]
-    earlier = frozenset().union(*(_binds(query.patterns, e) for e in query.elements[:index]))
-    own = _mentions(query.patterns, element) if element.repeated else frozenset()
-    keep = frozenset(query.select).union(own & earlier, *(_mentions(query.patterns, e) for e in later))
-    track = own.union(*(_mentions(query.patterns, e) for e in later if e.repeated))
+def _live(query: CheckedQuery, variant: Variant, index: int) -> tuple[frozenset[str], frozenset[str]]:
+    """What to keep of Ω after step `index`, and what to track as bound."""
+    step, later = variant.steps[index], variant.steps[index + 1 :]
+    patterns = query.patterns
+    earlier = frozenset().union(*(_binds(patterns, s) for s in variant.steps[:index] if not s.gap))
+    own = _mentions(patterns, step.alternatives) if step.repeated else frozenset()
+    keep = frozenset(query.select) | (own & earlier) | _mentions(patterns, variant.after)
+    keep = keep.union(*(_mentions(patterns, (*s.alternatives, *s.absent)) for s in later))
+    if variant.after:
+        keep |= frozenset(query.partition)  # tells the instants of a run's own partition from those of others
+    track = own.union(*(_mentions(patterns, s.alternatives) for s in later if s.repeated))
     return keep, track
 
 
-def _binds(patterns: MappingABC[str, GraphPattern], element: Element) -> frozenset[str]:
-    return frozenset().union(*(patterns[name].binds for c in element.alternatives for name in c))
+def _binds(patterns: MappingABC[str, GraphPattern], step: Step) -> frozenset[str]:
+    return frozenset().union(*(patterns[name].binds for c in step.alternatives for name in c))
 
 
-def _mentions(patterns: MappingABC[str, GraphPattern], element: Element) -> frozenset[str]:
-    return frozenset().union(*(patterns[name].mentions for c in element.alternatives for name in c))
+def _mentions(patterns: MappingABC[str, GraphPattern], conjunctions: Iterable[Conjunction]) -> frozenset[str]:
+    return frozenset().union(*(patterns[name].mentions for c in conjunctions for name in c))
 
 
 class MappingRegisters:
     """Registers whose rows hold the mapping set of a run (see the module)."""
 
-    empty: Row = (frozenset(), frozenset(), IDENTITY)
+    empty: Row = (frozenset(), frozenset(), IDENTITY, None)
 
     def __init__(self, patterns: MappingABC[str, GraphPattern]) -> None:
         self._patterns = patterns
@@ -142,19 +198,33 @@ class MappingRegisters:
         """Events are rows of `batch` from now on."""
         self._batch = batch
 
-    def take(self, row: Row, guard: Take, variables: frozenset[str], event: int) -> Row | None:
+    def take(self, row: Row, guard: Take | Meets | Pass, variables: frozenset[str], event: int) -> Row | None:
         """Joins Ω with the conjunction's set at the instant, under the FILTERs that span several GPMs."""
         if self._batch is None:
             raise InternalError("registers were asked before a batch was loaded")
-        bound, pending, omega = row
-        joined = join(omega, self._batch.value(guard.conjunction, event))
-        conditions = self._conditions(guard.conjunction)
+        bound, pending, omega, begun = row
+        match guard:
+            case Meets(conjunction):
+                return row if self.joined(omega, conjunction, self._batch, event) else None
+            case Pass(conjunctions):
+                met = any(self.joined(omega, conjunction, self._batch, event) for conjunction in conjunctions)
+                return None if met else row
+            case Take(conjunction, keep, track, before, owed):
+                if begun is None and not all(self._batch.unseen(c)[event] for c in before):
+                    return None
+                joined = self.joined(omega, conjunction, self._batch, event)
+                if not joined:
+                    return None
+                taken = conjunction_binds(self._patterns, conjunction)
+                return (bound | pending) & track, taken & track, project(joined, keep), owed
+
+    def joined(self, omega: MappingSet, conjunction: Conjunction, batch: InstantBatch, row: int) -> MappingSet:
+        """Ω ⋈ the conjunction's mapping set at a row of `batch`, under the FILTERs that name variables of Ω."""
+        found = join(omega, batch.value(conjunction, row))
+        conditions = self._conditions(conjunction)
         if conditions:
-            joined = frozenset(m for m in joined if all(holds(c, m, prologue) for c, prologue in conditions))
-        if not joined:
-            return None
-        taken = frozenset().union(*(self._patterns[name].binds for name in guard.conjunction))
-        return (bound | pending) & guard.track, taken & guard.track, project(joined, guard.keep)
+            found = frozenset(m for m in found if all(holds(c, m, prologue) for c, prologue in conditions))
+        return found
 
     def _conditions(self, conjunction: Conjunction) -> tuple[tuple[Any, Any], ...]:
         """The conditions of the conjunction that name variables from outside it, each with its prologue."""
@@ -176,9 +246,9 @@ class MappingRegisters:
 
     def again(self, row: Row, action: Free) -> Row:
         """Frees the variables of the round that is over."""
-        bound, _, omega = row
+        bound, _, omega, owed = row
         kept = frozenset(name for m in omega for name, _ in m) - (action.variables - bound)
-        return bound, frozenset(), project(omega, kept)
+        return bound, frozenset(), project(omega, kept), owed
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise InternalError("the registers of a query are pickled with the query, as its text")

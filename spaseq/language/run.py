@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any
 from spaseq.engine import MatchBatch, Program
 from spaseq.errors import EventError, InternalError, OptionError
 from spaseq.gpm import Knowledge, Mapping, MappingSet, freeze, project
+from spaseq.language.absence import Endings, Sightings, Waiting
 from spaseq.language.check import CheckedQuery
+from spaseq.language.lower import MappingRegisters, Row
 from spaseq.language.solve import InstantBatch, InstantSolutions, Solver
 from spaseq.rdf import ARRIVAL, Counters, GraphEvent, Instant, StreamOptions
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["Match", "Matches", "Recogniser", "Session", "decode", "match_table"]
+__all__ = ["Match", "Matches", "Recogniser", "Session", "match_table"]
 
 _BATCH = 256
 """Instants solved before the engine is called: enough to spread the cost of a call, few enough to answer soon."""
@@ -55,36 +57,51 @@ class Match:
         return self.times[-1]
 
 
-def decode(query: CheckedQuery, batch: MatchBatch) -> Iterator[tuple[int, int, tuple[int, ...], Mapping]]:
-    """The (start, end, positions, projected mapping) of the engine's matches, each once.
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A match of the engine with the mappings it was accepted with, not projected. `times`, `events`: as in `Match`."""
 
-    Partitions may give equal ones; the matches of one end must be in one batch. Mappings of one match are in order.
+    start: int
+    end: int
+    positions: tuple[int, ...]
+    mappings: MappingSet
+    times: tuple[int, ...]
+    events: tuple[GraphEvent, ...]
+
+
+def _distinct(found: Iterable[_Found], selected: frozenset[str]) -> Iterator[Match]:
+    """A match for each projected mapping, each once: partitions may give equal ones.
+
+    All that have one end come in one call. Mappings of one match are in order.
     """
-    selected = frozenset(query.select)
     seen: set[tuple[int, tuple[int, ...], Mapping]] = set()
     last_end = -1
-    starts, ends, offsets = batch.start.tolist(), batch.end.tolist(), batch.offsets.tolist()
-    places = batch.positions.tolist()
-    for i, rows in enumerate(batch.rows or ()):
-        if ends[i] != last_end:
+    for match in found:
+        if match.end != last_end:
             seen.clear()
-            last_end = ends[i]
-        positions = tuple(places[offsets[i] : offsets[i + 1]])
-        mappings = _projected(rows, selected)
+            last_end = match.end
+        mappings = project(match.mappings, selected)
         for mapping in sorted(mappings, key=_order) if len(mappings) > 1 else mappings:
-            key = (starts[i], positions, mapping)
+            key = (match.start, match.positions, mapping)
             if key not in seen:
                 seen.add(key)
-                yield starts[i], ends[i], positions, mapping
-
-
-def _projected(rows: Iterable[Any], selected: frozenset[str]) -> MappingSet:
-    """The union of the rows' mapping sets, projected."""
-    return frozenset(mapping for _, _, omega in rows for mapping in project(omega, selected))
+                yield Match(match.start, match.end, match.positions, dict(mapping), match.times, match.events)
 
 
 def _order(mapping: Mapping) -> tuple[tuple[str, str, str], ...]:
     return tuple((name, type(term).__name__, term.n3()) for name, term in mapping)
+
+
+def _mappings(rows: Iterable[Row]) -> MappingSet:
+    return frozenset(mapping for row in rows for mapping in row[2])
+
+
+def _parts(batch: MatchBatch) -> Iterator[tuple[int, int, tuple[int, ...], frozenset[Any]]]:
+    """(start, end, positions, register rows) of the engine's matches."""
+    starts, ends, offsets = batch.start.tolist(), batch.end.tolist(), batch.offsets.tolist()
+    places = batch.positions.tolist()
+    for i, rows in enumerate(batch.rows or ()):
+        yield starts[i], ends[i], tuple(places[offsets[i] : offsets[i + 1]]), rows
 
 
 class Recogniser:
@@ -104,6 +121,10 @@ class Recogniser:
         self._solver = solver
         self._keep_events = keep_events
         self._evaluator = Evaluator(program)
+        self._selected = frozenset(query.select)
+        registers = MappingRegisters(query.patterns)
+        self._sightings = Sightings(query, program.window, registers)
+        self._endings = Endings(query, program.window, registers) if any(v.after for v in query.variants) else None
         self._codes: dict[Mapping, int] = {}
         self._instants: dict[int, tuple[int, tuple[GraphEvent, ...]]] = {}
 
@@ -124,35 +145,56 @@ class Recogniser:
         for row in rows:
             self._instants.setdefault(row.position, (row.time, ()))
         if rows:
-            batch = InstantBatch(rows, self._query.patterns, self._partition_codes(rows))
-            yield from self._matches(self._evaluator.push(batch))
+            batch = InstantBatch(rows, self._query.patterns, self._partition_codes(rows), self._sightings)
+            yield from self._matches(self._evaluator.push(batch), batch)
             self._forget(rows[-1].time)
 
     def close(self) -> Iterator[Match]:
         """The matches that the end of the streams completes."""
-        yield from self._matches(self._evaluator.close())
+        yield from self._matches(self._evaluator.close(), None)
 
     def snapshot(self) -> bytes:
         """The state between two calls; `restore` goes on from it."""
-        return pickle.dumps((self._evaluator.snapshot(), self._codes, self._instants))
+        endings = None if self._endings is None else self._endings.state()
+        return pickle.dumps((self._evaluator.snapshot(), self._codes, self._instants, self._sightings.state(), endings))
 
     def restore(self, state: bytes) -> None:
         """Goes on from a snapshot of a recogniser of the same query. Only for snapshots from a source you trust."""
         from spaseq.engine import Evaluator
 
-        engine, self._codes, self._instants = pickle.loads(state)
+        engine, self._codes, self._instants, sightings, endings = pickle.loads(state)
         self._evaluator = Evaluator.restore(self._program, engine)
+        self._sightings.restore(sightings)
+        if self._endings is not None:
+            self._endings.restore(endings)
 
     def _partition_codes(self, rows: Sequence[InstantSolutions]) -> list[int] | None:
         if not self._query.partition:
             return None
         return [self._codes.setdefault(row.key or (), len(self._codes)) for row in rows]
 
-    def _matches(self, batch: MatchBatch) -> Iterator[Match]:
-        for start, end, positions, mapping in decode(self._query, batch):
-            held = [self._instants[p] for p in positions]
-            events = tuple(event for _, events in held for event in events)
-            yield Match(start, end, positions, dict(mapping), tuple(time for time, _ in held), events)
+    def _matches(self, found: MatchBatch, batch: InstantBatch | None) -> Iterator[Match]:
+        """The matches settled by what the engine found in `batch`, or at the end of the streams where that is None."""
+        if self._endings is None:
+            settled = (self._found(s, e, at, _mappings(rows)) for s, e, at, rows in _parts(found))
+            return _distinct(settled, self._selected)
+        waiting = [self._waiting(*parts) for parts in _parts(found)]
+        done = self._endings.close() if batch is None else self._endings.push(batch, waiting)
+        return _distinct((_Found(w.start, w.end, w.positions, w.sure, *w.held) for w in done), self._selected)
+
+    def _found(self, start: int, end: int, positions: tuple[int, ...], mappings: MappingSet) -> _Found:
+        return _Found(start, end, positions, mappings, *self._held(positions))
+
+    def _waiting(self, start: int, end: int, positions: tuple[int, ...], rows: Iterable[Row]) -> Waiting:
+        held = self._held(positions)
+        owing = [row for row in rows if row[3]]
+        sure = _mappings(row for row in rows if not row[3])
+        return Waiting(start, end, self._instants[start][0], positions, held, sure, owing)
+
+    def _held(self, positions: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[GraphEvent, ...]]:
+        """The times and the events of instants."""
+        held = [self._instants[p] for p in positions]
+        return tuple(time for time, _ in held), tuple(event for _, events in held for event in events)
 
     def _forget(self, now: int) -> None:
         """Drops the instants that no match to come can hold: they left the window."""

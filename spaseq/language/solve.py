@@ -25,10 +25,12 @@ from spaseq.gpm import (
     join,
     restrict,
 )
-from spaseq.language.check import CheckedQuery, Conjunction
+from spaseq.language.check import CheckedQuery
+from spaseq.language.expand import Conjunction
 from spaseq.language.lower import conjunction_binds
 
 if TYPE_CHECKING:
+    from spaseq.language.absence import Sightings
     from spaseq.rdf import GraphEvent, Instant
 
 __all__ = ["InstantBatch", "InstantSolutions", "Solver"]
@@ -115,10 +117,15 @@ class InstantBatch:
     """Rows of the table as the engine's `Batch`; the mapping sets of conjunctions are worked out once each.
 
     `keys` holds a code per row, given by the caller, who must give one partition one code for the whole stream.
+    `sightings` knows what matched before this batch; it is asked once per conjunction and batch.
     """
 
     def __init__(
-        self, rows: Sequence[InstantSolutions], patterns: MappingABC[str, GraphPattern], codes: Sequence[int] | None
+        self,
+        rows: Sequence[InstantSolutions],
+        patterns: MappingABC[str, GraphPattern],
+        codes: Sequence[int] | None,
+        sightings: Sightings | None = None,
     ) -> None:
         self.rows = rows
         self.positions = np.array([row.position for row in rows], np.int64)
@@ -126,6 +133,7 @@ class InstantBatch:
         self.keys = None if codes is None else np.array(codes, np.int64)
         self._patterns = patterns
         self._values: dict[Conjunction, list[MappingSet]] = {}
+        self._unseen = {} if sightings is None else {c: sightings.pass_over(self, c) for c in sightings.conjunctions}
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -133,6 +141,10 @@ class InstantBatch:
     def holds(self, conjunction: Conjunction) -> np.ndarray:
         """Where the conjunction's mapping set is not empty: bool, shape (n,)."""
         return np.array([bool(value) for value in self._sets(conjunction)], bool)
+
+    def unseen(self, conjunction: Conjunction) -> np.ndarray:
+        """Where the conjunction has not matched before, since the row's window opened, in its partition: bool, (n,)."""
+        return self._unseen[conjunction]
 
     def value(self, conjunction: Conjunction, row: int) -> MappingSet:
         """The conjunction's mapping set at a row: the join of its GPMs' values (Definition 8), under the FILTERs that

@@ -148,16 +148,8 @@ def test_the_credit_card_query_names_its_unknown_variable(capsys: pytest.Capture
     assert error.endswith("hint: did you mean ?id?\n")
 
 
-@pytest.mark.parametrize(
-    ("path", "feature"), [("negation/queryNegation.q", "negation operator '!'"), ("optional/queryOptional.q", "'?'")]
-)
-def test_operators_to_come_are_named(path: str, feature: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", str(DATA / path)]) == 2
-    assert f"{feature} is not supported by this version" in capsys.readouterr().err
-
-
 def test_every_other_query_is_understood(capsys: pytest.CaptureFixture[str]) -> None:
-    refused = {"queryNegation.q", "queryOptional.q", "queryCardFB.q"}
+    refused = {"queryCardFB.q"}
     for path in sorted(DATA.rglob("*.q")):
         if path.name not in refused:
             assert main(["check", str(path)]) == 0, path

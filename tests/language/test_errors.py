@@ -219,19 +219,37 @@ hint: a time is an xsd:dateTime such as 2024-05-01T12:00:00Z, or a number (here 
     DEFINE GPM A ON S { ?a :p ?x . SERVICE <http://example.org/> { ?a :q ?y } }
                                    ^^^^^^^""",
     ),
-    "optional": (
-        _query("  SEQ (A, B?)\n" + A + "  DEFINE GPM B ON S { ?a :p ?x }\n"),
-        spaseq.UnsupportedFeature,
-        """<query>:6:11: the optional operator '?' is not supported by this version
-    SEQ (A, B?)
-            ^^""",
+    "optional below conjunction": (
+        _query("  SEQ (A? & B)\n" + A + "  DEFINE GPM B ON S { ?a :p ?x }\n"),
+        spaseq.QuerySemanticsError,
+        """<query>:6:8: '?' stands inside '&' or '|'
+    SEQ (A? & B)
+         ^^
+hint: they combine GPMs at one instant; write (A | B)?""",
     ),
-    "negation": (
-        _query("  SEQ (A, B!)\n" + A + "  DEFINE GPM B ON S { ?a :p ?x }\n"),
-        spaseq.UnsupportedFeature,
-        """<query>:6:11: the negation operator '!' is not supported by this version
-    SEQ (A, B!)
-            ^^""",
+    "a negation that is optional": (
+        _query("  SEQ (A, B!?)\n" + A + "  DEFINE GPM B ON S { ?a :p ?x }\n"),
+        spaseq.QuerySemanticsError,
+        """<query>:6:11: '!' stands together with '+' or '?'
+    SEQ (A, B!?)
+            ^^^
+hint: what must not occur cannot be repeated or left out: write '!' alone""",
+    ),
+    "nothing that must occur": (
+        _query("  SEQ (A!)\n" + A),
+        spaseq.QuerySemanticsError,
+        """<query>:6:8: SEQ holds nothing that must occur
+    SEQ (A!)
+         ^^
+hint: name a GPM without '!'""",
+    ),
+    "a variable that only a negated GPM has": (
+        _query("  SEQ (A, B!)\n" + A + "  DEFINE GPM B ON S { ?a :p ?y }\n", HEAD.replace("?x", "?y")),
+        spaseq.QuerySemanticsError,
+        """<query>:2:11: SELECT names ?y, which only a negated GPM has
+  SELECT ?a ?y
+            ^^
+hint: a negated GPM binds nothing""",
     ),
     "a sequence inside a sequence": (
         _query("  SEQ (A, (A; A))\n" + A),
@@ -301,6 +319,17 @@ def test_garbage_is_a_syntax_error(text: str) -> None:
 def test_an_unused_gpm_is_a_warning() -> None:
     query = spaseq.compile(_query("  SEQ (A)\n" + A + "  DEFINE GPM B ON S { ?a :p ?y }\n"))
     assert query.warnings == ("GPM B is defined and SEQ does not use it",)
+
+
+def test_a_negation_without_effect_is_a_warning() -> None:
+    query = spaseq.compile(_query("  SEQ (A; B!, A)\n" + A + "  DEFINE GPM B ON S { ?a :p ?y }\n"))
+    assert query.warnings == ("B! forbids nothing between ';' and ',': no instant can lie there",)
+
+
+def test_too_many_variants_are_a_budget() -> None:
+    with pytest.raises(spaseq.BudgetExceeded) as caught:
+        spaseq.compile(_query("  SEQ (A" + ", A?" * 9 + ")\n" + A))
+    assert (caught.value.limit, caught.value.used, caught.value.exit_code) == (256, 512, 4)
 
 
 def test_the_source_is_named() -> None:

@@ -1,0 +1,189 @@
+"""What must not occur before a match or behind it: negation at the start and at the end of a sequence.
+
+At the start (`Sightings`): a match may begin at an instant only if the negated GPM matched at none since the window
+opened. At the end (`Endings`): matches wait until their window closes; where the negated GPM joins with the run's
+mappings at an instant behind a waiting match, and inside its window, that match is off. The end of the streams closes
+all windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spaseq.engine import Window
+from spaseq.errors import InternalError
+from spaseq.gpm import IDENTITY, MappingSet
+from spaseq.language.check import CheckedQuery
+from spaseq.language.expand import Conjunction
+from spaseq.language.solve import InstantBatch
+
+if TYPE_CHECKING:
+    from spaseq.language.lower import MappingRegisters, Row
+
+__all__ = ["Endings", "Sightings", "Waiting", "window_end", "window_number"]
+
+
+def window_number(window: Window, time: int) -> int:
+    """Which tumbling window a time (ns) lies in; 0 where there is only one."""
+    return int((time - window.origin) // window.size) if window.kind == "tumbling" else 0
+
+
+def window_end(window: Window, start: int) -> int | None:
+    """The last time (ns) at which the window of a match that starts at `start` is open; None: it never closes."""
+    match window.kind:
+        case "none":
+            return None
+        case "span":
+            return int(start + window.size)
+        case "tumbling":
+            return int(window.origin + (window_number(window, start) + 1) * window.size - 1)
+        case kind:
+            raise InternalError(f"a window of kind {kind!r} over instants")
+
+
+class Sightings:
+    """When the GPMs that must not come before a match were last seen: per conjunction and partition, in which window.
+
+    Only for windows that begin at a time of their own: tumbling ones, and the whole stream.
+    """
+
+    def __init__(self, query: CheckedQuery, window: Window, registers: MappingRegisters) -> None:
+        self.conjunctions = tuple(dict.fromkeys(c for variant in query.variants for c in variant.before))
+        self._window = window
+        self._registers = registers
+        self._seen: dict[tuple[Conjunction, int], int] = {}
+
+    def pass_over(self, batch: InstantBatch, conjunction: Conjunction) -> np.ndarray:
+        """Where it was not seen before the row, in the row's window and partition: bool (n,). Remembers the batch.
+
+        It is seen where it joins with a run that has taken nothing, of which a FILTER over other GPMs is not true.
+        """
+        holds = batch.holds(conjunction).tolist()
+        keys = [0] * len(batch) if batch.keys is None else batch.keys.tolist()
+        unseen = np.ones(len(batch), bool)
+        for row, time in enumerate(batch.times.tolist()):
+            number = window_number(self._window, time)
+            place = (conjunction, keys[row])
+            unseen[row] = self._seen.get(place) != number
+            if holds[row] and self._registers.joined(IDENTITY, conjunction, batch, row):
+                self._seen[place] = number
+        return unseen
+
+    def state(self) -> Any:
+        """What a snapshot must hold."""
+        return self._seen
+
+    def restore(self, state: Any) -> None:
+        """The opposite of `state`."""
+        self._seen = state
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A match whose window may still be open: its interval and positions, and what it will show.
+
+    `held`: what the caller keeps with it. `sure`: mappings that hold whatever follows. `rows`: rows of the run that
+    wait.
+    """
+
+    start: int
+    end: int
+    start_time: int
+    positions: tuple[int, ...]
+    held: Any
+    sure: MappingSet
+    rows: list[Row]
+
+
+class Endings:
+    """The matches of one evaluation that wait for their windows to close, in order of their ends.
+
+    They are given out in order of their ends too, so one that is sure waits for those that end before or with it.
+    """
+
+    def __init__(self, query: CheckedQuery, window: Window, registers: MappingRegisters) -> None:
+        self.conjunctions = tuple(dict.fromkeys(c for variant in query.variants for c in variant.after))
+        self._window = window
+        self._registers = registers
+        self._waiting: list[Waiting] = []
+        self._next_close: int | None = None
+
+    def push(self, batch: InstantBatch, found: Sequence[Waiting]) -> list[Waiting]:
+        """The matches that are settled, after `batch`, among those waiting and those `found` in it (in order of end).
+
+        A match that is off is settled too, with no mappings. O(rows · waiting) for rows that match what is negated.
+        """
+        holds = {c: batch.holds(c) for c in self.conjunctions}
+        arriving = iter([*found, None])
+        upcoming = next(arriving)
+        times, positions = batch.times.tolist(), batch.positions.tolist()
+        for row, (time, position) in enumerate(zip(times, positions, strict=True)):
+            while upcoming is not None and upcoming.end < position:
+                self._add(upcoming)
+                upcoming = next(arriving)
+            if self._next_close is not None and time > self._next_close:
+                self._close(time)
+            strays = frozenset(c for c in self.conjunctions if holds[c][row])
+            if strays:
+                self._strike(batch, row, strays)
+        while upcoming is not None:
+            self._add(upcoming)
+            upcoming = next(arriving)
+        return self._settled()
+
+    def close(self) -> list[Waiting]:
+        """All that still waits: the streams end, and nothing can come behind."""
+        self._close(None)
+        return self._settled()
+
+    def _add(self, match: Waiting) -> None:
+        self._waiting.append(match)
+        if match.rows:
+            end = window_end(self._window, match.start_time)
+            if end is not None:
+                self._next_close = end if self._next_close is None else min(end, self._next_close)
+
+    def _close(self, now: int | None) -> None:
+        """Settles the matches whose windows are closed at `now`; None: all."""
+        ends = []
+        for match in self._waiting:
+            if match.rows:
+                end = window_end(self._window, match.start_time)
+                if now is None or (end is not None and end < now):
+                    match.sure |= _mappings(match.rows)
+                    match.rows = []
+                elif end is not None:
+                    ends.append(end)
+        self._next_close = min(ends, default=None)
+
+    def _strike(self, batch: InstantBatch, row: int, strays: frozenset[Conjunction]) -> None:
+        """Takes off the rows that owe the absence of what matches at `row` and joins with them."""
+        for match in self._waiting:
+            match.rows = [
+                run
+                for run in match.rows
+                if not any(c in strays and self._registers.joined(run[2], c, batch, row) for c in run[3] or ())
+            ]
+
+    def _settled(self) -> list[Waiting]:
+        count = next((i for i, match in enumerate(self._waiting) if match.rows), len(self._waiting))
+        while 0 < count < len(self._waiting) and self._waiting[count - 1].end == self._waiting[count].end:
+            count -= 1
+        settled, self._waiting = self._waiting[:count], self._waiting[count:]
+        return settled
+
+    def state(self) -> Any:
+        """What a snapshot must hold."""
+        return self._waiting, self._next_close
+
+    def restore(self, state: Any) -> None:
+        """The opposite of `state`."""
+        self._waiting, self._next_close = state
+
+
+def _mappings(rows: Iterable[Row]) -> MappingSet:
+    return frozenset(mapping for row in rows for mapping in row[2])
