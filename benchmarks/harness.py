@@ -81,7 +81,8 @@ def report(name: str, measurements: Iterable[Measurement]) -> Path:
         for m in measurements:
             w = m.workload
             rate = f"{m.events_per_second / 1e6:.2f} M events/s"
-            print(f"{w.name:22} {rate:>18} ±{m.spread:4.0%} {m.matches:>12,} matches   {w.claim}. {w.scale}")
+            found = f"{m.matches:>12,} matches, {m.matches / m.median / 1e6:5.1f} M/s"
+            print(f"{w.name:18} {rate:>18} ±{m.spread:4.0%} {found}   {w.claim}. {w.scale}")
             out.writerow([w.name, w.events, m.matches, f"{m.median:.6f}", f"{m.spread:.3f}",
                           f"{m.events_per_second:.0f}", len(m.seconds), commit.strip(), machine])  # fmt: skip
     return path

@@ -32,6 +32,16 @@ def sequence(length: int, *, impossible: bool = False, window: int = 10_000) -> 
     return f"SELECT * FROM S WHERE ({'; '.join(atoms)}) FILTER {' AND '.join(filters)} WITHIN {window} [stock_time]"
 
 
+Q1 = (
+    "SELECT * FROM S WHERE (SELL AS msft; BUY AS oracle; BUY AS csco; SELL AS amat) FILTER msft[name = 'MSFT'] AND "
+    "oracle[name = 'ORCL'] AND csco[name = 'CSCO'] AND amat[name = 'AMAT'] WITHIN 30000 [stock_time]"
+)
+Q7 = (
+    "SELECT * FROM S WHERE (SELL AS msft; (BUY OR SELL)+ AS qqq; SELL AS amat) FILTER msft[name = 'MSFT'] AND "
+    "qqq[name = 'QQQ'] AND qqq[volume = 4000] AND amat[name = 'AMAT'] WITHIN 30000 [stock_time]"
+)
+
+
 def preload() -> list[EventBatch]:
     """The trace in columns, as the engine gets it."""
     return list(EventStream({"S": str(TRACE)}, EventOptions(type_column="event_type", from_arrival=True)))
@@ -60,7 +70,7 @@ def enumerating(text: str, batches: list[EventBatch]) -> Callable[[], int]:
 
 
 def workloads() -> list[Workload]:
-    """Those of this file; none where the trace is not there."""
+    """The workloads of this file; none where the trace is not there."""
     if not TRACE.exists():
         print(f"stock: skipped, {TRACE} is not there (set SPASEQ_DATA)")
         return []
@@ -75,4 +85,7 @@ def workloads() -> list[Workload]:
     for times in (2, 4):
         text = sequence(3, impossible=True, window=10_000 * times)
         found.append(Workload(f"S3' window x{times}", "as S3'", events, counting(text, batches)))
+    for name, text, scale in (("Q1", Q1, "CORE C++ 2.4 M matches/s"), ("Q7", Q7, "")):
+        found.append(Workload(f"{name}, enumerated", "many matches", events, enumerating(text, batches), scale))
+        found.append(Workload(f"{name}, counted", "walked, not written", events, counting(text, batches)))
     return found

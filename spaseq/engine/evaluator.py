@@ -198,8 +198,7 @@ class _Classes:
         return MatchBatch()
 
     def matches(self, chunk: Chunk) -> MatchBatch:
-        m = chunk.matches
-        return MatchBatch(m[:, 0].copy(), m[:, 1].copy(), np.concatenate([[0], m[:, 2]]), chunk.places)
+        return MatchBatch(chunk.start, chunk.end, chunk.offsets, chunk.places)
 
     def add_classes(self, vectors: list[int]) -> None:
         if len(vectors) > len(self.inert):
@@ -246,8 +245,9 @@ class _Classes:
                 if key_lows is not None:
                     key_lows[keys] = windows[:, 0]
                 return
-            self._learn()
-            self._fit(data, keys)
+            if status == k.NEED_STATES:
+                self._learn()
+                self._fit(data, keys)
 
     def _grown_key_lows(self) -> np.ndarray | None:
         """The first live start of every partition seen so far, where partitions have windows of their own."""

@@ -70,9 +70,8 @@ class RegisterRun:
         return MatchBatch(rows=[])
 
     def matches(self, chunk: Chunk) -> MatchBatch:
-        m = chunk.matches
-        rows = [self._accepted[t][0] if t >= 0 else self._accepted[-1 - t][1] for t in m[:, 3].tolist()]
-        return MatchBatch(m[:, 0].copy(), m[:, 1].copy(), np.concatenate([[0], m[:, 2]]), chunk.places, rows)
+        rows = [self._accepted[t][0] if t >= 0 else self._accepted[-1 - t][1] for t in chunk.tag.tolist()]
+        return MatchBatch(chunk.start, chunk.end, chunk.offsets, chunk.places, rows)
 
     def add_classes(self, vectors: list[int]) -> None:
         fresh = [self._stepper.inert(v) for v in vectors[len(self._vectors) :]]
@@ -112,7 +111,8 @@ class RegisterRun:
                 )
             )
 
-        arena.run(kernel, emit, self._cell_lows if self._low_is_per_key else None)
+        while arena.run(kernel, emit, self._cell_lows if self._low_is_per_key else None) == k.FLUSH:
+            yield
         if arena.st[k.MATCHES]:
             arena.flush(emit)  # tags are only meaningful until the next event
             yield

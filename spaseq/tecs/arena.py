@@ -14,6 +14,7 @@ bound is that of one window for each partition.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -24,17 +25,20 @@ from spaseq.tecs import kernels as k
 
 _FIRST_NODES = 1 << 14
 _FIRST_ENTRIES = 1 << 10
-_MATCHES = 1 << 14
-_PLACES = 1 << 17
+_MATCHES = 1 << 15
+_PLACES = 1 << 18
 
 
 class Chunk(NamedTuple):
     """Matches as the kernels wrote them.
 
-    `matches`: int64 (m, 4): start, end, one past the last place, tag. `places`: int64, the marked positions.
+    `start`, `end`, `tag`: int64 (m,). `offsets`: int64 (m + 1,) into `places`, int64, the marked positions.
     """
 
-    matches: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    tag: np.ndarray
+    offsets: np.ndarray
     places: np.ndarray
 
 
@@ -57,8 +61,8 @@ class Arena:
         self.path = np.zeros(1024, np.int64)
         self.links = np.zeros((1024, 2), np.int64)
         self.runs = np.zeros((64, 2), np.int64)
-        self.matches = np.zeros((_MATCHES, 4), np.int64)
-        self.places = np.zeros(_PLACES, np.int64)
+        self._lent: list[tuple[np.ndarray, np.ndarray]] = []
+        self._new_buffers(_PLACES)
         self._grow_entries(_FIRST_ENTRIES)
 
     def memory_usage(self) -> int:
@@ -91,7 +95,9 @@ class Arena:
         emit: Callable[[Chunk], None],
         cell_lows: Callable[[], np.ndarray] | None = None,
     ) -> int:
-        """Call `kernel` until it is done or asks for what only its caller can give; chunks of matches go to `emit`.
+        """Call `kernel` until it is done, or has filled the buffers, or asks for what only its caller can give.
+
+        Matches go to `emit`. The status is DONE, FLUSH (call again), or NEED_STATES.
 
         `cell_lows`, for windows that differ from cell to cell, gives the first live start of each (int64, (cells,)).
         """
@@ -116,17 +122,42 @@ class Arena:
             elif status == k.FLUSH:
                 self.flush(emit)
                 if self.st[k.NEEDED] > len(self.places):
-                    self.places = np.zeros(2 * int(self.st[k.NEEDED]), np.int64)
+                    self._new_buffers(2 * int(self.st[k.NEEDED]))
+                return status
             else:
                 return status
 
     def flush(self, emit: Callable[[Chunk], None]) -> None:
-        """Hand the matches in the buffers to `emit`."""
+        """Hand the matches in the buffers to `emit`: full buffers as they are, few matches as a copy."""
         count, places = int(self.st[k.MATCHES]), int(self.st[k.PLACES])
-        if count:
-            emit(Chunk(self.matches[:count].copy(), self.places[:places].copy()))
         self.st[k.MATCHES] = 0
         self.st[k.PLACES] = 0
+        if not count:
+            return
+        start, end, offsets, tag = self.matches
+        chunk = Chunk(start[:count], end[:count], tag[:count], offsets[: count + 1], self.places[:places])
+        if 4 * count > _MATCHES or 4 * places > len(self.places):
+            self._lent = [*self._lent[-2:], (self.matches, self.places)]
+            self._new_buffers(len(self.places))
+            emit(chunk)
+        else:
+            emit(Chunk(*(column.copy() for column in chunk)))
+
+    def _new_buffers(self, places: int) -> None:
+        """Buffers for the next matches: some handed over before that nobody looks at any more, else new ones.
+
+        PERF: full buffers are handed over, not copied, and taken back once their last view is gone, as fresh memory costs
+        a page fault every 64 matches. Q1 of benchmarks/stock.py, M matches/s: 14 copied, 23 handed over, 42 taken back.
+        """
+        for i, (matches, kept) in enumerate(self._lent):
+            # The pair in the list, the loop's name and the call's argument: three references, and one for each view.
+            if len(kept) >= places and sys.getrefcount(matches) == 3 and sys.getrefcount(kept) == 3:
+                self.matches, self.places = matches, kept
+                del self._lent[i]
+                return
+        self.matches = np.empty((4, _MATCHES + 1), np.int64)
+        self.matches[2, 0] = 0
+        self.places = np.empty(places, np.int64)
 
     def _doubled(self, array: np.ndarray) -> np.ndarray:
         self._charge(array.nbytes)

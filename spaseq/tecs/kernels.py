@@ -516,7 +516,8 @@ def enumerate_outs(nodes, st, outs, stack, path, matches, places, write):
 
     Depth first, left before right, right only while its maximum start lies in the window: the delay before each complex
     event is linear in its size, since at most three unions precede each node on the path (law 2). `matches` (int64,
-    (m, 4)) gets start, end, one past its last place, tag; `places` (int64) the marked positions, ascending.
+    (4, m + 1)) gets a column each: start, end, in the next column one past its last place, tag; `places` (int64) the
+    marked positions, ascending.
     Stops with FLUSH, GROW_STACK or GROW_PATH where an array is full, and goes on from there when called again.
     """
     mask = nodes.shape[0] - 1
@@ -561,7 +562,7 @@ def enumerate_outs(nodes, st, outs, stack, path, matches, places, write):
             # A bottom node, or an output node that stands on one.
             size = depth + (1 if right == IS_OUTPUT else 0)
             if write:
-                if st[MATCHES] >= matches.shape[0] or st[PLACES] + size > places.shape[0]:
+                if st[MATCHES] + 1 >= matches.shape[1] or st[PLACES] + size > places.shape[0]:
                     stack[st[DEPTH], 0] = node
                     stack[st[DEPTH], 1] = depth
                     st[DEPTH] += 1
@@ -573,10 +574,10 @@ def enumerate_outs(nodes, st, outs, stack, path, matches, places, write):
                 for i in range(size):
                     places[at + i] = path[size - 1 - i]
                 m = st[MATCHES]
-                matches[m, 0] = nodes[row, MAX]
-                matches[m, 1] = end
-                matches[m, 2] = at + size
-                matches[m, 3] = outs[st[OUT] - 1, 1]
+                matches[0, m] = nodes[row, MAX]
+                matches[1, m] = end
+                matches[2, m + 1] = at + size
+                matches[3, m] = outs[st[OUT] - 1, 1]
                 st[PLACES] = at + size
                 st[MATCHES] = m + 1
             else:
@@ -822,7 +823,7 @@ def enumerate_recent(nodes, st, outs, heap, links, matches, places, write, limit
                 node = nodes[row, LEFT]
                 continue
             if write:
-                if st[MATCHES] >= matches.shape[0] or st[PLACES] + size > places.shape[0]:
+                if st[MATCHES] + 1 >= matches.shape[1] or st[PLACES] + size > places.shape[0]:
                     push_heap(heap, st[DEPTH], max_start, node, link, depth)
                     st[DEPTH] += 1
                     st[NEEDED] = size
@@ -836,10 +837,10 @@ def enumerate_recent(nodes, st, outs, heap, links, matches, places, write, limit
                     at += 1
                     link = links[link, 1]
                 m = st[MATCHES]
-                matches[m, 0] = nodes[row, MAX]
-                matches[m, 1] = st[END]
-                matches[m, 2] = at
-                matches[m, 3] = outs[-2 - link, 1]
+                matches[0, m] = nodes[row, MAX]
+                matches[1, m] = st[END]
+                matches[2, m + 1] = at
+                matches[3, m] = outs[-2 - link, 1]
                 st[PLACES] = at
                 st[MATCHES] = m + 1
             else:
