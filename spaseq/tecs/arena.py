@@ -146,8 +146,9 @@ class Arena:
     def _new_buffers(self, places: int) -> None:
         """Buffers for the next matches: some handed over before that nobody looks at any more, else new ones.
 
-        PERF: full buffers are handed over, not copied, and taken back once their last view is gone, as fresh memory costs
-        a page fault every 64 matches. Q1 of benchmarks/stock.py, M matches/s: 14 copied, 23 handed over, 42 taken back.
+        PERF: full buffers are handed over, not copied, and taken back once their last view is gone, as fresh memory
+        costs a page fault every 64 matches. Q1 of benchmarks/stock.py, M matches/s: 14 copied, 23 handed over, 42 taken
+        back.
         """
         for i, (matches, kept) in enumerate(self._lent):
             # The pair in the list, the loop's name and the call's argument: three references, and one for each view.
