@@ -25,6 +25,9 @@ __all__ = ["FUNCTIONS", "check", "conditions", "defined_variables", "event_types
 
 FUNCTIONS: Final = tuple(sorted((*AGGREGATES, "CORR")))
 
+_NEIGHBOURS: Final = "name both events: A AS x; A AS y FILTER y.price < x.price; x and y next to each other are x : y"
+_FUNCTION_HINTS: Final = {"PREV": _NEIGHBOURS, "PREVIOUS": _NEIGHBOURS, "LAG": _NEIGHBOURS, "LEAD": _NEIGHBOURS}
+
 
 def check(query: ast.Query, text: str = "", source: str = "<query>") -> None:
     """Raises `QuerySemanticsError` for the first thing that is wrong."""
@@ -120,6 +123,8 @@ class _Checker:
                 if clause == "FILTER"
                 else "select what is matched",
             )
+        if clause == "SELECT" and name.upper() in ast.Strategy.__members__:
+            raise self.error(f"SELECT {name.upper()} of what?", span, f"write SELECT {name.upper()} *")
         hint = _closest(name, self.variables) or f"the variables of the formula are {', '.join(self.variables)}"
         raise self.error(f"unknown variable {name} in {clause}", span, hint)
 
@@ -168,7 +173,8 @@ class _Checker:
                 case ast.Like(_, pattern):
                     self.pattern(pattern, part.span)
                 case ast.Call(function, _) if function not in FUNCTIONS:
-                    hint = _closest(function, list(FUNCTIONS)) or f"functions are {', '.join(FUNCTIONS)}"
+                    hint = _FUNCTION_HINTS.get(function) or _closest(function, list(FUNCTIONS), 0.75)
+                    hint = hint or f"functions are {', '.join(FUNCTIONS)}"
                     raise self.error(f"unknown function {function}", part.span, hint)
                 case ast.Call():
                     self.call(part)
@@ -223,8 +229,8 @@ def _negations(node: ast.Formula) -> Iterator[ast.Formula]:
         yield from _negations(child)
 
 
-def _closest(name: str, names: list[str]) -> str:
+def _closest(name: str, names: list[str], least: float = 0.6) -> str:
     """A did-you-mean hint, or nothing."""
     lower = {n.lower(): n for n in names}
-    found = difflib.get_close_matches(name.lower(), lower, 1, 0.6)
+    found = difflib.get_close_matches(name.lower(), lower, 1, least)
     return f"did you mean {lower[found[0]]}?" if found else ""

@@ -43,6 +43,7 @@ _WORDS: Final[dict[str, str]] = {
     "__ANON_0": ":+",
     "UNIT": "a unit of time (DAYS, HOURS, MINUTES, SECONDS, MILLISECONDS)",
     "EVENT": "EVENTS",
+    "__ANON_1": "..",
     "PARTITION": "PARTITION BY",
     "CONSUME": "CONSUME BY",
     "POLICY": "ANY, PARTITION or NONE",
@@ -71,10 +72,64 @@ _WORD_HINTS: Final[dict[str, str]] = {
     "EVENT": "a window over events is WITHIN 100 EVENTS",
     "BETWEEN": "write price IN {10..20}, or price >= 10 AND price <= 20",
     "IS": "a comparison with a missing attribute never holds; there is no IS NULL",
-    "FILTER": "one FILTER at a time; conditions are joined with AND and OR",
+    "FILTER": "the order is SELECT … FROM … WHERE … FILTER … PARTITION BY … WITHIN …",
     "WHERE": "the order is SELECT … FROM … WHERE … FILTER … PARTITION BY … WITHIN …",
     "FROM": "the order is SELECT … FROM … WHERE … FILTER … PARTITION BY … WITHIN …",
 }
+_WINDOW: Final = "a window is 100 EVENTS, 10 SECONDS, 1 HOUR 30 MINUTES, or 10000 [attribute]"
+_FORMULA: Final = r"(?:WHERE|[;:(,]|\bOR|\bNOT)\s*"
+# What stands before and behind the place, and what to do about it; the first that fits.
+_SLIPS: Final = tuple(
+    (re.compile(rf"(?:{before})$", re.IGNORECASE), re.compile(behind, re.IGNORECASE), hint)
+    for before, behind, hint in (
+        (r"SELECT\s+COUNT", r"\(", "matches are counted with --format count, or .count(); COUNT(x) >= 3 is a FILTER"),
+        (r"(?:SELECT|,)\s*\w+", r"\.", "SELECT lists variables, whose events are reported whole: SELECT a, b"),
+        (r"SELECT\s+[\w,\s]+", r"AS\b", "variables get their names in the formula: SELECT a WHERE SELL AS a"),
+        (r"SELECT\s+DISTINCT", r"", "no match is reported twice: leave DISTINCT out"),
+        (r"SELECT\s+(?:TOP|FIRST)", r"", "LIMIT 5 reports at most 5 matches for each event that completes some"),
+        (r"SELECT\s+[\w,\s]+,\s*WHERE", r"", "is there a comma too many before WHERE?"),
+        (r"FROM\s+PATTERN", r"\[", "CEQL has no pattern […]: SELECT * FROM s WHERE A AS a; B AS b"),
+        (
+            r"FROM\s+[\w,\s]+",
+            r"(?:(?:INNER|LEFT|RIGHT|CROSS|FULL)\s+)?JOIN\b",
+            "events are related by a FILTER: WHERE A AS a; B AS b FILTER a.id = b.id",
+        ),
+        (r"FROM\s+[\w,\s]+", r"AS\b", "streams have no other names; s>A is an A of stream s"),
+        (r"FROM\s+\w+", r"[.#]", "windows stand at the end: WITHIN 30 SECONDS"),
+        (r"\bEVERY", r"\w", "every match is reported anyway; SELECT ANY, NEXT, LAST or MAX reports fewer"),
+        (r"\bORDER", r"BY\b", "matches come in the order of their ends"),
+        (r"\bIN", r"\(", "sets are written in braces: IN {'a', 'b'}"),
+        (r"\bIN", r"[\d-]", "sets and ranges are written in braces: IN {1, 2}, IN {1..3}"),
+        (r"\bIN\s*\{", r"\}", "a set has at least one value"),
+        (r"COUNT\s*\(", r"\*", "COUNT(x) counts the events of a variable x"),
+        (r"\w+\s*\(\s*DISTINCT", r"", "aggregates range over all events of a variable; there is no DISTINCT"),
+        (r"={2,}", r"=", "write = or =="),
+        (r"CONSUME", r"(?:ANY|PARTITION|NONE)\b", "write CONSUME BY ANY, CONSUME BY PARTITION or CONSUME BY NONE"),
+        (r"\w+\s*\.\s*\w+", r"\.", "an attribute is x.price: one variable, one attribute"),
+        (r"WITHIN", r"", _WINDOW),
+        (r"", r"WHERE\s+TIMER\b", "a window is WITHIN 10 SECONDS, at the end"),
+        (r"", r"AFTER\s+MATCH\b", "CONSUME BY ANY makes the runs so far forgotten once a match is found"),
+        (r"", r"OFFSET\b", "there is no OFFSET; LIMIT n reports at most n matches for each event that completes some"),
+    )
+)
+# The same, where a formula might go on.
+_FORMULA_SLIPS: Final = tuple(
+    (re.compile(rf"(?:{before})$", re.IGNORECASE), re.compile(behind, re.IGNORECASE), hint)
+    for before, behind, hint in (
+        (r"\bPATTERN", r"\(", "the pattern is the WHERE clause: WHERE A; B+; C"),
+        (r"\bSEQ(?:UENCE)?", r"\(", "a sequence is written A; B; C"),
+        (r"\bALL", r"\(", "all of them in any order is AND(A, B, C)"),
+        (r"", r"\(", "conditions are a FILTER: (A FILTER A[price > 3])"),
+        (rf"{_FORMULA}\w+", r"[.<]|!=", "conditions are a FILTER behind the formula: WHERE A; B FILTER A[price > 3]"),
+        (r"", r"=", "a variable stands behind its type, A AS a, and conditions in a FILTER: A[price = 3]"),
+        (r"", r"AND\s+NOT\b", "A without a B behind it is A; NOT B, at the end or with more behind it: A; NOT B; C"),
+        (r"", r"AND\b", "A and B in any order is AND(A, B); conditions are a FILTER"),
+        (r"", r"\*", "A+ is one A or more; where there may be none write (A; B+; C) OR (A; C)"),
+        (r"", r"\?", "what may be missing is an OR: (A; B; C) OR (A; C)"),
+        (r"", r",", "in order: A; B; C. In any order: AND(A, B, C)"),
+        (r"[\w+)}]", r"\w", "between two events stands ; (anything may lie between) or : (nothing may)"),
+    )
+)
 _TIME_WORDS: Final = {"MS", "S", "SEC", "SECS", "MIN", "MINS", "M", "H", "HR", "HRS", "D", "WEEK", "WEEKS", "NS", "US"}
 
 
@@ -113,7 +168,8 @@ def _where(error: UnexpectedInput, text: str) -> tuple[int, int, set[str]]:
         return token.start_pos, token.start_pos + len(token), expected
     if isinstance(error, UnexpectedCharacters):
         start = error.pos_in_stream if error.pos_in_stream is not None else end_of_text
-        return start, min(start + 1, len(text)), set(error.allowed or ())
+        # No token begins with this character, so what is expected here would not help.
+        return start, min(start + 1, len(text)), set()
     assert isinstance(error, UnexpectedEOF)
     return end_of_text, end_of_text, set(error.expected)
 
@@ -170,14 +226,19 @@ def _hint(text: str, start: int, found: str, expected: set[str]) -> str:
         return "write AND"
     if rest.startswith(("||", "|")):
         return "write OR"
-    if rest.startswith("!"):
+    if rest.startswith("!") and not rest.startswith("!="):
         return "write NOT"
-    if not found and before.endswith(";"):
+    if rest.strip() == ";" or (not found and before.endswith(";")):
         return "a query does not end with ';': that means 'followed by'"
     if last and last[1].upper() == "BY" and found and "LSQB" in expected:
         return f"PARTITION BY lists attributes in brackets: PARTITION BY [{found}]"
-    if "UNIT" in expected:
-        return "a window is 100 EVENTS, 10 SECONDS, 1 HOUR 30 MINUTES, or 10000 [attribute]"
+    if "UNIT" in expected and "EVENTS" in expected:
+        return _WINDOW
+    if re.search(r"\w\s*>$", before) and re.match(r"[\d'\"]", rest) and "FILTER" not in before.upper():
+        return "conditions are a FILTER behind the formula: WHERE A; B FILTER A[price > 3]"
+    for slip_before, slip_behind, hint in _SLIPS:
+        if found and slip_before.search(before) and slip_behind.match(rest):
+            return hint
     if word in _TIME_WORDS and re.search(r"WITHIN[\s\d.]*$", before, re.IGNORECASE):
         return "units of time are DAYS, HOURS, MINUTES, SECONDS, MILLISECONDS"
     if found in ("=", "==", "<", "<=", ">", ">=", "!=", "<>") and "AND" in expected:
@@ -188,6 +249,10 @@ def _hint(text: str, start: int, found: str, expected: set[str]) -> str:
         return "is a quote missing before it?"
     if word in _WORD_HINTS:
         return _WORD_HINTS[word]
+    if found and ("SEMICOLON" in expected or rest[:1] in "?,"):
+        for slip_before, slip_behind, hint in _FORMULA_SLIPS:
+            if slip_before.search(before) and slip_behind.match(rest):
+                return hint
     if found in (";", ":", "+", ":+") and "AND" in expected:
         return "FILTER reaches to the end of its formula; put (φ FILTER …) in parentheses to go on after it"
     if found and re.fullmatch(r"\w+", found) and expected & {"IDENT"} and found.isupper():
