@@ -50,6 +50,7 @@ class RegisterRun:
         self._out = [[(sum(1 << p for p in t.predicates), t) for t in out] for out in program.cea.transitions]
         self._vectors: list[int] = []
         self.inert = np.zeros(0, bool)
+        self._enabled: dict[tuple[int, int], tuple[list[Transition], list[Transition]]] = {}
         self._moves_on: dict[tuple[frozenset[int], int], bool] = {}
         self._live: dict[int, _Live] = {}
         self._count = 0
@@ -173,7 +174,16 @@ class RegisterRun:
         memo: dict[Configuration, Step] = {}
         start = frozenset({(INITIAL, self._registers.empty)})
         found: list[tuple[int, Any, Step]] = [(k.NIL, None, self._step(start, event, c, memo))]
-        return found + [(cell, source, self._step(source, event, c, memo)) for cell, source in moving]
+        for cell, source in moving:
+            if len(source) > 1:
+                found.append((cell, source, self._step(source, event, c, memo)))
+                continue
+            # PERF: the usual set has one configuration and its guards reject the event; no step is made for it.
+            ((q, row),) = source
+            fired = self._fire(q, row, event, c)
+            if not (len(fired) == 1 and fired[0][0].target == q and fired[0][1] is row and not fired[0][0].marks):
+                found.append((cell, source, _step_of(fired)))
+        return found
 
     def _states(self, key: Any) -> frozenset[int]:
         """The automaton states whose moves concern a live set."""
@@ -184,33 +194,30 @@ class RegisterRun:
         for configuration in source:
             step = memo.get(configuration)
             if step is None:
-                step = memo[configuration] = self._step_one(configuration, event, self._vectors[c])
+                step = memo[configuration] = _step_of(self._fire(*configuration, event, c))
             steps.append(step)
         return steps[0] if len(steps) == 1 else Step.union(steps)
 
-    def _step_one(self, configuration: Configuration, event: int, vector: int) -> Step:
-        """One step of one configuration. `otherwise` transitions fire where no other one does, guards included."""
-        q, row = configuration
-        fired = self._fire(q, row, event, vector, otherwise=False)
-        if not fired:
-            fired = self._fire(q, row, event, vector, otherwise=True)
-        return Step(
-            frozenset((t.target, r) for t, r in fired if t.marks and t.target != ACCEPT),
-            frozenset(r for t, r in fired if t.marks and t.target == ACCEPT),
-            frozenset((t.target, r) for t, r in fired if not t.marks and t.target != ACCEPT),
-            frozenset(r for t, r in fired if not t.marks and t.target == ACCEPT),
-        )
+    def _fire(self, q: int, row: Hashable, event: int, c: int) -> list[tuple[Transition, Hashable]]:
+        """The transitions that a configuration takes, with its rows after them.
 
-    def _fire(
-        self, q: int, row: Hashable, event: int, vector: int, otherwise: bool
-    ) -> list[tuple[Transition, Hashable]]:
-        fired = []
-        for need, t in self._out[q]:
-            if t.otherwise == otherwise and need & vector == need:
-                after = self._act(row, t, event)
+        `otherwise` transitions fire where no other one does, guards included.
+        """
+        enabled = self._enabled.get((q, c))
+        if enabled is None:
+            vector = self._vectors[c]
+            able = [t for need, t in self._out[q] if need & vector == need]
+            enabled = [t for t in able if not t.otherwise], [t for t in able if t.otherwise]
+            self._enabled[q, c] = enabled
+        for transitions in enabled:
+            fired = []
+            for t in transitions:
+                after = self._act(row, t, event) if t.actions else row
                 if after is not None:
                     fired.append((t, after))
-        return fired
+            if fired:
+                return fired
+        return []
 
     def _act(self, row: Hashable, transition: Transition, event: int) -> Hashable | None:
         for action in transition.actions:
@@ -277,6 +284,15 @@ class RegisterRun:
         self._live, self._count, self._free = state["live"], state["count"], state["free"]
         self._key_lows, self._floors = state["key_lows"], state["floors"]
         self.add_classes(vectors)
+
+
+def _step_of(fired: list[tuple[Transition, Hashable]]) -> Step:
+    return Step(
+        frozenset((t.target, r) for t, r in fired if t.marks and t.target != ACCEPT),
+        frozenset(r for t, r in fired if t.marks and t.target == ACCEPT),
+        frozenset((t.target, r) for t, r in fired if not t.marks and t.target != ACCEPT),
+        frozenset(r for t, r in fired if not t.marks and t.target == ACCEPT),
+    )
 
 
 class _NoRegisters:
