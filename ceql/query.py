@@ -99,6 +99,8 @@ class Query:
             lines.append(f"partition by: {keys}")
         if lowered.strict:
             lines.append("selection: STRICT, matched positions are consecutive")
+        if lowered.absent is not None:
+            lines.append(f"at the end: {lowered.absent}; matches are reported as their windows close")
         return "\n".join([*lines, "automaton:", *("  " + line for line in self._program.explain().splitlines())])
 
     def run(

@@ -9,8 +9,8 @@ from ceql.guards import Guard
 from ceql.lower import Lowered, lower
 from ceql.parse import parse
 from ceql.predicates import Satisfies, StreamIs, TypeIs
-from spaseq.engine import Window
-from spaseq.pattern import As, Atom, Correlate, Filter, Iterate, Or, Pattern, Project, Sequence, Skip
+from spaseq.engine import Choice, Consume, Selection, Window
+from spaseq.pattern import And, As, Atom, Correlate, Filter, Iterate, NoneOf, Or, Pattern, Project, Sequence, Skip
 
 
 def lowered(text: str) -> Lowered:
@@ -112,3 +112,52 @@ def test_windows(clause: str, window: Window, attribute: str | None) -> None:
 def test_partition_and_strict() -> None:
     found = lowered("SELECT STRICT * WHERE A PARTITION BY [a, b], [c]")
     assert found.strict and found.partition == (("a", "b"), ("c",))
+
+
+@pytest.mark.parametrize(
+    ("text", "choice"),
+    [
+        ("SELECT * WHERE A", Choice()),
+        ("SELECT NEXT * WHERE A LIMIT 3", Choice(Selection.NEXT, limit=3)),
+        ("SELECT STRICT * WHERE A CONSUME BY ANY", Choice(consume=Consume.ANY)),
+        ("SELECT MAX * WHERE A CONSUME BY PARTITION", Choice(Selection.MAX, Consume.PARTITION)),
+    ],
+)
+def test_what_is_chosen_and_consumed(text: str, choice: Choice) -> None:
+    assert lowered(text).choice == choice
+
+
+def test_conjunction_and_repetition() -> None:
+    a, b, c = atom("A"), atom("B"), atom("C")
+    assert pattern("AND(A, B, C)") == And(And(a, b), c)
+    assert pattern("A{1}") == a and pattern("A{2}") == Sequence(a, a, Skip.ANY)
+    assert pattern("A{1,2}") == Or(a, Sequence(a, a, Skip.ANY))
+    assert pattern("A{2,}") == Sequence(a, Iterate(a, Skip.ANY), Skip.ANY)
+
+
+def test_not_between_two_parts_is_absent() -> None:
+    node = pattern("A AS a ; NOT ((B AS b FILTER b.id = a.id AND b[p > 1]) OR C) ; D")
+    assert isinstance(node, Correlate) and isinstance(node.child, Sequence)
+    b, c = node.child.absent
+    assert node.guard == b.guard and str(b.guard) == "`#1`.id = a.id" and node.variables == frozenset(("a", "#1"))
+    assert b.predicates == frozenset((TypeIs("B"), predicate("p > 1"))) and b.variables == frozenset(("#1",))
+    assert c.predicates == frozenset((TypeIs("C"),)) and c.guard is None
+    assert node.child.skip is Skip.ANY and node.child.right == atom("D")
+
+
+def test_not_at_the_end_is_apart_from_the_pattern() -> None:
+    found = lowered("SELECT * WHERE (A ; NOT B) FILTER A[p > 1] WITHIN 5 EVENTS")
+    assert found.pattern == Filter(atom("A"), "A", predicate("p > 1"))
+    assert found.absent == NoneOf(frozenset((frozenset((TypeIs("B"),)),)))
+
+
+def test_any_other_not_is_one_event() -> None:
+    other = NoneOf(frozenset((frozenset((TypeIs("B"),)),)))
+    for node in (pattern("A : NOT B").right, pattern("A ; (NOT B) AS n").right.child):  # type: ignore[attr-defined]
+        assert isinstance(node, Atom) and node.predicates == frozenset((other,)) and node.variables
+
+
+def test_conditions_with_aggregates_correlate() -> None:
+    node = pattern("A+ AS a FILTER COUNT(a) >= 3 AND a[p > 1]")
+    assert isinstance(node, Filter) and isinstance(node.child, Correlate)
+    assert node.child.variables == frozenset("a") and str(node.child.guard) == "COUNT(a) >= 3"

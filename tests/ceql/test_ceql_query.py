@@ -215,3 +215,19 @@ def test_old_matches_still_know_their_events(tail: str) -> None:
     assert [[e["price"] for e in m.events] for m in found] == [[k, k + 1] for k in range(299)]
     assert [m.time for m in found] == [(k * 10**9, (k + 1) * 10**9) for k in range(299)]
     assert len(stream._run._past.batches) == 300 if not tail else len(stream._run._past.batches) < 20
+
+
+def test_matches_that_waited_for_their_window_know_their_events() -> None:
+    """`NOT` at the end: a match is reported with later events, or at the end, also through a snapshot."""
+    query = ceql.compile("SELECT * WHERE A AS a ; NOT B WITHIN 3 EVENTS")
+    assert "at the end: none of (type = B)" in query.explain()
+    events = [{"type": t, "n": n} for n, t in enumerate("AXXXXAXXXBAXBXA")]
+    found = []
+    stream = query.open()
+    for event in events:
+        found += [(m.positions, [e["n"] for e in m.events]) for m in stream.push([event])]
+        stream = query.open(stream.snapshot())
+    assert found == [((0,), [0]), ((5,), [5])]
+    assert [(m.positions, [e["n"] for e in m.events]) for m in stream.close()] == [((14,), [14])]
+    assert [(m.positions, m.events[0]["n"]) for m in query.run(events)] == [((n,), n) for n in (0, 5, 14)]
+    assert query.run(events).count() == 3
