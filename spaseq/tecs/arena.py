@@ -29,6 +29,15 @@ _MATCHES = 1 << 15
 _PLACES = 1 << 18
 
 
+def _references(pairs: list[tuple[np.ndarray, np.ndarray]]) -> list[tuple[int, int]]:
+    """How many references each array of each pair has; every view of an array is one more."""
+    return [(sys.getrefcount(a), sys.getrefcount(b)) for a, b in pairs]
+
+
+_IDLE = _references([(np.empty(1), np.empty(1))])[0]
+"""The references of a pair in a list that nobody else knows, as this interpreter counts them."""
+
+
 class Chunk(NamedTuple):
     """Matches as the kernels wrote them.
 
@@ -150,11 +159,9 @@ class Arena:
         costs a page fault every 64 matches. Q1 of benchmarks/stock.py, M matches/s: 14 copied, 23 handed over, 42 taken
         back.
         """
-        for i, (matches, kept) in enumerate(self._lent):
-            # The pair in the list, the loop's name and the call's argument: three references, and one for each view.
-            if len(kept) >= places and sys.getrefcount(matches) == 3 and sys.getrefcount(kept) == 3:
-                self.matches, self.places = matches, kept
-                del self._lent[i]
+        for i, counts in enumerate(_references(self._lent)):
+            if counts == _IDLE and len(self._lent[i][1]) >= places:
+                self.matches, self.places = self._lent.pop(i)
                 return
         self.matches = np.empty((4, _MATCHES + 1), np.int64)
         self.matches[2, 0] = 0

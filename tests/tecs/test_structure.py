@@ -108,3 +108,17 @@ def test_the_delay_is_linear_in_the_match_whatever_the_length_of_the_stream() ->
         assert all(visited <= 4 * (written + 1) for visited, written in delays)
         worst.append(max(visited / (written + 1) for visited, written in delays))
     assert worst[2] <= 4
+
+
+def test_matches_handed_over_stay_what_they_were() -> None:
+    """Buffers are taken back only when nobody looks at them: all chunks kept, and all chunks dropped, read the same."""
+    rows = random_rows(random.Random(4), 3000)
+    formula = o.Then(o.Then(o.Type("A"), o.Type("B")), o.Type("C"))
+    program = compile_program(lower(formula), Window("events", 120))
+    kept = list(Evaluator(program).stream(rows))
+    copies = [part.positions.copy() for part in Evaluator(program).stream(rows)]
+    assert len(kept) > 10
+    assert all((part.positions == copy).all() for part, copy in zip(kept, copies, strict=True))
+    evaluator = Evaluator(program)
+    buffers = {id(evaluator._arena.matches) for _ in evaluator.stream(rows)}
+    assert len(buffers) <= 4
