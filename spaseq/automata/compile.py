@@ -75,7 +75,7 @@ def compile_pattern(pattern: Pattern, *, strict: bool = False) -> CEA:
     ]  # fmt: skip
     if strict:
         transitions = _strict(transitions)
-    transitions = _merge_alike(_trim(transitions))
+    transitions = _in_order_of_reach(_merge_alike(_trim(transitions)))
     used = sorted({p for t in transitions for p in t.predicates})
     renumber = {p: i for i, p in enumerate(used)}
     states = 1 + max((s for t in transitions for s in (t.source, t.target)), default=0)
@@ -280,3 +280,14 @@ def _merge_alike(transitions: list[Transition]) -> list[Transition]:
             break
         count, block = len(keys), refined
     return list(dict.fromkeys(replace(t, source=block[t.source], target=block[t.target]) for t in transitions))
+
+
+def _in_order_of_reach(transitions: list[Transition]) -> list[Transition]:
+    """The same automaton with its states numbered breadth first, for people to read."""
+    numbers, todo = {ACCEPT: ACCEPT, INITIAL: INITIAL}, [INITIAL]
+    for state in todo:
+        for t in transitions:
+            if t.source == state and t.target not in numbers:
+                numbers[t.target] = len(numbers) - 1
+                todo.append(t.target)
+    return [replace(t, source=numbers[t.source], target=numbers[t.target]) for t in transitions]
