@@ -9,11 +9,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from spaseq.errors import InternalError, OptionError, SpaseqError, UnsupportedFeature
 
@@ -59,6 +59,7 @@ def _run(options: argparse.Namespace) -> int:
 
     _refuse(options)
     query = compile_query(*_query_text(options.query))
+    _settle_format(options, query)
     _warn(query.warnings)
     streams = stream_files(query, options.stream, options.streams)
     knowledge = knowledge_files(query, options.kb)
@@ -105,8 +106,19 @@ def _plot(options: argparse.Namespace) -> int:
 @dataclass(frozen=True, slots=True)
 class _Sink:
     out: TextIO
-    variables: tuple[str, ...]
+    query: Query
     prefixes: tuple[tuple[str, str], ...]
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return self.query.variables
+
+    @property
+    def ordered(self) -> bool:
+        return self.query.checked.clauses.ordered
+
+    def construct(self, bindings: Mapping[str, Any], number: int) -> tuple[tuple[Any, Any, Any], ...]:
+        return self.query.construct(bindings, number)
 
 
 def _query_text(path: str) -> tuple[str, str]:
@@ -126,12 +138,19 @@ def _refuse(options: argparse.Namespace) -> None:
     for given, name in (
         (options.entailment, f"--entailment {options.entailment}"),
         (options.follow, "--follow"),
-        (options.format == "nquads", "--format nquads"),
     ):
         if given:
             raise UnsupportedFeature(f"{name} is not supported by this version", source="spaseq run")
     if options.format == "parquet" and not options.output:
         raise OptionError("--format parquet needs --output PATH", "Parquet files are not text")
+
+
+def _settle_format(options: argparse.Namespace, query: Query) -> None:
+    """A table by default, N-Quads for CONSTRUCT. Raises `OptionError` for N-Quads of any other query."""
+    constructs = query.checked.clauses.template is not None
+    options.format = options.format or ("nquads" if constructs else "table")
+    if options.format == "nquads" and not constructs:
+        raise OptionError("--format nquads needs a query that constructs graphs", "CONSTRUCT { … } in place of SELECT")
 
 
 def _stream_options(options: argparse.Namespace) -> StreamOptions:
@@ -163,7 +182,7 @@ def _write(options: argparse.Namespace, matches: Iterable[Match], query: Query) 
         write_parquet(matches, query.variables, options.output, options.limit)
         return
     with _opened(options.output) as out:
-        write_matches(options.format, matches, _Sink(out, query.variables, _prefixes(query)), options.limit)
+        write_matches(options.format, matches, _Sink(out, query, _prefixes(query)), options.limit)
         out.flush()
 
 
@@ -241,7 +260,8 @@ def _add_run_options(run: argparse.ArgumentParser) -> None:
     events.add_argument("--late", default="error", metavar="drop|error", help="what to do with later ones (error)")
     results = run.add_argument_group("results")
     results.add_argument("--engine", choices=("local", "spark"), default="local", help="where to run (local)")
-    results.add_argument("--format", choices=_FORMATS, default="table", help="how to write results (table)")
+    results.add_argument("--format", choices=_FORMATS,
+                         help="how to write results (table, or nquads for CONSTRUCT)")  # fmt: skip
     results.add_argument("--output", metavar="PATH", help="where to write them (stdout)")
     results.add_argument("--limit", type=_count, metavar="N", help="stop after N results")
     results.add_argument("--follow", action="store_true", help="go on as files grow")

@@ -8,6 +8,9 @@ In the solution formats the time is a column named `time` (`_time` if the query 
 written as xsd:dateTime in UTC, smaller ones, which can only be offsets, as a number of seconds; the first one decides
 for the whole output. `jsonl` gives the times of the first and the last matched instant, written alike (numbers as JSON
 numbers); `parquet` gives nanoseconds.
+
+`nquads` is for CONSTRUCT: one named graph for each solution, its time beside it in the default graph as
+prov:generatedAtTime, as `spaseq run` reads streams. So the output of one query is a stream for the next.
 """
 
 from __future__ import annotations
@@ -15,14 +18,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import islice
 from typing import Any, Final, Protocol, TextIO
 
 from spaseq.errors import OptionError
 from spaseq.events.time import format_time
-from spaseq.gpm.results import json_term, plain_text, short_text
+from spaseq.gpm.results import json_term, nquads_term, plain_text, short_text
 from spaseq.language.run import Match, distinct_solutions, match_table
 
 __all__ = ["FORMATS", "Sink", "write_matches", "write_parquet"]
@@ -34,6 +37,7 @@ _WIDTH_SAMPLE: Final = 200
 _WIDEST: Final = 60
 _ONE_LINE: Final = str.maketrans("\t\r\n", "   ")
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+_GENERATED: Final = "http://www.w3.org/ns/prov#generatedAtTime"
 
 
 class Sink(Protocol):
@@ -48,12 +52,18 @@ class Sink(Protocol):
     @property
     def prefixes(self) -> Sequence[tuple[str, str]]: ...
 
+    @property
+    def ordered(self) -> bool: ...
+
+    def construct(self, bindings: Mapping[str, Any], number: int) -> Sequence[tuple[Any, Any, Any]]: ...
+
 
 def write_matches(form: str, matches: Iterable[Match], sink: Sink, limit: int | None) -> int:
     """Writes matches (or solutions) in a text format; at most `limit` of them. Returns how many were written."""
     if form == "jsonl":
         return _jsonl(islice(matches, limit), sink)
-    return FORMATS[form](islice(distinct_solutions(matches, sink.variables), limit), sink)
+    solutions = distinct_solutions(matches, sink.variables, ordered=sink.ordered)
+    return FORMATS[form](islice(solutions, limit), sink)
 
 
 def write_parquet(matches: Iterable[Match], variables: Sequence[str], path: str, limit: int | None) -> int:
@@ -155,6 +165,23 @@ def _tsv_term(term: Any) -> str:
     return text.replace("\t", "\\t")
 
 
+def _nquads(solutions: Iterable[Solution], sink: Sink) -> int:
+    """A graph per solution that gives a triple. Blank nodes of the data keep their labels; those of the template are
+    fresh in each graph."""
+    count = 0
+    for time, bindings in _timed(solutions):
+        triples = sink.construct(bindings, count + 1)
+        if not triples:
+            continue
+        count += 1
+        label = f"<urn:spaseq:event:{count}>"
+        kind = "dateTime" if "T" in time else "decimal"
+        sink.out.write(f'{label} <{_GENERATED}> "{time}"^^<{_XSD}{kind}> .\n')
+        for triple in triples:
+            sink.out.write(" ".join(nquads_term(term) for term in triple) + f" {label} .\n")
+    return count
+
+
 def _table(solutions: Iterable[Solution], sink: Sink) -> int:
     """Aligned columns; the widths are those of the first rows, so that long outputs start at once."""
     header = [_time_name(sink.variables), *("?" + v for v in sink.variables)]
@@ -191,4 +218,5 @@ FORMATS: Final[dict[str, Callable[[Iterable[Solution], Sink], int]]] = {
     "json": _json,
     "csv": _csv,
     "tsv": _tsv,
+    "nquads": _nquads,
 }

@@ -11,6 +11,7 @@ from spaseq.gpm.direct import EventGraph
 from spaseq.gpm.evaluate import Knowledge, PatternEvaluator, event_graph, holds
 from spaseq.gpm.mappings import IDENTITY, Mapping, MappingSet, freeze, join, project, restrict
 from spaseq.gpm.pattern import Condition, GraphPattern, Source, compile_pattern
+from spaseq.gpm.solutions import Piece, SolutionPlan, Template, compile_solutions, compile_template
 
 __all__ = [
     "IDENTITY",
@@ -21,8 +22,13 @@ __all__ = [
     "Mapping",
     "MappingSet",
     "PatternEvaluator",
+    "Piece",
+    "SolutionPlan",
     "Source",
+    "Template",
     "compile_pattern",
+    "compile_solutions",
+    "compile_template",
     "event_graph",
     "freeze",
     "holds",

@@ -28,7 +28,7 @@ from spaseq.gpm.mappings import IDENTITY, IndexedMappings, Mapping, MappingSet, 
 from spaseq.gpm.pattern import Condition, GraphPattern
 from spaseq.rdf import plain_literal, quiet_literals
 
-__all__ = ["Knowledge", "PatternEvaluator", "event_graph", "holds"]
+__all__ = ["Knowledge", "PatternEvaluator", "algebra_context", "evaluating", "event_graph", "holds"]
 
 _LOCK: Final = threading.Lock()
 """rdflib's algebra nodes hold state while they are evaluated; two threads must not share a plan."""
@@ -167,7 +167,7 @@ class PatternEvaluator:
 
 
 @contextmanager
-def _evaluating() -> Iterator[None]:
+def evaluating() -> Iterator[None]:
     """While it is open, rdflib evaluates: one thread, no complaints about literals, its failures under our name."""
     with _LOCK, quiet_literals():
         try:
@@ -182,9 +182,14 @@ def _evaluating() -> Iterator[None]:
             ) from error
 
 
+def algebra_context(prologue: Prologue) -> QueryContext:
+    """A context for algebra that reads no graph."""
+    return _Context(_NO_GRAPH, _Named({}), prologue)
+
+
 def _solutions(context: _Context, handle: Any) -> MappingSet:
     """The solutions of an algebra node; blank nodes of the pattern, which act as variables, are not part of them."""
-    with _evaluating():
+    with evaluating():
         return frozenset(
             freeze((str(name), plain_literal(term)) for name, term in solution.items() if isinstance(name, Variable))
             for solution in evalPart(context, handle)
@@ -193,7 +198,7 @@ def _solutions(context: _Context, handle: Any) -> MappingSet:
 
 def _true(condition: Condition, mapping: Mapping, context: _Context) -> bool:
     bindings = FrozenBindings(context, {Variable(name): term for name, term in mapping})
-    with _evaluating():
+    with evaluating():
         return bool(_ebv(condition.handle, bindings))
 
 

@@ -32,7 +32,17 @@ from spaseq.errors import QuerySemanticsError, QuerySyntaxError, Span, SpaseqErr
 from spaseq.gpm import algebra, comparison
 from spaseq.rdf import plain_literal, quiet_literals
 
-__all__ = ["Condition", "GraphPattern", "Part", "Source", "compile_pattern"]
+__all__ = [
+    "Condition",
+    "GraphPattern",
+    "Part",
+    "Source",
+    "check_prefixes",
+    "compile_pattern",
+    "literals_as_written",
+    "prepared",
+    "settled",
+]
 
 _LITERALS: Final = threading.Lock()
 
@@ -53,6 +63,12 @@ class Source:
     prefixes: tuple[tuple[str, str], ...]
     base: str
     file: str
+
+    @property
+    def lead(self) -> str:
+        """The prologue as SPARQL has it."""
+        base = f"BASE <{self.base}>\n" if self.base else ""
+        return base + "".join(f"PREFIX {label}: <{iri}>\n" for label, iri in self.prefixes)
 
     def span(self, start: int, end: int) -> Span:
         """The span of an offset pair of the query, kept within the group."""
@@ -161,11 +177,10 @@ def compile_pattern(source: Source, streams: tuple[str, ...]) -> GraphPattern:
 
 def _translate(source: Source) -> tuple[Prologue, CompValue]:
     """rdflib's prologue and the algebra of the group."""
-    lead = f"BASE <{source.base}>\n" if source.base else ""
-    lead += "".join(f"PREFIX {label}: <{iri}>\n" for label, iri in source.prefixes) + "SELECT * WHERE "
-    body, offsets = _prepared(source.query[source.start : source.end])
+    lead = source.lead + "SELECT * WHERE "
+    body, offsets = prepared(source.query[source.start : source.end])
     try:
-        with _literals_as_written():
+        with literals_as_written():
             tree = parseQuery(lead + body)
     except ParseBaseException as error:
         raise _syntax_error(source, source.start + offsets[min(max(error.loc - len(lead), 0), len(body))]) from None
@@ -173,9 +188,9 @@ def _translate(source: Source) -> tuple[Prologue, CompValue]:
         raise _wrong(source, f"the graph pattern of GPM {source.name} is nested too deeply", None) from None
     except (ValueError, OverflowError) as error:
         raise _wrong(source, f"the graph pattern of GPM {source.name} cannot be read: {error}", None) from None
-    _check_prefixes(tree, source)
+    check_prefixes(tree, source)
     try:
-        with _literals_as_written():
+        with literals_as_written():
             query = translateQuery(tree)
     except SpaseqError:
         raise
@@ -183,11 +198,11 @@ def _translate(source: Source) -> tuple[Prologue, CompValue]:
         raise _wrong(source, f"the graph pattern of GPM {source.name} is nested too deeply", None) from None
     except Exception as error:  # rdflib raises bare Exceptions here
         raise _wrong(source, f"the graph pattern of GPM {source.name} is not valid SPARQL: {error}", None) from error
-    return query.prologue, _settled(query.algebra.p.p)
+    return query.prologue, settled(query.algebra.p.p)
 
 
 @contextmanager
-def _literals_as_written() -> Iterator[None]:
+def literals_as_written() -> Iterator[None]:
     """While it is open, rdflib neither rewrites the text of literals ("01" to "1") nor complains about them.
 
     A term of a pattern matches the very same term (SPARQL 1.1 §18.3), and streams keep what their source wrote.
@@ -200,22 +215,22 @@ def _literals_as_written() -> Iterator[None]:
             rdflib.NORMALIZE_LITERALS = before
 
 
-def _settled(value: Any) -> Any:
+def settled(value: Any) -> Any:
     """An algebra tree with comparisons as SPARQL has them, and with `"x"^^xsd:string` as `"x"`: RDF 1.1 has them as one
     term, rdflib as two."""
     if isinstance(value, CompValue):
         for name, child in list(value.items()):
-            value[name] = _settled(child)
+            value[name] = settled(child)
         comparison.settle(value)
         return value
     if isinstance(value, (list, ParseResults)):
-        return [_settled(item) for item in value]
+        return [settled(item) for item in value]
     if isinstance(value, tuple):
-        return tuple(_settled(item) for item in value)
+        return tuple(settled(item) for item in value)
     return plain_literal(value) if isinstance(value, Literal) else value
 
 
-def _prepared(group: str) -> tuple[str, list[int]]:
+def prepared(group: str) -> tuple[str, list[int]]:
     r"""`group` as rdflib may read it, and for each of its characters (and the end) the offset in `group` it came from.
 
     rdflib expands \u escapes before it parses, and pyparsing expands tabs to the next tab stop, in strings too: both
@@ -282,7 +297,7 @@ def _wrong(source: Source, problem: str, span: Span | None) -> QuerySyntaxError:
     )
 
 
-def _check_prefixes(tree: ParseResults, source: Source) -> None:
+def check_prefixes(tree: ParseResults, source: Source) -> None:
     """rdflib knows a few dozen prefixes by itself; a query says which it uses."""
     declared = {label for label, _ in source.prefixes}
     for name in _prefixed_names(tree):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from rdflib.term import BNode, Literal, URIRef
 from rdflib.util import from_n3
 
 from spaseq.errors import InternalError
 
-__all__ = ["json_term", "parse_term", "plain_text", "short_text"]
+__all__ = ["json_term", "nquads_term", "parse_term", "plain_text", "short_text"]
 
 
 def json_term(term: Any) -> dict[str, str]:
@@ -28,6 +28,19 @@ def json_term(term: Any) -> dict[str, str]:
             return {"type": "literal", "value": str(term)}
         case _:
             raise InternalError(f"a solution holds a {type(term).__name__}")
+
+
+_ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def nquads_term(term: Any) -> str:
+    """The term as N-Quads writes it, on one line."""
+    if not isinstance(term, Literal):
+        return str(term.n3())
+    escaped = "".join(_ESCAPES.get(c, c) for c in str(term))
+    if term.language:
+        return f'"{escaped}"@{term.language}'
+    return f'"{escaped}"' + (f"^^<{term.datatype}>" if term.datatype else "")
 
 
 def plain_text(term: Any) -> str:

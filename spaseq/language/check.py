@@ -18,6 +18,7 @@ from spaseq.events.time import parse_duration
 from spaseq.gpm import GraphPattern, Source, compile_pattern
 from spaseq.gpm.scope import hidden_variables
 from spaseq.language import ast
+from spaseq.language.clauses import Clauses, Scope, check_clauses
 from spaseq.language.expand import Conjunction, Element, Variant, expand
 from spaseq.language.parse import KNOWN_PREFIXES
 from spaseq.language.scan import mask
@@ -30,8 +31,8 @@ class CheckedQuery:
     """A query that means something.
 
     `patterns`: the GPMs that SEQ uses, by name. `elements`: the sequence as written, `variants`: without `?` and `!`.
-    `streams`: (name, IRI) in order of the FROM clauses. `select`: the variables of the result, in order. `window`:
-    nanoseconds, None without WITHIN. `warnings`: for people.
+    `streams`: (name, IRI) in order of the FROM clauses. `clauses`: what becomes of the
+    solutions. `window`: nanoseconds, None without WITHIN. `warnings`: for people.
     """
 
     tree: ast.Query
@@ -39,10 +40,15 @@ class CheckedQuery:
     elements: tuple[Element, ...]
     variants: tuple[Variant, ...]
     streams: tuple[tuple[str, str], ...]
-    select: tuple[str, ...]
+    clauses: Clauses
     partition: tuple[str, ...]
     window: int | None
     warnings: tuple[str, ...] = field(compare=False, default=())
+
+    @property
+    def select(self) -> tuple[str, ...]:
+        """The variables of a result, in order."""
+        return self.clauses.select
 
 
 def check(tree: ast.Query, text: str, source: str = "<query>") -> CheckedQuery:
@@ -55,10 +61,10 @@ class _Checker:
         self._tree = tree
         self._text = text
         self._source = source
+        self._masked = mask(text, source)
         self._negated_only: frozenset[str] = frozenset()
 
     def run(self) -> CheckedQuery:
-        self._refuse_forms()
         streams = self._streams()
         definitions = self._definitions(streams)
         elements = tuple(self._elements(definitions))
@@ -74,7 +80,7 @@ class _Checker:
             elements=elements,
             variants=variants,
             streams=tuple(streams.items()),
-            select=self._select(elements, sequence_patterns),
+            clauses=self._clauses(elements, sequence_patterns),
             partition=self._partition(sequence_patterns),
             window=self._window(),
             warnings=(*unused, *_without_effect(elements)),
@@ -93,18 +99,6 @@ class _Checker:
         )
 
     # -- clauses
-
-    def _refuse_forms(self) -> None:
-        tree = self._tree
-        if tree.form != "SELECT":
-            self._unsupported(tree.form, tree.form_span)
-        if tree.quantifier:
-            self._unsupported(f"SELECT {tree.quantifier}", tree.form_span, "results are sets already: leave it out")
-        for item in tree.select:
-            if isinstance(item, ast.Embedded):
-                self._unsupported("an expression or aggregate in SELECT", item.span, "select variables")
-        for modifier in tree.modifiers:
-            self._unsupported(modifier.kind, modifier.span)
 
     def _streams(self) -> dict[str, str]:
         streams: dict[str, str] = {}
@@ -203,25 +197,8 @@ class _Checker:
     # -- GPMs and variables
 
     def _patterns(self, definitions: dict[str, ast.Definition], streams: dict[str, str]) -> dict[str, GraphPattern]:
-        prefixes = dict(KNOWN_PREFIXES)
-        base = ""
-        for prefix in self._tree.prologue:
-            if prefix.label is None:
-                base = prefix.iri
-            else:
-                prefixes[prefix.label] = prefix.iri
-        masked = mask(self._text, self._source)
         self._sources = {
-            name: Source(
-                query=self._text,
-                masked=masked,
-                start=definition.group.span.start,
-                end=definition.group.span.end,
-                name=name,
-                prefixes=tuple(sorted(prefixes.items())),
-                base=base,
-                file=self._source,
-            )
+            name: self._source_of(name, definition.group.span.start, definition.group.span.end)
             for name, definition in definitions.items()
         }
         return {
@@ -230,6 +207,26 @@ class _Checker:
             )
             for name, definition in definitions.items()
         }
+
+    def _source_of(self, name: str, start: int, end: int) -> Source:
+        """A stretch of the text with what its SPARQL needs to know."""
+        prefixes = dict(KNOWN_PREFIXES)
+        base = ""
+        for prefix in self._tree.prologue:
+            if prefix.label is None:
+                base = prefix.iri
+            else:
+                prefixes[prefix.label] = prefix.iri
+        return Source(
+            query=self._text,
+            masked=self._masked,
+            start=start,
+            end=end,
+            name=name,
+            prefixes=tuple(sorted(prefixes.items())),
+            base=base,
+            file=self._source,
+        )
 
     def _check_scopes(self, elements: tuple[Element, ...], patterns: dict[str, GraphPattern]) -> None:
         """Every variable a FILTER names is bound by its GPM, by one before it, or by one at the same instant."""
@@ -282,22 +279,18 @@ class _Checker:
         """What to add to a hint where only negated GPMs have a variable."""
         return "; a negated GPM binds nothing" if name in self._negated_only else ""
 
-    def _select(self, elements: tuple[Element, ...], patterns: dict[str, GraphPattern]) -> tuple[str, ...]:
+    def _clauses(self, elements: tuple[Element, ...], patterns: dict[str, GraphPattern]) -> Clauses:
         order = [name for e in elements if not e.negated for c in e.alternatives for name in c]
-        bound = _binds(patterns[name] for name in order)
-        if not self._tree.select:
-            return tuple(dict.fromkeys(v for name in order for v in sorted(patterns[name].binds)))
-        for item in self._tree.select:
-            if isinstance(item, ast.Variable) and item.text not in bound:
-                negated = item.text in _binds(patterns.values())
-                self._fail(
-                    f"SELECT names ?{item.text}, which only a negated GPM has"
-                    if negated
-                    else f"SELECT names the unknown variable ?{item.text}: no GPM in SEQ binds it",
-                    item.span,
-                    "a negated GPM binds nothing" if negated else _did_you_mean(item.text, bound, "?"),
-                )
-        return tuple(dict.fromkeys(item.text for item in self._tree.select if isinstance(item, ast.Variable)))
+        bound = tuple(dict.fromkeys(v for name in order for v in sorted(patterns[name].binds)))
+        iterated: frozenset[str] = frozenset()
+        before: frozenset[str] = frozenset()
+        for element in elements:
+            own = _binds(patterns[name] for c in element.alternatives for name in c)
+            if element.repeated:
+                iterated |= own - before
+            before |= frozenset() if element.negated else own
+        source = self._source_of("the query", 0, len(self._text))
+        return check_clauses(self._tree, source, Scope(bound, self._negated_only, iterated))
 
     def _partition(self, patterns: dict[str, GraphPattern]) -> tuple[str, ...]:
         for variable in self._tree.partition:

@@ -168,7 +168,7 @@ def _live(query: CheckedQuery, variant: Variant, index: int) -> tuple[frozenset[
     patterns = query.patterns
     earlier = frozenset().union(*(_binds(patterns, s) for s in variant.steps[:index] if not s.gap))
     own = _mentions(patterns, step.alternatives) if step.repeated else frozenset()
-    keep = frozenset(query.select) | (own & earlier) | _mentions(patterns, variant.after)
+    keep = frozenset(query.clauses.needed) | (own & earlier) | _mentions(patterns, variant.after)
     keep = keep.union(*(_mentions(patterns, (*s.alternatives, *s.absent)) for s in later))
     if variant.after:
         keep |= frozenset(query.partition)  # tells the instants of a run's own partition from those of others

@@ -83,8 +83,39 @@ class Query:
         return compile_program(self.pattern, self.window(time_unit), registers=registers, settings=self.settings)
 
     def recogniser(self, time_unit: str = "s", *, keep_events: bool = False) -> Recogniser:
-        """An evaluation that takes rows solved elsewhere (`Recogniser.push_rows`)."""
+        """An evaluation that takes rows solved elsewhere (`Recogniser.push_rows`), perhaps only those of a part of the
+        streams.
+
+        So it refuses (`UnsupportedFeature`) clauses that range over all solutions of a window; see `check_parts`.
+        """
+        self.check_parts()
         return Recogniser(self.checked, self.program(time_unit), None, keep_events=keep_events)
+
+    def check_parts(self) -> None:
+        """Raises `UnsupportedFeature` if the query cannot be run in parts: some clause needs a whole window's
+        solutions."""
+        clauses, tree = self.checked.clauses, self.checked.tree
+        if clauses.by_window:
+            what = (
+                tree.modifiers[0].kind if tree.modifiers else "SELECT DISTINCT" if clauses.distinct else "an aggregate"
+            )
+            raise UnsupportedFeature(
+                f"{what} on Spark is not supported by this version",
+                text=self.text,
+                span=tree.modifiers[0].span if tree.modifiers else tree.form_span,
+                source=self.source,
+                hint="use --engine local",
+            )
+
+    def construct(self, bindings: MappingABC[str, Any], number: int = 0) -> tuple[tuple[Any, Any, Any], ...]:
+        """The graph that CONSTRUCT makes of a solution, as triples of RDF terms; its blank nodes are those of `number`.
+
+        Raises `OptionError` if the query is no CONSTRUCT.
+        """
+        template = self.checked.clauses.template
+        if template is None:
+            raise OptionError("the query constructs no graph", "write CONSTRUCT { … } in place of SELECT")
+        return template.graph(bindings, number)
 
     def solver(self, knowledge: Knowledge | MappingABC[str, Any] | None = None) -> Solver:
         """What turns instants into rows (`Solver.solve`)."""
@@ -152,7 +183,10 @@ class Query:
             yield f"stream {name}: <{iri}>"
         for pattern in self.checked.patterns.values():
             yield from _explain_pattern(pattern)
-        yield f"select: {' '.join('?' + v for v in self.variables)}"
+        yield f"{self.checked.tree.form.lower()}: {' '.join('?' + v for v in self.variables)}"
+        if self.checked.clauses.by_window:
+            ranges = "the whole stream" if self.checked.window is None else "its window"
+            yield f"results wait for the end of {ranges}: a clause ranges over all its solutions"
         if self.checked.partition:
             yield "partition: " + " ".join("?" + v for v in self.checked.partition)
         if self.checked.window is None:

@@ -22,6 +22,8 @@ from spaseq.gpm import Knowledge, Mapping, MappingSet, freeze, project
 from spaseq.language.absence import Endings, Sightings, Waiting
 from spaseq.language.check import CheckedQuery
 from spaseq.language.lower import MappingRegisters, Row
+from spaseq.language.match import Match
+from spaseq.language.results import Results
 from spaseq.language.solve import InstantBatch, InstantSolutions, Solver
 from spaseq.rdf import ARRIVAL, Counters, GraphEvent, Instant, StreamOptions
 
@@ -33,28 +35,6 @@ __all__ = ["Match", "Matches", "Recogniser", "Session", "match_table"]
 
 _BATCH = 256
 """Instants solved before the engine is called: enough to spread the cost of a call, few enough to answer soon."""
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """A match: one per interval, set of positions and projected mapping.
-
-    `start`, `end` and `positions` count instants of the streamset from 0; `positions` are those that were taken.
-    `bindings` maps the selected variables that are bound to RDF terms. `times` are the positions' times, nanoseconds.
-    `events` are the graph events at the positions (all streams), empty where the run was told not to keep events.
-    """
-
-    start: int
-    end: int
-    positions: tuple[int, ...]
-    bindings: dict[str, Any]
-    times: tuple[int, ...]
-    events: tuple[GraphEvent, ...]
-
-    @property
-    def time(self) -> int:
-        """The time of the solution: that of the last matched instant, in nanoseconds (Definition 16)."""
-        return self.times[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +101,8 @@ class Recogniser:
         self._solver = solver
         self._keep_events = keep_events
         self._evaluator = Evaluator(program)
-        self._selected = frozenset(query.select)
+        self._selected = frozenset(query.clauses.needed)
+        self._results = Results(query.clauses, program.window)
         registers = MappingRegisters(query.patterns)
         self._sightings = Sightings(query, program.window, registers)
         self._endings = Endings(query, program.window, registers) if any(v.after for v in query.variants) else None
@@ -146,25 +127,27 @@ class Recogniser:
             self._instants.setdefault(row.position, (row.time, ()))
         if rows:
             batch = InstantBatch(rows, self._query.patterns, self._partition_codes(rows), self._sightings)
-            yield from self._matches(self._evaluator.push(batch), batch)
+            yield from self._results.push(self._matches(self._evaluator.push(batch), batch), rows[-1].time)
             self._forget(rows[-1].time)
 
     def close(self) -> Iterator[Match]:
         """The matches that the end of the streams completes."""
-        yield from self._matches(self._evaluator.close(), None)
+        yield from self._results.close(self._matches(self._evaluator.close(), None))
 
     def snapshot(self) -> bytes:
         """The state between two calls; `restore` goes on from it."""
         endings = None if self._endings is None else self._endings.state()
-        return pickle.dumps((self._evaluator.snapshot(), self._codes, self._instants, self._sightings.state(), endings))
+        own = (self._codes, self._instants, self._sightings.state(), endings, self._results.state())
+        return pickle.dumps((self._evaluator.snapshot(), *own))
 
     def restore(self, state: bytes) -> None:
         """Goes on from a snapshot of a recogniser of the same query. Only for snapshots from a source you trust."""
         from spaseq.engine import Evaluator
 
-        engine, self._codes, self._instants, sightings, endings = pickle.loads(state)
+        engine, self._codes, self._instants, sightings, endings, results = pickle.loads(state)
         self._evaluator = Evaluator.restore(self._program, engine)
         self._sightings.restore(sightings)
+        self._results.restore(results)
         if self._endings is not None:
             self._endings.restore(endings)
 
@@ -334,7 +317,7 @@ class Matches:
 
     def solutions(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """The set of pairs (time of the last matched instant, projected mapping) of Definition 16, in order of time."""
-        return distinct_solutions(self, self.variables)
+        return distinct_solutions(self, self.variables, ordered=self._query.clauses.ordered)
 
     def to_arrow(self) -> pa.Table:
         """One row per match: see `match_table`."""
@@ -347,12 +330,17 @@ class Matches:
         return self.to_arrow().to_pandas()
 
 
-def distinct_solutions(matches: Iterable[Match], variables: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The distinct (time, bindings) of matches that come in order of their ends.
+def distinct_solutions(
+    matches: Iterable[Match], variables: Sequence[str], *, ordered: bool = False
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The distinct (time, bindings) of matches that come in order of their ends, or of an ORDER BY (`ordered`).
 
     Those of one time come in order of their terms, `variables` giving the columns, so the order is the same whoever
-    evaluates. They are held together.
+    evaluates. They are held together. An ORDER BY is left as it is: its matches are solutions already.
     """
+    if ordered:
+        yield from ((match.time, match.bindings) for match in matches)
+        return
     for time, group in groupby(matches, key=attrgetter("time")):
         distinct = {freeze(match.bindings): match.bindings for match in group}
         yield from ((time, bindings) for bindings in sorted(distinct.values(), key=partial(_columns, variables)))

@@ -174,7 +174,11 @@ def test_explain(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "q.rq", "--stream", "S=s.nt", "--interval", "soon"], 2, "--interval soon"),
         (["run", "q.rq", "--stream", "S=s.nt", "--entailment", "rdfs"], 2, "--entailment rdfs is not supported"),
         (["run", "q.rq", "--stream", "S=s.nt", "--follow"], 2, "--follow is not supported"),
-        (["run", "q.rq", "--stream", "S=s.nt", "--format", "nquads"], 2, "--format nquads is not supported"),
+        (
+            ["run", "q.rq", "--stream", "S=s.nt", "--format", "nquads"],
+            2,
+            "--format nquads needs a query that constructs",
+        ),
         (["explain", "q.rq", "--format", "svg"], 2, "explain --format svg is not supported"),
         (["plot", "q.rq"], 2, "spaseq plot is not supported"),
     ],
@@ -191,6 +195,42 @@ def test_wrong_words_exit_with_two(words: list[str], capsys: pytest.CaptureFixtu
     with pytest.raises(SystemExit) as caught:
         main(words)
     assert caught.value.code == 2 and "usage: spaseq" in capsys.readouterr().err
+
+
+def test_construct_gives_a_stream_for_the_next_query(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    template = "CONSTRUCT { ?a :saw [ :first ?x ; :then ?y ] . ?n :of ?a }"
+    (files / "c.rq").write_text(QUERY.replace("SELECT ?a ?x ?y ?n", template))
+    code, out, err = run(capsys, "run", "c.rq", "--stream", "S=s.nt")
+    assert code == 0 and err == ""
+    assert out.splitlines()[0] == (
+        "<urn:spaseq:event:1> <http://www.w3.org/ns/prov#generatedAtTime> "
+        '"0.002"^^<http://www.w3.org/2001/XMLSchema#decimal> .'
+    )
+    first = {line for line in out.splitlines() if line.endswith("<urn:spaseq:event:1> .")}
+    assert first == {
+        f"<{E}u> <{E}saw> _:spaseq1x0 <urn:spaseq:event:1> .",
+        f'_:spaseq1x0 <{E}first> "one" <urn:spaseq:event:1> .',
+        f'_:spaseq1x0 <{E}then> "a\\"b\\nc"@en <urn:spaseq:event:1> .',
+    }
+    (files / "c.nq").write_text(out)
+    (files / "next.rq").write_text(
+        f"PREFIX : <{E}> SELECT ?a ?x ?b FROM STREAM S <{E}S> WHERE {{ SEQ (A; B) "
+        "DEFINE GPM A ON S { ?a :saw [ :first ?x ] } DEFINE GPM B ON S { ?b :saw [ :then ?b ] } }"
+    )
+    code, out, _ = run(capsys, "run", "next.rq", "--stream", "S=c.nq", "--format", "csv")
+    assert (code, out) == (0, f"time,a,x,b\r\n0.003,{E}u,one,{E}v\r\n")
+
+
+def test_an_order_is_kept(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (files / "o.rq").write_text(QUERY + "ORDER BY DESC(?a)")
+    code, out, _ = run(capsys, "run", "o.rq", "--stream", "S=s.nt", "--format", "csv")
+    assert code == 0 and [out.index(f",{E}{name},") for name in "vu"] == sorted(out.index(f",{E}{n},") for n in "vu")
+
+
+def test_what_ranges_over_a_window_is_refused_on_spark(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (files / "o.rq").write_text(QUERY + "ORDER BY ?a")
+    code, _, err = run(capsys, "run", "o.rq", "--stream", "S=s.nt", "--engine", "spark")
+    assert code == 2 and "o.rq:10:1: ORDER BY on Spark is not supported" in err
 
 
 def test_a_truncated_stream(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

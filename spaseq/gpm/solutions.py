@@ -1,0 +1,248 @@
+"""SELECT expressions, aggregates, GROUP BY, HAVING and ORDER BY over solutions, and CONSTRUCT templates.
+
+rdflib parses and translates them as one SPARQL query over a table of inline data; `SolutionPlan` evaluates that
+query's algebra with the solutions in place of the data. What a clause ranges over is the caller's business
+(`spaseq.language.results`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Mapping as MappingABC
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pyparsing import ParseBaseException
+from rdflib.plugins.sparql.algebra import translateQuery
+from rdflib.plugins.sparql.evaluate import evalPart
+from rdflib.plugins.sparql.evalutils import _eval, _val
+from rdflib.plugins.sparql.parser import parseQuery
+from rdflib.plugins.sparql.parserutils import CompValue, value
+from rdflib.term import BNode, Literal, URIRef, Variable
+
+from spaseq.errors import InternalError, QuerySyntaxError, SpaseqError
+from spaseq.gpm.evaluate import algebra_context, evaluating
+from spaseq.gpm.pattern import Source, check_prefixes, literals_as_written, prepared, settled
+from spaseq.rdf import plain_literal
+
+__all__ = ["Piece", "SolutionPlan", "Template", "compile_solutions", "compile_template"]
+
+Bindings = dict[str, Any]
+Triple = tuple[Any, Any, Any]
+_NO_VARIABLE: Final = "__none"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of the query's text: `query[start:end]`, and what to call it."""
+
+    start: int
+    end: int
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class SolutionPlan:
+    """Computes result rows from solutions.
+
+    `grouped`: whether a row is made of a group of solutions (there is an aggregate or a GROUP BY). `keys`: the
+    variables of GROUP BY. `aggregated`: the variables that aggregates range over. `node`, `leaf`,
+    `group`, `order`, `prologue`: rdflib's algebra, of which `leaf` takes the solutions.
+    """
+
+    grouped: bool
+    keys: frozenset[str]
+    aggregated: frozenset[str]
+    node: Any = field(repr=False)
+    leaf: Any = field(repr=False)
+    group: Any = field(repr=False)
+    order: tuple[tuple[Any, bool], ...] = field(repr=False)
+    prologue: Any = field(repr=False)
+
+    def rows(self, solutions: Sequence[Bindings]) -> list[tuple[Bindings, tuple[Any, ...]]]:
+        """The rows of one solution or, if `grouped`, of one group: all variables by name, and the ORDER BY keys.
+
+        An expression with an error leaves its variable unbound. None or one row where HAVING decides.
+        """
+        with evaluating():
+            return [
+                (_bindings(row), tuple(_val(value(row, expression, variables=True)) for expression, _ in self.order))
+                for row in self._evaluate(self.node, solutions)
+            ]
+
+    def groups(self, solutions: Sequence[Bindings]) -> list[list[int]]:
+        """The indices of the solutions of each group, in order of first appearance; one group without GROUP BY."""
+        if self.group is None or self.group.expr is None:
+            return [list(range(len(solutions)))] if solutions else []
+        found: dict[Any, list[int]] = {}
+        with evaluating():
+            for index, solution in enumerate(solutions):
+                for row in self._evaluate(self.group.p, [solution]):
+                    key = tuple(_eval(expression, row, False) for expression in self.group.expr)
+                    found.setdefault(tuple(map(_group_key, key)), []).append(index)
+        return list(found.values())
+
+    def sort(self, rows: list[Any], keys: Callable[[Any], tuple[Any, ...]]) -> list[Any]:
+        """`rows` in the order of ORDER BY, ties as they come; `keys` gives the keys of a row."""
+        for place, (_, descending) in reversed(list(enumerate(self.order))):
+            rows = sorted(rows, key=lambda row, place=place: keys(row)[place], reverse=descending)  # type: ignore[misc]
+        return rows
+
+    def _evaluate(self, node: Any, solutions: Sequence[Bindings]) -> Iterator[Any]:
+        self.leaf.res = [{Variable(name): term for name, term in solution.items()} for solution in solutions]
+        return iter(evalPart(algebra_context(self.prologue), node))
+
+
+def _group_key(term: Any) -> Any:
+    """Errors are one key: two solutions for which a GROUP BY expression fails are in one group."""
+    return term if isinstance(term, (URIRef, BNode, Literal)) else None
+
+
+def _bindings(row: Any) -> Bindings:
+    return {
+        str(name): plain_literal(term)
+        for name, term in row.items()
+        if isinstance(name, Variable) and term is not None and not str(name).startswith("__agg_")
+    }
+
+
+def compile_solutions(
+    source: Source, select: Sequence[Piece], modifiers: Sequence[Piece], computed: frozenset[str]
+) -> SolutionPlan:
+    """The plan for SELECT items and the clauses GROUP BY, HAVING and ORDER BY, in that order.
+
+    `computed` are the variables that SELECT expressions give.
+
+    Raises `QuerySyntaxError` and `QuerySemanticsError` that point into the query.
+    """
+    data = f" WHERE {{ VALUES (?{_NO_VARIABLE}) {{ (UNDEF) }} }} "
+    prologue, algebra = _translated(source, ["SELECT ", *(select or ("*",)), data, *modifiers])
+    order: tuple[tuple[Any, bool], ...] = ()
+    while algebra.name in ("Project", "OrderBy"):
+        if algebra.name == "OrderBy":
+            order = tuple((c.expr, c.order == "DESC") for c in algebra.expr)
+        algebra = algebra.p
+    aggregates = [a for node in _nodes(algebra) if node.name == "AggregateJoin" for a in node.A]
+    # rdflib takes a computed variable that a later expression names for a variable of the group, and samples it.
+    renamed = {a.res: a.vars for a in aggregates if a.name == "Aggregate_Sample" and str(a.vars) in computed}
+    node = _renamed(algebra, renamed)
+    order = tuple((_renamed(expression, renamed), descending) for expression, descending in order)
+    leaves = [n for n in _nodes(node) if n.name == "values"]
+    groups = [n for n in _nodes(node) if n.name == "Group"]
+    if len(leaves) != 1 or len(groups) > 1:
+        raise InternalError("the algebra of the result clauses is not as expected")
+    aggregated = frozenset(
+        str(name)
+        for a in aggregates
+        if a.res not in renamed
+        for name in _variables(a.vars)
+        if a.name != "Aggregate_Sample" or not groups or a.vars not in (groups[0].expr or ())
+    )
+    group = groups[0] if groups else None
+    keys = frozenset(str(key) for key in (group.expr if group else None) or () if isinstance(key, Variable))
+    return SolutionPlan(bool(groups), keys, aggregated, node, leaves[0], group, order, prologue)
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A CONSTRUCT template: its triples, rdflib's."""
+
+    triples: tuple[Triple, ...]
+
+    def graph(self, bindings: MappingABC[str, Any], number: int) -> tuple[Triple, ...]:
+        """The triples of one solution, each once; those with an unbound variable or no RDF triple are left out.
+
+        Blank nodes of the template are fresh in each solution, `number` being its number.
+        """
+        terms: dict[Any, Any] = {Variable(name): term for name, term in bindings.items()}
+        nodes = {term for triple in self.triples for term in triple if isinstance(term, BNode)}
+        places = {node: i for i, node in enumerate(sorted(nodes))}
+        terms |= {node: BNode(f"spaseq{number}x{place}") for node, place in places.items()}
+        filled = (tuple(terms.get(term, term) for term in triple) for triple in self.triples)
+        return tuple(dict.fromkeys((s, p, o) for s, p, o in filled if _is_triple(s, p, o)))
+
+
+def _is_triple(s: Any, p: Any, o: Any) -> bool:
+    return isinstance(s, (URIRef, BNode)) and isinstance(p, URIRef) and isinstance(o, (URIRef, BNode, Literal))
+
+
+def compile_template(source: Source, template: Piece) -> Template:
+    """The template of CONSTRUCT. Raises `QuerySyntaxError` and `QuerySemanticsError` that point into the query."""
+    _, algebra = _translated(source, ["CONSTRUCT ", template, " WHERE { }"], whole=True)
+    return Template(tuple((s, p, o) for s, p, o in algebra.template))
+
+
+def _translated(source: Source, parts: Sequence[Piece | str], *, whole: bool = False) -> tuple[Any, Any]:
+    """rdflib's prologue and algebra of a query put together from text of ours and pieces of the user's."""
+    text = source.lead
+    offsets: list[int] = [source.start] * len(text)
+    for part in parts:
+        if isinstance(part, str):
+            offsets += [offsets[-1] if offsets else source.start] * len(part)
+            text += part
+        else:
+            body, places = prepared(source.query[part.start : part.end])
+            text += body + "\n"
+            offsets += [part.start + place for place in places]
+    what = next(part.what for part in parts if isinstance(part, Piece))
+    try:
+        with literals_as_written():
+            tree = parseQuery(text)
+            check_prefixes(tree, source)
+            query = translateQuery(tree)
+    except ParseBaseException as error:
+        raise _wrong(source, parts, offsets[min(error.loc, len(offsets) - 1)]) from None
+    except SpaseqError:
+        raise
+    except RecursionError:
+        raise QuerySyntaxError(f"{what} is nested too deeply", text=source.query, source=source.file) from None
+    except Exception as error:  # rdflib raises bare Exceptions here
+        piece = next(part for part in parts if isinstance(part, Piece))
+        raise QuerySyntaxError(
+            f"{what} is not valid SPARQL: {error}",
+            text=source.query,
+            span=source.span(piece.start, piece.end),
+            source=source.file,
+        ) from error
+    return query.prologue, query.algebra if whole else settled(query.algebra.p)
+
+
+def _wrong(source: Source, parts: Sequence[Piece | str], offset: int) -> QuerySyntaxError:
+    pieces = [part for part in parts if isinstance(part, Piece)]
+    piece = next((p for p in pieces if p.start <= offset <= p.end), pieces[0])
+    word = source.query[offset : piece.end].split(maxsplit=1)
+    found = f"at {word[0]!r}" if word else "at its end"
+    return QuerySyntaxError(
+        f"{piece.what} is not SPARQL {found}",
+        text=source.query,
+        span=source.span(offset, offset + len(word[0]) if word else offset + 1),
+        source=source.file,
+    )
+
+
+def _nodes(root: Any) -> Iterator[CompValue]:
+    if isinstance(root, CompValue):
+        yield root
+        for child in root.values():
+            yield from _nodes(child)
+    elif isinstance(root, (list, tuple)):
+        for child in root:
+            yield from _nodes(child)
+
+
+def _variables(root: Any) -> Iterator[Any]:
+    if isinstance(root, Variable):
+        yield root
+    for child in root.values() if isinstance(root, CompValue) else root if isinstance(root, (list, tuple)) else ():
+        yield from _variables(child)
+
+
+def _renamed(root: Any, names: MappingABC[Any, Any]) -> Any:
+    """The algebra with variables renamed in its expressions."""
+    if isinstance(root, CompValue):
+        for name, child in list(root.items()):
+            root[name] = _renamed(child, names)
+        return root
+    if isinstance(root, list):
+        return [_renamed(child, names) for child in root]
+    return names.get(root, root) if isinstance(root, Variable) else root

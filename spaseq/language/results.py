@@ -1,0 +1,146 @@
+"""From matches to results: SELECT expressions, DISTINCT, GROUP BY, HAVING, ORDER BY, LIMIT and OFFSET.
+
+A SELECT expression is computed of each match alone, as it is found. The other clauses range over the solutions of one
+tumbling window (of the whole stream without WITHIN): the pairs of a time and a mapping (Definition 16), each once. They
+wait until the window is over.
+
+`finish` is a pure function of the matches of one window, and can be used wherever those are together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from spaseq.engine import Window
+from spaseq.gpm import Mapping, freeze
+from spaseq.language.absence import window_number
+from spaseq.language.clauses import Clauses
+from spaseq.language.match import Match
+
+__all__ = ["Results", "finish"]
+
+
+def finish(clauses: Clauses, matches: Sequence[Match]) -> list[Match]:
+    """The results of one window, given all its matches in order of their ends.
+
+    A result of a group shows the interval, the positions and the events of all its matches. Results come in the order
+    of ORDER BY, or else of their ends.
+    """
+    solutions = _once(matches)
+    if clauses.plan is None:
+        rows = [(match, match.bindings, ()) for match in solutions]
+    elif clauses.plan.grouped:
+        groups = clauses.plan.groups([match.bindings for match in solutions])
+        rows = [row for group in groups for row in _rows(clauses, [solutions[i] for i in group])]
+        rows.sort(key=lambda row: (row[0].end, row[0].start))
+    else:
+        rows = [row for match in solutions for row in _rows(clauses, [match])]
+    found = [(_shown(match, bindings, clauses.select), keys) for match, bindings, keys in rows]
+    if clauses.distinct:
+        first: dict[Mapping, tuple[Match, tuple[Any, ...]]] = {}
+        for match, keys in found:
+            first.setdefault(freeze(match.bindings), (match, keys))
+        found = list(first.values())
+    if clauses.plan is not None and clauses.ordered:
+        found = clauses.plan.sort(found, lambda row: tuple(row[1]))
+    last = None if clauses.limit is None else clauses.offset + clauses.limit
+    return [match for match, _ in found[clauses.offset : last]]
+
+
+def _once(matches: Iterable[Match]) -> list[Match]:
+    """The first match of each solution."""
+    found: dict[tuple[int, Mapping], Match] = {}
+    for match in matches:
+        found.setdefault((match.end, freeze(match.bindings)), match)
+    return list(found.values())
+
+
+def _rows(clauses: Clauses, matches: Sequence[Match]) -> Iterator[tuple[Match, dict[str, Any], tuple[Any, ...]]]:
+    """The rows computed of one match, or of a group: with the match, all variables, and the keys of ORDER BY."""
+    if clauses.plan is None:
+        return
+    for bindings, keys in clauses.plan.rows([match.bindings for match in matches]):
+        yield _together(matches), bindings, keys
+
+
+def _together(matches: Sequence[Match]) -> Match:
+    """One match for a group."""
+    if len(matches) == 1:
+        return matches[0]
+    at = sorted({pair for match in matches for pair in zip(match.positions, match.times, strict=True)})
+    events = tuple({id(event): event for match in matches for event in match.events}.values())
+    return Match(
+        min(match.start for match in matches),
+        max(match.end for match in matches),
+        tuple(position for position, _ in at),
+        {},
+        tuple(time for _, time in at),
+        events,
+    )
+
+
+def _shown(match: Match, bindings: dict[str, Any], select: tuple[str, ...]) -> Match:
+    return replace(match, bindings={name: bindings[name] for name in sorted(select) if name in bindings})
+
+
+class Results:
+    """The results of one evaluation: `push` takes matches in order of their ends, as they are found."""
+
+    def __init__(self, clauses: Clauses, window: Window) -> None:
+        self._clauses = clauses
+        self._window = window
+        self._pending: list[Match] = []
+
+    def push(self, matches: Iterable[Match], now: int) -> Iterator[Match]:
+        """What the matches make known, `now` being the latest time (ns) that has come. All of one end in one call."""
+        if self._clauses.by_window:
+            for match in matches:
+                yield from self._over(match.time)
+                self._pending.append(match)
+            yield from self._over(now)
+        elif self._clauses.plan is None:
+            yield from matches
+        else:
+            yield from self._each(matches)
+
+    def close(self, matches: Iterable[Match]) -> Iterator[Match]:
+        """The rest, given the last matches."""
+        last = list(matches)
+        yield from self.push(last, last[-1].time if last else 0) if last else ()
+        pending, self._pending = self._pending, []
+        if pending:
+            yield from finish(self._clauses, pending)
+
+    def _over(self, now: int) -> Iterator[Match]:
+        """The results of the pending window, if it is over at `now`."""
+        if not self._pending or self._number(self._pending[0].time) == self._number(now):
+            return
+        pending, self._pending = self._pending, []
+        yield from finish(self._clauses, pending)
+
+    def _number(self, time: int) -> int:
+        return window_number(self._window, time)
+
+    def _each(self, matches: Iterable[Match]) -> Iterator[Match]:
+        seen: set[tuple[int, tuple[int, ...], Mapping]] = set()
+        end = -1
+        for match in matches:
+            if match.end != end:
+                seen.clear()
+                end = match.end
+            for row, bindings, _ in _rows(self._clauses, [match]):
+                shown = _shown(row, bindings, self._clauses.select)
+                key = (shown.start, shown.positions, freeze(shown.bindings))
+                if key not in seen:
+                    seen.add(key)
+                    yield shown
+
+    def state(self) -> Any:
+        """What a snapshot must hold."""
+        return self._pending
+
+    def restore(self, state: Any) -> None:
+        """The opposite of `state`."""
+        self._pending = state

@@ -1,0 +1,167 @@
+"""What a query makes of its solutions: expressions, DISTINCT, groups, order, limits, in the windows they range over."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import harness
+import pytest
+
+import spaseq
+from spaseq.language.query import stream_sources
+from spaseq.rdf import Counters, StreamOptions, open_streams
+
+GRAPHS: harness.Graphs = {
+    "S": [(1, ":m :p 5"), (2, ":n :p 3"), (3, ":m :p 2 . :m :p 7"), (11, ":m :p 1"), (12, ":n :p 4")]
+}
+"""Two windows of ten seconds."""
+
+Shown = list[tuple[int, tuple[int, ...], str]]
+
+
+def _text(select: str, tail: str, sequence: str, clauses: str) -> str:
+    return (
+        f"PREFIX : <http://example.org/>\n{select} {clauses} FROM STREAM S <http://example.org/S>\n"
+        f"WHERE {{ SEQ ({sequence}) DEFINE GPM A ON S {{ ?s :p ?x }} DEFINE GPM B ON S {{ ?t :p ?y }} }} {tail}"
+    )
+
+
+def _shown(matches: list[spaseq.Match]) -> Shown:
+    """(time in seconds, positions, bindings with short names) of each match."""
+    return [
+        (m.time // 10**9, m.positions, " ".join(f"{k}={str(v).split('/')[-1]}" for k, v in m.bindings.items()))
+        for m in matches
+    ]
+
+
+CASES: dict[str, tuple[str, str, str, Shown]] = {
+    "an expression": (
+        "SELECT ?s (?x + 1 AS ?y) (?y * 2 AS ?z)",
+        "",
+        "A",
+        [
+            (1, (0,), "s=m y=6 z=12"),
+            (2, (1,), "s=n y=4 z=8"),
+            (3, (2,), "s=m y=3 z=6"),
+            (3, (2,), "s=m y=8 z=16"),
+            (11, (3,), "s=m y=2 z=4"),
+            (12, (4,), "s=n y=5 z=10"),
+        ],
+    ),
+    "an expression that fails is unbound, and equal results are one": (
+        "SELECT (?s + 1 AS ?y)",
+        "",
+        "A",
+        [(1, (0,), ""), (2, (1,), ""), (3, (2,), ""), (11, (3,), ""), (12, (4,), "")],
+    ),
+    "DISTINCT, once in a window": (
+        "SELECT DISTINCT ?s",
+        "",
+        "A",
+        [(1, (0,), "s=m"), (2, (1,), "s=n"), (11, (3,), "s=m"), (12, (4,), "s=n")],
+    ),
+    "ORDER BY": (
+        "SELECT ?s",
+        "ORDER BY ?s DESC(?x)",
+        "A",
+        [(3, (2,), "s=m"), (1, (0,), "s=m"), (3, (2,), "s=m"), (2, (1,), "s=n"), (11, (3,), "s=m"), (12, (4,), "s=n")],
+    ),
+    "ORDER BY what is computed": (
+        "SELECT ?x (0 - ?x AS ?k)",
+        "ORDER BY ?k LIMIT 1",
+        "A",
+        [(3, (2,), "k=-7 x=7"), (12, (4,), "k=-4 x=4")],
+    ),
+    "LIMIT and OFFSET": (
+        "SELECT ?x",
+        "ORDER BY ?x LIMIT 2 OFFSET 1",
+        "A",
+        [(2, (1,), "x=3"), (1, (0,), "x=5"), (12, (4,), "x=4")],
+    ),
+    "LIMIT alone: the first to end": ("SELECT ?x", "LIMIT 1", "A", [(1, (0,), "x=5"), (11, (3,), "x=1")]),
+    "groups": (
+        "SELECT ?s (COUNT(*) AS ?n) (SUM(?x) AS ?all) (?all / ?n AS ?mean)",
+        "GROUP BY ?s",
+        "A",
+        [
+            (2, (1,), "all=3 mean=3 n=1 s=n"),
+            (3, (0, 2), "all=14 mean=4.666666666666666666666666667 n=3 s=m"),
+            (11, (3,), "all=1 mean=1 n=1 s=m"),
+            (12, (4,), "all=4 mean=4 n=1 s=n"),
+        ],
+    ),
+    "HAVING": (
+        "SELECT ?s (MIN(?x) AS ?least)",
+        "GROUP BY ?s HAVING (COUNT(?x) > 1)",
+        "A",
+        [(3, (0, 2), "least=2 s=m")],
+    ),
+    "groups in order": (
+        "SELECT ?s (MAX(?x) AS ?most)",
+        "GROUP BY ?s ORDER BY DESC(?most)",
+        "A",
+        [(3, (0, 2), "most=7 s=m"), (2, (1,), "most=3 s=n"), (12, (4,), "most=4 s=n"), (11, (3,), "most=1 s=m")],
+    ),
+    "one group": (
+        "SELECT (COUNT(*) AS ?n) (GROUP_CONCAT(?x ; separator=',') AS ?all)",
+        "",
+        "A",
+        [(3, (0, 1, 2), "all=5,3,2,7 n=4"), (12, (3, 4), "all=1,4 n=2")],
+    ),
+    "a computed key, and counts of what is not always there": (
+        "SELECT ?big (COUNT(?y) AS ?n)",
+        "GROUP BY (?x > 4 AS ?big)",
+        "A , B?",
+        [(3, (0, 1, 2), "big=true n=1"), (3, (1, 2), "big=false n=2"), (12, (3, 4), "big=false n=1")],
+    ),
+}
+
+
+@pytest.fixture
+def streams(tmp_path: Path) -> dict[str, str]:
+    return harness.write_streams(GRAPHS, tmp_path)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_results(name: str, streams: dict[str, str]) -> None:
+    """At once, and in batches with snapshots."""
+    select, tail, sequence, expected = CASES[name]
+    query = spaseq.compile(_text(select, tail, sequence, "WITHIN 10 SECONDS"))
+    assert _shown(list(query.run(streams=streams))) == expected
+    events, options = open_streams(stream_sources(query.checked, streams), StreamOptions(), Counters())
+    rng, session, found = random.Random(0), query.open(options=options), []
+    for batch in harness.cut(list(events), rng):
+        found += session.push(batch)
+        session = query.open(session.snapshot(), options=options)
+    assert _shown(found + session.close()) == expected
+
+
+def test_without_a_window_the_stream_is_one(streams: dict[str, str]) -> None:
+    query = spaseq.compile(_text("SELECT (COUNT(*) AS ?n)", "", "A", ""))
+    assert _shown(list(query.run(streams=streams))) == [(12, (0, 1, 2, 3, 4), "n=6")]
+
+
+def test_a_window_is_reported_when_the_next_begins(streams: dict[str, str]) -> None:
+    query = spaseq.compile(_text("SELECT ?x", "ORDER BY ?x LIMIT 1", "A", "WITHIN 10 SECONDS"))
+    events, options = open_streams(stream_sources(query.checked, streams), StreamOptions(), Counters())
+    session = query.open(options=options)
+    assert [len(session.push([event])) for event in events] == [0, 0, 0, 0, 1]
+    assert len(session.close()) == 1
+
+
+def test_a_group_shows_the_events_of_all_its_matches(streams: dict[str, str]) -> None:
+    query = spaseq.compile(_text("SELECT ?s (COUNT(*) AS ?n)", "GROUP BY ?s", "A", ""))
+    group = next(match for match in query.run(streams=streams) if str(match.bindings["s"]).endswith("m"))
+    assert (group.start, group.end, len(group.events)) == (0, 3, 3)
+
+
+def test_construct(streams: dict[str, str]) -> None:
+    """Blank nodes of the template are the solution's own; what is no triple is left out."""
+    query = spaseq.compile(_text("CONSTRUCT { ?s :q [ :r ?x ] . ?x :of ?s }", "ORDER BY ?x LIMIT 1", "A", ""))
+    (match,) = query.run(streams=streams)
+    graph = {tuple(term.n3() for term in triple) for triple in query.construct(match.bindings, 7)}
+    e, one = "<http://example.org/", '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    assert graph == {(f"{e}m>", f"{e}q>", "_:spaseq7x0"), ("_:spaseq7x0", f"{e}r>", one)}
+    with pytest.raises(spaseq.OptionError, match="constructs no graph"):
+        spaseq.compile(_text("SELECT *", "", "A", "")).construct(match.bindings)
