@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from ceql import ast
 from ceql.aggregates import named_by
 from ceql.guards import Guard, GuardRegisters
+from ceql.infer_keys import infer_keys, least
 from ceql.predicates import Satisfies, StreamIs, TypeIs
 from ceql.repeat import LIMIT, repeated, size
 from ceql.walk import calls_of, variables_of, with_variables
@@ -37,7 +38,11 @@ __all__ = ["Lowered", "lower"]
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A query as the core sees it. `window_attribute` is None where the window is over time or events."""
+    """A query as the core sees it.
+
+    `window_attribute` is None where the window is over time or events. `partition` includes `keys`, which PARTITION BY
+    does not say but conditions do (`ceql.infer_keys`).
+    """
 
     pattern: Pattern
     window: Window
@@ -47,6 +52,7 @@ class Lowered:
     registers: GuardRegisters | None
     choice: Choice = Choice()  # noqa: RUF009 - frozen
     absent: NoneOf | None = None
+    keys: tuple[str, ...] = ()
 
 
 def lower(query: ast.Query, text: str = "", source: str = "<query>") -> Lowered:
@@ -62,16 +68,20 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>") -> Lowered:
     if query.selection.items is not None:
         pattern = algebra.Project(pattern, frozenset(i.variable for i in query.selection.items))
     window, attribute = _window(query.within)
+    choice, strict = _choice(query), query.selection.strategy is ast.Strategy.STRICT
+    pattern, keys = infer_keys(pattern, window, choice, strict, absent is not None)
+    partition = tuple(tuple(name.text for name in bracket) for bracket in query.partition)
     guards = tuple(dict.fromkeys(_guards(pattern)))
     return Lowered(
         pattern,
         window,
         attribute,
-        tuple(tuple(name.text for name in bracket) for bracket in query.partition),
-        query.selection.strategy is ast.Strategy.STRICT,
+        partition + tuple((key,) for key in keys if (key,) not in partition),
+        strict,
         GuardRegisters(guards) if guards else None,
-        _choice(query),
+        choice,
         absent,
+        keys,
     )
 
 
@@ -301,7 +311,7 @@ class _Lowering:
         if not leaves:
             return None
         outside = [leaf.variables - alternative.names for leaf in leaves]
-        if len(set(outside)) > 1 and any(_least(left, v) == 0 for names in outside for v in names):
+        if len(set(outside)) > 1 and any(least(left, v) == 0 for names in outside for v in names):
             raise self.unsupported("several conditions in a NOT, on variables that may be empty", leaves[1].span)
         marks = {name: mark for name in alternative.names}
         conditions = [_renamed(leaf.condition, marks) for leaf in leaves]
@@ -523,22 +533,6 @@ def _most(node: Pattern, variable: str | None) -> float:
         case algebra.Sequence(left, right, _) | algebra.And(left, right):
             return _most(left, variable) + _most(right, variable)
     return float("inf")
-
-
-def _least(node: Pattern, variable: str | None) -> int:
-    """How many events `variable` takes at least, up to 1; of all that are taken, for None."""
-    match node:
-        case algebra.Atom(_, variables, _):
-            return int(variable is None or variable in variables)
-        case algebra.As(child, name):
-            return _least(child, None if name == variable else variable)
-        case algebra.Or(left, right):
-            return min(_least(left, variable), _least(right, variable))
-        case algebra.Sequence(left, right, _) | algebra.And(left, right):
-            return max(_least(left, variable), _least(right, variable))
-        case algebra.Filter(child, _, _) | algebra.Correlate(child, _, _) | algebra.Iterate(child, _, _):
-            return _least(child, variable)
-    return 0
 
 
 def _leaves(test: _Test) -> Iterator[_Leaf]:

@@ -97,6 +97,10 @@ class Query:
         if lowered.partition:
             keys = ", ".join(" or ".join(bracket) for bracket in lowered.partition)
             lines.append(f"partition by: {keys}")
+        for key in lowered.keys:
+            lines.append(
+                f"  {key} by conditions that every event of a match is under; they need no evaluation of their own"
+            )
         if lowered.strict:
             lines.append("selection: STRICT, matched positions are consecutive")
         if lowered.absent is not None:
