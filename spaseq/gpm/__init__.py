@@ -11,10 +11,11 @@ from spaseq.gpm.direct import EventGraph
 from spaseq.gpm.evaluate import Knowledge, PatternEvaluator, event_graph, holds
 from spaseq.gpm.mappings import IDENTITY, Mapping, MappingSet, freeze, join, project, restrict
 from spaseq.gpm.pattern import Condition, GraphPattern, Source, compile_pattern
-from spaseq.gpm.solutions import Piece, SolutionPlan, Template, compile_solutions, compile_template
+from spaseq.gpm.solutions import ROUNDS, Piece, SolutionPlan, Template, compile_solutions, compile_template
 
 __all__ = [
     "IDENTITY",
+    "ROUNDS",
     "Condition",
     "EventGraph",
     "GraphPattern",

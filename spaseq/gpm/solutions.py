@@ -25,11 +25,14 @@ from spaseq.gpm.evaluate import algebra_context, evaluating
 from spaseq.gpm.pattern import Source, check_prefixes, literals_as_written, prepared, settled
 from spaseq.rdf import plain_literal
 
-__all__ = ["Piece", "SolutionPlan", "Template", "compile_solutions", "compile_template"]
+__all__ = ["ROUNDS", "Piece", "SolutionPlan", "Template", "compile_solutions", "compile_template"]
 
 Bindings = dict[str, Any]
 Triple = tuple[Any, Any, Any]
 _NO_VARIABLE: Final = "__none"
+_LAST: Final = "__last_"
+ROUNDS: Final = "+"
+"""The name under which a solution holds the mappings of the rounds of its iterations: a tuple of them, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +49,16 @@ class SolutionPlan:
     """Computes result rows from solutions.
 
     `grouped`: whether a row is made of a group of solutions (there is an aggregate or a GROUP BY). `keys`: the
-    variables of GROUP BY. `aggregated`: the variables that aggregates range over. `node`, `leaf`,
-    `group`, `order`, `prologue`: rdflib's algebra, of which `leaf` takes the solutions.
+    variables of GROUP BY. `aggregated`: those that aggregates range over. `over_rounds`: they range over the rounds of
+    one solution's iterations (its `ROUNDS`), which bind the variables `iterated` afresh. `node`, `leaf`, `group`,
+    `order`, `prologue`: rdflib's algebra, of which `leaf` takes the solutions.
     """
 
     grouped: bool
     keys: frozenset[str]
     aggregated: frozenset[str]
+    over_rounds: bool
+    iterated: frozenset[str]
     node: Any = field(repr=False)
     leaf: Any = field(repr=False)
     group: Any = field(repr=False)
@@ -64,11 +70,20 @@ class SolutionPlan:
 
         An expression with an error leaves its variable unbound. None or one row where HAVING decides.
         """
+        if self.over_rounds:
+            solutions = [row for solution in solutions for row in self._rounds(solution)]
         with evaluating():
             return [
                 (_bindings(row), tuple(_val(value(row, expression, variables=True)) for expression, _ in self.order))
                 for row in self._evaluate(self.node, solutions)
             ]
+
+    def _rounds(self, solution: Bindings) -> list[Bindings]:
+        """A row for each round: what it binds, what no round binds, and the solution's own values under other names."""
+        own = {name: term for name, term in solution.items() if name != ROUNDS}
+        fixed = {name: term for name, term in own.items() if name not in self.iterated}
+        fixed |= {_LAST + name: term for name, term in own.items()}
+        return [fixed | dict(taken) for taken in solution.get(ROUNDS, ())] or [fixed]
 
     def groups(self, solutions: Sequence[Bindings]) -> list[list[int]]:
         """The indices of the solutions of each group, in order of first appearance; one group without GROUP BY."""
@@ -107,11 +122,15 @@ def _bindings(row: Any) -> Bindings:
 
 
 def compile_solutions(
-    source: Source, select: Sequence[Piece], modifiers: Sequence[Piece], computed: frozenset[str]
+    source: Source,
+    select: Sequence[Piece],
+    modifiers: Sequence[Piece],
+    computed: frozenset[str],
+    iterated: frozenset[str],
 ) -> SolutionPlan:
     """The plan for SELECT items and the clauses GROUP BY, HAVING and ORDER BY, in that order.
 
-    `computed` are the variables that SELECT expressions give.
+    `computed` are the variables that SELECT expressions give, `iterated` those that each round of an iteration binds.
 
     Raises `QuerySyntaxError` and `QuerySemanticsError` that point into the query.
     """
@@ -140,7 +159,18 @@ def compile_solutions(
     )
     group = groups[0] if groups else None
     keys = frozenset(str(key) for key in (group.expr if group else None) or () if isinstance(key, Variable))
-    return SolutionPlan(bool(groups), keys, aggregated, node, leaves[0], group, order, prologue)
+    over_rounds = not (group and group.expr) and _over_rounds(aggregates, iterated)
+    if over_rounds:
+        for aggregate in aggregates:
+            if aggregate.name == "Aggregate_Sample" and isinstance(aggregate.vars, Variable):
+                aggregate.vars = Variable(_LAST + aggregate.vars)  # outside aggregates, a variable is its last value
+    return SolutionPlan(bool(groups), keys, aggregated, over_rounds, iterated, node, leaves[0], group, order, prologue)
+
+
+def _over_rounds(aggregates: Sequence[Any], iterated: frozenset[str]) -> bool:
+    """Whether every aggregate (every sample, if there is nothing else) names a variable of an iteration."""
+    proper = [a for a in aggregates if a.name != "Aggregate_Sample"] or list(aggregates)
+    return bool(proper) and all(iterated & {str(name) for name in _variables(a.vars)} for a in proper)
 
 
 @dataclass(frozen=True, slots=True)

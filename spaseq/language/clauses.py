@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Final, NoReturn
 
 from spaseq.errors import QuerySemanticsError, QuerySyntaxError, Span, UnsupportedFeature
-from spaseq.gpm import Piece, SolutionPlan, Source, Template, compile_solutions, compile_template
+from spaseq.gpm import ROUNDS, Piece, SolutionPlan, Source, Template, compile_solutions, compile_template
 from spaseq.language import ast
 
 __all__ = ["Clauses", "Scope", "check_clauses"]
@@ -39,8 +39,18 @@ class Clauses:
     @property
     def by_window(self) -> bool:
         """Whether a result depends on the other solutions of its window."""
-        together = self.plan is not None and (self.plan.grouped or bool(self.plan.order))
+        together = self.plan is not None and (self.groups or bool(self.plan.order))
         return together or self.distinct or self.limit is not None or self.offset > 0
+
+    @property
+    def groups(self) -> bool:
+        """Whether a result is made of several solutions."""
+        return self.plan is not None and self.plan.grouped and not self.plan.over_rounds
+
+    @property
+    def rounds(self) -> frozenset[str]:
+        """The variables of which matches must keep the values of every round."""
+        return self.plan.aggregated & self.plan.iterated if self.plan and self.plan.over_rounds else frozenset()
 
     @property
     def ordered(self) -> bool:
@@ -107,7 +117,9 @@ class _Clauses:
             return Clauses(names, names, None, distinct, self._count("LIMIT"), self._count("OFFSET") or 0)
         mentioned = self._mentioned(items, textual, computed)
         plan = self._plan(items, textual, computed)
-        if plan.grouped:
+        if plan.over_rounds:
+            mentioned = (*mentioned, ROUNDS)
+        elif plan.grouped:
             self._check_grouped(plan, items)
             mentioned = self._scope.bound  # COUNT counts solutions, and those are of all variables
         return Clauses(names, mentioned, plan, distinct, self._count("LIMIT"), self._count("OFFSET") or 0)
@@ -169,7 +181,7 @@ class _Clauses:
         else:
             select = []
         pieces = [Piece(m.span.start, m.span.end, m.kind) for m in modifiers]
-        return compile_solutions(self._source, select, pieces, computed)
+        return compile_solutions(self._source, select, pieces, computed, self._scope.iterated)
 
     def _check_grouped(self, plan: SolutionPlan, items: tuple[ast.Variable | ast.Embedded, ...]) -> None:
         """No variable of a group that is neither its key nor aggregated; no iterations that would be left out."""
@@ -183,7 +195,11 @@ class _Clauses:
         for name in sorted(plan.aggregated & self._scope.iterated):
             found = next((m for m in re.finditer(rf"[?$]{re.escape(name)}\b", self._source.masked)), None)
             span = Span.at(self._source.query, found.start(), found.end()) if found else self._tree.form_span
-            self._unsupported(f"an aggregate over ?{name}, which a Kleene+ binds in every round,", span)
+            self._unsupported(
+                f"an aggregate over ?{name}, which a Kleene+ binds in every round, with GROUP BY or one over solutions",
+                span,
+                "aggregates over rounds alone give a result for each match",
+            )
 
     def _count(self, kind: str) -> int | None:
         modifier = self._modifiers.get(kind)
@@ -214,7 +230,7 @@ class _Clauses:
         items = tuple(ast.Variable(name) for name in select)
         mentioned = self._mentioned(items, order, frozenset())
         pieces = [Piece(m.span.start, m.span.end, m.kind) for m in order]
-        plan = compile_solutions(self._source, [], pieces, frozenset())
+        plan = compile_solutions(self._source, [], pieces, frozenset(), frozenset())
         if plan.grouped:
             self._unsupported("CONSTRUCT with an aggregate", order[0].span)
         return Clauses(select, mentioned, plan, False, limit, offset, template)

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaseq.errors import InternalError
-from spaseq.gpm import IDENTITY, GraphPattern, MappingSet, holds, join, project
+from spaseq.gpm import IDENTITY, ROUNDS, GraphPattern, Mapping, MappingSet, freeze, holds, join, project
 from spaseq.language.ast import Operator
 from spaseq.language.check import CheckedQuery
 from spaseq.language.expand import Conjunction, Step, Variant
@@ -63,7 +63,8 @@ class Take:
 
     `keep`: the variables that matter after it. `track`: those of which a later Kleene+ must know whether they are
     bound. `before`: what must not have matched since the window opened, if it is the first. `owed`: what must not match
-    behind it until the window closes, if it is the last.
+    behind it until the window closes, if it is the last. `collect`: the variables whose values in this round mappings
+    keep, under the name `ROUNDS`.
     """
 
     conjunction: Conjunction
@@ -71,6 +72,7 @@ class Take:
     track: frozenset[str]
     before: tuple[Conjunction, ...] = ()
     owed: tuple[Conjunction, ...] = ()
+    collect: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         first = f", and no {_either(self.before)} since the window opened" if self.before else ""
@@ -151,11 +153,15 @@ def _step(query: CheckedQuery, variant: Variant, index: int) -> Pattern:
     keep, track = _live(query, variant, index)
     owed = variant.after if index == len(variant.steps) - 1 else ()
     before = variant.before if index == 0 else ()
+    collect: frozenset[str] = frozenset()
+    if step.repeated:
+        earlier = frozenset().union(*(_binds(query.patterns, s) for s in variant.steps[:index] if not s.gap))
+        collect = (query.clauses.rounds & _binds(query.patterns, step)) - earlier
     atoms: list[Pattern] = [
         Atom(
             frozenset({Holds(conjunction)}),
             frozenset({"+".join(conjunction)}),
-            Take(conjunction, keep, track, before, owed),
+            Take(conjunction, keep, track, before, owed, collect),
         )
         for conjunction in step.alternatives
     ]
@@ -209,12 +215,14 @@ class MappingRegisters:
             case Pass(conjunctions):
                 met = any(self.joined(omega, conjunction, self._batch, event) for conjunction in conjunctions)
                 return None if met else row
-            case Take(conjunction, keep, track, before, owed):
+            case Take(conjunction, keep, track, before, owed, collect):
                 if begun is None and not all(self._batch.unseen(c)[event] for c in before):
                     return None
                 joined = self.joined(omega, conjunction, self._batch, event)
                 if not joined:
                     return None
+                if collect:
+                    joined = frozenset(_with_round(mapping, collect) for mapping in joined)
                 taken = conjunction_binds(self._patterns, conjunction)
                 return (bound | pending) & track, taken & track, project(joined, keep), owed
 
@@ -252,6 +260,13 @@ class MappingRegisters:
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise InternalError("the registers of a query are pickled with the query, as its text")
+
+
+def _with_round(mapping: Mapping, names: frozenset[str]) -> Mapping:
+    """The mapping with its values of `names` added to those of the rounds before."""
+    terms = dict(mapping)
+    taken = tuple(pair for pair in mapping if pair[0] in names)
+    return freeze(terms | {ROUNDS: (*terms.get(ROUNDS, ()), taken)})
 
 
 def conjunction_binds(patterns: MappingABC[str, GraphPattern], names: Iterable[str]) -> frozenset[str]:

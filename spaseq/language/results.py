@@ -31,7 +31,7 @@ def finish(clauses: Clauses, matches: Sequence[Match]) -> list[Match]:
     solutions = _once(matches)
     if clauses.plan is None:
         rows = [(match, match.bindings, ()) for match in solutions]
-    elif clauses.plan.grouped:
+    elif clauses.groups:
         groups = clauses.plan.groups([match.bindings for match in solutions])
         rows = [row for group in groups for row in _rows(clauses, [solutions[i] for i in group])]
         rows.sort(key=lambda row: (row[0].end, row[0].start))

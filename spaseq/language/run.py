@@ -69,7 +69,14 @@ def _distinct(found: Iterable[_Found], selected: frozenset[str]) -> Iterator[Mat
 
 
 def _order(mapping: Mapping) -> tuple[tuple[str, str, str], ...]:
-    return tuple((name, type(term).__name__, term.n3()) for name, term in mapping)
+    return tuple((name, type(term).__name__, _text(term)) for name, term in mapping)
+
+
+def _text(value: Any) -> str:
+    """A term in N-Triples syntax, or the mappings of rounds."""
+    if isinstance(value, tuple):
+        return " ".join(f"{name} {term.n3()}" for taken in value for name, term in taken)
+    return str(value.n3())
 
 
 def _mappings(rows: Iterable[Row]) -> MappingSet:

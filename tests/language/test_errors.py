@@ -259,12 +259,14 @@ hint: a negated GPM binds nothing""",
             ^^^^^^
 hint: ',' ';' ':' read from left to right""",
     ),
-    "an aggregate over rounds": (
-        _query("  SEQ (A+)\n" + A, HEAD.replace("?a ?x", "(AVG(?x) AS ?y)")),
+    "aggregates over rounds and over solutions": (
+        _query("  SEQ (A+)\n" + A, HEAD.replace("?a ?x", "(AVG(?x) AS ?y) (COUNT(*) AS ?n)")),
         spaseq.UnsupportedFeature,
-        """<query>:2:13: an aggregate over ?x, which a Kleene+ binds in every round, is not supported by this version
-  SELECT (AVG(?x) AS ?y)
-              ^^""",
+        """<query>:2:13: an aggregate over ?x, which a Kleene+ binds in every round, \
+with GROUP BY or one over solutions is not supported by this version
+  SELECT (AVG(?x) AS ?y) (COUNT(*) AS ?n)
+              ^^
+hint: aggregates over rounds alone give a result for each match""",
     ),
     "the list of rounds": (
         _query("  SEQ (A+)\n" + A, HEAD.replace("?x", "(?x+ AS ?xs)")),

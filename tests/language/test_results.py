@@ -137,6 +137,50 @@ def test_results(name: str, streams: dict[str, str]) -> None:
     assert _shown(found + session.close()) == expected
 
 
+ROUNDS: harness.Graphs = {
+    "S": [(1, ":m :p 5"), (2, ":m :q 3"), (3, ":m :q 7 . :m :q 8"), (4, ":n :q 1"), (5, ":m :r 1")]
+}
+OVER_ROUNDS: dict[str, tuple[str, str, str, Shown]] = {
+    "all rounds of a match; outside aggregates the last": (
+        "SELECT ?y (AVG(?y) AS ?mean) (?y - MIN(?y) AS ?over)",
+        "",
+        "A ; B+",
+        [
+            (2, (0, 1), "mean=3 over=0 y=3"),
+            (3, (0, 1, 2), "mean=5 over=4 y=7"),
+            (3, (0, 1, 2), "mean=5.5 over=5 y=8"),
+            (4, (0, 1, 2, 3), "mean=3.666666666666666666666666667 over=0 y=1"),
+            (4, (0, 1, 2, 3), "mean=4 over=0 y=1"),
+        ],
+    ),
+    "with a variable that no round binds": (
+        "SELECT (SUM(?y - ?x) AS ?d)",
+        "HAVING (COUNT(?y) = 2)",
+        "A ; B+",
+        [(3, (0, 1, 2), "d=0"), (3, (0, 1, 2), "d=1")],
+    ),
+    "in their order, and the results in theirs": (
+        "SELECT (GROUP_CONCAT(?y) AS ?all)",
+        "HAVING (COUNT(?y) > 2) ORDER BY DESC(?all)",
+        "A ; B+",
+        [(4, (0, 1, 2, 3), "all=3 8 1"), (4, (0, 1, 2, 3), "all=3 7 1")],
+    ),
+    "no round, and equal values": (
+        "SELECT (COUNT(DISTINCT ?t) AS ?n)",
+        "",
+        "A ; B+?",
+        [(1, (0,), "n=0"), (2, (0, 1), "n=1"), (3, (0, 1, 2), "n=1"), (4, (0, 1, 2, 3), "n=2")],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OVER_ROUNDS)
+def test_aggregates_over_rounds(name: str, tmp_path: Path) -> None:
+    select, tail, sequence, expected = OVER_ROUNDS[name]
+    text = _text(select, tail, sequence, "WITHIN 10 SECONDS").replace("?t :p ?y", "?t :q ?y")
+    assert _shown(list(spaseq.compile(text).run(streams=harness.write_streams(ROUNDS, tmp_path)))) == expected
+
+
 def test_without_a_window_the_stream_is_one(streams: dict[str, str]) -> None:
     query = spaseq.compile(_text("SELECT (COUNT(*) AS ?n)", "", "A", ""))
     assert _shown(list(query.run(streams=streams))) == [(12, (0, 1, 2, 3, 4), "n=6")]
