@@ -167,9 +167,22 @@ def test_partitions_with_windows_of_their_own_are_compacted() -> None:
     assert len(apart) > 500
 
 
-@pytest.mark.parametrize("strategy", ["NEXT", "LAST", "MAX", "ANY"])
+STRATEGIES = ["NEXT", "LAST", "MAX", "ANY"]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_selection_within_the_window(strategy: str) -> None:
-    for seed in range(SIZE):
+    check_selection(strategy, range(SIZE))
+
+
+@pytest.mark.random
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_selection_on_a_hundred_thousand_cases(strategy: str) -> None:
+    check_selection(strategy, range(1_000_000, 1_025_000))
+
+
+def check_selection(strategy: str, seeds: range) -> None:
+    for seed in seeds:
         rng, rows, window, _, query, _ = draw(seed)
         program = compile_program(lower(query.formula), window, choice=Choice(Selection[strategy]))
         query = dataclasses.replace(query, strategy=strategy)
