@@ -23,11 +23,12 @@ from dataclasses import dataclass
 
 from ceql import ast
 from ceql.aggregates import named_by
+from ceql.filters import All, Any, Leaf, Test, merged, only_variable, owned, renamed
 from ceql.guards import Guard, GuardRegisters
 from ceql.infer_keys import infer_keys, least
 from ceql.predicates import Satisfies, StreamIs, TypeIs
 from ceql.repeat import LIMIT, repeated, size
-from ceql.walk import calls_of, variables_of, with_variables
+from ceql.walk import calls_of, variables_of
 from spaseq import pattern as algebra
 from spaseq.engine import Choice, Consume, Selection, Window
 from spaseq.errors import InternalError, Span, UnsupportedFeature
@@ -132,34 +133,6 @@ def _guards(node: Pattern) -> Iterator[Guard]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Leaf:
-    """A single condition, its attributes naming their variables."""
-
-    condition: ast.Condition
-    variables: frozenset[str]
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class _Any:
-    """`left OR right`, of filters."""
-
-    left: _Test
-    right: _Test
-
-
-@dataclass(frozen=True, slots=True)
-class _All:
-    """`left AND right`, of filters."""
-
-    left: _Test
-    right: _Test
-
-
-_Test = _Leaf | _Any | _All
-
-
-@dataclass(frozen=True, slots=True)
 class _Pending:
     """A condition that waits for the scope of `outside`; `inside` are the names given to what its own formula takes."""
 
@@ -180,7 +153,7 @@ class _Alternative:
 
     predicates: frozenset[Predicate]
     names: frozenset[str]
-    conditions: tuple[_Leaf, ...] = ()
+    conditions: tuple[Leaf, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +287,7 @@ class _Lowering:
         if len(set(outside)) > 1 and any(least(left, v) == 0 for names in outside for v in names):
             raise self.unsupported("several conditions in a NOT, on variables that may be empty", leaves[1].span)
         marks = {name: mark for name in alternative.names}
-        conditions = [_renamed(leaf.condition, marks) for leaf in leaves]
+        conditions = [renamed(leaf.condition, marks) for leaf in leaves]
         together = functools.reduce(ast.And, conditions)
         return Guard(together, frozenset((mark,)).union(*outside))
 
@@ -365,18 +338,18 @@ class _Lowering:
         )
 
     def restrict_events(
-        self, found: list[_Alternative], defined: frozenset[str], test: _Test, known: frozenset[str]
+        self, found: list[_Alternative], defined: frozenset[str], test: Test, known: frozenset[str]
     ) -> list[_Alternative]:
         match test:
-            case _All(left, right):
+            case All(left, right):
                 return self.restrict_events(self.restrict_events(found, defined, left, known), defined, right, known)
-            case _Any(left, right):
+            case Any(left, right):
                 return [a for half in (left, right) for a in self.restrict_events(found, defined, half, known)]
-            case _Leaf():
+            case Leaf():
                 return [self.restrict_event(a, defined, test, known) for a in found]
 
     def restrict_event(
-        self, event: _Alternative, defined: frozenset[str], leaf: _Leaf, known: frozenset[str]
+        self, event: _Alternative, defined: frozenset[str], leaf: Leaf, known: frozenset[str]
     ) -> _Alternative:
         outside = leaf.variables - defined
         if not outside <= known:
@@ -393,7 +366,7 @@ class _Lowering:
         if outside:
             # Names of its own that are known outside as well mean its own.
             return dataclasses.replace(event, conditions=(*event.conditions, leaf))
-        predicate = Satisfies(_owned(leaf.condition, None))
+        predicate = Satisfies(owned(leaf.condition, None))
         return dataclasses.replace(event, predicates=event.predicates | {predicate})
 
     def joined(self, pattern: Pattern, first: _Part, second: _Part) -> _Part:
@@ -425,43 +398,43 @@ class _Lowering:
 
     # Filters
 
-    def test(self, node: ast.Condition, negated: bool) -> _Test:
+    def test(self, node: ast.Condition, negated: bool) -> Test:
         match node:
             case ast.And(left, right) | ast.Or(left, right):
                 first, second = self.test(left, negated), self.test(right, negated)
-                return _All(first, second) if isinstance(node, ast.And) != negated else _Any(first, second)
+                return All(first, second) if isinstance(node, ast.And) != negated else Any(first, second)
             case ast.Not(child):
                 return self.test(child, not negated)
             case ast.Holds(variable, ast.And(left, right)) if not negated:
                 halves = [self.test(dataclasses.replace(node, condition=half), False) for half in (left, right)]
-                return _All(*halves)
+                return All(*halves)
             case ast.Holds(variable, condition):
-                condition = _owned(condition, variable.text)
+                condition = owned(condition, variable.text)
                 return self.leaf(condition, frozenset((variable.text,)), negated, node.span)
             case _:
                 return self.leaf(node, frozenset(), negated, node.span)
 
-    def leaf(self, condition: ast.Condition, variables: frozenset[str], negated: bool, span: Span) -> _Leaf:
+    def leaf(self, condition: ast.Condition, variables: frozenset[str], negated: bool, span: Span) -> Leaf:
         for call in calls_of(condition):
             if call.function == "CORR":
                 raise self.unsupported("CORR", call.span)
         named = frozenset(variables_of(condition))
-        return _Leaf(ast.Not(condition) if negated else condition, variables | named, span)
+        return Leaf(ast.Not(condition) if negated else condition, variables | named, span)
 
-    def filtered(self, part: _Part, test: _Test) -> _Part:
+    def filtered(self, part: _Part, test: Test) -> _Part:
         match test:
-            case _All(left, right):
+            case All(left, right):
                 return self.filtered(self.filtered(part, left), right)
-            case _Any(left, right):
+            case Any(left, right):
                 return self.either(part, test, left, right)
-            case _Leaf(condition, variables, span):
+            case Leaf(condition, variables, span):
                 return self.restricted(part, condition, variables, span)
 
-    def either(self, part: _Part, test: _Any, left: _Test, right: _Test) -> _Part:
+    def either(self, part: _Part, test: Any, left: Test, right: Test) -> _Part:
         """`(φ FILTER a) OR (φ FILTER b)`; one filter where both are about one variable that takes one event at most."""
-        variable = _only_variable(test)
+        variable = only_variable(test)
         if variable is not None and variable in part.defined and _most(part.pattern, variable) <= 1:
-            return self.restricted(part, _merged(test), frozenset((variable,)), ast.NOWHERE)
+            return self.restricted(part, merged(test), frozenset((variable,)), ast.NOWHERE)
         first, second = self.filtered(part, left), self.filtered(part, right)
         pending = tuple(dict.fromkeys(first.pending + second.pending))
         return _Part(algebra.Or(first.pattern, second.pattern), part.defined, pending)
@@ -472,7 +445,7 @@ class _Lowering:
             return self.deferred(part, condition, variables & part.defined, outside, span)
         if len(variables) == 1 and not any(True for _ in calls_of(condition)):
             (variable,) = variables
-            predicate = Satisfies(_owned(condition, None))
+            predicate = Satisfies(owned(condition, None))
             return dataclasses.replace(part, pattern=algebra.Filter(part.pattern, variable, predicate))
         pattern = algebra.Correlate(part.pattern, variables, Guard(condition, variables))
         return dataclasses.replace(part, pattern=pattern)
@@ -490,7 +463,7 @@ class _Lowering:
             marks = {v: f"{v}#{number}" for v in sorted(inside)}
             for variable, mark in marks.items():
                 pattern = _marked(pattern, variable, mark)
-        pending = _Pending(_renamed(condition, marks), outside, frozenset(marks.values()), span)
+        pending = _Pending(renamed(condition, marks), outside, frozenset(marks.values()), span)
         return _Part(pattern, part.defined, (*part.pending, pending))
 
 
@@ -533,38 +506,3 @@ def _most(node: Pattern, variable: str | None) -> float:
         case algebra.Sequence(left, right, _) | algebra.And(left, right):
             return _most(left, variable) + _most(right, variable)
     return float("inf")
-
-
-def _leaves(test: _Test) -> Iterator[_Leaf]:
-    if isinstance(test, _Leaf):
-        yield test
-    else:
-        yield from _leaves(test.left)
-        yield from _leaves(test.right)
-
-
-def _only_variable(test: _Test) -> str | None:
-    variables = frozenset[str]().union(*(leaf.variables for leaf in _leaves(test)))
-    return next(iter(variables)) if len(variables) == 1 else None
-
-
-def _merged(test: _Test) -> ast.Condition:
-    match test:
-        case _Leaf(condition, _, _):
-            return condition
-        case _All(left, right):
-            return ast.And(_merged(left), _merged(right))
-        case _Any(left, right):
-            return ast.Or(_merged(left), _merged(right))
-
-
-# Expressions, with the variables of attributes changed
-
-
-def _owned(node: ast.Condition, variable: str | None) -> ast.Condition:
-    """With a variable: attributes that name none get it. Without: attributes lose theirs."""
-    return with_variables(node, lambda own: (own or variable) if variable is not None else None)
-
-
-def _renamed(node: ast.Condition, marks: dict[str, str]) -> ast.Condition:
-    return with_variables(node, lambda own: None if own is None else marks.get(own, own))
