@@ -117,7 +117,8 @@ def _bindings(row: Any) -> Bindings:
     return {
         str(name): plain_literal(term)
         for name, term in row.items()
-        if isinstance(name, Variable) and term is not None and not str(name).startswith("__agg_")
+        # An expression that rdflib fails to evaluate may give something else than a term.
+        if isinstance(name, Variable) and isinstance(term, (URIRef, BNode, Literal)) and not name.startswith("__agg_")
     }
 
 

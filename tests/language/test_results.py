@@ -73,6 +73,12 @@ CASES: dict[str, tuple[str, str, str, Shown]] = {
         "A",
         [(3, (2,), "k=-7 x=7"), (12, (4,), "k=-4 x=4")],
     ),
+    "ORDER BY a function by its IRI": (
+        "SELECT ?x",
+        "ORDER BY xsd:string(?x) LIMIT 1",
+        "A",
+        [(3, (2,), "x=2"), (11, (3,), "x=1")],
+    ),
     "LIMIT and OFFSET": (
         "SELECT ?x",
         "ORDER BY ?x LIMIT 2 OFFSET 1",
