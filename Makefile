@@ -11,7 +11,7 @@ SHELL  := /bin/bash
 help:
 	@echo "make run        the smart-grid query through Spark in local mode: a progress bar and a table of matches"
 	@echo "make test       ruff, mypy and the test suite"
-	@echo "make test-slow  what test leaves out: the random formulas at full size, the long runs; and the Spark tests again"
+	@echo "make test-slow  what test leaves out: random formulas at full size, long runs, kernels with bounds checks and without JIT"
 	@echo "make lint       ruff and mypy alone"
 	@echo "make bench      the benchmarks, see benchmarks/"
 	@echo "make clean      remove .venv and everything generated"
@@ -27,6 +27,8 @@ test: $(STAMP) check-java lint
 
 test-slow: $(STAMP) check-java
 	$(BIN)/python -m pytest -q -m "random or slow or spark"
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/boundscheck $(BIN)/python -m pytest -q tests/engine tests/tecs
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/engine tests/tecs -k "not memory and not compacted and not handed"
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
