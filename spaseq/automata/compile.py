@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from spaseq.automata.cea import ACCEPT, CEA, INITIAL, Action, Again, Avoid, Leave, Take, Transition
-from spaseq.errors import InternalError
+from spaseq.errors import BudgetExceeded, InternalError
 from spaseq.pattern import (
     And,
     As,
@@ -183,6 +183,9 @@ class _Builder:
         return _Part(frozenset({numbers[first]}), tuple(edges))
 
 
+_ABSENT = 8
+"""Conditions under one negation: a waiting state has two loops for each, which multiply."""
+
 _BEFORE, _AFTER = -2, -3
 """Where a side of a conjunction is that has not started, or has ended."""
 
@@ -200,6 +203,10 @@ def _loops(skip: Skip, absent: tuple[Atom, ...]) -> list[_Edge]:
     """The ways to let an event pass while waiting (source and target to be filled in)."""
     plain = frozenset({NoneOf(frozenset(a.predicates for a in absent if a.guard is None))})
     predicates = plain if any(a.guard is None for a in absent) else frozenset()
+    guarded = sum(atom.guard is not None for atom in absent)
+    if guarded > _ABSENT:
+        raise BudgetExceeded("alternatives with conditions under one negation", _ABSENT, guarded, "alternatives",
+                             "negate fewer alternatives, or give each a negation of its own")  # fmt: skip
     loops = [_Edge(INITIAL, predicates, frozenset(), INITIAL, (), skip is Skip.NEXT)]
     for atom in absent:
         if atom.guard is not None:

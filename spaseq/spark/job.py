@@ -136,6 +136,7 @@ def _prepare(query: Query | str, spark: SparkSession, kb: Any, options: StreamOp
     if partitions is not None and partitions < 1:
         raise OptionError(f"partitions={partitions}: a stage has at least one task")
     query = compile_query(query) if isinstance(query, str) else query
+    query.check_parts()
     knowledge = knowledge_of(kb)
     knowledge.check(query.checked.patterns.values())
     layout = lay_out(query)

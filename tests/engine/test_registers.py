@@ -195,3 +195,9 @@ def test_what_must_be_absent_is_asked_with_the_registers_of_the_run() -> None:
         }
         evaluator = Evaluator(compile_program(pattern, registers=Apart()))
         assert found(evaluator.push(Numbers(np.array(values), np.arange(10)))) == expected
+
+
+def test_too_many_conditions_under_one_negation_are_refused_by_name() -> None:
+    absent = tuple(Atom(frozenset({AtLeast(i)}), frozenset({"n"}), "falling") for i in range(9))
+    with pytest.raises(BudgetExceeded, match="alternatives with conditions under one negation is 8"):
+        compile_program(Sequence(rising("x"), rising("y"), Skip.ANY, absent), registers=Rising())
