@@ -224,7 +224,7 @@ def _param(case: Case) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", map(_param, CASES))
+@pytest.mark.parametrize("case", [_param(case) for case in CASES])
 def test_w3c(case: Case) -> None:
     found, expected = answered(case), expected_rows(case.result)
     assert same(found, expected), f"missing {expected - found}\nsurplus {found - expected}"
