@@ -1,4 +1,4 @@
-"""What all tests share: the local Spark session."""
+"""What all tests share: the local Spark session, and examples drawn the same on every run."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine must not fail a test, and a failure must come again: no deadlines, no fresh seeds.
+settings.register_profile("project", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("project")
 
 
 @pytest.fixture(scope="session")
