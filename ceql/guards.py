@@ -215,7 +215,7 @@ class GuardRegisters:
         try:
             new = compiled.take(old, variables, event)
         except EventError as error:
-            raise _named(guard, error) from None
+            raise self._placed(guard, error, event) from None
         if new is None:
             return None
         return tuple(sorted([e for e in row if e[0] != number] + [(number, new)], key=_number))
@@ -227,12 +227,19 @@ class GuardRegisters:
             if not all([compiled.leave(state) for n, state in row if n == number]):
                 return None
         except EventError as error:
-            raise _named(guard, error) from None
+            raise self._placed(guard, error) from None
         kept: Row = tuple([entry for entry in row if entry[0] != number])
         return kept
 
     def again(self, row: Any, action: Hashable) -> Hashable:
         return row
+
+    def _placed(self, guard: Guard, error: EventError, event: int | None = None) -> EventError:
+        """`error` with the condition, and with the event at which it came up."""
+        events = self._events
+        record = None if event is None or events is None else int(events.positions[event]) + 1
+        source = "" if events is None else events.source
+        return EventError(f"{guard}: {error.problem}", source=source, record=record, hint=error.hint)
 
 
 def _compiled(guard: Guard, registers: GuardRegisters) -> _Compiled | AggregateGuard:
@@ -243,7 +250,3 @@ def _compiled(guard: Guard, registers: GuardRegisters) -> _Compiled | AggregateG
 
 def _number(entry: Entry) -> int:
     return entry[0]
-
-
-def _named(guard: Guard, error: EventError) -> EventError:
-    return EventError(f"{guard}: {error.problem}", hint=error.hint)

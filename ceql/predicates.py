@@ -11,7 +11,9 @@ import pyarrow.compute as pc
 from ceql import ast
 from ceql.columnar import evaluate
 from ceql.printer import print_expression
-from spaseq.events import EventBatch
+from ceql.walk import attributes_of
+from spaseq.errors import EventError
+from spaseq.events import EventBatch, TextColumn
 
 __all__ = ["Satisfies", "StreamIs", "TypeIs"]
 
@@ -55,6 +57,19 @@ class StreamIs:
         return f"stream = {self.name}"
 
 
+def _placed(error: EventError, condition: ast.Condition, events: EventBatch) -> EventError:
+    """`error` with where the events came from and, if an attribute is a text, the first one: the usual culprit."""
+    for attribute in attributes_of(condition):
+        column = events.column(attribute.name)
+        if isinstance(column, TextColumn) and (column.codes >= 0).any():
+            row = int(np.argmax(column.codes >= 0))
+            text = column.texts[int(column.codes[row])].as_py()
+            return EventError(f"{error.problem}: {attribute.name} is {text!r} here", source=events.source,
+                              record=int(events.positions[row]) + 1, attribute=attribute.name,
+                              hint=error.hint)  # fmt: skip
+    return EventError(error.problem, source=events.source, attribute=error.attribute, hint=error.hint)
+
+
 @dataclass(frozen=True, slots=True)
 class Satisfies:
     """The event satisfies a condition on its own attributes; `condition` names no variable."""
@@ -62,7 +77,10 @@ class Satisfies:
     condition: ast.Condition
 
     def evaluate(self, batch: _HasEvents) -> np.ndarray:
-        return evaluate(self.condition, batch.events)
+        try:
+            return evaluate(self.condition, batch.events)
+        except EventError as error:
+            raise _placed(error, self.condition, batch.events) from None
 
     def __str__(self) -> str:
         return print_expression(self.condition)

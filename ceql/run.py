@@ -120,7 +120,7 @@ class Coordinate:
             hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(batch.table.column_names[:20])}"
             raise EventError(
                 f"no attribute {name}, which the window is measured in",
-                source=_source(batch),
+                source=batch.source,
                 attribute=name,
                 hint=hint,
             )
@@ -170,15 +170,11 @@ class Coordinate:
     def _error(self, batch: EventBatch, row: int, problem: str) -> EventError:
         return EventError(
             problem,
-            source=_source(batch),
+            source=batch.source,
             record=int(batch.positions[row]) + 1,
             attribute=self._attribute or "",
             hint="a window over an attribute needs its number in every event, in order; else use WITHIN n SECONDS",
         )
-
-
-def _source(batch: EventBatch) -> str:
-    return ", ".join(s for s in batch.streams if s) or "<events>"
 
 
 @dataclass(frozen=True, slots=True)

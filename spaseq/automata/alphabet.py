@@ -94,7 +94,6 @@ class Alphabet:
     """
 
     def __init__(self, predicates: int) -> None:
-        self._predicates = predicates
         words = max(1, -(-predicates // _WORD))
         # Word 0 is numbered, then pairs (number so far, next word's number), and so on.
         self._words = [_Numbering() for _ in range(words)]

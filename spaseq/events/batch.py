@@ -47,6 +47,11 @@ class EventBatch:
     def __len__(self) -> int:
         return len(self.positions)
 
+    @property
+    def source(self) -> str:
+        """What messages call the place these events came from."""
+        return ", ".join(s for s in self.streams if s) or "<events>"
+
     def column(self, name: str) -> Column | None:
         """The column of an attribute, or None where no event of the batch has it: NULL throughout."""
         try:

@@ -157,8 +157,19 @@ def test_wrong_uses() -> None:
         assert matches.count() == matches.count()
     with pytest.raises(EventError, match="no column 'type'"):
         query.run([{"kind": "A"}]).count()
-    with pytest.raises(EventError, match="cannot be set against"):
-        ceql.compile("SELECT * WHERE A FILTER A[name > 3]").run(EVENTS).count()
+
+
+def test_operands_that_do_not_go_together_are_an_error_with_its_place() -> None:
+    events = [{"type": "A"}, {"type": "A", "name": "x", "p": 1}, {"type": "B", "name": "y", "p": 2}]
+    with pytest.raises(EventError) as caught:
+        ceql.compile("SELECT * WHERE A FILTER A[name > 3]").run(events).count()
+    assert str(caught.value).splitlines()[0] == (
+        "<events>:2: name > 3: a text cannot be set against a number: name is 'x' here"
+    )
+    with pytest.raises(EventError) as caught:
+        ceql.compile("SELECT * FROM S WHERE A AS a ; B AS b FILTER b.name > a.p").run(events).count()
+    assert (caught.value.source, caught.value.record) == ("S", 3)
+    assert "b.name > a.p" in str(caught.value)
 
 
 @pytest.mark.parametrize(
