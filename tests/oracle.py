@@ -27,7 +27,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -540,6 +540,23 @@ def evaluate_long(query: Query, stream: Sequence[Event]) -> list[Match]:
     window is evaluated by itself, and of each window those that start with it are kept.
     """
     return _evaluate(query, stream, _in_each_window)
+
+
+def evaluate_valuations(query: Query, stream: Sequence[Event]) -> list[tuple[int, int, Any]]:
+    """The valuations, restricted to SELECT, of the complex events that the query reports; without LIMIT, sorted.
+
+    A strategy compares positions (seed CEL §4), so it keeps all valuations of a complex event or none.
+    """
+    chosen = set(evaluate(replace(query, limit=None), stream))
+    found = set()
+    for positions in substreams(query, stream):
+        for v in _in_window(query, positions, stream):
+            data = tuple(sorted(positions[i] for i in _data(v, query.select)))
+            if not v.owed and (positions[v.start], positions[v.end], data) in chosen:
+                taken = [(x, frozenset(positions[i] for i in at)) for x, at in v.mapping]
+                kept = sorted(x for x in taken if query.select is None or x[0] in query.select)
+                found.add((positions[v.start], positions[v.end], tuple(kept)))
+    return sorted(found, key=repr)
 
 
 def _evaluate(query: Query, stream: Sequence[Event], find: Callable[..., Iterator[Valuation]]) -> list[Match]:

@@ -57,7 +57,8 @@ class Transition:
     """`source --predicates/marks--> target`, with what it does to the registers.
 
     `predicates` index `CEA.predicates` and must all hold. `otherwise` transitions fire only where no other transition
-    of the same source does (skip-till-next, seed SPAseq Definition 11).
+    of the same source does (skip-till-next, seed SPAseq Definition 11). `label` is the number of the variables that
+    take the event in `CEA.labels`, where matches are valuations; 0 else.
     """
 
     source: int
@@ -66,6 +67,7 @@ class Transition:
     target: int
     actions: tuple[Action, ...] = ()
     otherwise: bool = False
+    label: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +75,14 @@ class CEA:
     """A complex event automaton over the events of one substream.
 
     `states` counts them (0 is initial); `transitions[q]` are those that leave q; `predicates` are what the front end
-    evaluates, each distinct one once.
+    evaluates, each distinct one once. `labels` are the sets of variables that may take an event together, where runs
+    with different valuations are to be told apart (seed CEL's semantics); None where marked positions are all.
     """
 
     states: int
     transitions: tuple[tuple[Transition, ...], ...]
     predicates: tuple[Predicate, ...]
+    labels: tuple[frozenset[str], ...] | None = None
 
     @property
     def has_registers(self) -> bool:
@@ -95,7 +99,10 @@ class CEA:
                     condition = "otherwise"
                 target = "accept" if t.target == ACCEPT else str(t.target)
                 actions = "".join(f"  [{_show(a)}]" for a in t.actions)
-                lines.append(f"  {t.source} --{condition} | {'mark' if t.marks else 'skip'}--> {target}{actions}")
+                marks = "skip" if not t.marks else "mark"
+                if t.marks and self.labels:
+                    marks += f" {', '.join(sorted(self.labels[t.label]))}"
+                lines.append(f"  {t.source} --{condition} | {marks}--> {target}{actions}")
         return "\n".join(lines)
 
 

@@ -1,14 +1,15 @@
 """Lazy I/O-determinisation of an automaton without registers (seed CORE §4.4, "on the fly").
 
-A deterministic state is a set of states of the automaton. From it, a symbol class leads to one state by marking and to
-one by not marking, so the marked positions of a run determine its states and no complex event is found twice. States
-are made when a run first reaches them, with their transitions on all symbol classes met so far; a state that no run
-reaches costs only its name.
+A deterministic state is a set of states of the automaton. From it, a symbol class leads to one state by marking (under
+each label, where matches are valuations) and to one by not marking, so the marked positions of a run, with their
+labels, determine its states and no complex event is found twice. States are made when a run first reaches them, with
+their transitions on all symbol classes met so far; a state that no run reaches costs only its name.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,13 +19,20 @@ from spaseq.errors import BudgetExceeded
 
 NONE = -1
 STAY = -2
+SKIP = -1
+"""The label of a transition that does not mark its event."""
+
+Row = tuple[int, int, int, int, int]
+"""One way on: target and acceptance of the marking transition, its label, target and acceptance of the other one."""
 
 
 class Step(NamedTuple):
-    """Where a deterministic state goes on one symbol class: sets of states, and whether a run is complete."""
+    """Where a deterministic state goes on one symbol class: sets of states, and whether a run is complete.
 
-    mark: frozenset[int]
-    mark_accepts: bool
+    `marks`: (label, states, accepts) for each label under which the event can be marked, in order of the labels.
+    """
+
+    marks: tuple[tuple[int, frozenset[int], bool], ...]
     skip: frozenset[int]
     skip_accepts: bool
 
@@ -35,22 +43,21 @@ class Stepper:
     def __init__(self, cea: CEA) -> None:
         self._out = [[(sum(1 << p for p in t.predicates), t) for t in out] for out in cea.transitions]
 
-    def enabled(self, state: int, vector: int) -> list[tuple[bool, int]]:
-        """(marks, target) of the transitions of `state` that fire on `vector`."""
-        fires = [(t.marks, t.target) for need, t in self._out[state] if not t.otherwise and need & vector == need]
-        if not fires:
-            fires = [(t.marks, t.target) for need, t in self._out[state] if t.otherwise and need & vector == need]
-        return fires
+    def enabled(self, state: int, vector: int) -> list[tuple[int, int]]:
+        """(label or SKIP, target) of the transitions of `state` that fire on `vector`."""
+        able = [t for need, t in self._out[state] if need & vector == need]
+        fires = [t for t in able if not t.otherwise] or able
+        return [(t.label if t.marks else SKIP, t.target) for t in fires]
 
     def step(self, states: frozenset[int], vector: int) -> Step:
         """One step of the subset construction. O(transitions leaving `states`)."""
-        fires = [f for q in states for f in self.enabled(q, vector)]
-        return Step(
-            frozenset(q for marks, q in fires if marks and q != ACCEPT),
-            (True, ACCEPT) in fires,
-            frozenset(q for marks, q in fires if not marks and q != ACCEPT),
-            (False, ACCEPT) in fires,
-        )
+        reached: dict[int, set[int]] = {}
+        for q in states:
+            for label, target in self.enabled(q, vector):
+                reached.setdefault(label, set()).add(target)
+        skip = reached.pop(SKIP, set())
+        marks = tuple((label, frozenset(to - {ACCEPT}), ACCEPT in to) for label, to in sorted(reached.items()))
+        return Step(marks, frozenset(skip - {ACCEPT}), ACCEPT in skip)
 
     def inert(self, vector: int) -> bool:
         """Whether an event of this vector starts nothing, marks nothing, and leaves every state where it is."""
@@ -60,7 +67,7 @@ class Stepper:
 
     def stays(self, state: int, vector: int) -> bool:
         """Whether an event of this vector does nothing but pass a run in `state`, whatever its registers hold."""
-        if self.enabled(state, vector) != [(False, state)]:
+        if self.enabled(state, vector) != [(SKIP, state)]:
             return False
         return not any(t.actions for need, t in self._out[state] if need & vector == need)
 
@@ -68,10 +75,12 @@ class Stepper:
 class Tables(NamedTuple):
     """The deterministic transitions known so far, as `spaseq.tecs.kernels.run_classes` reads them.
 
-    `init`: int32 (classes, 4); `affected_from`: int64 (classes + 1,); `affected`: int32 (k, 5); `known`: bool
-    (states,).
+    `init`: int32 (i, 5), those of class c from `init_from[c]` to `init_from[c + 1]` (int64 (classes + 1,)), a `Row`
+    each; `affected`: int32 (k, 6), a state and a `Row` each, likewise by `affected_from`; `known`: bool (states,). A
+    state with several rows on one class stays where it is in all but the last.
     """
 
+    init_from: np.ndarray
     init: np.ndarray
     affected_from: np.ndarray
     affected: np.ndarray
@@ -95,8 +104,8 @@ class Cache:
     def _forget(self, keep: list[frozenset[int]]) -> None:
         self._states = list(keep)
         self._ids = {s: i for i, s in enumerate(keep)}
-        self._rows: dict[int, list[tuple[int, int, int, int]]] = {}
-        self._init: list[tuple[int, int, int, int]] = []
+        self._rows: dict[int, list[list[Row]]] = {}
+        self._init: list[list[Row]] = []
         self._bytes = sum(map(_state_bytes, keep))
         self._tables: Tables | None = None
         self._extend_init()
@@ -125,16 +134,14 @@ class Cache:
         self._vectors = list(vectors)
         self._extend_init()
         for state, row in list(self._rows.items()):
-            row += [self._entry(state, v) for v in vectors[first:]]
-            self._bytes += 16 * (len(vectors) - first)
+            self._add(row, state, vectors[first:])
         self._tables = None
 
     def learn(self, states: list[int]) -> None:
         """Work out the transitions of `states`. O(classes * transitions) each."""
         for state in states:
             if state not in self._rows:
-                self._rows[state] = [self._entry(state, v) for v in self._vectors]
-                self._bytes += 16 * len(self._vectors)
+                self._add(self._rows.setdefault(state, []), state, self._vectors)
         self._tables = None
 
     @property
@@ -162,31 +169,33 @@ class Cache:
             count = len(self._states)
             known = np.zeros(count, bool)
             known[list(self._rows)] = True
-            lists: list[list[tuple[int, int, int, int, int]]] = [[] for _ in self._vectors]
+            lists: list[list[tuple[int, ...]]] = [[] for _ in self._vectors]
             for state in sorted(self._rows):
-                for c, entry in enumerate(self._rows[state]):
-                    if entry != (NONE, 0, STAY, 0):
-                        lists[c].append((state, *entry))
-            flat = [row for rows in lists for row in rows]
-            self._tables = Tables(
-                np.array(self._init, np.int32).reshape(-1, 4),
-                np.cumsum([0, *map(len, lists)]).astype(np.int64),
-                np.array(flat, np.int32).reshape(-1, 5),
-                known,
-            )
+                for c, rows in enumerate(self._rows[state]):
+                    lists[c] += [(state, *row) for row in rows]
+            self._tables = Tables(*_flat(self._init, 5), *_flat(lists, 6), known)
         return self._tables
 
     def _extend_init(self) -> None:
         for vector in self._vectors[len(self._init) :]:
             step = self._stepper.step(frozenset({INITIAL}), vector)
-            self._init.append(
-                (self._id(step.mark), int(step.mark_accepts), self._id(step.skip), int(step.skip_accepts))
-            )
+            self._init.append(self._ways(step, self._id(step.skip), NONE))
 
-    def _entry(self, state: int, vector: int) -> tuple[int, int, int, int]:
-        step = self._stepper.step(self._states[state], vector)
-        skip = STAY if step.skip == self._states[state] else self._id(step.skip)
-        return self._id(step.mark), int(step.mark_accepts), skip, int(step.skip_accepts)
+    def _add(self, rows: list[list[Row]], state: int, vectors: list[int]) -> None:
+        """Append what `state` does on `vectors`."""
+        for vector in vectors:
+            step = self._stepper.step(self._states[state], vector)
+            skip = STAY if step.skip == self._states[state] else self._id(step.skip)
+            rows.append(self._ways(step, skip, STAY))
+            self._bytes += 20 * max(1, len(rows[-1]))
+
+    def _ways(self, step: Step, skip: int, idle: int) -> list[Row]:
+        """The rows of a step; none if it does nothing but `idle`: STAY, or NONE for a run that starts here."""
+        ways = [(self._id(states), int(accepts), label, idle, 0) for label, states, accepts in step.marks]
+        if (skip, step.skip_accepts) == (idle, False):
+            return ways
+        target, accepts, label = ways.pop()[:3] if ways else (NONE, 0, 0)
+        return [*ways, (target, accepts, label, skip, int(step.skip_accepts))]
 
     def _id(self, states: frozenset[int]) -> int:
         if not states:
@@ -200,3 +209,9 @@ class Cache:
 
 def _state_bytes(states: frozenset[int]) -> int:
     return sys.getsizeof(states) + 200
+
+
+def _flat(lists: Sequence[Sequence[tuple[int, ...]]], width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where each list begins (and where the last ends), and all rows one after another."""
+    rows = [row for rows in lists for row in rows]
+    return np.cumsum([0, *map(len, lists)]).astype(np.int64), np.array(rows, np.int32).reshape(-1, width)

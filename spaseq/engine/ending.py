@@ -86,4 +86,5 @@ def _pick(matches: MatchBatch, wanted: np.ndarray) -> MatchBatch:
     places = np.repeat(wanted, sizes)
     rows = None if matches.rows is None else [matches.rows[i] for i in index.tolist()]
     offsets = np.concatenate([[0], np.cumsum(sizes[index])]).astype(np.int64)
-    return MatchBatch(matches.start[index], matches.end[index], offsets, matches.positions[places], rows)
+    labels = None if matches.labels is None else matches.labels[places]
+    return MatchBatch(matches.start[index], matches.end[index], offsets, matches.positions[places], rows, labels)

@@ -17,7 +17,7 @@ import numpy as np
 from spaseq.automata.alphabet import Alphabet
 from spaseq.automata.determinise import Cache
 from spaseq.engine.ending import Ending
-from spaseq.engine.matches import MatchBatch
+from spaseq.engine.matches import MatchBatch, label_bits, matches_of, no_matches
 from spaseq.engine.max_run import MaxRun
 from spaseq.engine.program import Program
 from spaseq.engine.register_run import RegisterRun
@@ -37,6 +37,7 @@ class Evaluator:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._arena = Arena(program.settings.arena_bytes)
+        self._arena.st[k.LABEL_BITS] = label_bits(program.labels)
         self._alphabet = Alphabet(len(program.cea.predicates))
         self._lows: Lows | None = None
         self._last: tuple[int, Any] | None = None
@@ -179,6 +180,7 @@ class _Classes:
 
     def __init__(self, program: Program, arena: Arena) -> None:
         self._arena = arena
+        self._labels = program.labels
         self._cache = Cache(program.cea, program.settings.automaton_bytes)
         self._order = kernel_order(program.choice)
         self._limit = kernel_limit(program.choice)
@@ -195,10 +197,10 @@ class _Classes:
                 "automaton_clears": self._cache.clears}  # fmt: skip
 
     def none(self) -> MatchBatch:
-        return MatchBatch()
+        return no_matches(self._labels)
 
     def matches(self, chunk: Chunk) -> MatchBatch:
-        return MatchBatch(chunk.start, chunk.end, chunk.offsets, chunk.places)
+        return matches_of(chunk, self._labels)
 
     def add_classes(self, vectors: list[int]) -> None:
         if len(vectors) > len(self.inert):
@@ -229,14 +231,14 @@ class _Classes:
 
         while True:
             tables = self._cache.tables()
-            arena.add_moves(1 + int(np.diff(tables.affected_from).max(initial=0)))
+            ways = np.diff(tables.init_from) + np.diff(tables.affected_from)
+            arena.add_moves(int(ways.max(initial=0)))
 
             def kernel(tables=tables) -> int:  # type: ignore[no-untyped-def]
                 return k.run_classes(
-                    data, windows, arena.nodes, arena.cells, arena.entries, arena.st, arena.checks, tables.init,
-                    tables.affected_from, tables.affected, tables.known, arena.moves, arena.outs, arena.runs,
-                    self._floors, arena.stack, arena.heap, arena.path, arena.links, arena.matches, arena.places, write,
-                    self._order, self._limit, self._consume,
+                    data, windows, arena.nodes, arena.cells, arena.entries, arena.st, arena.checks, *tables,
+                    arena.moves, arena.outs, arena.runs, self._floors, arena.stack, arena.heap, arena.path,
+                    arena.links, arena.matches, arena.places, write, self._order, self._limit, self._consume,
                 )  # fmt: skip
 
             status = arena.run(kernel, emit, None if key_lows is None else cell_lows)

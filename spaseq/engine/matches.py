@@ -7,6 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from spaseq.tecs import Chunk
+
+Labels = tuple[frozenset[str], ...] | None
+"""As in `CEA.labels`."""
+
 
 def _empty() -> np.ndarray:
     return np.zeros(0, np.int64)
@@ -18,6 +23,8 @@ class MatchBatch:
 
     `start`, `end`: int64 (m,). `positions`: int64, D of match i ascending at `positions[offsets[i]:offsets[i + 1]]`.
     `rows`: for a program with registers, the register rows each match was accepted with; else None.
+    `labels`: for a program of valuations, int64, the number in `Program.labels` of the variables that take each of
+    `positions`; else None.
     """
 
     start: np.ndarray = field(default_factory=_empty)
@@ -25,6 +32,7 @@ class MatchBatch:
     offsets: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))
     positions: np.ndarray = field(default_factory=_empty)
     rows: list[frozenset[Hashable]] | None = None
+    labels: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.start)
@@ -32,7 +40,8 @@ class MatchBatch:
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
-        return int(self.start.nbytes + self.end.nbytes + self.offsets.nbytes + self.positions.nbytes)
+        labels = 0 if self.labels is None else self.labels.nbytes
+        return int(self.start.nbytes + self.end.nbytes + self.offsets.nbytes + self.positions.nbytes + labels)
 
     @staticmethod
     def concat(batches: Sequence[MatchBatch]) -> MatchBatch:
@@ -44,10 +53,32 @@ class MatchBatch:
             return MatchBatch()
         shifts = np.cumsum([0] + [len(b.positions) for b in batches])
         rows = None if any(b.rows is None for b in batches) else [r for b in batches for r in b.rows or ()]
+        numbers = [b.labels for b in batches if b.labels is not None]
+        labels = np.concatenate(numbers) if numbers else None
         return MatchBatch(
             np.concatenate([b.start for b in batches]),
             np.concatenate([b.end for b in batches]),
             np.concatenate([[0], *(b.offsets[1:] + s for b, s in zip(batches, shifts, strict=False))]),
             np.concatenate([b.positions for b in batches]),
             rows,
+            labels,
         )
+
+
+def label_bits(labels: Labels) -> int:
+    """The bits that a label takes beside a position (`kernels.LABEL_BITS`)."""
+    return 0 if not labels else (len(labels) - 1).bit_length()
+
+
+def matches_of(chunk: Chunk, labels: Labels, rows: list[frozenset[Hashable]] | None = None) -> MatchBatch:
+    """The matches that a kernel wrote, for an automaton with these labels."""
+    if labels is None:
+        return MatchBatch(chunk.start, chunk.end, chunk.offsets, chunk.places, rows)
+    bits = label_bits(labels)
+    positions, numbers = chunk.places >> bits, chunk.places & ((1 << bits) - 1)
+    return MatchBatch(chunk.start, chunk.end, chunk.offsets, positions, rows, numbers)
+
+
+def no_matches(labels: Labels, rows: list[frozenset[Hashable]] | None = None) -> MatchBatch:
+    """No match, with the columns of `matches_of`."""
+    return MatchBatch(rows=rows, labels=None if labels is None else _empty())

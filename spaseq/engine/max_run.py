@@ -74,24 +74,28 @@ class MaxRun(RegisterRun):
         above = [(self._step(frozenset({r}), event, c, memo), start) for r, start in run.above if start >= low]
         # Marking the event, a run stays below those above it that mark it too.
         over_mark = [(r, s) for step, s in above for r in step.mark]
-        beaten_mark = any(step.mark_rows for step, _ in above)
+        beaten_mark = any(step.completes for step, _ in above)
         # Skipping it, below all of them, and below whoever was level and marks it.
         over_skip = over_mark + [(r, s) for step, s in above for r in step.skip]
         over_skip += [(r, s) for step, s in beside for r in step.mark] + [(r, _ALWAYS) for r in own.mark]
         beaten_skip = bool(
             beaten_mark
             or any(step.skip_rows for step, _ in above)
-            or any(step.mark_rows for step, _ in beside)
-            or own.mark_rows
+            or any(step.completes for step, _ in beside)
+            or own.completes
         )
         level_mark = [(r, s) for step, s in beside for r in step.mark]
+        if len(own.marks) > 1:  # the same positions under another label are a run of their own
+            level_mark += [(r, _ALWAYS) for r in own.mark]
         level_skip = [(r, s) for step, s in beside for r in step.skip]
         start = run.start
+        level, over = _rivals(level_mark, start, low), _rivals(over_mark, start, low)
+        marks = [
+            (label, _Run(start, False, where, level, over) if where else (), frozenset() if beaten_mark else rows)
+            for label, where, rows in own.marks
+        ]
         return Step(
-            _Run(start, False, own.mark, _rivals(level_mark, start, low), _rivals(over_mark, start, low))
-            if own.mark
-            else (),
-            frozenset() if beaten_mark else own.mark_rows,
+            tuple(way for way in marks if way[1] or way[2]),
             _Run(start, run.bare, own.skip, _rivals(level_skip, start, low), _rivals(over_skip, start, low))
             if own.skip
             else (),

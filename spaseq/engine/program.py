@@ -21,6 +21,11 @@ class Program:
     settings: Settings
     absent: NoneOf | None = None
 
+    @property
+    def labels(self) -> tuple[frozenset[str], ...] | None:
+        """The sets of variables that `MatchBatch.labels` number; None where matches are not valuations."""
+        return self.cea.labels
+
     def explain(self) -> str:
         """The automaton and how it is run, as text."""
         if self.cea.has_registers:
@@ -48,10 +53,17 @@ def compile_program(
     registers: Registers | None = None,
     settings: Settings = Settings(),  # noqa: B008 - frozen
     absent: NoneOf | None = None,
+    valuations: bool = False,
 ) -> Program:
-    """Compile `pattern`. `absent`, if given, fails for the events that must not follow a match inside its window; then
-    matches are reported as their windows close (only with selection ALL).
- `strict` keeps only matches whose positions are an interval; guards need `registers`."""
+    """Compile `pattern`; guards need `registers`. `strict` keeps only matches whose positions are an interval.
+
+    `absent`, if given, fails for the events that must not follow a match inside its window; then matches are reported
+    as their windows close (only with selection ALL). With `valuations`, matches are valuations (seed CEL §3): two that
+    differ only in which variables take which positions are two, and `MatchBatch.labels` tells them apart. Selection
+    compares positions as ever, so valuations of one complex event are reported together or not at all; ANY and LIMIT
+    count valuations.
+    """
     if absent is not None and choice != Choice():
         raise InternalError("absence at the end is evaluated with selection ALL, without consumption or limit")
-    return Program(compile_pattern(pattern, strict=strict), window, choice, registers, settings, absent)
+    cea = compile_pattern(pattern, strict=strict, valuations=valuations)
+    return Program(cea, window, choice, registers, settings, absent)

@@ -18,7 +18,7 @@ import numpy as np
 
 from spaseq.automata.cea import ACCEPT, INITIAL, Again, Avoid, Leave, Take, Transition
 from spaseq.automata.determinise import Stepper
-from spaseq.engine.matches import MatchBatch
+from spaseq.engine.matches import MatchBatch, matches_of, no_matches
 from spaseq.engine.program import Program
 from spaseq.engine.selection import kernel_limit, kernel_order
 from spaseq.engine.settings import Consume
@@ -31,6 +31,7 @@ Configurations = frozenset[Configuration]
 _Live = dict[frozenset[int], dict[Any, int]]
 """The live sets of configurations of one partition by the automaton states in them, each with its cell."""
 _Rows = frozenset[Hashable]
+_NO_ROWS: _Rows = frozenset()
 
 
 class RegisterRun:
@@ -39,6 +40,7 @@ class RegisterRun:
     def __init__(self, program: Program, arena: Arena) -> None:
         if program.registers is None and program.cea.has_registers:
             raise InternalError("a pattern with guards was compiled without registers")
+        self._labels = program.labels
         self._registers = program.registers or _NoRegisters()
         self._budget = program.settings.live_runs
         self._order = kernel_order(program.choice)
@@ -68,11 +70,11 @@ class RegisterRun:
         return {"live_runs": self._count}
 
     def none(self) -> MatchBatch:
-        return MatchBatch(rows=[])
+        return no_matches(self._labels, rows=[])
 
     def matches(self, chunk: Chunk) -> MatchBatch:
         rows = [self._accepted[t][0] if t >= 0 else self._accepted[-1 - t][1] for t in chunk.tag.tolist()]
-        return MatchBatch(chunk.start, chunk.end, chunk.offsets, chunk.places, rows)
+        return matches_of(chunk, self._labels, rows)
 
     def add_classes(self, vectors: list[int]) -> None:
         fresh = [self._stepper.inert(v) for v in vectors[len(self._vectors) :]]
@@ -134,29 +136,42 @@ class RegisterRun:
             if self._can_move(states, c):
                 starts = arena.cells[np.fromiter(sets.values(), np.int64, len(sets)), k.HEAD_MAX].tolist()
                 moving += [(cell, s) for (s, cell), start in zip(sets.items(), starts, strict=True) if start >= low]
-        arena.add_moves(len(moving) + 1)
         self._accepted = []
         self._completed = False
         self._left = []
         # Targets get their cells only once all steps are known: one of them may be a set that another move leaves.
+        steps = self._steps(moving, event, c, live, position, low)
+        arena.add_moves(sum(max(1, len(step.marks)) for _, _, step in steps))
         count = 0
-        for cell, source, step in self._steps(moving, event, c, live, position, low):
+        for cell, source, step in steps:
             stays = step.skip == source
-            if not (step.mark or step.mark_rows or step.skip_rows) and (stays or (source is None and not step.skip)):
+            if not (step.marks or step.skip_rows) and (stays or (source is None and not step.skip)):
                 continue
-            move = arena.moves[count]
-            move[k.SOURCE] = cell
-            move[k.MARK_TO] = self._cell(live, step.mark)
-            move[k.MARK_ACCEPTS] = bool(step.mark_rows)
-            move[k.SKIP_TO] = k.STAY if stays else self._cell(live, step.skip)
-            move[k.SKIP_ACCEPTS] = bool(step.skip_rows)
-            move[k.M_TAG] = count
-            self._accepted.append((step.mark_rows, step.skip_rows))
-            self._completed |= bool(step.mark_rows or step.skip_rows)
+            # Under several labels, the source stays where it is in all moves but the last.
+            for label, target, rows in step.marks[:-1]:
+                self._move(count, cell, live, label, target, rows, k.NIL if source is None else k.STAY, _NO_ROWS)
+                count += 1
+            label, target, rows = step.marks[-1] if step.marks else (0, (), _NO_ROWS)
+            skip = k.STAY if stays else self._cell(live, step.skip)
+            self._move(count, cell, live, label, target, rows, skip, step.skip_rows)
+            count += 1
             if source is not None and not stays:
                 self._left.append(source)
-            count += 1
         return count
+
+    def _move(
+        self, count: int, cell: int, live: _Live, label: int, target: Any, rows: _Rows, skip: int, skip_rows: _Rows
+    ) -> None:
+        move = self._arena.moves[count]
+        move[k.SOURCE] = cell
+        move[k.MARK_TO] = self._cell(live, target)
+        move[k.MARK_ACCEPTS] = bool(rows)
+        move[k.M_LABEL] = label
+        move[k.SKIP_TO] = skip
+        move[k.SKIP_ACCEPTS] = bool(skip_rows)
+        move[k.M_TAG] = count
+        self._accepted.append((rows, skip_rows))
+        self._completed |= bool(rows or skip_rows)
 
     def _can_move(self, states: frozenset[int], c: int) -> bool:
         """Whether a run in one of `states` may do more than stay put on symbol class c, guards apart."""
@@ -287,12 +302,17 @@ class RegisterRun:
 
 
 def _step_of(fired: list[tuple[Transition, Hashable]]) -> Step:
-    return Step(
-        frozenset((t.target, r) for t, r in fired if t.marks and t.target != ACCEPT),
-        frozenset(r for t, r in fired if t.marks and t.target == ACCEPT),
-        frozenset((t.target, r) for t, r in fired if not t.marks and t.target != ACCEPT),
-        frozenset(r for t, r in fired if not t.marks and t.target == ACCEPT),
-    )
+    marks: dict[int, tuple[set[Any], set[Hashable]]] = {}
+    skip: set[Any] = set()
+    skip_rows: set[Hashable] = set()
+    for t, row in fired:
+        to, rows = marks.setdefault(t.label, (set(), set())) if t.marks else (skip, skip_rows)
+        if t.target == ACCEPT:
+            rows.add(row)
+        else:
+            to.add((t.target, row))
+    ways = tuple((label, frozenset(to), frozenset(rows)) for label, (to, rows) in sorted(marks.items()))
+    return Step(ways, frozenset(skip), frozenset(skip_rows))
 
 
 class _NoRegisters:
@@ -310,21 +330,37 @@ class _NoRegisters:
 
 
 class Step:
-    """Where a set of configurations goes on one event: by marking, by skipping, and the rows it accepts with."""
+    """Where a set of configurations goes on one event: by marking, by skipping, and the rows it accepts with.
 
-    __slots__ = ("mark", "mark_rows", "skip", "skip_rows")
+    `marks`: (label, where, rows) for each label under which the event can be marked.
+    """
 
-    def __init__(self, mark: Any, mark_rows: _Rows, skip: Any, skip_rows: _Rows) -> None:
-        self.mark = mark
-        self.mark_rows = mark_rows
+    __slots__ = ("marks", "skip", "skip_rows")
+
+    def __init__(self, marks: tuple[tuple[int, Any, _Rows], ...], skip: Any, skip_rows: _Rows) -> None:
+        self.marks = marks
         self.skip = skip
         self.skip_rows = skip_rows
 
+    @property
+    def mark(self) -> list[Any]:
+        """Where it goes by marking, under any label."""
+        return [one for _, where, _ in self.marks for one in where]
+
+    @property
+    def completes(self) -> bool:
+        """Whether it accepts by marking, under any label."""
+        return any(rows for _, _, rows in self.marks)
+
     @staticmethod
     def union(steps: list[Step]) -> Step:
+        marks: dict[int, tuple[Any, _Rows]] = {}
+        for step in steps:
+            for label, where, rows in step.marks:
+                before = marks.get(label, (_NO_ROWS, _NO_ROWS))
+                marks[label] = before[0] | where, before[1] | rows
         return Step(
-            frozenset().union(*(s.mark for s in steps)),
-            frozenset().union(*(s.mark_rows for s in steps)),
+            tuple((label, *marks[label]) for label in sorted(marks)),
             frozenset().union(*(s.skip for s in steps)),
             frozenset().union(*(s.skip_rows for s in steps)),
         )

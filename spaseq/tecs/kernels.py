@@ -13,12 +13,14 @@ row is `handle & (capacity - 1)`, so the arena is a ring.
 column   output node          bottom node                 union node
 =======  ===================  ==========================  =========================
 LEFT     next, or NIL (*)     NIL                         left child
-RIGHT    IS_OUTPUT            IS_BOTTOM                   right child
+RIGHT    IS_OUTPUT - label    IS_BOTTOM                   right child
 POS      position it marks    position where runs start   maximum start of `right`
 MAX      maximum start        the same position           maximum start (of `left`)
 =======  ===================  ==========================  =========================
 
 (*) an output node without `next` stands on a bottom node at its own maximum start, which needs no row of its own.
+
+A *label* says which variables take the position, where matches are valuations; it is 0 for all nodes else.
 
 A *union list* hangs off each *cell* (an active state, of one partition): a head, which is never a union, and entries
 behind it. Laws, checked by `spaseq.tecs.check_laws`:
@@ -77,8 +79,8 @@ RIGHT = 1
 POS = 2
 MAX = 3
 NIL = -1
-IS_OUTPUT = -1
-IS_BOTTOM = -2
+IS_BOTTOM = -1
+IS_OUTPUT = -2  # and below: less the label
 
 # columns of `cells`
 HEAD = 0
@@ -104,7 +106,8 @@ M_MAX = 7
 M_FIRST = 8
 M_LENGTH = 9
 M_TAG = 10  # what the caller wants to know its matches by
-MOVE_COLUMNS = 11
+M_LABEL = 11  # of what the marking transition marks
+MOVE_COLUMNS = 12
 STAY = -2
 
 # selection: which of the complex events with one end are reported
@@ -140,6 +143,7 @@ NEEDED = 18  # capacity asked for by the last status
 FLOOR = 19  # no run that started before is alive any more: it was consumed
 LINKS = 20  # links in use by the enumeration of the most recent
 LEFT_TO_WRITE = 21  # matches that LIMIT still allows at the current event
+LABEL_BITS = 22  # a place is written as position << LABEL_BITS | label
 SLOTS = 24
 
 # statuses
@@ -488,7 +492,7 @@ def apply_moves(nodes, cells, entries, st, moves, count, position, low, outs):
     for i in range(count):
         move = moves[i]
         if move[MARK_TO] >= 0 or move[MARK_ACCEPTS]:
-            node = new_node(nodes, st, move[M_NODE], IS_OUTPUT, position, move[M_MAX])
+            node = new_node(nodes, st, move[M_NODE], IS_OUTPUT - move[M_LABEL], position, move[M_MAX])
             if move[MARK_TO] >= 0:
                 add_node(nodes, cells, entries, st, move[MARK_TO], node, move[M_MAX], low)
             if move[MARK_ACCEPTS]:
@@ -517,12 +521,13 @@ def enumerate_outs(nodes, st, outs, stack, path, matches, places, write):
     Depth first, left before right, right only while its maximum start lies in the window: the delay before each complex
     event is linear in its size, since at most three unions precede each node on the path (law 2). `matches` (int64,
     (4, m + 1)) gets a column each: start, end, in the next column one past its last place, tag; `places` (int64) the
-    marked positions, ascending.
+    marked positions, ascending, each as `position << LABEL_BITS | label`.
     Stops with FLUSH, GROW_STACK or GROW_PATH where an array is full, and goes on from there when called again.
     """
     mask = nodes.shape[0] - 1
     low = st[LOW]
     end = st[END]
+    bits = st[LABEL_BITS]
     while st[OUT] < st[OUTS] or st[DEPTH] > 0:
         if st[DEPTH] == 0:
             if nodes[outs[st[OUT], 0] & mask, MAX] >= low:
@@ -549,18 +554,18 @@ def enumerate_outs(nodes, st, outs, stack, path, matches, places, write):
                     st[DEPTH] += 1
                 node = nodes[row, LEFT]
                 continue
-            if right == IS_OUTPUT and depth >= path.shape[0]:
+            if right <= IS_OUTPUT and depth >= path.shape[0]:
                 stack[st[DEPTH], 0] = node
                 stack[st[DEPTH], 1] = depth
                 st[DEPTH] += 1
                 return GROW_PATH
-            if right == IS_OUTPUT and nodes[row, LEFT] >= 0:
-                path[depth] = nodes[row, POS]
+            if right <= IS_OUTPUT and nodes[row, LEFT] >= 0:
+                path[depth] = (nodes[row, POS] << bits) | (IS_OUTPUT - right)
                 depth += 1
                 node = nodes[row, LEFT]
                 continue
             # A bottom node, or an output node that stands on one.
-            size = depth + (1 if right == IS_OUTPUT else 0)
+            size = depth + (1 if right <= IS_OUTPUT else 0)
             if write:
                 if st[MATCHES] + 1 >= matches.shape[1] or st[PLACES] + size > places.shape[0]:
                     stack[st[DEPTH], 0] = node
@@ -568,8 +573,8 @@ def enumerate_outs(nodes, st, outs, stack, path, matches, places, write):
                     st[DEPTH] += 1
                     st[NEEDED] = size
                     return FLUSH
-                if right == IS_OUTPUT:
-                    path[depth] = nodes[row, POS]
+                if right <= IS_OUTPUT:
+                    path[depth] = (nodes[row, POS] << bits) | (IS_OUTPUT - right)
                 at = st[PLACES]
                 for i in range(size):
                     places[at + i] = path[size - 1 - i]
@@ -599,9 +604,9 @@ def compare_marks(nodes, a, b, order):
     while a != b:
         pos_a = NIL
         pos_b = NIL
-        if a >= 0 and nodes[a & mask, RIGHT] == IS_OUTPUT:
+        if a >= 0 and nodes[a & mask, RIGHT] <= IS_OUTPUT:
             pos_a = nodes[a & mask, POS]
-        if b >= 0 and nodes[b & mask, RIGHT] == IS_OUTPUT:
+        if b >= 0 and nodes[b & mask, RIGHT] <= IS_OUTPUT:
             pos_b = nodes[b & mask, POS]
         if pos_a == NIL and pos_b == NIL:
             return result
@@ -707,7 +712,7 @@ def apply_best(nodes, cells, entries, st, moves, count, position, low, outs, run
             node = runs[r, 0]
             start = runs[r, 1]
             if move[MARK_TO] >= 0 or move[MARK_ACCEPTS]:
-                marked = new_node(nodes, st, node, IS_OUTPUT, position, start)
+                marked = new_node(nodes, st, node, IS_OUTPUT - move[M_LABEL], position, start)
                 if move[MARK_TO] >= 0:
                     drop_dead_entries(cells, entries, st, move[MARK_TO], low)
                     insert_run(nodes, cells, entries, st, move[MARK_TO], marked, start, order)
@@ -783,6 +788,7 @@ def enumerate_recent(nodes, st, outs, heap, links, matches, places, write, limit
     """
     mask = nodes.shape[0] - 1
     low = st[LOW]
+    bits = st[LABEL_BITS]
     if st[OUT] == 0 and st[OUTS] > 0:
         if heap.shape[0] < st[OUTS]:
             return GROW_STACK
@@ -813,9 +819,9 @@ def enumerate_recent(nodes, st, outs, heap, links, matches, places, write, limit
                     st[DEPTH] += 1
                 node = nodes[row, LEFT]
                 continue
-            size = depth + (1 if right == IS_OUTPUT else 0)
-            if right == IS_OUTPUT and nodes[row, LEFT] >= 0:
-                links[st[LINKS], 0] = nodes[row, POS]
+            size = depth + (1 if right <= IS_OUTPUT else 0)
+            if right <= IS_OUTPUT and nodes[row, LEFT] >= 0:
+                links[st[LINKS], 0] = (nodes[row, POS] << bits) | (IS_OUTPUT - right)
                 links[st[LINKS], 1] = link
                 link = st[LINKS]
                 st[LINKS] += 1
@@ -829,8 +835,8 @@ def enumerate_recent(nodes, st, outs, heap, links, matches, places, write, limit
                     st[NEEDED] = size
                     return FLUSH
                 at = st[PLACES]
-                if right == IS_OUTPUT:
-                    places[at] = nodes[row, POS]
+                if right <= IS_OUTPUT:
+                    places[at] = (nodes[row, POS] << bits) | (IS_OUTPUT - right)
                     at += 1
                 while link >= 0:
                     places[at] = links[link, 0]
@@ -855,16 +861,17 @@ def enumerate_recent(nodes, st, outs, heap, links, matches, places, write, limit
 
 @kernel()
 def run_classes(
-    rows, windows, nodes, cells, entries, st, checks, init, affected_from, affected, known, moves, outs, runs, floors,
-    stack, heap, path, links, matches, places, write, order, limit, consume,
+    rows, windows, nodes, cells, entries, st, checks, init_from, init, affected_from, affected, known, moves, outs,
+    runs, floors, stack, heap, path, links, matches, places, write, order, limit, consume,
 ):  # fmt: skip
     """Algorithm 1 over a batch for an automaton without registers, touching only the states that move.
 
     `rows` (int64, (n, 4)): symbol class, position, first cell of the partition, partition. `windows` (int64, (n, 2)):
-    first live start, first position whose nodes must be kept. `init` (int32, (classes, 4)) and `affected` (int32,
-    (k, 5), those of class c from `affected_from[c]` to `affected_from[c + 1]`) are the deterministic transitions:
-    state, target and acceptance of the marking one, then of the skipping one. `known` (bool, (states,)) says whose
-    transitions are there. `floors` (int64, (partitions,)): what CONSUME BY PARTITION left alive. `limit`: 0 for none.
+    first live start, first position whose nodes must be kept. `init` (int32, (i, 5), those of class c from
+    `init_from[c]` to `init_from[c + 1]`) and `affected` (int32, (k, 6), likewise) are the deterministic transitions:
+    the latter's state, then target, acceptance and label of the marking one, target and acceptance of the skipping
+    one. `known` (bool, (states,)) says whose transitions are there. `floors` (int64, (partitions,)): what CONSUME BY
+    PARTITION left alive. `limit`: 0 for none.
     Goes on from `st[ROW]`, so the caller mends what the status names and calls again.
     """
     status = finish_event(nodes, st, outs, stack, heap, path, links, matches, places, write, limit)
@@ -882,19 +889,20 @@ def run_classes(
             low = max(low, st[FLOOR] if consume == CONSUME_ANY else floors[rows[k, 3]])
         start = affected_from[c]
         stop = affected_from[c + 1]
+        first = init_from[c]
+        count = init_from[c + 1] - first
         if order == KEEP_ALL:
-            status = reserve(nodes, entries, st, checks, position, windows[k, 1], stop - start + 1)
+            status = reserve(nodes, entries, st, checks, position, windows[k, 1], stop - start + count)
             if status != DONE:
                 return status
-        count = 0
-        if init[c, 0] >= 0 or init[c, 1] or init[c, 2] >= 0 or init[c, 3]:
-            moves[0, SOURCE] = NIL
-            moves[0, MARK_TO] = base + init[c, 0] if init[c, 0] >= 0 else NIL
-            moves[0, MARK_ACCEPTS] = init[c, 1]
-            moves[0, SKIP_TO] = base + init[c, 2] if init[c, 2] >= 0 else NIL
-            moves[0, SKIP_ACCEPTS] = init[c, 3]
-            moves[0, M_TAG] = 0
-            count = 1
+        for i in range(count):
+            moves[i, SOURCE] = NIL
+            moves[i, MARK_TO] = base + init[first + i, 0] if init[first + i, 0] >= 0 else NIL
+            moves[i, MARK_ACCEPTS] = init[first + i, 1]
+            moves[i, M_LABEL] = init[first + i, 2]
+            moves[i, SKIP_TO] = base + init[first + i, 3] if init[first + i, 3] >= 0 else NIL
+            moves[i, SKIP_ACCEPTS] = init[first + i, 4]
+            moves[i, M_TAG] = 0
         for a in range(start, stop):
             cell = base + affected[a, 0]
             if cells[cell, HEAD] < 0:
@@ -905,8 +913,9 @@ def run_classes(
             moves[count, SOURCE] = cell
             moves[count, MARK_TO] = base + affected[a, 1] if affected[a, 1] >= 0 else NIL
             moves[count, MARK_ACCEPTS] = affected[a, 2]
-            moves[count, SKIP_TO] = base + affected[a, 3] if affected[a, 3] >= 0 else affected[a, 3]
-            moves[count, SKIP_ACCEPTS] = affected[a, 4]
+            moves[count, M_LABEL] = affected[a, 3]
+            moves[count, SKIP_TO] = base + affected[a, 4] if affected[a, 4] >= 0 else affected[a, 4]
+            moves[count, SKIP_ACCEPTS] = affected[a, 5]
             moves[count, M_TAG] = 0
             count += 1
         if count == 0:

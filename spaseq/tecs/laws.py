@@ -75,6 +75,6 @@ def _check_nodes(arena: Arena, root: int, low: int, seen: set[int]) -> None:
             if pos >= low:
                 assert _row(arena, right)[k.MAX] == pos, "the right child's maximum start is kept beside it"
                 todo.append(right)
-        elif right == k.IS_OUTPUT and left >= 0:
+        elif right <= k.IS_OUTPUT and left >= 0:
             assert _row(arena, left)[k.MAX] == max_start, "an output node starts where its child does"
             todo.append(left)

@@ -77,7 +77,7 @@ def steps_between_matches(arena: Arena, roots: list[int], low: int) -> list[tupl
                         stack.append((right, depth))
                     handle = left
                     continue
-                if right == k.IS_OUTPUT and left >= 0:
+                if right <= k.IS_OUTPUT and left >= 0:
                     handle, depth = left, depth + 1
                     continue
                 delays.append((visited, depth + 1))
