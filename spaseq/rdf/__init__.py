@@ -8,12 +8,15 @@
 reads background knowledge. All memory is bounded: by the lateness, by `StreamOptions.lookahead`, and by one event's
 size; a Turtle or TriG document is parsed as it is read.
 
+`GraphBatch` holds events as columns (`spaseq.rdf.columns`).
+
 Not here: matching graph patterns (`spaseq.gpm`), watching a file that grows.
 """
 
 from __future__ import annotations
 
 from spaseq.rdf.assemble import assemble
+from spaseq.rdf.columns import GraphBatch, TermTable
 from spaseq.rdf.files import Format, byte_chunks, expand_files, format_of
 from spaseq.rdf.knowledge import load_knowledge
 from spaseq.rdf.model import Counters, GraphEvent, Instant
@@ -37,6 +40,7 @@ __all__ = [
     "Counters",
     "EventBy",
     "Format",
+    "GraphBatch",
     "GraphEvent",
     "Instant",
     "Statement",
@@ -44,6 +48,7 @@ __all__ = [
     "StreamSource",
     "StreamSpec",
     "Term",
+    "TermTable",
     "Terms",
     "Triple",
     "assemble",

@@ -13,6 +13,7 @@ them through it.
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, TypeAlias, TypeVar
@@ -29,6 +30,7 @@ _T = TypeVar("_T")
 
 _XSD_STRING: Final = "http://www.w3.org/2001/XMLSchema#string"
 _LANG_STRING: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
+_BOOLEAN: Final = "http://www.w3.org/2001/XMLSchema#boolean"
 _LOG: Final = logging.getLogger("rdflib.term")
 
 
@@ -49,7 +51,11 @@ def _literal(lexical: str, datatype: str | None, language: str | None) -> Litera
     if datatype is None or datatype == _XSD_STRING:
         return Literal(lexical)
     with quiet_literals():
-        return Literal(lexical, datatype=datatype, normalize=False)
+        if datatype != _BOOLEAN or lexical.lower() in ("true", "false", "1", "0"):
+            return Literal(lexical, datatype=datatype, normalize=False)
+        with warnings.catch_warnings():  # of this datatype alone, rdflib speaks by a warning
+            warnings.simplefilter("ignore")
+            return Literal(lexical, datatype=datatype, normalize=False)
 
 
 def plain_literal(term: Term) -> Term:

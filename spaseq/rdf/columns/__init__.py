@@ -1,0 +1,17 @@
+"""Graph events as columns: batches of numbered terms in arrays, instead of a Python object per triple.
+
+    batch = GraphBatch.of(events)                  # events of one stream, in any way they were made
+    batch.triples, batch.offsets, batch.times      # int32 (n, 3), int64 (m + 1,), int64 (m,)
+    batch.terms.term(7), batch.terms.id_of(term), batch.terms.numbers()
+    batch.event(0)                                 # back to a GraphEvent
+
+A batch holds many events of one stream and knows its own terms only: numbers of two batches do not compare.
+
+Not here: matching (`spaseq.gpm`), and anything that looks at single events (`spaseq.rdf.assemble`).
+"""
+
+from __future__ import annotations
+
+from spaseq.rdf.columns.model import BLANK, IRI, LITERAL, GraphBatch, Kinds, LiteralColumns, TermTable
+
+__all__ = ["BLANK", "IRI", "LITERAL", "GraphBatch", "Kinds", "LiteralColumns", "TermTable"]

@@ -1,0 +1,224 @@
+"""The data model: the terms of one batch, numbered, and the events of one batch over those numbers.
+
+A term is held as the UTF-8 bytes of its key (`spaseq.rdf.terms.term_key`: `<iri>`, `_:label`, `"text"`, `"text"@tag`,
+`"text"^^<iri>`, without escapes; tags in lower case, xsd:string left out), all keys in one array of bytes, each at a
+multiple of eight and followed by zeros up to the next. So equal terms have equal bytes, and rdflib's object for a term
+is made only when somebody asks for it.
+
+Rejected: one dictionary for a whole stream (never-ending values such as times and readings fill it; a batch's own is
+small, stays in the cache and needs no eviction); offsets into the text of the file (the text would have to live as
+long as the batch).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from rdflib import BNode, Literal, URIRef
+
+from spaseq.rdf.columns.values import Kinds, LiteralColumns, literal_columns
+from spaseq.rdf.model import GraphEvent
+from spaseq.rdf.terms import Term, Triple, plain_literal, term_from_key, term_key
+
+__all__ = ["BLANK", "IRI", "LITERAL", "GraphBatch", "Kinds", "LiteralColumns", "TermTable"]
+
+IRI: Final = 0
+BLANK: Final = 1
+LITERAL: Final = 2
+_NONE: Final = -1
+_WORD: Final = 8
+
+
+class TermTable:
+    """The terms of one batch, numbered from 0; numbers of different batches do not compare.
+
+    * `kind`: uint8 (t,), `IRI`, `BLANK` or `LITERAL`.
+    * `text`: uint8, the keys of all terms; that of term i are the `length[i]` bytes (int32) from `start[i]` (int64).
+    * `lexical`: int32 (t,), of a literal the number of bytes of its text between the quotes, otherwise -1.
+    * `datatype`: int32 (t,), of a literal with a datatype the number of its IRI, otherwise -1 (also with a tag).
+    * `own`: int64 (k, 2), for the last k terms of the table, which are blank nodes without a key: the number of their
+      event in its file, from 1, and their own number in the event, from 0. Their labels are made of `scope` and these.
+
+    Arrays are not to be written. Equal numbers are equal terms and different numbers are different ones, as rdflib
+    compares them with `==`.
+    """
+
+    __slots__ = ("_ids", "_made", "_values", "datatype", "kind", "length", "lexical", "own", "scope", "start", "text")
+
+    def __init__(
+        self,
+        text: np.ndarray,
+        start: np.ndarray,
+        length: np.ndarray,
+        kind: np.ndarray,
+        lexical: np.ndarray,
+        datatype: np.ndarray,
+        own: np.ndarray | None = None,
+        scope: str = "",
+    ) -> None:
+        self.text, self.start, self.length = text, start, length
+        self.kind, self.lexical, self.datatype = kind, lexical, datatype
+        self.own = own if own is not None else np.zeros((0, 2), dtype=np.int64)
+        self.scope = scope
+        self._made: dict[int, Term] = {}
+        self._ids: dict[bytes, int] | None = None
+        self._values: LiteralColumns | None = None
+
+    @staticmethod
+    def of(terms: Iterable[Term]) -> TermTable:
+        """The table of `terms`, which are different; the datatypes of literals follow where they are not among them."""
+        numbers: dict[Term, int] = {}
+        for term in terms:
+            numbers.setdefault(plain_literal(term), len(numbers))
+        return _table(numbers)
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    def key(self, number: int) -> bytes:
+        """The bytes of `term_key` of term `number`."""
+        named = len(self.kind) - len(self.own)
+        if number >= named:
+            event, rank = self.own[number - named]
+            return f"_:{self.scope}{event}b{rank}".encode()
+        start = int(self.start[number])
+        return self.text[start : start + int(self.length[number])].tobytes()
+
+    def term(self, number: int) -> Term:
+        """rdflib's term `number`, as `spaseq.rdf.terms` makes it; made once."""
+        found = self._made.get(number)
+        if found is None:
+            found = self._made[number] = term_from_key(self.key(number).decode())
+        return found
+
+    def id_of(self, term: Term) -> int:
+        """The number of `term`, -1 where the batch does not have it."""
+        if self._ids is None:
+            self._ids = {self.key(number): number for number in range(len(self))}
+        return self._ids.get(_key(term), _NONE)
+
+    def literals(self) -> LiteralColumns:
+        """What the literals mean, as columns (`LiteralColumns`); computed when first asked for, each term once."""
+        if self._values is None:
+            self._values = literal_columns(self)
+        return self._values
+
+    def numbers(self) -> tuple[np.ndarray, np.ndarray]:
+        """(values float64 (t,), is_number bool (t,)): the literals of SPARQL's numeric types, by value.
+
+        Terms that are no number have the value NaN. A value that float64 does not hold exactly is the nearest one:
+        `literals` says which are exact.
+        """
+        values = self.literals()
+        return values.number, values.is_number
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GraphBatch:
+    """Events of one stream from one source, as columns.
+
+    `stream` and `source` as in GraphEvent, then
+
+    * `triples`: int32 (n, 3), the terms of subject, predicate and object; a triple stands once in an event.
+    * `offsets`: int64 (m + 1,): event i has the triples `offsets[i]:offsets[i + 1]`, in the order of the source.
+    * `times`: int64 (m,), nanoseconds since the epoch, never decreasing where the reader has put events in order.
+    * `graphs`: int32 (m,), the term of the graph's name, -1 where it has none.
+    * `records`: int64 (m,), the line, from 1, where the event begins.
+    * `terms`: the terms of all of it (and possibly some more).
+    """
+
+    stream: str
+    source: str
+    triples: np.ndarray
+    offsets: np.ndarray
+    times: np.ndarray
+    graphs: np.ndarray
+    records: np.ndarray
+    terms: TermTable
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def event(self, index: int) -> GraphEvent:
+        """Event `index` as an object: equal to the one that `spaseq.rdf.assemble` makes of the same statements."""
+        term = self.terms.term
+        rows = self.triples[self.offsets[index] : self.offsets[index + 1]].tolist()
+        triples = tuple((term(s), term(p), term(o)) for s, p, o in rows)
+        graph = int(self.graphs[index])
+        name = None if graph == _NONE else term(graph)
+        return GraphEvent(self.stream, int(self.times[index]), triples, name, self.source, int(self.records[index]))
+
+    @staticmethod
+    def of(events: Sequence[GraphEvent]) -> GraphBatch:
+        """The batch of `events`, at least one, all of one stream and one source. O(triples), a Python step each.
+
+        For events that come one by one: Turtle, TriG, whatever the columnar reader does not take, and tests.
+        """
+        if not events:
+            raise ValueError("a batch has at least one event")
+        stream, source = events[0].stream, events[0].source
+        if any(event.stream != stream or event.source != source for event in events):
+            raise ValueError("the events of a batch are of one stream and one source")
+        numbers: dict[Term, int] = {}
+        rows = [_row(triple, numbers) for event in events for triple in event.triples]
+        graphs = [_NONE if event.graph is None else _number(event.graph, numbers) for event in events]
+        return GraphBatch(
+            stream,
+            source,
+            np.array(rows, dtype=np.int32).reshape(-1, 3),
+            np.cumsum([0, *(len(event.triples) for event in events)], dtype=np.int64),
+            np.array([event.time for event in events], dtype=np.int64),
+            np.array(graphs, dtype=np.int32),
+            np.array([event.record for event in events], dtype=np.int64),
+            _table(numbers),
+        )
+
+
+def _row(triple: Triple, numbers: dict[Term, int]) -> tuple[int, int, int]:
+    s, p, o = triple
+    return _number(s, numbers), _number(p, numbers), _number(o, numbers)
+
+
+def _number(term: Term, numbers: dict[Term, int]) -> int:
+    return numbers.setdefault(plain_literal(term), len(numbers))
+
+
+def _key(term: Term) -> bytes:
+    """The bytes that stand for `term` in a table."""
+    term = plain_literal(term)
+    if isinstance(term, Literal) and term.language:
+        return f'"{term}"@{term.language.lower()}'.encode()
+    return term_key(term).encode()
+
+
+def _table(numbers: dict[Term, int]) -> TermTable:
+    """The table of the numbered terms; datatypes that are not among them get numbers of their own, at the end."""
+    for term in list(numbers):
+        if (datatype := _datatype(term)) is not None:
+            numbers.setdefault(datatype, len(numbers))
+    terms = list(numbers)
+    keys = [_key(term) for term in terms]
+    length = np.array([len(key) for key in keys], dtype=np.int32)
+    padded = [key.ljust(-len(key) // _WORD * -_WORD, b"\0") for key in keys]
+    start = np.cumsum([0, *(len(key) for key in padded)], dtype=np.int64)[:-1]
+    return TermTable(
+        np.frombuffer(b"".join(padded), dtype=np.uint8),
+        start,
+        length,
+        np.array([_kind(term) for term in terms], dtype=np.uint8),
+        np.array([len(str(t).encode()) if isinstance(t, Literal) else _NONE for t in terms], dtype=np.int32),
+        np.array([_NONE if (d := _datatype(term)) is None else numbers[d] for term in terms], dtype=np.int32),
+    )
+
+
+def _datatype(term: Term) -> URIRef | None:
+    return term.datatype if isinstance(term, Literal) else None
+
+
+def _kind(term: Term) -> int:
+    if isinstance(term, URIRef):
+        return IRI
+    return BLANK if isinstance(term, BNode) else LITERAL

@@ -1,0 +1,135 @@
+"""What the literals of a batch mean, as columns; the same as `rdflib.Literal.value` says, one by one.
+
+Comparisons in a graph pattern go by kind (`spaseq.gpm.comparison`): strings with strings, numbers with numbers of any
+type, times with times. The columns give the kind and a value that decides within it, and say where they do not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from rdflib import Literal
+
+if TYPE_CHECKING:
+    from spaseq.rdf.columns.model import TermTable
+
+__all__ = ["Kinds", "LiteralColumns", "literal_columns"]
+
+_EXACT: Final = 1 << 53
+_DIGITS: Final = 15
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Kinds(IntEnum):
+    """What a term is compared as."""
+
+    NO_LITERAL = 0
+    STRING = 1  # without a tag
+    TAGGED = 2  # with a language tag
+    INTEGER = 3  # xsd:integer and the types derived from it
+    DECIMAL = 4
+    DOUBLE = 5  # xsd:double and xsd:float
+    BOOLEAN = 6
+    DATE_TIME = 7
+    OTHER = 8  # a value that these columns do not hold: ask rdflib's term
+    ILL_TYPED = 9  # no value: the text does not fit the datatype, or the datatype is not known
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LiteralColumns:
+    """The literals of a table by term number; all arrays have a value for each of its t terms.
+
+    * `kind`: uint8 of `Kinds`.
+    * `number`: float64, of INTEGER, DECIMAL and DOUBLE the nearest value; NaN otherwise.
+    * `exact`: bool, true of a DOUBLE, of an INTEGER within 2**53 and of a DECIMAL of no more than 15 digits: comparing
+      `number` of two such terms compares their values. Where it is false of a number, ask rdflib's term.
+    * `whole`: int64, of an INTEGER its value, of a BOOLEAN 0 or 1, of a DATE_TIME nanoseconds since the epoch (UTC
+      where it names no zone; rdflib holds microseconds, so what lies below is cut off); 0 otherwise.
+    * `has_whole`: bool, false of an INTEGER beyond int64 and of all that have no such value.
+    """
+
+    kind: np.ndarray
+    number: np.ndarray
+    exact: np.ndarray
+    whole: np.ndarray
+    has_whole: np.ndarray
+
+    @property
+    def is_number(self) -> np.ndarray:
+        """bool (t,)."""
+        return (self.kind >= Kinds.INTEGER) & (self.kind <= Kinds.DOUBLE)
+
+
+def literal_columns(terms: TermTable) -> LiteralColumns:
+    """The columns of all literals in `terms`."""
+    count = len(terms)
+    columns = LiteralColumns(
+        np.zeros(count, dtype=np.uint8),
+        np.full(count, np.nan),
+        np.zeros(count, dtype=np.bool_),
+        np.zeros(count, dtype=np.int64),
+        np.zeros(count, dtype=np.bool_),
+    )
+    for number in np.flatnonzero(terms.lexical >= 0).tolist():
+        literal = terms.term(number)
+        assert isinstance(literal, Literal)
+        _set(columns, number, literal)
+    return columns
+
+
+def _set(columns: LiteralColumns, number: int, literal: Literal) -> None:
+    """Fill in the row of one literal from the value that rdflib gives it."""
+    kind, value = _value(literal)
+    columns.kind[number] = kind
+    if kind in (Kinds.INTEGER, Kinds.DECIMAL, Kinds.DOUBLE):
+        columns.number[number] = _nearest(value)
+        columns.exact[number] = _is_exact(value)
+    if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
+        columns.whole[number] = value
+        columns.has_whole[number] = True
+
+
+def _value(literal: Literal) -> tuple[Kinds, int | float | Decimal | None]:
+    if literal.language:
+        return Kinds.TAGGED, None
+    if literal.datatype is None:
+        return Kinds.STRING, None
+    match literal.value:
+        case None:
+            return Kinds.ILL_TYPED, None
+        case bool() as truth:
+            return Kinds.BOOLEAN, int(truth)
+        case int() as whole:
+            return Kinds.INTEGER, whole
+        case Decimal() as decimal:
+            return Kinds.DECIMAL, decimal
+        case float() as double:
+            return Kinds.DOUBLE, double
+        case datetime() as time:
+            aware = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+            past = aware - _EPOCH
+            return Kinds.DATE_TIME, ((past.days * 86_400 + past.seconds) * 1_000_000 + past.microseconds) * 1_000
+        case _:
+            return Kinds.OTHER, None
+
+
+def _nearest(value: int | float | Decimal | None) -> float:
+    try:
+        return float(value or 0)
+    except OverflowError:
+        return float("inf") if value is not None and value > 0 else float("-inf")
+
+
+def _is_exact(value: int | float | Decimal | None) -> bool:
+    match value:
+        case int():
+            return abs(value) <= _EXACT
+        case Decimal():
+            return value.is_finite() and len(value.as_tuple().digits) <= _DIGITS
+        case _:
+            return True

@@ -1,0 +1,123 @@
+"""Batches: what is put in comes out, and the value columns say what rdflib says of each literal."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rdflib import XSD, BNode, Literal, URIRef
+
+from spaseq.rdf import GraphBatch, GraphEvent, Term, TermTable, plain_literal, term_from_key
+from spaseq.rdf.columns import BLANK, IRI, LITERAL, Kinds
+
+NAMES = ["integer", "int", "byte", "nonNegativeInteger", "decimal", "double", "float", "boolean", "dateTime", "string",
+         "date", "duration"]  # fmt: skip
+TEXTS = ["5", "-5", "+5", "007", "1.5", "24.470", ".5", "5.", "1e3", "1E-7", "-0", "0.1", "300", "9007199254740993",
+         "9223372036854775808", "-9223372036854775808", "99999999999999999999999", "0.1234567890123456789", "1e400",
+         "INF", "-INF", "NaN", "nan", " 5", "5 ", "1_0", "", "abc", "true", "false", "1", "0", "TRUE", "٣",
+         "2024-05-01T12:00:00Z", "2024-05-01T12:00:00", "2024-05-01T12:00:00.123456789+02:00", "2024-02-30T00:00:00Z",
+         "2024-05-01", "24:00:00", "2024-05-01T24:00:00Z", "0001-01-01T00:00:00Z", "1969-12-31T23:59:59.5Z",
+         "2024-05-01 12:00:00Z", "20240501T120000Z", "2024-05-01T12:00:00-14:00", "9999-12-31T23:59:59Z"]  # fmt: skip
+
+
+def typed(text: str, name: str) -> Literal:
+    literal = term_from_key(f'"{text}"^^<{XSD[name]}>')
+    assert isinstance(literal, Literal)
+    return literal
+
+
+iris = st.sampled_from([URIRef(f"http://example.org/{n}") for n in "abcdé"])
+blanks = st.sampled_from([BNode(f"b{n}") for n in range(4)])
+literals = st.one_of(
+    st.text(max_size=6).map(Literal),
+    st.builds(lambda text, tag: Literal(text, lang=tag), st.text(max_size=3), st.sampled_from(["en", "de", "en-gb"])),
+    st.builds(typed, st.sampled_from(TEXTS), st.sampled_from(NAMES)),
+)
+terms = st.one_of(iris, blanks, literals)
+events = st.builds(
+    lambda time, triples, graph, record: GraphEvent("S", time, tuple(dict.fromkeys(triples)), graph, "f.nq", record),
+    st.integers(-(10**18), 10**18),
+    st.lists(st.tuples(st.one_of(iris, blanks), iris, terms.map(plain_literal)), max_size=5),
+    st.one_of(st.none(), iris, blanks),
+    st.integers(1, 10**9),
+)
+
+
+@given(st.lists(events, min_size=1, max_size=6))
+def test_events_come_back_as_they_were(given_events: list[GraphEvent]) -> None:
+    batch = GraphBatch.of(given_events)
+    assert len(batch) == len(given_events)
+    assert [batch.event(i) for i in range(len(batch))] == given_events
+    assert batch.triples.dtype == np.int32 and batch.triples.shape == (int(batch.offsets[-1]), 3)
+
+
+def test_a_batch_is_of_one_stream_and_one_source() -> None:
+    a, b = (GraphEvent(name, 0, (), None, "f", 1) for name in "ab")
+    with pytest.raises(ValueError, match="one stream"):
+        GraphBatch.of([a, b])
+    with pytest.raises(ValueError, match="at least one"):
+        GraphBatch.of([])
+
+
+@given(st.lists(terms, unique_by=lambda term: (type(term), term), max_size=12))
+def test_terms_and_numbers(given_terms: list[Term]) -> None:
+    table = TermTable.of(given_terms)
+    for term in given_terms:
+        number = table.id_of(term)
+        assert table.term(number) == plain_literal(term)
+        assert table.term(number) is table.term(number)
+        assert table.kind[number] == (IRI, BLANK, LITERAL)[(URIRef, BNode, Literal).index(type(term))]
+    assert len({table.key(number) for number in range(len(table))}) == len(table)
+    assert table.id_of(URIRef("http://example.org/not-there")) == -1
+
+
+def test_strings_and_tags_have_one_form() -> None:
+    table = TermTable.of([Literal("a", datatype=XSD.string), Literal("b", lang="EN")])
+    assert table.id_of(Literal("a")) == table.id_of(Literal("a", datatype=XSD.string)) == 0
+    assert table.id_of(Literal("b", lang="en")) == 1
+    assert table.key(1) == b'"b"@en'
+
+
+@pytest.mark.parametrize("name", NAMES, ids=str)
+def test_value_columns_say_what_rdflib_says(name: str) -> None:
+    table = TermTable.of([typed(text, name) for text in TEXTS])
+    columns = table.literals()
+    numbers, is_number = table.numbers()
+    for text in TEXTS:
+        term = plain_literal(typed(text, name))
+        number = table.id_of(term)
+        kind, value = columns.kind[number], term.value
+        if name == "string":
+            assert kind == Kinds.STRING
+        elif value is None:
+            assert kind == Kinds.ILL_TYPED
+        elif name == "boolean":
+            assert kind == Kinds.BOOLEAN and columns.whole[number] == value
+        elif name in ("date", "duration"):
+            assert kind == Kinds.OTHER
+        elif name == "dateTime":
+            assert kind == Kinds.DATE_TIME and columns.has_whole[number] == (1678 <= value.year <= 2261)
+        elif isinstance(value, float):
+            assert kind == Kinds.DOUBLE and columns.exact[number]
+            assert numbers[number] == value or math.isnan(value)
+        else:
+            assert kind == (Kinds.DECIMAL if name == "decimal" else Kinds.INTEGER)
+            assert not columns.exact[number] or numbers[number] == float(value)
+            assert columns.has_whole[number] == (isinstance(value, int) and -(2**63) <= value < 2**63)
+            assert not columns.has_whole[number] or int(columns.whole[number]) == value
+        assert is_number[number] == (kind in (Kinds.INTEGER, Kinds.DECIMAL, Kinds.DOUBLE))
+
+
+def test_exact_numbers_compare_as_their_values_do() -> None:
+    texts = ["9007199254740992", "9007199254740993", "0.1", "0.10", "0.100000000000000", "0.1000000000000001", "-7"]
+    values = [typed(text, "decimal") for text in texts]
+    table = TermTable.of(values)
+    columns = table.literals()
+    exact = [value for value in values if columns.exact[table.id_of(value)]]
+    assert typed("0.1", "decimal") in exact and typed("0.1000000000000001", "decimal") not in exact
+    for a in exact:
+        for b in exact:
+            assert (columns.number[table.id_of(a)] < columns.number[table.id_of(b)]) == (a.value < b.value)
