@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spaseq.tecs import Chunk
+if TYPE_CHECKING:
+    from spaseq.tecs import Chunk
 
 Labels = tuple[frozenset[str], ...] | None
 """As in `CEA.labels`."""
