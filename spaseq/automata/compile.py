@@ -58,14 +58,17 @@ class _Part:
         return [e for e in self.edges if e.source in self.initial]
 
 
-def compile_pattern(pattern: Pattern, *, strict: bool = False, valuations: bool = False) -> CEA:
+def compile_pattern(
+    pattern: Pattern, *, strict: bool = False, valuations: bool = False, negated: int = 8
+) -> CEA:
     """The automaton whose accepting runs are the complex events of `pattern`.
 
     With `strict`, only those whose marked positions are an interval of the (partition's) stream: selection STRICT
     (seed CEL §4). With `valuations`, its valuations: transitions say which variables take their event. Size linear in
-    the pattern, three times that with `strict`.
+    the pattern, three times that with `strict`. Raises `BudgetExceeded` where more than `negated` alternatives under
+    one negation have guards.
     """
-    part = _Builder().build(push_filters(pattern))
+    part = _Builder(negated).build(push_filters(pattern))
     edges = _with_single_initial(part)
     predicates = tuple(dict.fromkeys(p for e in edges for p in _in_order(e.predicates)))
     index = {p: i for i, p in enumerate(predicates)}
@@ -96,8 +99,9 @@ def _in_order(predicates: frozenset[Predicate]) -> list[Predicate]:
 class _Builder:
     """Hands out state numbers while the pattern is walked."""
 
-    def __init__(self) -> None:
+    def __init__(self, negated: int) -> None:
         self._states = INITIAL
+        self._negated = negated
 
     def _state(self) -> int:
         self._states += 1
@@ -140,7 +144,7 @@ class _Builder:
         state = self._state()
         edges = [replace(e, source=state) for e in starts]
         if skip is not Skip.NONE:
-            edges += [replace(e, source=state, target=state) for e in _loops(skip, absent)]
+            edges += [replace(e, source=state, target=state) for e in _loops(skip, absent, self._negated)]
         return state, edges
 
     def _sequence(self, left: _Part, right: _Part, skip: Skip, absent: tuple[Atom, ...]) -> _Part:
@@ -186,9 +190,6 @@ class _Builder:
         return _Part(frozenset({numbers[first]}), tuple(edges))
 
 
-_ABSENT = 8
-"""Conditions under one negation: a waiting state has two loops for each, which multiply."""
-
 _BEFORE, _AFTER = -2, -3
 """Where a side of a conjunction is that has not started, or has ended."""
 
@@ -202,14 +203,14 @@ def _side_moves(part: _Part, state: int) -> list[_Edge]:
     return idle + [replace(e, target=_AFTER) if e.target == ACCEPT else e for e in edges]
 
 
-def _loops(skip: Skip, absent: tuple[Atom, ...]) -> list[_Edge]:
+def _loops(skip: Skip, absent: tuple[Atom, ...], limit: int) -> list[_Edge]:
     """The ways to let an event pass while waiting (source and target to be filled in)."""
     plain = frozenset({NoneOf(frozenset(a.predicates for a in absent if a.guard is None))})
     predicates = plain if any(a.guard is None for a in absent) else frozenset()
     guarded = sum(atom.guard is not None for atom in absent)
-    if guarded > _ABSENT:
-        raise BudgetExceeded("alternatives with conditions under one negation", _ABSENT, guarded, "alternatives",
-                             "negate fewer alternatives, or give each a negation of its own")  # fmt: skip
+    if guarded > limit:
+        raise BudgetExceeded("negated_conditions", limit, guarded, "alternatives under one negation",
+                             "raise negated_conditions, negate fewer, or give each a negation of its own")  # fmt: skip
     loops = [_Edge(INITIAL, predicates, frozenset(), INITIAL, (), skip is Skip.NEXT)]
     for atom in absent:
         if atom.guard is not None:

@@ -65,5 +65,7 @@ def compile_program(
     """
     if absent is not None and choice != Choice():
         raise InternalError("absence at the end is evaluated with selection ALL, without consumption or limit")
-    cea = compile_pattern(pattern, strict=strict, valuations=valuations)
+    cea = compile_pattern(
+        pattern, strict=strict, valuations=valuations, negated=settings.negated_conditions
+    )
     return Program(cea, window, choice, registers, settings, absent)

@@ -69,6 +69,13 @@ class Settings:
     """Different (state, register row) sets at one time, for patterns with conditions over several events."""
     output_bytes: int = 8 << 30
     """Matches that one push may return at once (iterating in chunks needs no more than a buffer)."""
+    variants: int = 256
+    """Sequences that one sequence with optional elements stands for; each becomes a part of the automaton."""
+    negated_conditions: int = 8
+    """Alternatives under one negation with conditions over several events: a waiting state has two loops for each,
+    and these multiply."""
+    repeated_events: int = 1_000
+    """How many events a pattern may be long once bounded repetition is written out."""
 
 
 class Batch(Protocol):

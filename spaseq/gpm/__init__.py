@@ -11,6 +11,7 @@ from spaseq.gpm.direct import EventGraph
 from spaseq.gpm.evaluate import Knowledge, PatternEvaluator, event_graph, holds
 from spaseq.gpm.mappings import IDENTITY, Mapping, MappingSet, freeze, join, project, restrict
 from spaseq.gpm.pattern import Condition, GraphPattern, Source, compile_pattern
+from spaseq.gpm.results import list_literal
 from spaseq.gpm.solutions import ROUNDS, Piece, SolutionPlan, Template, compile_solutions, compile_template
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "freeze",
     "holds",
     "join",
+    "list_literal",
     "project",
     "restrict",
 ]

@@ -38,6 +38,7 @@ __all__ = [
     "Part",
     "Source",
     "check_prefixes",
+    "check_values",
     "compile_pattern",
     "literals_as_written",
     "prepared",
@@ -189,6 +190,7 @@ def _translate(source: Source) -> tuple[Prologue, CompValue]:
     except (ValueError, OverflowError) as error:
         raise _wrong(source, f"the graph pattern of GPM {source.name} cannot be read: {error}", None) from None
     check_prefixes(tree, source)
+    check_values(tree, source)
     try:
         with literals_as_written():
             query = translateQuery(tree)
@@ -311,6 +313,24 @@ def check_prefixes(tree: ParseResults, source: Source) -> None:
                 source=source.file,
                 hint=f"declare it: PREFIX {label}: <…>",
             )
+
+
+def check_values(tree: Any, source: Source) -> None:
+    """rdflib lets rows of VALUES have more or fewer terms than there are variables."""
+    if isinstance(tree, CompValue):
+        if tree.var and tree.value and isinstance(tree.value[0], (list, ParseResults)):
+            for row in tree.value:
+                if len(row) != len(tree.var):
+                    raise QuerySemanticsError(
+                        f"a row of VALUES has {len(row)} terms for {len(tree.var)} variables",
+                        text=source.query,
+                        span=source.find(r"\bVALUES\b"),
+                        source=source.file,
+                        hint="write UNDEF for a variable that a row leaves open",
+                    )
+        tree = list(tree.values())
+    for child in tree if isinstance(tree, (list, tuple, ParseResults)) else ():
+        check_values(child, source)
 
 
 def _prefixed_names(tree: Any) -> Iterator[CompValue]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -10,7 +11,7 @@ from rdflib.util import from_n3
 
 from spaseq.errors import InternalError
 
-__all__ = ["json_term", "nquads_term", "parse_term", "plain_text", "short_text"]
+__all__ = ["LIST", "json_term", "list_literal", "nquads_term", "parse_term", "plain_text", "short_text"]
 
 
 def json_term(term: Any) -> dict[str, str]:
@@ -41,6 +42,28 @@ def nquads_term(term: Any) -> str:
     if term.language:
         return f'"{escaped}"@{term.language}'
     return f'"{escaped}"' + (f"^^<{term.datatype}>" if term.datatype else "")
+
+
+LIST: Final = URIRef("http://w3id.org/awslabs/neptune/SPARQL-CDTs/List")
+"""The datatype of lists, that of the community proposal for composite values in SPARQL (read by Apache Jena)."""
+_XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+_BARE: Final = {
+    _XSD + "integer": re.compile(r"[+-]?[0-9]+"),
+    _XSD + "decimal": re.compile(r"[+-]?[0-9]*\.[0-9]+"),
+    _XSD + "double": re.compile(r"[+-]?([0-9]+\.[0-9]*|\.?[0-9]+)[eE][+-]?[0-9]+"),
+    _XSD + "boolean": re.compile(r"true|false"),
+}
+"""What stands in a list without quotes, by datatype."""
+
+
+def list_literal(terms: Sequence[Any]) -> Literal:
+    """A list of RDF terms as one literal: `"[1, 2.5, \\"a\\"@en, <http://example.org/b>]"^^cdt:List`."""
+    return Literal("[" + ", ".join(_item(term) for term in terms) + "]", datatype=LIST)
+
+
+def _item(term: Any) -> str:
+    bare = _BARE.get(str(term.datatype)) if isinstance(term, Literal) else None
+    return str(term) if bare is not None and bare.fullmatch(str(term)) else nquads_term(term)
 
 
 def plain_text(term: Any) -> str:

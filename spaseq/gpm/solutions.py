@@ -18,11 +18,12 @@ from rdflib.plugins.sparql.evaluate import evalPart
 from rdflib.plugins.sparql.evalutils import _eval, _val
 from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue, value
+from rdflib.plugins.sparql.sparql import FrozenBindings
 from rdflib.term import BNode, Literal, URIRef, Variable
 
 from spaseq.errors import InternalError, QuerySyntaxError, SpaseqError
 from spaseq.gpm.evaluate import algebra_context, evaluating
-from spaseq.gpm.pattern import Source, check_prefixes, literals_as_written, prepared, settled
+from spaseq.gpm.pattern import Source, check_prefixes, check_values, literals_as_written, prepared, settled
 from spaseq.rdf import plain_literal
 
 __all__ = ["ROUNDS", "Piece", "SolutionPlan", "Template", "compile_solutions", "compile_template"]
@@ -70,12 +71,15 @@ class SolutionPlan:
 
         An expression with an error leaves its variable unbound. None or one row where HAVING decides.
         """
-        if self.over_rounds:
+        own: Bindings = {}
+        if self.over_rounds:  # of one match: what it binds can still be named behind the aggregation
+            own = {Variable(name): term for name, term in solutions[0].items() if name != ROUNDS}
             solutions = [row for solution in solutions for row in self._rounds(solution)]
         with evaluating():
+            rows = [FrozenBindings(row.ctx, {**own, **row}) for row in self._evaluate(self.node, solutions)]
             return [
                 (_bindings(row), tuple(_val(value(row, expression, variables=True)) for expression, _ in self.order))
-                for row in self._evaluate(self.node, solutions)
+                for row in rows
             ]
 
     def _rounds(self, solution: Bindings) -> list[Bindings]:
@@ -104,7 +108,7 @@ class SolutionPlan:
         return rows
 
     def _evaluate(self, node: Any, solutions: Sequence[Bindings]) -> Iterator[Any]:
-        self.leaf.res = [{Variable(name): term for name, term in solution.items()} for solution in solutions]
+        self.leaf.res = [{Variable(n): term for n, term in solution.items() if n != ROUNDS} for solution in solutions]
         return iter(evalPart(algebra_context(self.prologue), node))
 
 
@@ -129,7 +133,7 @@ def compile_solutions(
     computed: frozenset[str],
     iterated: frozenset[str],
 ) -> SolutionPlan:
-    """The plan for SELECT items and the clauses GROUP BY, HAVING and ORDER BY, in that order.
+    """The plan for SELECT items and the clauses GROUP BY, HAVING, ORDER BY and VALUES, in that order.
 
     `computed` are the variables that SELECT expressions give, `iterated` those that each round of an iteration binds.
 
@@ -147,7 +151,7 @@ def compile_solutions(
     renamed = {a.res: a.vars for a in aggregates if a.name == "Aggregate_Sample" and str(a.vars) in computed}
     node = _renamed(algebra, renamed)
     order = tuple((_renamed(expression, renamed), descending) for expression, descending in order)
-    leaves = [n for n in _nodes(node) if n.name == "values"]
+    leaves = [n for n in _nodes(node) if n.name == "values" and any(Variable(_NO_VARIABLE) in row for row in n.res)]
     groups = [n for n in _nodes(node) if n.name == "Group"]
     if len(leaves) != 1 or len(groups) > 1:
         raise InternalError("the algebra of the result clauses is not as expected")
@@ -220,6 +224,7 @@ def _translated(source: Source, parts: Sequence[Piece | str], *, whole: bool = F
         with literals_as_written():
             tree = parseQuery(text)
             check_prefixes(tree, source)
+            check_values(tree, source)
             query = translateQuery(tree)
     except ParseBaseException as error:
         raise _wrong(source, parts, offsets[min(error.loc, len(offsets) - 1)]) from None

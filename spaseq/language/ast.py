@@ -174,7 +174,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Modifier:
-    """A solution modifier, as text: `kind` is GROUP BY, HAVING, ORDER BY, LIMIT or OFFSET."""
+    """A solution modifier, as text: `kind` is GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET or VALUES."""
 
     kind: str
     text: str

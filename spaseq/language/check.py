@@ -51,13 +51,15 @@ class CheckedQuery:
         return self.clauses.select
 
 
-def check(tree: ast.Query, text: str, source: str = "<query>") -> CheckedQuery:
-    """The checked query. Raises `QuerySemanticsError` and `UnsupportedFeature`, and what `compile_pattern` raises."""
-    return _Checker(tree, text, source).run()
+def check(tree: ast.Query, text: str, source: str = "<query>", *, variants: int = 256) -> CheckedQuery:
+    """The checked query. Raises `QuerySemanticsError` and `UnsupportedFeature`, and what `compile_pattern` raises;
+    `BudgetExceeded` where optional elements make more than `variants` sequences."""
+    return _Checker(tree, text, source, variants).run()
 
 
 class _Checker:
-    def __init__(self, tree: ast.Query, text: str, source: str) -> None:
+    def __init__(self, tree: ast.Query, text: str, source: str, most: int) -> None:
+        self._most = most
         self._tree = tree
         self._text = text
         self._source = source
@@ -157,7 +159,7 @@ class _Checker:
             yield Element(operator, alternatives, ast.Repeated in suffixes, ast.Optional in suffixes, negated)
 
     def _variants(self, elements: tuple[Element, ...]) -> tuple[Variant, ...]:
-        variants = expand(elements)
+        variants = expand(elements, self._most)
         if not variants:
             self._fail("SEQ holds nothing that must occur", self._tree.sequence.span, "name a GPM without '!'")
         within = self._tree.within

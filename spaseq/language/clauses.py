@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final, NoReturn
 
-from spaseq.errors import QuerySemanticsError, QuerySyntaxError, Span, UnsupportedFeature
+from spaseq.errors import InternalError, QuerySemanticsError, QuerySyntaxError, Span, UnsupportedFeature
 from spaseq.gpm import ROUNDS, Piece, SolutionPlan, Source, Template, compile_solutions, compile_template
 from spaseq.language import ast
 
@@ -16,8 +16,8 @@ __all__ = ["Clauses", "Scope", "check_clauses"]
 
 _VARIABLE: Final = re.compile(r"[?$](\w+)")
 _ALIAS: Final = re.compile(r"\bAS\s+[?$](\w+)\s*\)\s*$", re.IGNORECASE)
-_LIST: Final = re.compile(r"^\(\s*[?$]\w+\s*\+\s*AS\b", re.IGNORECASE)
-_TEXTUAL: Final = ("GROUP BY", "HAVING", "ORDER BY")
+_LIST: Final = re.compile(r"^\(\s*[?$](?P<variable>\w+)\s*\+\s*AS\b", re.IGNORECASE)
+_TEXTUAL: Final = ("GROUP BY", "HAVING", "ORDER BY", "VALUES")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,8 @@ class Clauses:
     """The result clauses of a query.
 
     `select`: the variables of a result. `needed`: those of the matches that they are made of. `plan`: how to compute
-    them, None where they are just the matches' own. `template`: of CONSTRUCT.
+    them, None where they are just the matches' own. `template`: of CONSTRUCT. `lists`: the pairs (name, variable) of
+    `(?variable+ AS ?name)`. `ask`: whether all that is asked is if there is a match.
     """
 
     select: tuple[str, ...]
@@ -35,6 +36,8 @@ class Clauses:
     limit: int | None = None
     offset: int = 0
     template: Template | None = None
+    lists: tuple[tuple[str, str], ...] = ()
+    ask: bool = False
 
     @property
     def by_window(self) -> bool:
@@ -50,7 +53,8 @@ class Clauses:
     @property
     def rounds(self) -> frozenset[str]:
         """The variables of which matches must keep the values of every round."""
-        return self.plan.aggregated & self.plan.iterated if self.plan and self.plan.over_rounds else frozenset()
+        aggregated = self.plan.aggregated & self.plan.iterated if self.plan and self.plan.over_rounds else frozenset()
+        return aggregated | {variable for _, variable in self.lists}
 
     @property
     def ordered(self) -> bool:
@@ -94,8 +98,10 @@ class _Clauses:
                 clauses = self._select()
             case "CONSTRUCT":
                 clauses = self._construct()
+            case "ASK":
+                clauses = self._ask()
             case form:
-                self._unsupported(form, tree.form_span)
+                raise InternalError(f"a query of the form {form}")
         if clauses.by_window and tree.within is not None and tree.within.sliding:
             what = next(iter(self._modifiers), None) or ("DISTINCT" if clauses.distinct else "an aggregate")
             self._unsupported(
@@ -109,20 +115,54 @@ class _Clauses:
 
     def _select(self) -> Clauses:
         tree = self._tree
-        items = tree.select or tuple(ast.Variable(name) for name in self._scope.bound)
+        every = tuple(dict.fromkeys((*self._scope.bound, *sorted(self._given()))))
+        items = tree.select or tuple(ast.Variable(name) for name in every)
+        lists = self._lists(items)
         names, computed = self._names(items)
         textual = [self._modifiers[kind] for kind in _TEXTUAL if kind in self._modifiers]
-        distinct = tree.quantifier is not None
-        if not textual and not computed:
-            return Clauses(names, names, None, distinct, self._count("LIMIT"), self._count("OFFSET") or 0)
+        distinct, limit, offset = tree.quantifier is not None, self._count("LIMIT"), self._count("OFFSET") or 0
+        rounds = (ROUNDS,) if lists else ()
+        own = tuple(name for name in names if name not in dict(lists))
+        if not textual and computed <= dict(lists).keys():
+            return Clauses(names, own + rounds, None, distinct, limit, offset, lists=lists)
         mentioned = self._mentioned(items, textual, computed)
-        plan = self._plan(items, textual, computed)
+        plan = self._plan(items, textual, computed, frozenset(dict(lists)))
         if plan.over_rounds:
-            mentioned = (*mentioned, ROUNDS)
+            mentioned, rounds = (*mentioned, ROUNDS), ()
         elif plan.grouped:
             self._check_grouped(plan, items)
             mentioned = self._scope.bound  # COUNT counts solutions, and those are of all variables
-        return Clauses(names, mentioned, plan, distinct, self._count("LIMIT"), self._count("OFFSET") or 0)
+        return Clauses(names, mentioned + rounds, plan, distinct, limit, offset, lists=lists)
+
+    def _ask(self) -> Clauses:
+        for kind, modifier in self._modifiers.items():
+            self._fail(f"ASK with {kind}", modifier.span, "ASK only says whether there is a match: use SELECT")
+        return Clauses((), (), ask=True)
+
+    def _given(self) -> frozenset[str]:
+        """The variables of VALUES."""
+        values = self._modifiers.get("VALUES")
+        head = self._masked(values.span).partition("{")[0] if values else ""
+        return frozenset(match[1] for match in _VARIABLE.finditer(head))
+
+    def _lists(self, items: tuple[ast.Variable | ast.Embedded, ...]) -> tuple[tuple[str, str], ...]:
+        """(name, variable) of each `(?variable+ AS ?name)`."""
+        found: list[tuple[str, str]] = []
+        for item in items:
+            listed = _LIST.match(self._masked(item.span)) if isinstance(item, ast.Embedded) else None
+            alias = _ALIAS.search(self._masked(item.span))
+            if listed is None or alias is None:
+                continue
+            name = listed["variable"]
+            self._check_bound("SELECT", name, item.span, set())
+            if name not in self._scope.iterated:
+                self._fail(
+                    f"(?{name}+ AS ?{alias[1]}) lists the values of ?{name} in rounds of a Kleene+, and it has one",
+                    item.span,
+                    f"no GPM under '+' binds ?{name} afresh in each round: write ?{name}",
+                )
+            found.append((alias[1], name))
+        return tuple(found)
 
     def _names(self, items: tuple[ast.Variable | ast.Embedded, ...]) -> tuple[tuple[str, ...], frozenset[str]]:
         """The names of the result's variables, and those among them that are computed."""
@@ -130,11 +170,9 @@ class _Clauses:
         computed: set[str] = set()
         for item in items:
             if isinstance(item, ast.Variable):
-                self._check_bound("SELECT", item.text, item.span, computed | self._grouped_as())
+                self._check_bound("SELECT", item.text, item.span, computed | self._grouped_as() | self._given())
                 names.append(item.text)
                 continue
-            if _LIST.match(self._masked(item.span)):
-                self._unsupported("the list of a variable's iterations, (?x+ AS ?xs),", item.span)
             alias = _ALIAS.search(self._masked(item.span))
             if alias is None:
                 raise QuerySyntaxError(
@@ -144,7 +182,7 @@ class _Clauses:
                     source=self._source.file,
                     expected=("(expression AS ?name)",),
                 )
-            if alias[1] in self._scope.bound or alias[1] in computed:
+            if alias[1] in self._scope.bound or alias[1] in computed or alias[1] in self._given():
                 self._fail(f"SELECT computes ?{alias[1]}, which is bound already", item.span, "give it another name")
             computed.add(alias[1])
             names.append(alias[1])
@@ -163,7 +201,7 @@ class _Clauses:
         found = [item.text for item in items if isinstance(item, ast.Variable)]
         places = [("SELECT", item.span) for item in items if isinstance(item, ast.Embedded)]
         places += [(modifier.kind, modifier.span) for modifier in modifiers]
-        known = computed | self._grouped_as()
+        known = computed | self._grouped_as() | self._given()
         for kind, span in places:
             for match in _VARIABLE.finditer(self._source.masked, span.start, span.end):
                 where = Span.at(self._source.query, match.start(), match.end())
@@ -174,18 +212,28 @@ class _Clauses:
         return tuple(dict.fromkeys(name for name in found if name in self._scope.bound))
 
     def _plan(
-        self, items: tuple[ast.Variable | ast.Embedded, ...], modifiers: list[ast.Modifier], computed: frozenset[str]
+        self,
+        items: tuple[ast.Variable | ast.Embedded, ...],
+        modifiers: list[ast.Modifier],
+        computed: frozenset[str],
+        lists: frozenset[str],
     ) -> SolutionPlan:
+        """The plan of what SPARQL computes; lists are bound before it, so they are variables to it."""
+        select = []
         if self._tree.select:
-            select = [Piece(i.span.start, i.span.end, "SELECT") for i in items]
-        else:
-            select = []
+            select = [Piece(i.span.start, i.span.end, "SELECT") for i in items if not _LIST.match(self._masked(i.span))]
         pieces = [Piece(m.span.start, m.span.end, m.kind) for m in modifiers]
-        return compile_solutions(self._source, select, pieces, computed, self._scope.iterated)
+        return compile_solutions(self._source, select, pieces, computed - lists, self._scope.iterated)
 
     def _check_grouped(self, plan: SolutionPlan, items: tuple[ast.Variable | ast.Embedded, ...]) -> None:
         """No variable of a group that is neither its key nor aggregated; no iterations that would be left out."""
         for item in items:
+            if _LIST.match(self._masked(item.span)):
+                self._unsupported(
+                    "the list of a variable's rounds with GROUP BY or an aggregate over solutions",
+                    item.span,
+                    "a list is of one match: aggregate over its rounds, or select it without GROUP BY",
+                )
             if isinstance(item, ast.Variable) and item.text not in plan.keys:
                 self._fail(
                     f"SELECT names ?{item.text}, which is neither aggregated nor in GROUP BY",
@@ -220,19 +268,19 @@ class _Clauses:
         names: list[str] = []
         for match in _VARIABLE.finditer(self._source.masked, item.span.start, item.span.end):
             where = Span.at(self._source.query, match.start(), match.end())
-            self._check_bound("CONSTRUCT", match[1], where, set())
+            self._check_bound("CONSTRUCT", match[1], where, self._given())
             names.append(match[1])
         select = tuple(dict.fromkeys(names))
-        order = [self._modifiers["ORDER BY"]] if "ORDER BY" in self._modifiers else []
+        textual = [self._modifiers[kind] for kind in ("ORDER BY", "VALUES") if kind in self._modifiers]
         limit, offset = self._count("LIMIT"), self._count("OFFSET") or 0
-        if not order:
+        if not textual:
             return Clauses(select, select, None, False, limit, offset, template)
         items = tuple(ast.Variable(name) for name in select)
-        mentioned = self._mentioned(items, order, frozenset())
-        pieces = [Piece(m.span.start, m.span.end, m.kind) for m in order]
+        mentioned = self._mentioned(items, textual, frozenset())
+        pieces = [Piece(m.span.start, m.span.end, m.kind) for m in textual]
         plan = compile_solutions(self._source, [], pieces, frozenset(), frozenset())
         if plan.grouped:
-            self._unsupported("CONSTRUCT with an aggregate", order[0].span)
+            self._unsupported("CONSTRUCT with an aggregate", textual[0].span)
         return Clauses(select, mentioned, plan, False, limit, offset, template)
 
     # -- names and errors

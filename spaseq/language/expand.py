@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import Final
 
 from spaseq.errors import BudgetExceeded
 from spaseq.language.ast import Operator
@@ -28,9 +27,6 @@ __all__ = ["Conjunction", "Element", "Step", "Variant", "expand"]
 
 Conjunction = tuple[str, ...]
 """Names of GPMs that hold at one instant, each once, sorted."""
-
-_MOST: Final = 256
-"""Variants of one query. Each becomes a part of the automaton, so their number bounds its size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +68,20 @@ class Variant:
     after: tuple[Conjunction, ...] = ()
 
 
-def expand(elements: tuple[Element, ...]) -> tuple[Variant, ...]:
+def expand(elements: tuple[Element, ...], most: int = 256) -> tuple[Variant, ...]:
     """The variants of a sequence expression, each once, the longest first. There is none if nothing must occur.
 
-    Raises `BudgetExceeded` if there are too many: each `?`, and each `!` after `,` between others, doubles them.
+    Raises `BudgetExceeded` if there are more than `most`: each `?`, and each `!` after `,` between others, doubles
+    them.
     """
     doubling = sum(e.optional or (e.negated and e.operator is Operator.STRICT) for e in elements)
-    if 2**doubling > _MOST:
+    if 2**doubling > most:
         raise BudgetExceeded(
-            "the number of variants of SEQ",
-            _MOST,
-            2**doubling,
             "variants",
-            "each '?' and each '!' after ',' doubles them: leave some out, or write several queries",
+            most,
+            2**doubling,
+            "sequences without '?' and '!'",
+            "each '?' and each '!' after ',' doubles them: leave some out, write several queries, or raise variants",
         )
     found = (variant for chosen in _choices(elements) for variant in _variants(chosen))
     return tuple(dict.fromkeys(found))

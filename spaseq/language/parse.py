@@ -338,7 +338,7 @@ class _Builder(Transformer[Token, ast.Query]):
     def _modifier(self, kind: str, meta: Any) -> ast.Modifier:
         span = _span(meta)
         text = self._text[span.start : span.end]
-        return ast.Modifier(kind, " ".join(text.split()[len(kind.split()) :]), span)
+        return ast.Modifier(kind, text.split(maxsplit=len(kind.split()))[-1], span)
 
     def modifier(self, meta: Any, children: list[ast.Modifier]) -> ast.Modifier:
         return children[0]
@@ -353,10 +353,13 @@ class _Builder(Transformer[Token, ast.Query]):
         return self._modifier("ORDER BY", meta)
 
     def limit(self, meta: Any, children: list[Token]) -> ast.Modifier:
-        return self._modifier("LIMIT", meta)
+        return ast.Modifier("LIMIT", str(children[0]), _span(meta))
 
     def offset(self, meta: Any, children: list[Token]) -> ast.Modifier:
-        return self._modifier("OFFSET", meta)
+        return ast.Modifier("OFFSET", str(children[0]), _span(meta))
+
+    def values(self, meta: Any, children: list[Token]) -> ast.Modifier:
+        return self._modifier("VALUES", meta)
 
     def start(self, meta: Any, children: list[Any]) -> ast.Query:
         prologue, form = children[0], children[1]

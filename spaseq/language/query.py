@@ -39,7 +39,7 @@ class Query:
         self.text = text
         self.source = source
         self.settings = settings or Settings()
-        self.checked: CheckedQuery = check(parse(text, source), text, source)
+        self.checked: CheckedQuery = check(parse(text, source), text, source, variants=self.settings.variants)
         self.pattern: Pattern = lower(self.checked)
         self._check_start()
         self._program = self.program()

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from spaseq.engine import Window
-from spaseq.gpm import Mapping, freeze
+from spaseq.gpm import ROUNDS, Mapping, freeze, list_literal
 from spaseq.language.absence import window_number
 from spaseq.language.clauses import Clauses
 from spaseq.language.match import Match
@@ -29,9 +29,7 @@ def finish(clauses: Clauses, matches: Sequence[Match]) -> list[Match]:
     of ORDER BY, or else of their ends.
     """
     solutions = _once(matches)
-    if clauses.plan is None:
-        rows = [(match, match.bindings, ()) for match in solutions]
-    elif clauses.groups:
+    if clauses.groups and clauses.plan is not None:
         groups = clauses.plan.groups([match.bindings for match in solutions])
         rows = [row for group in groups for row in _rows(clauses, [solutions[i] for i in group])]
         rows.sort(key=lambda row: (row[0].end, row[0].start))
@@ -60,9 +58,21 @@ def _once(matches: Iterable[Match]) -> list[Match]:
 def _rows(clauses: Clauses, matches: Sequence[Match]) -> Iterator[tuple[Match, dict[str, Any], tuple[Any, ...]]]:
     """The rows computed of one match, or of a group: with the match, all variables, and the keys of ORDER BY."""
     if clauses.plan is None:
+        for match in matches:
+            yield match, _with_lists(clauses, match.bindings), ()
         return
-    for bindings, keys in clauses.plan.rows([match.bindings for match in matches]):
+    solutions = [_with_lists(clauses, match.bindings) for match in matches]
+    for bindings, keys in clauses.plan.rows(solutions):
         yield _together(matches), bindings, keys
+
+
+def _with_lists(clauses: Clauses, bindings: dict[str, Any]) -> dict[str, Any]:
+    """The bindings with the lists of `(?x+ AS ?xs)`: the values of the rounds that bind ?x, in order."""
+    if not clauses.lists:
+        return bindings
+    rounds = [dict(taken) for taken in bindings.get(ROUNDS, ())]
+    lists = {name: list_literal([taken[x] for taken in rounds if x in taken]) for name, x in clauses.lists}
+    return bindings | lists
 
 
 def _together(matches: Sequence[Match]) -> Match:
@@ -92,6 +102,7 @@ class Results:
         self._clauses = clauses
         self._window = window
         self._pending: list[Match] = []
+        self._answered = False
 
     def push(self, matches: Iterable[Match], now: int) -> Iterator[Match]:
         """What the matches make known, `now` being the latest time (ns) that has come. All of one end in one call."""
@@ -100,7 +111,9 @@ class Results:
                 yield from self._over(match.time)
                 self._pending.append(match)
             yield from self._over(now)
-        elif self._clauses.plan is None:
+        elif self._clauses.ask:
+            yield from self._first(matches)
+        elif self._clauses.plan is None and not self._clauses.lists:
             yield from matches
         else:
             yield from self._each(matches)
@@ -137,10 +150,17 @@ class Results:
                     seen.add(key)
                     yield shown
 
+    def _first(self, matches: Iterable[Match]) -> Iterator[Match]:
+        """The match that answers ASK, once."""
+        for match in matches:
+            if not self._answered:
+                self._answered = True
+                yield match
+
     def state(self) -> Any:
         """What a snapshot must hold."""
-        return self._pending
+        return self._pending, self._answered
 
     def restore(self, state: Any) -> None:
         """The opposite of `state`."""
-        self._pending = state
+        self._pending, self._answered = state

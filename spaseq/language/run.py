@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
+from itertools import groupby, islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -311,6 +311,13 @@ class Matches:
         return self._query.select
 
     def __iter__(self) -> Iterator[Match]:
+        return islice(self._found(), 1) if self._query.clauses.ask else self._found()
+
+    def ask(self) -> bool:
+        """Whether there is a match (the answer of an ASK query); reads no further than the first."""
+        return next(self._found(), None) is not None
+
+    def _found(self) -> Iterator[Match]:
         solver = Solver(self._query, self._knowledge)
         recogniser = Recogniser(self._query, self._program, solver, keep_events=self._keep_events)
         instants, self.counters = self._open()

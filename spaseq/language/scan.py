@@ -1,9 +1,9 @@
 """Cut the embedded SPARQL out of a SPAseq query, before the grammar sees it.
 
-A SPAseq query embeds SPARQL in three places: the group graph pattern of a GPM, the template of CONSTRUCT, and
-expressions (`SELECT (AVG(?x) AS ?y)`, HAVING, ORDER BY). `skeleton` finds them by balanced scanning that respects
-strings, IRIs and comments, and blanks their insides at equal length, so that every offset, line and column of the
-skeleton is one of the query. What was cut out is parsed by rdflib (`spaseq.gpm`), also at its own offsets.
+A SPAseq query embeds SPARQL in four places: the group graph pattern of a GPM, the template of CONSTRUCT, the data of
+VALUES, and expressions (`SELECT (AVG(?x) AS ?y)`, HAVING, ORDER BY). `skeleton` finds them by balanced scanning that
+respects strings, IRIs and comments, and blanks their insides at equal length, so that every offset, line and column of
+the skeleton is one of the query. What was cut out is parsed by rdflib (`spaseq.gpm`), also at its own offsets.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ _HEADER = re.compile(
 )
 _NEXT_HEADER = re.compile(r"(?<![?$\w:-])DEFINE\s+GPM\b", re.IGNORECASE)
 _TEMPLATE = re.compile(r"(?<![?$\w:-])CONSTRUCT\s*\{", re.IGNORECASE)
+_VALUES = re.compile(r"(?<![?$\w:-])VALUES\s*(?:[?$]\w+|\([^(){}]*\))\s*\{", re.IGNORECASE)
 _PARENTHESIS = re.compile(r"(?:(?<![?$\w:-])(?P<ours>SEQ|PARTITION\s+BY)\s*)?\(", re.IGNORECASE)
 _CLOSING = {"{": "}", "(": ")"}
 
@@ -97,11 +98,13 @@ def _cut(text: str, closing: dict[int, int]) -> str:
 
 
 def _groups(masked: str) -> Iterator[tuple[int, str]]:
-    """Offset of the opening brace of each GPM's group and of each CONSTRUCT template, with what to call it."""
+    """Offset of the opening brace of each GPM's group, of CONSTRUCT templates and VALUES, with what to call it."""
     for match in _HEADER.finditer(masked):
         yield match.end() - 1, f"GPM {match['name']}"
     for match in _TEMPLATE.finditer(masked):
         yield match.end() - 1, "the CONSTRUCT template"
+    for match in _VALUES.finditer(masked):
+        yield match.end() - 1, "the data of VALUES"
 
 
 def _inside(closing: dict[int, int], offset: int) -> bool:

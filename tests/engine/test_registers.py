@@ -199,5 +199,5 @@ def test_what_must_be_absent_is_asked_with_the_registers_of_the_run() -> None:
 
 def test_too_many_conditions_under_one_negation_are_refused_by_name() -> None:
     absent = tuple(Atom(frozenset({AtLeast(i)}), frozenset({"n"}), "falling") for i in range(9))
-    with pytest.raises(BudgetExceeded, match="alternatives with conditions under one negation is 8"):
+    with pytest.raises(BudgetExceeded, match="negated_conditions is 8 alternatives under one negation and 9"):
         compile_program(Sequence(rising("x"), rising("y"), Skip.ANY, absent), registers=Rising())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import spaseq
+from spaseq.engine import Settings
 
 HEAD = """PREFIX : <http://example.org/>
 SELECT ?a ?x
@@ -268,12 +269,66 @@ with GROUP BY or one over solutions is not supported by this version
               ^^
 hint: aggregates over rounds alone give a result for each match""",
     ),
-    "the list of rounds": (
-        _query("  SEQ (A+)\n" + A, HEAD.replace("?x", "(?x+ AS ?xs)")),
-        spaseq.UnsupportedFeature,
-        """<query>:2:11: the list of a variable's iterations, (?x+ AS ?xs), is not supported by this version
+    "the list of rounds of what has no rounds": (
+        _query("  SEQ (A; B+)\n" + A + "  DEFINE GPM B ON S { ?a :p ?y }\n", HEAD.replace("?x", "(?x+ AS ?xs)")),
+        spaseq.QuerySemanticsError,
+        """<query>:2:11: (?x+ AS ?xs) lists the values of ?x in rounds of a Kleene+, and it has one
   SELECT ?a (?x+ AS ?xs)
-            ^^^^^^^^^^^^""",
+            ^^^^^^^^^^^^
+hint: no GPM under '+' binds ?x afresh in each round: write ?x""",
+    ),
+    "the list of rounds with an aggregate over solutions": (
+        _query(
+            "  SEQ (A; B+)\n" + A + "  DEFINE GPM B ON S { ?a :p ?y }\n",
+            HEAD.replace("?a ?x", "(COUNT(*) AS ?n) (?y+ AS ?ys)"),
+        ),
+        spaseq.UnsupportedFeature,
+        """<query>:2:25: the list of a variable's rounds with GROUP BY or an aggregate over solutions is not \
+supported by this version
+  SELECT (COUNT(*) AS ?n) (?y+ AS ?ys)
+                          ^^^^^^^^^^^^
+hint: a list is of one match: aggregate over its rounds, or select it without GROUP BY""",
+    ),
+    "VALUES with a row too short": (
+        _query("  SEQ (A)\n" + A).rstrip() + " VALUES (?a ?x) { (:a 1) (:b) }",
+        spaseq.QuerySemanticsError,
+        """<query>:8:3: a row of VALUES has 1 terms for 2 variables
+  } VALUES (?a ?x) { (:a 1) (:b) }
+    ^^^^^^
+hint: write UNDEF for a variable that a row leaves open""",
+    ),
+    "VALUES not closed": (
+        _query("  SEQ (A)\n" + A).rstrip() + " VALUES ?a { :a",
+        spaseq.QuerySyntaxError,
+        """<query>:8:13: the brace that opens the data of VALUES is not closed
+  } VALUES ?a { :a
+              ^
+expected: }
+hint: count the braces of its graph pattern: OPTIONAL, UNION, MINUS and GRAPH each open and close their own""",
+    ),
+    "a row too short in a graph pattern": (
+        _query("  SEQ (A)\n  DEFINE GPM A ON S {\n    ?a :p ?x\n    VALUES (?a ?x) { (:a) }\n  }\n"),
+        spaseq.QuerySemanticsError,
+        """<query>:9:5: a row of VALUES has 1 terms for 2 variables
+      VALUES (?a ?x) { (:a) }
+      ^^^^^^
+hint: write UNDEF for a variable that a row leaves open""",
+    ),
+    "a property path that is not one": (
+        _query("  SEQ (A)\n  DEFINE GPM A ON S {\n    ?a :p/ ?x .\n  }\n"),
+        spaseq.QuerySyntaxError,
+        """<query>:8:5: the graph pattern of GPM A is not SPARQL at '?a'
+      ?a :p/ ?x .
+      ^^
+hint: it holds triple patterns that end with '.', FILTER ( … ), OPTIONAL { … }, GRAPH <iri> { … }""",
+    ),
+    "a FILTER behind non-ASCII text": (
+        _query('  SEQ (A)\n  DEFINE GPM A ON S { ?a :p "écluse" ; :q ?x FILTER (?x >) }\n'),
+        spaseq.QuerySyntaxError,
+        """<query>:7:46: the graph pattern of GPM A is not SPARQL at 'FILTER'
+    DEFINE GPM A ON S { ?a :p "écluse" ; :q ?x FILTER (?x >) }
+                                               ^^^^^^
+hint: it holds triple patterns that end with '.', FILTER ( … ), OPTIONAL { … }, GRAPH <iri> { … }""",
     ),
     "an expression without a name": (
         _query("  SEQ (A)\n" + A, HEAD.replace("?x", "(?x + 1)")),
@@ -329,12 +384,13 @@ hint: it ranges over the solutions of one window: leave out SLIDING""",
   CONSTRUCT { ?a :q }
               ^^""",
     ),
-    "ASK": (
-        _query("  SEQ (A)\n" + A, HEAD.replace("SELECT ?a ?x", "ASK")),
-        spaseq.UnsupportedFeature,
-        """<query>:2:1: ASK is not supported by this version
-  ASK
-  ^^^""",
+    "ASK with a limit": (
+        _query("  SEQ (A)\n" + A, HEAD.replace("SELECT ?a ?x", "ASK")) + "LIMIT 2",
+        spaseq.QuerySemanticsError,
+        """<query>:9:1: ASK with LIMIT
+  LIMIT 2
+  ^^^^^^^
+hint: ASK only says whether there is a match: use SELECT""",
     ),
     "a nested FILTER over another GPM": (
         _query(
@@ -378,6 +434,18 @@ def test_too_many_variants_are_a_budget() -> None:
     with pytest.raises(spaseq.BudgetExceeded) as caught:
         spaseq.compile(_query("  SEQ (A" + ", A?" * 9 + ")\n" + A))
     assert (caught.value.limit, caught.value.used, caught.value.exit_code) == (256, 512, 4)
+    assert (caught.value.setting, caught.value.limit) == ("variants", Settings().variants)
+    spaseq.compile(_query("  SEQ (A" + ", A?" * 3 + ")\n" + A), settings=Settings(variants=8))
+    with pytest.raises(spaseq.BudgetExceeded, match="variants is 4 "):
+        spaseq.compile(_query("  SEQ (A" + ", A?" * 3 + ")\n" + A), settings=Settings(variants=4))
+
+
+def test_too_many_alternatives_under_one_negation_are_a_budget() -> None:
+    gpms = A + "".join(f"  DEFINE GPM N{i} ON S {{ ?a :n ?x{i} FILTER (?x{i} > ?x) }}\n" for i in range(3))
+    text = _query("  SEQ (A; (N0 | N1 | N2)!; A)\n" + gpms)
+    spaseq.compile(text)
+    with pytest.raises(spaseq.BudgetExceeded, match="negated_conditions is 2 alternatives under one negation and 3"):
+        spaseq.compile(text, settings=Settings(negated_conditions=2))
 
 
 def test_the_source_is_named() -> None:

@@ -88,6 +88,7 @@ def test_clauses_come_in_any_order() -> None:
         ("A+,B?,C!", "A+ , B? , C!"),
         ("(A;B),C", "(A ; B) , C"),
         ("(A & B) & C", "(A & B) & C"),
+        ("((A | (B & (C | D)))+ ; (E))", "(A | B & (C | D))+ ; E"),
     ],
 )
 def test_precedence(text: str, printed: str) -> None:
@@ -158,7 +159,14 @@ _queries = st.builds(
         min_size=1,
         max_size=3,
     ).map(tuple),
-    modifiers=st.sampled_from([(), (ast.Modifier("LIMIT", "3"),), (ast.Modifier("HAVING", "(COUNT(?x) > 3)"),)]),
+    modifiers=st.sampled_from(
+        [
+            (),
+            (ast.Modifier("LIMIT", "3"),),
+            (ast.Modifier("HAVING", "(COUNT(?x) > 3)"),),
+            (ast.Modifier("VALUES", "(?x  ?y) { ('a  }' UNDEF) }"),),
+        ]
+    ),
 )
 
 

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import harness
 import pytest
+from rdflib import BNode, Literal, URIRef
 
 import spaseq
+from spaseq.gpm import list_literal
 from spaseq.language.query import stream_sources
 from spaseq.rdf import Counters, StreamOptions, open_streams
 
@@ -17,6 +19,7 @@ GRAPHS: harness.Graphs = {
 }
 """Two windows of ten seconds."""
 
+XSD = "http://www.w3.org/2001/XMLSchema#"
 Shown = list[tuple[int, tuple[int, ...], str]]
 
 
@@ -124,6 +127,40 @@ CASES: dict[str, tuple[str, str, str, Shown]] = {
 }
 
 
+CASES |= {
+    "VALUES keeps what joins with its rows": (
+        "SELECT ?x",
+        "VALUES (?s ?x) { (:m UNDEF) (UNDEF 3) }",
+        "A",
+        [(1, (0,), "x=5"), (2, (1,), "x=3"), (3, (2,), "x=2"), (3, (2,), "x=7"), (11, (3,), "x=1")],
+    ),
+    "VALUES binds what nothing else does": (
+        "SELECT *",
+        "LIMIT 3 VALUES (?s ?why) { (:n 'new') (:n 'near') }",
+        "A",
+        [
+            (2, (1,), "s=n why=new x=3"),
+            (2, (1,), "s=n why=near x=3"),
+            (12, (4,), "s=n why=new x=4"),
+            (12, (4,), "s=n why=near x=4"),
+        ],
+    ),
+    "VALUES behind groups joins with them": (
+        "SELECT ?s (COUNT(*) AS ?n)",
+        "GROUP BY ?s VALUES ?s { :n }",
+        "A",
+        [(2, (1,), "n=1 s=n"), (12, (4,), "n=1 s=n")],
+    ),
+    "VALUES with parentheses and braces in its strings": (
+        "SELECT ?x ?note",
+        "ORDER BY ?x LIMIT 1 VALUES ?note { ') } VALUES ?s {' }",
+        "A",
+        [(3, (2,), "note=) } VALUES ?s { x=2"), (11, (3,), "note=) } VALUES ?s { x=1")],
+    ),
+    "ASK: the first match, and no other": ("ASK", "", "A ; B", [(2, (0, 1), "")]),
+}
+
+
 @pytest.fixture
 def streams(tmp_path: Path) -> dict[str, str]:
     return harness.write_streams(GRAPHS, tmp_path)
@@ -180,11 +217,84 @@ OVER_ROUNDS: dict[str, tuple[str, str, str, Shown]] = {
 }
 
 
+OVER_ROUNDS |= {
+    "the list of a variable's values": (
+        "SELECT ?y (?y+ AS ?ys)",
+        "",
+        "A ; B+",
+        [
+            (2, (0, 1), "y=3 ys=[3]"),
+            (3, (0, 1, 2), "y=7 ys=[3, 7]"),
+            (3, (0, 1, 2), "y=8 ys=[3, 8]"),
+            (4, (0, 1, 2, 3), "y=1 ys=[3, 7, 1]"),
+            (4, (0, 1, 2, 3), "y=1 ys=[3, 8, 1]"),
+        ],
+    ),
+    "a list beside aggregates, in their order": (
+        "SELECT (?y+ AS ?ys) (SUM(?y) AS ?all)",
+        "HAVING (COUNT(?y) > 1) ORDER BY DESC(?all) ?ys",
+        "A ; B+",
+        [
+            (4, (0, 1, 2, 3), "all=12 ys=[3, 8, 1]"),
+            (4, (0, 1, 2, 3), "all=11 ys=[3, 7, 1]"),
+            (3, (0, 1, 2), "all=11 ys=[3, 8]"),
+            (3, (0, 1, 2), "all=10 ys=[3, 7]"),
+        ],
+    ),
+    "ORDER BY what is not selected": (
+        "SELECT (COUNT(?y) AS ?n)",
+        "HAVING (COUNT(?y) > 1) ORDER BY DESC(?y)",
+        "A ; B+",
+        [(3, (0, 1, 2), "n=2"), (3, (0, 1, 2), "n=2"), (4, (0, 1, 2, 3), "n=3"), (4, (0, 1, 2, 3), "n=3")],
+    ),
+    "the list of no round is empty, and lists are values like others": (
+        "SELECT DISTINCT (?y+ AS ?ys)",
+        "ORDER BY STRLEN(STR(?ys)) ?ys LIMIT 2",
+        "A ; B+?",
+        [(1, (0,), "ys=[]"), (2, (0, 1), "ys=[3]")],
+    ),
+}
+
+
 @pytest.mark.parametrize("name", OVER_ROUNDS)
 def test_aggregates_over_rounds(name: str, tmp_path: Path) -> None:
     select, tail, sequence, expected = OVER_ROUNDS[name]
     text = _text(select, tail, sequence, "WITHIN 10 SECONDS").replace("?t :p ?y", "?t :q ?y")
     assert _shown(list(spaseq.compile(text).run(streams=harness.write_streams(ROUNDS, tmp_path)))) == expected
+
+
+def test_a_list_is_one_literal() -> None:
+    terms = [
+        Literal(1),
+        Literal("2.50", datatype=URIRef(f"{XSD}decimal")),
+        Literal('a"b', lang="en"),
+        URIRef("http://e/x"),
+        BNode("z"),
+    ]
+    terms += [
+        Literal("01", datatype=URIRef(f"{XSD}byte"), normalize=False),
+        Literal("true", datatype=URIRef(f"{XSD}boolean")),
+        Literal("1e3", datatype=URIRef(f"{XSD}double"), normalize=False),
+    ]
+    text = r'[1, 2.50, "a\"b"@en, <http://e/x>, _:z, "01"^^<http://www.w3.org/2001/XMLSchema#byte>, true, 1e3]'
+    made = list_literal(terms)
+    assert (str(made), str(made.datatype)) == (text, "http://w3id.org/awslabs/neptune/SPARQL-CDTs/List")
+    assert str(list_literal([])) == "[]"
+
+
+def test_ask_reads_no_further_than_the_answer(tmp_path: Path) -> None:
+    """What is wrong with the stream behind the first match is never seen; without a match the answer is no."""
+    good = [(i, ":m :p 5") for i in range(600)]
+    streams = harness.write_streams({"S": good}, tmp_path)
+    with open(streams["S"], "a", encoding="utf-8") as file:
+        file.write("this is no statement\n")
+    text = _text("ASK", "", "A ; B", "")
+    assert spaseq.compile(text).run(streams=streams).ask()
+    assert [m.positions for m in spaseq.compile(text).run(streams=streams)] == [(0, 1)]
+    with pytest.raises(spaseq.EventError):
+        list(spaseq.compile(text.replace("ASK", "SELECT *")).run(streams=streams))
+    never = spaseq.compile(text.replace("?x }", "?x FILTER (?x > 5) }"))
+    assert not never.run(streams=harness.write_streams({"S": good}, tmp_path)).ask()
 
 
 def test_without_a_window_the_stream_is_one(streams: dict[str, str]) -> None:
