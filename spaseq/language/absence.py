@@ -135,6 +135,11 @@ class Endings:
             upcoming = next(arriving)
         return self._settled()
 
+    def until(self, now: int) -> list[Waiting]:
+        """The matches that are settled once no instant before `now` (ns) can come."""
+        self._close(now)
+        return self._settled()
+
     def close(self) -> list[Waiting]:
         """All that still waits: the streams end, and nothing can come behind."""
         self._close(None)

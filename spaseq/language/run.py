@@ -137,6 +137,17 @@ class Recogniser:
             yield from self._results.push(self._matches(self._evaluator.push(batch), batch), rows[-1].time)
             self._forget(rows[-1].time)
 
+    def advance(self, now: int) -> Iterator[Match]:
+        """The matches that complete because no instant before `now` (ns) will come any more."""
+        done = () if self._endings is None else self._endings.until(now)
+        settled = _distinct((_Found(w.start, w.end, w.positions, w.sure, *w.held) for w in done), self._selected)
+        yield from self._results.push(settled, now)
+
+    @property
+    def live_runs(self) -> int:
+        """Runs that the engine holds; equal ones count once."""
+        return self._evaluator.statistics.get("live_runs", 0)
+
     def close(self) -> Iterator[Match]:
         """The matches that the end of the streams completes."""
         yield from self._results.close(self._matches(self._evaluator.close(), None))
