@@ -1,0 +1,106 @@
+"""Register match automata (seed RMA): expressions, constructions, runs.
+
+Write an expression (`event`, `Then`, `Where` …), `build` its automaton, look at it (`describe`, `to_dot`, `to_svg`), run
+it (`matches`, `accepts`, `Recogniser`), combine it (`union`, `concatenation`, `kleene_plus`), give it a window
+(`unroll`, `count_events`), make it deterministic (`determinise`, `complement`). `from_pattern` takes the patterns that
+queries compile to. `docs/rma.md` is the guide.
+
+An automaton has a bounded number of registers; what needs more is refused with the reason (`check_bounded`). All that
+may grow has a limit (`Limits`).
+"""
+
+from __future__ import annotations
+
+from spaseq.automata.rma.automaton import RMA, Transition, check_registers, is_deterministic
+from spaseq.automata.rma.closure import concatenation, kleene_plus, union
+from spaseq.automata.rma.construct import build, construct
+from spaseq.automata.rma.determinise import complement, determinise
+from spaseq.automata.rma.epsilon import eliminate_epsilon, merge_alike, single_final
+from spaseq.automata.rma.expressions import (
+    Either,
+    Expression,
+    Maybe,
+    Plus,
+    Read,
+    RelationAs,
+    Then,
+    Where,
+    Within,
+    bound,
+    check_bounded,
+    event,
+    read,
+    show_expression,
+    variables,
+)
+from spaseq.automata.rma.formulas import (
+    CURRENT,
+    FALSE,
+    TRUE,
+    Formula,
+    Holds,
+    Is,
+    Relates,
+    Relation,
+    Test,
+    compare,
+    conjunction,
+    disjunction,
+    negation,
+    relate,
+)
+from spaseq.automata.rma.limits import Limits
+from spaseq.automata.rma.run import Acceptor, accepts, matches
+from spaseq.automata.rma.unroll import count_events, unroll
+
+__all__ = [
+    "CURRENT",
+    "FALSE",
+    "RMA",
+    "TRUE",
+    "Acceptor",
+    "Either",
+    "Expression",
+    "Formula",
+    "Holds",
+    "Is",
+    "Limits",
+    "Maybe",
+    "Plus",
+    "Read",
+    "Relates",
+    "Relation",
+    "RelationAs",
+    "Test",
+    "Then",
+    "Transition",
+    "Where",
+    "Within",
+    "accepts",
+    "bound",
+    "build",
+    "check_bounded",
+    "check_registers",
+    "compare",
+    "complement",
+    "concatenation",
+    "conjunction",
+    "construct",
+    "count_events",
+    "determinise",
+    "disjunction",
+    "eliminate_epsilon",
+    "event",
+    "is_deterministic",
+    "kleene_plus",
+    "matches",
+    "merge_alike",
+    "negation",
+    "read",
+    "relate",
+    "show_expression",
+    "single_final",
+    "union",
+    "unroll",
+    "variables",
+]

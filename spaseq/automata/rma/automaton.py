@@ -1,0 +1,258 @@
+"""Register match automata (seed RMA §4).
+
+A run reads events from some index on. A transition applies if its formula holds of the event at hand and of the events
+in the registers that it selects; it may write the event to registers, and marks it (output •) or not (∘). A run accepts
+where it is in a final state and has just marked an event (Definition 4.4); the marked indices are its match.
+
+In the constructions of this package all that an automaton can read has been written on every way to it. That is the
+structural property at the end of §4, which `check_registers` tests on walks instead of trails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from spaseq.automata.rma import formulas as f
+from spaseq.automata.rma.formulas import Formula
+from spaseq.errors import OptionError
+
+__all__ = ["RMA", "Transition", "check_registers", "is_deterministic", "live_registers", "written_registers"]
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """`(source, formula, selection) → (target, writes, output)`; with `epsilon` it reads no event and does nothing.
+
+    `variables` are the expression's variables that the event is for (δx in Appendix A.1), for people to read.
+    """
+
+    source: int
+    formula: Formula
+    target: int
+    writes: frozenset[str] = frozenset()
+    marks: bool = False
+    epsilon: bool = False
+    variables: frozenset[str] = field(default=frozenset(), compare=False)
+
+    @property
+    def selection(self) -> tuple[str, ...]:
+        """The register selection: `CURRENT` and registers, in the order in which the formula names them."""
+        return f.arguments(self.formula)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The registers in the selection."""
+        return frozenset(self.selection) - {f.CURRENT}
+
+    def label(self) -> str:
+        """`formula / selection / writes / output` as in the paper's figures; ε for an ε-transition."""
+        if self.epsilon:
+            return "ε"
+        selection = ", ".join(self.selection) or f.CURRENT
+        return f"{f.show(self.formula)} / ({selection}) / {_set(self.writes)} / {'•' if self.marks else '∘'}"
+
+
+def _set(names: Iterable[str]) -> str:
+    ordered = sorted(names, key=register_order)
+    return "{" + ", ".join(ordered) + "}" if ordered else "∅"
+
+
+def register_order(name: str) -> tuple[int, str]:
+    """r2 before r10."""
+    return (len(name), name)
+
+
+@dataclass(frozen=True, slots=True)
+class RMA:
+    """A register match automaton (Definition 4.1). States are numbers; `names` says what to call them.
+
+    `leaving[q]` are the transitions that leave q.
+    """
+
+    names: tuple[str, ...]
+    starts: frozenset[int]
+    finals: frozenset[int]
+    registers: tuple[str, ...]
+    transitions: tuple[Transition, ...]
+    leaving: tuple[tuple[Transition, ...], ...] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        out: list[list[Transition]] = [[] for _ in self.names]
+        for t in self.transitions:
+            if not (0 <= t.source < len(out) and 0 <= t.target < len(out)):
+                raise OptionError(f"a transition from state {t.source} to {t.target} of {len(out)} states")
+            unknown = sorted((t.reads | t.writes) - set(self.registers))
+            if unknown:
+                raise OptionError(f"a transition names the register {unknown[0]}, which the automaton does not have",
+                                  f"registers: {', '.join(self.registers) or 'none'}")  # fmt: skip
+            out[t.source].append(t)
+        object.__setattr__(self, "leaving", tuple(map(tuple, out)))
+
+    @property
+    def states(self) -> int:
+        """How many there are."""
+        return len(self.names)
+
+    @property
+    def has_epsilon(self) -> bool:
+        """Whether some transition is an ε-transition."""
+        return any(t.epsilon for t in self.transitions)
+
+    def describe(self) -> str:
+        """The automaton as text, one transition a line."""
+        kinds = {q: "start " * (q in self.starts) + "final" * (q in self.finals) for q in range(self.states)}
+        registers = ", ".join(self.registers) or "none"
+        lines = [f"{self.states} states, {len(self.transitions)} transitions, registers: {registers}"]
+        for q, out in enumerate(self.leaving):
+            kind = f" ({kinds[q].strip()})" if kinds[q].strip() else ""
+            lines.append(f"  {self.names[q]}{kind}")
+            lines += [f"    {t.label()} → {self.names[t.target]}" for t in out]
+        return "\n".join(lines)
+
+
+def numbered(registers: Iterable[str]) -> tuple[str, ...]:
+    """Registers in the order of their numbers, each once."""
+    return tuple(sorted(set(registers), key=register_order))
+
+
+def trimmed(automaton: RMA) -> RMA:
+    """Without states and transitions on no way from a start to a final state, and without registers nobody reads.
+
+    All start states stay, so that an automaton of no match is still one.
+    """
+    forward = closure(automaton.starts, ((t.source, t.target) for t in automaton.transitions))
+    backward = closure(automaton.finals, ((t.target, t.source) for t in automaton.transitions))
+    kept = [q for q in range(automaton.states) if q in automaton.starts or q in forward & backward]
+    number = {q: i for i, q in enumerate(kept)}
+    transitions = [t for t in automaton.transitions if t.source in number and t.target in number
+                   and t.target in backward and t.source in forward]  # fmt: skip
+    return without_unread(
+        RMA(
+            tuple(automaton.names[q] for q in kept),
+            frozenset(number[q] for q in automaton.starts),
+            frozenset(number[q] for q in automaton.finals if q in number),
+            automaton.registers,
+            tuple(replace(t, source=number[t.source], target=number[t.target]) for t in transitions),
+        )
+    )
+
+
+def without_unread(automaton: RMA) -> RMA:
+    """Without the registers that no transition reads."""
+    read = frozenset().union(*(t.reads for t in automaton.transitions))
+    transitions = tuple(replace(t, writes=t.writes & read) for t in automaton.transitions)
+    return replace_parts(automaton, registers=tuple(r for r in automaton.registers if r in read),
+                         transitions=transitions)  # fmt: skip
+
+
+def replace_parts(
+    automaton: RMA,
+    *,
+    names: tuple[str, ...] | None = None,
+    registers: tuple[str, ...] | None = None,
+    transitions: tuple[Transition, ...] | None = None,
+    finals: frozenset[int] | None = None,
+) -> RMA:
+    """A copy with some parts replaced."""
+    return RMA(
+        automaton.names if names is None else names,
+        automaton.starts,
+        automaton.finals if finals is None else finals,
+        automaton.registers if registers is None else registers,
+        automaton.transitions if transitions is None else transitions,
+    )
+
+
+def closure(seeds: Iterable[int], edges: Iterable[tuple[int, int]]) -> frozenset[int]:
+    """What can be reached from `seeds` over `edges`, the seeds among it."""
+    following: dict[int, list[int]] = {}
+    for a, b in edges:
+        following.setdefault(a, []).append(b)
+    seen, todo = set(seeds), list(seeds)
+    while todo:
+        for q in following.get(todo.pop(), ()):
+            if q not in seen:
+                seen.add(q)
+                todo.append(q)
+    return frozenset(seen)
+
+
+def on_every_way(
+    states: int, starts: Iterable[int], edges: Iterable[tuple[int, int, frozenset[str]]]
+) -> list[frozenset[str] | None]:
+    """For each state what the edges of every walk to it from `starts` carry; None if there is no walk."""
+    known: list[frozenset[str] | None] = [None] * states
+    for q in starts:
+        known[q] = frozenset()
+    listed, changed = list(edges), True
+    while changed:
+        changed = False
+        for source, target, carried in listed:
+            before = known[source]
+            if before is None:
+                continue
+            arriving, old = before | carried, known[target]
+            new = arriving if old is None else old & arriving
+            if new != old:
+                known[target], changed = new, True
+    return known
+
+
+def written_registers(automaton: RMA) -> list[frozenset[str] | None]:
+    """For each state the registers written on every walk to it from a start; None for a state that is not reached."""
+    return on_every_way(
+        automaton.states, automaton.starts, ((t.source, t.target, t.writes) for t in automaton.transitions)
+    )
+
+
+def check_registers(automaton: RMA) -> None:
+    """Raise `OptionError` if some transition may read a register that nothing was written to (§4)."""
+    written = written_registers(automaton)
+    for t in automaton.transitions:
+        known = written[t.source]
+        if known is not None and not t.reads <= known:
+            missing = ", ".join(sorted(t.reads - known))
+            raise OptionError(
+                f"{automaton.names[t.source]} → {automaton.names[t.target]} reads {missing}, which may be empty there",
+                "write a register on every way to a transition that reads it",
+            )
+
+
+def live_registers(automaton: RMA) -> list[frozenset[str]]:
+    """For each state the registers that some walk from it reads before it writes them."""
+    live = [frozenset[str]()] * automaton.states
+    changed = True
+    while changed:
+        changed = False
+        for t in automaton.transitions:
+            new = live[t.source] | t.reads | (live[t.target] - t.writes)
+            if new != live[t.source]:
+                live[t.source], changed = new, True
+    return live
+
+
+def is_deterministic(automaton: RMA, *, output_agnostic: bool = False) -> bool:
+    """Whether no event allows two transitions of one state (with `output_agnostic`), or two with one output.
+
+    Definitions 6.1 and 5.3, with a single start state and no ε-transition. Decided by what formulas say of their tests
+    alone, so an automaton may be deterministic for reasons that are not seen here.
+    """
+    if len(automaton.starts) != 1 or automaton.has_epsilon:
+        return False
+    for out in automaton.leaving:
+        for i, a in enumerate(out):
+            for b in out[i + 1 :]:
+                if (output_agnostic or a.marks == b.marks) and f.satisfiable(f.conjunction(a.formula, b.formula)):
+                    return False
+    return True
+
+
+def with_registers_renamed(automaton: RMA, names: Mapping[str, str]) -> RMA:
+    """The same automaton with other names for its registers."""
+    transitions = tuple(
+        replace(t, formula=f.renamed(t.formula, names), writes=frozenset(names.get(r, r) for r in t.writes))
+        for t in automaton.transitions
+    )
+    registers = tuple(names.get(r, r) for r in automaton.registers)
+    return replace_parts(automaton, registers=registers, transitions=transitions)

@@ -1,0 +1,186 @@
+"""Determinisation by minterms (seed RMA, Theorem 5.5 and Algorithm 5; §6, Corollary 6.7), with registers renamed.
+
+A state of the deterministic automaton is a set of *threads*: a state of the given automaton, and for each register that
+can still be read from there, the register of the deterministic automaton that holds its event. For each minterm of the
+conditions that leave the threads there is one transition. The event is written to at most one register, the first that
+no thread goes on needing.
+
+Why renamed. Algorithm 5 keeps the registers as they are: a transition writes to all that its threads write to. But of
+two threads in one set, one may write the register that the other still has to read. The windowed automaton for
+T AS x ; H AS y FILTER x.id = y.id shows it with the stream T(1) T(2) H(1) and w = 3 (the loop on its start state begins
+another run at the second T, which overwrites the first), and so does the automaton for (T)+ ; T AS x ; (T)+ ; H AS y
+FILTER x.id = y.id without any window, which no number of registers makes deterministic even where outputs are told
+apart. So Theorem 5.5 holds for determinisation only where this construction ends; with a window it always does, as
+Corollary 6.7 says: a thread lives for at most w events, and two threads of one state that were begun at the same event
+and took the same transitions agree on their registers. `tests/automata/test_rma_paper.py` has both examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from spaseq.automata.rma import formulas as f
+from spaseq.automata.rma.automaton import RMA, Transition, is_deterministic, live_registers, numbered, trimmed
+from spaseq.automata.rma.epsilon import eliminate_epsilon, merge_alike, single_final
+from spaseq.automata.rma.formulas import Formula
+from spaseq.automata.rma.limits import Limits
+from spaseq.errors import OptionError
+
+__all__ = ["complement", "determinise"]
+
+_Thread = tuple[int, tuple[tuple[str, int], ...]]
+"""A state, and where each register that is live there is: (register, number), in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """A transition that a thread may take, its formula over the deterministic automaton's registers."""
+
+    taken: Transition
+    formula: Formula
+    held: tuple[tuple[str, int], ...]
+
+
+def determinise(
+    automaton: RMA,
+    *,
+    output_agnostic: bool = False,
+    complete: bool = False,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+) -> RMA:
+    """An automaton in which no event allows two transitions of one state with the same output.
+
+    It has the same matches. With `output_agnostic` (Definition 6.1) no event allows two transitions at all: there is
+    one run, which accepts at an event exactly if some match ends there; it marks an event where some run did. With
+    `complete` the run never gets stuck (needs `output_agnostic`).
+
+    Raises `BudgetExceeded`: `max_registers` and `max_states`, which only a window bounds, and `max_minterms`.
+    Cost: states × minterms; both may be exponential.
+    """
+    if complete and not output_agnostic:
+        raise OptionError("a complete automaton must be output-agnostic", "determinise(…, output_agnostic=True)")
+    given = single_final(eliminate_epsilon(automaton) if automaton.has_epsilon else automaton)
+    made = _Determiniser(given, output_agnostic, complete, limits).run()
+    return merge_alike(made if complete else trimmed(made))
+
+
+class _Determiniser:
+    def __init__(self, automaton: RMA, agnostic: bool, complete: bool, limits: Limits) -> None:
+        self._given = automaton
+        self._live = [tuple(sorted(r)) for r in live_registers(automaton)]
+        self._agnostic = agnostic
+        self._complete = complete
+        self._limits = limits
+        self._numbers: dict[frozenset[_Thread], int] = {}
+        self._todo: list[frozenset[_Thread]] = []
+
+    def run(self) -> RMA:
+        """All states that can be reached, and their transitions."""
+        self._number(frozenset((q, ()) for q in self._given.starts))
+        transitions = [t for threads in self._todo for t in self._leaving(threads)]  # _todo grows meanwhile
+        finals = frozenset(
+            i for threads, i in self._numbers.items() if any(q in self._given.finals for q, _ in threads)
+        )
+        registers = numbered(r for t in transitions for r in (*t.writes, *t.reads))
+        names = tuple(self._name(threads) for threads in self._numbers)
+        return RMA(names, frozenset({0}), finals, registers, tuple(transitions))
+
+    def _number(self, threads: frozenset[_Thread]) -> int:
+        found = self._numbers.get(threads)
+        if found is None:
+            found = self._numbers[threads] = len(self._numbers)
+            self._limits.states(len(self._numbers))
+            self._todo.append(threads)
+        return found
+
+    def _name(self, threads: frozenset[_Thread]) -> str:
+        def one(thread: _Thread) -> str:
+            q, held = thread
+            where = ",".join(f"{r}=r{n + 1}" for r, n in held if r != f"r{n + 1}")
+            return self._given.names[q] + (f"[{where}]" if where else "")
+
+        return "{" + ", ".join(one(t) for t in sorted(threads)) + "}"
+
+    def _leaving(self, threads: frozenset[_Thread]) -> list[Transition]:
+        options = [_Option(t, _over(t.formula, dict(held)), held) for q, held in sorted(threads)
+                   for t in self._given.leaving[q]]  # fmt: skip
+        if self._agnostic:
+            return self._transitions(threads, options)
+        return [t for marks in (True, False)
+                for t in self._transitions(threads, [o for o in options if o.taken.marks == marks])]  # fmt: skip
+
+    def _transitions(self, threads: frozenset[_Thread], options: list[_Option]) -> list[Transition]:
+        """One for each minterm of the conditions under which some thread moves."""
+        formulas = tuple(dict.fromkeys(o.formula for o in options))
+        place = {formula: i for i, formula in enumerate(formulas)}
+        found = []
+        for term, chosen in f.minterms(formulas, self._limits):
+            moved = [o for o in options if place[o.formula] in chosen]
+            if moved or self._complete:
+                target, written = self._moved(moved)
+                found.append(
+                    Transition(
+                        self._numbers[threads], term, self._number(target), written,
+                        any(o.taken.marks for o in moved),
+                        variables=frozenset[str]().union(*(o.taken.variables for o in moved)),
+                    )
+                )  # fmt: skip
+        return found
+
+    def _moved(self, options: list[_Option]) -> tuple[frozenset[_Thread], frozenset[str]]:
+        """The threads after these transitions, and the register that the event is written to, if one is."""
+        kept = [dict(o.held) for o in options]
+        live = [self._live[o.taken.target] for o in options]
+        needed = {where[r] for where, o, names in zip(kept, options, live, strict=True)
+                  for r in names if r not in o.taken.writes}  # fmt: skip
+        fresh = next(n for n in range(len(needed) + 1) if n not in needed)
+        threads, writes = set(), False
+        for where, o, names in zip(kept, options, live, strict=True):
+            writes |= any(r in o.taken.writes for r in names)
+            held = tuple((r, fresh if r in o.taken.writes else where[r]) for r in names)
+            threads.add((o.taken.target, held))
+        if writes:
+            self._limits.registers(len(needed) + 1)
+        return frozenset(threads), frozenset({f"r{fresh + 1}"} if writes else ())
+
+
+def _over(formula: Formula, held: Mapping[str, int]) -> Formula:
+    return f.renamed(formula, {register: f"r{number + 1}" for register, number in held.items()})
+
+
+def complement(automaton: RMA) -> RMA:
+    """Accepts at exactly the events at which `automaton` does not.
+
+    RMA are not closed under complement (Theorem 5.5), but an output-agnostic deterministic one is complemented as a
+    recogniser: it has one run. What it marks means nothing.
+
+    Raises `OptionError` unless `automaton` is complete and output-agnostic deterministic:
+    `determinise(…, output_agnostic=True, complete=True)`.
+    """
+    if not is_deterministic(automaton, output_agnostic=True) or not _is_complete(automaton):
+        raise OptionError("complement of an automaton that is not complete and output-agnostic deterministic",
+                          "determinise(automaton, output_agnostic=True, complete=True) first")  # fmt: skip
+    given = _told_apart(automaton)
+    finals = frozenset(range(given.states)) - given.finals
+    transitions = tuple(replace(t, marks=True) for t in given.transitions)
+    return RMA(given.names, given.starts, finals, given.registers, transitions)
+
+
+def _is_complete(automaton: RMA) -> bool:
+    return all(
+        not f.satisfiable(f.negation(f.disjunction(*(t.formula for t in out)))) for out in automaton.leaving
+    )
+
+
+def _told_apart(automaton: RMA) -> RMA:
+    """With each final state that unmarked transitions enter in two, so that being final is to accept."""
+    doubled = {t.target for t in automaton.transitions if t.target in automaton.finals and not t.marks}
+    doubled |= automaton.starts & automaton.finals
+    twin = {q: automaton.states + i for i, q in enumerate(sorted(doubled))}
+    transitions = [replace(t, target=twin[t.target]) if not t.marks and t.target in twin else t
+                   for t in automaton.transitions]  # fmt: skip
+    transitions += [replace(t, source=twin[t.source]) for t in transitions if t.source in twin]
+    names = (*automaton.names, *(f"{automaton.names[q]}∘" for q in twin))
+    starts = frozenset(twin.get(q, q) for q in automaton.starts)
+    return RMA(names, starts, automaton.finals, automaton.registers, tuple(transitions))

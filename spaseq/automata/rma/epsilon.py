@@ -1,0 +1,76 @@
+"""ε-transitions removed, and states that behave alike merged (seed RMA, end of the proof of Theorem 5.1)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from spaseq.automata.rma.automaton import RMA, Transition, closure, trimmed
+
+__all__ = ["eliminate_epsilon", "merge_alike", "single_final"]
+
+
+def eliminate_epsilon(automaton: RMA) -> RMA:
+    """The same matches without ε-transitions, which read no event and leave the registers alone.
+
+    A state takes over what leaves the states it reaches over ε, and is final if one of them is. Unreachable and useless
+    states go. At most states × transitions many transitions.
+    """
+    steps = [(t.source, t.target) for t in automaton.transitions if t.epsilon]
+    reach = [closure({q}, steps) for q in range(automaton.states)]
+    transitions = dict.fromkeys(
+        replace(t, source=q)
+        for q in range(automaton.states)
+        for p in sorted(reach[q])
+        for t in automaton.leaving[p]
+        if not t.epsilon
+    )
+    finals = frozenset(q for q in range(automaton.states) if reach[q] & automaton.finals)
+    return trimmed(RMA(automaton.names, automaton.starts, finals, automaton.registers, tuple(transitions)))
+
+
+def merge_alike(automaton: RMA) -> RMA:
+    """States with the same future made one: the coarsest partition that transitions respect."""
+    block = [2 * (q in automaton.starts) + (q in automaton.finals) for q in range(automaton.states)]
+    count = 0
+    while True:
+        keys: dict[object, int] = {}
+        refined = []
+        for q, out in enumerate(automaton.leaving):
+            future = frozenset((t.formula, t.writes, t.marks, t.epsilon, block[t.target]) for t in out)
+            refined.append(keys.setdefault((block[q], future), len(keys)))
+        block = refined
+        if len(keys) == count:
+            break
+        count = len(keys)
+    names = [""] * count
+    for q in reversed(range(automaton.states)):
+        names[block[q]] = automaton.names[q]
+    transitions = dict.fromkeys(
+        replace(t, source=block[t.source], target=block[t.target]) for t in automaton.transitions
+    )
+    return RMA(
+        tuple(names),
+        frozenset(block[q] for q in automaton.starts),
+        frozenset(block[q] for q in automaton.finals),
+        automaton.registers,
+        tuple(transitions),
+    )
+
+
+def single_final(automaton: RMA) -> RMA:
+    """The same matches with one final state that nothing leaves and that only marking transitions enter.
+
+    A run accepts only where it has just marked an event (Definition 4.4). So being in this state is to accept, which
+    constructions that join automata or runs rely on. The automaton must have no ε-transitions.
+    """
+    marked = all(t.marks for t in automaton.transitions if t.target in automaton.finals)
+    left = automaton.starts | {t.source for t in automaton.transitions}
+    if len(automaton.finals) == 1 and marked and not automaton.finals & left:
+        return automaton
+    end = automaton.states
+    copies: list[Transition] = [
+        replace(t, target=end) for t in automaton.transitions if t.marks and t.target in automaton.finals
+    ]
+    transitions = tuple(dict.fromkeys((*automaton.transitions, *copies)))
+    joined = RMA((*automaton.names, "qᶠ"), automaton.starts, frozenset({end}), automaton.registers, transitions)
+    return trimmed(joined)

@@ -1,0 +1,117 @@
+"""Runs of an automaton over a stream of single events (seed RMA, Definitions 4.3 to 4.5).
+
+`matches` follows every run, for automata small enough to look at. `Acceptor` follows configurations, a state and what
+is in the registers, each once: it says at which events a run accepts. Over an output-agnostic deterministic automaton
+there is one configuration. For streams in batches, windows of time and partitions see `Recogniser`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from spaseq.automata.rma import formulas as f
+from spaseq.automata.rma.automaton import RMA, Transition
+from spaseq.automata.rma.epsilon import eliminate_epsilon
+from spaseq.automata.rma.limits import Limits
+
+__all__ = ["Acceptor", "accepts", "matches"]
+
+_Contents = tuple[int, ...]
+"""The position of the event in each register, -1 for none."""
+
+
+class _Steps:
+    """What the runners share: positions of registers, and the transitions that apply."""
+
+    def __init__(self, automaton: RMA) -> None:
+        self.automaton = eliminate_epsilon(automaton) if automaton.has_epsilon else automaton
+        self.place = {register: i for i, register in enumerate(self.automaton.registers)}
+        self.empty: _Contents = (-1,) * len(self.place)
+
+    def applying(self, state: int, contents: _Contents, current: Any, past: Any) -> Iterable[Transition]:
+        """The transitions of `state` that apply to `current`; `past[p]` is the event at position p."""
+
+        def truth(test: f.Test) -> bool:
+            events = (current if a == f.CURRENT else past[contents[self.place[a]]] for a in test.arguments)
+            return bool(test.relation(*events))
+
+        return (t for t in self.automaton.leaving[state] if f.holds(t.formula, truth))
+
+    def written(self, contents: _Contents, transition: Transition, position: int) -> _Contents:
+        """The registers once the event at `position` is written."""
+        if not transition.writes:
+            return contents
+        return tuple([position if r in transition.writes else c for r, c in zip(self.place, contents, strict=True)])
+
+
+def matches(
+    automaton: RMA, events: Sequence[Any], *, start: int = 0, limits: Limits = Limits()  # noqa: B008 - frozen
+) -> set[tuple[int, ...]]:
+    """The matches ⟦A⟧ over `events[start:]`: for each accepting run the positions that it marked, in order.
+
+    Follows each run apart, so time and memory grow with the number of runs (`max_configurations` at one time).
+    """
+    steps = _Steps(automaton)
+    runs: set[tuple[int, _Contents, tuple[int, ...]]] = {(q, steps.empty, ()) for q in steps.automaton.starts}
+    found: set[tuple[int, ...]] = set()
+    for position in range(start, len(events)):
+        moved: set[tuple[int, _Contents, tuple[int, ...]]] = set()
+        for state, contents, marked in runs:
+            for t in steps.applying(state, contents, events[position], events):
+                longer = (*marked, position) if t.marks else marked
+                if t.marks and t.target in steps.automaton.finals:
+                    found.add(longer)
+                moved.add((t.target, steps.written(contents, t, position), longer))
+        limits.configurations(len(moved))
+        runs = moved
+    return found
+
+
+class Acceptor:
+    """Reads events one by one and says of each whether a run accepts at it.
+
+    Keeps the events that some register holds, and no others.
+    """
+
+    def __init__(self, automaton: RMA, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
+        self._steps = _Steps(automaton)
+        self._limits = limits
+        self._position = 0
+        self._past: dict[int, Any] = {}
+        self._alive = {(q, self._steps.empty) for q in self._steps.automaton.starts}
+
+    @property
+    def configurations(self) -> int:
+        """How many configurations are alive: at most one if the automaton is output-agnostic deterministic."""
+        return len(self._alive)
+
+    @property
+    def states(self) -> frozenset[int]:
+        """The states of these configurations, as numbers of the automaton without its ε-transitions."""
+        return frozenset(q for q, _ in self._alive)
+
+    def push(self, event: Any) -> bool:
+        """Whether a run accepts at this event. Raises `BudgetExceeded` at `max_configurations`."""
+        return any(t.marks and t.target in self._steps.automaton.finals for t in self.step(event))
+
+    def step(self, event: Any) -> list[Transition]:
+        """The transitions taken at this event."""
+        steps, position = self._steps, self._position
+        taken, moved = [], set()
+        for state, contents in self._alive:
+            for t in steps.applying(state, contents, event, self._past):
+                taken.append(t)
+                moved.add((t.target, steps.written(contents, t, position)))
+        self._limits.configurations(len(moved))
+        needed = {p for _, contents in moved for p in contents if p >= 0}
+        self._past[position] = event
+        self._past = {p: self._past[p] for p in needed}
+        self._alive, self._position = moved, position + 1
+        return taken
+
+
+def accepts(automaton: RMA, events: Iterable[Any], *, limits: Limits = Limits()) -> list[bool]:  # noqa: B008 - frozen
+    """For each event whether a run that began at the first one accepts at it."""
+    acceptor = Acceptor(automaton, limits)
+    return [acceptor.push(event) for event in events]
