@@ -11,9 +11,10 @@ still rdflib's (`spaseq.gpm.evaluate`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
+from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, SequencePath
 from rdflib.plugins.sparql.parserutils import CompValue, Expr
 from rdflib.term import Identifier, URIRef, Variable
 
@@ -47,6 +48,7 @@ __all__ = [
     "expression_variables",
     "graph_names",
     "has_exists",
+    "predicates_named",
     "required_predicates",
     "visible",
     "walk",
@@ -76,6 +78,8 @@ class Call(Expression):
 
     name: str
     arguments: tuple[Expression, ...]
+    handle: Any = field(default=None, compare=False, repr=False)
+    """rdflib's expression, which its evaluator needs; so in the nodes below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +266,7 @@ def convert_expression(value: Any) -> Expression:
         if value.name in ("Builtin_EXISTS", "Builtin_NOTEXISTS"):
             return Exists(convert(value.graph), value.name == "Builtin_NOTEXISTS")
         if isinstance(value, Expr) or value.name == "TrueFilter" or value.name.startswith("Aggregate_"):
-            return Call(_call_name(value), tuple(_arguments(value)))
+            return Call(_call_name(value), tuple(_arguments(value)), value)
         raise InternalError(f"a SPARQL expression {value.name!r} that this version does not know")
     raise InternalError(f"rdflib gave {type(value).__name__} where an expression was expected")
 
@@ -287,8 +291,8 @@ def _arguments(value: CompValue) -> Iterator[Expression]:
 def walk(node: Node) -> Iterator[Node]:
     """`node` and every node below it, those inside EXISTS too."""
     yield node
-    for field in fields(node):
-        yield from _walk_value(getattr(node, field.name))
+    for part in fields(node):
+        yield from _walk_value(getattr(node, part.name))
 
 
 def _walk_value(value: object) -> Iterator[Node]:
@@ -367,6 +371,24 @@ def required_predicates(node: Node) -> frozenset[URIRef]:
             return required_predicates(left) & required_predicates(right)
         case Filter(child) | Extend(child) | Distinct(child) | Ordered(child) | Projected(child):
             return required_predicates(child)
+        case _:
+            return frozenset()
+
+
+def predicates_named(node: Node) -> frozenset[URIRef]:
+    """All predicates that a pattern's triples name, those inside property paths and EXISTS too."""
+    predicates = (p for inner in walk(node) if isinstance(inner, BGP) for _, p, _ in inner.triples)
+    return frozenset().union(*map(_path_names, predicates))
+
+
+def _path_names(path: Any) -> frozenset[URIRef]:
+    match path:
+        case URIRef():
+            return frozenset({path})
+        case InvPath(arg=inner) | MulPath(path=inner):
+            return _path_names(inner)
+        case SequencePath(args=args) | AlternativePath(args=args) | NegatedPath(args=args):
+            return frozenset().union(*map(_path_names, args))
         case _:
             return frozenset()
 

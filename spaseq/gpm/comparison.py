@@ -24,7 +24,7 @@ from rdflib.term import Identifier, Literal, Variable
 
 from spaseq.gpm import algebra
 
-__all__ = ["Test", "direct_test", "settle"]
+__all__ = ["SIGNS", "Test", "compares", "direct_test", "settle"]
 
 Test = Callable[[Mapping[str, Any]], bool]
 """Whether a condition is true of a mapping; an error in it is not true."""
@@ -35,6 +35,16 @@ _ORDER: Final[dict[str, Callable[[Any, Any], bool]]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+
+
+SIGNS: Final = frozenset({*_ORDER, "=", "!="})
+
+
+def compares(sign: str, left: Any, right: Any) -> bool:
+    """Whether two terms compare by one of `SIGNS`. SPARQLError where that is an error."""
+    if sign in _ORDER:
+        return _in_order(_ORDER[sign], left, right)
+    return _equal(left, right) is (sign == "=")
 
 
 def settle(value: CompValue) -> None:

@@ -23,7 +23,7 @@ from spaseq.gpm import algebra
 from spaseq.gpm.mappings import MappingSet
 from spaseq.rdf import plain_literal
 
-__all__ = ["BasicPlan", "EventGraph", "basic_plan"]
+__all__ = ["BasicPlan", "EventGraph", "basic_plan", "ordered_triples"]
 
 Triple = tuple[Any, Any, Any]
 
@@ -116,7 +116,7 @@ def basic_plan(node: algebra.Node) -> BasicPlan | None:
     if any(isinstance(predicate, Path) for _, predicate, _ in node.triples):
         return None
     slots: dict[Any, int] = {}
-    steps = tuple(_step(triple, slots) for triple in _ordered(node.triples))
+    steps = tuple(_step(triple, slots) for triple in ordered_triples(node.triples))
     names = tuple(sorted((str(term), slot) for term, slot in slots.items() if isinstance(term, Variable)))
     return BasicPlan(steps, names, max(1, len(slots)))
 
@@ -126,7 +126,7 @@ def _is_open(term: Any) -> bool:
     return isinstance(term, (Variable, BNode))
 
 
-def _ordered(triples: Sequence[Triple]) -> list[Triple]:
+def ordered_triples(triples: Sequence[Triple]) -> list[Triple]:
     """The triple patterns, each as far as possible connected to those before it, those with most constants first."""
     rest, order = list(triples), []
     known: set[Any] = set()

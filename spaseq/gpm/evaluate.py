@@ -118,12 +118,14 @@ def event_graph(triples: Iterable[tuple[Any, Any, Any]]) -> Graph:
 class PatternEvaluator:
     """A GPM ready to run: its knowledge parts are evaluated when it is made (Definition 15), once.
 
-    `solve` gives the pairs (mappings before the FILTERs, mappings after them) for one event graph.
+    `solve` gives the pairs (mappings before the FILTERs, mappings after them) for one event graph. With `reference`
+    rdflib's evaluator does all of it.
     """
 
-    def __init__(self, pattern: GraphPattern, knowledge: Knowledge) -> None:
+    def __init__(self, pattern: GraphPattern, knowledge: Knowledge, *, reference: bool = False) -> None:
         self.pattern = pattern
-        self._plan = basic_plan(pattern.event.node)
+        self._reference = reference
+        self._plan = None if reference else basic_plan(pattern.event.node)
         self._named = knowledge.named
         self._knowledge = self._evaluate_knowledge(knowledge)
 
@@ -135,6 +137,11 @@ class PatternEvaluator:
             context = _Context(knowledge.graphs[iri], self._named, self.pattern.prologue)
             found = IndexedMappings(found).join(_solutions(context, part.handle))
         return IndexedMappings(found)
+
+    @property
+    def knowledge(self) -> MappingSet | None:
+        """The solutions of the knowledge parts, joined; None where there are none."""
+        return None if self._knowledge is None else self._knowledge.mappings
 
     def solve(self, facts: EventGraph | Graph, predicates: frozenset[Any]) -> tuple[MappingSet, MappingSet]:
         """Ω without the top-level FILTERs, and Ω; `predicates` are the event's, to turn it away early."""
@@ -161,7 +168,7 @@ class PatternEvaluator:
         return _solutions(context, self.pattern.event.handle)
 
     def _holds(self, condition: Condition, mapping: Mapping, facts: EventGraph) -> bool:
-        if condition.test is not None:
+        if condition.test is not None and not self._reference:
             return condition.test(dict(mapping))
         return _true(condition, mapping, _Context(facts.graph, self._named, self.pattern.prologue))
 

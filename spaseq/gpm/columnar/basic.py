@@ -1,0 +1,233 @@
+"""Basic graph patterns over a batch of events: which triples each triple pattern has to look at, and the match.
+
+The triples of a batch are listed by predicate once (`Lists`), for all patterns that are asked of it. A property path
+is worked out first, as a list of (subject, object) pairs of its own; then the kernel backtracks over lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from rdflib.paths import Path
+from rdflib.term import BNode, URIRef, Variable
+
+from spaseq.errors import BudgetExceeded
+from spaseq.gpm import algebra
+from spaseq.gpm.columnar import kernels as k
+from spaseq.gpm.columnar.paths import Pairs, path_pairs
+from spaseq.gpm.columnar.table import Space, Table
+from spaseq.gpm.direct import ordered_triples
+from spaseq.rdf.columns import GraphBatch
+
+__all__ = ["BasicPattern", "Lists", "basic_pattern", "match"]
+
+_SEEK: Final = 24  # candidates of one event from which on a list is sorted; the kernel scans shorter ones anyway
+
+
+class Lists:
+    """The triples of a batch by predicate, for the predicates `wanted`, and by event. `budget`: rows of solutions that
+    one step of a pattern may have."""
+
+    def __init__(self, batch: GraphBatch, space: Space, wanted: Iterable[URIRef], budget: int) -> None:
+        self.batch = batch
+        self.budget = budget
+        self.space = space
+        self._numbers = {p: i for i, p in enumerate(p for p in dict.fromkeys(wanted) if space.find(p) >= 0)}
+        which = np.full(max(1, space.base), -1, np.int32)
+        for predicate, number in self._numbers.items():
+            which[space.find(predicate)] = number
+        counts = np.zeros(len(self._numbers), np.int64)
+        k.count_listed(batch.triples, which, counts)
+        bases = np.cumsum(counts) - counts
+        self.rows = np.zeros(int(counts.sum()), np.int32)
+        self.starts = np.zeros((len(self._numbers), len(batch) + 1), np.int64)
+        k.fill_listed(batch.triples, batch.offsets, which, self.rows, bases, self.starts)
+        self._longest = np.diff(self.starts, axis=1).max(axis=1, initial=0)
+        self._pairs: dict[Any, Pairs] = {}
+
+    def number(self, predicate: URIRef) -> int:
+        """The list of a wanted predicate; -1 where the batch does not have it."""
+        return self._numbers.get(predicate, -1)
+
+    def longest(self, number: int) -> int:
+        """The most triples that a list has at one event."""
+        return int(self._longest[number])
+
+    def holding(self, predicates: Iterable[URIRef]) -> np.ndarray:
+        """The events that have every one of `predicates`, which are wanted: int32, ascending."""
+        found = np.ones(len(self.batch), bool)
+        for predicate in predicates:
+            number = self.number(predicate)
+            if number < 0:
+                return np.zeros(0, np.int32)
+            found &= self.starts[number, 1:] > self.starts[number, :-1]
+        return np.flatnonzero(found).astype(np.int32)
+
+    def pairs(self, predicate: URIRef) -> Pairs:
+        """The triples of one predicate as pairs."""
+        number = self.number(predicate)
+        if number < 0:
+            return Pairs.none()
+        starts = self.starts[number]
+        rows = self.rows[starts[0] : starts[-1]]
+        events = np.repeat(np.arange(len(self.batch), dtype=np.int32), np.diff(starts))
+        return Pairs(events, self.batch.triples[rows, 0], self.batch.triples[rows, 2])
+
+    def path(self, path: Path, ends: Sequence[int]) -> Pairs:
+        """The pairs of a property path; `ends`: terms that it begins or ends at, in the batch or not."""
+        key = (repr(path), tuple(ends))
+        found = self._pairs.get(key)
+        if found is None:
+            found = self._pairs[key] = path_pairs(path, ends, self)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A triple pattern: its predicate (an IRI, a path, or None for any), and its places as the kernel wants them.
+
+    `places`: (what, slot) by place, slot -1 for a constant, whose term is in `terms`. `seek`: the place to look up.
+    """
+
+    predicate: Any
+    places: tuple[tuple[int, int], ...]
+    terms: tuple[Any, Any, Any]
+    seek: int
+
+
+@dataclass(frozen=True, slots=True)
+class BasicPattern:
+    """A basic graph pattern, ready to be matched. `names`: (variable, slot)."""
+
+    steps: tuple[_Step, ...]
+    names: tuple[tuple[str, int], ...]
+    slots: int
+
+
+def basic_pattern(node: algebra.BGP) -> BasicPattern:
+    """The plan of a basic graph pattern that is not empty."""
+    slots: dict[Any, int] = {}
+    steps = tuple(_step(triple, slots) for triple in ordered_triples(node.triples))
+    names = tuple(sorted((str(term), slot) for term, slot in slots.items() if isinstance(term, Variable)))
+    return BasicPattern(steps, names, len(slots))
+
+
+def _step(triple: tuple[Any, Any, Any], slots: dict[Any, int]) -> _Step:
+    known = set(slots)
+    places = []
+    for term in triple:
+        if isinstance(term, (Variable, BNode)):
+            what = k.SAME if term in slots else k.FILL
+            places.append((what, slots.setdefault(term, len(slots))))
+        else:
+            # The list of a predicate holds nothing else: nothing is left to compare.
+            places.append((k.CONSTANT, -1))
+    predicate = triple[1] if isinstance(triple[1], (URIRef, Path)) else None
+    bound = [place for place in (0, 2) if triple[place] in known or places[place][0] == k.CONSTANT]
+    return _Step(predicate, tuple(places), triple, bound[0] if bound else -1)
+
+
+def match(pattern: BasicPattern, lists: Lists, events: np.ndarray) -> Table:
+    """The solutions of a pattern at `events` (int32, ascending). Blank nodes of the pattern are not part of them, so
+    rows may be equal.
+
+    Raises `BudgetExceeded` beyond the lists' budget.
+    """
+    names = [name for name, _ in pattern.names]
+    laid = _lay_out(pattern, lists)
+    if laid is None or not len(events):
+        return Table.none(names)
+    triples, rows, sought, starts, steps = laid
+    found_events, found = np.zeros(0, np.int32), np.zeros((0, pattern.slots), np.int32)
+    capacity = max(1024, 2 * len(events))
+    state = np.zeros(2, np.int64)
+    while True:
+        found_events, found = _grown(found_events, capacity), _grown(found, capacity)
+        if k.match_events(triples, rows, sought, starts, steps, events, state, pattern.slots, found_events, found):
+            break
+        if capacity >= lists.budget:
+            raise BudgetExceeded("solution_rows", lists.budget, capacity + 1, "rows")
+        capacity = min(4 * capacity, lists.budget)
+    count = int(state[1])
+    columns = {name: np.ascontiguousarray(found[:count, slot]) for name, slot in pattern.names}
+    return Table(found_events[:count], columns)
+
+
+def _grown(array: np.ndarray, capacity: int) -> np.ndarray:
+    larger = np.empty((capacity, *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+_Layout = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def _lay_out(pattern: BasicPattern, lists: Lists) -> _Layout | None:
+    """The kernel's arrays; None where a constant or a predicate is not in the batch."""
+    space = lists.space
+    steps = np.zeros((len(pattern.steps), 8), np.int32)
+    plain = True
+    for i, step in enumerate(pattern.steps):
+        for place, (what, slot) in enumerate(step.places):
+            value = slot
+            if what == k.CONSTANT and not isinstance(step.terms[place], Path):
+                value = space.find(step.terms[place])
+                if value < 0 and isinstance(step.predicate, Path) and place != 1:
+                    value = space.number(step.terms[place])  # a path of no steps leads from any term to itself
+                if value < 0:
+                    return None
+            steps[i, 1 + 2 * place], steps[i, 2 + 2 * place] = what, value
+        number = lists.number(step.predicate) if isinstance(step.predicate, URIRef) else -1
+        if isinstance(step.predicate, URIRef) and number < 0:
+            return None
+        steps[i, 0], steps[i, 7] = number, -1
+        plain &= number >= 0 and (step.seek < 0 or lists.longest(number) <= _SEEK)
+    if plain:
+        return lists.batch.triples, lists.rows, lists.rows, lists.starts, steps
+    return _lay_out_lists(pattern, lists, steps)
+
+
+def _lay_out_lists(pattern: BasicPattern, lists: Lists, steps: np.ndarray) -> _Layout:
+    """As `_lay_out`, with a list for each step: all triples, those of a predicate by order of a term, pairs of a path."""
+    batch = lists.batch
+    triples, rows, sought = [batch.triples], [], []
+    starts = np.zeros((len(steps), len(batch) + 1), np.int64)
+    count, used = len(batch.triples), 0
+    for i, step in enumerate(pattern.steps):
+        match step.predicate:
+            case None:
+                own, begins = np.arange(len(batch.triples), dtype=np.int32), batch.offsets
+            case URIRef() as predicate:
+                begins = lists.starts[lists.number(predicate)]
+                own = lists.rows[begins[0] : begins[-1]]
+            case path:
+                ends = [int(steps[i, 2 + 2 * place]) for place in (0, 2) if step.places[place][0] == k.CONSTANT]
+                pairs = lists.path(path, ends)
+                derived = np.stack([pairs.sources, np.full(len(pairs), -1, np.int32), pairs.targets], axis=1)
+                triples.append(derived.astype(np.int32))
+                own = np.arange(count, count + len(pairs), dtype=np.int32)
+                begins = np.searchsorted(pairs.events, np.arange(len(batch) + 1))
+                steps[i, 4] = -1
+                count += len(pairs)
+        keys = np.zeros(len(own), np.int32)
+        if step.seek >= 0:
+            whole = np.concatenate(triples) if len(triples) > 1 else batch.triples
+            keys = whole[own, step.seek]
+            order = np.lexsort((keys, np.repeat(np.arange(len(batch)), np.diff(begins))))
+            own, keys = own[order], keys[order]
+            steps[i, 7] = step.seek
+        steps[i, 0] = i
+        starts[i] = begins - begins[0] + used
+        used += len(own)
+        rows.append(own)
+        sought.append(keys)
+    return (
+        np.ascontiguousarray(np.concatenate(triples)),
+        np.concatenate(rows).astype(np.int32),
+        np.concatenate(sought).astype(np.int32),
+        starts,
+        steps,
+    )

@@ -1,0 +1,178 @@
+"""Evaluate compiled GPMs on batches of events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Protocol
+
+import numpy as np
+from rdflib import URIRef
+
+from spaseq.gpm import algebra
+from spaseq.gpm.columnar.basic import Lists
+from spaseq.gpm.columnar.coverage import uncovered_pattern
+from spaseq.gpm.columnar.knowledge import KnowledgeColumns
+from spaseq.gpm.columnar.plan import Evaluation
+from spaseq.gpm.columnar.table import Space, Table, distinct
+from spaseq.gpm.columnar.truth import TRUE, truth
+from spaseq.gpm.direct import EventGraph
+from spaseq.gpm.evaluate import PatternEvaluator
+from spaseq.gpm.mappings import Mapping
+from spaseq.rdf.columns import GraphBatch
+
+__all__ = ["SOLUTION_ROWS", "BatchEvaluator", "Solutions"]
+
+SOLUTION_ROWS: Final = 50_000_000
+"""Rows that one step of a pattern may have in one batch, unless told otherwise."""
+
+
+class Solutions(Protocol):
+    """The value of a GPM at each event of a batch: rows in order of `events`, int32 (r,).
+
+    `kept`: bool (r,), the rows that the GPM's own top-level FILTERs let through. Rows of one event may be equal.
+    """
+
+    events: np.ndarray
+    kept: np.ndarray
+
+    def mapping(self, row: int, names: Sequence[str] | None) -> Mapping:
+        """The mapping of a row, only its variables `names` (sorted) if they are given."""
+        ...
+
+    def codes(self, names: Sequence[str], number: Callable[[Mapping], int]) -> np.ndarray:
+        """For each row `number` of its mapping restricted to `names` (sorted), -1 where it does not bind all."""
+        ...
+
+
+class _Columns:
+    """Solutions as the plan has them; terms are made when a mapping is asked for."""
+
+    def __init__(self, table: Table, kept: np.ndarray, space: Space) -> None:
+        self.events = table.events
+        self.kept = kept
+        self._columns = sorted(table.columns.items())
+        self._space = space
+
+    def mapping(self, row: int, names: Sequence[str] | None) -> Mapping:
+        term = self._space.term
+        return tuple(
+            (name, term(number))
+            for name, column in self._columns
+            if (names is None or name in names) and (number := int(column[row])) >= 0
+        )
+
+    def codes(self, names: Sequence[str], number: Callable[[Mapping], int]) -> np.ndarray:
+        columns = [column for name, column in self._columns if name in names]
+        if len(columns) < len(names):
+            return np.full(len(self.events), -1, np.int64)
+        first, kinds = distinct(columns, len(self.events))
+        found = []
+        for row in first.tolist():
+            key = self.mapping(row, names)
+            found.append(number(key) if len(key) == len(names) else -1)
+        return np.array(found, np.int64)[kinds]
+
+
+class _Mappings:
+    """Solutions found event by event."""
+
+    def __init__(self, events: Sequence[int], mappings: Sequence[Mapping], kept: Sequence[bool]) -> None:
+        self.events = np.array(events, np.int32)
+        self.kept = np.array(kept, bool)
+        self._mappings = mappings
+
+    def mapping(self, row: int, names: Sequence[str] | None) -> Mapping:
+        whole = self._mappings[row]
+        return whole if names is None else tuple(pair for pair in whole if pair[0] in names)
+
+    def codes(self, names: Sequence[str], number: Callable[[Mapping], int]) -> np.ndarray:
+        keys = [tuple(pair for pair in mapping if pair[0] in names) for mapping in self._mappings]
+        return np.array([number(key) if len(key) == len(names) else -1 for key in keys], np.int64)
+
+
+class BatchEvaluator:
+    """The GPMs of one stream, ready to be evaluated on its batches.
+
+    A GPM that the plan does not cover is evaluated event by event, on those that have its required predicates; with
+    `reference` all are, by rdflib's evaluator.
+    """
+
+    def __init__(
+        self, evaluators: Iterable[PatternEvaluator], *, budget: int = SOLUTION_ROWS, reference: bool = False
+    ) -> None:
+        self._budget = budget
+        self._evaluators = tuple(evaluators)
+        self._plans = tuple(
+            None if reference or uncovered_pattern(e.pattern) else _Plan(e, budget) for e in self._evaluators
+        )
+        wanted: dict[URIRef, None] = {}
+        for evaluator in self._evaluators:
+            wanted.update(dict.fromkeys(sorted(evaluator.pattern.required)))
+            wanted.update(dict.fromkeys(sorted(_constant_predicates(evaluator))))
+        self._wanted = tuple(wanted)
+
+    def solve(self, batch: GraphBatch) -> dict[str, Solutions]:
+        """The value of each GPM, by its name, at each event of a batch of its stream. Raises `BudgetExceeded`."""
+        lists = Lists(batch, Space(batch.terms), self._wanted, self._budget)
+        found: dict[str, Solutions] = {}
+        for evaluator, plan in zip(self._evaluators, self._plans, strict=True):
+            events = lists.holding(sorted(evaluator.pattern.required))
+            if len(events):
+                solved = _by_event(evaluator, batch, events) if plan is None else plan.solve(lists, events)
+                found[evaluator.pattern.name] = solved
+        return found
+
+
+def _constant_predicates(evaluator: PatternEvaluator) -> frozenset[URIRef]:
+    """The predicates, those inside paths too, that lists are made of."""
+    pattern = evaluator.pattern
+    nodes = [pattern.event.node]
+    nodes += [inner for c in pattern.local for inner in _patterns_inside(c.expression)]
+    return frozenset().union(*(algebra.predicates_named(node) for node in nodes))
+
+
+def _patterns_inside(expression: algebra.Expression) -> list[algebra.Node]:
+    match expression:
+        case algebra.Exists(pattern):
+            return [pattern]
+        case algebra.Call(_, arguments):
+            return [node for argument in arguments for node in _patterns_inside(argument)]
+        case _:
+            return []
+
+
+def _by_event(evaluator: PatternEvaluator, batch: GraphBatch, events: np.ndarray) -> Solutions:
+    found: list[int] = []
+    mappings: list[Mapping] = []
+    kept: list[bool] = []
+    for event in events.tolist():
+        facts = EventGraph(batch.event(event).triples)
+        before, after = evaluator.solve(facts, frozenset(facts.by_predicate))
+        found += [event] * len(before)
+        mappings += before
+        kept += [mapping in after for mapping in before]
+    return _Mappings(found, mappings, kept)
+
+
+class _Plan:
+    """One covered GPM."""
+
+    def __init__(self, evaluator: PatternEvaluator, budget: int) -> None:
+        self._pattern = evaluator.pattern
+        known = evaluator.knowledge
+        self._knowledge = None if known is None else KnowledgeColumns(known)
+        self._compared = any(algebra.has_exists(c.expression) for c in self._pattern.local)
+        self._budget = budget
+
+    def solve(self, lists: Lists, events: np.ndarray) -> Solutions:
+        evaluation = Evaluation(lists, self._pattern.prologue, events)
+        table = evaluation.table(self._pattern.event.node)
+        if self._knowledge is not None:
+            table = self._knowledge.join(table, lists.space, self._budget, compared=self._compared)
+        rows = np.arange(len(table))
+        for condition in self._pattern.local:
+            rest = table if len(rows) == len(table) else table.take(rows)
+            rows = rows[truth(condition.expression, evaluation.scope(rest)) == TRUE]
+        kept = np.zeros(len(table), bool)
+        kept[rows] = True
+        return _Columns(table, kept, lists.space)

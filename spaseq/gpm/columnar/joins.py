@@ -1,0 +1,115 @@
+"""Joins of tables, event by event: two rows are compatible if they bind no shared variable to different terms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from spaseq.errors import BudgetExceeded
+from spaseq.gpm.columnar import kernels as k
+from spaseq.gpm.columnar.table import UNBOUND, Table, distinct, stacked
+
+__all__ = ["expanded", "join", "left_join", "merged", "minus", "semi_join"]
+
+_NESTED = 16  # pairs tried per row from which on a join sorts
+
+
+def join(left: Table, right: Table, budget: int) -> Table:
+    """left ⋈ right. Raises `BudgetExceeded` beyond `budget` rows."""
+    return merged(left, right, *_pairs(left, right, budget))
+
+
+def left_join(left: Table, right: Table, holds: Callable[[Table], np.ndarray], budget: int) -> Table:
+    """left ⟕ right under a condition: `holds(table)` says, bool by row, where it is true of joined rows."""
+    mine, theirs = _pairs(left, right, budget)
+    both = merged(left, right, mine, theirs)
+    kept = holds(both)
+    alone = np.ones(len(left), bool)
+    alone[mine[kept]] = False
+    missing = {name: np.zeros(0, np.int32) for name in right.columns if name not in left.columns}
+    return Table.concat([both.take(kept), left.take(alone), Table(np.zeros(0, np.int32), missing)])
+
+
+def minus(left: Table, right: Table, budget: int) -> Table:
+    """The rows of `left` that no row of `right` is compatible with that shares a bound variable."""
+    mine, _ = _pairs(left, right, budget, overlap=True)
+    kept = np.ones(len(left), bool)
+    kept[mine] = False
+    return left.take(kept)
+
+
+def semi_join(left: Table, right: Table, budget: int) -> np.ndarray:
+    """Which rows of `left` some row of `right` is compatible with: bool (rows,)."""
+    found = np.zeros(len(left), bool)
+    found[_pairs(left, right, budget)[0]] = True
+    return found
+
+
+def merged(left: Table, right: Table, mine: np.ndarray, theirs: np.ndarray) -> Table:
+    """The unions of pairs of compatible rows."""
+    columns = {name: column[mine] for name, column in left.columns.items()}
+    for name, column in right.columns.items():
+        own = columns.get(name)
+        columns[name] = column[theirs] if own is None else np.where(own == UNBOUND, column[theirs], own)
+    return Table(left.events[mine], columns)
+
+
+def _pairs(left: Table, right: Table, budget: int, *, overlap: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Places of compatible rows of one event, in order of `left`."""
+    shared = [name for name in left.columns if name in right.columns]
+    if overlap and not shared:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    mine, theirs = stacked(left, shared), stacked(right, shared)
+    if shared and _tried(left.events, right.events) > _NESTED * (len(left) + len(right)) + 10_000:
+        bound = [i for i in range(len(shared)) if not ((mine[:, i] < 0).any() or (theirs[:, i] < 0).any())]
+        if len(bound) == len(shared):
+            return _sorted_pairs(left.events, mine, right.events, theirs, budget)
+    return _nested_pairs(left.events, mine, right.events, theirs, overlap, budget)
+
+
+def _tried(left: np.ndarray, right: np.ndarray) -> int:
+    """How many pairs of rows stand at one event."""
+    low = np.searchsorted(right, left, "left")
+    return int((np.searchsorted(right, left, "right") - low).sum())
+
+
+def _nested_pairs(
+    left_events: np.ndarray, left: np.ndarray, right_events: np.ndarray, right: np.ndarray, overlap: bool, budget: int
+) -> tuple[np.ndarray, np.ndarray]:
+    capacity = max(1024, 2 * len(left))
+    mine, theirs = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64)
+    state = np.zeros(3, np.int64)
+    while not k.join_rows(left_events, left, right_events, right, overlap, state, mine, theirs):
+        if capacity >= budget:
+            raise BudgetExceeded("solution_rows", budget, capacity + 1, "rows")
+        more = np.zeros(min(3 * capacity, max(budget - capacity, 1)), np.int64)
+        mine, theirs = np.concatenate([mine, more]), np.concatenate([theirs, more])
+        capacity = len(mine)
+    return mine[: state[2]], theirs[: state[2]]
+
+
+def _sorted_pairs(
+    left_events: np.ndarray, left: np.ndarray, right_events: np.ndarray, right: np.ndarray, budget: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same by sorting, where every shared variable is bound on both sides."""
+    columns = [np.concatenate([left_events, right_events])]
+    columns += [np.concatenate([left[:, i], right[:, i]]) for i in range(left.shape[1])]
+    _, codes = distinct(columns, len(columns[0]))
+    mine, theirs = codes[: len(left)], codes[len(left) :]
+    order = np.argsort(theirs, kind="stable")
+    low = np.searchsorted(theirs[order], mine, "left")
+    high = np.searchsorted(theirs[order], mine, "right")
+    rows, places = expanded(low, high, budget)
+    return rows, order[places]
+
+
+def expanded(low: np.ndarray, high: np.ndarray, budget: int) -> tuple[np.ndarray, np.ndarray]:
+    """(row, place) for each place in each row's range low:high. Raises `BudgetExceeded` beyond `budget`."""
+    lengths = high - low
+    total = int(lengths.sum())
+    if total > budget:
+        raise BudgetExceeded("solution_rows", budget, total, "rows")
+    rows = np.repeat(np.arange(len(low)), lengths)
+    within = np.arange(total) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return rows, np.repeat(low, lengths) + within

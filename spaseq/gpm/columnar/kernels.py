@@ -1,0 +1,224 @@
+"""The inner loops of the columnar plan, over flat arrays.
+
+Terms are int32 numbers, -1 where a variable is unbound; rows come in order of their events.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["CONSTANT", "FILL", "SAME", "close_pairs", "count_listed", "fill_listed", "join_rows", "match_events"]
+
+CONSTANT, SAME, FILL = 0, 1, 2
+"""What a place of a triple pattern does: compares with a term, compares with a slot, fills a slot."""
+
+_LINEAR = 24  # candidates up to which a scan is cheaper than two binary searches
+
+
+@njit(cache=True)
+def count_listed(triples: np.ndarray, which: np.ndarray, counts: np.ndarray) -> None:
+    """counts[l] gets the number of triples whose predicate p has which[p] = l. O(n)."""
+    for i in range(triples.shape[0]):
+        number = which[triples[i, 1]]
+        if number >= 0:
+            counts[number] += 1
+
+
+@njit(cache=True)
+def fill_listed(
+    triples: np.ndarray, offsets: np.ndarray, which: np.ndarray, rows: np.ndarray, bases: np.ndarray, starts: np.ndarray
+) -> None:
+    """Lists of the triples of each predicate, one behind the other in `rows` from `bases` on, in order of the source.
+
+    starts[l, e] gets where the triples of event e begin in list l, absolutely in `rows`; starts[l, m] where the list
+    ends. int64, shape (lists, m + 1). O(n + lists * m).
+    """
+    ends = bases.copy()
+    for event in range(offsets.shape[0] - 1):
+        for number in range(bases.shape[0]):
+            starts[number, event] = ends[number]
+        for i in range(offsets[event], offsets[event + 1]):
+            number = which[triples[i, 1]]
+            if number >= 0:
+                rows[ends[number]] = i
+                ends[number] += 1
+    for number in range(bases.shape[0]):
+        starts[number, offsets.shape[0] - 1] = ends[number]
+
+
+@njit(cache=True)
+def _bound(values: np.ndarray, low: int, high: int, term: int, after: int) -> int:
+    """The first place in the ascending values[low:high] that is >= term, or > term with `after`."""
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < term or (after and values[middle] == term):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True)
+def match_events(
+    triples: np.ndarray, rows: np.ndarray, sought: np.ndarray, starts: np.ndarray, steps: np.ndarray,
+    events: np.ndarray, state: np.ndarray, slots: int, out_events: np.ndarray, out: np.ndarray,
+) -> bool:  # fmt: skip
+    """The solutions of a basic graph pattern on each of `events`, by backtracking over its triple patterns.
+
+    steps, int32 (k, 8): list of candidates; three pairs (what to do, term or slot) for subject, predicate and object;
+    the place (0 or 2) that its list is sorted by, or -1. `rows`: candidates as numbers of triples, lists one behind
+    the other; `sought`: the term at the sorted place of each. `starts`, int64 (lists, m + 1): where an event's
+    candidates begin.
+
+    Solutions go to out_events, out (int32 (capacity, slots)). state: next event to do, rows written; returns whether
+    all is done, False where the output is full (whole events only; call again with more room).
+
+    Cost: the candidates tried, which is one per binding where lists are sorted, else the candidates of an event.
+    """
+    depth_last = steps.shape[0] - 1
+    cursor = np.zeros(steps.shape[0], np.int64)
+    stop = np.zeros(steps.shape[0], np.int64)
+    bound = np.full(max(1, slots), -1, np.int32)
+    capacity = out.shape[0]
+    for at in range(state[0], events.shape[0]):
+        event = events[at]
+        begin = state[1]
+        possible = True
+        for d in range(steps.shape[0]):
+            if starts[steps[d, 0], event] == starts[steps[d, 0], event + 1]:
+                possible = False
+                break
+        if not possible:
+            continue
+        depth = 0
+        cursor[0], stop[0] = _range(steps, 0, event, starts, sought, bound)
+        while depth >= 0:
+            if cursor[depth] >= stop[depth]:
+                depth -= 1
+                continue
+            triple = rows[cursor[depth]]
+            cursor[depth] += 1
+            matches = True
+            for place in range(3):
+                what = steps[depth, 1 + 2 * place]
+                value = steps[depth, 2 + 2 * place]
+                term = triples[triple, place]
+                if what == FILL:
+                    bound[value] = term
+                elif term != (value if what == CONSTANT else bound[value]):
+                    matches = False
+                    break
+            if not matches:
+                continue
+            if depth < depth_last:
+                depth += 1
+                cursor[depth], stop[depth] = _range(steps, depth, event, starts, sought, bound)
+                continue
+            if state[1] == capacity:
+                state[0], state[1] = at, begin
+                return False
+            out_events[state[1]] = event
+            for slot in range(slots):
+                out[state[1], slot] = bound[slot]
+            state[1] += 1
+    state[0] = events.shape[0]
+    return True
+
+
+@njit(cache=True)
+def _range(
+    steps: np.ndarray, depth: int, event: int, starts: np.ndarray, sought: np.ndarray, bound: np.ndarray
+) -> tuple[int, int]:
+    """The candidates of a step at an event, narrowed to a term where the list is sorted by it."""
+    low, high = starts[steps[depth, 0], event], starts[steps[depth, 0], event + 1]
+    place = steps[depth, 7]
+    if place >= 0 and high - low > _LINEAR:
+        value = steps[depth, 2 + 2 * place]
+        term = value if steps[depth, 1 + 2 * place] == CONSTANT else bound[value]
+        low = _bound(sought, low, high, term, 0)
+        high = _bound(sought, low, high, term, 1)
+    return low, high
+
+
+@njit(cache=True)
+def join_rows(
+    left_events: np.ndarray, left: np.ndarray, right_events: np.ndarray, right: np.ndarray, overlap: bool,
+    state: np.ndarray, out_left: np.ndarray, out_right: np.ndarray,
+) -> bool:  # fmt: skip
+    """Pairs of rows of one event whose terms are compatible: equal, or unbound on a side, in every shared column.
+
+    left, right: int32 (rows, shared). With `overlap` a pair also needs a column that both bind (MINUS). state: next
+    row of the left side, first row of the right side at its event, pairs written. Returns whether all is done, False
+    where the output is full (whole left rows only). Cost: for each event the product of its rows on both sides.
+    """
+    capacity = out_left.shape[0]
+    begin = state[1]
+    for i in range(state[0], left_events.shape[0]):
+        while begin < right_events.shape[0] and right_events[begin] < left_events[i]:
+            begin += 1
+        before = state[2]
+        j = begin
+        while j < right_events.shape[0] and right_events[j] == left_events[i]:
+            compatible, shares = True, not overlap
+            for c in range(left.shape[1]):
+                a, b = left[i, c], right[j, c]
+                if a >= 0 and b >= 0:
+                    if a != b:
+                        compatible = False
+                        break
+                    shares = True
+            if compatible and shares:
+                if state[2] == capacity:
+                    state[0], state[1], state[2] = i, begin, before
+                    return False
+                out_left[state[2]] = i
+                out_right[state[2]] = j
+                state[2] += 1
+            j += 1
+    state[0], state[1] = left_events.shape[0], begin
+    return True
+
+
+@njit(cache=True)
+def close_pairs(
+    events: np.ndarray, sources: np.ndarray, targets: np.ndarray, seeds_events: np.ndarray, seeds: np.ndarray,
+    state: np.ndarray, marks: np.ndarray, queue: np.ndarray, out: np.ndarray,
+) -> bool:  # fmt: skip
+    """What each seed reaches in its event over one or more edges, breadth first.
+
+    Edges are sorted by (event, source). marks: int32 per term, all -1 at first, scratch; queue: int32 per term. out:
+    int32 (capacity, 3) gets (event, seed, reached); state: next seed, rows written. Returns whether all is done. Cost:
+    for each seed the edges it reaches.
+    """
+    for s in range(state[0], seeds.shape[0]):
+        event, seed, begin = seeds_events[s], seeds[s], state[1]
+        head, tail, node, first = 0, 0, seed, True
+        while first or head < tail:
+            if not first:
+                node = queue[head]
+                head += 1
+            first = False
+            low, high = 0, events.shape[0]
+            while low < high:
+                middle = (low + high) // 2
+                if events[middle] < event or (events[middle] == event and sources[middle] < node):
+                    low = middle + 1
+                else:
+                    high = middle
+            while low < events.shape[0] and events[low] == event and sources[low] == node:
+                target = targets[low]
+                if marks[target] != s:
+                    if state[1] == out.shape[0]:
+                        for done in range(begin, state[1]):
+                            marks[out[done, 2]] = -1
+                        state[0], state[1] = s, begin
+                        return False
+                    marks[target] = s
+                    queue[tail] = target
+                    tail += 1
+                    out[state[1], 0], out[state[1], 1], out[state[1], 2] = event, seed, target
+                    state[1] += 1
+                low += 1
+    state[0] = seeds.shape[0]
+    return True

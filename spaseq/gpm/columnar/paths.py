@@ -1,0 +1,141 @@
+"""Property paths over a batch of events, as sets of pairs (SPARQL 1.1 §18.4, without counting how often)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, Path, SequencePath
+from rdflib.term import URIRef
+
+from spaseq.errors import BudgetExceeded, InternalError
+from spaseq.gpm.columnar import kernels as k
+from spaseq.gpm.columnar.joins import expanded
+
+if TYPE_CHECKING:
+    from spaseq.gpm.columnar.basic import Lists
+
+__all__ = ["Pairs", "path_pairs"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """(event, source, target) by row, each once where it matters, in order of event: int32 (r,) each."""
+
+    events: np.ndarray
+    sources: np.ndarray
+    targets: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    @staticmethod
+    def none() -> Pairs:
+        """No pairs."""
+        empty = np.zeros(0, np.int32)
+        return Pairs(empty, empty, empty)
+
+    @staticmethod
+    def of(rows: np.ndarray) -> Pairs:
+        """The distinct rows of int32 (r, 3), in order."""
+        rows = np.unique(rows, axis=0) if len(rows) else rows
+        return Pairs(*(np.ascontiguousarray(rows[:, i], np.int32) for i in range(3)))
+
+    def rows(self) -> np.ndarray:
+        """int32 (r, 3)."""
+        return np.stack([self.events, self.sources, self.targets], axis=1)
+
+    def turned(self) -> Pairs:
+        """Each pair the other way round."""
+        return Pairs(self.events, self.targets, self.sources)
+
+
+def path_pairs(path: Any, ends: Sequence[int], lists: Lists) -> Pairs:
+    """The pairs of `path` at every event of the lists' batch.
+
+    `ends`: the constants it begins or ends at: a path of no steps leads from each of them to itself, whether the graph
+    has it or not.
+    """
+    match path:
+        case URIRef():
+            return lists.pairs(path)
+        case InvPath(arg=arg):
+            return path_pairs(arg, ends, lists).turned()
+        case AlternativePath(args=args):
+            return Pairs.of(np.concatenate([path_pairs(arg, ends, lists).rows() for arg in args]))
+        case SequencePath(args=args):
+            first, *rest = (path_pairs(arg, ends, lists) for arg in args)
+            for other in rest:
+                first = _chained(first, other, lists.budget)
+            return first
+        case NegatedPath():
+            return _outside(path, lists)
+        case MulPath(path=inner, zero=zero, more=more):
+            steps = path_pairs(inner, ends, lists)
+            if more:
+                steps = _closed(steps, len(lists.space), lists.budget)
+            return Pairs.of(np.concatenate([_nodes(ends, lists), steps.rows()])) if zero else steps
+        case _:
+            raise InternalError(f"no rule for a property path {type(path).__name__}")
+
+
+def _chained(left: Pairs, right: Pairs, budget: int) -> Pairs:
+    """Where a pair of `left` ends and one of `right` begins."""
+    codes = _codes(np.concatenate([left.events, right.events]), np.concatenate([left.targets, right.sources]))
+    mine, theirs = codes[: len(left)], codes[len(left) :]
+    order = np.argsort(theirs, kind="stable")
+    low = np.searchsorted(theirs[order], mine, "left")
+    high = np.searchsorted(theirs[order], mine, "right")
+    rows, places = expanded(low, high, budget)
+    return Pairs.of(np.stack([left.events[rows], left.sources[rows], right.targets[order[places]]], axis=1))
+
+
+def _codes(events: np.ndarray, terms: np.ndarray) -> np.ndarray:
+    return events.astype(np.int64) << 32 | terms.astype(np.int64)
+
+
+def _closed(steps: Pairs, terms: int, budget: int) -> Pairs:
+    """One or more of `steps`, from each source."""
+    order = np.lexsort((steps.sources, steps.events))
+    events, sources, targets = steps.events[order], steps.sources[order], steps.targets[order]
+    first = np.ones(len(order), bool)
+    first[1:] = (events[1:] != events[:-1]) | (sources[1:] != sources[:-1])
+    seeds_events, seeds = events[first], sources[first]
+    marks, queue, state = np.full(terms, -1, np.int32), np.zeros(terms, np.int32), np.zeros(2, np.int64)
+    out = np.zeros((max(64, 2 * len(steps)), 3), np.int32)
+    while not k.close_pairs(events, sources, targets, seeds_events, seeds, state, marks, queue, out):
+        if len(out) >= budget:
+            raise BudgetExceeded("solution_rows", budget, len(out) + 1, "rows")
+        out = np.concatenate([out, np.zeros_like(out)])
+    return Pairs.of(out[: state[1]])
+
+
+def _nodes(ends: Sequence[int], lists: Lists) -> np.ndarray:
+    """(event, node, node) of every subject and object of an event, and of `ends`."""
+    batch = lists.batch
+    every = np.arange(len(batch), dtype=np.int32)
+    events = np.repeat(every, np.diff(batch.offsets))
+    parts = [(events, batch.triples[:, 0]), (events, batch.triples[:, 2])]
+    parts += [(every, np.full(len(every), end, np.int32)) for end in ends]
+    where = np.concatenate([e for e, _ in parts])
+    nodes = np.concatenate([n for _, n in parts])
+    return np.stack([where, nodes, nodes], axis=1).astype(np.int32)
+
+
+def _outside(path: Path, lists: Lists) -> Pairs:
+    """A negated property set: the triples of other predicates, and, where it names inverse ones, those of others turned
+    round."""
+    batch = lists.batch
+    forward = [arg for arg in path.args if isinstance(arg, URIRef)]  # type: ignore[attr-defined]
+    backward: list[Any] = [arg.arg for arg in path.args if isinstance(arg, InvPath)]  # type: ignore[attr-defined]
+    events = np.repeat(np.arange(len(batch), dtype=np.int32), np.diff(batch.offsets))
+    parts = [np.zeros((0, 3), np.int32)]
+    for names, turned in ((forward, False), (backward, True)):
+        if names or (not turned and not backward):
+            numbers = [number for name in names if (number := lists.space.find(name)) >= 0]
+            kept = ~np.isin(batch.triples[:, 1], numbers)
+            s, o = batch.triples[kept, 0], batch.triples[kept, 2]
+            parts.append(np.stack([events[kept], o, s] if turned else [events[kept], s, o], axis=1))
+    return Pairs.of(np.concatenate(parts).astype(np.int32))

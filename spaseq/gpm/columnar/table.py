@@ -1,0 +1,190 @@
+"""Solutions as columns, and the terms they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from rdflib import Literal
+
+from spaseq.rdf import Term, plain_literal, term_key
+from spaseq.rdf.columns import Kinds, LiteralColumns, TermTable
+
+__all__ = ["UNBOUND", "Space", "Table", "distinct", "stacked"]
+
+UNBOUND: Final = -1
+_WORD: Final = 8
+
+
+class Space:
+    """The terms of one batch, and behind them those that a query adds: of VALUES, of BIND, of background knowledge.
+
+    Numbers below `base` are the batch's. Equal terms have one number, but for those of `adopt`.
+    """
+
+    __slots__ = ("_added", "_known", "_literals", "_terms", "base", "extras")
+
+    def __init__(self, terms: TermTable) -> None:
+        self.base = len(terms)
+        self.extras: list[Term] = []
+        self._terms = terms
+        self._known: dict[Term, int] = {}
+        self._literals: LiteralColumns | None = None
+        self._added = 0
+
+    def __len__(self) -> int:
+        return self.base + len(self.extras)
+
+    def term(self, number: int) -> Term:
+        """rdflib's term for a number."""
+        return self._terms.term(number) if number < self.base else self.extras[number - self.base]
+
+    def find(self, term: Any) -> int:
+        """The number of `term`, -1 where neither the batch nor the query has it. O(t) array steps, then remembered."""
+        found = self._known.get(term)
+        if found is None:
+            found = self._known[term] = _locate(self._terms, plain_literal(term))
+        return found
+
+    def number(self, term: Any) -> int:
+        """The number of `term`, which gets one where it has none."""
+        found = self.find(term)
+        if found < 0:
+            found = self._known[term] = self._append(plain_literal(term))
+        return found
+
+    def adopt(self, terms: Sequence[Term], numbers: np.ndarray, *, compared: bool) -> np.ndarray:
+        """`numbers`, which count in `terms`, as numbers of this space.
+
+        Not `compared`: the caller promises that nothing compares them with other numbers, so nothing is looked up.
+        """
+        used, places = np.unique(numbers, return_inverse=True)
+        if compared:
+            own = [self.number(terms[i]) for i in used.tolist()]
+        else:
+            own = [self._append(terms[i]) for i in used.tolist()]
+        return np.array(own, np.int32)[places]
+
+    def _append(self, term: Term) -> int:
+        self.extras.append(term)
+        return self.base + len(self.extras) - 1
+
+    def literals(self) -> LiteralColumns:
+        """What the terms are compared as, by number (`spaseq.rdf.columns.LiteralColumns`)."""
+        known = self._literals if self._literals is not None else self._terms.literals()
+        if self._added < len(self.extras):
+            more = TermTable.of(self.extras[self._added :])
+            fresh = more.literals()
+            # `TermTable.of` numbers different terms; adopted ones may be equal to others.
+            at = np.array([more.id_of(term) for term in self.extras[self._added :]], np.int64)
+            known = LiteralColumns(
+                *(
+                    np.concatenate([getattr(known, name), getattr(fresh, name)[at]])
+                    for name in ("kind", "number", "exact", "whole", "has_whole")
+                )
+            )
+            self._added = len(self.extras)
+        self._literals = known
+        return known
+
+    def is_number(self) -> np.ndarray:
+        """bool, by number."""
+        kind = self.literals().kind
+        return (kind >= Kinds.INTEGER) & (kind <= Kinds.DOUBLE)
+
+
+def _locate(terms: TermTable, term: Term) -> int:
+    """The number of a term in a table, -1 where it is not there. Vectorised: a table is asked for few terms."""
+    tagged = isinstance(term, Literal) and term.language
+    key = (f'"{term}"@{tagged.lower()}' if tagged else term_key(term)).encode()
+    named = len(terms) - len(terms.own)
+    places = np.flatnonzero(terms.length[:named] == len(key))
+    if not len(places):
+        return UNBOUND
+    words = terms.text.view(np.uint64)
+    wanted = np.frombuffer(key.ljust(-len(key) // _WORD * -_WORD, b"\0"), np.uint64)
+    first = terms.start[places] // _WORD
+    # The last word differs most often: IRIs share their beginnings.
+    for i in range(len(wanted) - 1, -1, -1):
+        same = words[first + i] == wanted[i]
+        places, first = places[same], first[same]
+        if not len(places):
+            return UNBOUND
+    return int(places[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Solution rows: `events`, int32 (r,), ascending, and for each variable its terms, int32 (r,), -1 where unbound."""
+
+    events: np.ndarray
+    columns: Mapping[str, np.ndarray]
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def take(self, rows: np.ndarray) -> Table:
+        """The rows at `rows`, a mask or ascending places."""
+        return Table(self.events[rows], {name: column[rows] for name, column in self.columns.items()})
+
+    def column(self, name: str) -> np.ndarray:
+        """A variable's terms; all unbound where the table does not have it."""
+        found = self.columns.get(name)
+        return np.full(len(self), UNBOUND, np.int32) if found is None else found
+
+    def keep(self, names: Iterable[str]) -> Table:
+        """Only the columns in `names`."""
+        wanted = set(names)
+        return Table(self.events, {name: column for name, column in self.columns.items() if name in wanted})
+
+    def with_column(self, name: str, column: np.ndarray) -> Table:
+        """And one column more."""
+        return Table(self.events, {**self.columns, name: column})
+
+    @staticmethod
+    def none(names: Iterable[str] = ()) -> Table:
+        """No rows."""
+        return Table(np.zeros(0, np.int32), {name: np.zeros(0, np.int32) for name in names})
+
+    @staticmethod
+    def identity(events: np.ndarray) -> Table:
+        """The empty mapping at each of `events`."""
+        return Table(events, {})
+
+    @staticmethod
+    def concat(tables: Sequence[Table]) -> Table:
+        """The rows of all, by event; unbound where a table does not have a column."""
+        names = dict.fromkeys(name for table in tables for name in table.columns)
+        events = np.concatenate([table.events for table in tables])
+        order = np.argsort(events, kind="stable")
+        columns = {name: np.concatenate([table.column(name) for table in tables])[order] for name in names}
+        return Table(events[order], columns)
+
+
+def stacked(table: Table, names: Sequence[str]) -> np.ndarray:
+    """The columns `names` side by side: int32 (r, names)."""
+    if not names:
+        return np.zeros((len(table), 0), np.int32)
+    return np.ascontiguousarray(np.stack([table.column(name) for name in names], axis=1))
+
+
+def distinct(columns: Sequence[np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:
+    """(places of one row of each kind, number of its kind by row) for rows of equal-length int `columns`.
+
+    `count`: the rows, for where there is no column. O(r log r).
+    """
+    if not columns:
+        return np.zeros(min(1, count), np.int64), np.zeros(count, np.int64)
+    first, codes = _first(columns[0])
+    for column in columns[1:]:
+        _, more = _first(column)
+        first, codes = _first(codes * (int(more.max(initial=0)) + 1) + more)
+    return first, codes
+
+
+def _first(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    _, first, codes = np.unique(values, return_index=True, return_inverse=True)
+    return first, codes.astype(np.int64)
+

@@ -1,0 +1,296 @@
+"""Conditions over columns, with SPARQL's three truth values (SPARQL 1.1 §17.2).
+
+Truth is int8 by row: 1, 0, or -1 for an error. `&&`, `||`, `!` and EXISTS are worked out over columns, comparisons of
+numbers (arithmetic included) by float64 with a bound on its error, which decides all but near ties. All else is asked
+once for each distinct choice of terms, of the same functions that evaluate single events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from rdflib.plugins.sparql.evalutils import _eval
+from rdflib.plugins.sparql.operators import EBV
+from rdflib.plugins.sparql.parserutils import Expr
+from rdflib.plugins.sparql.sparql import FrozenBindings, Prologue, SPARQLError
+from rdflib.term import Identifier, Literal, Variable
+
+from spaseq.gpm import algebra
+from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
+from spaseq.gpm.comparison import SIGNS, compares
+from spaseq.gpm.evaluate import algebra_context, evaluating
+from spaseq.rdf import plain_literal
+from spaseq.rdf.columns import Kinds
+
+__all__ = ["ERROR", "FALSE", "TRUE", "Scope", "computed", "truth"]
+
+TRUE: Final = 1
+FALSE: Final = 0
+ERROR: Final = -1
+_RELATION: Final = "RelationalExpression "
+_ULP: Final = 2.0**-52
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scope:
+    """What a condition is asked of: solution rows, their terms, and who evaluates a pattern inside EXISTS.
+
+    `exists(pattern, table)`: bool by row, whether the pattern has a solution that joins with it.
+    """
+
+    table: Table
+    space: Space
+    prologue: Prologue
+    exists: Callable[[algebra.Node, Table], np.ndarray]
+
+
+def truth(expression: algebra.Expression, scope: Scope) -> np.ndarray:
+    """The truth of a condition by row of the scope's table, int8 (r,)."""
+    count = len(scope.table)
+    match expression:
+        case algebra.Call("TrueFilter"):
+            return np.full(count, TRUE, np.int8)
+        case algebra.Call("ConditionalAndExpression", arguments):
+            return _folded([truth(a, scope) for a in arguments], FALSE)
+        case algebra.Call("ConditionalOrExpression", arguments):
+            return _folded([truth(a, scope) for a in arguments], TRUE)
+        case algebra.Call("UnaryNot", (argument,)):
+            inner = truth(argument, scope)
+            return np.where(inner == ERROR, inner, 1 - inner).astype(np.int8)
+        case algebra.Exists(pattern, negated):
+            return (scope.exists(pattern, scope.table) != negated).astype(np.int8)
+        case algebra.Call(name, (left, right)) if name.removeprefix(_RELATION) in SIGNS:
+            return _comparison(name.removeprefix(_RELATION), left, right, expression, scope)
+        case _:
+            return _each(expression, scope, np.arange(count))
+
+
+def _folded(parts: Sequence[np.ndarray], settled: int) -> np.ndarray:
+    """`||` (settled by TRUE) or `&&` (by FALSE): an error gives way to what settles."""
+    stacked = np.stack(parts)
+    return np.where(
+        (stacked == settled).any(axis=0), settled, np.where((stacked == ERROR).any(axis=0), ERROR, 1 - settled)
+    ).astype(np.int8)
+
+
+# -- comparisons
+
+
+def _comparison(
+    sign: str, left: algebra.Expression, right: algebra.Expression, whole: algebra.Expression, scope: Scope
+) -> np.ndarray:
+    """Decided by numbers where both sides have them and are apart, otherwise for each distinct choice of terms."""
+    found = np.full(len(scope.table), ERROR, np.int8)
+    a, b = _numbers(left, scope), _numbers(right, scope)
+    open_rows = np.ones(len(scope.table), bool)
+    if a is not None and b is not None:
+        with np.errstate(invalid="ignore", over="ignore"):
+            decided = a.known & b.known & ((np.abs(a.value - b.value) > a.error + b.error) | (a.exact & b.exact))
+            verdict = _SIGN[sign](a.value, b.value)
+        found[decided] = verdict[decided]
+        open_rows = ~decided
+    rows = np.flatnonzero(open_rows)
+    if len(rows):
+        if sign in ("=", "!="):
+            rows = _same_terms(sign, left, right, scope, rows, found)
+        found[rows] = _each(whole, scope, rows)
+    return found
+
+
+_SIGN: Final[dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "=": np.equal,
+    "!=": np.not_equal,
+}
+
+
+def _same_terms(
+    sign: str, left: algebra.Expression, right: algebra.Expression, scope: Scope, rows: np.ndarray, found: np.ndarray
+) -> np.ndarray:
+    """Decides (in)equality of IRIs and plain texts by the terms' numbers; the rows still open."""
+    a, b = _terms(left, scope), _terms(right, scope)
+    if a is None or b is None:
+        return rows
+    a, b = a[rows], b[rows]
+    kind = scope.space.literals().kind
+    bound = (a >= 0) & (b >= 0)
+    plain = bound & (kind[a] == Kinds.STRING) & (kind[b] == Kinds.STRING)
+    # A literal never equals an IRI or a blank node; two that are no literals are equal if they are the same.
+    plain |= bound & ((kind[a] == Kinds.NO_LITERAL) | (kind[b] == Kinds.NO_LITERAL))
+    found[rows[plain]] = (a[plain] == b[plain]) == (sign == "=")
+    return rows[~plain]
+
+
+def _terms(expression: algebra.Expression, scope: Scope) -> np.ndarray | None:
+    """The numbers of the terms of a variable or a constant; None for what is computed."""
+    match expression:
+        case algebra.Term(value) if isinstance(value, Variable):
+            return scope.table.column(str(value))
+        case algebra.Term(value):
+            return np.full(len(scope.table), scope.space.number(value), np.int32)
+        case _:
+            return None
+
+
+# -- numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Numbers:
+    """Values by row: whether there is one (`known`), float64 near it, and by how much it may be off. `exact`: not at
+    all, nor by what SPARQL's own arithmetic rounds."""
+
+    value: np.ndarray
+    error: np.ndarray
+    known: np.ndarray
+    exact: np.ndarray
+
+
+def _numbers(expression: algebra.Expression, scope: Scope) -> _Numbers | None:
+    """The values of a numeric expression; None where it is of a kind that columns do not hold."""
+    match expression:
+        case algebra.Term():
+            terms = _terms(expression, scope)
+            assert terms is not None
+            return _term_numbers(terms, scope.space)
+        case algebra.Call(name, arguments) if name in ("AdditiveExpression", "MultiplicativeExpression"):
+            return _arithmetic(expression, arguments, scope)
+        case algebra.Call("UnaryMinus", (argument,)):
+            inner = _numbers(argument, scope)
+            return None if inner is None else _Numbers(-inner.value, inner.error, inner.known, inner.exact)
+        case _:
+            return None
+
+
+def _term_numbers(terms: np.ndarray, space: Space) -> _Numbers:
+    literals = space.literals()
+    value = literals.number[terms]
+    known = (terms >= 0) & literals.is_number[terms]
+    exact = literals.exact[terms]
+    with np.errstate(invalid="ignore"):
+        error = np.where(exact, 0.0, np.abs(value) * _ULP)
+    return _Numbers(value, error, known, exact)
+
+
+def _arithmetic(
+    expression: algebra.Call, arguments: Sequence[algebra.Expression], scope: Scope
+) -> _Numbers | None:
+    """Sums and products from left to right, as they are written."""
+    signs = list(dict.get(expression.handle, "op") or ())
+    if len(signs) != len(arguments) - 1:
+        return None
+    found = _numbers(arguments[0], scope)
+    for sign, argument in zip(signs, arguments[1:], strict=True):
+        other = _numbers(argument, scope)
+        if found is None or other is None:
+            return None
+        found = _combined(str(sign), found, other)
+    return found
+
+
+def _combined(sign: str, a: _Numbers, b: _Numbers) -> _Numbers:
+    known = a.known & b.known
+    with np.errstate(all="ignore"):
+        if sign in "+-":
+            value = a.value + b.value if sign == "+" else a.value - b.value
+            error = a.error + b.error
+        elif sign == "*":
+            value = a.value * b.value
+            error = a.error * np.abs(b.value) + b.error * np.abs(a.value) + a.error * b.error
+        else:
+            value = a.value / b.value
+            near = np.abs(b.value) - b.error
+            error = (a.error + np.abs(value) * b.error) / near
+            known = known & (near > 0)
+        error = error + np.abs(value) * 4 * _ULP
+        known = known & np.isfinite(value) & np.isfinite(error)
+    return _Numbers(value, error, known, np.zeros(len(value), bool))
+
+
+# -- everything else
+
+
+def _each(expression: algebra.Expression, scope: Scope, rows: np.ndarray) -> np.ndarray:
+    """The truth of `expression` at `rows`, asked once for each distinct choice of terms."""
+
+    def ask(mapping: dict[str, Any], bindings: FrozenBindings) -> int:
+        try:
+            return int(_verdict(expression, mapping, bindings))
+        except SPARQLError:
+            return ERROR
+
+    return _asked(expression, scope, rows, ask, np.int8)
+
+
+def _verdict(expression: algebra.Expression, mapping: dict[str, Any], bindings: FrozenBindings) -> bool:
+    match expression:
+        case algebra.Call(name, (algebra.Term(left), algebra.Term(right))) if name.removeprefix(_RELATION) in SIGNS:
+            return compares(name.removeprefix(_RELATION), _term_of(left, mapping), _term_of(right, mapping))
+        case algebra.Call(handle=handle):
+            return bool(EBV(_valued(handle, bindings)))
+        case algebra.Term(value):
+            return bool(EBV(_term_of(value, mapping)))
+        case _:
+            raise SPARQLError("no value")
+
+
+def _term_of(term: Identifier, mapping: dict[str, Any]) -> Any:
+    return mapping.get(str(term)) if isinstance(term, Variable) else term
+
+
+def _valued(handle: Any, bindings: FrozenBindings) -> Any:
+    value = handle.eval(bindings) if isinstance(handle, Expr) else _eval(handle, bindings)
+    if isinstance(value, SPARQLError):
+        raise value
+    return value
+
+
+def computed(expression: algebra.Expression, scope: Scope) -> np.ndarray:
+    """The value of an expression by row, as numbers of the scope's space; -1 where it is an error. int32 (r,)."""
+
+    def ask(mapping: dict[str, Any], bindings: FrozenBindings) -> int:
+        try:
+            match expression:
+                case algebra.Term(value):
+                    found = _term_of(value, mapping)
+                case algebra.Call(handle=handle):
+                    found = _valued(handle, bindings)
+                case _:
+                    return UNBOUND
+        except SPARQLError:
+            return UNBOUND
+        return UNBOUND if found is None else scope.space.number(plain_literal(_as_term(found)))
+
+    return _asked(expression, scope, np.arange(len(scope.table)), ask, np.int32)
+
+
+def _as_term(value: Any) -> Any:
+    return value if isinstance(value, Identifier) else Literal(value)
+
+
+def _asked(
+    expression: algebra.Expression,
+    scope: Scope,
+    rows: np.ndarray,
+    ask: Callable[[dict[str, Any], FrozenBindings], int],
+    dtype: Any,
+) -> np.ndarray:
+    """`ask` of each distinct choice of terms for the expression's variables, spread over `rows`."""
+    names = sorted(algebra.expression_variables(expression) & scope.table.columns.keys())
+    columns = [scope.table.columns[name][rows] for name in names]
+    first, codes = distinct(columns, len(rows))
+    context = algebra_context(scope.prologue)
+    answers = []
+    with evaluating():
+        for place in first.tolist():
+            terms = ((name, int(column[place])) for name, column in zip(names, columns, strict=True))
+            mapping = {name: scope.space.term(number) for name, number in terms if number >= 0}
+            bindings = FrozenBindings(context, {Variable(name): term for name, term in mapping.items()})
+            answers.append(ask(mapping, bindings))
+    return np.array(answers, dtype)[codes]
