@@ -1,4 +1,4 @@
-"""SPAseq queries as Spark batch jobs.
+"""SPAseq queries on Spark: batch jobs over files, and streams that go on.
 
     spark = spaseq.spark.local_session()
     frame = spaseq.spark.run(query, spark, streams={"S1": "power.nq"}, kb={"http://example.org/kb": "kb.ttl"})
@@ -11,7 +11,14 @@ Files of N-Triples and N-Quads are read by several tasks each, compressed ones a
 from as many tasks as there are windows or PARTITION BY keys to divide among them; a query with neither is recognised
 by one task.
 
-Not here: streaming, standard input, events in matches.
+    running = spaseq.spark.start(query, spark, {"S1": "power/*.nq"}, checkpoint="state", output="matches")
+    spaseq.spark.wait(running)
+
+`start` runs a query over files that keep coming (`Reading` says how); `progress` tells what it has seen, `wait` raises
+its errors. `stream_matches` is the streaming DataFrame alone. `register` makes the data source `spaseq` known:
+`spark.read.format("spaseq")`, `spark.readStream.format("spaseq")`.
+
+Not here: standard input, events in matches.
 
 What is public is loaded when it is first asked for: Spark starts a Python process for every small thing, and one that
 only parses needs neither the languages nor the engine.
@@ -23,13 +30,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from spaseq.spark.bar import progress_bar
+    from spaseq.spark.datasource import register
     from spaseq.spark.job import collect, explain, matches, run
-    from spaseq.spark.progress import progress_bar
     from spaseq.spark.session import local_session
+    from spaseq.spark.stream import Reading, progress, start, stream_matches, wait
 
-__all__ = ["collect", "explain", "local_session", "matches", "progress_bar", "run"]
+__all__ = [
+    "Reading",
+    "collect",
+    "explain",
+    "local_session",
+    "matches",
+    "progress",
+    "progress_bar",
+    "register",
+    "run",
+    "start",
+    "stream_matches",
+    "wait",
+]
 
-_HOMES = {"local_session": "session", "progress_bar": "progress"}
+_HOMES = {"local_session": "session", "progress_bar": "bar", "register": "datasource"} | dict.fromkeys(
+    ("Reading", "progress", "start", "stream_matches", "wait"), "stream"
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -128,9 +128,7 @@ def _assembled(plan: FilePlan, rows: Iterable[tuple[Any, ...]]) -> Iterator[tupl
     counters = Counters()
     file = plan.file
     ends = _Ends(file.number, file.stream)
-    events = assemble(
-        _statements(rows, counters), plan.options, stream=plan.iri, source=file.name, counters=counters
-    )
+    events = assemble(_statements(rows, counters), plan.options, stream=plan.iri, source=file.name, counters=counters)
     for number, event in enumerate(events):
         ends.see(event.time)
         terms = [term_key(term) for triple in event.triples for term in triple]
@@ -232,9 +230,7 @@ def _arrived(events: DataFrame, summary: Summary, plans: Sequence[FilePlan], int
     return joined.withColumn("time", F.col("time") + F.col("offset")).select(*events.columns)
 
 
-def _without_late(
-    events: DataFrame, summary: Summary, plans: Sequence[FilePlan], options: StreamOptions
-) -> DataFrame:
+def _without_late(events: DataFrame, summary: Summary, plans: Sequence[FilePlan], options: StreamOptions) -> DataFrame:
     """`events` less those that come too late after a later one of their stream (as `spaseq.rdf.in_order` has it)."""
     before = Window.partitionBy("stream").orderBy("file", "number").rowsBetween(Window.unboundedPreceding, -1)
     slim = events.select("stream", "file", "number", "time", "line")

@@ -37,10 +37,27 @@ def carried(generator: Callable[P, Iterator[T]]) -> Callable[P, Iterator[T]]:
         try:
             yield from generator(*args, **kwargs)
         except SpaseqError as error:
-            body = base64.b64encode(pickle.dumps(error)).decode("ascii")
-            raise _Carrier(f"{error}\n{_MARK}{body}.") from None
+            raise _carrier(error) from None
 
     return run
+
+
+def carried_call(function: Callable[P, T]) -> Callable[P, T]:
+    """As `carried`, for a function that Spark calls in a process of its own."""
+
+    @wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except SpaseqError as error:
+            raise _carrier(error) from None
+
+    return run
+
+
+def _carrier(error: SpaseqError) -> _Carrier:
+    body = base64.b64encode(pickle.dumps(error)).decode("ascii")
+    return _Carrier(f"{error}\n{_MARK}{body}.")
 
 
 @contextmanager

@@ -28,11 +28,11 @@ from spaseq.gpm import Knowledge
 from spaseq.language.query import Query, Streams, compile_query, knowledge_of, stream_options, stream_sources
 from spaseq.language.run import Match, match_table
 from spaseq.rdf import Counters, StreamOptions, file_options, settle, term_from_key, term_key
+from spaseq.spark.bar import progress_bar
 from spaseq.spark.events import FilePlan, assemble_events, first_positions, ordered_events, rows_of, summarise
 from spaseq.spark.failures import carried, clear_errors
 from spaseq.spark.parts import cut, input_files, number_lines
 from spaseq.spark.plan import Layout, lay_out
-from spaseq.spark.progress import progress_bar
 from spaseq.spark.solutions import QueryText, instants_of, join_knowledge, solve_events
 from spaseq.spark.source import read_statements
 

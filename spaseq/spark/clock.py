@@ -1,0 +1,124 @@
+"""How far the streams of a streamset have come: lateness, watermark, and the numbers of instants.
+
+The rules are the local engine's (`spaseq.rdf.order`), event by event, so it does not matter how a stream falls into
+batches: an event is late if it is more than `lateness` behind the latest one of its stream that came before it. An
+instant is complete when every stream is past it: the watermark is the least of the streams' latest times less the
+lateness, and nothing is complete before every stream has said something.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from spaseq.errors import EventError
+from spaseq.events.time import format_time
+from spaseq.rdf import ARRIVAL, StreamOptions
+
+__all__ = ["Clock", "Place"]
+
+Place = tuple[int, int, int]
+"""Time (ns), feed, and the number of an event in it: the order of the streamset."""
+
+_END: Final = np.iinfo(np.int64).max
+
+
+@dataclass(slots=True)
+class Clock:
+    """The clock of `feeds` streams. State that is pickled; `options` must be settled."""
+
+    feeds: int
+    options: StreamOptions
+    highs: dict[int, int] = field(default_factory=dict)
+    counts: dict[int, int] = field(default_factory=dict)
+    closed: set[int] = field(default_factory=set)
+    late: int = 0
+    events: int = 0
+    position: int = 0
+    waiting: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.int64))
+
+    @property
+    def apart(self) -> bool:
+        """Whether each event is an instant of its own."""
+        return self.options.time == ARRIVAL or self.options.ties == "arrival"
+
+    def take(self, feed: int, times: np.ndarray, lines: np.ndarray, file: str) -> tuple[np.ndarray, np.ndarray]:
+        """The next events of a stream: their places, int64 (n, 3), and which are late, bool (n,).
+
+        Raises EventError for a late one, unless they are to be dropped.
+        """
+        first = self.counts.get(feed, 0)
+        numbers = np.arange(first, first + len(times), dtype=np.int64)
+        self.counts[feed] = first + len(times)
+        self.events += len(times)
+        if self.options.time == ARRIVAL:
+            times = numbers * self.options.interval
+        high = np.maximum.accumulate(np.concatenate([[self.highs.get(feed, times[0])], times])) if len(times) else None
+        late = np.zeros(len(times), bool)
+        if high is not None:
+            late = times < high[:-1] - self.options.lateness
+            self.highs[feed] = int(high[-1])
+            if late.any():
+                self._note_late(feed, times, high, late, lines, file)
+        places = np.stack([times, np.full(len(times), feed), numbers], axis=1)
+        self.waiting = np.concatenate([self.waiting, places[~late]])
+        return places, late
+
+    def _note_late(
+        self, feed: int, times: np.ndarray, high: np.ndarray, late: np.ndarray, lines: np.ndarray, file: str
+    ) -> None:
+        if self.options.late != "drop":
+            row = int(np.argmax(late))
+            allowed = f", more than the lateness of {self.options.lateness / 1e9:g} s" if self.options.lateness else ""
+            raise EventError(
+                f"a stream goes back in time{allowed}: {format_time(int(times[row]))} comes after "
+                f"{format_time(int(high[row]))}",
+                source=file,
+                record=int(lines[row]) if len(lines) else None,
+                hint="lateness=DURATION puts in order what comes late by no more than that; "
+                "late=drop leaves out what comes later and counts it",
+            )
+        self.late += int(late.sum())
+
+    def close(self, feed: int) -> None:
+        """Nothing more comes of a stream."""
+        self.closed.add(feed)
+
+    @property
+    def over(self) -> bool:
+        """Whether all streams are closed."""
+        return len(self.closed) == self.feeds
+
+    @property
+    def watermark(self) -> int | None:
+        """No event before this time (ns) will come any more; None: nothing is known yet."""
+        marks = [
+            self.highs[feed] - self.options.lateness if feed in self.highs else None
+            for feed in range(self.feeds)
+            if feed not in self.closed
+        ]
+        if not marks:
+            return int(_END)
+        return None if None in marks else min(mark for mark in marks if mark is not None)
+
+    def complete(self) -> dict[Place | int, int]:
+        """The instants that are complete now, each with its position: by its time, or by its event's place if `apart`.
+
+        They are not given again.
+        """
+        mark = self.watermark
+        if mark is None or not len(self.waiting):
+            return {}
+        done = self.waiting[:, 0] < mark
+        ready, self.waiting = self.waiting[done], self.waiting[~done]
+        keys: list[Place | int]
+        if self.apart:
+            order = np.lexsort((ready[:, 2], ready[:, 1], ready[:, 0]))
+            keys = [(t, f, n) for t, f, n in ready[order].tolist()]
+        else:
+            keys = list(np.unique(ready[:, 0]).tolist())
+        first = self.position
+        self.position += len(keys)
+        return {key: first + i for i, key in enumerate(keys)}

@@ -1,0 +1,290 @@
+"""SPAseq queries over streams that go on: Spark Structured Streaming around the same engine.
+
+    files ─► events ─► parcels ─► an evaluation for each bucket ─► matches ─► sink
+             datasource  parcels    processor, evaluation, clock
+
+Spark keeps the offsets of the sources, the state of the buckets and what the sink has in one checkpoint, so a query
+that is killed and started again goes on where it was, and into file sinks each match goes exactly once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import ArrayType, LongType, StringType, StructField
+
+from spaseq.errors import OptionError
+from spaseq.gpm import Knowledge
+from spaseq.language.query import Query, Streams, compile_query, knowledge_of, stream_options, stream_sources
+from spaseq.language.run import match_table
+from spaseq.rdf import ARRIVAL, GENERATED_AT, EventBy, StreamOptions, StreamSource, file_options
+from spaseq.spark.datasource import register
+from spaseq.spark.evaluation import GraphEvaluation
+from spaseq.spark.failures import clear_errors
+from spaseq.spark.parcels import Cut, graph_keys, send_parcels
+from spaseq.spark.plan import Layout, lay_out
+from spaseq.spark.processor import COUNTERS, MATCH, Processor, output_schema
+from spaseq.spark.solutions import QueryText
+
+__all__ = ["Reading", "progress", "start", "stream_matches", "wait"]
+
+_ROCKS: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_CONFIGURATION: Final = {
+    "spark.sql.streaming.stateStore.providerClass": _ROCKS,
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+_PER_MATCH: Final = (
+    StructField("start", LongType()),
+    StructField("end", LongType()),
+    StructField("positions", ArrayType(LongType())),
+    StructField("times", ArrayType(LongType())),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How files of a stream come (`spaseq.spark.feed`): `growing`: they grow at their ends; else each is complete when
+    it appears. `bounded`: what is there when reading starts is all, and its end completes what waits. `max_bytes`,
+    `max_files`: the most of each stream in one batch (0: no limit). `quarantine`: a folder for lines that cannot be
+    read. `whole`: do not cut files."""
+
+    growing: bool = False
+    bounded: bool = False
+    max_bytes: int = 0
+    max_files: int = 0
+    quarantine: str = ""
+    whole: bool = False
+
+
+def start(
+    query: Query | str,
+    spark: SparkSession,
+    streams: Streams,
+    kb: Knowledge | Mapping[str, Any] | None = None,
+    *,
+    checkpoint: str,
+    output: str | None = None,
+    format: str = "parquet",
+    foreach_batch: Callable[[DataFrame, int], None] | None = None,
+    every: str | None = None,
+    available_now: bool = False,
+    reading: Reading | None = None,
+    tasks: int | None = None,
+    options: StreamOptions | None = None,
+    **words: str | None,
+) -> StreamingQuery:
+    """Begin, or go on with, a query over streams; what it finds goes to files or to a function.
+
+    Args:
+        query, streams, kb, options, words: as for `spaseq.spark.run`; a stream is files, named by globs, that
+            come and perhaps grow. The rows are those of `stream_matches`.
+        checkpoint: a folder for what must survive a restart. The same folder goes on with the same query.
+        output, format: a folder for files of `format` (parquet, json, csv, orc), each match in it exactly once (read it
+            through Spark, which knows which files count). Or `foreach_batch(frame, number)`: see Spark's
+            `foreachBatch`; a batch may come again after a failure, with the same number and the same rows.
+        every: begin a batch so often ("10 seconds"); else at once after the one before. `available_now`: read
+            what is there, in as many batches as the limits ask for, and stop.
+        reading: how files come, and limits.
+        tasks: how many tasks read, and how many buckets hold state, where the query may be cut; fixed by the
+            checkpoint's first run.
+
+    Raises OptionError where the checkpoint or the output cannot be used. Errors while it runs stop the query:
+    `wait` raises them as they are.
+    """
+    if (output is None) == (foreach_batch is None):
+        raise OptionError("where do the matches go?", "give output=FOLDER or foreach_batch=FUNCTION, one of them")
+    _check_folder("checkpoint", checkpoint)
+    frame = stream_matches(query, spark, streams, kb, reading=reading, tasks=tasks, options=options, **words)
+    writer = frame.writeStream.option("checkpointLocation", checkpoint).outputMode("append")
+    if output is not None:
+        _check_folder("output", output)
+        writer = writer.format(format).option("path", output)
+    if foreach_batch is not None:
+        writer = writer.foreachBatch(foreach_batch)
+    if available_now:
+        writer = writer.trigger(availableNow=True)
+    elif every is not None:
+        writer = writer.trigger(processingTime=every)
+    with _configured(spark, tasks or spark.sparkContext.defaultParallelism), clear_errors(), _started(checkpoint):
+        return writer.start()
+
+
+def stream_matches(
+    query: Query | str,
+    spark: SparkSession,
+    streams: Streams,
+    kb: Knowledge | Mapping[str, Any] | None = None,
+    *,
+    reading: Reading | None = None,
+    tasks: int | None = None,
+    options: StreamOptions | None = None,
+    **words: str | None,
+) -> DataFrame:
+    """The matches as a streaming DataFrame, for a sink of one's own: start, end, positions, time, times, and a column
+    for each variable, as of `spaseq.spark.run`; `times` (list of long, ns) are those of the positions.
+
+    The session must have Spark's RocksDB state store (`start` sees to it).
+    """
+    query = compile_query(query) if isinstance(query, str) else query
+    reading = reading or Reading()
+    kept = stream_options(options, words)
+    sources = stream_sources(query.checked, streams)
+    settled = _settled(kept, sources)
+    knowledge = knowledge_of(kb)
+    knowledge.check(query.checked.patterns.values())
+    layout = lay_out(query)
+    cut = _cut(spark, query, layout, settled, tasks or spark.sparkContext.defaultParallelism)
+    text = QueryText(query.text, query.source, query.settings)
+    events = _events(spark, sources, settled, reading, tasks or spark.sparkContext.defaultParallelism)
+    graphs = {iri: graph_keys(knowledge.graphs[iri]) for iri in sorted(knowledge.graphs)}
+    parcels = send_parcels(events, text, layout, cut, graphs)
+    names = match_table([], query.variables).schema.names[4:]
+    fields = [*_PER_MATCH, *(StructField(f"v{i}", StringType()) for i in range(len(names)))]
+    make = partial(GraphEvaluation, text, layout, settled, len(sources))
+    processor = Processor(make, uuid4().hex, fields, cut.buckets[0])
+    found = parcels.groupBy("bucket").transformWithStateInPandas(
+        statefulProcessor=processor, outputStructType=output_schema(fields), outputMode="Append", timeMode="None"
+    )
+    observed = found.observe("spaseq", *(F.sum(name).alias(name) for name in COUNTERS))
+    time = F.element_at("times", -1).alias("time")
+    variables = [F.col(f"v{i}").alias(name) for i, name in enumerate(names)]
+    return observed.where(F.col("kind") == MATCH).select("start", "end", "positions", time, "times", *variables)
+
+
+def wait(query: StreamingQuery, timeout: float | None = None) -> bool:
+    """Wait until the query has stopped, at most `timeout` seconds; whether it has. An error of ours comes out as
+    itself."""
+    with clear_errors():
+        return True if timeout is None and query.awaitTermination() is None else bool(query.awaitTermination(timeout))
+
+
+def progress(query: StreamingQuery) -> dict[str, int]:
+    """Totals since the query's first start, as of its last batch with data: `events`, `late` and `malformed` ones, and
+    `matches`; what it holds now: `live_runs` and `state_bytes`. Empty before the first batch.
+
+    Spark's own progress (`query.lastProgress`) has the same under `observedMetrics`.
+    """
+    for record in reversed(query.recentProgress):
+        row = record.observedMetrics.get("spaseq") if hasattr(record, "observedMetrics") else None
+        if row is not None and row["events"] is not None:
+            return {name: row[name] for name in COUNTERS}
+    return {}
+
+
+# -- its pieces
+
+
+def _settled(options: StreamOptions, sources: list[StreamSource]) -> StreamOptions:
+    """`spaseq.rdf.settle` by the names of the files, which may not be there yet."""
+    if options.time is not None:
+        return options
+    kinds = {
+        file_options(path, source, options).event_by == EventBy("graph") for source in sources for path in source.files
+    }
+    if len(kinds) > 1:
+        raise OptionError(
+            "some streams have graphs with times and others have none: their order is unknown",
+            "give --time PREDICATE or --time-from arrival for all streams",
+        )
+    return replace(options, time=GENERATED_AT if kinds == {True} else ARRIVAL)
+
+
+def _events(
+    spark: SparkSession, sources: list[StreamSource], options: StreamOptions, reading: Reading, tasks: int
+) -> DataFrame:
+    register(spark)
+    given = [(s.iri, list(s.files), None if s.event_by is None else str(s.event_by)) for s in sources]
+    reader = spark.readStream.format("spaseq").option("rows", "events").option("streams", json.dumps(given))
+    malformed = f"quarantine:{reading.quarantine}" if reading.quarantine else options.malformed
+    words = {
+        "event_by": options.event_by,
+        "time": None if options.time == ARRIVAL else options.time,
+        "counted": "true" if options.time == ARRIVAL else None,
+        "time_unit": options.time_unit,
+        "format": options.format,
+        "malformed": malformed,
+        "partitions": tasks,
+        "growing": str(reading.growing).lower(),
+        "closing": str(reading.bounded).lower(),
+        "whole": str(reading.whole).lower(),
+        "max_bytes": reading.max_bytes,
+        "max_files": reading.max_files,
+    }
+    for name, value in words.items():
+        if value is not None:
+            reader = reader.option(name, str(value))
+    with clear_errors():
+        return reader.load()
+
+
+def _cut(spark: SparkSession, query: Query, layout: Layout, options: StreamOptions, tasks: int) -> Cut:
+    """The buckets of a query: as many as tasks where its windows or keys are separate, else one."""
+    window = query.window(options.time_unit)
+    merges = not set(query.checked.partition) <= set(query.variables)  # matches of several keys may be equal
+    by_key = layout.by_key and not merges
+    by_window = layout.by_window and options.time != ARRIVAL and not (layout.by_key and not by_key)
+    if not (by_key or by_window):
+        return Cut((0,), False, 0, 0)
+    size, origin = (int(window.size), int(window.origin)) if by_window else (0, 0)
+    return Cut(_spread(spark, tasks), by_key, size, origin)
+
+
+def _spread(spark: SparkSession, tasks: int) -> tuple[int, ...]:
+    """`tasks` integers that Spark's hash puts into as many different tasks."""
+    frame = spark.range(64 * tasks).select(F.col("id").cast("int").alias("id"))
+    rows = frame.select("id", F.pmod(F.hash("id"), F.lit(tasks)).alias("task")).collect()
+    chosen = {row["task"]: row["id"] for row in sorted(rows, key=lambda row: -row["id"])}
+    return tuple(chosen[task] for task in sorted(chosen))
+
+
+@contextmanager
+def _configured(spark: SparkSession, tasks: int) -> Iterator[None]:
+    """While a query starts, the session has our state store and as many tasks as buckets; then what it had."""
+    wanted = _CONFIGURATION | {"spark.sql.shuffle.partitions": str(tasks)}
+    before = {name: spark.conf.get(name, None) for name in wanted}
+    for name, value in wanted.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            spark.conf.unset(name) if old is None else spark.conf.set(name, old)
+
+
+def _check_folder(what: str, path: str) -> None:
+    """OptionError where a folder on this machine cannot be made or written; others are for Spark to find out."""
+    if urlsplit(path).scheme not in ("", "file"):
+        return
+    local = urlsplit(path).path if path.startswith("file:") else path
+    try:
+        os.makedirs(local, exist_ok=True)
+    except OSError as error:
+        problem = f"{what} {path} cannot be used: {error.strerror or error}"
+        raise OptionError(problem, "name a folder to write to") from None
+    if not os.access(local, os.W_OK | os.X_OK):
+        raise OptionError(f"{what} {path} cannot be used: no permission to write", "name a folder to write to")
+
+
+@contextmanager
+def _started(checkpoint: str) -> Iterator[None]:
+    """What Spark says of a checkpoint it cannot use, in one line."""
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        yield
+    except Py4JJavaError as error:
+        first = str(error.java_exception).splitlines()[0]
+        raise OptionError(
+            f"the query cannot start: {first}", f"is checkpoint {checkpoint} within reach, and of this query?"
+        ) from None
