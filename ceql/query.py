@@ -20,6 +20,7 @@ from ceql.check import check, conditions, event_types
 from ceql.lower import lower
 from ceql.parse import parse
 from ceql.printer import print_query
+from ceql.single import Singles
 from ceql.walk import attributes_of
 from spaseq.engine import Program, Settings, compile_program
 from spaseq.errors import OptionError
@@ -383,6 +384,8 @@ class Stream:
         self._options = options
         self._feed = EventFeed(names, options)
         self._run = Run(query._lowered, query._program)
+        self._singles: Singles | None = None
+        self._untried = True
         self._closed = False
 
     def __enter__(self) -> Stream:
@@ -394,19 +397,43 @@ class Stream:
     @property
     def summary(self) -> Summary:
         """Counts of what was pushed so far."""
+        self._to_batches()
         return self._feed.summary
 
     def push(self, events: Any, stream: str | None = None) -> list[Match]:
         """The matches that these events complete. `stream` names their stream, where there are several.
 
-        With a lateness, events are held back until nothing that is on time can come before them.
+        A dict is one event; pushed one by one, they go without columns where `ceql.single` can. With a lateness, events
+        are held back until nothing that is on time can come before them.
         """
         self._check_open()
+        event = events[0] if type(events) is list and len(events) == 1 else events
+        if type(event) is dict:
+            found = self._single(event, stream)
+            if found is not None:
+                return found
+            events = [event]
+        self._to_batches()
         return self._matches(lambda: self._feed.push(events, stream))
+
+    def _single(self, event: dict[str, Any], stream: str | None) -> list[Match] | None:
+        """The matches that one event completes; None where it must go the way of batches."""
+        if self._untried:
+            self._singles = Singles.of(self._run, self._feed, self._options, self._names)
+            self._untried = False
+        if self._singles is None or (stream is not None and stream != self._names[0]):
+            return None
+        found = self._singles.push(event)
+        return [match for part in found for match in MatchTable(*part)] if found else found  # type: ignore[return-value]
+
+    def _to_batches(self) -> None:
+        if self._singles is not None:
+            self._singles.leave()
 
     def close(self) -> list[Match]:
         """The matches that the end of the stream completes."""
         self._check_open()
+        self._to_batches()
         found = self._matches(self._feed.finish)
         self._closed = True
         return found + list(MatchTable(*self._run.close()))
@@ -414,6 +441,7 @@ class Stream:
     def snapshot(self) -> bytes:
         """The state of the evaluation, for `Query.open`."""
         self._check_open()
+        self._to_batches()
         state = {
             "what": _SNAPSHOT,
             "query": print_query(self._query.tree),

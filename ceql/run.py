@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ceql.lower import Lowered
+from ceql.single import Block
 from ceql.values import kind_of
 from spaseq.engine import Window
 from spaseq.errors import EventError
@@ -49,12 +50,12 @@ class Partition:
     """
 
     def __init__(self, brackets: tuple[tuple[str, ...], ...]) -> None:
-        self._brackets = brackets
+        self.brackets = brackets
         self.numbers: dict[tuple[Any, ...], int] = {}
 
     def keys(self, batch: EventBatch) -> np.ndarray:
         """int64 (n,)."""
-        parts = [self._bracket(batch, names) for names in self._brackets]
+        parts = [self._bracket(batch, names) for names in self.brackets]
         codes, found = parts[0]
         known = codes >= 0
         tuples = [(v,) for v in found]
@@ -65,10 +66,10 @@ class Partition:
             tuples = [(*_at(tuples, int(c) // width), *_at_value(values, int(c) % width)) for c in together]
         table = np.full(len(tuples) + 1, -1, np.int64)
         used = np.unique(codes[known])
-        table[used] = [self._number(tuples[c]) for c in used.tolist()]
+        table[used] = [self.number(tuples[c]) for c in used.tolist()]
         return np.where(known, table[codes], -1)
 
-    def _number(self, values: tuple[Any, ...]) -> int:
+    def number(self, values: tuple[Any, ...]) -> int:
         return self.numbers.setdefault(values, len(self.numbers))
 
     def _bracket(self, batch: EventBatch, names: tuple[str, ...]) -> tuple[np.ndarray, list[Any]]:
@@ -181,7 +182,7 @@ class Coordinate:
 class History:
     """Batches that follow each other, and what they say about positions."""
 
-    batches: tuple[EventBatch, ...] = ()
+    batches: tuple[EventBatch | Block, ...] = ()
 
     def times(self, positions: np.ndarray) -> np.ndarray:
         """Times of events, int64 ns."""
@@ -196,7 +197,7 @@ class History:
         return batch.event(position - _first_position(batch))
 
 
-def _first_position(batch: EventBatch) -> int:
+def _first_position(batch: EventBatch | Block) -> int:
     return int(batch.positions[0])
 
 
@@ -204,10 +205,10 @@ class Past:
     """The batches that matches to come can still name, each with its last number on the window's coordinate."""
 
     def __init__(self) -> None:
-        self.batches: list[EventBatch] = []
+        self.batches: list[EventBatch | Block] = []
         self.lasts: list[int | float] = []
 
-    def append(self, batch: EventBatch, last: int | float) -> None:
+    def append(self, batch: EventBatch | Block, last: int | float) -> None:
         self.batches.append(batch)
         self.lasts.append(last)
 
@@ -281,7 +282,9 @@ class Run:
             "coordinate": (self._coordinate.last, self._coordinate.kind),
             "reached": self._reached,
             "history": [
-                (table_bytes(b.table), b.type_column, b.times, b.positions, b.streams, b.stream_codes, last)
+                (b, last)
+                if isinstance(b, Block)
+                else (table_bytes(b.table), b.type_column, b.times, b.positions, b.streams, b.stream_codes, last)
                 for b, last in zip(self._past.batches, self._past.lasts, strict=True)
             ],
         }
@@ -297,5 +300,5 @@ class Run:
         run._coordinate.last, run._coordinate.kind = state["coordinate"]
         run._reached = state["reached"]
         for table, *parts, last in state["history"]:
-            run._past.append(EventBatch(table_of_bytes(table), *parts), last)
+            run._past.append(table if isinstance(table, Block) else EventBatch(table_of_bytes(table), *parts), last)
         return run

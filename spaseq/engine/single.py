@@ -1,0 +1,220 @@
+"""One event at a time: what a batch does, without arrays for each event.
+
+A `Single` drives the same evaluator that batches are pushed to, between `enter` and `leave`. The caller evaluates the
+predicates; here the bits become a symbol class by a dictionary, classes that move nothing end there, and the others are
+one call of the kernel on arrays that are kept. Events that move nothing need not enter the history of a window over
+positions or times: a first live start is only compared with starts, and a run starts only where something moves. In a
+window of events by partition they count, so `pass_by` is told of them.
+
+Only automata that run on the kernel over symbol classes have their moving events evaluated here (`moves`); the caller
+leaves, pushes a batch of one row and enters again for the others.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from spaseq.engine.evaluator import Evaluator, _Classes
+from spaseq.engine.matches import MatchBatch
+from spaseq.engine.windows import Lows
+from spaseq.tecs import Chunk
+from spaseq.tecs import kernels as k
+
+__all__ = ["INERT", "Single"]
+
+INERT: Final = -1
+
+
+class _Symbols(dict[int, int]):
+    """Symbol class by bit vector, `INERT` where it moves nothing; worked out when a vector first occurs."""
+
+    def __init__(self, learn: Callable[[int], int]) -> None:
+        self._learn = learn
+
+    def __missing__(self, vector: int) -> int:
+        symbol = self[vector] = self._learn(vector)
+        return symbol
+
+
+class Single:
+    """The road of single events into `evaluator`.
+
+    `symbols[bits]` is the symbol class of an event or `INERT`; `moves` says whether `push` takes those that are not.
+    `counts` says whether inert events must be told to `pass_by`.
+    """
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._run: Any = evaluator._run  # a `_Classes` where `moves`
+        self._arena = evaluator._arena
+        self._window = evaluator._program.window
+        self.symbols = _Symbols(self._learn)
+        self.moves = type(self._run) is _Classes and self._window.kind in ("none", "events", "span")
+        self.counts = False
+        self._recent: deque[tuple[Any, int]] = deque()
+        self._by_key: dict[int, deque[int]] = {}
+        buffer = np.zeros(6, np.int64)
+        self._pack = struct.Struct("=6q").pack_into
+        self._buffer = buffer.data
+        self._rows, self._lows = buffer[:4].reshape(1, 4), buffer[4:].reshape(1, 2)
+        self._arguments: tuple[Any, ...] = ()
+        self._low = self._chosen_low()
+
+    @staticmethod
+    def applies(evaluator: Evaluator) -> bool:
+        """Whether this road exists: not where matches wait for what comes behind them."""
+        return evaluator._ending is None
+
+    def enter(self, partitioned: bool) -> None:
+        """Take over from batches. O(events of the window) where a window was open."""
+        lows = self._evaluator._lows
+        if lows is None:
+            lows = self._evaluator._lows = Lows(self._window, partitioned)
+        self.counts = partitioned and self._window.kind == "events"
+        self._low = self._chosen_low()
+        if self.moves:
+            if lows._times is not None and not self.counts:
+                self._recent = deque(zip(lows._times.tolist(), lows._positions.tolist(), strict=True))
+            self._state = self._arena.st.data
+            self._refresh()
+
+    def leave(self, position: int, time: Any) -> None:
+        """Hand over to batches, the last event being at `position` and `time`."""
+        lows = self._evaluator._lows
+        assert lows is not None
+        self._evaluator._last = (position, time)
+        for key, recent in self._by_key.items():
+            lows._recent[key] = np.array(recent, np.int64)[max(0, len(recent) - int(self._window.size)) :]
+        self._by_key.clear()
+        if self._recent:
+            lows._times = np.array([t for t, _ in self._recent])
+            lows._positions = np.array([p for _, p in self._recent], np.int64)
+            self._recent = deque()
+
+    def pass_by(self, position: int, key: int) -> None:
+        """An inert event of partition `key` in a window of events by partition."""
+        self._low_in_partition(position, 0, key)
+
+    def push(self, symbol: int, position: int, time: Any, key: int) -> list[MatchBatch]:
+        """The matches that an event completes. `time` is what the window is measured in, `key` its partition or 0."""
+        run = self._run
+        low = self._low(position, time, key)
+        self._pack(self._buffer, 0, symbol, position, key * run._width, key, low, 0 if self.counts else low)
+        if key >= run._keys:
+            return self._first_of_partition(symbol, position, key)
+        state = self._state
+        state[k.ROW] = 0
+        if k.run_classes(*self._arguments) != k.DONE:
+            return self._mended(key)
+        if run._key_lows is not None:
+            run._key_lows[key] = low
+        return self._flushed([]) if state[k.MATCHES] else []
+
+    def _first_of_partition(self, symbol: int, position: int, key: int) -> list[MatchBatch]:
+        """As a batch: cells, floors and windows of the partition must be made."""
+        chunks: list[Chunk] = []
+        row = np.zeros(1, np.int64)
+        classes, positions, keys = (np.array([v], np.int64) for v in (symbol, position, key))
+        for _ in self._run.advance(None, row, classes, positions, keys, self._lows.copy(), chunks.append, True):
+            pass
+        self._refresh()
+        return self._flushed(chunks)
+
+    def _mended(self, key: int) -> list[MatchBatch]:
+        """Goes on where the kernel stopped for want of room or of transitions."""
+        run, chunks = self._run, list[Chunk]()
+        while (status := self._arena.run(self._call, chunks.append, self._cell_lows())) != k.DONE:
+            if status == k.NEED_STATES:
+                run._learn()
+                run._fit(self._rows, np.array([key], np.int64))
+        if run._key_lows is not None:
+            run._key_lows[key] = self._lows[0, 0]
+        self._refresh()
+        return self._flushed(chunks)
+
+    def _cell_lows(self) -> Callable[[], np.ndarray] | None:
+        lows, run = self._run._key_lows, self._run
+        return None if lows is None else lambda: np.repeat(lows[: run._keys], run._width)
+
+    def _call(self) -> int:
+        self._refresh()
+        return int(k.run_classes(*self._arguments))
+
+    def _flushed(self, chunks: list[Chunk]) -> list[MatchBatch]:
+        self._arena.flush(chunks.append)
+        self._arguments = self._kernel_arguments()  # a full buffer was handed over
+        return [self._run.matches(chunk) for chunk in chunks]
+
+    def _refresh(self) -> None:
+        """Arrays that may have been replaced: by growth, by new transitions, or by batches."""
+        self._run._fit(self._rows, self._rows[:, 3])
+        tables = self._run._cache.tables()
+        self._arena.add_moves(int((np.diff(tables.init_from) + np.diff(tables.affected_from)).max(initial=0)))
+        self._arguments = self._kernel_arguments()
+
+    def _kernel_arguments(self) -> tuple[Any, ...]:
+        run, arena, tables = self._run, self._arena, self._run._cache.tables()
+        return (
+            self._rows, self._lows, arena.nodes, arena.cells, arena.entries, arena.st, arena.checks, *tables,
+            arena.moves, arena.outs, arena.runs, run._floors, arena.stack, arena.heap, arena.path, arena.links,
+            arena.matches, arena.places, True, run._order, run._limit, run._consume,
+        )  # fmt: skip
+
+    def _learn(self, vector: int) -> int:
+        """The class of a vector that did not occur since `enter`."""
+        evaluator = self._evaluator
+        count = len(evaluator._program.cea.predicates)
+        truth = np.array([bool(vector >> p & 1) for p in range(count)], bool).reshape(count, 1)
+        symbol = int(evaluator._alphabet.classify(truth)[0])
+        self._run.add_classes(evaluator._alphabet.vectors)
+        if self.moves:
+            self._refresh()
+        return INERT if self._run.inert[symbol] else symbol
+
+    # First live starts: as `Lows.of` gives them, up to events that move nothing
+
+    def _chosen_low(self) -> Callable[[int, Any, int], int]:
+        match self._window.kind:
+            case "none":
+                return self._no_low
+            case "events":
+                return self._low_in_partition if self.counts else self._low_by_position
+        return self._low_by_rounded_time if isinstance(self._window.size, float) else self._low_by_time
+
+    def _no_low(self, position: int, time: Any, key: int) -> int:
+        return 0
+
+    def _low_by_position(self, position: int, time: Any, key: int) -> int:
+        return self._low_by_time(position, position, key)
+
+    def _low_by_time(self, position: int, time: Any, key: int) -> int:
+        recent = self._recent
+        recent.append((time, position))
+        bound = time - self._window.size
+        while recent[0][0] < bound:
+            recent.popleft()
+        return recent[0][1]
+
+    def _low_by_rounded_time(self, position: int, time: Any, key: int) -> int:
+        """Integer times and a size that is not: doubles are compared, as on columns."""
+        recent = self._recent
+        recent.append((time, position))
+        bound = float(time) - self._window.size
+        while float(recent[0][0]) < bound:
+            recent.popleft()
+        return recent[0][1]
+
+    def _low_in_partition(self, position: int, time: Any, key: int) -> int:
+        recent = self._by_key.get(key)
+        if recent is None:
+            lows = self._evaluator._lows
+            assert lows is not None
+            before = lows._recent.get(key, ())
+            recent = self._by_key[key] = deque(map(int, before), maxlen=int(self._window.size) + 1)
+        recent.append(position)
+        return recent[0]
