@@ -1,0 +1,208 @@
+"""The SPAseq examples: the data is what the generators make, the command gives the expected results, and those are what
+the queries mean by the naive evaluator.
+
+Also their vocabularies: labelled, and without a gap that an example shows.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import oracle_spaseq
+import oracle_spaseq_text
+import pytest
+from rdflib import OWL, RDF, RDFS, URIRef
+
+from spaseq.cli.main import main
+from spaseq.events.time import format_time
+from spaseq.rdf import EventBy, StreamOptions, StreamSource, load_knowledge, open_streams, term_key
+
+ROOT = Path(__file__).resolve().parent.parent
+AARHUS = "http://www.insight-centre.org/dataset/SampleEventService#AarhusTrafficData"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A query of an example with what a user gives it. `streams`: file by stream name. `knowledge`: file by IRI."""
+
+    folder: str
+    streams: dict[str, str]
+    iris: tuple[str, ...]
+    count: int
+    ontology: str
+    query: str = "query.rq"
+    expected: str = "expected.csv"
+    knowledge: dict[str, str] = field(default_factory=dict)
+    event_by: str | None = None
+    time: str | None = None
+
+    @property
+    def path(self) -> Path:
+        return ROOT / "examples" / self.folder
+
+    def words(self) -> list[str]:
+        """The words of the command line, to be said in the example's folder."""
+        words = ["run", self.query]
+        for name, file in self.streams.items():
+            words += ["--stream", f"{name}={file}"]
+        words += ["--event-by", self.event_by] if self.event_by else []
+        words += ["--time", self.time] if self.time else []
+        for iri, file in self.knowledge.items():
+            words += ["--kb", f"{iri}={file}"]
+        return words
+
+
+_SENSORS = {"S1": "182955.nq", "S2": "195578.nq", "S3": "195446.nq"}
+_ROADS = tuple(AARHUS + file.removesuffix(".nq") for file in _SENSORS.values())
+_GOOGLE = ("http://stockmarket.org/stocks/google",)
+_AT = "http://stockmarket.org/ns#at"
+
+
+def _shape(name: str, count: int, **more: dict[str, str]) -> Example:
+    files = {"query": f"{name}.rq", "expected": f"expected-{name}.csv"}
+    stream = {"S1": "google.nt"}
+    return Example("stock-patterns", stream, _GOOGLE, count, "stock", **files, event_by="size:3", time=_AT, **more)  # type: ignore[arg-type]
+
+
+EXAMPLES = {
+    "vessels": Example(
+        "vessels", {"S1": "boats.nq"}, ("http://harbour.org/boats",), 8, "harbour",
+        knowledge={"http://harbour.org/db": "kb.ttl"},
+    ),
+    "card fraud": Example(
+        "card-fraud", {"S1": "withdrawals.nq"}, ("http://creditcard.org/withdrawals",), 7, "card",
+        knowledge={"http://creditcard.org/db": "kb.ttl"},
+    ),
+    "V": _shape("v", 125),
+    "W": _shape("w", 11, knowledge={"http://stockmarket.org/db": "kb.ttl"}),
+    "head and shoulders": _shape("head-and-shoulders", 3),
+    "traffic": Example("traffic", _SENSORS, _ROADS, 7, "traffic"),
+    "traffic, as the text has it": Example(
+        "traffic", _SENSORS, _ROADS, 23, "traffic", "spread.rq", "expected-spread.csv",
+        knowledge={"http://traffic.org/roads": "roads.ttl"},
+    ),
+}  # fmt: skip
+
+
+def _expected(example: Example) -> tuple[list[str], list[list[str]]]:
+    with (example.path / example.expected).open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    return header, rows
+
+
+@pytest.mark.parametrize("folder", sorted({example.folder for example in EXAMPLES.values()}))
+def test_the_generator_makes_the_files_byte_for_byte(folder: str, tmp_path: Path) -> None:
+    home = ROOT / "examples" / folder
+    subprocess.run([sys.executable, str(home / "generate.py"), str(tmp_path)], check=True)
+    made = sorted(path.name for path in tmp_path.iterdir())
+    assert made
+    for name in made:
+        assert (tmp_path / name).read_bytes() == (home / name).read_bytes(), name
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_command_gives_the_expected_result(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    example = EXAMPLES[name]
+    monkeypatch.chdir(example.path)
+    assert main([*example.words(), "--format", "csv"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert captured.out.replace("\r\n", "\n") == (example.path / example.expected).read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_readme_says_what_the_command_prints(name: str) -> None:
+    """The command line as it is tested, and the number of results."""
+    example = EXAMPLES[name]
+    readme = (example.path / "README.md").read_text("utf-8")
+    said = re.sub(r"(\\?\s+)+", " ", readme)
+    assert "spaseq " + " ".join(example.words()) in said
+    header, rows = _expected(example)
+    assert len(rows) == example.count and header[0] == "time"
+
+
+def _graph(triples: object) -> oracle_spaseq.Graph:
+    return frozenset((term_key(s), term_key(p), term_key(o)) for s, p, o in triples)  # type: ignore[attr-defined]
+
+
+def _answers(example: Example) -> set[oracle_spaseq.Answer]:
+    """The answers of the naive evaluator, which knows no lists and no aggregates: it gives the values of the last
+    round in their place."""
+    text = (example.path / example.query).read_text("utf-8")
+    text = re.sub(r"\((\?\w+)\+ AS \?\w+\)|\(SUM\(\?\w+\) AS \?\w+\)", lambda match: match[1] or "", text)
+    event_by = EventBy.parse(example.event_by) if example.event_by else None
+    sources = [
+        StreamSource(iri, (str(example.path / file),), event_by)
+        for iri, file in zip(example.iris, example.streams.values(), strict=True)
+    ]
+    events, _ = open_streams(sources, StreamOptions(time=example.time))
+    names = dict(zip(example.iris, example.streams, strict=True))
+    streams: dict[str, list[tuple[int, oracle_spaseq.Graph]]] = {name: [] for name in example.streams}
+    for event in events:
+        streams[names[event.stream]].append((event.time, _graph(event.triples)))
+    knowledge = {f"<{i}>": _graph(load_knowledge(str(example.path / f))) for i, f in example.knowledge.items()}
+    return oracle_spaseq.evaluate(oracle_spaseq_text.read(text), streams, knowledge)
+
+
+def _text(key: str) -> str:
+    """A term as SPARQL's CSV writes it."""
+    return key[1:-1] if key.startswith("<") else key[1 : key.rindex('"')]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_expected_result_is_what_the_query_means(name: str) -> None:
+    """In the columns that are variables of GPMs; where the last value of a list is one, in that too."""
+    example = EXAMPLES[name]
+    header, rows = _expected(example)
+    answers = _answers(example)
+    bound = {variable for *_, solution in answers for variable, _ in solution}
+    columns = [column for column in header[1:] if column in bound]
+    found = []
+    for time, solution in oracle_spaseq.solutions(answers):
+        values = {variable: _text(key) for variable, key in solution}
+        found.append((format_time(time), *(values[column] for column in columns)))
+    places = [0, *(header.index(column) for column in columns)]
+    assert sorted(found) == sorted(tuple(row[place] for place in places) for row in rows)
+    assert len(columns) >= 3
+
+
+def test_the_lists_of_the_examples_add_up() -> None:
+    """Of each list the last value is the newest, and SUM is the sum of its list."""
+    header, rows = _expected(EXAMPLES["card fraud"])
+    for row in rows:
+        values = dict(zip(header, row, strict=True))
+        small = [float(part) for part in values["small"].strip("[]").split(", ")]
+        assert abs(sum(small) - float(values["sum"])) < 1e-9
+        assert all(10 * amount <= float(values["amount1"]) for amount in small)
+
+
+@pytest.mark.parametrize("name", ["harbour", "card", "stock", "traffic"])
+def test_vocabularies_are_labelled(name: str) -> None:
+    ontology = load_knowledge(str(ROOT / "ontologies" / f"{name}.ttl"))
+    kinds = {OWL.Class, OWL.ObjectProperty, OWL.DatatypeProperty, OWL.NamedIndividual}
+    terms = {term for kind in kinds for term in ontology.subjects(RDF.type, kind)}
+    assert len(terms) >= 6
+    for term in terms:
+        assert ontology.value(term, RDFS.label), term
+        assert ontology.value(term, RDFS.comment), term
+    assert not list(ontology.subject_objects(OWL.imports))
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_use_no_term_that_their_vocabulary_lacks(name: str) -> None:
+    example = EXAMPLES[name]
+    ontology = load_knowledge(str(ROOT / "ontologies" / f"{example.ontology}.ttl"))
+    (home,) = ontology.subjects(RDF.type, OWL.Ontology)
+    known = {term for term in ontology.subjects(RDFS.label, None) if str(term).startswith(f"{home}#")}
+    used = set()
+    for file in (*example.streams.values(), *example.knowledge.values()):
+        for triple in load_knowledge(str(example.path / file)):
+            used |= {term for term in triple if isinstance(term, URIRef) and str(term).startswith(f"{home}#")}
+    assert used and used <= known
