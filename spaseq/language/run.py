@@ -16,15 +16,19 @@ from itertools import groupby, islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from spaseq.engine import MatchBatch, Program
 from spaseq.errors import EventError, InternalError, OptionError
 from spaseq.gpm import Knowledge, Mapping, MappingSet, freeze, project
 from spaseq.language.absence import Endings, Sightings, Waiting
 from spaseq.language.check import CheckedQuery
+from spaseq.language.chunks import Chunk, chunk_of
+from spaseq.language.history import History
 from spaseq.language.lower import MappingRegisters, Row
 from spaseq.language.match import Match
 from spaseq.language.results import Results
-from spaseq.language.solve import InstantBatch, InstantSolutions, Solver
+from spaseq.language.solve import InstantBatch, InstantSolutions, Rows, SolvedRows, Solver
 from spaseq.rdf import ARRIVAL, Counters, GraphEvent, Instant, StreamOptions
 
 if TYPE_CHECKING:
@@ -35,6 +39,12 @@ __all__ = ["Match", "Matches", "Recogniser", "Session", "match_table"]
 
 _BATCH = 256
 """Instants solved before the engine is called: enough to spread the cost of a call, few enough to answer soon."""
+
+_COLUMNS = 16
+"""Instants pushed at once from which on they are solved as columns."""
+
+_ROWS = 4096
+"""Rows the engine gets at once, which bounds the matches held."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,28 +124,50 @@ class Recogniser:
         self._sightings = Sightings(query, program.window, registers)
         self._endings = Endings(query, program.window, registers) if any(v.after for v in query.variants) else None
         self._codes: dict[Mapping, int] = {}
-        self._instants: dict[int, tuple[int, tuple[GraphEvent, ...]]] = {}
+        self._history = History()
 
     def push(self, instants: Sequence[Instant]) -> Iterator[Match]:
         """The matches that these instants complete; exhaust it before the next call."""
         if self._solver is None:
             raise InternalError("a recogniser without a solver takes rows, not instants")
-        rows: list[InstantSolutions] = []
-        for instant in instants:
-            self._instants[instant.position] = (instant.time, instant.events if self._keep_events else ())
-            rows += self._solver.solve(instant)
-        yield from self.push_rows(rows)
-        if instants:
-            self._forget(instants[-1].time)
+        if not instants:
+            return
+        events = [instant.events for instant in instants]
+        positions = np.array([instant.position for instant in instants], np.int64)
+        times = np.array([instant.time for instant in instants], np.int64)
+        self._history.add(positions, times, events.__getitem__ if self._keep_events else None)
+        if len(instants) < _COLUMNS:
+            yield from self._push(SolvedRows([row for instant in instants for row in self._solver.solve(instant)]))
+        else:
+            yield from self._push(self._solver.rows(chunk_of(instants, self._solver.solve_batch)))
+        self._forget(instants[-1].time)
+
+    def push_chunk(self, chunk: Chunk) -> Iterator[Match]:
+        """The matches that a chunk of instants completes; exhaust it before the next call."""
+        if self._solver is None:
+            raise InternalError("a recogniser without a solver takes rows, not instants")
+        positions = np.arange(chunk.first, chunk.first + len(chunk))
+        self._history.add(positions, chunk.times, chunk.events if self._keep_events else None)
+        yield from self._push(self._solver.rows(chunk))
+        self._forget(int(chunk.times[-1]))
 
     def push_rows(self, rows: Sequence[InstantSolutions]) -> Iterator[Match]:
         """The matches that these rows complete. The rows of one instant belong into one call."""
-        for row in rows:
-            self._instants.setdefault(row.position, (row.time, ()))
         if rows:
-            batch = InstantBatch(rows, self._query.patterns, self._partition_codes(rows), self._sightings)
-            yield from self._results.push(self._matches(self._evaluator.push(batch), batch), rows[-1].time)
+            solved = SolvedRows(rows)
+            positions, first = np.unique(solved.positions, return_index=True)
+            self._history.add(positions, solved.times[first], None)
+            yield from self._push(solved)
             self._forget(rows[-1].time)
+
+    def _push(self, rows: Rows) -> Iterator[Match]:
+        codes = self._partition_codes(rows)
+        positions, last = rows.positions, 0
+        while last < len(positions):
+            # The rows of an instant stay together: its matches are told apart together.
+            first, last = last, int(np.searchsorted(positions, positions[last : last + _ROWS][-1], "right"))
+            batch = InstantBatch(rows, self._query.patterns, codes, self._sightings, first, last)
+            yield from self._results.push(self._matches(self._evaluator.push(batch), batch), int(batch.times[-1]))
 
     def advance(self, now: int) -> Iterator[Match]:
         """The matches that complete because no instant before `now` (ns) will come any more."""
@@ -155,24 +187,25 @@ class Recogniser:
     def snapshot(self) -> bytes:
         """The state between two calls; `restore` goes on from it."""
         endings = None if self._endings is None else self._endings.state()
-        own = (self._codes, self._instants, self._sightings.state(), endings, self._results.state())
+        own = (self._codes, self._history.state(), self._sightings.state(), endings, self._results.state())
         return pickle.dumps((self._evaluator.snapshot(), *own))
 
     def restore(self, state: bytes) -> None:
         """Goes on from a snapshot of a recogniser of the same query. Only for snapshots from a source you trust."""
         from spaseq.engine import Evaluator
 
-        engine, self._codes, self._instants, sightings, endings, results = pickle.loads(state)
+        engine, self._codes, history, sightings, endings, results = pickle.loads(state)
         self._evaluator = Evaluator.restore(self._program, engine)
+        self._history.restore(history)
         self._sightings.restore(sightings)
         self._results.restore(results)
         if self._endings is not None:
             self._endings.restore(endings)
 
-    def _partition_codes(self, rows: Sequence[InstantSolutions]) -> list[int] | None:
-        if not self._query.partition:
+    def _partition_codes(self, rows: Rows) -> np.ndarray | None:
+        if rows.partitions is None:
             return None
-        return [self._codes.setdefault(row.key or (), len(self._codes)) for row in rows]
+        return np.array([self._codes.setdefault(key, len(self._codes)) for key in rows.keys], np.int64)[rows.partitions]
 
     def _matches(self, found: MatchBatch, batch: InstantBatch | None) -> Iterator[Match]:
         """The matches settled by what the engine found in `batch`, or at the end of the streams where that is None."""
@@ -190,11 +223,11 @@ class Recogniser:
         held = self._held(positions)
         owing = [row for row in rows if row[3]]
         sure = _mappings(row for row in rows if not row[3])
-        return Waiting(start, end, self._instants[start][0], positions, held, sure, owing)
+        return Waiting(start, end, self._history[start][0], positions, held, sure, owing)
 
     def _held(self, positions: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[GraphEvent, ...]]:
         """The times and the events of instants."""
-        held = [self._instants[p] for p in positions]
+        held = [self._history[p] for p in positions]
         return tuple(time for time, _ in held), tuple(event for _, events in held for event in events)
 
     def _forget(self, now: int) -> None:
@@ -206,10 +239,7 @@ class Recogniser:
             first = now - (now - window.origin) % window.size
         else:
             return
-        for position in list(self._instants):
-            if self._instants[position][0] >= first:
-                break
-            del self._instants[position]
+        self._history.forget(first)
 
 
 class Session:

@@ -1,20 +1,23 @@
 """The table between graph pattern matching and sequence recognition: what every GPM's value is at an instant.
 
-`solve` turns an instant into rows of that table, one per partition the instant belongs to (one in all without PARTITION
-BY). It is a pure function of the instant, the query and the knowledge, so it may run anywhere, in any order; the engine
-reads the rows in order, as an `InstantBatch`.
+`Solver.solve` turns an instant into rows of that table, one per partition the instant belongs to (one in all without
+PARTITION BY). It is a pure function of the instant, the query and the knowledge, so it may run anywhere, in any order.
+`Solver.rows` gives the rows of a chunk of instants at once, from batches of events as columns (`Solver.solve_batch`).
+The engine reads the rows in order, as an `InstantBatch`.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from spaseq.gpm import (
+    Condition,
     EventGraph,
     GraphPattern,
     Knowledge,
@@ -26,14 +29,16 @@ from spaseq.gpm import (
     restrict,
 )
 from spaseq.language.check import CheckedQuery
-from spaseq.language.expand import Conjunction
+from spaseq.language.chunks import Chunk, Piece
+from spaseq.language.expand import Conjunction, Variant
 from spaseq.language.lower import conjunction_binds
 
 if TYPE_CHECKING:
+    from spaseq.gpm.columnar.evaluate import BatchEvaluator, Solutions
     from spaseq.language.absence import Sightings
-    from spaseq.rdf import GraphEvent, Instant
+    from spaseq.rdf import GraphBatch, GraphEvent, Instant
 
-__all__ = ["InstantBatch", "InstantSolutions", "Solver"]
+__all__ = ["ChunkRows", "InstantBatch", "InstantSolutions", "Rows", "SolvedRows", "Solver"]
 
 _NONE: MappingSet = frozenset()
 
@@ -55,17 +60,21 @@ class InstantSolutions:
 class Solver:
     """`solve` for one query and one knowledge base; made once per run (or per worker).
 
-    Raises `OptionError` if the query asks for a graph that the knowledge does not hold.
+    With `reference`, rdflib's evaluator does all graph patterns. Raises `OptionError` if the query asks for a graph
+    that the knowledge does not hold.
     """
 
-    def __init__(self, query: CheckedQuery, knowledge: Knowledge) -> None:
+    def __init__(self, query: CheckedQuery, knowledge: Knowledge, *, reference: bool = False) -> None:
         knowledge.check(query.patterns.values())
-        self._partition = query.partition
+        self._partition = tuple(sorted(query.partition))
+        self._reference = reference
         self._by_stream: dict[str, list[PatternEvaluator]] = {}
         for pattern in query.patterns.values():
-            evaluator = PatternEvaluator(pattern, knowledge)
+            evaluator = PatternEvaluator(pattern, knowledge, reference=reference)
             for stream in pattern.streams:
                 self._by_stream.setdefault(stream, []).append(evaluator)
+        self._columns: dict[str, BatchEvaluator] = {}
+        self._read = read_by_others(query)
 
     def solve(self, instant: Instant) -> tuple[InstantSolutions, ...]:
         """The rows of one instant; none if there is a PARTITION BY and the instant belongs to no partition.
@@ -85,6 +94,21 @@ class Solver:
             rows.append(InstantSolutions(instant.position, instant.time, key, values))
         return tuple(rows)
 
+    def solve_batch(self, batch: GraphBatch) -> MappingABC[str, Solutions]:
+        """The value of each GPM of the batch's stream at each of its events."""
+        from spaseq.gpm.columnar.evaluate import BatchEvaluator  # loads the kernels
+
+        found = self._columns.get(batch.stream)
+        if found is None:
+            evaluators = self._by_stream.get(batch.stream, ())
+            found = self._columns[batch.stream] = BatchEvaluator(evaluators, reference=self._reference)
+        return found.solve(batch)
+
+    def rows(self, chunk: Chunk) -> ChunkRows:
+        """The rows of a chunk's instants, as `solve` has them. Mappings hold only the variables that something else in
+        the query reads, and are made when asked for."""
+        return ChunkRows(chunk, self._read, self._partition)
+
     def _add(self, event: GraphEvent, before: dict[str, MappingSet], after: dict[str, MappingSet]) -> None:
         evaluators = self._by_stream.get(event.stream)
         if not evaluators:
@@ -101,46 +125,209 @@ class Solver:
             after[name] = after.get(name, _NONE) | kept
 
 
+def read_by_others(query: CheckedQuery) -> dict[str, tuple[str, ...]]:
+    """For each GPM the variables whose terms matter outside of it, sorted.
+
+    Those are what a result shows or is made of, what partitions the stream, what conditions over several GPMs name,
+    what another GPM mentions, and all of a GPM that a sequence asks at more than one place.
+    """
+    patterns = query.patterns.values()
+    outside = {*query.clauses.needed, *query.clauses.rounds, *query.partition}
+    outside.update(v for pattern in patterns for c in pattern.correlated for v in c.variables)
+    mentioned = Counter(v for pattern in patterns for v in pattern.mentions)
+    often = {name for variant in query.variants for name, times in _places(variant).items() if times > 1}
+    return {
+        p.name: tuple(sorted(v for v in p.binds if p.name in often or v in outside or mentioned[v] > 1))
+        for p in patterns
+    }
+
+
+def _places(variant: Variant) -> Counter[str]:
+    """At how many places of a sequence each GPM is asked."""
+    groups = [*(s.alternatives for s in variant.steps), *(s.absent for s in variant.steps), variant.before]
+    return Counter(name for group in [*groups, variant.after] for name in {n for c in group for n in c})
+
+
 def _keys(values: Iterable[MappingSet], names: tuple[str, ...]) -> set[Mapping]:
-    """The restrictions to `names` of the mappings that bind all of them."""
-    wanted = tuple(sorted(names))
+    """The restrictions to `names`, sorted, of the mappings that bind all of them."""
     keys: set[Mapping] = set()
     for value in values:
         for mapping in value:
-            key = tuple(pair for pair in mapping if pair[0] in wanted)
-            if len(key) == len(wanted):
+            key = tuple(pair for pair in mapping if pair[0] in names)
+            if len(key) == len(names):
                 keys.add(key)
     return keys
 
 
-class InstantBatch:
-    """Rows of the table as the engine's `Batch`; the mapping sets of conjunctions are worked out once each.
+class Rows(Protocol):
+    """Rows of the table in order: `positions`, `times`, int64 (n,), and `partitions`, int64 (n,), which of `keys` each
+    belongs to; both None without PARTITION BY."""
 
-    `keys` holds a code per row, given by the caller, who must give one partition one code for the whole stream.
-    `sightings` knows what matched before this batch; it is asked once per conjunction and batch.
+    positions: np.ndarray
+    times: np.ndarray
+    partitions: np.ndarray | None
+    keys: list[Mapping]
+
+    def present(self, name: str) -> np.ndarray:
+        """Where a GPM's value is not empty: bool (n,)."""
+        ...
+
+    def value(self, name: str, row: int) -> MappingSet:
+        """A GPM's value at a row."""
+        ...
+
+
+class SolvedRows:
+    """Rows that were solved one by one."""
+
+    def __init__(self, rows: Sequence[InstantSolutions]) -> None:
+        self._rows = rows
+        self.positions = np.array([row.position for row in rows], np.int64)
+        self.times = np.array([row.time for row in rows], np.int64)
+        numbers: dict[Mapping, int] = {}
+        places = [numbers.setdefault(row.key, len(numbers)) for row in rows if row.key is not None]
+        self.partitions = np.array(places, np.int64) if places else None
+        self.keys = list(numbers)
+
+    def present(self, name: str) -> np.ndarray:
+        return np.array([bool(row.values.get(name)) for row in self._rows], bool)
+
+    def value(self, name: str, row: int) -> MappingSet:
+        return self._rows[row].values.get(name, _NONE)
+
+
+class ChunkRows:
+    """Rows of a chunk: a row for each instant, or, with `names` to partition by, for each instant and key there.
+
+    `read`: the variables that mappings show, by GPM.
+    """
+
+    def __init__(self, chunk: Chunk, read: MappingABC[str, tuple[str, ...]], names: tuple[str, ...]) -> None:
+        self._read = read
+        parts = [_Part(piece, name, solutions) for piece in chunk.pieces for name, solutions in piece.solutions.items()]
+        self.partitions: np.ndarray | None = None
+        self.keys: list[Mapping] = []
+        if names:
+            instants, self.partitions, self.keys = _partitioned(parts, names)
+        else:
+            instants = np.arange(len(chunk))
+            for part in parts:
+                part.rows = part.instants
+        self.positions = chunk.first + instants
+        self.times = chunk.times[instants]
+        self._collect(parts)
+
+    def _collect(self, parts: Sequence[_Part]) -> None:
+        """For each GPM where its solutions stand: rows ascending, and (part, solution) of each."""
+        self._parts: dict[str, list[_Part]] = {}
+        for part in parts:
+            part.select()
+            if len(part.rows):
+                self._parts.setdefault(part.name, []).append(part)
+        self._index: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+        for name, own in self._parts.items():
+            rows = np.concatenate([part.rows for part in own])
+            which = np.repeat(np.arange(len(own)), [len(part.rows) for part in own])
+            solutions = np.concatenate([part.places for part in own])
+            if len(own) > 1:
+                order = np.argsort(rows, kind="stable")
+                rows, which, solutions = rows[order], which[order], solutions[order]
+            self._index[name] = rows, which, solutions
+
+    def present(self, name: str) -> np.ndarray:
+        found = np.zeros(len(self.positions), bool)
+        index = self._index.get(name)
+        if index is not None:
+            found[index[0]] = True
+        return found
+
+    def value(self, name: str, row: int) -> MappingSet:
+        index = self._index.get(name)
+        if index is None:
+            return _NONE
+        rows, which, solutions = index
+        begin, end = np.searchsorted(rows, [row, row + 1]).tolist()
+        parts, read = self._parts[name], self._read[name]
+        return frozenset(parts[which[i]].solutions.mapping(int(solutions[i]), read) for i in range(begin, end))
+
+
+class _Part:
+    """The solutions of one GPM that stand in one piece: `places` in `solutions`, and of each its `instants` in the
+    chunk and its `rows` in the table."""
+
+    def __init__(self, piece: Piece, name: str, solutions: Solutions) -> None:
+        begin, end = np.searchsorted(solutions.events, [piece.low, piece.high])
+        self.name = name
+        self.solutions = solutions
+        self.places = np.arange(begin, end)
+        self.instants = piece.instants[solutions.events[begin:end] - piece.low]
+        self.rows = np.zeros(0, np.int64)
+
+    def select(self) -> None:
+        """Only those that the GPM's own FILTERs let through, and that stand in a row."""
+        kept = self.solutions.kept[self.places] & (self.rows >= 0)
+        self.places, self.rows = self.places[kept], self.rows[kept]
+        if len(self.rows) and (self.rows[1:] < self.rows[:-1]).any():
+            order = np.argsort(self.rows, kind="stable")
+            self.places, self.rows = self.places[order], self.rows[order]
+
+
+def _partitioned(parts: Sequence[_Part], names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, list[Mapping]]:
+    """(the instant of each row, the number of its key, the keys), by instant, then by the key's text; gives the parts
+    their rows."""
+    numbers: dict[Mapping, int] = {}
+    codes = [part.solutions.codes(names, numbers)[part.places] for part in parts]
+    keys = sorted(numbers, key=repr)
+    ranks = np.full(len(keys) + 1, -1, np.int64)  # the last one: of no key
+    ranks[[numbers[key] for key in keys]] = np.arange(len(keys))
+    width = max(1, len(keys))
+    cells = [np.where(c >= 0, part.instants * width + ranks[c], -1) for part, c in zip(parts, codes, strict=True)]
+    rows = np.unique(np.concatenate(cells)) if cells else np.zeros(0, np.int64)
+    rows = rows[rows >= 0]
+    for part, own in zip(parts, cells, strict=True):
+        part.rows = np.where(own >= 0, np.searchsorted(rows, own), -1)
+    return rows // width, rows % width, keys
+
+
+class InstantBatch:
+    """Rows of the table, `first` to `last` of them, as the engine's `Batch`; the mapping sets of conjunctions are
+    worked out once each, where they are asked for.
+
+    `codes` holds the number of each row's partition, given by the caller, who must give one partition one number for
+    the whole stream. `sightings` knows what matched before this batch; it is asked once per conjunction and batch.
     """
 
     def __init__(
         self,
-        rows: Sequence[InstantSolutions],
+        rows: Rows,
         patterns: MappingABC[str, GraphPattern],
-        codes: Sequence[int] | None,
+        codes: np.ndarray | None,
         sightings: Sightings | None = None,
+        first: int = 0,
+        last: int | None = None,
     ) -> None:
-        self.rows = rows
-        self.positions = np.array([row.position for row in rows], np.int64)
-        self.times = np.array([row.time for row in rows], np.int64)
-        self.keys = None if codes is None else np.array(codes, np.int64)
+        self.positions = rows.positions[first:last]
+        self.times = rows.times[first:last]
+        self.keys = None if codes is None else codes[first:last]
+        self._rows = rows
+        self._first = first
         self._patterns = patterns
-        self._values: dict[Conjunction, list[MappingSet]] = {}
+        self._inner: dict[Conjunction, list[tuple[Condition, Any]]] = {}
+        self._values: dict[tuple[Conjunction, int], MappingSet] = {}
         self._unseen = {} if sightings is None else {c: sightings.pass_over(self, c) for c in sightings.conjunctions}
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.positions)
 
     def holds(self, conjunction: Conjunction) -> np.ndarray:
-        """Where the conjunction's mapping set is not empty: bool, shape (n,)."""
-        return np.array([bool(value) for value in self._sets(conjunction)], bool)
+        """Where the conjunction's mapping set is not empty: bool, shape (n,). It is joined only where all its GPMs have
+        a value."""
+        first, last = self._first, self._first + len(self)
+        found = np.logical_and.reduce([self._rows.present(name)[first:last] for name in conjunction])
+        if len(conjunction) > 1 or self._conditions(conjunction):
+            for row in np.flatnonzero(found).tolist():
+                found[row] = bool(self.value(conjunction, row))
+        return found
 
     def unseen(self, conjunction: Conjunction) -> np.ndarray:
         """Where the conjunction has not matched before, since the row's window opened, in its partition: bool, (n,)."""
@@ -149,24 +336,29 @@ class InstantBatch:
     def value(self, conjunction: Conjunction, row: int) -> MappingSet:
         """The conjunction's mapping set at a row: the join of its GPMs' values (Definition 8), under the FILTERs that
         name only its own variables."""
-        return self._sets(conjunction)[row]
+        found = self._values.get((conjunction, row))
+        if found is None:
+            found = self._values[conjunction, row] = self._joined(conjunction, row)
+        return found
 
-    def _sets(self, conjunction: Conjunction) -> list[MappingSet]:
-        sets = self._values.get(conjunction)
-        if sets is None:
-            sets = [self._joined(conjunction, row) for row in self.rows]
-            self._values[conjunction] = sets
-        return sets
-
-    def _joined(self, conjunction: Conjunction, row: InstantSolutions) -> MappingSet:
+    def _joined(self, conjunction: Conjunction, row: int) -> MappingSet:
         first, *rest = conjunction
-        joined = row.values.get(first, _NONE)
+        joined = self._rows.value(first, self._first + row)
         for name in rest:
-            joined = join(joined, row.values.get(name, _NONE)) if joined else joined
-        inside = conjunction_binds(self._patterns, conjunction)
-        for name in conjunction:
-            pattern = self._patterns[name]
-            for condition in pattern.correlated:
-                if condition.variables <= inside:
-                    joined = frozenset(m for m in joined if holds(condition, m, pattern.prologue))
+            joined = join(joined, self._rows.value(name, self._first + row)) if joined else joined
+        for condition, prologue in self._conditions(conjunction):
+            joined = frozenset(m for m in joined if holds(condition, m, prologue))
         return joined
+
+    def _conditions(self, conjunction: Conjunction) -> list[tuple[Condition, Any]]:
+        """The FILTERs of its GPMs over several of them that name only its own variables, each with its prologue."""
+        found = self._inner.get(conjunction)
+        if found is None:
+            inside, patterns = conjunction_binds(self._patterns, conjunction), self._patterns
+            found = self._inner[conjunction] = [
+                (condition, patterns[name].prologue)
+                for name in conjunction
+                for condition in patterns[name].correlated
+                if condition.variables <= inside
+            ]
+        return found

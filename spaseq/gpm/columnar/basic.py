@@ -191,7 +191,7 @@ def _lay_out(pattern: BasicPattern, lists: Lists) -> _Layout | None:
 
 
 def _lay_out_lists(pattern: BasicPattern, lists: Lists, steps: np.ndarray) -> _Layout:
-    """As `_lay_out`, with a list for each step: all triples, those of a predicate by order of a term, pairs of a path."""
+    """As `_lay_out`, with a list for each step: all triples, those of a predicate by a term, those of a path."""
     batch = lists.batch
     triples, rows, sought = [batch.triples], [], []
     starts = np.zeros((len(steps), len(batch) + 1), np.int64)

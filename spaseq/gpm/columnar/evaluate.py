@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
 import numpy as np
@@ -39,8 +39,11 @@ class Solutions(Protocol):
         """The mapping of a row, only its variables `names` (sorted) if they are given."""
         ...
 
-    def codes(self, names: Sequence[str], number: Callable[[Mapping], int]) -> np.ndarray:
-        """For each row `number` of its mapping restricted to `names` (sorted), -1 where it does not bind all."""
+    def codes(self, names: Sequence[str], numbers: dict[Mapping, int]) -> np.ndarray:
+        """For each row the number of its mapping restricted to `names` (sorted), -1 where it does not bind all: int64.
+
+        Restrictions that have no number in `numbers` get the next one.
+        """
         ...
 
 
@@ -61,7 +64,7 @@ class _Columns:
             if (names is None or name in names) and (number := int(column[row])) >= 0
         )
 
-    def codes(self, names: Sequence[str], number: Callable[[Mapping], int]) -> np.ndarray:
+    def codes(self, names: Sequence[str], numbers: dict[Mapping, int]) -> np.ndarray:
         columns = [column for name, column in self._columns if name in names]
         if len(columns) < len(names):
             return np.full(len(self.events), -1, np.int64)
@@ -69,7 +72,7 @@ class _Columns:
         found = []
         for row in first.tolist():
             key = self.mapping(row, names)
-            found.append(number(key) if len(key) == len(names) else -1)
+            found.append(numbers.setdefault(key, len(numbers)) if len(key) == len(names) else -1)
         return np.array(found, np.int64)[kinds]
 
 
@@ -85,9 +88,10 @@ class _Mappings:
         whole = self._mappings[row]
         return whole if names is None else tuple(pair for pair in whole if pair[0] in names)
 
-    def codes(self, names: Sequence[str], number: Callable[[Mapping], int]) -> np.ndarray:
+    def codes(self, names: Sequence[str], numbers: dict[Mapping, int]) -> np.ndarray:
         keys = [tuple(pair for pair in mapping if pair[0] in names) for mapping in self._mappings]
-        return np.array([number(key) if len(key) == len(names) else -1 for key in keys], np.int64)
+        found = [numbers.setdefault(key, len(numbers)) if len(key) == len(names) else -1 for key in keys]
+        return np.array(found, np.int64)
 
 
 class BatchEvaluator:

@@ -65,9 +65,7 @@ class KnowledgeColumns:
             found[bound] = space.adopt(self._terms, numbers[bound], compared=compared)
         return found
 
-    def _found(
-        self, table: Table, space: Space, keys: tuple[str, ...], budget: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _found(self, table: Table, space: Space, keys: tuple[str, ...], budget: int) -> tuple[np.ndarray, np.ndarray]:
         """(row of the table, row of the knowledge) of the pairs with equal `keys`."""
         index, begins, order = self._index(keys)
         columns = [table.columns[name] for name in keys]

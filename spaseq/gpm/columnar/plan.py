@@ -94,10 +94,9 @@ class Evaluation:
         own = {name: np.full(len(rows), -1, np.int32) for name in names}
         for i, row in enumerate(rows):
             for name, term in row:
-                own[name][i] = number(term)  # type: ignore[arg-type]
+                own[name][i] = number(term)
         times = len(self.events)
         return Table(np.repeat(self.events, len(rows)), {name: np.tile(column, times) for name, column in own.items()})
 
 
 _EMPTY = algebra.BGP(())
-

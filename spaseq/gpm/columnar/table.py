@@ -187,4 +187,3 @@ def distinct(columns: Sequence[np.ndarray], count: int) -> tuple[np.ndarray, np.
 def _first(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     _, first, codes = np.unique(values, return_index=True, return_inverse=True)
     return first, codes.astype(np.int64)
-

@@ -178,9 +178,7 @@ def _term_numbers(terms: np.ndarray, space: Space) -> _Numbers:
     return _Numbers(value, error, known, exact)
 
 
-def _arithmetic(
-    expression: algebra.Call, arguments: Sequence[algebra.Expression], scope: Scope
-) -> _Numbers | None:
+def _arithmetic(expression: algebra.Call, arguments: Sequence[algebra.Expression], scope: Scope) -> _Numbers | None:
     """Sums and products from left to right, as they are written."""
     signs = list(dict.get(expression.handle, "op") or ())
     if len(signs) != len(arguments) - 1:

@@ -1,0 +1,158 @@
+"""Batches of several streams become chunks of instants: merged by time, without an object per event.
+
+A batch is solved once, when it comes; a chunk holds the part of each stream's batches that no stream can still come
+before. Equal times keep the order of the FROM clause, then that of the source.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spaseq.rdf import GraphBatch, GraphEvent, Instant
+
+if TYPE_CHECKING:
+    from spaseq.gpm.columnar.evaluate import Solutions
+
+__all__ = ["Chunk", "Piece", "chunk_of", "merge_batches"]
+
+Solve = Callable[[GraphBatch], Mapping[str, "Solutions"]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Piece:
+    """Events `low` to `high` of a batch: `instants`, int64 (high - low,), ascending, says where in the chunk each is.
+
+    `solutions`: the value of each GPM of its stream at each event of the whole batch.
+    """
+
+    batch: GraphBatch
+    low: int
+    high: int
+    instants: np.ndarray
+    solutions: Mapping[str, Solutions]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """Consecutive instants: their `times`, int64 (n,); `first` is the position of the first in the streamset.
+
+    `pieces` are in the order of the FROM clause, then of the source.
+    """
+
+    first: int
+    times: np.ndarray
+    pieces: tuple[Piece, ...]
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def events(self, instant: int) -> tuple[GraphEvent, ...]:
+        """The events of an instant of the chunk, made when asked for."""
+        found: list[GraphEvent] = []
+        for piece in self.pieces:
+            begin, end = np.searchsorted(piece.instants, [instant, instant + 1])
+            found += [piece.batch.event(piece.low + i) for i in range(int(begin), int(end))]
+        return tuple(found)
+
+
+class _Stream:
+    """What is left of the batches read so far of one stream."""
+
+    def __init__(self, batches: Iterator[GraphBatch], solve: Solve) -> None:
+        self._batches = batches
+        self._solve = solve
+        self._held: deque[tuple[GraphBatch, int, Mapping[str, Solutions]]] = deque()
+        self.ended = False
+
+    def read(self) -> None:
+        """One batch more, if there is one."""
+        batch = next(self._batches, None)
+        if batch is None:
+            self.ended = True
+        elif len(batch):
+            self._held.append((batch, 0, self._solve(batch)))
+
+    @property
+    def latest(self) -> int | None:
+        """The time of the last event that has been read and not been taken."""
+        return int(self._held[-1][0].times[-1]) if self._held else None
+
+    def take(self, before: int | None) -> list[tuple[GraphBatch, int, int, Mapping[str, Solutions]]]:
+        """The events before a time (None: all), as parts of batches."""
+        parts = []
+        while self._held:
+            batch, low, solutions = self._held[0]
+            high = len(batch) if before is None else int(np.searchsorted(batch.times, before, "left"))
+            if high > low:
+                parts.append((batch, low, high, solutions))
+            if high < len(batch):
+                self._held[0] = (batch, max(low, high), solutions)
+                break
+            self._held.popleft()
+        return parts
+
+
+def merge_batches(streams: Sequence[Iterator[GraphBatch]], solve: Solve, *, apart: bool) -> Iterator[Chunk]:
+    """The instants of streams given in the order of the FROM clause, each in order of time.
+
+    `apart`: each event is an instant of its own. `solve` gives the values of a batch's GPMs, and is asked once a batch.
+    Memory: the batches of a stream that another one lies behind.
+    """
+    states = [_Stream(batches, solve) for batches in streams]
+    first = 0
+    while True:
+        for state in states:
+            while state.latest is None and not state.ended:
+                state.read()
+        waiting = [(latest, state) for state in states if not state.ended and (latest := state.latest) is not None]
+        until = min((latest for latest, _ in waiting), default=None)
+        parts = [part for state in states for part in state.take(until)]
+        if parts:
+            chunk = _chunk(first, parts, apart)
+            first += len(chunk)
+            yield chunk
+        elif until is None:
+            return
+        else:
+            for latest, state in waiting:
+                if latest == until:
+                    state.read()
+
+
+def _chunk(first: int, parts: Sequence[tuple[GraphBatch, int, int, Mapping[str, Solutions]]], apart: bool) -> Chunk:
+    every = np.concatenate([batch.times[low:high] for batch, low, high, _ in parts])
+    if apart:
+        order = np.argsort(every, kind="stable")
+        times = every[order]
+        places = np.empty(len(every), np.int64)
+        places[order] = np.arange(len(every))
+    else:
+        times, places = np.unique(every, return_inverse=True)
+    ends = np.cumsum([high - low for _, low, high, _ in parts])
+    pieces = (
+        Piece(batch, low, high, places[end - (high - low) : end].astype(np.int64), solutions)
+        for (batch, low, high, solutions), end in zip(parts, ends.tolist(), strict=True)
+    )
+    return Chunk(first, times, tuple(pieces))
+
+
+def chunk_of(instants: Sequence[Instant], solve: Solve) -> Chunk:
+    """The chunk of consecutive instants that hold events already made."""
+    by_stream: dict[str, list[list[tuple[int, GraphEvent]]]] = {}
+    for place, instant in enumerate(instants):
+        for event in instant.events:
+            runs = by_stream.setdefault(event.stream, [])
+            if not runs or runs[-1][-1][1].source != event.source:
+                runs.append([])
+            runs[-1].append((place, event))
+    pieces = []
+    for run in (run for runs in by_stream.values() for run in runs):
+        batch = GraphBatch.of([event for _, event in run])
+        places = np.array([place for place, _ in run], np.int64)
+        pieces.append(Piece(batch, 0, len(run), places, solve(batch)))
+    return Chunk(instants[0].position, np.array([i.time for i in instants], np.int64), tuple(pieces))
