@@ -114,8 +114,13 @@ def _compiled(path: str) -> Any:
     return compile_query(text, source=name)
 
 
+def _warn(query: Any) -> None:
+    for warning in query.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+
+
 def _check(options: argparse.Namespace) -> int:
-    _compiled(options.query)
+    _warn(_compiled(options.query))
     return 0
 
 
@@ -142,6 +147,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.query == "-" and "-" in (options.events or ()):
         raise OptionError("the query and the events cannot both come from standard input")
     query = _compiled(options.query)
+    _warn(query)
     matches = query.run(
         _events(options),
         streams=_streams(options),

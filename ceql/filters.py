@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ceql import ast
-from ceql.walk import with_variables
+from ceql.walk import variables_of, with_variables
 from spaseq.errors import Span
 
-__all__ = ["All", "Any", "Leaf", "Test", "leaves", "merged", "only_variable", "owned", "renamed"]
+__all__ = [
+    "All",
+    "Any",
+    "Leaf",
+    "Test",
+    "as_test",
+    "as_written",
+    "leaves",
+    "merged",
+    "only_variable",
+    "owned",
+    "renamed",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +51,40 @@ class All:
 
 
 Test = Leaf | Any | All
+
+
+def as_test(node: ast.Condition, negated: bool = False) -> Test:
+    """The single conditions of a FILTER under AND and OR, NOT moved into them (seed CORE §2.2).
+
+    `x[a AND b]` is `x[a] AND x[b]`; any other `x[…]` is one condition.
+    """
+    match node:
+        case ast.And(left, right) | ast.Or(left, right):
+            first, second = as_test(left, negated), as_test(right, negated)
+            return All(first, second) if isinstance(node, ast.And) != negated else Any(first, second)
+        case ast.Not(child):
+            return as_test(child, not negated)
+        case ast.Holds(_, ast.And(left, right)) if not negated:
+            return All(*(as_test(dataclasses.replace(node, condition=half)) for half in (left, right)))
+        case ast.Holds(variable, condition):
+            return _leaf(owned(condition, variable.text), frozenset((variable.text,)), negated, node.span)
+    return _leaf(node, frozenset(), negated, node.span)
+
+
+def _leaf(condition: ast.Condition, variables: frozenset[str], negated: bool, span: Span) -> Leaf:
+    named = frozenset(variables_of(condition))
+    return Leaf(ast.Not(condition, span=span) if negated else condition, variables | named, span)
+
+
+def as_written(leaf: Leaf) -> ast.Condition:
+    """A single condition as a FILTER says it: `x.a > 3`, or `x[…]` where AND and OR are inside of it."""
+    condition, named = leaf.condition, frozenset(variables_of(leaf.condition))
+    inner = condition.child if isinstance(condition, ast.Not) else condition
+    if leaf.variables == named and not isinstance(inner, ast.And | ast.Or | ast.Not):
+        return condition
+    variable = min(leaf.variables - named or named)
+    body = with_variables(condition, lambda own: None if own == variable else own)
+    return ast.Holds(ast.Name(variable, span=leaf.span), body, span=leaf.span)
 
 
 def leaves(test: Test) -> Iterator[Leaf]:

@@ -23,12 +23,13 @@ from dataclasses import dataclass
 
 from ceql import ast
 from ceql.aggregates import named_by
-from ceql.filters import All, Any, Leaf, Test, merged, only_variable, owned, renamed
+from ceql.filters import All, Any, Leaf, Test, as_test, merged, only_variable, owned, renamed
 from ceql.guards import Guard, GuardRegisters
 from ceql.infer_keys import infer_keys, least
 from ceql.predicates import Satisfies, StreamIs, TypeIs
 from ceql.repeat import LIMIT, repeated, size
-from ceql.walk import calls_of, variables_of
+from ceql.scopes import without_ending
+from ceql.walk import calls_of
 from spaseq import pattern as algebra
 from spaseq.engine import Choice, Consume, Selection, Window
 from spaseq.errors import InternalError, Span, UnsupportedFeature
@@ -60,7 +61,7 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>") -> Lowered:
     """The pattern of a checked query."""
     lowering = _Lowering(text, source)
     lowering.refuse_clauses(query)
-    formula, ending = _without_ending(query.where)
+    formula, ending = without_ending(query.where)
     part = lowering.formula(formula)
     absent = None if ending is None else lowering.absent_at_the_end(ending, part, query)
     if part.pending:
@@ -94,17 +95,6 @@ def _choice(query: ast.Query) -> Choice:
         Consume.NONE if query.consume is None else Consume[query.consume.policy.value],
         None if query.limit is None else query.limit.count,
     )
-
-
-def _without_ending(node: ast.Formula) -> tuple[ast.Formula, ast.Without | None]:
-    """The formula without the NOT at its end, and that NOT; conditions and AS around are about the rest."""
-    match node:
-        case ast.Sequence(left, ast.Without() as ending, False):
-            return left, ending
-        case ast.Filter(child, _) | ast.As(child, _):
-            rest, found = _without_ending(child)
-            return (node, None) if found is None else (dataclasses.replace(node, child=rest), found)
-    return node, None
 
 
 def _window(within: ast.Within | None) -> tuple[Window, str | None]:
@@ -197,7 +187,7 @@ class _Lowering:
                 return self.settle(_Part(named, part.defined | {variable.text}, part.pending))
             case ast.Filter(child, condition):
                 part = self.formula(child)
-                return self.settle(self.filtered(part, self.test(condition, False)))
+                return self.settle(self.filtered(part, as_test(condition)))
             case ast.Either(left, right):
                 first, second = self.formula(left), self.formula(right)
                 return self.joined(algebra.Or(first.pattern, second.pattern), first, second)
@@ -332,7 +322,7 @@ class _Lowering:
                 return one + two, first | second
             case ast.Filter(child, condition):
                 found, defined = self.single_events(child, known)
-                return self.restrict_events(found, defined, self.test(condition, False), known), defined
+                return self.restrict_events(found, defined, as_test(condition), known), defined
         raise self.unsupported(
             "NOT of more than one event", node.span, "NOT takes an event type, with a FILTER, or several joined by OR"
         )
@@ -398,29 +388,6 @@ class _Lowering:
 
     # Filters
 
-    def test(self, node: ast.Condition, negated: bool) -> Test:
-        match node:
-            case ast.And(left, right) | ast.Or(left, right):
-                first, second = self.test(left, negated), self.test(right, negated)
-                return All(first, second) if isinstance(node, ast.And) != negated else Any(first, second)
-            case ast.Not(child):
-                return self.test(child, not negated)
-            case ast.Holds(variable, ast.And(left, right)) if not negated:
-                halves = [self.test(dataclasses.replace(node, condition=half), False) for half in (left, right)]
-                return All(*halves)
-            case ast.Holds(variable, condition):
-                condition = owned(condition, variable.text)
-                return self.leaf(condition, frozenset((variable.text,)), negated, node.span)
-            case _:
-                return self.leaf(node, frozenset(), negated, node.span)
-
-    def leaf(self, condition: ast.Condition, variables: frozenset[str], negated: bool, span: Span) -> Leaf:
-        for call in calls_of(condition):
-            if call.function == "CORR":
-                raise self.unsupported("CORR", call.span)
-        named = frozenset(variables_of(condition))
-        return Leaf(ast.Not(condition) if negated else condition, variables | named, span)
-
     def filtered(self, part: _Part, test: Test) -> _Part:
         match test:
             case All(left, right):
@@ -440,6 +407,9 @@ class _Lowering:
         return _Part(algebra.Or(first.pattern, second.pattern), part.defined, pending)
 
     def restricted(self, part: _Part, condition: ast.Condition, variables: frozenset[str], span: Span) -> _Part:
+        for call in calls_of(condition):
+            if call.function == "CORR":
+                raise self.unsupported("CORR", call.span)
         outside = variables - part.defined
         if outside:
             return self.deferred(part, condition, variables & part.defined, outside, span)

@@ -20,6 +20,7 @@ from ceql.check import check, conditions, event_types
 from ceql.lower import lower
 from ceql.parse import parse
 from ceql.printer import print_query
+from ceql.rewrites import rewrite, unsafe_variables
 from ceql.single import Singles
 from ceql.walk import attributes_of
 from spaseq.engine import Program, Settings, compile_program
@@ -61,7 +62,8 @@ class Query:
         self.text = text
         self.source = source
         self.tree = tree
-        self._lowered = lower(tree, text, source)
+        self._rewritten = rewrite(tree, settings.rewrite_size)
+        self._lowered = lower(self._rewritten.query, text, source)
         self._program = compile_program(
             self._lowered.pattern,
             self._lowered.window,
@@ -83,6 +85,14 @@ class Query:
         return self._program
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is probably not meant: parts that no event can match, and a query all of which is such."""
+        found = tuple(f"{self.source}:{part}" for part in self._rewritten.removed)
+        if self._rewritten.unsatisfiable:
+            return (*found, f"{self.source}: no stream has a match: the query reports nothing")
+        return found
+
+    @property
     def attributes(self) -> tuple[str, ...]:
         """The attributes that conditions read, and PARTITION BY where it leaves no choice."""
         found = [a.name for c in conditions(self.tree.where) for a in attributes_of(c)]
@@ -93,6 +103,7 @@ class Query:
         """How the query is understood and run, as text."""
         lowered = self._lowered
         lines = ["query:", *("  " + line for line in print_query(self.tree).splitlines())]
+        lines += self._explain_rewrites()
         if lowered.window_attribute is not None:
             lines.append(f"window over: {lowered.window_attribute} (its own numbers, closed)")
         if lowered.partition:
@@ -107,6 +118,20 @@ class Query:
         if lowered.absent is not None:
             lines.append(f"at the end: {lowered.absent}; matches are reported as their windows close")
         return "\n".join([*lines, "automaton:", *("  " + line for line in self._program.explain().splitlines())])
+
+    def _explain_rewrites(self) -> Iterator[str]:
+        """What the query is compiled as, where that is something else, and what was left out of it."""
+        if self._rewritten.query != self.tree:
+            yield "compiled as:"
+            yield from ("  " + line for line in print_query(self._rewritten.query).splitlines())
+        if self._rewritten.removed:
+            yield "left out, as no stream matches it:"
+            yield from (f"  {part}" for part in self._rewritten.removed)
+        if self._rewritten.unsatisfiable:
+            yield "  which is all of it: the query reports nothing"
+        for name, span in unsafe_variables(self.tree.where):
+            place = f"{span.line}:{span.column}"
+            yield f"{name} is bound again at {place}: it holds the events of both (not safe, seed CEL)"
 
     def run(
         self,

@@ -159,6 +159,8 @@ def draw_reference(rng: random.Random, left: Formula, right: Formula) -> tuple[F
     far: tuple[Any, ...] = ("of", rng.choice(names), rng.choice(NUMERIC))
     if rng.random() < 0.2:
         far = draw_total(rng, names)
+    if rng.random() < 0.25:
+        own = ("value", rng.randint(0, 4))  # about a variable of the other side alone
     condition = ("for all", (rng.choice(("=", "<", ">=")), own, far))
     wrapped: Formula = Filter(inner, condition)
     if isinstance(inner, Plus | Repeat):

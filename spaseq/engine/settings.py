@@ -76,6 +76,8 @@ class Settings:
     and these multiply."""
     repeated_events: int = 1_000
     """How many events a pattern may be long once bounded repetition is written out."""
+    rewrite_size: int = 2_000
+    """Nodes that a rewritten formula may have; rewrites that need not be done stop before it."""
 
 
 class Batch(Protocol):

@@ -1,0 +1,68 @@
+"""Rewrites of formulas: functions from syntax tree to syntax tree, one a file, that change no answer.
+
+======================  ====================================================================  ==================
+`fold_constants`        `x.v > 1 + 2` is `x.v > 3`                                            compiled with
+`pop_filters`           a condition on one variable of a wider scope moves there              compiled with
+`remove_unsatisfiable`  branches that no stream matches are left out                          compiled with
+`lp_normal_form`        seed CEL, Theorem 2: conditions on one variable at their events       offered
+`safe_form`             seed CEL, Theorem 1: no variable on both sides of a sequence          offered
+======================  ====================================================================  ==================
+
+The automaton needs neither normal form: a condition on one variable becomes a predicate of the transitions that mark
+the variable, which is LP normal form by construction, and a variable that is bound on both sides of a sequence holds
+the events of both. `pop_filters` is worth its copies, since the conditions it moves would otherwise need registers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from ceql import ast
+from ceql.rewrites.fold_constants import fold_constants
+from ceql.rewrites.lp_normal_form import lp_normal_form
+from ceql.rewrites.pop_filters import pop_filters
+from ceql.rewrites.remove_unsatisfiable import Removed, remove_unsatisfiable
+from ceql.rewrites.safe_form import safe_form, unsafe_variables
+from ceql.scopes import defined
+
+__all__ = [
+    "Removed",
+    "Rewritten",
+    "fold_constants",
+    "lp_normal_form",
+    "pop_filters",
+    "remove_unsatisfiable",
+    "rewrite",
+    "safe_form",
+    "unsafe_variables",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A query as it is compiled; what was left out of it, as nothing matches it; whether that is all of it."""
+
+    query: ast.Query
+    removed: tuple[Removed, ...] = ()
+    unsatisfiable: bool = False
+
+
+def rewrite(query: ast.Query, limit: int) -> Rewritten:
+    """The rewrites that a query is compiled with. `limit`: how many nodes its formula may grow to.
+
+    Constants are folded first, for contradictions are seen between constants; conditions are moved out before
+    branches are removed, for only at its own scope does a condition meet the others on its variable. A query of which
+    nothing is left stays as it is: it runs, and reports nothing.
+    """
+    formula = pop_filters(fold_constants(query.where), limit)
+    left, removed = remove_unsatisfiable(formula)
+    if left is None:
+        return Rewritten(query, removed, True)
+    if left is query.where:
+        return Rewritten(query)
+    selection = query.selection
+    if selection.items is not None:
+        kept = defined(left)
+        selection = dataclasses.replace(selection, items=tuple(i for i in selection.items if i.variable in kept))
+    return Rewritten(dataclasses.replace(query, where=left, selection=selection), removed)

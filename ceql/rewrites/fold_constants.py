@@ -1,0 +1,118 @@
+"""What is the same for every event is computed once: `x.v > 1 + 2` is `x.v > 3`, and `x[1 < 2]` says nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Final
+
+from ceql import ast, values
+from ceql.filters import Leaf, as_written
+from ceql.rewrites.never import NEVER
+from ceql.scalar import compile_condition
+from ceql.scopes import rebuilt, without_ending
+from ceql.walk import attributes_of, calls_of, replaced
+from spaseq.errors import EventError, InternalError
+
+__all__ = ["fold_constants"]
+
+_LITERAL: Final = (ast.Number, ast.Text, ast.Truth)
+
+
+def fold_constants(formula: ast.Formula) -> ast.Formula:
+    """The formula with constant parts of its conditions computed.
+
+    A condition that always holds is left out; one that never does becomes `x[0 = 1]`, which says that x is empty. What
+    has no value (1 / 0) or no meaning ('a' < 1) stays as it is: NULL has no literal, and types are checked elsewhere.
+    O(size of the formula).
+    """
+    rest, ending = without_ending(formula)
+    found = rebuilt(rest, lambda leaf, child, scopes: _folded(leaf))
+    if found is None:
+        raise InternalError("folding constants left nothing of a formula")
+    return found if ending is None else formula if found is rest else ast.Sequence(found, ending, False)
+
+
+def _folded(leaf: Leaf) -> ast.Condition | None:
+    condition = _simplified(_computed(leaf.condition))
+    if condition is True:
+        return None
+    if condition is False or condition is None:
+        if len(leaf.variables) != 1:
+            return leaf.condition
+        (variable,) = leaf.variables
+        return ast.Holds(ast.Name(variable, span=leaf.span), NEVER, span=leaf.span)
+    if condition == leaf.condition:
+        return leaf.condition
+    return as_written(dataclasses.replace(leaf, condition=condition))
+
+
+def _computed(node: ast.Condition) -> ast.Condition:
+    """Values computed, from the inside outwards."""
+    return replaced(node, _value)
+
+
+def _value(node: ast.Expression) -> ast.Expression | None:
+    match node:
+        case ast.Arithmetic(symbol, left, right):
+            one, two = replaced(left, _value), replaced(right, _value)
+            if isinstance(one, ast.Number) and isinstance(two, ast.Number):
+                found = _finite(values.compute(symbol, one.value, two.value))
+                if found is not None:
+                    return ast.Number(found, span=node.span)
+            return dataclasses.replace(node, left=one, right=two)
+        case ast.Negate(child):
+            inner = replaced(child, _value)
+            if isinstance(inner, ast.Number):
+                found = _finite(values.negate(inner.value))
+                if found is not None:
+                    return ast.Number(found, span=node.span)
+            return dataclasses.replace(node, child=inner)
+    return None
+
+
+def _finite(number: float | None) -> int | float | None:
+    return number if number is not None and math.isfinite(number) else None
+
+
+def _simplified(node: ast.Condition) -> ast.Condition | bool | None:
+    """The condition, or its constant truth; None is unknown. Kleene's logic."""
+    match node:
+        case ast.Not(child):
+            inner = _simplified(child)
+            return dataclasses.replace(node, child=inner) if isinstance(inner, ast.Condition) else _not(inner)
+        case ast.And(left, right) | ast.Or(left, right):
+            return _joined(node, _simplified(left), _simplified(right), isinstance(node, ast.Or))
+    if any(True for _ in attributes_of(node)) or any(True for _ in calls_of(node)):
+        return node
+    try:
+        truth: Callable[[None], bool | None] = compile_condition(node, _no_attribute)
+        return truth(None)
+    except EventError:
+        return node
+
+
+def _no_attribute(attribute: ast.Attribute) -> Callable[[None], object]:
+    raise InternalError(f"{attribute.name} in what is constant")
+
+
+def _not(truth: bool | None) -> bool | None:
+    return None if truth is None else not truth
+
+
+def _joined(
+    node: ast.And | ast.Or, left: ast.Condition | bool | None, right: ast.Condition | bool | None, settles: bool
+) -> ast.Condition | bool | None:
+    """`left AND right` or `left OR right`, where `settles` is the truth of one side that is the truth of both."""
+    if left is settles or right is settles:
+        return settles
+    if left is (not settles):
+        return right
+    if right is (not settles):
+        return left
+    if left is None and right is None:
+        return None
+    one = left if isinstance(left, ast.Condition) else node.left
+    two = right if isinstance(right, ast.Condition) else node.right
+    return dataclasses.replace(node, left=one, right=two)

@@ -1,0 +1,128 @@
+"""Seed CEL, Theorem 2: LP normal form, in which every condition on one variable stands where its events are taken.
+
+First such conditions are moved out to a scope that defines their variable (`pop_filters`, the proof's step 1), then
+down to the types that the variable takes (step 2), where they become one: `R AS x FILTER P1(x) AND … AND Pk(x)`.
+CORE's AS names whole formulas and its variables hold sets: a condition on x goes to every type under `… AS x`, about
+the type's own variable. Conditions on several variables, and those with aggregates, stay where they are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from dataclasses import dataclass
+
+from ceql import ast
+from ceql.filters import All, Any, Leaf, Test, as_test, as_written, leaves, owned
+from ceql.rewrites.pop_filters import borrowed, is_defined_here, pop_filters
+from ceql.scopes import defined, fresh, size, without_ending, written
+from spaseq.errors import BudgetExceeded
+
+__all__ = ["lp_normal_form"]
+
+
+def lp_normal_form(formula: ast.Formula, limit: int) -> ast.Formula:
+    """An equivalent formula in LP normal form, at most exponentially larger (Theorem 2).
+
+    Raises `BudgetExceeded` (`rewrite_size`) where it would have more than `limit` nodes.
+    """
+    rest, ending = without_ending(formula)
+    popped = pop_filters(rest, limit)
+    for _, leaf, scope in borrowed(popped):
+        (variable,) = leaf.variables
+        where = f"line {leaf.span.line}, column {leaf.span.column}"
+        why = f"the condition on {variable} at {where}, which doubles the formula that defines {variable}"
+        raise _too_large(limit, size(popped) + size(scope), why)
+    found = _push(popped, _Above(), limit)
+    return found if ending is None else ast.Sequence(found, ending, False)
+
+
+def _too_large(limit: int, used: int, why: str) -> BudgetExceeded:
+    return BudgetExceeded("rewrite_size", limit, used, "nodes", f"this comes of {why}; raise rewrite_size")
+
+
+@dataclass(frozen=True, slots=True)
+class _Above:
+    """The conditions from above: on the events of a variable, and on every event, which `name` takes then."""
+
+    on: tuple[tuple[str, ast.Condition], ...] = ()
+    every: tuple[ast.Condition, ...] = ()
+    name: str = ""
+
+    def of(self, names: frozenset[str]) -> tuple[ast.Condition, ...]:
+        return tuple(dict.fromkeys(self.every + tuple(c for name, c in self.on if name in names)))
+
+    def under(self, variable: str) -> _Above:
+        found = self.of(frozenset((variable,)))
+        return dataclasses.replace(self, every=found, name=variable if found else self.name)
+
+
+def _push(node: ast.Formula, above: _Above, limit: int) -> ast.Formula:
+    down = functools.partial(_push, above=above, limit=limit)
+    match node:
+        case ast.EventType(name, _):
+            return _filtered(node, name, above.of(defined(node)))
+        case ast.Without():
+            conditions = above.every
+            return _filtered(ast.As(node, ast.Name(above.name)), above.name, conditions) if conditions else node
+        case ast.As(ast.EventType() | ast.Without() as atom, variable):
+            names = defined(atom) | {variable.text}
+            return _filtered(node, variable.text, above.under(variable.text).of(names))
+        case ast.As(child, variable):
+            return dataclasses.replace(node, child=_push(child, above.under(variable.text), limit))
+        case ast.Filter(child, condition):
+            return _pushed(node, child, as_test(condition), above, limit)
+        case ast.Iterate(child, _) | ast.Repeat(child, _, _):
+            return dataclasses.replace(node, child=down(child))
+        case ast.Sequence(ast.Sequence(left, ast.Without(), False) as both, right, False):
+            return dataclasses.replace(node, left=dataclasses.replace(both, left=down(left)), right=down(right))
+        case ast.Either(left, right) | ast.Sequence(left, right, _):
+            return dataclasses.replace(node, left=down(left), right=down(right))
+        case ast.Conjunction(children):
+            return dataclasses.replace(node, children=tuple(down(child) for child in children))
+    return node
+
+
+def _pushed(node: ast.Filter, child: ast.Formula, test: Test, above: _Above, limit: int) -> ast.Formula:
+    """`child FILTER test`, with what can go down put into it."""
+    split = _first_or(test, child)
+    if split is not None:
+        alternatives, rest = split
+        halves = [test if rest is None else All(rest, test) for test in (alternatives.left, alternatives.right)]
+        if 2 * size(child) > limit:
+            raise _too_large(limit, 2 * size(child), f"an OR of conditions at line {node.span.line}")
+        left = _pushed(node, child, halves[0], above, limit)
+        return ast.Either(left, _pushed(node, fresh(child), halves[1], above, limit))
+    staying: Test | None = None
+    for part in _conjuncts(test):
+        if isinstance(part, Leaf) and is_defined_here(part, child):
+            (variable,) = part.variables
+            above = dataclasses.replace(above, on=(*above.on, (variable, owned(part.condition, None))))
+        else:
+            staying = part if staying is None else All(staying, part)
+    inner = _push(child, above, limit)
+    if size(inner) > limit:
+        raise _too_large(limit, size(inner), f"the conditions at line {node.span.line}")
+    return inner if staying is None else ast.Filter(inner, written(staying), span=node.span)
+
+
+def _first_or(test: Test, child: ast.Formula) -> tuple[Any, Test | None] | None:
+    """An OR in which a condition on one variable stands, which must go down, and the other conjuncts."""
+    parts = _conjuncts(test)
+    for at, part in enumerate(parts):
+        if isinstance(part, Any) and any(is_defined_here(leaf, child) for leaf in leaves(part)):
+            rest = parts[:at] + parts[at + 1 :]
+            return part, functools.reduce(All, rest) if rest else None
+    return None
+
+
+def _conjuncts(test: Test) -> list[Test]:
+    return [*_conjuncts(test.left), *_conjuncts(test.right)] if isinstance(test, All) else [test]
+
+
+def _filtered(node: ast.Formula, variable: str, conditions: tuple[ast.Condition, ...]) -> ast.Formula:
+    """`node FILTER` all of them, about `variable`."""
+    if not conditions:
+        return node
+    named = [as_written(Leaf(owned(c, variable), frozenset((variable,)), c.span)) for c in conditions]
+    return ast.Filter(node, functools.reduce(ast.And, named), span=node.span)

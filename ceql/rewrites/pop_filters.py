@@ -1,0 +1,106 @@
+"""Seed CEL, Theorem 2, step 1: a condition on a variable of a wider scope alone moves out to that scope.
+
+`T AS x ; ((T AS y FILTER x.v >= 40) OR H AS z)` says: if the second branch is taken, x is hot. In the paper, φ_x with
+P(x) inside becomes `(φ_x^t FILTER P(x)) OR (φ_x^f FILTER NOT P(x))`: P(x) replaced by TRUE in the one and by FALSE in
+the other. Here the second is φ_x without the part under P(x), and has no NOT P(x): in our semantics P(x) may be
+neither true nor false (NULL, or several positions of x), and a match of φ_x^f under P(x) is one of φ_x^t FILTER P(x)
+anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ceql import ast
+from ceql.filters import All, Any, Leaf, Test, as_test, as_written, leaves
+from ceql.scopes import Scopes, defined, fresh, rebuilt, scope_of, size, without, without_ending, written
+from ceql.walk import calls_of
+from spaseq.errors import InternalError
+
+__all__ = ["borrowed", "pop_filters"]
+
+
+def pop_filters(formula: ast.Formula, limit: int) -> ast.Formula:
+    """The formula with such conditions moved out, as far as it has no more than `limit` nodes then.
+
+    Every condition may double the part that it moves over.
+    """
+    rest, ending = without_ending(formula)
+    found = rest
+    while (place := next(borrowed(found), None)) is not None:
+        popped = _popped(found, *place)
+        if size(popped) > limit:
+            break
+        found = popped
+    if found is rest:
+        return formula
+    return found if ending is None else ast.Sequence(found, ending, False)
+
+
+Place = tuple[ast.Filter, Leaf, ast.Formula]
+
+
+def borrowed(node: ast.Formula, scopes: Scopes = ()) -> Iterator[Place]:
+    """(FILTER, condition, scope) of each condition on one variable, defined by a scope around its own formula."""
+    around = (node, *scopes)
+    match node:
+        case ast.Filter(child, condition):
+            for leaf in leaves(as_test(condition)):
+                scope = scope_of(leaf, child, around)
+                if scope is not None and scope is not child and _is_single(leaf):
+                    yield node, leaf, scope
+            yield from borrowed(child, around)
+        case ast.As(child, _) | ast.Iterate(child, _) | ast.Repeat(child, _, _):
+            yield from borrowed(child, around)
+        case ast.Sequence(ast.Sequence(left, ast.Without(), False), right, False):
+            yield from borrowed(left, around)
+            yield from borrowed(right, around)
+        case ast.Either(left, right) | ast.Sequence(left, right, _):
+            yield from borrowed(left, around)
+            yield from borrowed(right, around)
+        case ast.Conjunction(children):
+            for child in children:
+                yield from borrowed(child, around)
+
+
+def _is_single(leaf: Leaf) -> bool:
+    return len(leaf.variables) == 1 and not any(True for _ in calls_of(leaf.condition))
+
+
+def _popped(root: ast.Formula, node: ast.Filter, leaf: Leaf, scope: ast.Formula) -> ast.Formula:
+    """`root` with one condition moved out, or with the OR of FILTER that it stands in written as an OR of formulas."""
+    together, rest = _split(as_test(node.condition), leaf)
+    if together is not None:
+        left, right = written(together.left), written(together.right)
+        both: ast.Formula = ast.Either(
+            ast.Filter(node.child, left), ast.Filter(fresh(node.child), right), span=node.span
+        )
+        new = both if rest is None else ast.Filter(both, written(rest), span=node.span)
+        return _same(rebuilt(root, instead={id(node): new}))
+    bare: ast.Formula = node.child if rest is None else ast.Filter(node.child, written(rest), span=node.span)
+    under = _same(rebuilt(scope, instead={id(node): bare}))
+    under = ast.Filter(under, as_written(leaf), span=scope.span)
+    other = without(scope, {id(node)})
+    new = under if other is None else ast.Either(under, fresh(other), span=scope.span)
+    return _same(rebuilt(root, instead={id(scope): new}))
+
+
+def _split(test: Test, leaf: Leaf) -> tuple[Any | None, Test | None]:
+    """The conjunct of a condition that `leaf` is in, if that is an OR, and all other conjuncts."""
+    if isinstance(test, All):
+        left = leaf in leaves(test.left)
+        found, rest = _split(test.left if left else test.right, leaf)
+        other = test.right if left else test.left
+        return found, other if rest is None else All(rest, other) if left else All(other, rest)
+    return (test if isinstance(test, Any) else None), None
+
+
+def _same(found: ast.Formula | None) -> ast.Formula:
+    if found is None:
+        raise InternalError("moving a condition left nothing of a formula")
+    return found
+
+
+def is_defined_here(leaf: Leaf, child: ast.Formula) -> bool:
+    """Whether a condition is about one variable of its own formula, and can go down to the events of that."""
+    return _is_single(leaf) and leaf.variables <= defined(child)

@@ -1,0 +1,178 @@
+"""Branches that no stream can match are left out: `A FILTER A[v > 5 AND v < 3] OR B` is `B`.
+
+What every event of a part must satisfy is carried down to its types; a type whose conditions contradict each other
+(`ceql.contradictions`) matches nothing, and neither does a sequence, conjunction or iteration with such a part in it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+
+from ceql import ast
+from ceql.contradictions import contradictory, culprits
+from ceql.filters import All, Any, Leaf, Test, as_test, owned
+from ceql.printer import print_expression, print_formula
+from ceql.scopes import defined, without, without_ending
+from ceql.walk import calls_of
+from spaseq.errors import Span
+
+__all__ = ["Removed", "remove_unsatisfiable"]
+
+WORK = 100_000
+"""How many parts are looked at, over all alternatives of FILTERs; what is left then is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A part that matches nothing: where it stands, its text, and the conditions that contradict each other."""
+
+    span: Span
+    part: str
+    conditions: tuple[str, ...]
+
+    def __str__(self) -> str:
+        why = " and ".join(self.conditions)
+        what = "never holds" if len(self.conditions) == 1 else "never hold together"
+        return f"{self.span.line}:{self.span.column}: {self.part}: {why} {what}"
+
+
+def remove_unsatisfiable(formula: ast.Formula) -> tuple[ast.Formula | None, tuple[Removed, ...]]:
+    """The formula without what matches nothing, None if that is all of it; and what was left out, in order.
+
+    A condition on a variable that only parts left out define is left out too: an empty variable satisfies it.
+    """
+    rest, ending = without_ending(formula)
+    search = _Search()
+    if not search.prune(rest, _Facts()):
+        return None, search.reasons()
+    if not search.dead and not search.tests:
+        return formula, ()
+    found = without(rest, search.dead, search.tests)
+    return found if found is None or ending is None else ast.Sequence(found, ending, False), search.reasons()
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """Conditions on one event each: on those of a variable, and on every one."""
+
+    on: tuple[tuple[str, ast.Condition], ...] = ()
+    every: tuple[ast.Condition, ...] = ()
+
+    def of(self, names: frozenset[str]) -> tuple[ast.Condition, ...]:
+        return self.every + tuple(condition for name, condition in self.on if name in names)
+
+    def named(self, variable: str) -> _Facts:
+        """What is known inside of `… AS variable`."""
+        return dataclasses.replace(self, every=self.of(frozenset((variable,))))
+
+
+@dataclass(slots=True)
+class _Search:
+    """Marks parts as dead, by `id`, and the conditions of FILTERs that lose alternatives."""
+
+    dead: set[int] = field(default_factory=set)
+    tests: dict[int, Test] = field(default_factory=dict)
+    found: dict[Span, Removed] = field(default_factory=dict)
+    work: int = WORK
+
+    def reasons(self) -> tuple[Removed, ...]:
+        return tuple(self.found[span] for span in sorted(self.found, key=lambda s: (s.start, s.end)))
+
+    def prune(self, node: ast.Formula, facts: _Facts) -> bool:
+        """Whether the part can match; marks what in it cannot."""
+        alive = self._prune(node, facts)
+        if not alive:
+            self.dead.add(id(node))
+        return alive
+
+    def _prune(self, node: ast.Formula, facts: _Facts) -> bool:
+        match node:
+            case ast.EventType() | ast.Without() | ast.As(ast.EventType() | ast.Without(), _):
+                return self._event(node, facts)
+            case ast.As(child, variable):
+                return self.prune(child, facts.named(variable.text))
+            case ast.Filter(child, condition):
+                return self._filter(node, child, condition, facts)
+            case ast.Either(left, right):
+                one, two = self.prune(left, facts), self.prune(right, facts)
+                return one or two
+            case ast.Sequence(ast.Sequence(left, ast.Without(), False), right, False) | ast.Sequence(left, right, _):
+                return self.prune(left, facts) & self.prune(right, facts)
+            case ast.Iterate(child, _) | ast.Repeat(child, _, _):
+                return self.prune(child, facts)
+            case ast.Conjunction(children):
+                return all([self.prune(child, facts) for child in children])
+        return True
+
+    def _event(self, node: ast.Formula, facts: _Facts) -> bool:
+        self.work -= 1
+        names = defined(node)
+        if isinstance(node, ast.As):
+            facts = facts.named(node.variable.text)
+            names |= defined(node.child)
+        conditions = tuple(dict.fromkeys(facts.of(names)))
+        if self.work < 0 or not contradictory(conditions):
+            return True
+        why = tuple(print_expression(c) for c in culprits(conditions))
+        self.found.setdefault(node.span, Removed(node.span, print_formula(node), why))
+        return False
+
+    def _filter(self, node: ast.Formula, child: ast.Formula, condition: ast.Condition, facts: _Facts) -> bool:
+        tests = list(_conjuncts(as_test(condition)))
+        variables = defined(child)
+        for test in tests:
+            facts = _more(facts, test, variables)
+        kept: list[Test] = []
+        for test in tests:
+            left = self._possible(test, child, variables, facts)
+            if left is None:
+                return False
+            kept.append(left)
+        if any(a is not b for a, b in zip(kept, tests, strict=True)):
+            together = kept[0]
+            for test in kept[1:]:
+                together = All(together, test)
+            self.tests[id(node)] = together
+            for test in kept:
+                facts = _more(facts, test, variables)
+        return self.prune(child, facts)
+
+    def _possible(self, test: Test, child: ast.Formula, variables: frozenset[str], facts: _Facts) -> Test | None:
+        """One of the conditions of a FILTER without its alternatives that `child` cannot match under."""
+        if not isinstance(test, Any):
+            return test
+        halves = [
+            self._possible(half, child, variables, facts) if isinstance(half, Any)
+            else half if self._matches(half, child, variables, facts) else None
+            for half in (test.left, test.right)
+        ]  # fmt: skip
+        left, right = halves
+        if left is None or right is None:
+            return right if left is None else left
+        return test if left is test.left and right is test.right else Any(left, right)
+
+    def _matches(self, test: Test, child: ast.Formula, variables: frozenset[str], facts: _Facts) -> bool:
+        """Whether `child` can match under an alternative."""
+        for part in _conjuncts(test):
+            facts = _more(facts, part, variables)
+        trial = _Search(work=self.work)
+        alive = trial.prune(child, facts)
+        self.work = trial.work
+        if not alive:
+            self.found.update({span: reason for span, reason in trial.found.items() if span not in self.found})
+        return alive
+
+
+def _conjuncts(test: Test) -> list[Test]:
+    return [*_conjuncts(test.left), *_conjuncts(test.right)] if isinstance(test, All) else [test]
+
+
+def _more(facts: _Facts, test: Test, variables: frozenset[str]) -> _Facts:
+    """With what a single condition on one variable says of its events."""
+    if not isinstance(test, Leaf) or len(test.variables) != 1 or any(True for _ in calls_of(test.condition)):
+        return facts
+    (variable,) = test.variables
+    if variable not in variables:
+        return facts
+    return dataclasses.replace(facts, on=(*facts.on, (variable, owned(test.condition, None))))

@@ -1,0 +1,153 @@
+"""Seed CEL, Theorem 1: every formula has an equivalent safe one, in which no `φ ; ψ` binds a variable on both sides.
+
+In the paper a variable holds one position, so a variable on both sides makes a sequence unsatisfiable, and the proof
+takes such branches out of a disjunctive normal form. In CORE, and here, a variable holds a set: `T AS x ; T AS x`
+matches, and x holds both events. So the second x gets a name of its own, and what is said about x is said about both:
+a condition is for all choices of positions, and a choice from x is one from the first or from the second. Of
+variables, only those of AS count, outside of iterations (vdef+); types name their events in every formula.
+
+The automaton has no need of safe formulas: it marks events with sets of variables. The rewrite is offered for those who
+hand formulas to other engines, and to be compared with.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterator
+
+from ceql import ast
+from ceql.filters import Leaf, as_written
+from ceql.scopes import Scopes, defined, rebuilt, scope_of, without_ending
+from ceql.walk import calls_of, with_variables
+from spaseq.errors import BudgetExceeded, InternalError, Span, UnsupportedFeature
+
+__all__ = ["safe_form", "unsafe_variables"]
+
+
+def unsafe_variables(formula: ast.Formula) -> tuple[tuple[str, Span], ...]:
+    """The variables that a sequence binds on both sides, with where they stand the second time."""
+    found: list[tuple[str, Span]] = []
+
+    def again(node: ast.As) -> str:
+        found.append((node.variable.text, node.variable.span))
+        return node.variable.text
+
+    _bind(without_ending(formula)[0], frozenset(), again)
+    return tuple(found)
+
+
+def safe_form(query: ast.Query, limit: int) -> ast.Query:
+    """An equivalent query whose formula is safe: variables bound again are called x_2, x_3 and so on.
+
+    Raises `BudgetExceeded` (`rewrite_size`) where a condition would become more than `limit`, as it does with several
+    variables of many names; `UnsupportedFeature` for an aggregate over a variable of several names.
+    """
+    rest, ending = without_ending(query.where)
+    taken = set(_names(query))
+    renamed: dict[int, str] = {}
+
+    def again(node: ast.As) -> str:
+        base = node.variable.text
+        name = next(n for n in (f"{base}_{k}" for k in itertools.count(2)) if n not in taken)
+        taken.add(name)
+        renamed[id(node)] = name
+        return name
+
+    _bind(rest, frozenset(), again)
+    if not renamed:
+        return query
+    formula = rebuilt(rest, functools.partial(_said_of_all, renamed, limit), names=renamed)
+    if formula is None:
+        raise InternalError("renaming left nothing of a formula")
+    items = query.selection.items
+    if items is not None:
+        items = tuple(
+            dataclasses.replace(item, variable=name) for item in items for name in _called(rest, item.variable, renamed)
+        )
+    return dataclasses.replace(
+        query,
+        selection=dataclasses.replace(query.selection, items=items),
+        where=formula if ending is None else ast.Sequence(formula, ending, False),
+    )
+
+
+def _bind(node: ast.Formula, taken: frozenset[str], again: Callable[[ast.As], str]) -> frozenset[str]:
+    """vdef+ of a formula, in new names; `again(node)` names an AS whose variable is one of `taken`."""
+    down = functools.partial(_bind, taken=taken, again=again)
+    match node:
+        case ast.As(child, variable):
+            inner = down(child)
+            return inner | {again(node) if variable.text in taken else variable.text}
+        case ast.Filter(child, _):
+            return down(child)
+        case ast.Iterate(child, _) | ast.Repeat(child, _, _):
+            _bind(child, frozenset(), again)
+        case ast.Either(left, right):
+            return down(left) | down(right)
+        case ast.Sequence(ast.Sequence(left, ast.Without(), False), right, False) | ast.Sequence(left, right, _):
+            first = down(left)
+            return first | _bind(right, taken | first, again)
+        case ast.Conjunction(children):
+            return frozenset[str]().union(*(down(child) for child in children))
+    return frozenset()
+
+
+def _called(node: ast.Formula, variable: str, renamed: dict[int, str]) -> tuple[str, ...]:
+    """The new names that a variable has in a formula."""
+    return tuple(dict.fromkeys(_uses(node, variable, renamed)))
+
+
+def _uses(node: ast.Formula, variable: str, renamed: dict[int, str]) -> Iterator[str]:
+    match node:
+        case ast.As(child, own):
+            yield from _uses(child, variable, renamed)
+            if own.text == variable:
+                yield renamed.get(id(node), variable)
+        case ast.EventType():
+            if variable in defined(node):
+                yield variable
+        case ast.Filter(child, _) | ast.Iterate(child, _) | ast.Repeat(child, _, _):
+            yield from _uses(child, variable, renamed)
+        case ast.Either(left, right) | ast.Sequence(left, right, _):
+            yield from _uses(left, variable, renamed)
+            yield from _uses(right, variable, renamed)
+        case ast.Conjunction(children):
+            for child in children:
+                yield from _uses(child, variable, renamed)
+
+
+def _said_of_all(
+    renamed: dict[int, str], limit: int, leaf: Leaf, child: ast.Formula, scopes: Scopes
+) -> ast.Condition | None:
+    """A condition on x, said of each name that x has now; of several, for every choice of names."""
+    scope = scope_of(leaf, child, scopes) or child
+    own = defined(child)
+    names = {v: _called(child if v in own else scope, v, renamed) or (v,) for v in sorted(leaf.variables)}
+    if all(found == (v,) for v, found in names.items()):
+        return leaf.condition
+    count = math.prod(map(len, names.values()))
+    several = ", ".join(f"{v} ({len(found)} names)" for v, found in names.items() if len(found) > 1)
+    if count > limit:
+        hint = f"this comes of {several} in the condition at line {leaf.span.line}, column {leaf.span.column}"
+        raise BudgetExceeded("rewrite_size", limit, count, "conditions", hint)
+    if count > 1 and any(True for _ in calls_of(leaf.condition)):
+        raise UnsupportedFeature(
+            f"an aggregate together with {several}, bound on both sides of a sequence, has no safe form", span=leaf.span
+        )
+    choices = [dict(zip(names, choice, strict=True)) for choice in itertools.product(*names.values())]
+    return functools.reduce(ast.And, [as_written(_renamed(leaf, choice)) for choice in choices])
+
+
+def _renamed(leaf: Leaf, names: dict[str, str]) -> Leaf:
+    condition = with_variables(leaf.condition, lambda own: None if own is None else names[own])
+    return Leaf(condition, frozenset(names.values()), leaf.span)
+
+
+def _names(query: ast.Query) -> Iterator[str]:
+    """Every name of a variable or a type."""
+    from ceql.check import defined_variables
+
+    yield from (name for name, _ in defined_variables(query.where))
