@@ -61,6 +61,15 @@ class Guard:
     def __str__(self) -> str:
         return print_expression(self.condition)
 
+    def on_single_events(self) -> tuple[dict[str, tuple[str, ...]], Callable[[Any], bool | None]] | None:
+        """The attributes read off each variable, and the test of a choice of their values; None for aggregates.
+
+        A choice is a tuple of tuples: for each variable, in order of names, the values of its attributes."""
+        if any(True for _ in calls_of(self.condition)):
+            return None
+        slots, index = _slots(self), {v: i for i, v in enumerate(sorted(self.variables))}
+        return slots, compile_condition(self.condition, lambda a: _slot(a, index, slots))
+
 
 class _Compiled:
     """A guard ready to run: what to keep of an event, how to reduce what was kept, and the test of a choice."""

@@ -34,7 +34,7 @@ ALLOWED: dict[str, set[str]] = {
     "cli": _LANGUAGE | {"rdf", "gpm", "language", "spark", ""},
     "": _LANGUAGE | {"rdf", "gpm", "language", "spark"},
 }
-CEQL_MAY_USE = {"errors", "events", "pattern", "engine"}
+CEQL_MAY_USE = {"errors", "events", "pattern", "engine", "automata"}
 
 # Where a library may be imported at all: packages, or packages inside one.
 _KERNELS = {"automata", "tecs", "engine", "rdf.columns", "gpm.columnar"}

@@ -1,7 +1,7 @@
 """Register match automata (seed RMA): expressions, constructions, runs.
 
-Write an expression (`event`, `Then`, `Where` …), `build` its automaton, look at it (`describe`, `to_dot`, `to_svg`), run
-it (`matches`, `accepts`, `Recogniser`), combine it (`union`, `concatenation`, `kleene_plus`), give it a window
+Write an expression (`event`, `Then`, `Where` …), `build` its automaton, look at it (`describe`, `to_dot`, `to_svg`),
+run it (`matches`, `accepts`, `Recogniser`), combine it (`union`, `concatenation`, `kleene_plus`), give it a window
 (`unroll`, `count_events`), make it deterministic (`determinise`, `complement`). `from_pattern` takes the patterns that
 queries compile to. `docs/rma.md` is the guide.
 
@@ -11,7 +11,10 @@ may grow has a limit (`Limits`).
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from spaseq.automata.rma.automaton import RMA, Transition, check_registers, is_deterministic
+from spaseq.automata.rma.bridge import from_pattern, to_expression
 from spaseq.automata.rma.closure import concatenation, kleene_plus, union
 from spaseq.automata.rma.construct import build, construct
 from spaseq.automata.rma.determinise import complement, determinise
@@ -53,6 +56,9 @@ from spaseq.automata.rma.limits import Limits
 from spaseq.automata.rma.run import Acceptor, accepts, matches
 from spaseq.automata.rma.unroll import count_events, unroll
 
+if TYPE_CHECKING:
+    from spaseq.automata.rma.recognise import EventRows, Recogniser
+
 __all__ = [
     "CURRENT",
     "FALSE",
@@ -60,6 +66,7 @@ __all__ = [
     "TRUE",
     "Acceptor",
     "Either",
+    "EventRows",
     "Expression",
     "Formula",
     "Holds",
@@ -68,6 +75,7 @@ __all__ = [
     "Maybe",
     "Plus",
     "Read",
+    "Recogniser",
     "Relates",
     "Relation",
     "RelationAs",
@@ -91,6 +99,7 @@ __all__ = [
     "disjunction",
     "eliminate_epsilon",
     "event",
+    "from_pattern",
     "is_deterministic",
     "kleene_plus",
     "matches",
@@ -100,7 +109,16 @@ __all__ = [
     "relate",
     "show_expression",
     "single_final",
+    "to_expression",
     "union",
     "unroll",
     "variables",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("EventRows", "Recogniser"):
+        from spaseq.automata.rma import recognise
+
+        return getattr(recognise, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -79,7 +79,7 @@ _OPERATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
 }  # fmt: skip
 
 
-def _compared(symbol: str, left: Any, right: Any, text: str) -> bool:
+def compared(symbol: str, left: Any, right: Any, text: str) -> bool:
     if left is None or right is None:
         return False
     try:
@@ -98,7 +98,7 @@ class Is:
     value: Hashable
 
     def __call__(self, event: Event) -> bool:
-        return _compared(self.operator, event.get(self.attribute), self.value, self.show("event"))
+        return compared(self.operator, event.get(self.attribute), self.value, self.show("event"))
 
     def show(self, *names: str) -> str:
         value = self.value if self.attribute == "type" else repr(self.value)
@@ -121,7 +121,7 @@ class Relates:
     right: str
 
     def __call__(self, first: Event, second: Event) -> bool:
-        return _compared(self.operator, first.get(self.left), second.get(self.right), self.show("first", "second"))
+        return compared(self.operator, first.get(self.left), second.get(self.right), self.show("first", "second"))
 
     def show(self, *names: str) -> str:
         return f"{names[0]}.{self.left} {self.operator} {names[1]}.{self.right}"

@@ -1,0 +1,178 @@
+"""Queries as register match automata: recognised where the engine finds matches, and refused where there is none."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import oracle_rma as o
+import pytest
+from automata.rma_expressions import Names, lowered, random_expression, random_stream
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ceql
+from ceql.recognise import alerts
+from spaseq.automata import rma
+from spaseq.engine import Window
+from spaseq.errors import BudgetExceeded, EventError, UnsupportedFeature
+
+SEEDS = st.integers(0, 2**32)
+
+
+def as_ceql(e: Any) -> str:
+    """An expression of the oracle as CEQL text."""
+    match e:
+        case ("as", kind, name):
+            return f"({kind} AS {name})"
+        case ("filter", child, condition):
+            return f"({as_ceql(child)} FILTER {as_condition(condition)})"
+        case ("or", a, b):
+            return f"({as_ceql(a)} OR {as_ceql(b)})"
+        case (";" | ":" as how, a, b):
+            return f"({as_ceql(a)} {how} {as_ceql(b)})"
+        case ("+" | ":+" as how, child):
+            return f"({as_ceql(child)}){how}"
+    raise AssertionError(e)
+
+
+def as_condition(c: Any) -> str:
+    match c:
+        case ("not", child):
+            return f"NOT ({as_condition(child)})"
+        case ("and" | "or" as how, a, b):
+            return f"({as_condition(a)} {how.upper()} {as_condition(b)})"
+        case (symbol, (x, a), (y, b)):
+            return f"{x}.{a} {symbol} {y}.{b}"
+        case (symbol, (x, a), value):
+            return f"{x}.{a} {symbol} {value}"
+    raise AssertionError(c)
+
+
+def optional(e: Any) -> bool:
+    return isinstance(e, tuple) and (e[0] == "?" or any(optional(part) for part in e))
+
+
+@settings(max_examples=120)
+@given(SEEDS)
+def test_queries_are_recognised_where_the_engine_finds_matches(seed: int) -> None:
+    rng = random.Random(seed)
+    expression, _ = random_expression(rng, 3, Names(), beyond=True)
+    if optional(expression):
+        return
+    stream = [{**e, "value": e.get("value", 1)} for e in random_stream(rng, 9)]
+    clauses = rng.choice(("", " PARTITION BY [id]")) + rng.choice(("", " WITHIN 2 EVENTS", " WITHIN 3 MILLISECONDS"))
+    query = ceql.compile(f"SELECT * WHERE {as_ceql(expression)}{clauses}")
+    found = list(query.run(stream))
+    asked = alerts(query)
+    assert set(asked.run(stream)) == {m.end for m in found}
+    assert asked.ask(stream) == bool(found)
+    if not clauses:
+        expected = o.matches(expression, stream)
+        assert {m.positions for m in found} == expected
+
+
+@settings(max_examples=100)
+@given(SEEDS, st.integers(1, 5))
+def test_the_recogniser_answers_as_the_expression_means(seed: int, window: int) -> None:
+    """In batches of any size; in a window of events, of time, and counted in the automaton."""
+    rng = random.Random(seed)
+    expression, _ = random_expression(rng, 3, Names(), beyond=True)
+    stream = random_stream(rng, 9)
+    expected = o.ends(o.matches(("window", expression, window), stream))
+    automaton = rma.build(lowered(expression))
+    for given_window in (Window("events", window - 1), Window("span", window - 1), Window("span", window - 0.5)):
+        assert answers(rma.Recogniser(automaton, given_window), stream, rng) == expected
+    assert answers(rma.Recogniser(rma.count_events(automaton, window)), stream, rng) == expected
+    assert answers(rma.Recogniser(automaton), stream, rng) == o.ends(o.matches(expression, stream))
+
+
+def answers(recogniser: rma.Recogniser, stream: list[Any], rng: random.Random) -> set[int]:
+    found: set[int] = set()
+    done = 0
+    while done < len(stream):
+        size = rng.choice((0, 1, 1, 2, 4))
+        yes = recogniser.push(stream[done : done + size])
+        found |= {done + int(i) for i in np.flatnonzero(yes)}
+        done += size
+    return found
+
+
+@settings(max_examples=40)
+@given(SEEDS)
+def test_windows_that_tumble_and_partitions(seed: int) -> None:
+    rng = random.Random(seed)
+    expression, _ = random_expression(rng, 2, Names())
+    stream = random_stream(rng, 10)
+    automaton, tumbling = rma.build(lowered(expression)), Window("tumbling", 4, 1)
+    found = rma.Recogniser(automaton, tumbling).push(stream)
+    blocks = [(0, 1), (1, 5), (5, 9), (9, 10)]
+    expected = {a + end for a, b in blocks for end in o.ends(o.matches(expression, stream[a:b]))}
+    assert set(np.flatnonzero(found).tolist()) == expected
+    keys = np.array([rng.randrange(-1, 2) for _ in stream])
+    found = rma.Recogniser(automaton, Window("events", 2)).push(rma.EventRows(stream, keys=keys))
+    assert not found[keys < 0].any()
+    for key in (0, 1):
+        rows = np.flatnonzero(keys == key)
+        part = [stream[r] for r in rows]
+        expected = o.ends(o.matches(("window", expression, 3), part))
+        assert set(np.flatnonzero(found[rows]).tolist()) == expected
+
+
+def test_relations_of_whole_events() -> None:
+    close = rma.Holds("close", lambda a, b: abs(a["value"] - b["value"]) <= 1)
+    expression = rma.Where(rma.Then(rma.event("T", "x"), rma.event("T", "y")), rma.Test(close, ("x", "y")))
+    stream = [{"type": "T", "value": v} for v in (1, 5, 4, 9, 2)]
+    assert rma.Recogniser(rma.build(expression)).push(stream).tolist() == [False, False, True, False, True]
+    assert rma.matches(rma.build(expression), stream) == {(1, 2), (0, 4)}
+
+
+def test_equal_values_share_a_configuration() -> None:
+    expression = rma.Where(rma.Then(rma.event("T", "x"), rma.event("H", "y")), rma.relate("x.id", "=", "y.id"))
+    recogniser = rma.Recogniser(rma.build(expression))
+    recogniser.push([{"type": "T", "id": i % 3, "value": i} for i in range(50)])
+    assert recogniser.configurations == 4, "the start, and one for each of three identifiers"
+
+
+def test_configurations_have_a_limit_which_forgets_first_what_left_the_window() -> None:
+    expression = rma.Where(rma.Then(rma.event("T", "x"), rma.event("H", "y")), rma.relate("x.value", "<", "y.value"))
+    stream = [{"type": "T", "value": i} for i in range(100)]
+    limits = rma.Limits(max_configurations=20)
+    assert not rma.Recogniser(rma.build(expression), Window("events", 10), limits=limits).push(stream).any()
+    with pytest.raises(BudgetExceeded, match="max_configurations is 20"):
+        rma.Recogniser(rma.build(expression), limits=limits).push(stream)
+
+
+def test_a_condition_that_cannot_be_asked_names_the_event() -> None:
+    expression = rma.Where(rma.Then(rma.event("T", "x"), rma.event("T", "y")), rma.relate("x.id", "<", "y.id"))
+    with pytest.raises(EventError, match="record 2"):
+        rma.Recogniser(rma.build(expression)).push([{"type": "T", "id": 1}, {"type": "T", "id": "one"}])
+
+
+@pytest.mark.parametrize(
+    ("query", "what"),
+    [
+        ("SELECT * WHERE A ; NOT B ; C", "a negation between two parts"),
+        ("SELECT * WHERE A ; NOT B", "NOT at the end"),
+        ("SELECT * WHERE AND(A, B)", r"a conjunction \(AND\)"),
+        ("SELECT x WHERE A AS x ; B", "a match of which SELECT leaves out an event"),
+        ("SELECT STRICT * WHERE A ; B", "SELECT STRICT"),
+        ("SELECT NEXT * WHERE A ; B", "a selection that leaves matches out"),
+        ("SELECT * WHERE A ; B CONSUME BY ANY", "consumption"),
+        ("SELECT * WHERE A AS x ; (B AS y)+ FILTER x.v < y.v", "where y has several events"),
+        ("SELECT * WHERE (A AS x OR B AS y) ; C AS z FILTER x.v < z.v", "where x has an event in one alternative only"),
+        ("SELECT * WHERE (A+) AS x FILTER COUNT(x) > 2", r"the condition COUNT\(x\) > 2"),
+        ("SELECT * WHERE (A ; B) AS x ; C AS z FILTER x.v < z.v", "where x has several events"),
+    ],
+)
+def test_what_has_no_automaton_is_refused_by_name(query: str, what: str) -> None:
+    with pytest.raises(UnsupportedFeature, match=what):
+        alerts(ceql.compile(query))
+
+
+def test_one_name_in_two_scopes_is_two_variables() -> None:
+    query = ceql.compile("SELECT * WHERE (A ; B FILTER A.v < B.v) ; (A ; B FILTER A.v < B.v)")
+    stream = [{"type": t, "v": v} for t, v in (("A", 1), ("B", 2), ("A", 5), ("B", 4), ("B", 6))]
+    assert list(alerts(query).run(stream)) == [4]
+    assert len(alerts(query).automaton.registers) == 2
