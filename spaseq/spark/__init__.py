@@ -32,12 +32,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from spaseq.spark.bar import progress_bar
     from spaseq.spark.datasource import register
+    from spaseq.spark.failures import clear_errors
     from spaseq.spark.job import collect, explain, matches, run
     from spaseq.spark.session import local_session
     from spaseq.spark.stream import Reading, progress, start, stream_matches, wait
 
 __all__ = [
     "Reading",
+    "clear_errors",
     "collect",
     "explain",
     "local_session",
@@ -51,9 +53,12 @@ __all__ = [
     "wait",
 ]
 
-_HOMES = {"local_session": "session", "progress_bar": "bar", "register": "datasource"} | dict.fromkeys(
-    ("Reading", "progress", "start", "stream_matches", "wait"), "stream"
-)
+_HOMES = {
+    "local_session": "session",
+    "progress_bar": "bar",
+    "register": "datasource",
+    "clear_errors": "failures",
+} | dict.fromkeys(("Reading", "progress", "start", "stream_matches", "wait"), "stream")
 
 
 def __getattr__(name: str) -> Any:

@@ -47,7 +47,8 @@ class Clock:
     def take(self, feed: int, times: np.ndarray, lines: np.ndarray, file: str) -> tuple[np.ndarray, np.ndarray]:
         """The next events of a stream: their places, int64 (n, 3), and which are late, bool (n,).
 
-        Raises EventError for a late one, unless they are to be dropped.
+        Raises EventError for a late one, unless they are to be dropped or `lines` is empty: of all who are given the
+        same events one has their lines, and it is enough that one raises.
         """
         first = self.counts.get(feed, 0)
         numbers = np.arange(first, first + len(times), dtype=np.int64)
@@ -70,13 +71,15 @@ class Clock:
         self, feed: int, times: np.ndarray, high: np.ndarray, late: np.ndarray, lines: np.ndarray, file: str
     ) -> None:
         if self.options.late != "drop":
+            if not len(lines):
+                return  # the bucket that knows the lines says so
             row = int(np.argmax(late))
             allowed = f", more than the lateness of {self.options.lateness / 1e9:g} s" if self.options.lateness else ""
             raise EventError(
                 f"a stream goes back in time{allowed}: {format_time(int(times[row]))} comes after "
                 f"{format_time(int(high[row]))}",
                 source=file,
-                record=int(lines[row]) if len(lines) else None,
+                record=int(lines[row]),
                 hint="lateness=DURATION puts in order what comes late by no more than that; "
                 "late=drop leaves out what comes later and counts it",
             )

@@ -204,7 +204,11 @@ def _events(
     spark: SparkSession, sources: list[StreamSource], options: StreamOptions, reading: Reading, tasks: int
 ) -> DataFrame:
     register(spark)
-    given = [(s.iri, list(s.files), None if s.event_by is None else str(s.event_by)) for s in sources]
+    # The files are listed by a process of Spark's, which may stand elsewhere.
+    given = [
+        (s.iri, [os.path.abspath(path) for path in s.files], None if s.event_by is None else str(s.event_by))
+        for s in sources
+    ]
     reader = spark.readStream.format("spaseq").option("rows", "events").option("streams", json.dumps(given))
     malformed = f"quarantine:{reading.quarantine}" if reading.quarantine else options.malformed
     words = {

@@ -1,0 +1,86 @@
+"""A streaming query without Spark: the same parts, parcels, buckets and snapshots, in random micro-batches."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+
+from spaseq.language.query import Query, knowledge_of, stream_options, stream_sources
+from spaseq.spark.datasource import _EVENTS, _batch, _event_rows
+from spaseq.spark.evaluation import GraphEvaluation
+from spaseq.spark.feed import Feed, Place, advance, parts_between
+from spaseq.spark.parcels import Cut, Parcel, _Send, _send, graph_keys
+from spaseq.spark.plan import lay_out
+from spaseq.spark.solutions import QueryText
+from spaseq.spark.stream import _cut, _settled
+
+
+class _Shared:
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def in_micro_batches(
+    query: Query, streams: Mapping[str, Any], kb: Mapping[str, Any], seed: int, buckets: int, **words: str
+) -> tuple[list[tuple[Any, ...]], list[list[int]]]:
+    """The rows that the buckets give, and their counters at the end. Now and then a bucket goes on from a snapshot."""
+    rng = random.Random(seed)
+    options = stream_options(None, words)
+    sources = stream_sources(query.checked, streams)
+    settled = _settled(options, sources)
+    layout = lay_out(query)
+    cut = _cut_into(query, layout, settled, buckets)
+    text = QueryText(query.text, query.source, query.settings)
+    knowledge = knowledge_of(kb)
+    shared = _Shared({iri: graph_keys(graph) for iri, graph in knowledge.graphs.items()})
+    feeds = [Feed(i, s, settled, max_bytes=rng.choice((0, 1, 500, 5000))) for i, s in enumerate(sources)]
+    evaluations = [GraphEvaluation(text, layout, settled, len(sources)) for _ in cut.buckets]
+    places = [Place() for _ in feeds]
+    found: list[tuple[Any, ...]] = []
+    while not all(place.closed for place in places):
+        parts = []
+        for i, feed in enumerate(feeds):
+            end = advance(feed, places[i]) if rng.random() < 0.8 else places[i]
+            if end == places[i] and rng.random() < 0.3:
+                end = advance(feed, places[i], closing=True)
+            parts += [(feed, part) for part in parts_between(feed, places[i], end, rng.choice((1, 3)), smallest=1)]
+            places[i] = end
+        rows = []
+        for feed, part in parts:
+            batch = _batch(list(_event_rows(feed, part, "")), _EVENTS)
+            for sent in _send(_Send(text, layout, cut), shared, [batch]):
+                rows += zip(*(column.to_pylist() for column in sent.columns), strict=True)
+        found += _evaluate(rows, evaluations, cut, rng, lambda: GraphEvaluation(text, layout, settled, len(sources)))
+    return found, [evaluation.counts() for evaluation in evaluations]
+
+
+def _cut_into(query: Query, layout: Any, options: Any, buckets: int) -> Cut:
+    class _Spread:
+        """Stands for the session: buckets are numbered from 0."""
+
+    import spaseq.spark.stream as stream
+
+    before, stream._spread = stream._spread, lambda spark, tasks: tuple(range(tasks))
+    try:
+        return _cut(_Spread(), query, layout, options, buckets)
+    finally:
+        stream._spread = before
+
+
+def _evaluate(rows: Sequence[Any], evaluations: list[Any], cut: Cut, rng: random.Random, make: Any) -> list[Any]:
+    found: list[Any] = []
+    rows = sorted(rows, key=lambda row: row[:5])
+    for bucket, group in groupby(rows, key=lambda row: row[0]):
+        evaluation = evaluations[bucket]
+        for _, feed, _, _, _, body in group:
+            evaluation.take(feed, Parcel.unpack(body))
+        found += evaluation.release()
+        if rng.random() < 0.3:
+            evaluations[bucket] = make()
+            evaluations[bucket].restore(evaluation.snapshot())
+    return found
+
+
