@@ -18,6 +18,7 @@ from spaseq.automata.rma.bridge import from_pattern, to_expression
 from spaseq.automata.rma.closure import concatenation, kleene_plus, union
 from spaseq.automata.rma.construct import build, construct
 from spaseq.automata.rma.determinise import complement, determinise
+from spaseq.automata.rma.draw import to_dot, to_svg
 from spaseq.automata.rma.epsilon import eliminate_epsilon, merge_alike, single_final
 from spaseq.automata.rma.expressions import (
     Either,
@@ -109,7 +110,9 @@ __all__ = [
     "relate",
     "show_expression",
     "single_final",
+    "to_dot",
     "to_expression",
+    "to_svg",
     "union",
     "unroll",
     "variables",
