@@ -40,11 +40,20 @@ from spaseq.rdf.options import ARRIVAL, GENERATED_AT, EventBy, StreamOptions
 from spaseq.rdf.statements import Statement
 from spaseq.rdf.terms import Term, Triple
 
-__all__ = ["assemble"]
+__all__ = [
+    "Draft",
+    "assemble",
+    "cut_off",
+    "no_named_graph",
+    "no_time",
+    "read_time",
+    "time_inside",
+    "two_times",
+]
 
 
 @dataclass(slots=True)
-class _Draft:
+class Draft:
     """An event in the making. `number` is its place in the file, from 1; `repeated`: its graph had ended before."""
 
     name: Term | None
@@ -64,7 +73,7 @@ class _About:
     record: int
 
 
-_Item: TypeAlias = _Draft | _About
+_Item: TypeAlias = Draft | _About
 _NO_GRAPHS: Final = "--event-by subject or --event-by size:N makes events of triples that stand in no named graph"
 
 
@@ -98,7 +107,7 @@ def assemble(
     return _events(drafts, stream, source, scope, counters)
 
 
-def _events(drafts: Iterable[_Draft], stream: str, source: str, scope: str, counters: Counters) -> Iterator[GraphEvent]:
+def _events(drafts: Iterable[Draft], stream: str, source: str, scope: str, counters: Counters) -> Iterator[GraphEvent]:
     for draft in drafts:
         own = _OwnBlanks(f"e{scope}n{draft.number}")
         triples = tuple(dict.fromkeys((own.of(s), p, own.of(o)) for s, p, o in draft.triples))
@@ -144,7 +153,7 @@ def _drafts(
         items = _whole(statements)
     number = 0
     for item in items:
-        if isinstance(item, _Draft):
+        if isinstance(item, Draft):
             number += 1
             item.number = number
         yield item
@@ -155,7 +164,7 @@ def _graphs(
 ) -> Iterator[_Item]:
     predicate = options.time if options.time and options.time != ARRIVAL else GENERATED_AT
     closed = _Recent(options.lookahead)
-    draft: _Draft | None = None
+    draft: Draft | None = None
     record = 0
     for s, p, o, name, record in statements:
         if name is None:
@@ -168,16 +177,16 @@ def _graphs(
             if draft is not None:
                 closed.add(draft.name)
                 yield draft
-            draft = _Draft(name, record, [], repeated=name in closed)
+            draft = Draft(name, record, [], repeated=name in closed)
         draft.triples.append((s, p, o))
     if draft is not None:
         yield draft
     elif record:
-        raise EventError("no named graph in the file, and events are named graphs", source=source, hint=_NO_GRAPHS)
+        raise no_named_graph(source)
 
 
-def _subjects(statements: Iterable[Statement]) -> Iterator[_Draft]:
-    draft: _Draft | None = None
+def _subjects(statements: Iterable[Statement]) -> Iterator[Draft]:
+    draft: Draft | None = None
     subject: Term | None = None
     seen: set[Term | tuple[Term, Term]] = set()
     for s, p, o, name, record in statements:
@@ -185,7 +194,7 @@ def _subjects(statements: Iterable[Statement]) -> Iterator[_Draft]:
         if draft is None or s != subject or name != draft.name or key in seen:
             if draft is not None:
                 yield draft
-            draft, subject = _Draft(name, record, []), s
+            draft, subject = Draft(name, record, []), s
             seen.clear()
         seen.add(key)
         draft.triples.append((s, p, o))
@@ -195,10 +204,10 @@ def _subjects(statements: Iterable[Statement]) -> Iterator[_Draft]:
 
 def _sizes(
     statements: Iterable[Statement], size: int, options: StreamOptions, source: str, counters: Counters
-) -> Iterator[_Draft]:
-    draft: _Draft | None = None
+) -> Iterator[Draft]:
+    draft: Draft | None = None
     for s, p, o, name, record in statements:
-        draft = draft or _Draft(name, record, [])
+        draft = draft or Draft(name, record, [])
         if name != draft.name:
             draft.name = None
         draft.triples.append((s, p, o))
@@ -208,19 +217,14 @@ def _sizes(
     if draft is None:
         return
     if options.malformed != "drop":
-        raise EventError(
-            f"the last event has {len(draft.triples)} triple(s), and an event has {size}",
-            source=source,
-            record=draft.record,
-            hint="the file is cut off, or events have another size (--event-by size:N, or as the streams file says)",
-        )
+        raise cut_off(len(draft.triples), size, source, draft.record)
     counters.malformed += 1
 
 
-def _whole(statements: Iterable[Statement]) -> Iterator[_Draft]:
-    draft: _Draft | None = None
+def _whole(statements: Iterable[Statement]) -> Iterator[Draft]:
+    draft: Draft | None = None
     for s, p, o, name, record in statements:
-        draft = draft or _Draft(name, record, [])
+        draft = draft or Draft(name, record, [])
         draft.triples.append((s, p, o))
     if draft is not None:
         yield draft
@@ -248,34 +252,32 @@ class _Recent:
 # Step 2: times --------------------------------------------------------------------------------------------------------
 
 
-def _from_arrival(items: Iterable[_Item], options: StreamOptions, first: int) -> Iterator[_Draft]:
+def _from_arrival(items: Iterable[_Item], options: StreamOptions, first: int) -> Iterator[Draft]:
     count = first
     for item in items:
-        if isinstance(item, _Draft):
+        if isinstance(item, Draft):
             item.time = count * options.interval
             count += 1
             yield item
 
 
-def _from_predicate(
-    items: Iterable[_Item], options: StreamOptions, source: str, counters: Counters
-) -> Iterator[_Draft]:
+def _from_predicate(items: Iterable[_Item], options: StreamOptions, source: str, counters: Counters) -> Iterator[Draft]:
     said = _Said(options, source)
-    waiting: deque[_Draft] = deque()
+    waiting: deque[Draft] = deque()
     for item in items:
         if isinstance(item, _About):
             said.note(item, counters)
         else:
-            item.time = _time_inside(item, options, source)
+            item.time = time_inside(item, options, source)
             if item.time is None:
                 said.ask(item)
             waiting.append(item)
         while waiting and waiting[0].time is not None:
             yield waiting.popleft()
         if len(waiting) > options.lookahead:
-            raise _no_time(waiting[0], options, source)
+            raise no_time(waiting[0], options, source)
     if waiting:
-        raise _no_time(waiting[0], options, source)
+        raise no_time(waiting[0], options, source)
     counters.ignored += len(said)
 
 
@@ -288,14 +290,14 @@ class _Said:
         self._options = options
         self._source = source
         self._times: OrderedDict[Term, tuple[int, int]] = OrderedDict()
-        self._asking: dict[Term, deque[_Draft]] = {}
+        self._asking: dict[Term, deque[Draft]] = {}
 
     def __len__(self) -> int:
         return len(self._times)
 
     def note(self, about: _About, counters: Counters) -> None:
         """Give the time to the first draft that asked for it, or keep it for one to come."""
-        time = _read_time(about.value, self._options, self._source, about.record)
+        time = read_time(about.value, self._options, self._source, about.record)
         asking = self._asking.get(about.name)
         if asking:
             asking.popleft().time = time
@@ -304,17 +306,12 @@ class _Said:
             return
         before = self._times.setdefault(about.name, (time, about.record))
         if before[0] != time:
-            raise EventError(
-                f"graph {about.name} has two times; the other is on line {before[1]}",
-                source=self._source,
-                record=about.record,
-                hint="a graph has one time; a later graph needs a name of its own",
-            )
+            raise two_times(about.name, before[1], self._source, about.record)
         if len(self._times) > self._options.lookahead:
             self._times.popitem(last=False)
             counters.ignored += 1
 
-    def ask(self, draft: _Draft) -> None:
+    def ask(self, draft: Draft) -> None:
         """Give `draft` the time said about its name, now or when it comes."""
         if draft.name is None:
             return
@@ -325,14 +322,17 @@ class _Said:
             self._asking.setdefault(draft.name, deque()).append(draft)
 
 
-def _time_inside(draft: _Draft, options: StreamOptions, source: str) -> int | None:
+# What is wrong with an event, also said by `spaseq.rdf.columns` ------------------------------------------------------
+
+
+def time_inside(draft: Draft, options: StreamOptions, source: str) -> int | None:
     """The time in the draft's own graph, None if it has none."""
     time = options.time or ""
     found = [(s, o) for s, p, o in draft.triples if str.__eq__(p, time)]
     if not found:
         return None
     own = [value for subject, value in found if subject == draft.name]
-    times = {_read_time(value, options, source, draft.record): value for value in own or [value for _, value in found]}
+    times = {read_time(value, options, source, draft.record): value for value in own or [value for _, value in found]}
     if len(times) > 1:
         raise EventError(
             f"{_called(draft)} has {len(times)} times: {', '.join(map(str, times.values()))}",
@@ -343,7 +343,7 @@ def _time_inside(draft: _Draft, options: StreamOptions, source: str) -> int | No
     return next(iter(times))
 
 
-def _read_time(value: Term, options: StreamOptions, source: str, record: int) -> int:
+def read_time(value: Term, options: StreamOptions, source: str, record: int) -> int:
     """Nanoseconds; the lexical form decides, whatever datatype it claims."""
     attribute = options.time or ""
     if not isinstance(value, Literal):
@@ -355,11 +355,11 @@ def _read_time(value: Term, options: StreamOptions, source: str, record: int) ->
         raise EventError(error.problem, source=source, record=record, attribute=attribute, hint=error.hint) from None
 
 
-def _called(draft: _Draft) -> str:
+def _called(draft: Draft) -> str:
     return f"event {draft.number}" if draft.name is None else f"graph {draft.name}"
 
 
-def _no_time(draft: _Draft, options: StreamOptions, source: str) -> EventError:
+def no_time(draft: Draft, options: StreamOptions, source: str) -> EventError:
     where = "in it" if draft.name is None else "in it, nor about it in the default graph"
     problem = f"{_called(draft)} has no time: there is no <{options.time}> {where}"
     if draft.repeated:
@@ -367,3 +367,28 @@ def _no_time(draft: _Draft, options: StreamOptions, source: str) -> EventError:
     else:
         hint = "name the predicate that gives the time with --time, or take the order of the file: --time-from arrival"
     return EventError(problem, source=source, record=draft.record, attribute=options.time or "", hint=hint)
+
+
+def two_times(name: Term, before: int, source: str, record: int) -> EventError:
+    """The default graph says a time of the graph `name` on line `record`, and another one on line `before`."""
+    return EventError(
+        f"graph {name} has two times; the other is on line {before}",
+        source=source,
+        record=record,
+        hint="a graph has one time; a later graph needs a name of its own",
+    )
+
+
+def cut_off(count: int, size: int, source: str, record: int) -> EventError:
+    """The last event, which begins on line `record`, has `count` triples, and events have `size`."""
+    return EventError(
+        f"the last event has {count} triple(s), and an event has {size}",
+        source=source,
+        record=record,
+        hint="the file is cut off, or events have another size (--event-by size:N, or as the streams file says)",
+    )
+
+
+def no_named_graph(source: str) -> EventError:
+    """Events are named graphs, and there is none in the file."""
+    return EventError("no named graph in the file, and events are named graphs", source=source, hint=_NO_GRAPHS)

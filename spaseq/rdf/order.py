@@ -12,7 +12,7 @@ from spaseq.events.time import format_time
 from spaseq.rdf.model import Counters, GraphEvent, Instant
 from spaseq.rdf.options import ARRIVAL, StreamOptions
 
-__all__ = ["in_order", "instants", "merge_streams"]
+__all__ = ["goes_back", "in_order", "instants", "merge_streams"]
 
 
 def in_order(events: Iterable[GraphEvent], options: StreamOptions, counters: Counters) -> Iterator[GraphEvent]:
@@ -29,7 +29,7 @@ def in_order(events: Iterable[GraphEvent], options: StreamOptions, counters: Cou
             latest = event
         elif event.time < latest.time - options.lateness:
             if options.late != "drop":
-                raise _goes_back(event, latest, options.lateness)
+                raise goes_back(event, latest, options.lateness)
             counters.late += 1
             continue
         heapq.heappush(held, (event.time, count, event))
@@ -39,7 +39,8 @@ def in_order(events: Iterable[GraphEvent], options: StreamOptions, counters: Cou
         yield heapq.heappop(held)[2]
 
 
-def _goes_back(event: GraphEvent, latest: GraphEvent, lateness: int) -> EventError:
+def goes_back(event: GraphEvent, latest: GraphEvent, lateness: int) -> EventError:
+    """`event` comes when `latest` was seen."""
     allowed = f", more than the lateness of {lateness / 1e9:g} s" if lateness else ""
     return EventError(
         f"stream {event.stream} goes back in time{allowed}: {format_time(event.time)} comes after "

@@ -17,7 +17,16 @@ from spaseq.rdf.order import in_order, merge_streams
 from spaseq.rdf.statements import read_statements
 from spaseq.rdf.terms import Terms
 
-__all__ = ["StreamSource", "StreamSpec", "file_options", "open_streams", "parse_streams_file", "read_stream", "settle"]
+__all__ = [
+    "StreamSource",
+    "StreamSpec",
+    "check_names",
+    "file_options",
+    "open_streams",
+    "parse_streams_file",
+    "read_stream",
+    "settle",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +126,14 @@ def _assembled(
             yield event
 
 
+def check_names(sources: Sequence[StreamSource]) -> None:
+    """OptionError where two streams have one name."""
+    names = [source.iri for source in sources]
+    for name in names:
+        if names.count(name) > 1:
+            raise OptionError(f"stream {name} is given twice", "give all its files at once: --stream NAME=FILE,FILE")
+
+
 def open_streams(
     sources: Sequence[StreamSource], options: StreamOptions, counters: Counters | None = None
 ) -> tuple[Iterator[GraphEvent], StreamOptions]:
@@ -126,10 +143,7 @@ def open_streams(
     Errors as of `read_stream`; OptionError also where two streams have one name or the clocks of the streams cannot
     be compared.
     """
-    names = [source.iri for source in sources]
-    for name in names:
-        if names.count(name) > 1:
-            raise OptionError(f"stream {name} is given twice", "give all its files at once: --stream NAME=FILE,FILE")
+    check_names(sources)
     counters = counters if counters is not None else Counters()
     settled = settle(options, sources)
     streams = [(s.iri, read_stream(s.iri, s.files, settled, counters, event_by=s.event_by)) for s in sources]

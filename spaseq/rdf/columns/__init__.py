@@ -5,13 +5,20 @@
     batch.terms.term(7), batch.terms.id_of(term), batch.terms.numbers()
     batch.event(0)                                 # back to a GraphEvent
 
+    from spaseq.rdf.columns.reader import open_batches         # files to batches; loads numba
+    streams, options = open_batches(sources, options, counters)
+
 A batch holds many events of one stream and knows its own terms only: numbers of two batches do not compare.
+
+How files become batches: `scanner` (bytes to rows of numbered terms: `kernels`, `dictionary`, `memory`), `drafts` (rows to
+events with times: `assembly`, `times`, `names`), `ordering` (events in order of time to batches: `gathering`), `reader`
+(files and streams).
 
 Not here: matching (`spaseq.gpm`), and anything that looks at single events (`spaseq.rdf.assemble`).
 """
 
 from __future__ import annotations
 
-from spaseq.rdf.columns.model import BLANK, IRI, LITERAL, GraphBatch, Kinds, LiteralColumns, TermTable
+from spaseq.rdf.columns.model import BLANK, IRI, LITERAL, BatchLimits, GraphBatch, Kinds, LiteralColumns, TermTable
 
-__all__ = ["BLANK", "IRI", "LITERAL", "GraphBatch", "Kinds", "LiteralColumns", "TermTable"]
+__all__ = ["BLANK", "IRI", "LITERAL", "BatchLimits", "GraphBatch", "Kinds", "LiteralColumns", "TermTable"]

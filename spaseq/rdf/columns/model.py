@@ -12,7 +12,7 @@ long as the batch).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,13 +23,25 @@ from spaseq.rdf.columns.values import Kinds, LiteralColumns, literal_columns
 from spaseq.rdf.model import GraphEvent
 from spaseq.rdf.terms import Term, Triple, plain_literal, term_from_key, term_key
 
-__all__ = ["BLANK", "IRI", "LITERAL", "GraphBatch", "Kinds", "LiteralColumns", "TermTable"]
+__all__ = ["BLANK", "IRI", "LITERAL", "BatchLimits", "GraphBatch", "Kinds", "LiteralColumns", "TermTable"]
 
 IRI: Final = 0
 BLANK: Final = 1
 LITERAL: Final = 2
 _NONE: Final = -1
 _WORD: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLimits:
+    """When a batch is made of what has been read: after this many triples, or bytes of different terms.
+
+    A batch can be larger by a block of the file (256 KiB, or one line), and what waits (an unfinished event, events
+    within the lateness, graphs whose time stands further on) is held besides.
+    """
+
+    triples: int = 65_536
+    text: int = 1 << 24
 
 
 class TermTable:
@@ -41,12 +53,14 @@ class TermTable:
     * `datatype`: int32 (t,), of a literal with a datatype the number of its IRI, otherwise -1 (also with a tag).
     * `own`: int64 (k, 2), for the last k terms of the table, which are blank nodes without a key: the number of their
       event in its file, from 1, and their own number in the event, from 0. Their labels are made of `scope` and these.
+      Other blank nodes in such a table are names of the file, in no event.
 
     Arrays are not to be written. Equal numbers are equal terms and different numbers are different ones, as rdflib
     compares them with `==`.
     """
 
-    __slots__ = ("_ids", "_made", "_values", "datatype", "kind", "length", "lexical", "own", "scope", "start", "text")
+    __slots__ = ("_find", "_ids", "_made", "_values", "datatype", "kind", "length", "lexical", "own", "scope", "start",
+                 "text")  # fmt: skip
 
     def __init__(
         self,
@@ -58,6 +72,7 @@ class TermTable:
         datatype: np.ndarray,
         own: np.ndarray | None = None,
         scope: str = "",
+        find: Callable[[bytes], int] | None = None,
     ) -> None:
         self.text, self.start, self.length = text, start, length
         self.kind, self.lexical, self.datatype = kind, lexical, datatype
@@ -65,6 +80,7 @@ class TermTable:
         self.scope = scope
         self._made: dict[int, Term] = {}
         self._ids: dict[bytes, int] | None = None
+        self._find = find
         self._values: LiteralColumns | None = None
 
     @staticmethod
@@ -96,9 +112,13 @@ class TermTable:
 
     def id_of(self, term: Term) -> int:
         """The number of `term`, -1 where the batch does not have it."""
+        key = key_of(term)
+        if self._find is not None and not isinstance(term, BNode):
+            return self._find(key)
         if self._ids is None:
-            self._ids = {self.key(number): number for number in range(len(self))}
-        return self._ids.get(_key(term), _NONE)
+            first = len(self) - len(self.own) if self._find is not None else 0
+            self._ids = {self.key(number): number for number in range(first, len(self))}
+        return self._ids.get(key, _NONE)
 
     def literals(self) -> LiteralColumns:
         """What the literals mean, as columns (`LiteralColumns`); computed when first asked for, each term once."""
@@ -186,7 +206,7 @@ def _number(term: Term, numbers: dict[Term, int]) -> int:
     return numbers.setdefault(plain_literal(term), len(numbers))
 
 
-def _key(term: Term) -> bytes:
+def key_of(term: Term) -> bytes:
     """The bytes that stand for `term` in a table."""
     term = plain_literal(term)
     if isinstance(term, Literal) and term.language:
@@ -200,7 +220,7 @@ def _table(numbers: dict[Term, int]) -> TermTable:
         if (datatype := _datatype(term)) is not None:
             numbers.setdefault(datatype, len(numbers))
     terms = list(numbers)
-    keys = [_key(term) for term in terms]
+    keys = [key_of(term) for term in terms]
     length = np.array([len(key) for key in keys], dtype=np.int32)
     padded = [key.ljust(-len(key) // _WORD * -_WORD, b"\0") for key in keys]
     start = np.cumsum([0, *(len(key) for key in padded)], dtype=np.int64)[:-1]
@@ -208,7 +228,7 @@ def _table(numbers: dict[Term, int]) -> TermTable:
         np.frombuffer(b"".join(padded), dtype=np.uint8),
         start,
         length,
-        np.array([_kind(term) for term in terms], dtype=np.uint8),
+        np.array([kind_of(term) for term in terms], dtype=np.uint8),
         np.array([len(str(t).encode()) if isinstance(t, Literal) else _NONE for t in terms], dtype=np.int32),
         np.array([_NONE if (d := _datatype(term)) is None else numbers[d] for term in terms], dtype=np.int32),
     )
@@ -218,7 +238,7 @@ def _datatype(term: Term) -> URIRef | None:
     return term.datatype if isinstance(term, Literal) else None
 
 
-def _kind(term: Term) -> int:
+def kind_of(term: Term) -> int:
     if isinstance(term, URIRef):
         return IRI
     return BLANK if isinstance(term, BNode) else LITERAL

@@ -1,0 +1,326 @@
+"""Kernels that make events of rows: the rules of `spaseq.rdf.assemble`, over numbered terms.
+
+`cut` puts rows into drafts and finds their times; it stops where the rules know an error, which the caller then words.
+
+Arrays, owned by `spaseq.rdf.columns.drafts`
+--------------------------------------------
+* `rows`, `lines`: as in `kernels`. Rows that belong to no event are squeezed out.
+* `drafts` (`Drafts`), by draft: `name` (int32), `first` row and `size`, `record`, `number` in its file, `time`
+  (int64), `known` (uint8: does it have a time), `repeated` (uint8), `asking` (int32: the next draft that waits for a
+  time said about the same name).
+* `values` (int64), `status` (uint8), by row: the time that the row says, if its predicate is the one for times.
+* `said` (int64, (capacity, 3)): name, time and line of what the default graph said about a time, in order; name NIL
+  once a draft has taken it.
+* by term (int32): `said_of`, its row in `said`; `asked_by`, the first draft that asks; `asked_last`, the last one.
+* by term (int32), for runs of one subject: `seen` and `seen_type`, the draft that had this predicate, or this type.
+* `at` (int64): the numbers below.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+kernel = partial(njit, cache=True, _nrt=False)
+inlined = partial(njit, cache=True, _nrt=False, forceinline=True)
+
+NIL = -1
+
+# how events are made
+BY_GRAPH = 0
+BY_SUBJECT = 1
+BY_SIZE = 2
+
+# what a row says about time, as in `times`
+NO_TIME = 0
+TIME = 1
+BAD_TIME = 3
+
+# what `cut` comes back with
+DONE = 0
+TWO_TIMES = 1  # a draft has times that differ, or cannot be read: ERROR is the draft
+BAD_SAID = 2  # the default graph says a time that cannot be read: ERROR is the row
+SAID_TWICE = 3  # … that differs from what it said before: ERROR is the row
+WAITS_TOO_LONG = 4  # too many drafts wait: FRONT is the first of them
+
+# places in `at`
+DRAFTS = 0  # drafts there are
+CLOSED = 1  # drafts that have ended: all, or all but the last
+FRONT = 2  # drafts that have ended and have a time, up to the first that has none
+NEXT_ROW = 3  # the next row to look at
+USED = 4  # rows kept
+NUMBER = 5  # drafts of this file so far
+SAID = 6  # rows of `said`
+SAID_FIRST = 7  # the first of them that may be alive
+SAID_LIVE = 8
+IGNORED = 9
+ERROR = 10
+OWN = 11  # of the open draft: it has a time on its own name, and its least and greatest; or on any subject
+OWN_LEAST = 12
+OWN_MOST = 13
+ANY = 14
+ANY_LEAST = 15
+ANY_MOST = 16
+CLOCK = 17  # events before, where time is from arrival
+AT_SIZE = 18
+
+
+class Drafts(NamedTuple):
+    """Events in the making, by column."""
+
+    name: np.ndarray
+    first: np.ndarray
+    size: np.ndarray
+    record: np.ndarray
+    number: np.ndarray
+    time: np.ndarray
+    known: np.ndarray
+    repeated: np.ndarray
+    asking: np.ndarray
+    file: np.ndarray
+
+
+class Said(NamedTuple):
+    """What the default graph says about times, and who asks."""
+
+    rows: np.ndarray
+    said_of: np.ndarray
+    asked_by: np.ndarray
+    asked_last: np.ndarray
+
+
+class Rules(NamedTuple):
+    """How to cut. `time`: the predicate's term, or NIL; `arrival`: whether drafts are counted instead; `type`: the
+    term of rdf:type."""
+
+    by: int
+    size: int
+    time: int
+    arrival: bool
+    interval: int
+    type: int
+    lookahead: int
+    file: int
+
+
+@kernel
+def cut(rows, lines, end, rules, drafts, values, status, said, seen, seen_type, at):
+    """Looks at the rows `at[NEXT_ROW]:end`. What it comes back with: DONE or an error.
+
+    There is room in `drafts` for a draft for each row, and in `said` for each row. O(rows).
+    """
+    for row in range(at[NEXT_ROW], end):
+        s = rows[row, 0]
+        p = rows[row, 1]
+        g = rows[row, 3]
+        if rules.by == BY_GRAPH and g == NIL:
+            if p != rules.time:
+                at[IGNORED] += 1
+            elif not rules.arrival:
+                problem = note(row, s, lines[row], rules, drafts, values, status, said, at)
+                if problem != DONE:
+                    at[NEXT_ROW] = row
+                    return problem
+            continue
+        draft = at[DRAFTS] - 1
+        if at[CLOSED] == at[DRAFTS]:
+            begins = True
+        elif rules.by == BY_GRAPH:
+            begins = g != drafts.name[draft]
+        elif rules.by == BY_SUBJECT:
+            if p == rules.type:
+                again = seen_type[rows[row, 2]] == draft
+            else:
+                again = seen[p] == draft
+            begins = again or g != drafts.name[draft] or s != rows[drafts.first[draft], 0]
+        else:
+            begins = False
+        if begins:
+            if at[CLOSED] < at[DRAFTS]:
+                problem = close(rules, drafts, said, at)
+                if problem != DONE:
+                    at[NEXT_ROW] = row
+                    return problem
+            draft = begin(g, lines[row], rules, drafts, at)
+        elif g != drafts.name[draft]:
+            forget_name(draft, drafts, at)
+        keep_row(row, draft, rows, lines, drafts, values, status, at)
+        if rules.by == BY_SUBJECT:
+            if p == rules.type:
+                seen_type[rows[row, 2]] = draft
+            else:
+                seen[p] = draft
+        elif rules.by == BY_SIZE and drafts.size[draft] == rules.size:
+            problem = close(rules, drafts, said, at)
+            if problem != DONE:
+                at[NEXT_ROW] = row + 1
+                return problem
+    at[NEXT_ROW] = end
+    return DONE
+
+
+@inlined
+def begin(name, line, rules, drafts, at):
+    """A new draft, which is open."""
+    draft = at[DRAFTS]
+    at[DRAFTS] = draft + 1
+    at[NUMBER] += 1
+    drafts.name[draft] = name
+    drafts.first[draft] = at[USED]
+    drafts.size[draft] = 0
+    drafts.record[draft] = line
+    drafts.number[draft] = at[NUMBER]
+    drafts.known[draft] = False
+    drafts.repeated[draft] = False
+    drafts.asking[draft] = NIL
+    drafts.file[draft] = rules.file
+    at[OWN] = NO_TIME
+    at[ANY] = NO_TIME
+    return draft
+
+
+@inlined
+def keep_row(row, draft, rows, lines, drafts, values, status, at):
+    """Puts the row behind those of the open draft, and notes the time it says."""
+    to = at[USED]
+    if to != row:
+        rows[to, 0] = rows[row, 0]
+        rows[to, 1] = rows[row, 1]
+        rows[to, 2] = rows[row, 2]
+        rows[to, 3] = rows[row, 3]
+        lines[to] = lines[row]
+    at[USED] = to + 1
+    drafts.size[draft] += 1
+    if status[row] != NO_TIME:
+        note_inside(OWN if rows[to, 0] == drafts.name[draft] else ANY, values[row], values[row], status[row], at)
+
+
+@inlined
+def note_inside(place, least, most, found, at):
+    """One more time, or several, at `place`, which is OWN or ANY."""
+    if at[place] == NO_TIME:
+        at[place + 1] = least
+        at[place + 2] = most
+    at[place] = max(at[place], found)
+    at[place + 1] = min(at[place + 1], least)
+    at[place + 2] = max(at[place + 2], most)
+
+
+@inlined
+def forget_name(draft, drafts, at):
+    """The open draft has no name after all, so no time stands on it."""
+    if drafts.name[draft] != NIL and at[OWN] != NO_TIME:
+        note_inside(ANY, at[OWN_LEAST], at[OWN_MOST], at[OWN], at)
+        at[OWN] = NO_TIME
+    drafts.name[draft] = NIL
+
+
+@kernel
+def close(rules, drafts, said, at):
+    """The open draft ends: its time is looked for inside, then in what was said."""
+    draft = at[CLOSED]
+    at[CLOSED] = draft + 1
+    if rules.arrival:
+        drafts.time[draft] = at[CLOCK] * rules.interval
+        drafts.known[draft] = True
+        at[CLOCK] += 1
+        at[FRONT] = draft + 1
+        return DONE
+    place = OWN if at[OWN] != NO_TIME else ANY
+    if at[place] != NO_TIME:
+        if at[place] == BAD_TIME or at[place + 1] != at[place + 2]:
+            at[CLOSED] = draft
+            at[ERROR] = draft
+            return TWO_TIMES
+        drafts.time[draft] = at[place + 1]
+        drafts.known[draft] = True
+    elif drafts.name[draft] != NIL:
+        ask(draft, drafts, said, at)
+    return advance(rules, drafts, at)
+
+
+@inlined
+def advance(rules, drafts, at):
+    """Lets FRONT pass the drafts that have a time."""
+    while at[FRONT] < at[CLOSED] and drafts.known[at[FRONT]]:
+        at[FRONT] += 1
+    return WAITS_TOO_LONG if at[CLOSED] - at[FRONT] > rules.lookahead else DONE
+
+
+@inlined
+def ask(draft, drafts, said, at):
+    """Gives the draft the time said about its name, or lets it wait."""
+    name = drafts.name[draft]
+    found = said.said_of[name]
+    if found != NIL:
+        drafts.time[draft] = said.rows[found, 1]
+        drafts.known[draft] = True
+        said.rows[found, 0] = NIL
+        said.said_of[name] = NIL
+        at[SAID_LIVE] -= 1
+    else:
+        wait(draft, name, drafts, said)
+
+
+@inlined
+def wait(draft, name, drafts, said):
+    """The draft is the last to ask for a time of `name`."""
+    drafts.asking[draft] = NIL
+    if said.asked_by[name] == NIL:
+        said.asked_by[name] = draft
+    else:
+        drafts.asking[said.asked_last[name]] = draft
+    said.asked_last[name] = draft
+
+
+@kernel
+def note(row, name, line, rules, drafts, values, status, said, at):
+    """The default graph says a time: the first draft that asked gets it, or it is kept for one to come."""
+    at[ERROR] = row
+    if status[row] != TIME:
+        return BAD_SAID
+    draft = said.asked_by[name]
+    if draft != NIL:
+        said.asked_by[name] = drafts.asking[draft]
+        drafts.time[draft] = values[row]
+        drafts.known[draft] = True
+        return advance(rules, drafts, at)
+    found = said.said_of[name]
+    if found != NIL:
+        return DONE if said.rows[found, 1] == values[row] else SAID_TWICE
+    said.said_of[name] = at[SAID]
+    said.rows[at[SAID], 0] = name
+    said.rows[at[SAID], 1] = values[row]
+    said.rows[at[SAID], 2] = line
+    at[SAID] += 1
+    at[SAID_LIVE] += 1
+    if at[SAID_LIVE] > rules.lookahead:
+        while said.rows[at[SAID_FIRST], 0] == NIL:
+            at[SAID_FIRST] += 1
+        said.said_of[said.rows[at[SAID_FIRST], 0]] = NIL
+        said.rows[at[SAID_FIRST], 0] = NIL
+        at[SAID_LIVE] -= 1
+        at[IGNORED] += 1
+    return DONE
+
+
+@kernel
+def restore(rows, rules, drafts, said, seen, seen_type, at):
+    """Fills in what is kept by term, all NIL before: after terms have got new numbers, and at the beginning."""
+    for i in range(at[SAID_FIRST], at[SAID]):
+        if said.rows[i, 0] != NIL:
+            said.said_of[said.rows[i, 0]] = i
+    for draft in range(at[FRONT], at[CLOSED]):
+        if not drafts.known[draft] and drafts.name[draft] != NIL:
+            wait(draft, drafts.name[draft], drafts, said)
+    if rules.by == BY_SUBJECT and at[CLOSED] < at[DRAFTS]:
+        draft = at[CLOSED]
+        for row in range(drafts.first[draft], drafts.first[draft] + drafts.size[draft]):
+            if rows[row, 1] == rules.type:
+                seen_type[rows[row, 2]] = draft
+            else:
+                seen[rows[row, 1]] = draft

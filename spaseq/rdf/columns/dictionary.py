@@ -1,0 +1,191 @@
+"""The terms and rows of the batch being read: the arrays that the kernels work on, and their growth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+from rdflib import Literal
+
+from spaseq.rdf.columns import kernels as k
+from spaseq.rdf.columns.model import key_of, kind_of
+from spaseq.rdf.terms import Term
+
+__all__ = ["RESERVED", "Block", "Dictionary", "byte_classes"]
+
+_PAD: Final = 32
+_FIRST: Final = (
+    b"<http://www.w3.org/2001/XMLSchema#string>",
+    b"<http://www.w3.org/1999/02/22-rdf-syntax-ns#langString>",
+    b"<http://www.w3.org/1999/02/22-rdf-syntax-ns#dirLangString>",
+)
+RESERVED: Final = frozenset(key[1:-1].decode() for key in _FIRST)
+"""IRIs that have their own places in a table, so that they cannot be wanted predicates."""
+
+_LETTERS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_DIGITS: Final = b"0123456789"
+
+
+def byte_classes(utf8: bool) -> np.ndarray:
+    """uint8 (256,): what a byte cannot be, by the bits of `kernels`. `utf8`: bytes beyond ASCII are UTF-8."""
+    classes = np.full(256, 0xFF, dtype=np.uint8)
+
+    def allow(characters: bytes | range, bit: int) -> None:
+        classes[list(characters)] &= 0xFF ^ bit
+
+    allow(_LETTERS + _DIGITS + b"-._~!$&'()*+,;=:@/?#", k.NO_IRI)
+    allow(range(0x20, 0x80), k.NO_TEXT)
+    allow(b"\t", k.NO_TEXT)
+    if utf8:
+        allow(range(0x80, 0x100), k.NO_TEXT)
+    classes[list(b'"\\')] |= k.NO_TEXT
+    allow(_LETTERS + _DIGITS + b"_-", k.NO_LABEL)
+    allow(_LETTERS + _DIGITS + b"-._~", k.NO_HOST)
+    allow(_LETTERS + _DIGITS + b"+-.", k.NO_SCHEME)
+    allow(_LETTERS, k.NO_LETTER)
+    return classes
+
+
+class Block:
+    """A text where kernels can read it: `data` is uint8, with a newline behind the text and zeros behind that."""
+
+    __slots__ = ("data",)
+
+    def __init__(self) -> None:
+        self.data = np.zeros(1 << 12, dtype=np.uint8)
+
+    def fill(self, *parts: bytes) -> None:
+        """Copy the text in, which is the `parts` together."""
+        size = sum(map(len, parts))
+        if size + _PAD > len(self.data):
+            self.data = np.zeros(_power(size + _PAD), dtype=np.uint8)
+        at = 0
+        for part in parts:
+            self.data[at : at + len(part)] = np.frombuffer(part, dtype=np.uint8)
+            at += len(part)
+        self.end(size)
+
+    def end(self, size: int) -> None:
+        """Let the text end after `size` bytes."""
+        self.data[size] = 10
+        self.data[size + 1 : size + _PAD] = 0
+
+
+class Dictionary:
+    """The terms of the batch being read. `wanted`: keys of the predicates whose objects are kept; None: all.
+
+    `table` and what was taken from it stay valid after `restart`, which begins new arrays.
+    """
+
+    __slots__ = ("_keys", "state", "table", "wanted")
+
+    def __init__(self, wanted: Sequence[bytes] | None = None) -> None:
+        self.wanted = wanted
+        self._keys = Block()
+        self.state = np.zeros(k.STATE_SIZE, dtype=np.int64)
+        self.restart()
+
+    def __len__(self) -> int:
+        return int(self.state[k.TERMS])
+
+    @property
+    def text_bytes(self) -> int:
+        """The bytes of all keys."""
+        return int(self.state[k.TEXT])
+
+    def restart(self, terms: int = 0, text: int = 0) -> None:
+        """Forget all terms but the first ones, with room for as many as are expected."""
+        self.table = _arrays(_power(terms), _power(text), 2 * _power(terms))
+        self.table.slots.fill(k.NIL)
+        self.state[[k.TERMS, k.TEXT, k.WANTED_END]] = 0
+        self.state[[k.DATATYPE, k.KEEP]] = k.NIL
+        self.intern([*_FIRST, *(self.wanted or ())])
+        if self.wanted is not None:
+            self.state[k.WANTED_END] = len(self)
+
+    def keep(self, predicate: bytes) -> None:
+        """Keep the objects of this predicate as well, until the next restart."""
+        self.state[k.KEEP] = int(self.intern([predicate])[0])
+
+    def room(self, terms: int, text: int) -> None:
+        """See to it that `terms` terms with keys of `text` bytes in all can be added."""
+        have, used = len(self), self.text_bytes
+        table = self.table
+        need = used + text + 8 * (terms + k.TERMS_A_LINE)
+        if have + terms > len(table.start) or need > len(table.text) << 3:
+            grown = _arrays(max(_power(have + terms), len(table.start)), max(_power(need), len(table.text) << 3), 0)
+            for old, new in zip(table[:-3], grown[:-3], strict=True):
+                new[: len(old)] = old
+            for name in ("follow", "before"):
+                getattr(grown, name)[: len(table.start)] = getattr(table, name)
+            table = self.table = grown._replace(slots=table.slots)
+        if 2 * (have + terms) > len(table.slots):
+            slots = np.full(_power(2 * (have + terms)), k.NIL, dtype=np.int32)
+            self.table = table._replace(slots=slots)
+            k.rehash(have, self.table)
+
+    def intern(
+        self, keys: Sequence[bytes], kinds: object = k.IRI, lexicals: object = k.NIL, datatypes: object = k.NIL
+    ) -> np.ndarray:
+        """The numbers (int64) of the terms with these keys, added where they are new."""
+        sizes = np.fromiter(map(len, keys), dtype=np.int64, count=len(keys))
+        self.room(len(keys), int(sizes.sum()))
+        self._keys.fill(*keys)
+        numbers = np.empty(len(keys), dtype=np.int64)
+        about = [np.broadcast_to(np.asarray(c, dtype=np.int64), len(keys)).copy() for c in (kinds, lexicals, datatypes)]
+        k.intern_all(self._keys.data, np.cumsum(sizes) - sizes, sizes, *about, numbers, self.table, self.state)
+        return numbers
+
+    def intern_terms(self, terms: Sequence[Term]) -> np.ndarray:
+        """The numbers (int64) of rdflib's `terms`, added where they are new."""
+        types = list(dict.fromkeys(t.datatype for t in terms if isinstance(t, Literal) and t.datatype is not None))
+        numbers = dict(zip(types, self.intern([key_of(t) for t in types]).tolist(), strict=True))
+        return self.intern(
+            [key_of(term) for term in terms],
+            [kind_of(term) for term in terms],
+            [len(str(t).encode()) if isinstance(t, Literal) else k.NIL for t in terms],
+            [numbers.get(t.datatype, k.NIL) if isinstance(t, Literal) else k.NIL for t in terms],
+        )
+
+    def finder(self) -> Callable[[bytes], int]:
+        """What gives the number of the term with a key among the terms so far, NIL if it is none of them."""
+        count, table, keys = len(self), self.table, self._keys
+
+        def find(key: bytes) -> int:
+            keys.fill(key)
+            found = int(k.lookup(keys.data, len(key), table))
+            return found if found < count else k.NIL
+
+        return find
+
+    def carry(self, used: np.ndarray) -> np.ndarray:
+        """Restart with the terms `used` (int64, different). Their new numbers: int32, by old number."""
+        old, count, size = self.table, len(self), self.text_bytes
+        literals = old.kind[used] == k.LITERAL
+        types = np.unique(old.datatype[used[literals]])
+        order = np.concatenate((types[types >= 0].astype(np.int64), used[~literals], used[literals]))
+        terms = np.full(count, k.NIL, dtype=np.int32)
+        self.restart(max(count, 2 * len(order)), size)
+        self.room(len(order), int(old.length[order].sum()))
+        k.carry(old.text.view(np.uint8), order, old, terms, self.table, self.state)
+        return terms
+
+
+def _arrays(terms: int, text: int, slots: int) -> k.Table:
+    return k.Table(
+        text=np.empty(text >> 3, dtype=np.uint64),
+        start=np.empty(terms, dtype=np.int64),
+        length=np.empty(terms, dtype=np.int32),
+        kind=np.empty(terms, dtype=np.uint8),
+        lexical=np.empty(terms, dtype=np.int32),
+        datatype=np.empty(terms, dtype=np.int32),
+        hashes=np.empty(terms, dtype=np.uint64),
+        slots=np.empty(slots, dtype=np.int32),
+        follow=np.empty(terms, dtype=np.int32),
+        before=np.empty(terms, dtype=np.int32),
+    )
+
+
+def _power(at_least: int) -> int:
+    return 1 << max(at_least - 1, (1 << 12) - 1).bit_length()

@@ -1,0 +1,300 @@
+"""Rows become events, in the order of the source: `spaseq.rdf.assemble` over columns, for one stream.
+
+The kernel `cut` knows the rules; what an error says is taken from `spaseq.rdf.assemble`. Drafts leave in the order in
+which they began, each with its time; `spaseq.rdf.columns.ordering` puts them in order of time.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from rdflib import RDF
+
+from spaseq.errors import EventError
+from spaseq.events.time import UNITS
+from spaseq.rdf.assemble import Draft, cut_off, no_named_graph, no_time, read_time, time_inside, two_times
+from spaseq.rdf.columns import assembly as a
+from spaseq.rdf.columns import times
+from spaseq.rdf.columns.dictionary import Dictionary
+from spaseq.rdf.columns.model import TermTable
+from spaseq.rdf.columns.names import RecentNames
+from spaseq.rdf.columns.scanner import Scanner
+from spaseq.rdf.model import Counters
+from spaseq.rdf.options import ARRIVAL, GENERATED_AT, StreamOptions
+
+__all__ = ["Drafting"]
+
+_BY: Final = {"graph": a.BY_GRAPH, "subject": a.BY_SUBJECT, "size": a.BY_SIZE}
+_DRAFT_DTYPES: Final = a.Drafts(
+    name=np.int32,  # type: ignore[arg-type]
+    first=np.int64,  # type: ignore[arg-type]
+    size=np.int64,  # type: ignore[arg-type]
+    record=np.int64,  # type: ignore[arg-type]
+    number=np.int64,  # type: ignore[arg-type]
+    time=np.int64,  # type: ignore[arg-type]
+    known=np.uint8,  # type: ignore[arg-type]
+    repeated=np.uint8,  # type: ignore[arg-type]
+    asking=np.int32,  # type: ignore[arg-type]
+    file=np.int32,  # type: ignore[arg-type]
+)
+
+
+class Drafting:
+    """The events of one stream in the making.
+
+    Drafts 0 to `front` have a time, in the order of the source; those behind wait for one, and the last may be open.
+    `files` are the names of the files read so far. A method that returns an error has done all that comes before it.
+    """
+
+    __slots__ = ("_at", "_counters", "_dictionary", "_file_rows", "_names", "_options", "_said", "_scanner", "drafts",
+                 "files")  # fmt: skip
+
+    def __init__(self, scanner: Scanner, counters: Counters) -> None:
+        self.drafts = a.Drafts(*(np.empty(0, dtype=dtype) for dtype in _DRAFT_DTYPES))
+        self.files: list[str] = []
+        self._at = np.zeros(a.AT_SIZE, dtype=np.int64)
+        self._said = np.empty((0, 3), dtype=np.int64)
+        self._scanner = scanner
+        self._dictionary: Dictionary = scanner.dictionary
+        self._counters = counters
+        self._options = StreamOptions()
+        self._names: RecentNames | None = None
+        self._file_rows = 0
+
+    @property
+    def front(self) -> int:
+        """How many drafts are ready."""
+        return int(self._at[a.FRONT])
+
+    @property
+    def rows(self) -> int:
+        """How many rows the drafts have."""
+        return int(self._at[a.USED])
+
+    def begin_file(self, source: str, options: StreamOptions) -> None:
+        """The rows to come are of the file `source`; `options` are settled for it (`file_options`)."""
+        self.files.append(source)
+        self._options = options
+        assert options.event_by is not None
+        self._names = RecentNames(options.lookahead) if options.event_by.kind == "graph" else None
+        self._file_rows = 0
+        self._at[a.NUMBER] = 0
+        self.pin_terms()
+
+    def pin_terms(self) -> None:
+        """Tell the dictionary, also after its restart, of which predicate the objects are needed to cut events."""
+        by = self._options.event_by
+        if by is not None and by.kind == "subject":
+            self._dictionary.keep(f"<{RDF.type}>".encode())
+
+    def feed(self) -> EventError | None:
+        """Cut what the scanner has added."""
+        scanner, at = self._scanner, self._at
+        begin, end = int(at[a.NEXT_ROW]), scanner.count
+        self._file_rows += end - begin
+        before = int(at[a.DRAFTS])
+        told = self._rules()
+        values, status = np.empty(end, dtype=np.int64), np.zeros(end, dtype=np.uint8)
+        self._read_times(begin, end, told, values, status)
+        self._make_room(end - begin)
+        said, seen = self._by_term(told)
+        at[a.IGNORED] = 0
+        code = a.cut(scanner.rows, scanner.lines, end, told, self.drafts, values, status, said, *seen, at)
+        self._counters.ignored += int(at[a.IGNORED])
+        self._mark_names(before)
+        scanner.count = self.rows if code == a.DONE else scanner.count
+        at[a.NEXT_ROW] = self.rows if code == a.DONE else at[a.NEXT_ROW]
+        return None if code == a.DONE else self._error(code)
+
+    def end_file(self) -> EventError | None:
+        """The file ends, all its rows have been fed: so does the last event."""
+        at, options = self._at, self._options
+        by = options.event_by
+        assert by is not None
+        code = a.DONE
+        if at[a.CLOSED] < at[a.DRAFTS]:
+            if by.kind == "size":
+                error = self._drop_rest(by.size)
+                if error is not None:
+                    return error
+            else:
+                told = self._rules()
+                code = a.close(told, self.drafts, self._by_term(told)[0], at)
+        elif by.kind == "graph" and self._file_rows and not at[a.NUMBER]:
+            return no_named_graph(self.files[-1])
+        if code != a.DONE:
+            return self._error(code)
+        if options.time != ARRIVAL:
+            if at[a.FRONT] < at[a.CLOSED]:
+                return self._error(a.WAITS_TOO_LONG)
+            self._counters.ignored += int(at[a.SAID_LIVE])
+        at[[a.SAID, a.SAID_FIRST, a.SAID_LIVE]] = 0
+        return None
+
+    def keep(self, kept: np.ndarray, restart: bool) -> None:
+        """Forget the drafts that are ready, apart from those `kept` (int64, ascending), and their rows. With `restart`,
+        the dictionary forgets the terms that nothing is left of."""
+        at = self._at
+        left = np.concatenate((kept, np.arange(at[a.FRONT], at[a.DRAFTS], dtype=np.int64)))
+        counts = self.drafts.size[left]
+        first = np.cumsum(counts) - counts
+        rows = np.repeat(self.drafts.first[left] - first, counts) + np.arange(counts.sum())
+        scanner = self._scanner
+        scanner.rows[: len(rows)] = scanner.rows[rows]
+        scanner.lines[: len(rows)] = scanner.lines[rows]
+        for column in self.drafts:
+            column[: len(left)] = column[left]
+        self.drafts.first[: len(left)] = first
+        gone = int(at[a.FRONT]) - len(kept)
+        at[[a.DRAFTS, a.CLOSED, a.FRONT]] -= gone
+        at[[a.USED, a.NEXT_ROW]] = scanner.count = len(rows)
+        self._pack_said()
+        if restart:
+            self._renumber(len(rows), len(left))
+
+    def terms(self) -> TermTable:
+        """The terms as they are numbered now, blank nodes with the labels of the file."""
+        count, table = len(self._dictionary), self._dictionary.table
+        return TermTable(
+            table.text.view(np.uint8),
+            table.start[:count],
+            table.length[:count],
+            table.kind[:count],
+            table.lexical[:count],
+            table.datatype[:count],
+        )
+
+    # Inside ----------------------------------------------------------------------------------------------------------
+
+    def _rules(self) -> a.Rules:
+        options = self._options
+        by = options.event_by
+        assert by is not None and options.time is not None
+        time = GENERATED_AT if options.time == ARRIVAL else options.time
+        terms = self._dictionary.intern([f"<{time}>".encode(), f"<{RDF.type}>".encode()])
+        return a.Rules(
+            by=_BY[by.kind],
+            size=by.size,
+            time=int(terms[0]),
+            arrival=options.time == ARRIVAL,
+            interval=options.interval,
+            type=int(terms[1]),
+            lookahead=options.lookahead,
+            file=len(self.files) - 1,
+        )
+
+    def _read_times(self, begin: int, end: int, told: a.Rules, values: np.ndarray, status: np.ndarray) -> None:
+        """What the rows `begin:end` say about times."""
+        if told.arrival:
+            return
+        table = self._dictionary.table
+        rows = self._scanner.rows
+        scale = UNITS[self._options.time_unit]
+        if not times.read_times(rows, begin, end, told.time, scale, table.text.view(np.uint8), table, values, status):
+            return
+        terms = self.terms()
+        for row in np.flatnonzero(status == times.NOT_READ).tolist():
+            try:
+                values[row] = read_time(terms.term(int(rows[row, 2])), self._options, "", 0)
+                status[row] = times.TIME
+            except EventError:
+                status[row] = times.BAD_TIME
+
+    def _make_room(self, rows: int) -> None:
+        at = self._at
+        need = int(at[a.DRAFTS]) + rows
+        if need > len(self.drafts.name):
+            size = max(need, 2 * len(self.drafts.name))
+            self.drafts = a.Drafts(*(_grown(column, size) for column in self.drafts))
+        if int(at[a.SAID]) + rows > len(self._said):
+            self._said = _grown(self._said, max(int(at[a.SAID]) + rows, 2 * len(self._said)))
+
+    def _by_term(self, told: a.Rules) -> tuple[a.Said, tuple[np.ndarray, np.ndarray]]:
+        """What is kept by term while rows are cut."""
+        terms = len(self._dictionary)
+        said = a.Said(self._said, *(np.full(terms, a.NIL, dtype=np.int32) for _ in range(3)))
+        subjects = terms if told.by == a.BY_SUBJECT else 0
+        seen, types = (np.full(subjects, a.NIL, dtype=np.int32) for _ in range(2))
+        a.restore(self._scanner.rows, told, self.drafts, said, seen, types, self._at)
+        return said, (seen, types)
+
+    def _mark_names(self, begin: int) -> None:
+        """Notes which of the drafts from `begin` on have the name of one that ended."""
+        end = int(self._at[a.DRAFTS])
+        if self._names is not None and end > begin:
+            table = self._dictionary.table
+            text = table.text.view(np.uint8)
+            names = self.drafts.name[begin:end]
+            self.drafts.repeated[begin:end] = self._names.mark(names, text, table.start, table.length, table.hashes)
+
+    def _drop_rest(self, size: int) -> EventError | None:
+        """The open draft is too small to be an event."""
+        at = self._at
+        draft = int(at[a.CLOSED])
+        count, record = int(self.drafts.size[draft]), int(self.drafts.record[draft])
+        if self._options.malformed != "drop":
+            return cut_off(count, size, self.files[-1], record)
+        self._counters.malformed += 1
+        at[a.DRAFTS] = draft
+        at[[a.USED, a.NEXT_ROW]] = self._scanner.count = int(self.drafts.first[draft])
+        return None
+
+    def _pack_said(self) -> None:
+        at = self._at
+        said = self._said[int(at[a.SAID_FIRST]) : int(at[a.SAID])]
+        said = said[said[:, 0] != a.NIL]
+        self._said[: len(said)] = said
+        at[a.SAID_FIRST] = 0
+        at[a.SAID] = len(said)
+
+    def _renumber(self, rows: int, drafts: int) -> None:
+        """New terms for all that is left."""
+        left, names = self._scanner.rows[:rows], self.drafts.name[:drafts]
+        said = self._said[: int(self._at[a.SAID]), 0]
+        used = np.unique(np.concatenate((left.ravel(), names, said)).astype(np.int64))
+        terms = self._dictionary.carry(used[used >= 0])
+        terms = np.append(terms, np.int32(a.NIL))  # what NIL finds
+        left[:] = terms[left]
+        names[:] = terms[names]
+        said[:] = terms[said]
+        self.pin_terms()
+
+    def _error(self, code: int) -> EventError:
+        """The error that the rules of `spaseq.rdf.assemble` have here."""
+        options, source = self._options, self.files[-1]
+        row = int(self._at[a.ERROR])
+        rows, lines = self._scanner.rows, self._scanner.lines
+        term = self.terms().term
+        try:
+            if code == a.TWO_TIMES:
+                time_inside(self._draft(row), options, source)
+            elif code == a.BAD_SAID:
+                read_time(term(int(rows[row, 2])), options, source, int(lines[row]))
+            elif code == a.SAID_TWICE:
+                before = int(self._said[np.flatnonzero(self._said[: int(self._at[a.SAID]), 0] == rows[row, 0])[-1], 2])
+                return two_times(term(int(rows[row, 0])), before, source, int(lines[row]))
+            else:
+                return no_time(self._draft(self.front), options, source)
+        except EventError as error:
+            return error
+        raise AssertionError(f"no error at row or draft {row} for code {code}")
+
+    def _draft(self, index: int) -> Draft:
+        drafts = self.drafts
+        first, name = int(drafts.first[index]), int(drafts.name[index])
+        term = self.terms().term
+        rows = self._scanner.rows[first : first + int(drafts.size[index]), :3].tolist()
+        return Draft(
+            None if name == a.NIL else term(name),
+            int(drafts.record[index]),
+            [(term(s), term(p), term(o)) for s, p, o in rows if o != a.NIL],
+            int(drafts.number[index]),
+            bool(drafts.repeated[index]),
+        )
+
+
+def _grown(array: np.ndarray, rows: int) -> np.ndarray:
+    new = np.empty((rows, *array.shape[1:]), dtype=array.dtype)
+    new[: len(array)] = array
+    return new

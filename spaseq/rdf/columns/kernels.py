@@ -1,0 +1,475 @@
+"""Kernels that read N-Triples and N-Quads into numbered terms, a table of different terms in open addressing.
+
+`scan` takes a line only where its bytes alone prove that it is well formed, by rules narrower than the grammars: no
+escapes, no percent signs, IRIs of plain ASCII with a scheme and a simple authority, labels of ASCII letters, digits,
+`_` and `-`, tags of two or three small letters. Every other line is left to the caller, who asks the parser. So this
+file decides nothing about what is right, only about what is certainly right.
+
+Arrays, all owned by `spaseq.rdf.columns.dictionary`
+----------------------------------------------------
+* `data`: uint8, the block of text, followed by a newline and sixteen zeros or more.
+* `table` (`Table`): the different terms.
+* `rows` (int32, (capacity, 4)): subject, predicate, object, graph; `lines` (int64): the line of each row.
+* `slow` (int64, (capacity, 4)): row, line, begin and end (in the block) of each line that is left to the caller; such a
+  row is reserved and holds NIL.
+* `state` (int64): the numbers below.
+
+A kernel never raises and allocates nothing: `scan` stops before a line for which there might not be room.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from spaseq.rdf.columns.memory import byte, word
+
+kernel = partial(njit, cache=True, _nrt=False)
+inlined = partial(njit, cache=True, _nrt=False, forceinline=True)
+
+
+class Table(NamedTuple):
+    """The terms of a batch. `text` is by word, `slots` by hash, all else by term."""
+
+    text: np.ndarray
+    """uint64: the keys, each from a word of its own on, padded with zeros."""
+    start: np.ndarray
+    """int64: where the key begins, in bytes."""
+    length: np.ndarray
+    """int32: bytes of the key."""
+    kind: np.ndarray
+    """uint8."""
+    lexical: np.ndarray
+    """int32: of a literal the bytes between the quotes, otherwise NIL."""
+    datatype: np.ndarray
+    """int32: of a typed literal the term of its datatype, otherwise NIL."""
+    hashes: np.ndarray
+    """uint64."""
+    slots: np.ndarray
+    """int32: a power of two, at least twice the terms; a term, NIL where free."""
+    follow: np.ndarray
+    """int32: a guess (right or wrong without consequence): the predicate that came after this one the last time."""
+    before: np.ndarray
+    """int32: a guess: the object that this predicate had the last time."""
+
+
+NIL = -1
+IRI = 0
+BLANK = 1
+LITERAL = 2
+
+# what the first terms of every table are
+STRING = 0  # <…XMLSchema#string>: a literal of this type is held without
+TAGGED = 1  # <…#langString> and <…#dirLangString>: not to be given as a datatype
+TAGGED_DIRECTED = 2
+WANTED = 3  # from here the predicates that are wanted
+
+# places in `state`
+TERMS = 0
+TEXT = 1  # bytes of text used
+ROWS = 2
+LINE = 3  # number of the next line
+SLOW = 4
+DATATYPE = 5  # the datatype of the last literal that had one
+WANTED_END = 6  # terms from WANTED up to here are wanted predicates; 0: all predicates are
+KEEP = 7  # a predicate whose objects are kept though it is not wanted
+AT = 8  # how far `scan` came
+STATE_SIZE = 9
+TERMS_A_LINE = 5  # at most: four, and a datatype
+
+# bits of the classes of bytes
+NO_IRI = 1  # not a plain character of an IRI
+NO_TEXT = 2  # ends a text between quotes, or is none that is taken here
+NO_LABEL = 4
+NO_HOST = 8
+NO_SCHEME = 16
+NO_LETTER = 32
+
+_SEED = np.uint64(0x9E3779B97F4A7C15)
+_MIX = np.uint64(0xFF51AFD7ED558CCD)
+_BYTE = np.uint64(8)
+_ONE = np.uint64(1)
+_63 = np.uint64(63)
+_64 = np.uint64(64)
+_32 = np.uint64(32)
+_29 = np.uint64(29)
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+@inlined
+def low_bytes(count):
+    """A mask of the lowest `count` bytes, 1 to 8."""
+    return _ALL >> (_64 - np.uint64(count) * _BYTE)
+
+
+@inlined
+def mixed(h, word):
+    h = (h ^ word) * _MIX
+    return h ^ (h >> _32)
+
+
+@inlined
+def hash_of(data, begin, length):
+    """The hash of `length` bytes, at least one, from byte `begin`."""
+    h = _SEED ^ np.uint64(length)
+    at = begin
+    last = begin + length - 8
+    while at < last:
+        h = mixed(h, word(data, at))
+        at += 8
+    h = mixed(h, word(data, at) & low_bytes(begin + length - at))
+    return h ^ (h >> _29)
+
+
+@inlined
+def is_term(data, at, table, term):
+    """Whether the bytes from `at` are those of `term`."""
+    q = table.start[term] >> 3
+    left = np.int64(table.length[term])
+    while left > 8:
+        if word(data, at) != table.text[q]:
+            return False
+        at += 8
+        q += 1
+        left -= 8
+    return (word(data, at) & low_bytes(left)) == table.text[q]
+
+
+@inlined
+def find(data, begin, size, h, table):
+    """(term, slot) of the `size` bytes from `begin`, whose hash is `h`; term NIL and the free slot if they are new."""
+    mask = len(table.slots) - 1
+    slot = np.int64(h & np.uint64(mask))
+    while True:
+        term = np.int64(table.slots[slot])
+        if term == NIL:
+            return NIL, slot
+        if table.hashes[term] == h and table.length[term] == size and is_term(data, begin, table, term):
+            return term, slot
+        slot = (slot + 1) & mask
+
+
+@inlined
+def add(data, begin, size, h, slot, kind, lexical, datatype, table, state):
+    """A new term of the `size` bytes from `begin`, into the free `slot`. Its number."""
+    term = state[TERMS]
+    used = state[TEXT]
+    q = used >> 3
+    at = begin
+    left = size
+    while left > 8:
+        table.text[q] = word(data, at)
+        at += 8
+        q += 1
+        left -= 8
+    table.text[q] = word(data, at) & low_bytes(left)
+    table.start[term] = used
+    table.length[term] = size
+    table.kind[term] = kind
+    table.lexical[term] = lexical
+    table.datatype[term] = datatype
+    table.hashes[term] = h
+    table.follow[term] = NIL
+    table.before[term] = NIL
+    table.slots[slot] = term
+    state[TERMS] = term + 1
+    state[TEXT] = used + ((size + 7) & ~7)
+    return term
+
+
+@kernel
+def intern(data, begin, size, kind, lexical, datatype, table, state):
+    """The number of the term with these bytes, new or known."""
+    h = hash_of(data, begin, size)
+    term, slot = find(data, begin, size, h, table)
+    return add(data, begin, size, h, slot, kind, lexical, datatype, table, state) if term == NIL else term
+
+
+@kernel
+def intern_all(data, begins, sizes, kinds, lexicals, datatypes, terms, table, state):
+    """`intern` for each of several keys; `terms` receives their numbers."""
+    for i in range(len(begins)):
+        terms[i] = intern(data, begins[i], np.int64(sizes[i]), kinds[i], lexicals[i], datatypes[i], table, state)
+
+
+@kernel
+def lookup(data, size, table):
+    """The number of the term whose key is the first `size` bytes of `words`, or NIL."""
+    term, _ = find(data, 0, size, hash_of(data, 0, size), table)
+    return term
+
+
+@kernel
+def plain_iri(data, at, end, classes):
+    """Whether the plain characters `at:end` are certainly an absolute IRI. `byte(data, end)` is `>`."""
+    if byte(classes, byte(data, at)) & NO_LETTER:
+        return False
+    at += 1
+    while not byte(classes, byte(data, at)) & NO_SCHEME:
+        at += 1
+    if byte(data, at) != 58:  # :
+        return False
+    at += 1
+    if at == end:
+        return False
+    if byte(data, at) == 47 and byte(data, at + 1) == 47:  # an authority
+        at += 2
+        first = at
+        while not byte(classes, byte(data, at)) & NO_HOST:
+            at += 1
+        if at == first:
+            return False
+        if byte(data, at) == 58:  # its port
+            at += 1
+            while 48 <= byte(data, at) <= 57:
+                at += 1
+        if at < end and byte(data, at) != 47 and byte(data, at) != 63 and byte(data, at) != 35:
+            return False
+    fragments = 0
+    while at < end:
+        fragments += byte(data, at) == 35
+        at += 1
+    return fragments <= 1
+
+
+@inlined
+def end_of_iri(data, at, classes):
+    """Behind the `>` of what looks like the IRI whose `<` is at `at`, or NIL."""
+    end = at + 1
+    while not byte(classes, byte(data, end)) & NO_IRI:
+        end += 1
+    return end + 1 if byte(data, end) == 62 else NIL
+
+
+@inlined
+def end_of_blank(data, at, classes):
+    """Behind the label of the blank node whose `_` is at `at`, or NIL if it is not certainly one."""
+    if byte(data, at + 1) != 58 or byte(data, at + 2) == 45 or byte(classes, byte(data, at + 2)) & NO_LABEL:
+        return NIL
+    end = at + 3
+    while not byte(classes, byte(data, end)) & NO_LABEL:
+        end += 1
+    return end if byte(data, end) == 32 or byte(data, end) == 9 else NIL
+
+
+@inlined
+def end_of_text(data, at, classes):
+    """Behind the closing quote of the text whose opening quote is at `at`, or NIL if something else comes first."""
+    end = at + 1
+    while not byte(classes, byte(data, end)) & NO_TEXT:
+        end += 1
+    return end + 1 if byte(data, end) == 34 else NIL
+
+
+@inlined
+def end_of_tag(data, at, classes):
+    """Behind the language tag whose `@` is at `at`, or NIL if it is not certainly one."""
+    end = at + 1
+    while 97 <= byte(data, end) <= 122:
+        end += 1
+    return end if 2 <= end - at - 1 <= 3 and byte(classes, byte(data, end)) & NO_LABEL else NIL
+
+
+@inlined
+def scan_datatype(data, at, table, state, classes):
+    """(end, term) of the datatype whose `<` is at `at`; (NIL, NIL) if it is not certainly a proper one."""
+    term = state[DATATYPE]
+    if fits(data, at, term, table) and is_term(data, at, table, term):
+        return at + table.length[term], term
+    end = end_of_iri(data, at, classes)
+    if end == NIL:
+        return NIL, NIL
+    h = hash_of(data, at, end - at)
+    term, slot = find(data, at, end - at, h, table)
+    if term == NIL:
+        if not plain_iri(data, at + 1, end - 1, classes):
+            return NIL, NIL
+        term = add(data, at, end - at, h, slot, IRI, NIL, NIL, table, state)
+    if term in (TAGGED, TAGGED_DIRECTED):
+        return NIL, NIL
+    state[DATATYPE] = term
+    return end, term
+
+
+@inlined
+def past_blanks(data, at):
+    while byte(data, at) == 32 or byte(data, at) == 9:
+        at += 1
+    return at
+
+
+@inlined
+def fits(data, at, term, table):
+    """Whether `term` is one, and its key could stand at `at` with all that is read to compare it."""
+    return term != NIL and at + table.length[term] + 16 <= len(data)
+
+
+@inlined
+def guessed(data, at, term, table):
+    """Whether `term` stands at `at` with a blank behind it."""
+    if not fits(data, at, term, table) or byte(data, at + table.length[term]) != 32:
+        return False
+    return is_term(data, at, table, term)
+
+
+@inlined
+def scan_term(data, at, place, keep, table, state, classes):
+    """(end, term) of the term at `at`, which has this `place` in its statement; (NIL, NIL) if it is not certainly
+    right. Without `keep` it is only looked at, and its term is NIL."""
+    first = byte(data, at)
+    inside = NIL
+    datatype = NIL
+    if first == 60:
+        kind = IRI
+        end = end_of_iri(data, at, classes)
+        size = end - at
+    elif first == 95 and place != 1:
+        kind = BLANK
+        end = end_of_blank(data, at, classes)
+        size = end - at
+    elif first == 34 and place == 2:
+        kind = LITERAL
+        end = end_of_text(data, at, classes)
+        size = end - at
+        inside = size - 2
+        if end != NIL and byte(data, end) == 94:  # ^
+            if byte(data, end + 1) != 94 or byte(data, end + 2) != 60:
+                return NIL, NIL
+            end, datatype = scan_datatype(data, end + 2, table, state, classes)
+            if datatype == STRING:
+                datatype = NIL
+            else:
+                size = end - at
+        elif end != NIL and byte(data, end) == 64:  # @
+            end = end_of_tag(data, end, classes)
+            size = end - at
+    else:
+        return NIL, NIL
+    if end == NIL:
+        return NIL, NIL
+    if not keep:
+        return (end if kind != IRI or plain_iri(data, at + 1, end - 1, classes) else NIL), NIL
+    h = hash_of(data, at, size)
+    term, slot = find(data, at, size, h, table)
+    if term == NIL:
+        if kind == IRI and not plain_iri(data, at + 1, end - 1, classes):
+            return NIL, NIL
+        term = add(data, at, size, h, slot, kind, inside, datatype, table, state)
+    return end, term
+
+
+@inlined
+def scan_statement(data, at, quads, row, last, rows, table, state, classes):
+    """Where the line ends whose statement begins at `at`, and the terms in `rows[row]`; NIL if the line is not
+    certainly right. `last` is the row before, or NIL."""
+    rows[row, 3] = NIL
+    predicate = NIL
+    keep = True
+    for place in range(4):
+        if place == 3 and (byte(data, at) == 46 or not quads):
+            break
+        guess = NIL
+        if place == 2:
+            guess = np.int64(table.before[predicate])
+            keep = state[WANTED_END] == 0 or WANTED <= predicate < state[WANTED_END] or predicate == state[KEEP]
+        elif last != NIL:
+            guess = np.int64(rows[last, place] if place != 1 else table.follow[rows[last, 1]])
+        if guessed(data, at, guess, table):
+            term = guess
+            at += table.length[term]
+        else:
+            at, term = scan_term(data, at, place, keep or place != 2, table, state, classes)
+            if at == NIL:
+                return NIL
+            if place == 2:
+                table.before[predicate] = term
+            elif place == 1 and last != NIL:
+                table.follow[rows[last, 1]] = term
+        rows[row, place] = term
+        if place == 1:
+            predicate = term
+        at = past_blanks(data, at)
+    return line_end(data, at + 1) if byte(data, at) == 46 else NIL
+
+
+@inlined
+def line_end(data, at):
+    """Where the line ends of which only blanks and a comment are left at `at`; NIL if there is more."""
+    at = past_blanks(data, at)
+    if byte(data, at) == 35:  # #
+        while byte(data, at) != 10:
+            at += 1
+    elif byte(data, at) == 13 and byte(data, at + 1) == 10:
+        at += 1
+    return at if byte(data, at) == 10 else NIL
+
+
+@kernel
+def scan(data, size, quads, rows, lines, slow, table, state, classes):
+    """Reads the block of `size` bytes from `state[AT]` on: a row for each line that has a statement, or may have one
+    (`slow`). It stops before the end where there is no more room.
+
+    `data[size]` is a newline. A carriage return in the block stands before a newline. O(bytes) and, for each term that
+    no guess gives, a look into the table.
+    """
+    at = state[AT]
+    row = state[ROWS]
+    line = state[LINE]
+    left = state[SLOW]
+    last = NIL
+    most_rows = min(len(rows), len(lines))
+    most_terms = min(len(table.start), len(table.slots) >> 1) - TERMS_A_LINE
+    most_text = (len(table.text) - TERMS_A_LINE) << 3
+    while at < size and row < most_rows and left < len(slow):
+        if state[TERMS] > most_terms or state[TEXT] + 2 * (size - at) > most_text:
+            break
+        begin = at
+        end = line_end(data, at)
+        if end == NIL:
+            end = scan_statement(data, past_blanks(data, at), quads, row, last, rows, table, state, classes)
+            if end == NIL:
+                end = begin
+                while byte(data, end) != 10:
+                    end += 1
+                slow[left, 0] = row
+                slow[left, 1] = line
+                slow[left, 2] = begin
+                slow[left, 3] = min(end + 1, size)
+                left += 1
+                last = NIL
+            else:
+                last = row
+            lines[row] = line
+            row += 1
+        at = end + 1
+        line += 1
+    state[AT] = min(at, size)
+    state[ROWS] = row
+    state[LINE] = line
+    state[SLOW] = left
+
+
+@kernel
+def carry(text, used, old, terms, table, state):
+    """Interns the terms `used` (int64) of the table `old`, whose text is `text` by bytes; `terms` (int32, by old term)
+    receives their new numbers. The datatype of a literal stands before it."""
+    for i in range(len(used)):
+        term = used[i]
+        datatype = old.datatype[term]
+        terms[term] = intern(text, old.start[term], np.int64(old.length[term]), old.kind[term], old.lexical[term],
+                             NIL if datatype == NIL else terms[datatype], table, state)  # fmt: skip
+
+
+@kernel
+def rehash(count, table):
+    """Puts the terms below `count` into the table's empty slots."""
+    mask = len(table.slots) - 1
+    for term in range(count):
+        slot = np.int64(table.hashes[term] & np.uint64(mask))
+        while table.slots[slot] != NIL:
+            slot = (slot + 1) & mask
+        table.slots[slot] = term

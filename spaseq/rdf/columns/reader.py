@@ -1,0 +1,137 @@
+"""Named streams from files to batches: what `spaseq.rdf.streams` does with events, with columns."""
+
+from __future__ import annotations
+
+import select
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
+
+from spaseq.errors import EventError
+from spaseq.rdf.columns.dictionary import RESERVED, Dictionary
+from spaseq.rdf.columns.drafts import Drafting
+from spaseq.rdf.columns.model import BatchLimits, GraphBatch
+from spaseq.rdf.columns.ordering import Ordering
+from spaseq.rdf.columns.scanner import Scanner
+from spaseq.rdf.files import STDIN, byte_chunks, expand_files, format_of
+from spaseq.rdf.model import Counters, GraphEvent
+from spaseq.rdf.options import ARRIVAL, StreamOptions
+from spaseq.rdf.streams import StreamSource, check_names, file_options, read_stream, settle
+
+__all__ = ["open_batches", "read_batches"]
+
+_CUT: Final = ("graph", "subject", "size")
+_LIMITS: Final = BatchLimits()
+
+
+def open_batches(
+    sources: Sequence[StreamSource],
+    options: StreamOptions,
+    counters: Counters | None = None,
+    *,
+    wanted: Collection[str] | None = None,
+    limits: BatchLimits = _LIMITS,
+) -> tuple[list[tuple[str, Iterator[GraphBatch]]], StreamOptions]:
+    """For each of `sources`, its name and its batches in order of time; and the options as settled (as `open_streams`).
+
+    `wanted`: IRIs of predicates; triples of others are counted as read and are not in the batches (an event that has
+    lost all of them still is). None: all triples, as events that are shown must have.
+
+    Errors as of `open_streams`: what cannot be used before this returns, what is wrong in a file when it is reached,
+    after the batches of what comes before it.
+    """
+    check_names(sources)
+    counters = counters if counters is not None else Counters()
+    settled = settle(options, sources)
+    return [(source.iri, read_batches(source, settled, counters, wanted, limits)) for source in sources], settled
+
+
+def read_batches(
+    source: StreamSource,
+    options: StreamOptions,
+    counters: Counters,
+    wanted: Collection[str] | None = None,
+    limits: BatchLimits = _LIMITS,
+) -> Iterator[GraphBatch]:
+    """The batches of one stream in order of time; `options` are settled for all streams. Lines of N-Triples and N-Quads
+    are read by kernels; a stream with a file that is one document goes event by event, and `wanted` is not heeded."""
+    paths = expand_files(source.files)
+    if all(_by_columns(path, source, options) for path in paths):
+        return _columns(source, paths, options, counters, wanted, limits)
+    events = read_stream(source.iri, source.files, options, counters, event_by=source.event_by)
+    return _collected(events, 1 if STDIN in paths else limits.triples)
+
+
+def _by_columns(path: str, source: StreamSource, options: StreamOptions) -> bool:
+    by = file_options(path, source, options).event_by
+    return format_of(path, options.format).lines and by is not None and by.kind in _CUT
+
+
+def _collected(events: Iterator[GraphEvent], triples: int) -> Iterator[GraphBatch]:
+    """Batches of about `triples` triples of one source each."""
+    held: list[GraphEvent] = []
+    count = 0
+    failure = None
+    while True:
+        try:
+            event = next(events, None)
+        except EventError as error:
+            event, failure = None, error
+        if held and (event is None or event.source != held[0].source or count >= triples):
+            yield GraphBatch.of(held)
+            held, count = [], 0
+        if event is None:
+            break
+        held.append(event)
+        count += len(event.triples) + 1
+    if failure is not None:
+        raise failure
+
+
+def _columns(
+    source: StreamSource,
+    paths: Sequence[str],
+    options: StreamOptions,
+    counters: Counters,
+    wanted: Collection[str] | None,
+    limits: BatchLimits,
+) -> Iterator[GraphBatch]:
+    needed = None if wanted is None or RESERVED & set(wanted) else list(dict.fromkeys(wanted))
+    times = [] if options.time in (None, ARRIVAL) or options.time in (needed or ()) else [options.time]
+    keys = None if needed is None else [f"<{iri}>".encode() for iri in [*needed, *times]]
+    scanner = Scanner(Dictionary(keys), counters, options.malformed)
+    drafting = Drafting(scanner, counters)
+    ordering = Ordering(source.iri, options, scanner, drafting, counters, None if needed is None else len(needed))
+    for path in paths:
+        drafting.begin_file("<stdin>" if path == STDIN else path, file_options(path, source, options))
+        blocks = scanner.read(byte_chunks(path), format_of(path, options.format), path)
+        last = False
+        while not last:
+            failure = None
+            try:
+                last = next(blocks, True)
+            except EventError as error:
+                last, failure = True, error
+            if not last and not _is_time(scanner, drafting, limits, path):
+                continue
+            problem = drafting.feed() or failure or (drafting.end_file() if last else None)
+            made, late = ordering.batches(limits, at_end=last and path is paths[-1] and problem is None)
+            yield from made
+            if late or problem:
+                raise late or problem or AssertionError
+
+
+def _is_time(scanner: Scanner, drafting: Drafting, limits: BatchLimits, path: str) -> bool:
+    """Whether enough has been read for a batch, or nothing more can be read at once from a pipe."""
+    fresh = scanner.count - drafting.rows
+    if fresh >= max(limits.triples, drafting.rows // 2) or scanner.dictionary.text_bytes >= limits.text:
+        return True
+    return path == STDIN and fresh > 0 and not _waits()
+
+
+def _waits() -> bool:
+    """Whether standard input has something to read now, or has ended."""
+    try:
+        return bool(select.select([sys.stdin.buffer], [], [], 0)[0])
+    except (OSError, ValueError):  # not a file that can be waited for
+        return True

@@ -1,0 +1,191 @@
+"""Bytes of N-Triples and N-Quads become rows of numbered terms.
+
+The kernel takes the lines that are certainly right; all others go to the parser behind `spaseq.rdf.statements`, which
+is the authority. If that finds anything but one statement on each of them, the rest of the block goes that way, so that
+what is refused, the message and what is counted are the same on both roads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, Literal
+
+import numpy as np
+
+from spaseq.errors import EventError
+from spaseq.rdf.columns import kernels as k
+from spaseq.rdf.columns.dictionary import Block, Dictionary, byte_classes
+from spaseq.rdf.files import Format
+from spaseq.rdf.model import Counters
+from spaseq.rdf.statements import Statement, parse_statements
+from spaseq.rdf.terms import Term, Terms
+
+__all__ = ["Scanner"]
+
+_ROOM: Final = 1 << 12
+_ASCII: Final = byte_classes(utf8=False)
+_UTF8: Final = byte_classes(utf8=True)
+
+
+class Scanner:
+    """Reads files into rows, one block after another.
+
+    `rows`: int32 (capacity, 4), terms of subject, predicate, object and graph, NIL in the default graph; `lines`: int64
+    (capacity,); `count` of them hold something. With wanted predicates in `dictionary`, an object that is not kept is
+    NIL.
+    """
+
+    __slots__ = ("_block", "_counters", "_malformed", "_slow", "_terms", "count", "dictionary", "lines", "rows")
+
+    def __init__(self, dictionary: Dictionary, counters: Counters, malformed: Literal["error", "drop"]) -> None:
+        self.dictionary = dictionary
+        self.rows = np.empty((_ROOM, 4), dtype=np.int32)
+        self.lines = np.empty(_ROOM, dtype=np.int64)
+        self.count = 0
+        self._slow = np.empty((_ROOM, 4), dtype=np.int64)
+        self._block = Block()
+        self._counters = counters
+        self._malformed = malformed
+        self._terms = Terms()
+
+    def read(self, chunks: Iterable[bytes], form: Format, source: str) -> Iterator[bool]:
+        """Adds the rows of a file, a block at a time; yields False after each.
+
+        EventError as of `parse_statements`; the rows before it have been added, but not yielded after.
+        """
+        rest = b""
+        line = 1
+        for chunk in chunks:
+            cut = chunk.rfind(b"\n") + 1
+            if not cut:
+                rest += chunk
+                continue
+            line = self._read_block(rest, chunk[:cut] if cut < len(chunk) else chunk, form, source, line)
+            rest = chunk[cut:]
+            yield False
+        if rest:
+            self._read_block(rest, b"", form, source, line)
+            yield False
+
+    def _read_block(self, head: bytes, tail: bytes, form: Format, source: str, line: int) -> int:
+        """The number of the line behind the block of whole lines `head` + `tail`."""
+        block = _Text(head, tail)
+        state = self.dictionary.state
+        before = self.count
+        self._block.fill(head, tail)
+        state[[k.AT, k.LINE, k.ROWS, k.SLOW]] = (block.size, line, before, 0) if block.odd else (0, line, before, 0)
+        classes = _ASCII if block.ascii or not block.utf8 else _UTF8
+        while state[k.AT] < block.size:
+            self._make_room(block.size - int(state[k.AT]))
+            k.scan(self._block.data, block.size, form.named, self.rows, self.lines, self._slow, self.dictionary.table,
+                   state, classes)  # fmt: skip
+        self.count = int(state[k.ROWS])
+        slow = self._slow[: int(state[k.SLOW])]
+        if block.odd:
+            self._read_rest(0, block, form, source, line)
+            return line + block.lines
+        if len(slow) and not self._read_slow(slow, block, form, source):
+            first = slow[0]
+            self.count = int(first[0])
+            self._counters.triples += self.count - before
+            self._read_rest(int(first[2]), block, form, source, int(first[1]))
+        else:
+            self._counters.triples += self.count - before
+        return int(state[k.LINE])
+
+    def _make_room(self, left: int) -> None:
+        """Room for about what `left` bytes hold; the kernel asks again when it was too little."""
+        about = left // 64 + 64
+        state = self.dictionary.state
+        self._grow(int(state[k.ROWS]) + about)
+        if int(state[k.SLOW]) + 64 > len(self._slow):
+            self._slow = _grown(self._slow, 2 * len(self._slow))
+        self.dictionary.room(2 * about, 2 * left)
+
+    def _grow(self, rows: int) -> None:
+        if rows > len(self.rows):
+            self.rows = _grown(self.rows, max(rows, 2 * len(self.rows)))
+            self.lines = _grown(self.lines, len(self.rows))
+
+    def _read_slow(self, slow: np.ndarray, block: _Text, form: Format, source: str) -> bool:
+        """Fill in the rows of the `slow` lines, if the parser finds one statement on each of them."""
+        text = b"".join(block.part(begin, end) for begin, end in slow[:, 2:].tolist())
+        try:
+            found = list(parse_statements((text,), form, source, terms=self._terms))
+        except EventError:
+            return False
+        if len(found) != len(slow):
+            return False
+        self.rows[slow[:, 0]] = self._numbers(found)
+        return True
+
+    def _read_rest(self, begin: int, block: _Text, form: Format, source: str, line: int) -> None:
+        """Add the rows of the block from `begin`, which is where `line` begins, by the parser alone."""
+        found: list[Statement] = []
+        try:
+            rest = (block.part(begin, block.size),)
+            for statement in parse_statements(rest, form, source, first_line=line, terms=self._terms,
+                                              counters=self._counters, malformed=self._malformed):  # fmt: skip
+                found.append(statement)
+        finally:
+            count = self.count + len(found)
+            self._grow(count)
+            self.rows[self.count : count] = self._numbers(found)
+            self.lines[self.count : count] = [statement[4] for statement in found]
+            self.count = count
+
+    def _numbers(self, statements: list[Statement]) -> np.ndarray:
+        """int32 (n, 4): the terms of the statements."""
+        terms: dict[Term | None, int] = {}
+        flat = [terms.setdefault(term, len(terms)) for statement in statements for term in statement[:4]]
+        named = [term for term in terms if term is not None]
+        numbers = np.full(len(terms), k.NIL, dtype=np.int32)
+        numbers[[number for term, number in terms.items() if term is not None]] = self.dictionary.intern_terms(named)
+        return numbers[np.array(flat, dtype=np.int64)].reshape(-1, 4)
+
+
+class _Text:
+    """A block of text in two parts, of which the second may be missing, and what is to know about its bytes."""
+
+    __slots__ = ("_head", "_tail", "ascii", "size")
+
+    def __init__(self, head: bytes, tail: bytes) -> None:
+        self._head = head
+        self._tail = tail
+        self.size = len(head) + len(tail)
+        self.ascii = head.isascii() and tail.isascii()
+
+    @property
+    def odd(self) -> bool:
+        """Whether a carriage return stands anywhere but before a newline: the parser takes it for a line's end."""
+        if b"\r" not in self._tail and b"\r" not in self._head:
+            return False
+        whole = self._head + self._tail
+        return whole.count(b"\r") != whole.count(b"\r\n")
+
+    @property
+    def utf8(self) -> bool:
+        """Whether it is valid UTF-8."""
+        try:
+            (self._head + self._tail).decode()
+        except UnicodeDecodeError:
+            return False
+        return True
+
+    @property
+    def lines(self) -> int:
+        """How many newlines it has."""
+        return self._head.count(b"\n") + self._tail.count(b"\n")
+
+    def part(self, begin: int, end: int) -> bytes:
+        """The bytes from `begin` up to `end`."""
+        cut = len(self._head)
+        if begin >= cut:
+            return self._tail[begin - cut : end - cut]
+        return self._head[begin:end] + self._tail[: max(end - cut, 0)]
+
+
+def _grown(array: np.ndarray, rows: int) -> np.ndarray:
+    new = np.empty((rows, *array.shape[1:]), dtype=array.dtype)
+    new[: len(array)] = array
+    return new
