@@ -20,6 +20,7 @@ from ceql.aggregates import AGGREGATES
 from ceql.values import whole_string
 from ceql.walk import attributes_of, calls_of, parts, variables_of
 from spaseq.errors import QuerySemanticsError, Span
+from spaseq.events import text_array
 
 __all__ = ["FUNCTIONS", "check", "conditions", "defined_variables", "event_types"]
 
@@ -211,7 +212,7 @@ class _Checker:
     def pattern(self, pattern: str, span: Span) -> None:
         try:
             for form in (pattern, whole_string(pattern)):
-                pc.match_substring_regex(pa.array([""]), form)
+                pc.match_substring_regex(text_array([""]), form)
         except pa.ArrowInvalid as error:
             reason = str(error).removeprefix("Invalid regular expression:").strip()
             raise self.error(

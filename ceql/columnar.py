@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from ceql import ast, values
 from ceql.printer import print_expression
 from spaseq.errors import EventError, InternalError
-from spaseq.events import Column, EventBatch, NumberColumn, TextColumn, TimeColumn, TruthColumn
+from spaseq.events import Column, EventBatch, NumberColumn, TextColumn, TimeColumn, TruthColumn, text_array, truths_of
 
 __all__ = ["evaluate"]
 
@@ -155,12 +155,12 @@ def _compare_text(symbol: str, left: TextColumn, right: Column | _Constant, node
         return _Truth(np.asarray(true), lambda: (left.codes >= 0) & (right.codes >= 0))
     if not isinstance(right, _Constant) or not isinstance(right.value, str):
         raise values.mismatch("text", _kind(right), print_expression(node))
-    return _by_text(left, _PC[symbol](left.texts, pa.scalar(right.value, pa.string())))
+    return _by_text(left, _PC[symbol](left.texts, text_array([right.value])[0]))
 
 
 def _by_text(column: TextColumn, answers: pa.BooleanArray) -> _Truth:
     """The truth per event, given the truth per distinct text."""
-    return _Truth(column.where(np.asarray(answers)), lambda: column.codes >= 0)
+    return _Truth(column.where(truths_of(answers)), lambda: column.codes >= 0)
 
 
 def _decoded(column: TextColumn) -> pa.Array:
@@ -184,7 +184,7 @@ def _in(operand: _Operand, items: list[_Operand], count: int, node: ast.Conditio
         return _unknown(count)
     texts = [i.value for i in items if isinstance(i, _Constant) and isinstance(i.value, str)]
     if isinstance(operand, TextColumn) and len(texts) == len(items):
-        return _by_text(operand, pc.is_in(operand.texts, value_set=pa.array(texts, pa.string())))
+        return _by_text(operand, pc.is_in(operand.texts, value_set=text_array(texts)))
     truth = _compare("=", operand, items[0], count, node)
     for item in items[1:]:
         truth = _or(truth, _compare("=", operand, item, count, node))

@@ -13,7 +13,7 @@ from ceql.columnar import evaluate
 from ceql.printer import print_expression
 from ceql.walk import attributes_of
 from spaseq.errors import EventError
-from spaseq.events import EventBatch, TextColumn
+from spaseq.events import EventBatch, TextColumn, text_array, truths_of
 
 __all__ = ["Satisfies", "StreamIs", "TypeIs"]
 
@@ -33,7 +33,7 @@ class TypeIs:
         types = batch.events.types
         if types is None:
             return np.zeros(len(batch.events), bool)
-        return types.where(np.asarray(pc.equal(types.texts, self.name)))
+        return types.where(truths_of(pc.equal(types.texts, text_array([self.name])[0])))
 
     def __str__(self) -> str:
         return f"type = {self.name}"

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import datetime
 import difflib
+import itertools
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -98,6 +99,12 @@ class Query:
         found = [a.name for c in conditions(self.tree.where) for a in attributes_of(c)]
         found += [name.text for bracket in self.tree.partition if len(bracket) == 1 for name in bracket]
         return tuple(dict.fromkeys(found))
+
+    @property
+    def _read(self) -> frozenset[str]:
+        """Every attribute that evaluation looks at."""
+        window = () if self._lowered.window_attribute is None else (self._lowered.window_attribute,)
+        return frozenset([*self.attributes, *itertools.chain(*self._lowered.partition), *window])
 
     def explain(self) -> str:
         """How the query is understood and run, as text."""
@@ -366,7 +373,7 @@ class Matches:
 
     def count(self) -> int:
         """How many matches there are; none of them is written out."""
-        run, stream = self._begin()
+        run, stream = self._begin(self._query._read)
         return sum(run.count(events) for events in stream) + len(run.close()[0])
 
     def to_arrow(self) -> pa.Table:
@@ -379,13 +386,13 @@ class Matches:
         """All matches as a pandas DataFrame."""
         return self.to_arrow().to_pandas()
 
-    def _begin(self) -> tuple[Run, EventStream]:
+    def _begin(self, wanted: Collection[str] | None = None) -> tuple[Run, EventStream]:
         from ceql.run import Run
 
         if self._used and any(_once(s) for s in self._sources.values()):
             raise OptionError("these events can be read only once", "call run again, with the events from their start")
         self._used = True
-        stream = EventStream(self._sources, self._options)
+        stream = EventStream(self._sources, self._options, wanted)
         self.summary = stream.summary
         return Run(self._query._lowered, self._query._program), stream
 

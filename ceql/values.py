@@ -18,11 +18,11 @@ import operator
 from collections.abc import Callable
 from typing import Any, Final
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from spaseq.errors import EventError
 from spaseq.events.batch import Instant
+from spaseq.events.columns import text_array
 from spaseq.events.time import parse_time
 
 __all__ = ["compare", "compute", "kind_of", "like", "mismatch", "negate", "whole_string"]
@@ -140,4 +140,4 @@ def like(value: Any, pattern: str) -> bool | None:
         return None
     if not isinstance(value, str):
         raise mismatch(kind_of(value), "text", f"{value!r} LIKE {pattern!r}")
-    return bool(pc.match_substring_regex(pa.array([value]), whole_string(pattern))[0].as_py())
+    return bool(pc.match_substring_regex(text_array([value]), whole_string(pattern))[0].as_py())

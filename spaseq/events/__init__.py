@@ -8,7 +8,7 @@ holds what is common to all front ends: time literals, durations, the policy for
 from __future__ import annotations
 
 from spaseq.events.batch import EventBatch, Instant
-from spaseq.events.columns import Column, NumberColumn, TextColumn, TimeColumn, TruthColumn
+from spaseq.events.columns import Column, NumberColumn, TextColumn, TimeColumn, TruthColumn, text_array, truths_of
 from spaseq.events.readers import source_name, tables
 from spaseq.events.streams import EventFeed, EventOptions, EventStream, Summary
 from spaseq.events.time import format_time, order_events, parse_duration, parse_time
@@ -31,4 +31,6 @@ __all__ = [
     "parse_time",
     "source_name",
     "tables",
+    "text_array",
+    "truths_of",
 ]

@@ -14,6 +14,7 @@ kind            arrays                                 made of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +23,7 @@ import pyarrow.compute as pc
 
 from spaseq.errors import EventError
 
-__all__ = ["Column", "NumberColumn", "TextColumn", "TimeColumn", "TruthColumn", "column_of"]
+__all__ = ["Column", "NumberColumn", "TextColumn", "TimeColumn", "TruthColumn", "column_of", "text_array", "truths_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +92,11 @@ def column_of(values: pa.ChunkedArray | pa.Array, name: str) -> Column | None:
         return _text(array)
     if _is_text(kind) or pa.types.is_time(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return _text(pc.dictionary_encode(array.cast(pa.string()) if kind != pa.string() else array))
-    known = None if array.null_count == 0 else np.asarray(pc.is_valid(array))
+    known = None if array.null_count == 0 else truths_of(pc.is_valid(array))
     if pa.types.is_boolean(kind):
-        return TruthColumn(_plain(pc.fill_null(array, False)), known)
+        return TruthColumn(_filled(array.cast(pa.uint8()), known).astype(bool), known)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return TimeColumn(_nanoseconds(array, name), known)
+        return TimeColumn(_nanoseconds(array, name, known), known)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return _number(array, known)
     raise EventError(
@@ -105,20 +106,41 @@ def column_of(values: pa.ChunkedArray | pa.Array, name: str) -> Column | None:
     )
 
 
+def text_array(texts: Sequence[str]) -> pa.StringArray:
+    """An Arrow array of `texts`, made of its buffers: `pa.array` and `pa.scalar` would import pandas if they can."""
+    encoded = [text.encode() for text in texts]
+    offsets = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
+    return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded)))
+
+
+def truths_of(answers: pa.BooleanArray) -> np.ndarray:
+    """An Arrow array of truths without NULL as bool; `to_numpy` of one would import pandas if it can."""
+    return _filled(answers.cast(pa.uint8()), None).view(bool)
+
+
 def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view())
 
 
-def _plain(array: pa.Array) -> np.ndarray:
-    return np.asarray(array.to_numpy(zero_copy_only=False))
+def _filled(array: pa.Array, known: np.ndarray | None) -> np.ndarray:
+    """The numbers of an array of a fixed width, 0 where NULL, as a view where nothing is NULL.
+
+    Off the buffer: making an Arrow scalar, as `fill_null` does, imports pandas where it is installed (half a second).
+    """
+    data = array.buffers()[1]
+    kind = np.dtype(array.type.to_pandas_dtype())
+    numbers = np.frombuffer(data, kind, len(array), array.offset * kind.itemsize) if len(array) else np.zeros(0, kind)
+    return numbers if known is None else np.where(known, numbers, kind.type(0))
 
 
 def _text(array: pa.DictionaryArray) -> TextColumn:
     """The codes and texts of a dictionary array whose dictionary may hold NULL."""
-    codes = _plain(pc.fill_null(array.indices.cast(pa.int32()), -1)).astype(np.int32, copy=False)
+    known = None if array.indices.null_count == 0 else truths_of(pc.is_valid(array.indices))
+    codes = _filled(array.indices.cast(pa.int32()), known)
+    codes = codes if known is None else np.where(known, codes, np.int32(-1))
     texts = array.dictionary if array.dictionary.type == pa.string() else array.dictionary.cast(pa.string())
     if texts.null_count:
-        valid = np.asarray(pc.is_valid(texts))
+        valid = truths_of(pc.is_valid(texts))
         renumber = np.append(np.where(valid, np.cumsum(valid) - 1, -1), -1).astype(np.int32)
         codes, texts = renumber[codes], texts.drop_null()
     return TextColumn(codes, texts)
@@ -129,8 +151,8 @@ def _number(array: pa.Array, known: np.ndarray | None) -> NumberColumn:
     if pa.types.is_integer(kind):
         wide = kind == pa.uint64() and (pc.max(array).as_py() or 0) > _INT64_MAX
         target = pa.float64() if wide else pa.int64()
-        return NumberColumn(_plain(pc.fill_null(array.cast(target, safe=False), 0)), known)
-    values = _plain(pc.fill_null(array.cast(pa.float64(), safe=False), 0.0))
+        return NumberColumn(_filled(array.cast(target, safe=False), known), known)
+    values = _filled(array.cast(pa.float64(), safe=False), known)
     nan = np.isnan(values)
     if nan.any():
         known = ~nan if known is None else known & ~nan
@@ -138,11 +160,11 @@ def _number(array: pa.Array, known: np.ndarray | None) -> NumberColumn:
     return NumberColumn(values, known)
 
 
-def _nanoseconds(array: pa.Array, name: str) -> np.ndarray:
+def _nanoseconds(array: pa.Array, name: str, known: np.ndarray | None) -> np.ndarray:
     try:
         stamps = array.cast(pa.timestamp("ns", tz=getattr(array.type, "tz", None)))
     except pa.ArrowInvalid as error:
         raise EventError(
             f"attribute {name} holds a time outside those that can be held (1677 to 2262)", attribute=name
         ) from error
-    return _plain(pc.fill_null(stamps.cast(pa.int64()), 0))
+    return _filled(stamps.cast(pa.int64()), known)

@@ -11,7 +11,7 @@ stream from 0.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -204,6 +204,12 @@ def _did_you_mean(name: str, names: list[str]) -> str:
     return f"did you mean {close[0]!r}?" if close else ""
 
 
+def _read_by(options: EventOptions) -> set[str]:
+    """The columns that are looked at for types and times."""
+    times = () if options.from_arrival else _TIME_COLUMNS if options.time_column is None else (options.time_column,)
+    return {options.type_column or "type", *times}
+
+
 class _Orderer:
     """Puts the events of one stream in order of time within the lateness; drops what is later, or says so."""
 
@@ -260,9 +266,15 @@ def _joined(parts: list[_Part], source: str) -> _Part:
 
 
 class EventStream:
-    """The merged stream of several sources, as an iterable of `EventBatch`. Can be run through once."""
+    """The merged stream of several sources, as an iterable of `EventBatch`. Can be run through once.
 
-    def __init__(self, sources: Mapping[str, Any], options: EventOptions) -> None:
+    `wanted`, if given, are the attributes that will be looked at; in batches from files others may be NULL.
+    """
+
+    def __init__(
+        self, sources: Mapping[str, Any], options: EventOptions, wanted: Collection[str] | None = None
+    ) -> None:
+        self._wanted = None if wanted is None else {*wanted, *_read_by(options)}
         self.summary = Summary()
         self._options = options
         self._names = tuple(sources)
@@ -281,7 +293,7 @@ class EventStream:
         source = self._sources[name]
         label = source_name(source)
         clock, orderer = _Clock(self._options, label), _Orderer(self._options, label)
-        for table in tables(source):
+        for table in tables(source, self._wanted):
             if table.num_rows:
                 part = orderer.push(clock.read(table))
                 self._note(name, clock, orderer)

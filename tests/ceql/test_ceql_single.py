@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import datetime
 import math
+import pathlib
 from typing import Any
 
 import numpy as np
@@ -214,3 +216,15 @@ def test_single_events_take_their_own_road() -> None:
         assert stream._singles is not None and stream._singles._entered
         assert len(stream._run._past.batches) <= 4  # blocks that the window has left are forgotten
         assert len(stream.push({"type": "B"})) == 5
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_counting_reads_only_what_the_query_does(text: str, tmp_path: pathlib.Path) -> None:
+    types = ["ABCDACB"[k * 5 % 7] for k in range(22)]
+    events = [{"type": t, "v": k % 3, "t": "xy"[k % 2], "time": k // 5, "n": k // 2} for k, t in enumerate(types)]
+    with (tmp_path / "e.csv").open("w") as file:
+        out = csv.DictWriter(file, events[0])
+        out.writeheader()
+        out.writerows(events)
+    matches = ceql.compile(text).run(str(tmp_path / "e.csv"))
+    assert matches.count() == len(list(matches))

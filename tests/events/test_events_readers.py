@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import pathlib
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pandas
@@ -14,8 +19,9 @@ import pytest
 import zstandard
 
 from spaseq.errors import EventError
-from spaseq.events import readers
-from spaseq.events.readers import tables
+from spaseq.events import blocks, csv_files
+from spaseq.events.ahead import ahead
+from spaseq.events.readers import common_schema, tables
 
 EVENTS: list[dict[str, Any]] = [
     {"type": "A", "price": 1.5, "volume": 10, "name": "x"},
@@ -79,7 +85,7 @@ def test_standard_input_and_unknown_names_are_looked_at(tmp_path: pathlib.Path, 
 
 
 def test_files_stream_in_blocks(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readers, "_BLOCK", 64)
+    monkeypatch.setattr(blocks, "_BLOCK", 64)
     lines = [f'A,{k},"line {k}"' if k % 3 else f'A,{k},"two\nlines, {k}"' for k in range(100)]
     lines[70] = 'A,70.5,"a decimal among integers"'
     path = tmp_path / "e.csv"
@@ -124,7 +130,7 @@ def test_damaged_files(tmp_path: pathlib.Path, name: str, content: bytes, messag
 
 
 def test_a_column_changes_its_mind(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readers, "_BLOCK", 64)
+    monkeypatch.setattr(blocks, "_BLOCK", 64)
     path = tmp_path / "e.csv"
     path.write_text("type,p\n" + "A,1\n" * 40 + "A,n/a\n")
     with pytest.raises(EventError, match=r"attribute p is 'n/a' here, and a number in the records before") as caught:
@@ -143,3 +149,87 @@ def test_what_holds_no_events(tmp_path: pathlib.Path) -> None:
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "header.csv").write_text("type,p\n")
     assert rows(str(tmp_path / "empty.csv")) == rows(str(tmp_path / "header.csv")) == []
+
+
+@pytest.mark.parametrize("name", ["e.csv", "e.tsv", "e.parquet", "e.csv.gz"])
+def test_columns_nobody_wants_are_null(tmp_path: pathlib.Path, name: str) -> None:
+    path = make(tmp_path, name)
+    kept = {"type", "price", "nothing"}
+    found = [row for table in tables(path, kept) for row in table.to_pylist()]
+    assert found == [{k: v if k in kept else None for k, v in e.items()} for e in EVENTS]
+
+
+def test_texts_of_files_are_dictionaries(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain strings where there are too many different ones; what is NULL and what is text stays the same."""
+    path = tmp_path / "e.csv"
+    path.write_text('type,name\nA,"NULL"\nA,NULL\nB,""\nB,\n')
+    (table,) = tables(str(path))
+    assert pa.types.is_dictionary(table.schema.field("name").type)
+    expected = [{"type": t, "name": n} for t, n in (("A", "NULL"), ("A", None), ("B", ""), ("B", None))]
+    assert table.to_pylist() == expected
+    monkeypatch.setattr(csv_files, "_TEXTS", 1)
+    (table,) = tables(str(path))
+    assert table.schema.field("type").type == pa.string() and table.to_pylist() == expected
+
+
+def test_tables_with_and_without_dictionaries_go_together() -> None:
+    plain = pa.table({"t": ["a", "b"]})
+    coded = pa.table({"t": pa.array(["c", None]).dictionary_encode()})
+    assert common_schema([plain, coded], "s").to_pylist() == [{"t": t} for t in ("a", "b", "c", None)]
+
+
+def test_a_quote_that_never_closes_is_one_field_of_many_lines(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "_BLOCK", 64)
+    path = tmp_path / "e.csv"
+    path.write_text("type,t\n" + 'A,x\nB,"y\n' + "A,x\n" * 100 + '"\nC,z\n')
+    assert [row["type"] for row in rows(str(path))] == ["A", "B", "C"]
+
+
+# Ahead of who reads
+
+
+def test_ahead_gives_items_then_errors_in_order() -> None:
+    def items() -> Iterator[int]:
+        yield from range(5)
+        raise EventError("broken")
+
+    found = []
+    with pytest.raises(EventError, match="broken"):
+        for item in ahead(items):
+            found.append(item)
+    assert found == [0, 1, 2, 3, 4] and list(ahead(lambda: iter(()))) == []
+
+
+def test_ahead_stops_when_the_reader_does() -> None:
+    made: list[int] = []
+    closed = threading.Event()
+
+    def items() -> Iterator[int]:
+        try:
+            for k in itertools.count():
+                made.append(k)
+                yield k
+        finally:
+            closed.set()
+
+    reader = ahead(items, 2)
+    assert [next(reader), next(reader)] == [0, 1]
+    reader.close()  # type: ignore[attr-defined]
+    assert closed.wait(10) and len(made) <= 6
+
+
+def test_reading_files_needs_no_pandas(tmp_path: pathlib.Path) -> None:
+    """Importing it takes longer than reading a few million events."""
+    (tmp_path / "e.csv").write_text("type,v,b,time\nA,1,true,1\nB,,,2\nA,2.5,false,3\n")
+    code = (
+        "import sys, ceql;"
+        "q = ceql.compile(\"SELECT * WHERE A AS x ; A AS y FILTER y[v > 1 AND b = FALSE AND type = 'A'"
+        " AND type IN {'A', 'B'} AND type LIKE 'A'] WITHIN 5 [time]\");"
+        "print(q.run(sys.argv[1]).count(), 'pandas' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "e.csv")], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["1", "False"]

@@ -1,0 +1,154 @@
+"""CSV and TSV files, block by block: typed as the first block is, texts as dictionaries, errors with their record."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Collection, Iterator
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+
+from spaseq.errors import EventError
+from spaseq.events.blocks import Joined, clean, decoded, line_blocks, read_some
+
+__all__ = ["padded", "read_csv"]
+
+_NULLS: Final = ["", "NULL", "null"]
+_NEWLINE: Final = 10
+_TEXTS: Final = 1 << 16
+"""A column of the first block with more different texts is read as plain strings."""
+
+
+def read_csv(stream: Joined, name: str, delimiter: str, wanted: Collection[str] | None = None) -> Iterator[pa.Table]:
+    """Blocks of a CSV file, typed as the first (16 MB) is; an integer column may turn to decimals later.
+
+    With `wanted`, the values of other columns are not looked at: they are there, and NULL throughout.
+    """
+    header, body = _header(stream, name, delimiter)
+    if header is None:
+        return
+    included = None if wanted is None else [n for n in header if n in wanted]
+    widened: dict[str, pa.DataType] = {}
+    line = 2
+    for block in line_blocks(body, quoted=True):
+        table = _csv_block(block, header, widened, delimiter, name, line, included)
+        for field in table.schema:
+            if not pa.types.is_null(field.type):
+                widened.setdefault(field.name, field.type)
+        line += int(np.count_nonzero(np.frombuffer(block, np.uint8) == _NEWLINE))
+        if table.num_rows:
+            yield table if included is None else padded(table, header)
+
+
+def _header(stream: Joined, name: str, delimiter: str) -> tuple[list[str] | None, Joined]:
+    """The column names, and the stream after them; None for an empty stream."""
+    head = read_some(stream, 1 << 16)
+    line, _, rest = head.partition(b"\n")
+    text = decoded(line, name, 1).rstrip("\r")
+    if not text.strip() and not rest:
+        return None, stream
+    names = next(csv.reader([text], delimiter=delimiter), [])
+    names = [n.strip() for n in names]
+    twice = next((n for i, n in enumerate(names) if n in names[:i]), None)
+    if twice is not None:
+        raise EventError(f"two columns are called {twice!r}", source=name, record=1, attribute=twice)
+    return names, Joined(rest, stream)
+
+
+def _csv_block(
+    block: bytes, header: list[str], known: dict[str, pa.DataType], delimiter: str, name: str, line: int,
+    included: list[str] | None,
+) -> pa.Table:  # fmt: skip
+    options: dict[str, Any] = dict(
+        read_options=pa.csv.ReadOptions(column_names=header, block_size=max(len(block) + 1, 1 << 10)),
+        parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=b'"' in block),
+    )
+    types = dict(known)
+    while True:
+        convert = pa.csv.ConvertOptions(
+            column_types=types, null_values=_NULLS, strings_can_be_null=True, quoted_strings_can_be_null=False,
+            auto_dict_encode=True, auto_dict_max_cardinality=_TEXTS, include_columns=included or None,
+        )  # fmt: skip
+        try:
+            table = pa.csv.read_csv(pa.BufferReader(block), convert_options=convert, **options)
+        except pa.ArrowInvalid as error:
+            column = _failed_column(str(error), header)
+            if column is not None and types.get(column) == pa.int64():
+                types[column] = pa.float64()
+            elif options["read_options"].use_threads:
+                options["read_options"].use_threads = False  # only then the message names the row
+            else:
+                raise _csv_error(str(error), column, types, block, name, line) from None
+        else:
+            odd = next((f.name for f in table.schema if _is_binary(f.type)), None)
+            if odd is not None:
+                raise _csv_error("invalid UTF-8", odd, types, block, name, line)
+            return table
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind.value_type if pa.types.is_dictionary(kind) else kind))
+
+
+def padded(table: pa.Table, header: list[str]) -> pa.Table:
+    """The table with all columns of the header, those that it does not have being NULL."""
+    nothing = pa.nulls(table.num_rows)
+    return pa.table({n: table[n] if n in table.column_names else nothing for n in header})
+
+
+def _failed_column(message: str, header: list[str]) -> str | None:
+    match = re.search(r"In CSV column #(\d+)", message)
+    return header[int(match[1])] if match and int(match[1]) < len(header) else None
+
+
+def _csv_error(
+    message: str, column: str | None, types: dict[str, pa.DataType], block: bytes, name: str, line: int
+) -> EventError:
+    if match := re.search(r"Expected (\d+) columns, got (\d+)", message):
+        record = _line_of_row(message, line)
+        return EventError(
+            f"this record has {match[2]} fields and the header names {match[1]}", source=name, record=record
+        )
+    if "UTF8" in message or "UTF-8" in message:
+        at = next((i for i, text in enumerate(block.split(b"\n")) if not _is_utf8(text)), 0)
+        return EventError("this is not UTF-8 text", source=name, record=line + at, hint="convert the file to UTF-8")
+    value = re.search(r"invalid value '(.*?)'", message)
+    if column is not None and value is not None:
+        at = block.find(value[1].encode())
+        record = line + block.count(b"\n", 0, at) if at >= 0 and value[1] else None
+        return EventError(
+            f"attribute {column} is {value[1]!r} here, and {_kind_words(types.get(column))} in the records before",
+            source=name,
+            record=record,
+            attribute=column,
+            hint="one attribute holds numbers, or texts, or booleans, or times, all along the stream",
+        )
+    return EventError(clean(message), source=name)
+
+
+def _kind_words(kind: pa.DataType | None) -> str:
+    if kind is None:
+        return "something else"
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return "a number"
+    if pa.types.is_boolean(kind):
+        return "true or false"
+    return "a time" if pa.types.is_temporal(kind) else f"a value of type {kind}"
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _line_of_row(message: str, line: int) -> int | None:
+    match = re.search(r"Row #(\d+)", message)
+    return line + int(match[1]) - 1 if match else None  # rows count from 1 in the block
+
+
