@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import cel, stock
+from benchmarks import cel, rma, stock
 from benchmarks.harness import measure, report
 
-SUITES = {"stock": stock.workloads, "cel": cel.workloads}
+SUITES = {"stock": stock.workloads, "cel": cel.workloads, "rma": rma.workloads}
 
 
 def main(names: list[str]) -> int:

@@ -13,20 +13,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ceql.lower import Lowered
-from ceql.query import Matches, Query
-from ceql.run import EngineBatch, Run
-from spaseq.automata.rma import RMA, Limits, Recogniser, from_pattern
+from ceql.predicates import TypeIs
+from ceql.query import Query
+from ceql.run import EngineBatch
+from spaseq.automata.rma import RMA, Limits, Recogniser, count_events, determinise, from_pattern
 from spaseq.engine import Choice, Selection
 from spaseq.errors import UnsupportedFeature
+from spaseq.pattern import Predicate
 
 if TYPE_CHECKING:
     from spaseq.events import EventBatch
 
-__all__ = ["Alerts", "alerts"]
+__all__ = ["Alerts", "QueryRows", "alerts"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows(EngineBatch):
+class QueryRows(EngineBatch):
     """What the recogniser reads; predicates read the same."""
 
     def getter(self, name: str) -> Callable[[int], Any]:
@@ -43,7 +45,7 @@ class Alerts:
         _check(query._lowered)
         self._query = query
         self._limits = limits
-        self.automaton: RMA = from_pattern(query.pattern)
+        self.automaton: RMA = from_pattern(query.pattern, _group)
 
     def run(self, events: Any = None, **options: Any) -> Iterator[int]:
         """The positions at which some match ends, in order. Arguments are those of `Query.run`."""
@@ -60,14 +62,32 @@ class Alerts:
 
     def answers(self, events: Any = None, **options: Any) -> Iterator[tuple[EventBatch, np.ndarray]]:
         """Each batch of events with the answers: bool (n,), whether a match ends at the event."""
-        run, stream = self._begin(self._query.run(events, **options))
         recogniser = Recogniser(self.automaton, self._query._lowered.window, limits=self._limits)
+        for rows in self.rows(events, **options):
+            yield rows.events, recogniser.push(rows)
+
+    def rows(self, events: Any = None, **options: Any) -> Iterator[QueryRows]:
+        """The batches as a recogniser takes them, and a `SingleRun` and `spaseq.forecast`."""
+        run, stream = self._query.run(events, **options)._begin()
         for batch in stream:
             rows = run._batch(batch)
-            yield batch, recogniser.push(_Rows(rows.events, rows.positions, rows.times, rows.keys))
+            yield QueryRows(rows.events, rows.positions, rows.times, rows.keys)
 
-    def _begin(self, matches: Matches) -> tuple[Run, Any]:
-        return matches._begin()
+    def deterministic(self) -> RMA:
+        """The complete output-agnostic deterministic automaton of the query in its window (seed RMA §6).
+
+        The window must be of events, or none. Raises `UnsupportedFeature`, and `BudgetExceeded` as `determinise`."""
+        window, automaton = self._query._lowered.window, self.automaton
+        if window.kind not in ("none", "events"):
+            raise UnsupportedFeature("a window of time has no deterministic automaton", hint="WITHIN n EVENTS has one")
+        if window.kind == "events":
+            automaton = count_events(automaton, int(window.size) + 1, limits=self._limits)
+        return determinise(automaton, output_agnostic=True, complete=True, limits=self._limits)
+
+
+def _group(predicate: Predicate) -> str | None:
+    """An event has one type."""
+    return "type" if isinstance(predicate, TypeIs) else None
 
 
 def alerts(query: Query, *, limits: Limits = Limits()) -> Alerts:  # noqa: B008 - frozen

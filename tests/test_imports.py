@@ -27,6 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "automata": _COMPILE,
     "tecs": _COMPILE,
     "engine": _ENGINE,
+    "forecast": _COMPILE | {"automata"},
     "rdf": _LANGUAGE,
     "gpm": _LANGUAGE | {"rdf"},
     "language": _LANGUAGE | {"rdf", "gpm"},

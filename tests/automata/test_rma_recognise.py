@@ -16,7 +16,7 @@ import ceql
 from ceql.recognise import alerts
 from spaseq.automata import rma
 from spaseq.engine import Window
-from spaseq.errors import BudgetExceeded, EventError, UnsupportedFeature
+from spaseq.errors import BudgetExceeded, EventError, OptionError, UnsupportedFeature
 
 SEEDS = st.integers(0, 2**32)
 
@@ -176,3 +176,48 @@ def test_one_name_in_two_scopes_is_two_variables() -> None:
     stream = [{"type": t, "v": v} for t, v in (("A", 1), ("B", 2), ("A", 5), ("B", 4), ("B", 6))]
     assert list(alerts(query).run(stream)) == [4]
     assert len(alerts(query).automaton.registers) == 2
+
+
+@settings(max_examples=50)
+@given(SEEDS, st.integers(1, 4))
+def test_the_single_run_of_a_deterministic_automaton(seed: int, window: int) -> None:
+    rng = random.Random(seed)
+    expression, _ = random_expression(rng, 2, Names(), beyond=True)
+    stream = random_stream(rng, 12)
+    limits = rma.Limits(max_states=400, max_registers=12, max_minterms=300)
+    bounded = rma.count_events(rma.build(lowered(expression)), window)
+    try:
+        automaton = rma.determinise(bounded, output_agnostic=True, complete=True, limits=limits)
+    except BudgetExceeded:
+        return
+    run = rma.SingleRun(automaton, (rma.compare("~.id", "=", 1),))
+    parts = [run.push(stream[:5]), run.push([]), run.push(stream[5:])]
+    accepted = np.concatenate([part.accepted for part in parts])
+    assert set(np.flatnonzero(accepted).tolist()) == o.ends(o.matches(("window", expression, window), stream))
+    letters = np.concatenate([part.letters for part in parts]).tolist()
+    states = np.concatenate([part.states for part in parts]).tolist()
+    assert len({(letter, e["id"]) for letter, e in zip(letters, stream, strict=True)}) == len(set(letters))
+    acceptor = rma.Acceptor(automaton)
+    for event, state in zip(stream, states, strict=True):
+        acceptor.push(event)
+        assert acceptor.states == {state}
+
+
+def test_a_single_run_needs_a_deterministic_automaton() -> None:
+    automaton = rma.build(rma.event("T", "x"))
+    with pytest.raises(OptionError, match="may have several runs"):
+        rma.SingleRun(automaton)
+    whole = rma.determinise(automaton, output_agnostic=True, complete=True)
+    with pytest.raises(OptionError, match="a feature is a condition on one event"):
+        rma.SingleRun(whole, (rma.relate("x.id", "=", "y.id"),))
+
+
+def test_the_deterministic_automaton_of_a_query() -> None:
+    query = ceql.compile("SELECT * WHERE (T AS x) ; (H AS y) FILTER x.id = y.id WITHIN 2 EVENTS")
+    asked = alerts(query)
+    stream = random_stream(random.Random(4), 60)
+    run = rma.SingleRun(asked.deterministic())
+    found = [rows.positions[run.push(rows).accepted] for rows in asked.rows(stream)]
+    assert np.concatenate(found).tolist() == list(asked.run(stream))
+    with pytest.raises(UnsupportedFeature, match="a window of time has no deterministic automaton"):
+        alerts(ceql.compile("SELECT * WHERE A ; B WITHIN 2 SECONDS")).deterministic()

@@ -17,7 +17,7 @@ from spaseq.automata.rma.automaton import RMA, Transition, check_registers, is_d
 from spaseq.automata.rma.bridge import from_pattern, to_expression
 from spaseq.automata.rma.closure import concatenation, kleene_plus, union
 from spaseq.automata.rma.construct import build, construct
-from spaseq.automata.rma.determinise import complement, determinise
+from spaseq.automata.rma.determinise import complement, determinise, is_complete
 from spaseq.automata.rma.draw import to_dot, to_svg
 from spaseq.automata.rma.epsilon import eliminate_epsilon, merge_alike, single_final
 from spaseq.automata.rma.expressions import (
@@ -59,6 +59,7 @@ from spaseq.automata.rma.unroll import count_events, unroll
 
 if TYPE_CHECKING:
     from spaseq.automata.rma.recognise import EventRows, Recogniser
+    from spaseq.automata.rma.single_run import SingleRun, Steps
 
 __all__ = [
     "CURRENT",
@@ -80,6 +81,8 @@ __all__ = [
     "Relates",
     "Relation",
     "RelationAs",
+    "SingleRun",
+    "Steps",
     "Test",
     "Then",
     "Transition",
@@ -101,6 +104,7 @@ __all__ = [
     "eliminate_epsilon",
     "event",
     "from_pattern",
+    "is_complete",
     "is_deterministic",
     "kleene_plus",
     "matches",
@@ -124,4 +128,8 @@ def __getattr__(name: str) -> Any:
         from spaseq.automata.rma import recognise
 
         return getattr(recognise, name)
+    if name in ("SingleRun", "Steps"):
+        from spaseq.automata.rma import single_run
+
+        return getattr(single_run, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -70,6 +70,7 @@ class OfBatch:
     """A predicate of the pattern algebra: asked of whole batches (`Recogniser`), not of single events."""
 
     predicate: Predicate
+    excludes: Hashable | None = None
 
     def __call__(self, *events: Any) -> bool:
         raise InternalError(f"{self.predicate} is asked of a single event; use a Recogniser")
@@ -83,10 +84,6 @@ class OfBatch:
 
     def reads(self, place: int) -> tuple[str, ...] | None:
         return ()
-
-    @property
-    def excludes(self) -> Hashable | None:
-        return getattr(self.predicate, "excludes", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,18 +125,26 @@ def _condition(guard: SingleEvents) -> Condition:
     return found
 
 
-def from_pattern(pattern: Pattern) -> RMA:
+Excludes = Callable[[Predicate], "Hashable | None"]
+
+
+def _unknown(predicate: Predicate) -> None:
+    return None
+
+
+def from_pattern(pattern: Pattern, excludes: Excludes = _unknown) -> RMA:
     """The automaton of a pattern of the core; its matches are the positions of the pattern's matches.
 
-    A window is not part of a pattern: give it to `Recogniser`, or to `count_events` (w events are WITHIN w - 1 EVENTS).
-    Raises `UnsupportedFeature` for what the fragment does not have.
+    A window is not part of a pattern: give it to `Recogniser`, or to `count_events` (WITHIN n EVENTS is n + 1 events).
+    `excludes` names a group for predicates of which at most one holds of an event, as event types; determinisation
+    leaves out what cannot be then. Raises `UnsupportedFeature` for what the fragment does not have.
     """
-    return build(to_expression(pattern))
+    return build(to_expression(pattern, excludes))
 
 
-def to_expression(pattern: Pattern) -> Expression:
+def to_expression(pattern: Pattern, excludes: Excludes = _unknown) -> Expression:
     """The bounded expression of a pattern. Raises `UnsupportedFeature` for what the fragment does not have."""
-    expression = _Translation().expression(push_filters(pattern))
+    expression = _Translation(excludes).expression(push_filters(pattern))
     _check_marks(expression)
     kept = keep_variables(expression, _named(expression))
     return kept if why_unbounded(kept) is None else _Renaming().expression(expression)
@@ -153,6 +158,17 @@ def _outside(what: str, why: str = "") -> UnsupportedFeature:
 class _Translation:
     """Patterns to expressions, node by node. Variables keep their names."""
 
+    def __init__(self, excludes: Excludes) -> None:
+        self._excludes = excludes
+
+    def _narrow(self, predicate: Predicate) -> f.Formula:
+        return f.Test(OfBatch(predicate, self._excludes(predicate)), (f.CURRENT,))
+
+    def _filtered(self, e: RelationAs, name: str, predicate: Predicate) -> RelationAs:
+        if name not in e.variables:
+            return e
+        return replace(e, condition=f.conjunction(e.condition, self._narrow(predicate)))
+
     def expression(self, pattern: Pattern) -> Expression:
         """Raises `UnsupportedFeature`."""
         match pattern:
@@ -160,11 +176,11 @@ class _Translation:
                 raise _outside("a join of the run's mappings (SPAseq)")
             case Atom(predicates, names, _):
                 ordered = sorted(predicates, key=lambda p: (type(p).__name__, str(p)))
-                return RelationAs(f.conjunction(*(_narrow(p) for p in ordered)), names)
+                return RelationAs(f.conjunction(*(self._narrow(p) for p in ordered)), names)
             case As(child, name):
                 return _mapped(self.expression(child), lambda e: replace(e, variables=e.variables | {name}))
             case Filter(child, name, predicate):
-                return _mapped(self.expression(child), lambda e: _filtered(e, name, predicate))
+                return _mapped(self.expression(child), lambda e: self._filtered(e, name, predicate))
             case Correlate(child, over, guard):
                 return self._correlated(self.expression(child), over, guard)
             case Or(left, right):
@@ -202,14 +218,6 @@ class _Translation:
                 )
         order = tuple(sorted(over))
         return Where(child, f.Test(Guarded(guard, order), order))
-
-
-def _narrow(predicate: Predicate) -> f.Formula:
-    return f.Test(OfBatch(predicate), (f.CURRENT,))
-
-
-def _filtered(e: RelationAs, name: str, predicate: Predicate) -> RelationAs:
-    return replace(e, condition=f.conjunction(e.condition, _narrow(predicate))) if name in e.variables else e
 
 
 def _mapped(e: Expression, change: Callable[[RelationAs], RelationAs]) -> Expression:

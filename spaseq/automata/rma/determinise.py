@@ -27,7 +27,7 @@ from spaseq.automata.rma.formulas import Formula
 from spaseq.automata.rma.limits import Limits
 from spaseq.errors import OptionError
 
-__all__ = ["complement", "determinise"]
+__all__ = ["complement", "determinise", "is_complete"]
 
 _Thread = tuple[int, tuple[tuple[str, int], ...]]
 """A state, and where each register that is live there is: (register, number), in order."""
@@ -158,7 +158,7 @@ def complement(automaton: RMA) -> RMA:
     Raises `OptionError` unless `automaton` is complete and output-agnostic deterministic:
     `determinise(…, output_agnostic=True, complete=True)`.
     """
-    if not is_deterministic(automaton, output_agnostic=True) or not _is_complete(automaton):
+    if not is_deterministic(automaton, output_agnostic=True) or not is_complete(automaton):
         raise OptionError("complement of an automaton that is not complete and output-agnostic deterministic",
                           "determinise(automaton, output_agnostic=True, complete=True) first")  # fmt: skip
     given = _told_apart(automaton)
@@ -167,7 +167,8 @@ def complement(automaton: RMA) -> RMA:
     return RMA(given.names, given.starts, finals, given.registers, transitions)
 
 
-def _is_complete(automaton: RMA) -> bool:
+def is_complete(automaton: RMA) -> bool:
+    """Whether every event allows some transition of every state, as far as formulas alone say."""
     return all(
         not f.satisfiable(f.negation(f.disjunction(*(t.formula for t in out)))) for out in automaton.leaving
     )

@@ -15,11 +15,11 @@ from spaseq.automata.rma.limits import Limits
 from spaseq.automata.rma.vocabulary import View, Vocabulary
 from spaseq.errors import EventError
 
-__all__ = ["Bound", "GuardedRun"]
+__all__ = ["Ask", "Bound", "GuardedRun", "Kept", "Layout"]
 
 Kept = tuple[Any, ...]
 """What is kept of an event, and of all registers: tuples of values."""
-_Ask = Callable[[Kept, Kept], bool]
+Ask = Callable[[Kept, Kept], bool]
 """Of what is read off the event at hand and what is kept in the registers."""
 _UNMARKED: Final = float("inf")
 
@@ -45,7 +45,7 @@ class Bound:
 class _Move:
     """A transition at the events of one symbol class: what is left to ask, and what it does."""
 
-    ask: _Ask | None
+    ask: Ask | None
     target: int
     writes: tuple[int, ...]
     marks: bool
@@ -70,7 +70,7 @@ class GuardedRun:
         self._limits = limits
         self._live = live_registers(automaton)
         self._place = {register: i for i, register in enumerate(automaton.registers)}
-        self._layout = _Layout(automaton, vocabulary.wide, self._place)
+        self._layout = Layout(automaton, vocabulary.wide, self._place)
         self._moves: list[list[_Moves]] = []
         self._inert = np.zeros(0, bool)
         self._alive: dict[int, list[dict[Kept, float]]] = {}
@@ -187,7 +187,7 @@ class GuardedRun:
         self._limits.configurations(self.configurations)
 
 
-class _Layout:
+class Layout:
     """Where values are: which attributes are read off the event at hand, and which are kept in each register."""
 
     def __init__(self, automaton: RMA, wide: tuple[Test, ...], place: dict[str, int]) -> None:
@@ -223,7 +223,7 @@ class _Layout:
             new[i] = row if self._whole else tuple([row[p] for p in self._picks[i]])
         return tuple(new)
 
-    def ask(self, formula: Formula) -> _Ask:
+    def ask(self, formula: Formula) -> Ask:
         """A formula of wide tests as a function."""
         if isinstance(formula, Test):
             return self._test(formula)
@@ -233,7 +233,7 @@ class _Layout:
             return lambda row, kept: all([ask(row, kept) for ask in every])
         return lambda row, kept: f.holds(formula, lambda t: asked[t](row, kept))
 
-    def _test(self, test: Test) -> _Ask:
+    def _test(self, test: Test) -> Ask:
         relation = test.relation
         if isinstance(relation, f.Relates) and not self._whole:
             return self._related(relation, test.arguments)
@@ -243,7 +243,7 @@ class _Layout:
         views = [self._view(a) for a in test.arguments]
         return lambda row, kept: bool(relation(*[view(row, kept) for view in views]))
 
-    def _valued(self, asked: Callable[[tuple[Kept, ...]], bool], test: Test) -> _Ask:
+    def _valued(self, asked: Callable[[tuple[Kept, ...]], bool], test: Test) -> Ask:
         picks = [self._several(a, test.relation.reads(i) or ()) for i, a in enumerate(test.arguments)]
         if len(picks) == 2:
             one, two = picks
@@ -262,7 +262,7 @@ class _Layout:
         places = tuple(own.index(n) for n in names)
         return lambda row, kept: tuple([kept[register][p] for p in places])
 
-    def _related(self, relation: f.Relates, arguments: tuple[str, ...]) -> _Ask:
+    def _related(self, relation: f.Relates, arguments: tuple[str, ...]) -> Ask:
         left, right = (self._value(a, n) for a, n in zip(arguments, (relation.left, relation.right), strict=True))
         symbol, shown = relation.operator, relation.show(*arguments)
         return lambda row, kept: f.compared(symbol, left(row, kept), right(row, kept), shown)

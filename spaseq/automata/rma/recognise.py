@@ -193,6 +193,8 @@ class _PlainRun:
         self._vocabulary = vocabulary
         self._edges = np.zeros((0, 4), np.int64)
         self._first = np.zeros(1, np.int64)
+        self._lost = np.zeros(0, np.int64)
+        self._first_lost = np.zeros(1, np.int64)
         self._inert = np.zeros(0, bool)
         self._latest = np.zeros(0, np.int64)
         self._keys = 0
@@ -205,23 +207,28 @@ class _PlainRun:
     def inert(self, classes: int) -> np.ndarray:
         """bool (classes,): the classes at which every run just waits."""
         while len(self._inert) < classes:
-            edges = [e for q in range(self._automaton.states) for e in self._leaving(q, len(self._inert))]
-            self._inert = np.append(self._inert, self._waits(edges))
+            kind, edges, lost = len(self._inert), [], []
+            for q in range(self._automaton.states):
+                leaving = self._leaving(q, kind)
+                waits = (q, q, False, False)
+                edges += [e for e in leaving if e != waits]
+                if waits not in leaving and self._automaton.leaving[q]:
+                    lost.append(q)
+            self._inert = np.append(self._inert, not edges and not lost)
             self._edges = np.concatenate([self._edges, np.array(edges, np.int64).reshape(-1, 4)])
             self._first = np.append(self._first, len(self._edges))
+            self._lost = np.concatenate([self._lost, np.array(lost, np.int64)])
+            self._first_lost = np.append(self._first_lost, len(self._lost))
         return self._inert
 
     def _leaving(self, state: int, kind: int) -> list[tuple[int, int, bool, bool]]:
         known = self._vocabulary.truth(kind)
         return [
-            (t.source, t.target, t.marks, t.marks and t.target in self._automaton.finals)
+            (t.source, t.target if self._automaton.leaving[t.target] else -1, t.marks,
+             t.marks and t.target in self._automaton.finals)
             for t in self._automaton.leaving[state]
             if f.restricted(t.formula, known) == f.TRUE
         ]
-
-    def _waits(self, edges: list[tuple[int, int, bool, bool]]) -> bool:
-        moving = [q for q in range(self._automaton.states) if self._automaton.leaving[q]]
-        return {(q, q, False, False) for q in moving} == set(edges)
 
     def advance(
         self, rows: Rows, moving: np.ndarray, classes: np.ndarray, coordinates: np.ndarray, keys: np.ndarray,
@@ -239,8 +246,9 @@ class _PlainRun:
         states = self._automaton.states
         never, unmarked = _never(kind), _unmarked(kind)
         distance = kind.type(min(bound.size, unmarked))
-        recognise(moving, classes, numbers, keys * states, self._first, self._edges, self._latest,
-                  np.zeros(states, kind), never, unmarked, distance, found)  # fmt: skip
+        scratch = np.zeros(int(np.diff(self._first).max(initial=1)), kind)
+        recognise(moving, classes, numbers, keys * states, self._first, self._edges, self._first_lost, self._lost,
+                  self._latest, scratch, never, unmarked, distance, found)  # fmt: skip
         return found
 
     def _fit(self, keys: int, kind: np.dtype[Any]) -> None:

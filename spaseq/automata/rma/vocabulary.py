@@ -34,11 +34,14 @@ class View:
 
 
 class Vocabulary:
-    """The tests of an automaton, and the symbol classes of the events met so far."""
+    """The tests of an automaton, and the symbol classes of the events met so far.
 
-    def __init__(self, automaton: RMA) -> None:
+    `features` are more tests of the event at hand, by which classes are told apart though the automaton does not care.
+    """
+
+    def __init__(self, automaton: RMA, features: tuple[Test, ...] = ()) -> None:
         found = dict.fromkeys(t for transition in automaton.transitions for t in f.tests(transition.formula))
-        self.narrow = tuple(t for t in found if set(t.arguments) <= {f.CURRENT})
+        self.narrow = tuple(dict.fromkeys((*(t for t in found if set(t.arguments) <= {f.CURRENT}), *features)))
         self.wide = tuple(t for t in found if not set(t.arguments) <= {f.CURRENT})
         from spaseq.automata.alphabet import Alphabet  # numba: only when events come
 

@@ -1,0 +1,135 @@
+"""The one run of an output-agnostic deterministic automaton over batches (seed RMA, Definition 6.1).
+
+Where `Recogniser` follows the configurations of any automaton, this follows the single run of an automaton made by
+`determinise(…, output_agnostic=True, complete=True)`, and says which state it is in after each event. That is what a
+Markov chain is learnt from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spaseq.automata.rma import formulas as f
+from spaseq.automata.rma.automaton import RMA, Transition, is_deterministic
+from spaseq.automata.rma.determinise import is_complete
+from spaseq.automata.rma.formulas import Test
+from spaseq.automata.rma.guarded_run import Ask, Kept, Layout
+from spaseq.automata.rma.recognise import EventRows, Rows
+from spaseq.automata.rma.vocabulary import Vocabulary
+from spaseq.errors import EventError, InternalError, OptionError
+
+__all__ = ["SingleRun", "Steps"]
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What happened at each event of a batch.
+
+    `states` int32 (n,): the state behind it, -1 for an event of no partition; `letters` int32 (n,): its symbol class;
+    `accepted` bool (n,); `keys` int64 (n,): its partition, 0 where there are none.
+    """
+
+    states: np.ndarray
+    letters: np.ndarray
+    accepted: np.ndarray
+    keys: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    ask: Ask | None
+    target: int
+    writes: tuple[int, ...]
+    accepts: bool
+
+
+class SingleRun:
+    """One run for each partition. `start` is the state before the first event.
+
+    `features` are more conditions on the event at hand (formulas of one test of `CURRENT`) that tell letters apart.
+    Raises `OptionError` unless the automaton is complete and output-agnostic deterministic. An event costs the
+    conditions that leave its state, at worst.
+    """
+
+    def __init__(self, automaton: RMA, features: Sequence[f.Formula] = ()) -> None:
+        if not is_deterministic(automaton, output_agnostic=True) or not is_complete(automaton):
+            raise OptionError("this automaton may have several runs, or get stuck",
+                              "determinise(automaton, output_agnostic=True, complete=True) first")  # fmt: skip
+        if not all(isinstance(feature, Test) and feature.arguments == (f.CURRENT,) for feature in features):
+            raise OptionError("a feature is a condition on one event", 'as in compare("~.speed", ">", 10)')
+        self.automaton = automaton
+        (self.start,) = automaton.starts
+        self._vocabulary = Vocabulary(automaton, tuple(t for feature in features for t in f.tests(feature)))
+        place = {register: i for i, register in enumerate(automaton.registers)}
+        self._place = place
+        self._layout = Layout(automaton, self._vocabulary.wide, place)
+        self._moves: dict[tuple[int, int], tuple[_Move, ...]] = {}
+        self._at: dict[int, tuple[int, Kept]] = {}
+        self._empty: Kept = (None,) * len(place)
+        self._position = 0
+
+    @property
+    def has_registers(self) -> bool:
+        """Whether moves depend on more than the letter."""
+        return self._vocabulary.has_wide
+
+    def next_state(self, state: int, letter: int) -> int:
+        """Where the run goes from a state at an event of a letter met before, in an automaton without registers."""
+        (move,) = self._leaving(state, letter)
+        return move.target
+
+    def push(self, batch: Rows | Sequence[Mapping[str, Any]]) -> Steps:
+        """The steps of the run over a batch; plain events follow those pushed before."""
+        rows: Any = batch if hasattr(batch, "positions") else EventRows(batch, self._position)
+        count = len(rows)
+        keys = np.zeros(count, np.int64) if rows.keys is None else np.asarray(rows.keys, np.int64)
+        states, accepted = np.full(count, -1, np.int32), np.zeros(count, bool)
+        if not count:
+            return Steps(states, np.zeros(0, np.int32), accepted, keys)
+        self._position = int(rows.positions[-1]) + 1
+        letters = self._vocabulary.classes(rows)
+        read = self._layout.reader(rows)
+        for row, (letter, key) in enumerate(zip(letters.tolist(), keys.tolist(), strict=True)):
+            if key >= 0:
+                state, kept = self._at.get(key) or (self.start, self._empty)
+                try:
+                    move, event = self._taken(state, letter, kept, read, row)
+                except EventError as error:
+                    record = int(rows.positions[row]) + 1
+                    raise EventError(error.problem, source=error.source, record=record, hint=error.hint) from None
+                if move.writes:
+                    kept = self._layout.after(kept, event, move.writes, ())
+                self._at[key] = (move.target, kept)
+                states[row], accepted[row] = move.target, move.accepts
+        return Steps(states, letters, accepted, keys)
+
+    def _taken(self, state: int, letter: int, kept: Kept, read: Any, row: int) -> tuple[_Move, Kept]:
+        """The move, and what is read off the event (nothing where the move needs nothing)."""
+        moves = self._leaving(state, letter)
+        if len(moves) == 1 and moves[0].ask is None and not moves[0].writes:
+            return moves[0], ()
+        event = read(row)
+        for move in moves:
+            if move.ask is None or move.ask(event, kept):
+                return move, event
+        raise InternalError(f"a complete automaton is stuck in {self.automaton.names[state]}")
+
+    def _leaving(self, state: int, letter: int) -> tuple[_Move, ...]:
+        found = self._moves.get((state, letter))
+        if found is None:
+            left = [(t, self._vocabulary.left(t.formula, letter)) for t in self.automaton.leaving[state]]
+            found = tuple(self._move(t, formula) for t, formula in left if formula != f.FALSE)
+            self._moves[state, letter] = found
+        return found
+
+    def _move(self, t: Transition, formula: f.Formula) -> _Move:
+        return _Move(
+            None if formula == f.TRUE else self._layout.ask(formula),
+            t.target,
+            tuple(sorted(self._place[r] for r in t.writes)),
+            t.marks and t.target in self.automaton.finals,
+        )
