@@ -20,7 +20,7 @@ from ceql.printer import print_expression
 from spaseq.errors import EventError, InternalError
 from spaseq.events import Column, EventBatch, NumberColumn, TextColumn, TimeColumn, TruthColumn, text_array, truths_of
 
-__all__ = ["evaluate"]
+__all__ = ["evaluate", "operand"]
 
 Known = np.ndarray | None
 _PC: Final = {
@@ -214,6 +214,13 @@ def _named(node: ast.Expression, work: Callable[[], Any]) -> Any:
 
 
 # Values
+
+
+def operand(node: ast.Expression, batch: EventBatch) -> Column | None:
+    """The values of an expression per event, None where it is NULL throughout. It must name an attribute."""
+    found = _value(node, batch)
+    assert not isinstance(found, _Constant)
+    return found
 
 
 def _value(node: ast.Expression, batch: EventBatch) -> _Operand:

@@ -20,9 +20,11 @@ from typing import Any, Final
 
 from ceql import ast, values
 from ceql.aggregates import AggregateGuard
+from ceql.comparisons import ValueCodes, comparison_of
 from ceql.printer import print_expression
 from ceql.scalar import compile_condition, compile_value
 from ceql.walk import attributes_of, calls_of
+from spaseq.engine import Comparison
 from spaseq.errors import EventError
 from spaseq.events import EventBatch
 
@@ -203,6 +205,17 @@ class GuardRegisters:
     def load(self, batch: Any) -> None:
         self._events = batch.events
         self._getters = {}
+
+    def comparisons(self) -> dict[Any, Comparison] | None:
+        """What each guard compares; None if one of them is not a comparison of two variables."""
+        found = {guard: comparison_of(guard) for guard in self._guards}
+        return None if None in found.values() else {g: c for g, c in found.items() if c is not None}
+
+    def codes(self) -> ValueCodes:
+        """The codes of the values of one evaluation, for guards that are comparisons."""
+        comparisons = self.comparisons()
+        assert comparisons is not None
+        return ValueCodes(list(comparisons), list(comparisons.values()))
 
     def attribute(self, node: ast.Attribute) -> Callable[[int], Any]:
         """A function from a row of the loaded batch to the value of an attribute."""

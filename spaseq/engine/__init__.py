@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from spaseq.engine.matches import MatchBatch
 from spaseq.engine.program import Program, compile_program
-from spaseq.engine.settings import Batch, Choice, Consume, Registers, Selection, Settings, Window
+from spaseq.engine.settings import (
+    Batch,
+    Choice,
+    Codes,
+    Comparing,
+    Comparison,
+    Consume,
+    Registers,
+    Selection,
+    Settings,
+    Window,
+)
 
 if TYPE_CHECKING:
     from spaseq.engine.evaluator import Evaluator
@@ -18,6 +29,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Batch",
     "Choice",
+    "Codes",
+    "Comparing",
+    "Comparison",
     "Consume",
     "Evaluator",
     "MatchBatch",

@@ -17,6 +17,7 @@ import numpy as np
 from spaseq.automata.alphabet import Alphabet
 from spaseq.automata.determinise import Cache
 from spaseq.engine.ending import Ending
+from spaseq.engine.guard_run import GuardRun, comparisons_of
 from spaseq.engine.matches import MatchBatch, label_bits, matches_of, no_matches
 from spaseq.engine.max_run import MaxRun
 from spaseq.engine.program import Program
@@ -43,11 +44,15 @@ class Evaluator:
         self._last: tuple[int, Any] | None = None
         self._ending = None if program.absent is None else Ending(program.absent, program.window)
         self._batch_lows = np.zeros(0, np.int64)
-        self._run: _Classes | RegisterRun
+        self._run: _Classes | RegisterRun | GuardRun
         if program.choice.selection is Selection.MAX:
             self._run = MaxRun(program, self._arena)
         elif program.cea.has_registers:
-            self._run = RegisterRun(program, self._arena)
+            comparisons = comparisons_of(program)
+            if comparisons is None:
+                self._run = RegisterRun(program, self._arena)
+            else:
+                self._run = GuardRun(program, self._arena, comparisons)
         else:
             self._run = _Classes(program, self._arena)
 

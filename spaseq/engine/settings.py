@@ -122,3 +122,54 @@ class Registers(Protocol):
     def again(self, row: Any, action: Any) -> Any:
         """The row as another round of an iteration begins."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A guard that compares a value of one variable with a value of another: `left symbol right`.
+
+    `symbol`: =, !=, <, <=, > or >=. It holds for all choices of an event of `left` and one of `right`; NULL compares
+    with nothing.
+    """
+
+    symbol: str
+    left: str
+    right: str
+
+
+class Codes(Protocol):
+    """Turns the values that comparisons read into numbers, for one evaluation. Must pickle."""
+
+    def load(self, batch: Any) -> np.ndarray | None:
+        """int64 (n, 2 comparisons): for each event the codes of the left and the right value of each comparison.
+
+        Codes compare as the values do, in this batch and with those of all batches before; `kernels.UNKNOWN` is NULL,
+        all others are greater. None where the values of this batch cannot be held against those before as numbers.
+        """
+        ...
+
+    @property
+    def full(self) -> bool:
+        """Whether `forget` should be called: much is held for values that no run may have any more."""
+        ...
+
+    def forget(self, held: np.ndarray) -> None:
+        """Only the codes in `held` (int64 (runs, 2 comparisons)) are still in use."""
+        ...
+
+    def row(self, codes: list[int]) -> Any:
+        """The register row (as of `Registers`) of a run that holds these: int (2 comparisons,), `kernels.NOTHING` where
+        no event was taken."""
+        ...
+
+
+class Comparing(Registers, Protocol):
+    """Registers whose guards may all be comparisons: then they are evaluated in the kernels."""
+
+    def comparisons(self) -> dict[Any, Comparison] | None:
+        """What each guard compares, in the order of the columns of `Codes.load`; None where one of them does not."""
+        ...
+
+    def codes(self) -> Codes:
+        """The codes of a new evaluation."""
+        ...

@@ -143,8 +143,8 @@ NEEDED = 18  # capacity asked for by the last status
 FLOOR = 19  # no run that started before is alive any more: it was consumed
 LINKS = 20  # links in use by the enumeration of the most recent
 LEFT_TO_WRITE = 21  # matches that LIMIT still allows at the current event
-LABEL_BITS = 22  # a place is written as position << LABEL_BITS | label
-SLOTS = 24
+LABEL_BITS = 22  # a place is written as position << LABEL_BITS | label; slots from 24: `run_guarded`
+SLOTS = 32
 
 # statuses
 DONE = 0
@@ -956,6 +956,20 @@ def finish_event(nodes, st, outs, stack, heap, path, links, matches, places, wri
 
 
 @kernel()
+def apply_planned(nodes, cells, entries, st, checks, moves, count, position, low, dead_before, outs, runs, order):
+    """`apply_moves` or `apply_best`, once there is room; else the status that asks for it."""
+    if order == KEEP_ALL:
+        status = reserve(nodes, entries, st, checks, position, dead_before, count + 1)
+        if status == DONE:
+            apply_moves(nodes, cells, entries, st, moves, count, position, low, outs)
+        return status
+    status = reserve_runs(nodes, cells, entries, st, checks, moves, count, position, dead_before, runs, outs)
+    if status == DONE:
+        apply_best(nodes, cells, entries, st, moves, count, position, low, outs, runs, order)
+    return status
+
+
+@kernel()
 def run_moves(
     nodes, cells, entries, st, checks, moves, count, position, low, dead_before, outs, runs, stack, heap, path, links,
     matches, places, write, order, limit,
@@ -965,15 +979,557 @@ def run_moves(
     `st[ROW]` is 0 before and 1 once the moves are applied.
     """
     if st[ROW] == 0:
-        if order == KEEP_ALL:
-            status = reserve(nodes, entries, st, checks, position, dead_before, count + 1)
-        else:
-            status = reserve_runs(nodes, cells, entries, st, checks, moves, count, position, dead_before, runs, outs)
+        status = apply_planned(
+            nodes, cells, entries, st, checks, moves, count, position, low, dead_before, outs, runs, order
+        )
         if status != DONE:
             return status
-        if order == KEEP_ALL:
-            apply_moves(nodes, cells, entries, st, moves, count, position, low, outs)
-        else:
-            apply_best(nodes, cells, entries, st, moves, count, position, low, outs, runs, order)
         st[ROW] = 1
     return finish_event(nodes, st, outs, stack, heap, path, links, matches, places, write, limit)
+
+
+# Guards in the kernel
+# --------------------
+# A *configuration* is a state of the automaton and the values of its registers, of one partition; each has a cell, and
+# the runs that agree on it hang off that cell. Guards here are comparisons of a value of one variable with a value of
+# another, `left symbol right`; of each side a configuration keeps one code, since of many values one decides: the
+# greatest or smallest for an order, and for `=` two different ones are as good as NULL. Codes are int64 that compare
+# like the values they stand for.
+
+NOTHING = -(1 << 63)  # no event was taken for this side yet: all comparisons hold
+UNKNOWN = NOTHING + 1  # NULL: none holds
+
+# symbols of guards
+EQUAL = 0
+DIFFERENT = 1
+LESS = 2
+AT_MOST = 3
+GREATER = 4
+AT_LEAST = 5
+
+# columns of `ops`, what a transition does to the registers
+OP = 0
+GUARD = 1
+SIDES = 2  # bit 0: the event is taken for the left variable, bit 1: for the right one
+TAKE = 0
+AVOID = 1
+LEAVE = 2
+
+# columns of `arcs`, the automaton's transitions
+ARC_LABEL = 0  # or -1: does not mark
+ARC_TARGET = 1
+ARC_OTHERWISE = 2
+ARC_OPS = 3
+ARC_OPS_END = 4
+
+# columns of `movers`, the states that may move on a class
+MOVER = 0
+ARCS = 1  # of `able`
+ARCS_END = 2
+REACH = 3  # which configurations of the state can move: ALL_OF_THEM, or by the state's index
+ALL_OF_THEM = 0
+SAME = 1  # register equal to the event's value
+BELOW = 2  # register less than it (or equal)
+ABOVE = 3
+SIDE = 4  # the value of the event that is looked up
+
+# columns of `confs`, one row per cell; the registers follow
+CONF_KEY = 0  # partition
+CONF_STATE = 1  # or NIL: the cell is free
+CONF_CHAIN = 2  # next of the same hash; next free cell
+CONF_NEXT = 3  # of the same partition and state
+CONF_BEFORE = 4
+CONF_EQUAL = 5  # next of the same hash of indexed value
+CONF_LEVELS = 6  # height in the skip list
+CONF_TARGET = 7  # the row of the batch at which a move last led to it
+REGISTERS = 8
+
+LEVELS = 8
+CLASH = 2  # a guard would have to remember more than one value
+
+# more slots of `st`
+CONF_FREE = 24
+CONF_COUNT = 25
+SWEEP_AT = 26
+RANDOM = 27
+
+# more statuses
+GROW_MOVES = 8
+GROW_CELLS = 9
+NEED_SETS = 10
+
+
+@hot()
+def admits(symbol, left, right):
+    """Whether `left symbol right` is known to hold, or has nothing to compare."""
+    if left == NOTHING or right == NOTHING:
+        return True
+    if left == UNKNOWN or right == UNKNOWN:
+        return False
+    if symbol == EQUAL:
+        return left == right
+    if symbol == DIFFERENT:
+        return left != right
+    if symbol == LESS:
+        return left < right
+    if symbol == AT_MOST:
+        return left <= right
+    if symbol == GREATER:
+        return left > right
+    return left >= right
+
+
+@hot()
+def remember(registers, at, symbol, is_left, value):
+    """Take `value` into the register; CLASH if one value does not do. Whatever can still fail is decided by it."""
+    old = registers[at]
+    if old in (NOTHING, value):
+        registers[at] = value
+    elif old == UNKNOWN or value == UNKNOWN or symbol == EQUAL:
+        registers[at] = UNKNOWN
+    elif symbol == DIFFERENT:
+        return CLASH
+    elif is_left == (symbol in (LESS, AT_MOST)):
+        registers[at] = max(old, value)
+    else:
+        registers[at] = min(old, value)
+    return DONE
+
+
+@kernel()
+def fire(registers, ops, first, last, symbols, values, out):
+    """What the registers hold behind a transition: 1 and the new ones in `out`, 0 where a guard rejects, or CLASH."""
+    for r in range(registers.shape[0]):
+        out[r] = registers[r]
+    for o in range(first, last):
+        left = 2 * ops[o, GUARD]
+        right = left + 1
+        if ops[o, OP] == LEAVE:
+            out[left] = NOTHING
+            out[right] = NOTHING
+            continue
+        symbol = symbols[ops[o, GUARD]]
+        sides = ops[o, SIDES]
+        holds = True
+        if sides & 1:
+            holds = admits(symbol, values[left], out[right])
+            if sides & 2:
+                holds = holds and admits(symbol, values[left], values[right])
+        if sides & 2:
+            holds = holds and admits(symbol, out[left], values[right])
+        if ops[o, OP] == AVOID:
+            if holds:
+                return 0
+            continue
+        if not holds:
+            return 0
+        if sides & 1 and remember(out, left, symbol, True, values[left]) == CLASH:
+            return CLASH
+        if sides & 2 and remember(out, right, symbol, False, values[right]) == CLASH:
+            return CLASH
+    return 1
+
+
+@hot()
+def mixed(hashed, value):
+    """One step of a hash."""
+    hashed = (hashed ^ value) * 0x9E3779B97F4A7C1
+    return hashed ^ (hashed >> 29)
+
+
+@hot()
+def slot_of(key, state, registers, table):
+    """Slot of a configuration in the chained hash table."""
+    hashed = mixed(key, state)
+    for r in range(registers.shape[0]):
+        hashed = mixed(hashed, registers[r])
+    return hashed & (table.shape[0] - 1)
+
+
+@hot()
+def equal_slot(key, state, value, table):
+    """Slot of an indexed value in the chained hash table of the equality index."""
+    return mixed(mixed(mixed(key, state), value), 7) & (table.shape[0] - 1)
+
+
+@kernel()
+def skip_path(links, tops, confs, bucket, register, value, cell, path):
+    """path[level]: the last cell before (value, cell) in a bucket's skip list, NIL for its head. Expected O(log n)."""
+    at = NIL
+    for i in range(LEVELS):
+        level = LEVELS - 1 - i
+        while True:
+            following = tops[bucket, level] if at < 0 else links[at, level]
+            if following < 0:
+                break
+            other = confs[following, REGISTERS + register]
+            if other > value or (other == value and following >= cell):
+                break
+            at = following
+        path[level] = at
+
+
+@kernel()
+def enter(confs, table, heads, equals, links, tops, index, states, st, cell, path):
+    """Put a new configuration into the table, its state's list, and its state's index."""
+    key = confs[cell, CONF_KEY]
+    state = confs[cell, CONF_STATE]
+    registers = confs[cell, REGISTERS:]
+    slot = slot_of(key, state, registers, table)
+    confs[cell, CONF_CHAIN] = table[slot]
+    table[slot] = cell
+    bucket = key * states + state
+    confs[cell, CONF_BEFORE] = NIL
+    confs[cell, CONF_NEXT] = heads[bucket]
+    if heads[bucket] >= 0:
+        confs[heads[bucket], CONF_BEFORE] = cell
+    heads[bucket] = cell
+    if index[state, 0] == SAME:
+        slot = equal_slot(key, state, registers[index[state, 1]], equals)
+        confs[cell, CONF_EQUAL] = equals[slot]
+        equals[slot] = cell
+    elif index[state, 0] != ALL_OF_THEM:
+        x = st[RANDOM]
+        x = (x * 2862933555777941757 + 3037000493) & 0x7FFFFFFFFFFFFFFF
+        st[RANDOM] = x
+        height = 1
+        x = x >> 20
+        while height < LEVELS and x & 3 == 0:
+            height += 1
+            x = x >> 2
+        confs[cell, CONF_LEVELS] = height
+        skip_path(links, tops, confs, bucket, index[state, 1], registers[index[state, 1]], cell, path)
+        for level in range(height):
+            before = path[level]
+            if before < 0:
+                links[cell, level] = tops[bucket, level]
+                tops[bucket, level] = cell
+            else:
+                links[cell, level] = links[before, level]
+                links[before, level] = cell
+
+
+@kernel()
+def leave_all(confs, table, heads, equals, links, tops, index, states, st, cell, path):
+    """The opposite of `enter`; the cell becomes free."""
+    key = confs[cell, CONF_KEY]
+    state = confs[cell, CONF_STATE]
+    registers = confs[cell, REGISTERS:]
+    slot = slot_of(key, state, registers, table)
+    if table[slot] == cell:
+        table[slot] = confs[cell, CONF_CHAIN]
+    else:
+        at = table[slot]
+        while confs[at, CONF_CHAIN] != cell:
+            at = confs[at, CONF_CHAIN]
+        confs[at, CONF_CHAIN] = confs[cell, CONF_CHAIN]
+    bucket = key * states + state
+    before = confs[cell, CONF_BEFORE]
+    following = confs[cell, CONF_NEXT]
+    if before < 0:
+        heads[bucket] = following
+    else:
+        confs[before, CONF_NEXT] = following
+    if following >= 0:
+        confs[following, CONF_BEFORE] = before
+    if index[state, 0] == SAME:
+        slot = equal_slot(key, state, registers[index[state, 1]], equals)
+        if equals[slot] == cell:
+            equals[slot] = confs[cell, CONF_EQUAL]
+        else:
+            at = equals[slot]
+            while confs[at, CONF_EQUAL] != cell:
+                at = confs[at, CONF_EQUAL]
+            confs[at, CONF_EQUAL] = confs[cell, CONF_EQUAL]
+    elif index[state, 0] != ALL_OF_THEM:
+        skip_path(links, tops, confs, bucket, index[state, 1], registers[index[state, 1]], cell, path)
+        for level in range(confs[cell, CONF_LEVELS]):
+            before = path[level]
+            if before < 0:
+                tops[bucket, level] = links[cell, level]
+            else:
+                links[before, level] = links[cell, level]
+    confs[cell, CONF_STATE] = NIL
+    confs[cell, CONF_CHAIN] = st[CONF_FREE]
+    st[CONF_FREE] = cell
+    st[CONF_COUNT] -= 1
+
+
+@kernel()
+def find_cell(confs, table, heads, equals, links, tops, index, states, st, key, state, registers, path):
+    """The cell of a configuration, given one if it has none; the caller has made sure of a free one."""
+    cell = table[slot_of(key, state, registers, table)]
+    while cell >= 0:
+        if confs[cell, CONF_KEY] == key and confs[cell, CONF_STATE] == state:
+            same = True
+            for r in range(registers.shape[0]):
+                same = same and confs[cell, REGISTERS + r] == registers[r]
+            if same:
+                confs[cell, CONF_TARGET] = st[ROW]
+                return cell
+        cell = confs[cell, CONF_CHAIN]
+    cell = st[CONF_FREE]
+    st[CONF_FREE] = confs[cell, CONF_CHAIN]
+    st[CONF_COUNT] += 1
+    confs[cell, CONF_KEY] = key
+    confs[cell, CONF_STATE] = state
+    confs[cell, CONF_TARGET] = st[ROW]
+    for r in range(registers.shape[0]):
+        confs[cell, REGISTERS + r] = registers[r]
+    enter(confs, table, heads, equals, links, tops, index, states, st, cell, path)
+    return cell
+
+
+@kernel()
+def plan_moves(
+    source, own, key, able, arcs, ops, symbols, alive, values, confs, table, heads, equals, links, tops, index, st,
+    first, last, moves, count, out, path,
+):  # fmt: skip
+    """Append the moves of one configuration to `moves`; their number afterwards, or minus a status.
+
+    `source` is its cell, NIL for a run that starts here, `own` its state. `able[first:last]` are its transitions on the
+    event's class, `otherwise` ones last: they fire where no other one does, guards included.
+    """
+    states = index.shape[0]
+    begin = count
+    skip_to = NIL
+    skip_accepts = 0
+    fired = False
+    for a in range(first, last):
+        arc = arcs[able[a]]
+        if arc[ARC_OTHERWISE] and fired:
+            break
+        registers = confs[source, REGISTERS:] if source >= 0 else out[1]
+        status = fire(registers, ops, arc[ARC_OPS], arc[ARC_OPS_END], symbols, values, out[0])
+        if status == CLASH:
+            return -NEED_SETS
+        if status == 0:
+            continue
+        if not arc[ARC_OTHERWISE]:
+            fired = True
+        target = arc[ARC_TARGET]
+        cell = NIL
+        if target >= 0:
+            for r in range(out.shape[1]):
+                if not alive[target, r]:
+                    out[0, r] = NOTHING
+            if st[CONF_FREE] < 0:
+                return -GROW_CELLS
+            cell = find_cell(confs, table, heads, equals, links, tops, index, states, st, key, target, out[0], path)
+        if arc[ARC_LABEL] < 0:
+            if target < 0:
+                skip_accepts = 1
+            elif skip_to >= 0 and skip_to != cell:
+                return -NEED_SETS
+            else:
+                skip_to = cell
+            continue
+        row = begin
+        while row < count and moves[row, M_LABEL] != arc[ARC_LABEL]:
+            row += 1
+        if row == count:
+            if count + 2 > moves.shape[0]:
+                return -GROW_MOVES
+            moves[row, SOURCE] = source
+            moves[row, MARK_TO] = NIL
+            moves[row, MARK_ACCEPTS] = 0
+            moves[row, M_LABEL] = arc[ARC_LABEL]
+            moves[row, SKIP_TO] = NIL if source < 0 else STAY
+            moves[row, SKIP_ACCEPTS] = 0
+            moves[row, M_TAG] = 0
+            count += 1
+        if target < 0:
+            moves[row, MARK_ACCEPTS] = 1
+        elif moves[row, MARK_TO] >= 0 and moves[row, MARK_TO] != cell:
+            return -NEED_SETS
+        else:
+            moves[row, MARK_TO] = cell
+    if source >= 0 and skip_to == source:
+        skip_to = STAY
+    idle = skip_to == (NIL if source < 0 else STAY) and not skip_accepts
+    if count == begin:
+        if idle:
+            return count
+        if count + 2 > moves.shape[0]:
+            return -GROW_MOVES
+        moves[count, SOURCE] = source
+        moves[count, MARK_TO] = NIL
+        moves[count, MARK_ACCEPTS] = 0
+        moves[count, M_LABEL] = 0
+        moves[count, M_TAG] = 0
+        count += 1
+    moves[count - 1, SKIP_TO] = skip_to
+    moves[count - 1, SKIP_ACCEPTS] = skip_accepts
+    return count
+
+
+@kernel()
+def sweep(cells, entries, confs, table, heads, equals, links, tops, index, st, key, low, path):
+    """Free the configurations whose runs are out of the window: of one partition, or of all (key NIL). O(cells)."""
+    for cell in range(cells.shape[0]):
+        if confs[cell, CONF_STATE] < 0 or (key >= 0 and confs[cell, CONF_KEY] != key):
+            continue
+        if cells[cell, HEAD] < 0 or cells[cell, HEAD_MAX] < low:
+            if cells[cell, HEAD] >= 0:
+                clear_cell(cells, entries, st, cell)
+            leave_all(confs, table, heads, equals, links, tops, index, index.shape[0], st, cell, path)
+    st[SWEEP_AT] = 2 * st[CONF_COUNT] + 256
+
+
+@hot()
+def follower(confs, links, reach, cell):
+    """The configuration after `cell` in the order that `reach` walks them."""
+    if reach == SAME:
+        return confs[cell, CONF_EQUAL]
+    if reach == ALL_OF_THEM:
+        return confs[cell, CONF_NEXT]
+    return links[cell, 0]
+
+
+@kernel()
+def plan_event(
+    c, key, low, values, init_from, init_able, movers_from, movers, able, arcs, ops, symbols, alive, nodes, cells,
+    entries, confs, table, heads, equals, links, tops, index, st, moves, out, path,
+):  # fmt: skip
+    """The moves of all configurations of one partition at one event: their number, or minus a status."""
+    states = index.shape[0]
+    for r in range(out.shape[1]):
+        out[1, r] = NOTHING
+    count = plan_moves(
+        NIL, 0, key, init_able, arcs, ops, symbols, alive, values, confs, table, heads, equals, links, tops, index, st,
+        init_from[c], init_from[c + 1], moves, 0, out, path,
+    )  # fmt: skip
+    if count < 0:
+        return count
+    for m in range(movers_from[c], movers_from[c + 1]):
+        state = movers[m, MOVER]
+        bucket = key * states + state
+        reach = movers[m, REACH]
+        value = NOTHING if reach == ALL_OF_THEM else values[movers[m, SIDE]]
+        register = index[state, 1]
+        # First the configurations whose register holds nothing, which any value passes, then those it selects.
+        for part in range(2):
+            if reach == ALL_OF_THEM:
+                if part == 1:
+                    break
+                cell = heads[bucket]
+            elif reach == SAME:
+                if part == 1 and value == UNKNOWN:
+                    break
+                wanted = NOTHING if part == 0 else value
+                cell = equals[equal_slot(key, state, wanted, equals)]
+            elif part == 0:
+                cell = tops[bucket, 0]
+            else:
+                if value == UNKNOWN or reach == BELOW:
+                    break  # what is below was walked with those that hold nothing
+                skip_path(links, tops, confs, bucket, register, value, NIL, path)
+                cell = tops[bucket, 0] if path[0] < 0 else links[path[0], 0]
+            while cell >= 0:
+                following = follower(confs, links, reach, cell)
+                if reach != ALL_OF_THEM:
+                    held = confs[cell, REGISTERS + register]
+                    if reach == SAME:
+                        if held != wanted or confs[cell, CONF_STATE] != state or confs[cell, CONF_KEY] != key:
+                            cell = following
+                            continue
+                    elif part == 0 and held != NOTHING and (reach == ABOVE or value == UNKNOWN or held > value):
+                        break
+                if cells[cell, HEAD] < 0 or cells[cell, HEAD_MAX] < low:
+                    if cells[cell, HEAD] >= 0:
+                        clear_cell(cells, entries, st, cell)
+                    if confs[cell, CONF_TARGET] != st[ROW]:  # else another move of this event leads here
+                        leave_all(confs, table, heads, equals, links, tops, index, states, st, cell, path)
+                    cell = following
+                    continue
+                count = plan_moves(
+                    cell, state, key, able, arcs, ops, symbols, alive, values, confs, table, heads, equals, links, tops,
+                    index, st, movers[m, ARCS], movers[m, ARCS_END], moves, count, out, path,
+                )  # fmt: skip
+                if count < 0:
+                    return count
+                cell = following
+    return count
+
+
+@kernel()
+def free_left(cells, confs, table, heads, equals, links, tops, index, st, moves, count, path):
+    """Free the configurations that the moves of an event have left without runs."""
+    states = index.shape[0]
+    for i in range(count):
+        for column in (SOURCE, MARK_TO, SKIP_TO):
+            cell = moves[i, column]
+            if cell >= 0 and cells[cell, HEAD] < 0 and confs[cell, CONF_STATE] >= 0:
+                leave_all(confs, table, heads, equals, links, tops, index, states, st, cell, path)
+
+
+@kernel()
+def run_guarded(
+    rows, windows, values, init_from, init_able, movers_from, movers, able, arcs, ops, symbols, alive, index, nodes,
+    cells, entries, st, checks, confs, table, heads, equals, links, tops, moves, outs, runs, floors, out, levels, stack,
+    heap, path, lists, matches, places, write, order, limit, consume, sweep_by_key, budget,
+):  # fmt: skip
+    """Algorithm 1 over a batch for an automaton whose guards are comparisons.
+
+    `rows` (int64, (n, 3)): symbol class, position, partition. `windows`, `floors`, `limit`: as for `run_classes`.
+    `values` (int64, (n, 2 guards)): the codes of each event, for the left and the right side of each guard.
+    `init_able` (int32, those of class c from `init_from[c]`): the transitions of the initial state; `movers` (int32,
+    (k, 5), likewise) the states that may move, `able` their transitions. `arcs` (int32, (t, 5)), `ops` (int32, (o, 3)),
+    `symbols` (int32, (guards,)), `alive` (bool, (states, 2 guards)): the automaton and which registers are still read
+    in a state. `index` (int32, (states, 2)): how a state's configurations are indexed, and by which register.
+    `out` (int64, (2, 2 guards)) and `levels` (int64, (LEVELS,)) are scratch. Cost: the configurations whose transitions
+    on the event's class have guards that hold, or cannot be looked up.
+    """
+    status = finish_event(nodes, st, outs, stack, heap, path, lists, matches, places, write, limit)
+    if status != DONE:
+        return status
+    while st[ROW] < rows.shape[0]:
+        k = st[ROW]
+        position = rows[k, 1]
+        key = rows[k, 2]
+        low = windows[k, 0]
+        if consume != CONSUME_NONE:
+            low = max(low, st[FLOOR] if consume == CONSUME_ANY else floors[key])
+        if st[CONF_COUNT] > st[SWEEP_AT] or st[CONF_COUNT] >= budget:
+            sweep(cells, entries, confs, table, heads, equals, links, tops, index, st,
+                  key if sweep_by_key else NIL, low if sweep_by_key else windows[k, 0], levels)  # fmt: skip
+            if st[CONF_COUNT] >= budget:
+                return GROW_CELLS
+        count = plan_event(
+            rows[k, 0], key, low, values[k], init_from, init_able, movers_from, movers, able, arcs, ops, symbols, alive,
+            nodes, cells, entries, confs, table, heads, equals, links, tops, index, st, moves, out, levels,
+        )  # fmt: skip
+        if count < 0:
+            return -count
+        if count == 0:
+            st[ROW] = k + 1
+            continue
+        status = apply_planned(
+            nodes, cells, entries, st, checks, moves, count, position, low, windows[k, 1], outs, runs, order
+        )
+        if status != DONE:
+            return status
+        st[ROW] = k + 1
+        free_left(cells, confs, table, heads, equals, links, tops, index, st, moves, count, levels)
+        if st[OUTS] > 0:
+            if consume == CONSUME_ANY:
+                st[FLOOR] = position + 1
+            elif consume == CONSUME_PARTITION:
+                floors[key] = position + 1
+            status = finish_event(nodes, st, outs, stack, heap, path, lists, matches, places, write, limit)
+            if status != DONE:
+                return status
+    return DONE
+
+
+@kernel()
+def rebuild(confs, table, heads, equals, links, tops, index, st, path):
+    """Fill emptied tables, lists and indexes anew, and chain the free cells."""
+    st[CONF_FREE] = NIL
+    for i in range(confs.shape[0]):
+        cell = confs.shape[0] - 1 - i
+        if confs[cell, CONF_STATE] >= 0:
+            enter(confs, table, heads, equals, links, tops, index, index.shape[0], st, cell, path)
+        else:
+            confs[cell, CONF_CHAIN] = st[CONF_FREE]
+            st[CONF_FREE] = cell

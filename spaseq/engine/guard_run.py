@@ -1,0 +1,225 @@
+"""Evaluation of automata whose guards are comparisons: the configurations live in arrays, and the kernel moves them.
+
+It does what `spaseq.engine.register_run` does, for the guards that most queries have: `left symbol right`, each side a
+value of one variable. Where that is not enough for an exact answer it hands over to `RegisterRun`, for good: when a run
+can be in several configurations at once (an event may be marked in two ways that lead to different registers), when a
+`!=` would have to remember several values, or when the values of a batch do not compare as numbers with those before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from spaseq.automata.guarded import Compared, GuardedAutomaton, GuardTables
+from spaseq.engine.matches import MatchBatch, matches_of, no_matches
+from spaseq.engine.program import Program
+from spaseq.engine.register_run import RegisterRun
+from spaseq.engine.selection import CONSUME, kernel_limit, kernel_order
+from spaseq.engine.settings import Codes, Comparing, Comparison, Consume, Selection
+from spaseq.errors import BudgetExceeded
+from spaseq.tecs import Arena, Chunk
+from spaseq.tecs import kernels as k
+
+
+def comparisons_of(program: Program) -> dict[Any, Comparison] | None:
+    """What the guards of a program compare, if that is all they do and this evaluation can run it; else None."""
+    registers: Any = program.registers
+    if program.choice.selection is Selection.MAX or not hasattr(registers, "comparisons"):
+        return None
+    found: dict[Any, Comparison] | None = registers.comparisons()
+    return found or None
+
+
+class GuardRun:
+    """The live configurations, each with a cell of the arena: a partition, a state, and a code per register."""
+
+    def __init__(self, program: Program, arena: Arena, comparisons: dict[Any, Comparison]) -> None:
+        self._program = program
+        self._arena = arena
+        self._codes: Codes = _comparing(program).codes()
+        compared: Compared = {g: (i, c.symbol, c.left, c.right) for i, (g, c) in enumerate(comparisons.items())}
+        self._automaton = GuardedAutomaton(program.cea, compared)
+        self._states = len(self._automaton.members)
+        self._width = 2 * len(comparisons)
+        self._order = kernel_order(program.choice)
+        self._limit = kernel_limit(program.choice)
+        self._by_key = program.window.kind == "events"
+        self._vectors: list[int] = []
+        self._tables: GuardTables = self._automaton.tables([])
+        self.inert = np.zeros(0, bool)
+        self._floors = np.zeros(0, np.int64)
+        self._key_lows = np.zeros(0, np.int64)
+        self._out = np.zeros((2, self._width), np.int64)
+        self._levels = np.zeros(k.LEVELS, np.int64)
+        self._confs = np.zeros((0, k.REGISTERS + self._width), np.int64)
+        self._heads = np.zeros(0, np.int64)
+        self._instead: RegisterRun | None = None
+        arena.st[k.RANDOM] = 1
+        arena.st[k.SWEEP_AT] = 256
+        arena.st[k.CONF_FREE] = k.NIL
+
+    @property
+    def statistics(self) -> dict[str, int]:
+        if self._instead is not None:
+            return self._instead.statistics
+        return {"live_runs": int(self._arena.st[k.CONF_COUNT])}
+
+    def none(self) -> MatchBatch:
+        return no_matches(self._program.labels)
+
+    def matches(self, chunk: Chunk) -> MatchBatch:
+        return matches_of(chunk, self._program.labels)
+
+    def add_classes(self, vectors: list[int]) -> None:
+        if self._instead is not None:
+            self._instead.add_classes(vectors)
+            self.inert = self._instead.inert
+        elif len(vectors) > len(self._vectors):
+            stepper = self._automaton.stepper
+            fresh = [stepper.inert(v) for v in vectors[len(self._vectors) :]]
+            self.inert = np.concatenate([self.inert, np.array(fresh, bool)])
+            self._vectors = list(vectors)
+            self._tables = self._automaton.tables(self._vectors)
+
+    def advance(
+        self, batch: Any, rows: np.ndarray, classes: np.ndarray, positions: np.ndarray, keys: np.ndarray,
+        windows: np.ndarray, emit: Callable[[Chunk], None], write: bool,
+    ) -> Iterator[None]:  # fmt: skip
+        done = 0
+        if self._instead is None:
+            values = self._codes.load(batch)
+            if values is not None:
+                data = np.stack([classes, positions, keys], axis=1).astype(np.int64)
+                yield from self._kernel(data, windows, np.ascontiguousarray(values[rows]), emit, write)
+                done = int(self._arena.st[k.ROW])
+            if done == len(rows):
+                if self._codes.full:
+                    self._codes.forget(self._confs[self._confs[:, k.CONF_STATE] >= 0, k.REGISTERS :])
+                return
+            self._arena.flush(emit)
+            yield
+            self._hand_over()
+        assert self._instead is not None
+        rest = slice(done, None)
+        yield from self._instead.advance(
+            batch, rows[rest], classes[rest], positions[rest], keys[rest], windows[rest], emit, write
+        )
+
+    def _kernel(
+        self, data: np.ndarray, windows: np.ndarray, values: np.ndarray, emit: Callable[[Chunk], None], write: bool
+    ) -> Iterator[None]:
+        """Run over the rows of `data`; stops before the first that needs sets of configurations."""
+        arena, tables = self._arena, self._tables
+        self._add_keys(1 + int(data[:, 2].max()))
+        arena.st[k.ROW] = 0
+
+        def kernel() -> int:
+            return int(
+                k.run_guarded(
+                    data, windows, values, *tables, arena.nodes, arena.cells, arena.entries, arena.st, arena.checks,
+                    self._confs, self._table, self._heads, self._equals, self._links, self._tops, arena.moves,
+                    arena.outs, arena.runs, self._floors, self._out, self._levels, arena.stack, arena.heap, arena.path,
+                    arena.links, arena.matches, arena.places, write, self._order, self._limit,
+                    CONSUME[self._program.choice.consume], self._by_key, self._program.settings.live_runs,
+                )
+            )
+
+        def cell_lows() -> np.ndarray:
+            done = int(arena.st[k.ROW])
+            self._key_lows[data[:done, 2]] = windows[:done, 0]
+            return self._key_lows[self._confs[:, k.CONF_KEY]]
+
+        while True:
+            status = arena.run(kernel, emit, cell_lows if self._by_key else None)
+            yield
+            if status == k.GROW_CELLS:
+                self._grow()
+            elif status == k.GROW_MOVES:
+                arena.add_moves(2 * len(arena.moves))
+            elif status != k.FLUSH:
+                break
+        if self._by_key:
+            done = int(arena.st[k.ROW])
+            self._key_lows[data[:done, 2]] = windows[:done, 0]
+
+    def _add_keys(self, keys: int) -> None:
+        """Lists and floors for so many partitions."""
+        if keys > len(self._floors):
+            size = 2 * keys
+            extra = size - len(self._floors)
+            self._floors = np.concatenate([self._floors, np.zeros(extra, np.int64)])
+            self._key_lows = np.concatenate([self._key_lows, np.zeros(extra, np.int64)])
+            self._index_anew()
+
+    def _grow(self) -> None:
+        """Twice as many cells. Raises `BudgetExceeded` where no more are allowed."""
+        count, budget = int(self._arena.st[k.CONF_COUNT]), self._program.settings.live_runs
+        if count >= budget:
+            raise BudgetExceeded("live_runs", budget, count + 1, "runs")
+        size = max(64, 2 * len(self._confs))
+        fresh = np.zeros((size - len(self._confs), self._confs.shape[1]), np.int64)
+        fresh[:, k.CONF_STATE] = k.NIL
+        self._confs = np.concatenate([self._confs, fresh])
+        self._arena.add_cells(size)
+        self._index_anew()
+
+    def _index_anew(self) -> None:
+        """Tables for all configurations and partitions there may be, filled."""
+        slots = max(64, 2 * len(self._confs))
+        buckets = len(self._floors) * self._states
+        ordered = bool((self._tables.indexed[:, 0] >= k.BELOW).any())
+        self._table = np.full(slots, k.NIL, np.int64)
+        self._equals = np.full(slots if (self._tables.indexed[:, 0] == k.SAME).any() else 1, k.NIL, np.int64)
+        self._heads = np.full(buckets, k.NIL, np.int64)
+        self._tops = np.full((buckets if ordered else 1, k.LEVELS), k.NIL, np.int64)
+        self._links = np.full((len(self._confs) if ordered else 1, k.LEVELS), k.NIL, np.int64)
+        k.rebuild(self._confs, self._table, self._heads, self._equals, self._links, self._tops, self._tables.indexed,
+                  self._arena.st, self._levels)  # fmt: skip
+
+    def _hand_over(self) -> None:
+        """Go on with sets of configurations and register rows."""
+        live: dict[int, Any] = {}
+        free = []
+        cells = self._arena.cells
+        for cell, conf in enumerate(self._confs.tolist()):
+            if conf[k.CONF_STATE] < 0 or cells[cell, k.HEAD] < 0:
+                free.append(cell)
+                continue
+            states, held = self._automaton.members[conf[k.CONF_STATE]], conf[k.REGISTERS :]
+            sets = live.setdefault(conf[k.CONF_KEY], {}).setdefault(states, {})
+            sets[frozenset((q, self._codes.row(self._automaton.read_in(q, held))) for q in states)] = cell
+        self._instead = RegisterRun(self._program, self._arena)
+        consume = self._program.choice.consume
+        floors = dict(enumerate(self._floors.tolist())) if consume is Consume.PARTITION else {}
+        if consume is Consume.ANY:
+            floors = {0: int(self._arena.st[k.FLOOR])}
+        state = {"live": live, "count": len(cells) - len(free), "free": free, "floors": floors,
+                 "key_lows": dict(enumerate(self._key_lows.tolist()))}  # fmt: skip
+        self._instead.restore(state, self._vectors)
+
+    def state(self) -> dict[str, Any]:
+        """What a snapshot must hold."""
+        if self._instead is not None:
+            return {"instead": self._instead.state()}
+        return {"confs": self._confs, "codes": self._codes, "floors": self._floors, "key_lows": self._key_lows}
+
+    def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
+        """The opposite of `state`."""
+        if "instead" in state:
+            self._instead = RegisterRun(self._program, self._arena)
+            self._instead.restore(state["instead"], vectors)
+            self.inert = self._instead.inert
+            return
+        self.add_classes(vectors)
+        self._confs, self._codes = state["confs"].copy(), state["codes"]
+        self._floors, self._key_lows = state["floors"].copy(), state["key_lows"].copy()
+        self._index_anew()
+
+
+def _comparing(program: Program) -> Comparing:
+    registers: Any = program.registers
+    found: Comparing = registers
+    return found
