@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from spaseq.automata.guarded import Compared, GuardedAutomaton, GuardTables
+from spaseq.engine.guarded import Compared, GuardedAutomaton, GuardTables
 from spaseq.engine.matches import MatchBatch, matches_of, no_matches
 from spaseq.engine.program import Program
 from spaseq.engine.register_run import RegisterRun
