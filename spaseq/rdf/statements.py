@@ -110,7 +110,8 @@ def _block(block: bytes, form: Format, source: str, line: int, terms: Terms, cou
             counters.triples += 1
             yield statement
     except SyntaxError as error:
-        at = line + (error.lineno or 1) - 1
+        last = line + block.count(b"\n") - block.endswith(b"\n")
+        at = min(line + (error.lineno or 1) - 1, last)  # the parser sees what is missing where the block ends
         cut = not block.endswith(b"\n") and at == line + block.count(b"\n")
         raise _malformed(error, form, source, at, cut) from None
 

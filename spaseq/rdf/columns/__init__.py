@@ -10,9 +10,12 @@
 
 A batch holds many events of one stream and knows its own terms only: numbers of two batches do not compare.
 
-How files become batches: `scanner` (bytes to rows of numbered terms: `kernels`, `dictionary`, `memory`), `drafts` (rows to
-events with times: `assembly`, `times`, `names`), `ordering` (events in order of time to batches: `gathering`), `reader`
-(files and streams).
+How files become batches:
+
+* `scanner`, bytes to rows of numbered terms (`kernels`, `dictionary`, `memory`);
+* `drafts`, rows to events with times (`assembly`, `times`, `names`);
+* `ordering`, events in order of time to batches (`gathering`);
+* `reader`, files and streams.
 
 Not here: matching (`spaseq.gpm`), and anything that looks at single events (`spaseq.rdf.assemble`).
 """
