@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import difflib
+import functools
 import itertools
 import pickle
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -74,6 +75,19 @@ class Query:
             registers=self._lowered.registers,
             settings=settings,
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (functools.partial(compile_query, source=self.source, settings=self._program.settings), (self.text,))
+
+    @property
+    def partition(self) -> tuple[tuple[str, ...], ...]:
+        """PARTITION BY, and what conditions imply: for each key the attributes of which the first not NULL counts."""
+        return self._lowered.partition
+
+    @property
+    def window_attribute(self) -> str | None:
+        """The attribute that WITHIN is measured in; None for time and events."""
+        return self._lowered.window_attribute
 
     @property
     def pattern(self) -> Pattern:
