@@ -212,6 +212,13 @@ class Query:
             return tuple(s.text for s in self.tree.streams)
         return tuple(dict.fromkeys(a.stream.text for a in event_types(self.tree.where) if a.stream is not None))
 
+    def stream_names(self, given: tuple[str, ...]) -> tuple[str, ...]:
+        """The streams to read, in their order, where `given` are there; `()` asks for those that the query names.
+
+        Raises `OptionError` for one that is missing or unknown.
+        """
+        return self._names(given)
+
     def _names(self, given: tuple[str, ...]) -> tuple[str, ...]:
         named = self._from()
         if not given:
