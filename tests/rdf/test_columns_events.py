@@ -1,0 +1,306 @@
+"""Columns and objects: batches hold the events that `open_streams` gives, in its order, with its errors and counts.
+
+Streams are random: graphs, runs of a subject and sizes; times inside, about the graph in the default graph, missing,
+twice, late; blank nodes, duplicates, names that come again. Each is read event by event and by columns, with blocks and
+batches of several sizes.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spaseq.errors import EventError, OptionError
+from spaseq.rdf import Counters, GraphEvent, StreamOptions, StreamSource, files, open_streams
+from spaseq.rdf.columns import BatchLimits, GraphBatch
+from spaseq.rdf.columns.reader import open_batches
+from spaseq.rdf.options import EventBy
+
+S, T = "http://example.org/S", "http://example.org/T"
+AT = "<http://www.w3.org/ns/prov#generatedAtTime>"
+TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+Outcome = tuple[dict[str, list[GraphEvent]], str | None, Counters]
+
+
+def by_events(sources: Sequence[StreamSource], options: StreamOptions) -> Outcome:
+    """Each stream apart, as columns are read."""
+    found: dict[str, list[GraphEvent]] = {source.iri: [] for source in sources}
+    counters = Counters()
+    problem = None
+    _, settled = open_streams(sources, options)
+    for source in sources:
+        try:
+            for event in open_streams([source], settled, counters)[0]:
+                found[source.iri].append(event)
+        except EventError as error:
+            problem = str(error)
+            break
+    return found, problem, counters
+
+
+def by_batches(sources: Sequence[StreamSource], options: StreamOptions, limits: BatchLimits) -> Outcome:
+    found: dict[str, list[GraphEvent]] = {source.iri: [] for source in sources}
+    counters = Counters()
+    streams, _ = open_batches(sources, options, counters, limits=limits)
+    try:
+        for iri, batches in streams:
+            for batch in batches:
+                check_batch(batch)
+                found[iri] += [batch.event(i) for i in range(len(batch))]
+    except EventError as error:
+        return found, str(error), counters
+    return found, None, counters
+
+
+def check_batch(batch: GraphBatch) -> None:
+    assert len(batch) > 0
+    assert batch.triples.dtype == "int32" and batch.triples.shape == (batch.offsets[-1], 3)
+    assert batch.offsets[0] == 0 and (batch.offsets[1:] >= batch.offsets[:-1]).all()
+    assert (batch.times[1:] >= batch.times[:-1]).all()
+    assert (batch.triples >= 0).all() and (batch.triples < len(batch.terms)).all()
+    for number in set(batch.triples.ravel().tolist()):
+        assert batch.terms.id_of(batch.terms.term(number)) == number
+
+
+def agree(sources: Sequence[StreamSource], options: StreamOptions, limits: Sequence[int] = (1 << 16, 1)) -> Outcome:
+    found, problem, counters = by_events(sources, options)
+    for limit in limits:
+        again, other, counted = by_batches(sources, options, BatchLimits(limit, 1 << 24 if limit > 1 else 1))
+        assert (again, other) == (found, problem)
+        if problem is None:
+            assert counted == counters
+    return found, problem, counters
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("columns")
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_CHUNK", 200)
+
+
+def stream(folder: Path, text: str, iri: str = S, name: str = "a.nq", **more: object) -> StreamSource:
+    path = folder / name
+    path.write_text(text, "utf-8")
+    return StreamSource(iri, (str(path),), **more)  # type: ignore[arg-type]
+
+
+# Random streams -------------------------------------------------------------------------------------------------------
+
+moments = st.one_of(
+    st.integers(0, 9).map(lambda n: f'"2026-01-01T00:00:0{n}Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>'),
+    st.sampled_from(
+        ['"1767225605"', '"2026-01-01T00:00:05"', '"2026-01-01 00:00:03Z"', '"2026-01-01T02:00:04.5+02:00"']
+    ),
+)
+odd_moments = st.sampled_from(['"soon"', "<a:b>", '"2026-02-30T00:00:00Z"', '"9" ', '"1e30"', '"-5"', '"12.75"', "_:b"])
+nodes = st.sampled_from(["<a:s>", "<a:t>", "_:x", "_:y"])
+names = st.sampled_from([*(f"<a:g{n}>" for n in range(4)), "_:g"])
+objects = st.sampled_from(["<a:o>", '"1"', '"two"@en', '"é"', "_:x", "_:z", "<a:s>", "<a:g1>", '"esc\\"aped"'])
+predicates = st.sampled_from(["<a:p>", "<a:p>", "<a:q>", "<a:r>", TYPE])
+
+
+@st.composite
+def graphs(draw: st.DrawFn, odd: bool) -> str:
+    """Named graphs and what the default graph says of them; mostly with a time in one of the places."""
+    lines = []
+    clock = 0
+    for number in range(draw(st.integers(0, 8))):
+        name = draw(st.one_of(st.just(f"<a:n{number}>"), names))
+        clock += draw(st.sampled_from([0, 1, 1, 2, -1 if odd else 0]))
+        moment = (
+            f'"{max(clock, 0)}"'
+            if draw(st.integers(0, 9))
+            else draw(st.one_of(moments, odd_moments) if odd else moments)
+        )
+        where = draw(st.sampled_from(["inside", "inside", "other", "before", "after", "none" if odd else "inside"]))
+        about = f"{name} {AT} {moment} .\n"
+        inside = [
+            f"{draw(nodes)} {draw(predicates)} {draw(objects)} {name} .\n"
+            for _ in range(draw(st.integers(0 if odd else 1, 4)))
+        ]
+        inside += [inside[0]] if inside and draw(st.booleans()) else []
+        if where in ("inside", "other"):
+            inside.insert(
+                draw(st.integers(0, len(inside))), f"{name if where == 'inside' else '<a:x>'} {AT} {moment} {name} .\n"
+            )
+        lines += [*([about] if where == "before" else []), *inside, *([about] if where == "after" else [])]
+        if odd and not draw(st.integers(0, 5)):
+            lines.append(
+                draw(st.sampled_from(["<a:s> <a:p> <a:o> .\n", f'<a:g1> {AT} "4" .\n', "<a:s> bad .\n", "# c\n", "\n"]))
+            )
+    if odd and lines and not draw(st.integers(0, 3)):
+        at = draw(st.integers(0, len(lines) - 1))
+        lines.insert(draw(st.integers(0, len(lines))), lines.pop(at))
+    return "".join(lines)
+
+
+@st.composite
+def triples(draw: st.DrawFn) -> str:
+    """Records of subjects, with times or not."""
+    lines = []
+    for number in range(draw(st.integers(0, 8))):
+        subject = draw(st.one_of(st.just(f"<a:n{number}>"), nodes))
+        some = [f"{subject} {draw(predicates)} {draw(objects)} .\n" for _ in range(draw(st.integers(0, 4)))]
+        if draw(st.integers(0, 5)):
+            some.insert(draw(st.integers(0, len(some))), f'{subject} {AT} "{number // 2}" .\n')
+        lines += some
+    return "".join(lines)
+
+
+options = st.builds(
+    StreamOptions,
+    event_by=st.sampled_from(
+        [None, None, EventBy("graph"), EventBy("subject"), EventBy("size", 3), EventBy("size", 1)]
+    ),
+    time=st.sampled_from([None, AT[1:-1], AT[1:-1], "arrival"]),
+    lateness=st.sampled_from([0, 0, 1_000_000_000, 3_000_000_000]),
+    late=st.sampled_from(["error", "drop"]),
+    malformed=st.sampled_from(["error", "drop"]),
+    lookahead=st.sampled_from([250_000, 250_000, 3, 1, 0]),
+)
+
+
+@given(graphs(odd=False), options)
+@settings(max_examples=50)
+def test_graphs(folder: Path, text: str, given_options: StreamOptions) -> None:
+    agree([stream(folder, text)], given_options)
+
+
+@given(graphs(odd=True), options)
+@settings(max_examples=120)
+def test_odd_graphs(folder: Path, text: str, given_options: StreamOptions) -> None:
+    agree([stream(folder, text)], given_options)
+
+
+@given(triples(), options)
+@settings(max_examples=70)
+def test_records(folder: Path, text: str, given_options: StreamOptions) -> None:
+    agree([stream(folder, text, name="a.nt")], given_options)
+
+
+@given(st.lists(st.one_of(graphs(odd=True), triples()), min_size=2, max_size=3), options)
+@settings(max_examples=40)
+def test_several_files(folder: Path, texts: list[str], given_options: StreamOptions) -> None:
+    paths = []
+    for number, text in enumerate(texts):
+        paths.append(str(folder / f"{number}.nq"))
+        Path(paths[-1]).write_text(text, "utf-8")
+    agree([StreamSource(S, tuple(paths))], given_options)
+
+
+@pytest.mark.random
+@given(st.one_of(graphs(odd=True), graphs(odd=False), triples()), options, st.sampled_from([60, 200, 1000]))
+@settings(max_examples=20_000)
+def test_many_streams(folder: Path, text: str, given_options: StreamOptions, chunk: int) -> None:
+    before, files._CHUNK = files._CHUNK, chunk
+    try:
+        agree([stream(folder, text)], given_options)
+    finally:
+        files._CHUNK = before
+
+
+# By hand --------------------------------------------------------------------------------------------------------------
+
+
+def test_compressed_files_globs_and_a_document(folder: Path) -> None:
+    text = "".join(f'<a:n{n}> {AT} "{n}" <a:n{n}> .\n<a:s> <a:p> "{n}" <a:n{n}> .\n' for n in range(40))
+    (folder / "z1.nq.gz").write_bytes(gzip.compress(text.encode()))
+    (folder / "z2.nq.zst").write_bytes(zstandard.compress(text.replace(' "', ' "9').encode()))
+    found, problem, _ = agree([StreamSource(S, (str(folder / "z?.nq*"),))], StreamOptions())
+    assert problem is None and len(found[S]) == 80
+    trig = f'<a:g> {{ <a:g> {AT} "7" . <a:s> <a:p> [ <a:q> <a:o> ] }} <a:h> {{ <a:h> {AT} "8" }}'
+    found, problem, _ = agree(
+        [stream(folder, trig, name="b.trig"), StreamSource(T, (str(folder / "z1.nq.gz"),))], StreamOptions()
+    )
+    assert problem is None and len(found[S]) == 2 and len(found[T]) == 40
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "".join(f'<a:n{n}> {AT} "{n}" <a:n{n}> .\n' for n in range(40)).encode()
+
+    class Input:
+        buffer = io.BufferedReader(io.BytesIO(text))  # type: ignore[arg-type]
+
+    monkeypatch.setattr("sys.stdin", Input())
+    _, batches = open_batches([StreamSource(S, ("-",))], StreamOptions())[0][0]
+    events = [batch.event(i) for batch in batches for i in range(len(batch))]
+    assert [event.time for event in events] == [n * 10**9 for n in range(40)]
+    assert {event.source for event in events} == {"<stdin>"}
+
+
+def test_streams_of_one_name_and_clocks_that_do_not_compare(folder: Path) -> None:
+    a = stream(folder, "")
+    with pytest.raises(OptionError, match="given twice"):
+        open_batches([a, a], StreamOptions())
+    with pytest.raises(OptionError, match="their order is unknown"):
+        open_batches([a, stream(folder, "", T, "b.nt")], StreamOptions())
+
+
+def test_events_wait_for_times_over_many_batches(folder: Path) -> None:
+    """All graphs first, then all times; and the other way round."""
+    count = 300
+    inside = [f'<a:n{n}> <a:p> "{n}" <a:g{n}> .\n_:b <a:q> _:b <a:g{n}> .\n' for n in range(count)]
+    about = [f'<a:g{n}> {AT} "{n}" .\n' for n in range(count)]
+    for lines in ([*inside, *about], [*about, *inside], [*inside, *about[::-1]], [*about[::-1], *inside]):
+        found, problem, counters = agree([stream(folder, "".join(lines))], StreamOptions(), (1 << 16, 50, 1))
+        assert problem is None and len(found[S]) == count and counters.ignored == 0
+
+
+def test_a_large_lateness_over_many_batches(folder: Path) -> None:
+    times = [(n * 37) % 101 + n for n in range(400)]
+    text = "".join(f'<a:g{n}> {AT} "{time}" <a:g{n}> .\n<a:s> <a:p> _:b <a:g{n}> .\n' for n, time in enumerate(times))
+    for lateness in (20, 60, 101):
+        options = StreamOptions(lateness=lateness * 10**9, late="drop")
+        found, problem, counters = agree([stream(folder, text)], options, (1 << 16, 100, 1))
+        assert problem is None and len(found[S]) == 400 - counters.late
+
+
+def test_an_event_of_many_triples_keeps_each_once(folder: Path) -> None:
+    lines = [f'<a:s> <a:p> "{(n * n) % 97}" <a:g> .\n' for n in range(500)]
+    found, _, _ = agree([stream(folder, "".join([f'<a:g> {AT} "1" <a:g> .\n', *lines]))], StreamOptions())
+    assert len(found[S][0].triples) == 1 + len({(n * n) % 97 for n in range(500)})
+
+
+def test_names_that_come_again_are_counted_as_long_as_they_are_remembered(folder: Path) -> None:
+    order = [n % 7 for n in range(50)] + [n % 3 for n in range(20)] + [5, 6, 5, 1, 2]
+    text = "".join(f'<a:g{name}> {AT} "{n}" <a:g{name}> .\n' for n, name in enumerate(order))
+    for lookahead in (250_000, 8, 6, 5, 2, 1):
+        agree([stream(folder, text)], StreamOptions(lookahead=lookahead))
+
+
+def wanted_events(batches: Iterator[GraphBatch]) -> list[GraphEvent]:
+    return [batch.event(i) for batch in batches for i in range(len(batch))]
+
+
+@given(st.one_of(graphs(odd=True), triples()), options, st.sets(st.sampled_from(["a:p", "a:q", TYPE[1:-1], AT[1:-1]])))
+@settings(max_examples=50)
+def test_wanted_predicates_leave_out_triples_and_nothing_else(
+    folder: Path, text: str, given_options: StreamOptions, wanted: set[str]
+) -> None:
+    source = stream(folder, text.replace("_:", "b:"))
+    found, problem, counters = by_events([source], given_options)
+    counted = Counters()
+    events: list[GraphEvent] = []
+    try:
+        for batch in open_batches([source], given_options, counted, wanted=wanted, limits=BatchLimits(5))[0][0][1]:
+            events += [batch.event(i) for i in range(len(batch))]
+    except EventError as error:
+        assert str(error) == problem
+    else:
+        assert problem is None and counted == counters
+    expected = [
+        GraphEvent(e.stream, e.time, tuple(t for t in e.triples if str(t[1]) in wanted), e.graph, e.source, e.record)
+        for e in found[S]
+    ]
+    assert events == expected
