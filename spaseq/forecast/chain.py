@@ -1,0 +1,197 @@
+"""Markov chains learnt from the single run of a deterministic automaton.
+
+A node of the chain is a state of the automaton with the last m letters read (its *context*; shorter ones while a
+stream begins). What follows depends on the context alone where letters say all that the automaton sees; where it has
+registers, also on the state, for then one letter may lead to several states. A context seen too seldom in training
+gives way to its longest suffix that was seen often enough.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spaseq.automata.rma import SingleRun
+from spaseq.errors import BudgetExceeded, OptionError
+
+__all__ = ["ChainLimits", "MarkovChain", "Model", "Node", "Trace", "learn", "traces"]
+
+Context = tuple[int, ...]
+Node = tuple[int, Context]
+Outcome = tuple[int, int]
+"""A letter, and the state it leads to (-1 where the automaton says)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainLimits:
+    """Budgets; each raises `BudgetExceeded` with its name."""
+
+    max_nodes: int = 20_000
+    """Nodes of a chain: states × letters to the power of the order, as far as they can be reached."""
+    max_cells: int = 50_000_000
+    """Nodes × horizon: the probabilities that a forecaster computes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What one run did: int32 (n,) `states` behind and `letters` of each event, bool (n,) `accepted`."""
+
+    states: np.ndarray
+    letters: np.ndarray
+    accepted: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class MarkovChain:
+    """Transitions as arrays, ordered by source: `source`, `target` int64 (e,), `probability` float64 (e,).
+
+    `final` bool (nodes,): where a match has just completed.
+    """
+
+    nodes: tuple[Node, ...]
+    source: np.ndarray
+    target: np.ndarray
+    probability: np.ndarray
+    final: np.ndarray
+
+
+def traces(run: SingleRun, batches: Iterable[Any]) -> list[Trace]:
+    """The run over `batches` (of events, as `SingleRun.push` takes them), one trace a partition."""
+    fresh = run.fresh()
+    steps = [fresh.push(batch) for batch in batches]
+    if not steps:
+        return []
+    states, letters, accepted, keys = (
+        np.concatenate([getattr(s, name) for s in steps]) for name in ("states", "letters", "accepted", "keys")
+    )
+    return [Trace(states[at], letters[at], accepted[at]) for at in (keys == k for k in np.unique(keys[keys >= 0]))]
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A chain learnt for a run's automaton. `order` is the length of contexts; `run` names the letters."""
+
+    run: SingleRun
+    order: int
+    chain: MarkovChain
+    index: dict[Node, int]
+
+    def nodes(self, trace: Trace) -> np.ndarray:
+        """int64 (n,): the node behind each event, -1 where training knows nothing of its state.
+
+        A context that the chain does not have gives way to its longest suffix that it has.
+        """
+        found = np.empty(len(trace.states), np.int64)
+        context: Context = ()
+        for i, (state, letter) in enumerate(zip(trace.states.tolist(), trace.letters.tolist(), strict=True)):
+            context = _longer(context, letter, self.order)
+            found[i] = next((self.index[n] for n in _suffixes(state, context) if n in self.index), -1)
+        return found
+
+
+def learn(
+    run: SingleRun,
+    training: Iterable[Any],
+    *,
+    order: int = 1,
+    least: int = 1,
+    limits: ChainLimits = ChainLimits(),
+) -> Model:
+    """The order-`order` chain of the run's automaton over training events, in batches as `SingleRun.push` takes them.
+
+    `least`: how often a context must have been seen to be believed. Deterministic; cost: events × order, and the chain.
+    Raises `OptionError` without events, `BudgetExceeded` at `max_nodes`.
+    """
+    if order < 0 or least < 1:
+        raise OptionError(f"a chain of order {order}, contexts seen {least} times", "order >= 0, least >= 1")
+    counts = _Counts(run, order, least)
+    observed: dict[Node, None] = {(run.start, ()): None}
+    for trace in traces(run, training):
+        observed.update(counts.add(trace))
+    if not counts.seen:
+        raise OptionError("no events to learn from", "give training events")
+    chain = _chain(run, counts, observed, limits)
+    return Model(run, order, chain, {node: i for i, node in enumerate(chain.nodes)})
+
+
+def _longer(context: Context, letter: int, order: int) -> Context:
+    return (*context, letter)[-order:] if order else ()
+
+
+def _suffixes(state: int, context: Context) -> Iterator[Node]:
+    return ((state, context[i:]) for i in range(len(context) + 1))
+
+
+class _Counts:
+    """How often which outcome followed which context (and state, if the automaton has registers)."""
+
+    def __init__(self, run: SingleRun, order: int, least: int) -> None:
+        self._run = run
+        self.order = order
+        self._least = least
+        self._of: dict[Node, Counter[Outcome]] = {}
+        self.seen = 0
+
+    def add(self, trace: Trace) -> dict[Node, None]:
+        """Count a trace; gives the nodes it went through."""
+        state = self._run.start
+        context: Context = ()
+        passed: dict[Node, None] = {}
+        for target, letter in zip(trace.states.tolist(), trace.letters.tolist(), strict=True):
+            outcome = (letter, target) if self._run.has_registers else (letter, -1)
+            for key in _suffixes(self._key(state), context):
+                self._of.setdefault(key, Counter())[outcome] += 1
+            state, context = target, _longer(context, letter, self.order)
+            passed[state, context] = None
+            self.seen += 1
+        return passed
+
+    def _key(self, state: int) -> int:
+        return state if self._run.has_registers else -1
+
+    def following(self, node: Node) -> list[tuple[Node, float]]:
+        """The nodes that may follow, with probabilities; none where training knows nothing of the state."""
+        state, context = node
+        for key in _suffixes(self._key(state), context):
+            counted = self._of.get(key)
+            if counted is None or (key[1] and counted.total() < self._least):
+                continue
+            total = counted.total()
+            found: dict[Node, float] = {}
+            for (letter, target), count in sorted(counted.items()):
+                to = target if target >= 0 else self._run.next_state(state, letter)
+                following = (to, _longer(context, letter, self.order))
+                found[following] = found.get(following, 0.0) + count / total
+            return list(found.items())
+        return []
+
+
+def _chain(run: SingleRun, counts: _Counts, observed: dict[Node, None], limits: ChainLimits) -> MarkovChain:
+    """The chain over all that can be reached from the nodes observed, and from each state without a context."""
+    index: dict[Node, int] = {}
+    for node in (*observed, *((state, ()) for state, _ in observed)):
+        index.setdefault(node, len(index))
+    source, target, probability = [], [], []
+    for node in (todo := list(index)):
+        for following, p in counts.following(node):
+            if following not in index:
+                index[following] = len(index)
+                todo.append(following)
+                if len(index) > limits.max_nodes:
+                    raise BudgetExceeded("max_nodes", limits.max_nodes, len(index), "nodes",
+                                         "lower the order of the chain, or use fewer features")  # fmt: skip
+            source.append(index[node])
+            target.append(index[following])
+            probability.append(p)
+    order = np.argsort(np.array(source, np.int64), kind="stable")
+    return MarkovChain(
+        tuple(index),
+        np.array(source, np.int64)[order],
+        np.array(target, np.int64)[order],
+        np.array(probability, np.float64)[order],
+        np.array([state in run.automaton.finals for state, _ in index], bool),
+    )

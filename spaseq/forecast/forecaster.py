@@ -1,0 +1,145 @@
+"""Forecasts event by event, and how good they were.
+
+Behind each event the forecast is the interval of the chain's node there: the next match comes `first` to `last` events
+from now, with at least the threshold's probability if the chain is right. There is none where no interval within the
+horizon is probable enough, or training knows nothing of the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spaseq.errors import OptionError
+from spaseq.forecast.chain import ChainLimits, Model, Trace, traces
+from spaseq.forecast.waiting import shortest_interval, waiting_times
+
+__all__ = ["Evaluation", "Forecaster", "Forecasts", "evaluate", "unconditional"]
+
+
+@dataclass(frozen=True, slots=True)
+class Forecasts:
+    """For each event of a trace: int64 (n,) `first` and `last`, in events from now, 0 where there is no forecast.
+
+    `probability` float64 (n,): that the next match comes in the interval; `accepted` bool (n,): a match ends here.
+    """
+
+    first: np.ndarray
+    last: np.ndarray
+    probability: np.ndarray
+    accepted: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+
+class Forecaster:
+    """The forecasts of a model, computed once for each node of its chain.
+
+    `threshold`: the probability an interval must have; `horizon`: how many events ahead to look at most.
+    """
+
+    def __init__(
+        self, model: Model, *, threshold: float = 0.5, horizon: int = 100,
+        limits: ChainLimits = ChainLimits(),  # noqa: B008 - frozen
+    ) -> None:  # fmt: skip
+        self.model = model
+        self.threshold = threshold
+        self.distribution = waiting_times(model.chain, horizon, limits)
+        rows = [shortest_interval(row, threshold) or (0, 0, 0.0) for row in self.distribution]
+        rows.append((0, 0, 0.0))  # at -1: a state that training does not know
+        self._first = np.array([first for first, _, _ in rows], np.int64)
+        self._last = np.array([last for _, last, _ in rows], np.int64)
+        self._probability = np.array([p for _, _, p in rows])
+
+    def run(self, batches: Iterable[Any]) -> list[Forecasts]:
+        """The forecasts over events, in batches as `SingleRun.push` takes them; one for each partition."""
+        return [self.of(trace) for trace in traces(self.model.run, batches)]
+
+    def of(self, trace: Trace) -> Forecasts:
+        """The forecasts along a trace."""
+        nodes = self.model.nodes(trace)
+        return Forecasts(self._first[nodes], self._last[nodes], self._probability[nodes], trace.accepted)
+
+    def interval(self, state: int, letters: Sequence[int] = ()) -> tuple[int, int, float] | None:
+        """The forecast in a state behind some letters; None if there is none."""
+        node = (state, tuple(letters))
+        if node not in self.model.index:
+            raise OptionError(f"the chain has no state {state} behind {list(letters)}", "Model.index has those it has")
+        at = self.model.index[node]
+        first = int(self._first[at])
+        return (first, int(self._last[at]), float(self._probability[at])) if first else None
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What became of forecasts on events with known matches.
+
+    events, matches: how many there were. forecasts: made and decided (the rest look beyond the end of the stream).
+    precision: the part of them whose next match came in the interval. spread: mean of last - first. distance: mean of
+    first. recall: the part of the matches that some forecast was right about. NaN where there is nothing to divide by.
+    """
+
+    events: int
+    matches: int
+    forecasts: int
+    precision: float
+    spread: float
+    distance: float
+    recall: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.forecasts:,} forecasts over {self.events:,} events, precision {self.precision:.2f}, "
+            f"spread {self.spread:.1f}, distance {self.distance:.1f}; "
+            f"{self.matches:,} matches, recall {self.recall:.2f}"
+        )
+
+
+def waits(accepted: np.ndarray) -> np.ndarray:
+    """int64 (n,): how many events behind each event the next match comes, 0 where none does."""
+    count = len(accepted)
+    ends = np.flatnonzero(accepted)
+    at = np.searchsorted(ends, np.arange(count), "right")
+    known = at < len(ends)
+    return np.where(known, np.append(ends, 0)[np.where(known, at, len(ends))] - np.arange(count), 0)
+
+
+def evaluate(forecasts: Iterable[Forecasts]) -> Evaluation:
+    """Precision, spread, distance and recall over all of them."""
+    events = matches = decided = correct = foreseen = 0
+    spread = distance = 0.0
+    for f in forecasts:
+        wait, count = waits(f.accepted), len(f)
+        made = (f.first > 0) & ((wait > 0) | (np.arange(count) + f.last < count))
+        right = made & (wait >= f.first) & (wait <= f.last)
+        events, matches = events + count, matches + int(f.accepted.sum())
+        decided, correct = decided + int(made.sum()), correct + int(right.sum())
+        spread += float((f.last - f.first)[made].sum())
+        distance += float(f.first[made].sum())
+        foreseen += len(np.unique((np.arange(count) + wait)[right]))
+    return Evaluation(
+        events, matches, decided, _part(correct, decided), _part(spread, decided), _part(distance, decided),
+        _part(foreseen, matches),
+    )  # fmt: skip
+
+
+def _part(amount: float, of: int) -> float:
+    return amount / of if of else float("nan")
+
+
+def unconditional(training: Iterable[Trace], threshold: float, horizon: int) -> tuple[int, int, float] | None:
+    """The interval that knows nothing of the state: the shortest for the waiting times of all training events.
+
+    What a forecaster has to beat: at the same precision by a smaller spread.
+    """
+    counts, total = np.zeros(horizon), 0
+    for trace in training:
+        wait = waits(trace.accepted)
+        known = wait[wait > 0]
+        total += len(known)
+        counts += np.bincount(known[known <= horizon] - 1, minlength=horizon)
+    return shortest_interval(counts / total, threshold) if total else None
