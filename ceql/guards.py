@@ -256,6 +256,12 @@ class GuardRegisters:
     def again(self, row: Any, action: Hashable) -> Hashable:
         return row
 
+    def conditions(self) -> Any:
+        """The guards as conditions on tuples, for evaluators that take events in another order."""
+        from ceql.conditions import GuardConditions
+
+        return GuardConditions(self._guards)
+
     def _placed(self, guard: Guard, error: EventError, event: int | None = None) -> EventError:
         """`error` with the condition, and with the event at which it came up."""
         events = self._events

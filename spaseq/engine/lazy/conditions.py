@@ -1,0 +1,61 @@
+"""What the lazy evaluators need of guards: conditions on tuples of events, in any order, checked column by column.
+
+To the rest of the engine a guard is opaque: `Registers.take` sees events one after the other. Here events come in order
+of frequency, so registers whose guards can be decided that way also have `conditions()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+__all__ = ["Conditions", "HasConditions", "Memory"]
+
+
+class Memory(Protocol):
+    """The events that one evaluation keeps, as far as guards read them; numbered from 0, in order of arrival."""
+
+    def append(self, batch: Any, rows: np.ndarray) -> None:
+        """Keep these rows of `batch` too."""
+        ...
+
+    def drop(self, count: int) -> None:
+        """Forget the first `count` events; the others are numbered anew from 0."""
+        ...
+
+    def keep(self, index: np.ndarray) -> None:
+        """Forget all events but these, ascending; they are numbered anew from 0."""
+        ...
+
+    def test(self, guard: Hashable, events: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Where `guard` is known to hold: bool (n,). `events[variable]`: int64 (n,), the event that it takes."""
+        ...
+
+    def test_whole(self, guard: Hashable, events: Sequence[tuple[int, frozenset[str]]]) -> bool:
+        """Whether a guard holds of all events of a match, in order of position, each with the variables it takes."""
+        ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+
+class Conditions(Protocol):
+    """The guards of a pattern, as conditions."""
+
+    def kind(self, guard: Hashable) -> str | None:
+        """ "tuples": it holds for all choices of one event for each of its `variables`; "whole": it is about all
+        events at once; None: neither."""
+        ...
+
+    def memory(self) -> Memory:
+        """An empty memory; pickles."""
+        ...
+
+
+@runtime_checkable
+class HasConditions(Protocol):
+    """Registers whose guards are conditions as well."""
+
+    def conditions(self) -> Conditions: ...

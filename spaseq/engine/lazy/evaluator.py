@@ -1,0 +1,335 @@
+"""Lazy evaluation of a program (seed Lazy): the rare events first, the frequent ones from a buffer.
+
+`LazyEvaluator` has the face of `spaseq.engine.Evaluator` and reports the same matches for the same batches, in order
+of their ends. It needs a pattern in disjunctive normal form (`spaseq.engine.lazy.normal`), selection ALL, and guards
+that are conditions on tuples (`spaseq.engine.lazy.conditions`); `plan_of` says by name what it does not take.
+
+Cost per event: its predicates, and for each instance that waits for its kind a binary search; then the tuples that
+the order of leaves makes it look at. Memory: the events of a window that some leaf can take, and the waiting instances.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from spaseq.engine.ending import Ending
+from spaseq.engine.lazy.automaton import Automaton
+from spaseq.engine.lazy.buffers import SHIFT
+from spaseq.engine.lazy.output import Found
+from spaseq.engine.lazy.plan import BranchPlan, Kinds
+from spaseq.engine.lazy.planning import LazyPlan
+from spaseq.engine.lazy.space import Space, Trace
+from spaseq.engine.matches import MatchBatch
+from spaseq.engine.settings import Batch, Window
+from spaseq.engine.windows import Lows
+from spaseq.errors import BudgetExceeded, EventError, InternalError
+from spaseq.pattern import Predicate
+
+if TYPE_CHECKING:
+    from spaseq.engine.program import Program
+
+__all__ = ["BLOCK", "LazyEvaluator"]
+
+BLOCK: Final = 4096
+"""Events that are buffered before instances look at them: a batch is taken in such steps."""
+
+Orders = tuple[tuple[int, ...] | None, ...]
+"""For each branch the order of its chain, or None for a tree."""
+
+
+class LazyEvaluator:
+    """One evaluation of `plan` under the window and budgets of `program`."""
+
+    def __init__(
+        self, program: Program, plan: LazyPlan, *, tree: bool = False, orders: Orders | None = None,
+        first_chance: bool = True, trace: bool = False,
+    ) -> None:  # fmt: skip
+        """`orders`: the chains; by ascending frequency in the first batch if not given. `tree`: trees instead.
+
+        `first_chance`, `trace`: see `BranchPlan`, `Trace`.
+        """
+        self._program = program
+        self._plan = plan
+        self._kinds: Kinds = {}
+        self._plans = [BranchPlan(branch, self._kinds, first_chance) for branch in plan.branches]
+        self._marks = [frozenset(x.number for x in b.all_leaves() if x.variables) for b in plan.branches]
+        self._unique = len(plan.branches) == 1 and plan.branches[0].is_unique
+        self._predicates = tuple(dict.fromkeys(p for kind in self._kinds for p in kind))
+        self._ending = None if program.absent is None else Ending(program.absent, program.window)
+        self._tree = tree
+        self._given = orders
+        self._trace = Trace() if trace else None
+        self._last: tuple[int, Any] | None = None
+        self._pushed = 0
+        self._started = False
+
+    # Pushing
+
+    def push(self, batch: Batch) -> MatchBatch:
+        """The matches that `batch` completes, all at once. Raises `BudgetExceeded` at `output_bytes`."""
+        parts: list[MatchBatch] = []
+        used = 0
+        for part in self.stream(batch):
+            parts.append(part)
+            used += part.nbytes
+            self._check("output_bytes", used)
+        return MatchBatch.concat(parts)
+
+    def stream(self, batch: Batch) -> Iterator[MatchBatch]:
+        """The matches that `batch` completes, a block at a time. Must be exhausted before the next batch."""
+        if not len(batch):
+            return
+        if self._ending is None:
+            yield from self._blocks(batch)
+        else:
+            found = MatchBatch.concat(list(self._blocks(batch)))
+            positions, times = np.asarray(batch.positions, np.int64), np.asarray(batch.times)
+            lows, _ = self._places.of(positions, times, batch.keys)
+            yield self._ending.push(batch, found, lows)
+
+    def count(self, batch: Batch) -> int:
+        """How many matches `batch` completes."""
+        return sum(map(len, self.stream(batch)))
+
+    def close(self) -> MatchBatch:
+        """The matches that the end of the stream completes: those that only waited for their windows to close."""
+        return MatchBatch() if self._ending is None else self._ending.close()
+
+    @property
+    def statistics(self) -> dict[str, int]:
+        """Counters for people."""
+        if not self._started:
+            return {}
+        space = self._space
+        return {
+            "buffered_events": len(space.rows),
+            "buffer_insertions": sum(p.inserted for p in space.postings),
+            "waiting_instances": sum(map(len, self._automata)),
+            "instances_made": space.instances,
+            "searches": space.searches,
+            "predicate_evaluations": space.evaluations,
+            "states": sum(len(a.states) for a in self._automata),
+            "lazy_bytes": self._nbytes,
+        }
+
+    @property
+    def trace(self) -> Trace | None:
+        """What was asked for with `trace`."""
+        return self._trace
+
+    @property
+    def orders(self) -> Orders:
+        """The order of each branch's chain; None for a tree. Empty before the first event."""
+        return tuple(a.order for a in self._automata) if self._started else ()
+
+    # The stages of a block
+
+    def _start(self, batch: Batch, truth: np.ndarray) -> None:
+        window, registers = self._program.window, self._program.registers
+        keyed = batch.keys is not None
+        self._own_windows = keyed and window.kind == "events"
+        memory = registers.conditions().memory() if self._plan.guarded else None  # type: ignore[union-attr]
+        self._space = Space(len(self._kinds), keyed, self._own_windows, memory)
+        self._space.trace = self._trace
+        # Without partitions a window in events is over positions.
+        own = Window("span", window.size) if window.kind == "events" and not keyed else window
+        self._lows = Lows(own, keyed)
+        self._places = Lows(window, keyed)
+        counts = truth.sum(axis=1).tolist()
+        orders = self._given
+        if orders is None:
+            orders = tuple(None if self._tree else by_frequency(plan, counts) for plan in self._plans)
+        self._automata = [Automaton(plan, order) for plan, order in zip(self._plans, orders, strict=True)]
+        self._started = True
+
+    def _blocks(self, batch: Batch) -> Iterator[MatchBatch]:
+        self._check_order(batch)
+        holds: dict[Predicate, np.ndarray] = {p: p.evaluate(batch) for p in self._predicates}
+        truth: np.ndarray = np.ones((len(self._kinds), len(batch)), bool)
+        for number, kind in enumerate(self._kinds):
+            for predicate in kind:
+                truth[number] &= holds[predicate]
+        if batch.keys is not None:
+            truth[:, np.asarray(batch.keys) < 0] = False
+        if not self._started:
+            self._start(batch, truth)
+        sequence = np.arange(self._pushed, self._pushed + len(batch), dtype=np.int64)
+        self._pushed += len(batch)
+        lows = self._lows_of(batch, sequence)
+        ordinals = self._ordinals(batch, sequence)
+        kept = truth.any(axis=0)
+        for start in range(0, len(batch), BLOCK):
+            stop = min(start + BLOCK, len(batch))
+            rows = start + np.flatnonzero(kept[start:stop])
+            fresh = self._space.rows.end
+            self._append(batch, rows, truth, sequence, ordinals, lows)
+            self._raise_counts(batch, slice(start, stop))
+            if len(rows):
+                found = self._advance(batch, rows, fresh)
+                if len(found):
+                    yield found
+            self._expire(batch, slice(start, stop), lows)
+
+    def _lows_of(self, batch: Batch, sequence: np.ndarray) -> np.ndarray:
+        """The first event in a window that ends with each, by number."""
+        by_position = self._program.window.kind == "events" and batch.keys is None
+        times = np.asarray(batch.positions, np.int64) if by_position else np.asarray(batch.times)
+        keys = None if batch.keys is None else np.asarray(batch.keys, np.int64)
+        return self._lows.of(sequence, times, keys)[0]
+
+    def _ordinals(self, batch: Batch, sequence: np.ndarray) -> np.ndarray:
+        """The number of each event in its partition; without a partition, any."""
+        if batch.keys is None:
+            return sequence
+        keys = np.asarray(batch.keys, np.int64)
+        self._grow(int(keys.max()) + 1)
+        counts = self._space.counts
+        order = np.argsort(keys, kind="stable")
+        own = keys[order]
+        first = np.searchsorted(own, own)
+        ordinals = np.empty(len(keys), np.int64)
+        ordinals[order] = np.arange(len(keys)) - first + np.where(own >= 0, counts[own], 0)
+        return ordinals
+
+    def _grow(self, keys: int) -> None:
+        space = self._space
+        if len(space.counts) < keys:
+            space.counts = np.concatenate([space.counts, np.zeros(2 * keys - len(space.counts), np.int64)])
+        if self._own_windows and len(space.floors) < keys:
+            space.floors = np.concatenate([space.floors, np.zeros(2 * keys - len(space.floors), np.int64)])
+
+    def _raise_counts(self, batch: Batch, rows: slice) -> None:
+        counts = self._space.counts
+        if batch.keys is None:
+            counts[0] = counts[0] + (rows.stop - rows.start)
+        else:
+            keys = np.asarray(batch.keys)[rows]
+            np.add.at(counts, keys[keys >= 0], 1)
+
+    def _append(
+        self, batch: Batch, rows: np.ndarray, truth: np.ndarray, sequence: np.ndarray, ordinals: np.ndarray,
+        lows: np.ndarray,
+    ) -> None:  # fmt: skip
+        space = self._space
+        if not len(rows):
+            return
+        handles = space.rows.end + np.arange(len(rows))
+        if int(handles[-1]) >= (1 << SHIFT) - 2:
+            raise BudgetExceeded("events of one lazy evaluation", 1 << SHIFT, int(handles[-1]), "events")
+        keys = np.zeros(len(rows), np.int64) if batch.keys is None else np.asarray(batch.keys, np.int64)[rows]
+        table = space.rows
+        table.sequence.append(sequence[rows])
+        table.position.append(np.asarray(batch.positions, np.int64)[rows])
+        table.ordinal.append(ordinals[rows])
+        table.key.append(keys)
+        table.low.append(table.base + np.searchsorted(table.sequence.values, lows[rows]))
+        for number, postings in enumerate(space.postings):
+            there = truth[number, rows]
+            postings.append(handles[there], keys[there])
+        if space.memory is not None:
+            space.memory.append(batch, rows)
+
+    def _advance(self, batch: Batch, rows: np.ndarray, fresh: int) -> MatchBatch:
+        keys = np.zeros(1, np.int64) if batch.keys is None else np.unique(np.asarray(batch.keys, np.int64)[rows])
+        found: list[Found] = []
+        used = 0
+        for automaton, marks in zip(self._automata, self._marks, strict=True):
+            for partial in automaton.advance(self._space, keys, fresh):
+                found.append(Found.of(self._space, automaton.plan, partial, marks, self._plan.strict))
+                used += found[-1].nbytes
+                self._check("output_bytes", used)
+        return Found.together(found, self._unique) if found else MatchBatch()
+
+    def _expire(self, batch: Batch, rows: slice, lows: np.ndarray) -> None:
+        """Forget what no window from now on holds; then check the budgets."""
+        space, table = self._space, self._space.rows
+        ends = table.base + np.searchsorted(table.sequence.values, lows[rows])
+        if self._own_windows:
+            assert batch.keys is not None
+            keys = np.asarray(batch.keys)[rows]
+            space.floors[keys[keys >= 0]] = ends[keys >= 0]
+        else:
+            space.floors[0] = ends[-1]
+        for automaton in self._automata:
+            automaton.expire(space)
+        if self._own_windows:
+            self._compact()
+        else:
+            floor = int(space.floors[0])
+            dropped = table.drop_before(floor)
+            if dropped:
+                for postings in space.postings:
+                    postings.drop_before(floor)
+                if space.memory is not None:
+                    space.memory.drop(dropped)
+        self._check("live_runs", sum(map(len, self._automata)), "runs")
+        self._check("arena_bytes", self._nbytes)
+
+    def _compact(self) -> None:
+        """Partitions with windows of their own: forget when less than half of what is kept is in a window."""
+        space, table = self._space, self._space.rows
+        handles = table.base + np.arange(len(table))
+        live = handles >= space.floors[table.key.values]
+        kept = np.flatnonzero(live)
+        if len(table) < 1024 or 2 * len(kept) > len(table):
+            return
+        base = table.base
+        renumber = table.keep(kept)
+        for postings in space.postings:
+            postings.keep(live, base, renumber)
+        for automaton in self._automata:
+            automaton.renumber(renumber)
+        space.floors = renumber(space.floors)
+        if space.memory is not None:
+            space.memory.keep(kept)
+
+    @property
+    def _nbytes(self) -> int:
+        space = self._space
+        buffers = space.rows.nbytes + sum(p.codes.nbytes for p in space.postings)
+        return buffers + sum(a.nbytes for a in self._automata) + (0 if space.memory is None else space.memory.nbytes)
+
+    def _check(self, setting: str, used: int, unit: str = "bytes") -> None:
+        budget = getattr(self._program.settings, setting)
+        if used > budget:
+            raise BudgetExceeded(setting, budget, used, unit)
+
+    def _check_order(self, batch: Batch) -> None:
+        """Positions and times must not run backwards: front ends put events in order before they push them."""
+        times, positions = np.asarray(batch.times), np.asarray(batch.positions)
+        first = self._last if self._last is not None else (int(positions[0]), times[0])
+        if positions[0] < first[0] or np.any(positions[1:] < positions[:-1]):
+            raise InternalError("positions run backwards")
+        back = np.flatnonzero(times[1:] < times[:-1]) + 1
+        if times[0] < first[1]:
+            back = np.array([0])
+        if len(back):
+            raise EventError("time runs backwards", record=int(positions[back[0]]) + 1,
+                             hint="put the events in order of time, or allow for lateness")  # fmt: skip
+        self._last = (int(positions[-1]), times[-1])
+
+    # Snapshots
+
+    def snapshot(self) -> bytes:
+        """The state of the evaluation; `restore` goes on from it. Holds pickled data: restore only what you trust."""
+        state = dict(self.__dict__)
+        for name in ("_program", "_plan"):
+            del state[name]
+        return pickle.dumps(state)
+
+    @staticmethod
+    def restore(program: Program, plan: LazyPlan, blob: bytes) -> LazyEvaluator:
+        """An evaluator that goes on where `snapshot` was taken, of the same program."""
+        evaluator = LazyEvaluator.__new__(LazyEvaluator)
+        evaluator.__dict__.update(pickle.loads(blob))
+        evaluator._program, evaluator._plan = program, plan
+        return evaluator
+
+
+def by_frequency(plan: BranchPlan, counts: list[int]) -> tuple[int, ...]:
+    """The leaves, the rarest first (seed Lazy §4); of equally rare ones the last of a sequence: it waits for none."""
+    return tuple(sorted(plan.leaves, key=lambda n: (counts[plan.kind[n]], -len(plan.after[n]))))
