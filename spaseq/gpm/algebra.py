@@ -48,6 +48,7 @@ __all__ = [
     "expression_variables",
     "graph_names",
     "has_exists",
+    "patterns_inside",
     "predicates_named",
     "required_predicates",
     "visible",
@@ -418,6 +419,17 @@ def has_exists(expression: Expression) -> bool:
             return any(has_exists(a) for a in arguments)
         case _:
             return False
+
+
+def patterns_inside(expression: Expression) -> list[Node]:
+    """The patterns of the EXISTS in an expression, those inside them left out."""
+    match expression:
+        case Exists(pattern):
+            return [pattern]
+        case Call(_, arguments):
+            return [node for argument in arguments for node in patterns_inside(argument)]
+        case _:
+            return []
 
 
 def condition_scopes(node: Node) -> Iterator[tuple[str, frozenset[str], frozenset[str]]]:

@@ -23,7 +23,7 @@ from typing import Any, Final
 import rdflib
 from pyparsing import ParseBaseException, ParseResults
 from rdflib.plugins.sparql.algebra import translateQuery
-from rdflib.plugins.sparql.parser import parseQuery
+from rdflib.plugins.sparql.parser import DECIMAL_NEGATIVE, DOUBLE_NEGATIVE, INTEGER_NEGATIVE, parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import Prologue
 from rdflib.term import Literal, URIRef, Variable
@@ -46,6 +46,10 @@ __all__ = [
 ]
 
 _LITERALS: Final = threading.Lock()
+
+# rdflib negates the value of such a literal, which it cannot do for a decimal, and rewrites its text ("-01" to "-1").
+for _negative in (DECIMAL_NEGATIVE, DOUBLE_NEGATIVE, INTEGER_NEGATIVE):
+    _negative.set_parse_action(lambda tokens: Literal(f"-{tokens[0]}", datatype=tokens[0].datatype))
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +227,8 @@ def settled(value: Any) -> Any:
     if isinstance(value, CompValue):
         for name, child in list(value.items()):
             value[name] = settled(child)
+        if (inner := vars(value).get("graph")) is not None:  # of EXISTS: rdflib puts its translation beside the items
+            value.graph = settled(inner)
         comparison.settle(value)
         return value
     if isinstance(value, (list, ParseResults)):
@@ -236,11 +242,13 @@ def prepared(group: str) -> tuple[str, list[int]]:
     r"""`group` as rdflib may read it, and for each of its characters (and the end) the offset in `group` it came from.
 
     rdflib expands \u escapes before it parses, and pyparsing expands tabs to the next tab stop, in strings too: both
-    would move what follows. So escapes are expanded here, and tabs become a blank, or `\t` inside a string.
+    would move what follows. So escapes are expanded here, and tabs become a blank, or `\t` inside a string. Of inverses
+    in a negated property set it forgets the IRIs, so `!(:p|^:q)` is given to it as `(!(:p)|^!(:q))`, which is the same.
     """
     expanded, first = _replaced(group, _ESCAPE, lambda match: _unescaped(match[0]))
     without, second = _replaced(expanded, _TOKEN, _without_tabs)
-    return without, [first[offset] for offset in second]
+    turned, third = _replaced(without, _NEGATED, _turned)
+    return turned, [first[second[offset]] for offset in third]
 
 
 _ESCAPE = re.compile(r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}")
@@ -252,6 +260,27 @@ _TOKEN = re.compile(
       | \t""",
     re.VERBOSE | re.DOTALL,
 )
+
+
+_NEGATED = re.compile(
+    r"""\"{3}(?:\\.|[^\\])*?\"{3} | '{3}(?:\\.|[^\\])*?'{3} | \"(?:\\.|[^\"\\\n])*\" | '(?:\\.|[^'\\\n])*'
+      | <[^<>"{}|^`\s]*> | \#[^\n]*
+      | !\s*(?:\^\s*(?P<one>IRI) | \(\s*(?P<set>\^?\s*IRI(?:\s*\|\s*\^?\s*IRI)*)\s*\))
+    """.replace("IRI", r"""(?:<[^<>"{}|^`\s]*>|[^\s()|^!<>"'{}?$,;]*:[^\s()|^!<>"'{}?$,;]*|a)"""),
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def _turned(match: re.Match[str]) -> str:
+    """A negated property set with its inverse part outside."""
+    if match["one"]:
+        return f"^!({match['one']})"
+    names = [name.strip() for name in (match["set"] or "").split("|")] if match["set"] else []
+    ahead = "|".join(name for name in names if not name.startswith("^"))
+    back = "|".join(name[1:].strip() for name in names if name.startswith("^"))
+    if not back:
+        return match[0]
+    return f"(!({ahead})|^!({back}))" if ahead else f"^!({back})"
 
 
 def _replaced(text: str, pattern: re.Pattern[str], new: Callable[[re.Match[str]], str]) -> tuple[str, list[int]]:

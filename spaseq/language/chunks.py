@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spaseq.errors import EventError
 from spaseq.rdf import GraphBatch, GraphEvent, Instant
 
 if TYPE_CHECKING:
@@ -67,11 +68,19 @@ class _Stream:
         self._batches = batches
         self._solve = solve
         self._held: deque[tuple[GraphBatch, int, Mapping[str, Solutions]]] = deque()
+        self._failure: EventError | None = None
         self.ended = False
 
     def read(self) -> None:
-        """One batch more, if there is one."""
-        batch = next(self._batches, None)
+        """One batch more, if there is one. An `EventError` is raised by the next call, so that what came before it is
+        done first."""
+        if self._failure is not None:
+            raise self._failure
+        try:
+            batch = next(self._batches, None)
+        except EventError as error:
+            self._failure = error
+            return
         if batch is None:
             self.ended = True
         elif len(batch):
@@ -101,7 +110,8 @@ def merge_batches(streams: Sequence[Iterator[GraphBatch]], solve: Solve, *, apar
     """The instants of streams given in the order of the FROM clause, each in order of time.
 
     `apart`: each event is an instant of its own. `solve` gives the values of a batch's GPMs, and is asked once a batch.
-    Memory: the batches of a stream that another one lies behind.
+    Memory: the batches of a stream that another one lies behind. An `EventError` of a stream is raised once all
+    instants before it have been given.
     """
     states = [_Stream(batches, solve) for batches in streams]
     first = 0

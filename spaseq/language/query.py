@@ -11,14 +11,14 @@ from spaseq.engine import Program, Settings, Window, compile_program
 from spaseq.errors import EventError, OptionError, QuerySemanticsError, UnsupportedFeature
 from spaseq.events.time import parse_time
 from spaseq.gpm import GraphPattern, Knowledge
-from spaseq.gpm.direct import basic_plan
+from spaseq.gpm.columnar import uncovered_pattern
 from spaseq.language.check import CheckedQuery, check
 from spaseq.language.lower import MappingRegisters, lower
 from spaseq.language.parse import parse
 from spaseq.language.run import Matches, Opened, Recogniser, Session, named
 from spaseq.language.solve import Solver
 from spaseq.pattern import Pattern
-from spaseq.rdf import Counters, StreamOptions, StreamSource, instants, load_knowledge, open_streams
+from spaseq.rdf import ARRIVAL, Counters, StreamOptions, StreamSource, load_knowledge
 
 __all__ = ["Query", "compile_query", "knowledge_of", "stream_options", "stream_sources"]
 
@@ -117,9 +117,9 @@ class Query:
             raise OptionError("the query constructs no graph", "write CONSTRUCT { … } in place of SELECT")
         return template.graph(bindings, number)
 
-    def solver(self, knowledge: Knowledge | MappingABC[str, Any] | None = None) -> Solver:
-        """What turns instants into rows (`Solver.solve`)."""
-        return Solver(self.checked, knowledge_of(knowledge))
+    def solver(self, knowledge: Knowledge | MappingABC[str, Any] | None = None, *, reference: bool = False) -> Solver:
+        """What turns instants into rows (`Solver.solve`). `reference`: rdflib's evaluator does all graph patterns."""
+        return Solver(self.checked, knowledge_of(knowledge), reference=reference)
 
     def run(
         self,
@@ -128,6 +128,7 @@ class Query:
         *,
         options: StreamOptions | None = None,
         keep_events: bool = True,
+        reference: bool = False,
         **words: str | None,
     ) -> Matches:
         """The matches over files.
@@ -139,6 +140,7 @@ class Query:
             time=, time_from=,
                 time_unit=, interval=, ties=, lateness=, late=.
             keep_events: whether matches show their events (the window's events are then held).
+            reference: whether rdflib's evaluator does all graph patterns, event by event.
 
         Raises `OptionError` for a stream or a graph that is missing or unknown.
         """
@@ -147,13 +149,16 @@ class Query:
         knowledge = knowledge_of(kb)
         knowledge.check(self.checked.patterns.values())
 
-        def open_instants() -> Opened:
+        def open_streams(wanted: frozenset[str] | None) -> Opened:
+            from spaseq.rdf.columns.reader import open_batches  # loads the kernels
+
             counters = Counters()
-            events, settled = open_streams(sources, chosen, counters)
-            return instants(events, settled), counters
+            batches, settled = open_batches(sources, chosen, counters, wanted=wanted)
+            apart = settled.time == ARRIVAL or settled.ties == "arrival"
+            return Opened([own for _, own in batches], apart, counters)
 
         program = self.program(chosen.time_unit)
-        return Matches(self.checked, program, knowledge, open_instants, keep_events=keep_events)
+        return Matches(self.checked, program, knowledge, open_streams, keep_events=keep_events, reference=reference)
 
     def open(
         self,
@@ -162,11 +167,13 @@ class Query:
         kb: Knowledge | MappingABC[str, Any] | None = None,
         options: StreamOptions | None = None,
         keep_events: bool = True,
+        reference: bool = False,
         **words: str | None,
     ) -> Session:
         """An incremental evaluation; `state` is a snapshot to go on from (unpickled: only from a source you trust)."""
         chosen = stream_options(options, words)
-        recogniser = Recogniser(self.checked, self.program(chosen.time_unit), self.solver(kb), keep_events=keep_events)
+        solver = self.solver(kb, reference=reference)
+        recogniser = Recogniser(self.checked, self.program(chosen.time_unit), solver, keep_events=keep_events)
         session = Session(recogniser, (iri for _, iri in self.streams), chosen)
         if state is not None:
             session.restore(state)
@@ -215,8 +222,8 @@ def compile_query(text: str, source: str = "<query>", settings: Settings | None 
 def _explain_pattern(pattern: GraphPattern) -> Iterator[str]:
     yield f"GPM {pattern.name} on {', '.join(f'<{iri}>' for iri in pattern.streams)}"
     yield f"  binds: {' '.join('?' + v for v in sorted(pattern.binds)) or 'nothing'}"
-    how = "directly" if basic_plan(pattern.event.node) else "with rdflib's algebra evaluator"
-    yield f"  evaluated {how}, event by event"
+    why = uncovered_pattern(pattern)
+    yield f"  evaluated {f'event by event by rdflib: {why}' if why else 'as columns, a batch of events at once'}"
     if pattern.required:
         yield f"  only on events with: {' '.join(sorted(f'<{p}>' for p in pattern.required))}"
     for iri, _ in pattern.knowledge:

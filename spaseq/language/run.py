@@ -23,22 +23,19 @@ from spaseq.errors import EventError, InternalError, OptionError
 from spaseq.gpm import Knowledge, Mapping, MappingSet, freeze, project
 from spaseq.language.absence import Endings, Sightings, Waiting
 from spaseq.language.check import CheckedQuery
-from spaseq.language.chunks import Chunk, chunk_of
+from spaseq.language.chunks import Chunk, chunk_of, merge_batches
 from spaseq.language.history import History
 from spaseq.language.lower import MappingRegisters, Row
 from spaseq.language.match import Match
 from spaseq.language.results import Results
 from spaseq.language.solve import InstantBatch, InstantSolutions, Rows, SolvedRows, Solver
-from spaseq.rdf import ARRIVAL, Counters, GraphEvent, Instant, StreamOptions
+from spaseq.rdf import ARRIVAL, Counters, GraphBatch, GraphEvent, Instant, StreamOptions
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
 __all__ = ["Match", "Matches", "Recogniser", "Session", "match_table"]
-
-_BATCH = 256
-"""Instants solved before the engine is called: enough to spread the cost of a call, few enough to answer soon."""
 
 _COLUMNS = 16
 """Instants pushed at once from which on they are solved as columns."""
@@ -321,13 +318,21 @@ class Session:
         return Instant(self._position - 1, events[0].time, events)
 
 
-Opened = tuple[Iterator[Instant], Counters]
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Streams that are being read: their batches, in the order of the FROM clause, whether each event is an instant of
+    its own, and what becomes of the input."""
+
+    batches: Sequence[Iterator[GraphBatch]]
+    apart: bool
+    counters: Counters
 
 
 class Matches:
     """The matches of a query over streams, found as they are asked for. Iterating again reads the streams again.
 
-    `counters` tells what was read, late or malformed in the latest iteration.
+    `counters` tells what was read, late or malformed in the latest iteration. `open_streams` opens the streams, for the
+    predicates that it is given (None: for all); with `reference` rdflib's evaluator does all graph patterns.
     """
 
     def __init__(
@@ -335,15 +340,17 @@ class Matches:
         query: CheckedQuery,
         program: Program,
         knowledge: Knowledge,
-        open_instants: Callable[[], Opened],
+        open_streams: Callable[[frozenset[str] | None], Opened],
         *,
         keep_events: bool = True,
+        reference: bool = False,
     ) -> None:
         self._query = query
         self._program = program
         self._knowledge = knowledge
-        self._open = open_instants
+        self._open = open_streams
         self._keep_events = keep_events
+        self._reference = reference
         self.counters = Counters()
 
     @property
@@ -359,11 +366,12 @@ class Matches:
         return next(self._found(), None) is not None
 
     def _found(self) -> Iterator[Match]:
-        solver = Solver(self._query, self._knowledge)
+        solver = Solver(self._query, self._knowledge, reference=self._reference)
         recogniser = Recogniser(self._query, self._program, solver, keep_events=self._keep_events)
-        instants, self.counters = self._open()
-        for batch in _batches(instants):
-            yield from recogniser.push(batch)
+        opened = self._open(None if self._keep_events else solver.wanted)
+        self.counters = opened.counters
+        for chunk in merge_batches(opened.batches, solver.solve_batch, apart=opened.apart):
+            yield from recogniser.push_chunk(chunk)
         yield from recogniser.close()
 
     def count(self) -> int:
@@ -422,17 +430,6 @@ def match_table(matches: Sequence[Match], variables: Sequence[str]) -> pa.Record
         terms = [m.bindings[name].n3() if name in m.bindings else None for m in matches]
         columns[f"?{name}" if name in columns else name] = pa.array(terms, pa.string())
     return pa.RecordBatch.from_pydict(columns)
-
-
-def _batches(instants: Iterable[Instant]) -> Iterator[list[Instant]]:
-    batch: list[Instant] = []
-    for instant in instants:
-        batch.append(instant)
-        if len(batch) == _BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
 
 
 def named(streams: MappingABC[str, Any], query: CheckedQuery) -> dict[str, Any]:

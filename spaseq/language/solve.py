@@ -28,6 +28,8 @@ from spaseq.gpm import (
     join,
     restrict,
 )
+from spaseq.gpm.algebra import patterns_inside
+from spaseq.gpm.columnar import read_predicates
 from spaseq.language.check import CheckedQuery
 from spaseq.language.chunks import Chunk, Piece
 from spaseq.language.expand import Conjunction, Variant
@@ -68,6 +70,7 @@ class Solver:
         knowledge.check(query.patterns.values())
         self._partition = tuple(sorted(query.partition))
         self._reference = reference
+        self._patterns = tuple(query.patterns.values())
         self._by_stream: dict[str, list[PatternEvaluator]] = {}
         for pattern in query.patterns.values():
             evaluator = PatternEvaluator(pattern, knowledge, reference=reference)
@@ -93,6 +96,19 @@ class Solver:
             values = {name: kept for name, value in after.items() if (kept := restrict(value, key))}
             rows.append(InstantSolutions(instant.position, instant.time, key, values))
         return tuple(rows)
+
+    @property
+    def wanted(self) -> frozenset[str] | None:
+        """The predicates whose triples some GPM can use; None where that may be any."""
+        found: frozenset[str] = frozenset()
+        for pattern in self._patterns:
+            nodes = [pattern.event.node, *(n for c in pattern.local for n in patterns_inside(c.expression))]
+            for node in nodes:
+                read = read_predicates(node)
+                if read is None:
+                    return None
+                found |= read
+        return found
 
     def solve_batch(self, batch: GraphBatch) -> MappingABC[str, Solutions]:
         """The value of each GPM of the batch's stream at each of its events."""

@@ -131,18 +131,8 @@ def _constant_predicates(evaluator: PatternEvaluator) -> frozenset[URIRef]:
     """The predicates, those inside paths too, that lists are made of."""
     pattern = evaluator.pattern
     nodes = [pattern.event.node]
-    nodes += [inner for c in pattern.local for inner in _patterns_inside(c.expression)]
+    nodes += [inner for c in pattern.local for inner in algebra.patterns_inside(c.expression)]
     return frozenset().union(*(algebra.predicates_named(node) for node in nodes))
-
-
-def _patterns_inside(expression: algebra.Expression) -> list[algebra.Node]:
-    match expression:
-        case algebra.Exists(pattern):
-            return [pattern]
-        case algebra.Call(_, arguments):
-            return [node for argument in arguments for node in _patterns_inside(argument)]
-        case _:
-            return []
 
 
 def _by_event(evaluator: PatternEvaluator, batch: GraphBatch, events: np.ndarray) -> Solutions:
