@@ -33,6 +33,7 @@ from spaseq.pattern import Pattern
 if TYPE_CHECKING:
     import pandas
 
+    from ceql.recognise import Alerts
     from ceql.run import History, Run
     from spaseq.engine import MatchBatch
 
@@ -119,6 +120,15 @@ class Query:
         """Every attribute that evaluation looks at."""
         window = () if self._lowered.window_attribute is None else (self._lowered.window_attribute,)
         return frozenset([*self.attributes, *itertools.chain(*self._lowered.partition), *window])
+
+    def alerts(self) -> Alerts:
+        """Says at which events the query matches, without enumerating matches (`ceql.recognise`).
+
+        Raises `UnsupportedFeature` for what has no register match automaton.
+        """
+        from ceql.recognise import alerts
+
+        return alerts(self)
 
     def explain(self) -> str:
         """How the query is understood and run, as text."""

@@ -174,7 +174,7 @@ def test_what_has_no_automaton_is_refused_by_name(query: str, what: str) -> None
 def test_one_name_in_two_scopes_is_two_variables() -> None:
     query = ceql.compile("SELECT * WHERE (A ; B FILTER A.v < B.v) ; (A ; B FILTER A.v < B.v)")
     stream = [{"type": t, "v": v} for t, v in (("A", 1), ("B", 2), ("A", 5), ("B", 4), ("B", 6))]
-    assert list(alerts(query).run(stream)) == [4]
+    assert list(query.alerts().run(stream)) == [4]
     assert len(alerts(query).automaton.registers) == 2
 
 

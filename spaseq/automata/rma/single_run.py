@@ -72,6 +72,18 @@ class SingleRun:
         self._empty: Kept = (None,) * len(place)
         self._position = 0
 
+    def fresh(self) -> SingleRun:
+        """A run that has read nothing and calls letters by the same numbers as this one."""
+        run = object.__new__(SingleRun)
+        run.__dict__.update(self.__dict__)
+        run._at, run._position = {}, 0
+        return run
+
+    @property
+    def letters(self) -> int:
+        """How many letters have been met."""
+        return len(self._vocabulary.vectors)
+
     @property
     def has_registers(self) -> bool:
         """Whether moves depend on more than the letter."""
