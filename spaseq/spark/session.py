@@ -25,20 +25,26 @@ _LAST_LINES = 12
 
 
 def local_session(
-    parallelism: int | None = None, *, quiet: bool = True, memory: str | None = None, progress: bool | None = None
+    parallelism: int | None = None,
+    *,
+    quiet: bool = True,
+    memory: str | None = None,
+    progress: bool | None = None,
+    attempts: int = 1,
 ) -> SparkSession:
     """The running session of this process, or else a new one in local mode, reachable only from this machine.
 
     `parallelism` is the number of tasks at a time (default: one per core), `memory` the JVM's heap (`"2g"`; default
     Spark's). Quiet, Java and its log are not heard, unless Java cannot start; its last words are then in the error.
     `progress`: say on stderr that Spark is starting, while it is: True, False, or None for only on a terminal.
+    `attempts`: how often a task is tried; more than once helps where workers may be killed, not where the input is wrong.
 
     Raises OptionError where there is no usable Java.
     """
     existing = SparkSession.getActiveSession()
     if existing is not None:
         return existing
-    conf = _configuration(parallelism or os.cpu_count() or 1, memory)
+    conf = _configuration(f"{parallelism or os.cpu_count() or 1},{attempts}", memory)
     if not quiet:
         return SparkSession.builder.config(conf=conf).getOrCreate()
     with _said("starting Spark", progress), tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
@@ -60,17 +66,17 @@ def _said(text: str, enabled: bool | None) -> Iterator[None]:
             print("\r" + " " * (len(text) + 3), end="\r", file=sys.stderr, flush=True)
 
 
-def _configuration(parallelism: int, memory: str | None) -> SparkConf:
+def _configuration(tasks: str, memory: str | None) -> SparkConf:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers' Python: this one, which has our libraries
     settings = {
         "spark.app.name": "spaseq",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.log.level": "ERROR",
-        "spark.master": f"local[{parallelism}]",
+        "spark.master": f"local[{tasks}]",
         "spark.sql.adaptive.enabled": "false",  # every stage is told its number of tasks
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": str(parallelism),
+        "spark.sql.shuffle.partitions": tasks.partition(",")[0],
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
