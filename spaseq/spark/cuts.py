@@ -1,0 +1,185 @@
+"""Where a query over tuples may be cut into parts for different tasks.
+
+* **keys**: PARTITION BY, or an equality that every event of a match is under, makes substreams that never meet. Not
+  with CONSUME BY ANY, which forgets runs in all partitions.
+* **slices**: a match that ends at coordinate c began at c - ε or later, so a slice of the window's coordinate that
+  reaches ε further back holds every match that ends in it; it reports those and no others. With a NOT at the end it
+  reaches ε further on too, as an absence is known when the window is over. Not with CONSUME, whose effect reaches back
+  beyond any window, nor without a window. The coordinate is the time, the position (a window in EVENTS), or an attribute,
+  which then must be there in every event and never go back (else one part runs into the engine's own error).
+* **both**, where one key has many of the tuples: slices divide a hot key among tasks, so it does not stop the rest.
+* **one** part otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any, Final, Protocol
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from spaseq.engine import Consume, Program
+from spaseq.errors import OptionError
+
+__all__ = ["ORDER", "POSITION", "SOURCE", "STREAM", "TIME", "TupleCut", "TupleQuery", "choose_cut"]
+
+TIME: Final = "spaseq_time"
+STREAM: Final = "spaseq_stream"
+ORDER: Final = "spaseq_order"
+POSITION: Final = "spaseq_position"
+SOURCE: Final = "spaseq_row"
+_HOT: Final = 2.0
+"""A group of keys is hot if it has so many times the tuples of an average one."""
+_WAYS: Final = ("auto", "keys", "slices", "one")
+
+
+class TupleQuery(Protocol):
+    """A query over tuples, as `ceql.compile` makes it. It pickles."""
+
+    @property
+    def automaton(self) -> Program: ...
+
+    @property
+    def partition(self) -> tuple[tuple[str, ...], ...]: ...
+
+    @property
+    def window_attribute(self) -> str | None: ...
+
+    def stream_names(self, given: tuple[str, ...]) -> tuple[str, ...]: ...
+
+    def run(self, events: Any = None, *, streams: Any = None, **words: Any) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TupleCut:
+    """`keys`: the brackets of PARTITION BY that parts are cut by, in `groups` parts. `slices`: the coordinate's first
+    value of each slice; a slice also holds what is up to `before` less, and `behind` more. `why`: what is in the way."""
+
+    keys: tuple[tuple[str, ...], ...]
+    may_slice: bool
+    coordinate: str
+    before: int | float
+    behind: int | float
+    why: str
+    groups: int = 1
+    slices: tuple[Any, ...] = ()
+
+    @staticmethod
+    def of(query: TupleQuery) -> TupleCut:
+        """What the query allows."""
+        program = query.automaton
+        window, consume = program.window, program.choice.consume
+        keys = () if consume is Consume.ANY else query.partition
+        counted = window.kind == "events" and bool(query.partition)
+        may_slice = window.kind in ("span", "events") and consume is Consume.NONE and not counted
+        coordinate = POSITION if window.kind == "events" else query.window_attribute or TIME
+        behind = window.size if program.absent is not None else 0
+        if consume is not Consume.NONE:
+            why = "what CONSUME forgets reaches back beyond any window"
+        elif counted:
+            why = "a window in EVENTS counts inside each partition"
+        else:
+            why = "" if may_slice else "without WITHIN a match may begin anywhere"
+        return TupleCut(keys, may_slice, coordinate, window.size, behind, why)
+
+    def key_column(self, bracket: Sequence[str]) -> Column:
+        """A text that is the same for equal keys: that of the first attribute that is not NULL."""
+        return F.coalesce(*map(_key_text, bracket))
+
+    def explain(self) -> Iterator[str]:
+        """A line on each decision."""
+        if self.keys:
+            names = ", ".join(" or ".join(bracket) for bracket in self.keys)
+            yield f"partitioned by the key {names}" + (f" into {self.groups} groups" if self.groups > 1 else "")
+        if self.slices:
+            yield f"{len(self.slices)} slices of {self._name()}, each reaching {self.before:,} further back"
+        elif self.may_slice:
+            yield f"may be cut into slices of {self._name()} that overlap by {self.before:,}"
+        if not self.keys and not self.may_slice:
+            yield f"recognised in one partition: {self.why}"
+
+    def _name(self) -> str:
+        return {TIME: "time", POSITION: "positions"}.get(self.coordinate, self.coordinate)
+
+
+def _key_text(name: str) -> Column:
+    """Numbers as doubles, so that equal ones of different types have one text."""
+    column = F.col(f"`{name}`")
+    return F.coalesce(column.try_cast("double").cast("string"), column.cast("string"))
+
+
+def choose_cut(query: TupleQuery, ordered: DataFrame, tasks: int, way: str) -> TupleCut:
+    """How to cut these tuples (in order, in ranges) for `tasks` tasks. Looks at how they are spread.
+
+    OptionError for a way that is not known, or would change an answer.
+    """
+    if way not in _WAYS:
+        raise OptionError(f"cut={way!r}: no such way to cut", f"one of {', '.join(_WAYS)}")
+    allowed = TupleCut.of(query)
+    allowed = replace(allowed, keys=tuple(b for b in allowed.keys if any(name in ordered.columns for name in b)))
+    allowed = replace(allowed, keys=tuple(tuple(n for n in b if n in ordered.columns) for b in allowed.keys))
+    if len(allowed.keys) < len(query.partition):
+        allowed = replace(allowed, keys=())  # some key is NULL everywhere, or may not be cut by
+    if way == "keys" and not allowed.keys:
+        raise OptionError("cut='keys': the query has no key that may be cut by", "cut='auto'")
+    if way == "slices" and not allowed.may_slice:
+        raise OptionError(f"cut='slices': {allowed.why}", "cut='auto'")
+    attribute = query.window_attribute
+    if tasks == 1 or way == "one" or (attribute is not None and not _is_in_order(ordered, attribute)):
+        return replace(allowed, keys=(), may_slice=False, why=allowed.why or "as it was asked for")
+    if way == "slices":
+        allowed = replace(allowed, keys=())
+    if not allowed.keys:
+        return replace(allowed, slices=_bounds(ordered, allowed, tasks)) if allowed.may_slice else allowed
+    cut = replace(allowed, groups=tasks)
+    share = _hottest(ordered, cut) if allowed.may_slice and way == "auto" else 1.0
+    return replace(cut, slices=_bounds(ordered, cut, ceil(share))) if share > _HOT else cut
+
+
+def _is_in_order(ordered: DataFrame, attribute: str) -> bool:
+    """Whether the attribute is a number in every tuple, and never goes back."""
+    kinds = {field.name: field.dataType.simpleString() for field in ordered.schema}
+    if kinds.get(attribute, "") not in ("tinyint", "smallint", "int", "bigint", "float", "double"):
+        return False
+    task, value = F.shiftright(SOURCE, 33), F.col(f"`{attribute}`")
+    before = F.lag(value).over(Window.partitionBy("task").orderBy(SOURCE))
+    back = F.col("value") < F.col("before")
+    rows = (
+        ordered.withColumn("task", task)
+        .select("task", value.alias("value"), before.alias("before"))
+        .groupBy("task")
+        .agg(
+            F.min("value").alias("low"),
+            F.max("value").alias("high"),
+            F.max(F.col("value").isNull() | F.isnan(F.col("value").cast("double")) | F.coalesce(back, F.lit(False))),
+        )
+        .orderBy("task")
+        .collect()
+    )
+    ranges = [tuple(row)[1:] for row in rows]
+    in_ranges = not any(bad for *_, bad in ranges)
+    return in_ranges and all(left[1] <= right[0] for left, right in zip(ranges, ranges[1:], strict=False))
+
+
+def _bounds(ordered: DataFrame, cut: TupleCut, count: int) -> tuple[Any, ...]:
+    """Where slices begin: about `count` of equal numbers of tuples, none shorter than the overlap."""
+    column = F.col(f"`{cut.coordinate}`")
+    shares = [F.lit(k / count) for k in range(count)]
+    row = ordered.agg(F.percentile_approx(column, F.array(*shares), 10_000), F.min(column)).first()
+    if row is None or row[0] is None:
+        return ()
+    bounds = [row[1]]
+    for bound in row[0][1:]:
+        if bound - bounds[-1] >= max(cut.before + cut.behind, 1):
+            bounds.append(bound)
+    return tuple(bounds) if len(bounds) > 1 else ()
+
+
+def _hottest(ordered: DataFrame, cut: TupleCut) -> float:
+    """How many times the tuples of an average group the largest one has."""
+    group = F.pmod(F.hash(*map(cut.key_column, cut.keys)), F.lit(cut.groups))
+    counts = [row["count"] for row in ordered.groupBy(group.alias("group")).count().collect()]
+    return max(counts) * cut.groups / sum(counts) if counts else 1.0
