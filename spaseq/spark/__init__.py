@@ -1,4 +1,4 @@
-"""SPAseq queries on Spark: batch jobs over files, and streams that go on.
+"""Queries on Spark: batch jobs over files and DataFrames, and streams that go on.
 
     spark = spaseq.spark.local_session()
     frame = spaseq.spark.run(query, spark, streams={"S1": "power.nq"}, kb={"http://example.org/kb": "kb.ttl"})
@@ -14,9 +14,10 @@ by one task.
     running = spaseq.spark.start(query, spark, {"S1": "power/*.nq"}, checkpoint="state", output="matches")
     spaseq.spark.wait(running)
 
-`start` runs a query over files that keep coming (`Reading` says how); `progress` tells what it has seen, `wait` raises
-its errors. `stream_matches` is the streaming DataFrame alone. `register` makes the data source `spaseq` known:
-`spark.read.format("spaseq")`, `spark.readStream.format("spaseq")`.
+`run_tuples` runs a CEQL query over DataFrames, `explain_tuples` says how it is cut. `start` runs a query over files
+that keep coming (`Reading` says how); `progress` tells what it has seen, `wait` raises its errors.
+`stream_matches` is the streaming DataFrame alone. `register` makes the data source `spaseq` known: `spark.read.format("spaseq")`,
+`spark.readStream.format("spaseq")`.
 
 Not here: standard input, events in matches.
 
@@ -36,18 +37,21 @@ if TYPE_CHECKING:
     from spaseq.spark.job import collect, explain, matches, run
     from spaseq.spark.session import local_session
     from spaseq.spark.stream import Reading, progress, start, stream_matches, wait
+    from spaseq.spark.tuples import explain_tuples, run_tuples
 
 __all__ = [
     "Reading",
     "clear_errors",
     "collect",
     "explain",
+    "explain_tuples",
     "local_session",
     "matches",
     "progress",
     "progress_bar",
     "register",
     "run",
+    "run_tuples",
     "start",
     "stream_matches",
     "wait",
@@ -58,6 +62,8 @@ _HOMES = {
     "progress_bar": "bar",
     "register": "datasource",
     "clear_errors": "failures",
+    "explain_tuples": "tuples",
+    "run_tuples": "tuples",
 } | dict.fromkeys(("Reading", "progress", "start", "stream_matches", "wait"), "stream")
 
 

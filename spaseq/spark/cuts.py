@@ -5,8 +5,8 @@
 * **slices**: a match that ends at coordinate c began at c - ε or later, so a slice of the window's coordinate that
   reaches ε further back holds every match that ends in it; it reports those and no others. With a NOT at the end it
   reaches ε further on too, as an absence is known when the window is over. Not with CONSUME, whose effect reaches back
-  beyond any window, nor without a window. The coordinate is the time, the position (a window in EVENTS), or an attribute,
-  which then must be there in every event and never go back (else one part runs into the engine's own error).
+  beyond any window, nor without a window. The coordinate is the time, the position (a window in EVENTS), or an
+  attribute, which then must be there in every event and never go back (else one part runs into the engine's own error).
 * **both**, where one key has many of the tuples: slices divide a hot key among tasks, so it does not stop the rest.
 * **one** part otherwise.
 """
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import ceil
 from typing import Any, Final, Protocol
 
@@ -32,7 +33,7 @@ ORDER: Final = "spaseq_order"
 POSITION: Final = "spaseq_position"
 SOURCE: Final = "spaseq_row"
 _HOT: Final = 2.0
-"""A group of keys is hot if it has so many times the tuples of an average one."""
+"""A group of keys is hot if it has so often the tuples of an average one."""
 _WAYS: Final = ("auto", "keys", "slices", "one")
 
 
@@ -56,7 +57,7 @@ class TupleQuery(Protocol):
 @dataclass(frozen=True, slots=True)
 class TupleCut:
     """`keys`: the brackets of PARTITION BY that parts are cut by, in `groups` parts. `slices`: the coordinate's first
-    value of each slice; a slice also holds what is up to `before` less, and `behind` more. `why`: what is in the way."""
+    value of each slice; a slice also holds what is up to `before` less, and `behind` more. `why`: what is amiss."""
 
     keys: tuple[tuple[str, ...], ...]
     may_slice: bool
@@ -161,7 +162,7 @@ def _is_in_order(ordered: DataFrame, attribute: str) -> bool:
     )
     ranges = [tuple(row)[1:] for row in rows]
     in_ranges = not any(bad for *_, bad in ranges)
-    return in_ranges and all(left[1] <= right[0] for left, right in zip(ranges, ranges[1:], strict=False))
+    return in_ranges and all(left[1] <= right[0] for left, right in pairwise(ranges))
 
 
 def _bounds(ordered: DataFrame, cut: TupleCut, count: int) -> tuple[Any, ...]:

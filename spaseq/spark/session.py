@@ -37,7 +37,7 @@ def local_session(
     `parallelism` is the number of tasks at a time (default: one per core), `memory` the JVM's heap (`"2g"`; default
     Spark's). Quiet, Java and its log are not heard, unless Java cannot start; its last words are then in the error.
     `progress`: say on stderr that Spark is starting, while it is: True, False, or None for only on a terminal.
-    `attempts`: how often a task is tried; more than once helps where workers may be killed, not where the input is wrong.
+    `attempts`: how often a task is tried; more than once helps where workers may be killed, not where input is wrong.
 
     Raises OptionError where there is no usable Java.
     """

@@ -1,6 +1,6 @@
 """CEQL queries as Spark batch jobs over DataFrames of tuples.
 
-A query is any object that is a `TupleQuery`: `ceql.compile` gives one, and this package knows CEQL by no more than that.
+A query is any object that is a `TupleQuery`: `ceql.compile` gives one, and this package knows CEQL by no more.
 
 1. The tuples of all streams are put in order: by time, then by stream, then as they stand in their DataFrame. Each gets
    its position in the whole. (A DataFrame has no order but that of its times, so nothing is ever late.)
@@ -15,8 +15,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
-from itertools import groupby
-from typing import Any, Final
+from itertools import groupby, pairwise
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +25,7 @@ from pyspark.sql import functions as F
 
 from spaseq.errors import OptionError
 from spaseq.events import EventOptions
-from spaseq.events.streams import Clock
+from spaseq.events.streams import _Clock as Clock
 from spaseq.spark.cuts import ORDER, POSITION, SOURCE, STREAM, TIME, TupleCut, TupleQuery, choose_cut
 from spaseq.spark.failures import carried, clear_errors
 
@@ -45,7 +45,7 @@ _ARROW: Final = pa.schema(
 )
 _OWN: Final = (TIME, STREAM, ORDER, POSITION, SOURCE)
 
-Tuples = DataFrame | Mapping[str, DataFrame]
+Tuples: TypeAlias = DataFrame | Mapping[str, DataFrame]
 
 
 def run_tuples(
@@ -60,7 +60,7 @@ def run_tuples(
     partitions: int | None = None,
     cut: str = "auto",
 ) -> DataFrame:
-    """The matches of a query over tuples: start, end, positions (in the merged stream, from 0), start_time, end_time (ns).
+    """The matches of a query over tuples: start, end, positions (in the merged stream, from 0) and times (ns).
 
     Args:
         query: what `ceql.compile` gives.
@@ -79,7 +79,9 @@ def run_tuples(
     if tasks < 1:
         raise OptionError(f"partitions={partitions}: a stage has at least one task")
     if time_from not in (None, "arrival"):
-        raise OptionError(f"times cannot be taken from {time_from!r}", "time_from is 'arrival'; a column is time_column=")
+        raise OptionError(
+            f"times cannot be taken from {time_from!r}", "time_from is 'arrival'; a column is time_column="
+        )
     options = EventOptions(type_column, time_column, time_from == "arrival", time_unit, interval)
     with clear_errors():
         timed = [_timed(frame, number, options) for number, frame in enumerate(named.values())]
@@ -104,7 +106,9 @@ def _named(query: TupleQuery, events: Tuples) -> dict[str, DataFrame]:
         return {name: events[name] for name in query.stream_names(tuple(events))}
     names = query.stream_names(())
     if len(names) > 1:
-        raise OptionError(f"the query reads several streams: {', '.join(names)}", "give each its own: {name: DataFrame, …}")
+        raise OptionError(
+            f"the query reads several streams: {', '.join(names)}", "give each its own: {name: DataFrame, …}"
+        )
     return {names[0]: events}
 
 
@@ -174,7 +178,7 @@ def _parted(ordered: DataFrame, cut: TupleCut) -> DataFrame:
         bounds = [*cut.slices, None]
         inside = [
             F.when(_between(coordinate, _less(low, cut.before), _more(high, cut.behind)), F.lit(k))
-            for k, (low, high) in enumerate(zip(bounds, bounds[1:], strict=False))
+            for k, (low, high) in enumerate(pairwise(bounds))
         ]
         frame = frame.withColumn("spaseq_slice", F.explode(F.array_compact(F.array(*inside))))
         lows = F.array(*(F.lit(bound) for bound in cut.slices))
@@ -217,14 +221,12 @@ def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordB
     for batch in batches:
         parts = batch.column("spaseq_part").to_numpy()
         bounds = [0, *(np.flatnonzero(np.diff(parts)) + 1).tolist(), len(parts)]
-        for start, end in zip(bounds, bounds[1:], strict=False):
+        for start, end in pairwise(bounds):
             if end > start:
                 yield int(parts[start]), batch.slice(start, end - start)
 
 
-def _find(
-    query: TupleQuery, names: Sequence[str], type_column: str | None, part: pa.Table
-) -> Iterator[pa.RecordBatch]:
+def _find(query: TupleQuery, names: Sequence[str], type_column: str | None, part: pa.Table) -> Iterator[pa.RecordBatch]:
     """The matches of a part, with positions in the whole stream."""
     positions = part[POSITION].to_numpy()
     owned = part["spaseq_own"].to_numpy()

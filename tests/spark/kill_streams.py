@@ -4,8 +4,8 @@
 
 Each round begins with an empty checkpoint and starts the query as a process of its own. At a random moment that process
 is killed, or its JVM, or one of the JVM's Python workers (SIGKILL, by process number, only processes of this script).
-Then it is started again, until it has read all. The matches in the Parquet sink, read through Spark, must be those of the
-local engine. A line of the log is a kill, or the end of a round.
+Then it is started again, until it has read all. The matches in the Parquet sink, read through Spark, must be those of
+the local engine. A line of the log is a kill, or the end of a round.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 QUERY = """PREFIX : <http://example.org/>
@@ -112,10 +113,8 @@ def start_process(folder: Path, place: Path) -> subprocess.Popen[bytes]:
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
     """Nothing of a start may outlive it: what is left would go on writing beside the next one."""
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     process.wait()
 
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-
 from spaseq.language.query import Query, knowledge_of, stream_options, stream_sources
 from spaseq.spark.datasource import _EVENTS, _batch, _event_rows
 from spaseq.spark.evaluation import GraphEvaluation
@@ -82,5 +81,3 @@ def _evaluate(rows: Sequence[Any], evaluations: list[Any], cut: Cut, rng: random
             evaluations[bucket] = make()
             evaluations[bucket].restore(evaluation.snapshot())
     return found
-
-

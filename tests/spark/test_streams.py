@@ -85,7 +85,7 @@ def test_files_that_grow_and_appear(tmp_path: Path, spark: Any) -> None:
 
 def test_what_goes_wrong_in_a_stream_is_said_on_the_driver(tmp_path: Path, spark: Any) -> None:
     (tmp_path / "late.nq").write_text(_reading(0, 9, 10) + _reading(1, 3, 12))
-    with pytest.raises(EventError, match="goes back in time.*1970-01-01T00:00:03Z comes after") as late:
+    with pytest.raises(EventError, match=r"goes back in time.*1970-01-01T00:00:03Z comes after") as late:
         _run(HEAT, spark, {"S": str(tmp_path / "late.nq")}, {}, tmp_path / "a")
     assert late.value.record == 4
     running = _run(HEAT, spark, {"S": str(tmp_path / "late.nq")}, {}, tmp_path / "b", late="drop")
@@ -113,9 +113,9 @@ def test_a_file_that_appears_in_front_is_an_error(tmp_path: Path, spark: Any) ->
 def test_where_it_cannot_be_kept(tmp_path: Path, spark: Any) -> None:
     streams = {"S": str(tmp_path / "*.nq")}
     (tmp_path / "file").write_text("")
-    with pytest.raises(OptionError, match="checkpoint .* cannot be used: "):
+    with pytest.raises(OptionError, match=r"checkpoint .* cannot be used: "):
         start(HEAT, spark, streams, checkpoint=str(tmp_path / "file" / "state"), output=str(tmp_path / "out"))
-    with pytest.raises(OptionError, match="the query cannot start: .*unheard"):
+    with pytest.raises(OptionError, match=r"the query cannot start: .*unheard"):
         start(HEAT, spark, streams, checkpoint="unheard://of/state", output=str(tmp_path / "out"))
     with pytest.raises(OptionError, match="where do the matches go"):
         start(HEAT, spark, streams, checkpoint=str(tmp_path / "state"))

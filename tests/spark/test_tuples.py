@@ -1,0 +1,142 @@
+"""CEQL on Spark: the local engine's matches, however the tuples are divided."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import harness
+import pytest
+from pyspark.sql import functions as F
+
+import ceql
+import spaseq.spark
+from spaseq.errors import EventError, OptionError, SpaseqError
+from spaseq.spark.cuts import TupleCut
+from spaseq.spark.tuples import explain_tuples, run_tuples
+
+pytestmark = pytest.mark.spark
+
+_CASES = [case for case in harness.load_all() if not case.is_spaseq and case.error is None and not case.oracle_only]
+
+
+def _frame(spark: Any, events: list[dict[str, Any]]) -> Any:
+    """A DataFrame of dicts: columns in order of appearance, of mixed types as texts are not to be had."""
+    names = list(dict.fromkeys(name for event in events for name in event)) or ["type"]
+    return spark.createDataFrame([tuple(event.get(name) for name in names) for event in events], _schema(events, names))
+
+
+def _schema(events: list[dict[str, Any]], names: list[str]) -> str:
+    kinds = {bool: "boolean", int: "bigint", float: "double", str: "string"}
+    found = {}
+    for name in names:
+        types = {type(event[name]) for event in events if event.get(name) is not None} or {str}
+        found[name] = "double" if types == {int, float} else kinds[next(iter(types))] if len(types) == 1 else ""
+    if "" in found.values():
+        pytest.skip("a column of several types: a DataFrame has none")
+    return ", ".join(f"`{name}` {kind}" for name, kind in found.items())
+
+
+def _rows(frame: Any) -> list[tuple[int, int, tuple[int, ...]]]:
+    table = spaseq.spark.collect(frame).to_pydict()
+    return sorted(zip(table["start"], table["end"], map(tuple, table["positions"]), strict=True))
+
+
+def _events(seed: int, count: int, hot: float = 0.2) -> list[dict[str, Any]]:
+    rng = random.Random(seed)
+    now = 0
+    events = []
+    for _ in range(count):
+        now += rng.choice((0, 0, 1, 1, 3))
+        key = 0 if rng.random() < hot else rng.randint(1, 9)
+        events.append({"type": rng.choice("ABC"), "time": now, "id": key, "v": rng.randint(0, 9), "seq": now * 10})
+    return events
+
+
+QUERIES = [
+    ("keys", "SELECT * WHERE A AS a ; B AS b FILTER b.v > a.v PARTITION BY [id] WITHIN 20 SECONDS"),
+    ("inferred keys", "SELECT * WHERE A AS a ; B AS b ; C AS c FILTER a.id = b.id AND b.id = c.id WITHIN 30 SECONDS"),
+    ("slices", "SELECT * WHERE A AS a ; B AS b FILTER a[v > 7] AND b[v > 6] WITHIN 9 SECONDS"),
+    ("slices of positions", "SELECT * WHERE A : B+ : C WITHIN 6 EVENTS"),
+    ("slices of an attribute", "SELECT * WHERE A AS a ; B AS b FILTER a[v = 9] AND b[v > 7] WITHIN 100 [seq]"),
+    ("what comes behind", "SELECT * WHERE A AS a ; B AS b ; NOT C FILTER a[v > 5] WITHIN 4 SECONDS"),
+    ("next in slices", "SELECT NEXT * WHERE A AS a ; B AS b ; C AS c WITHIN 12 SECONDS"),
+    ("events in a partition", "SELECT * WHERE A : B : C PARTITION BY [id] WITHIN 20 EVENTS"),
+    ("one part", "SELECT * WHERE A ; B FILTER A[v > 8] WITHIN 9 SECONDS CONSUME BY ANY"),
+    ("no window", "SELECT * WHERE A AS a ; B AS b FILTER a[v > 8] AND b[v = 0] PARTITION BY [id]"),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), QUERIES, ids=[name for name, _ in QUERIES])
+def test_random_tuples_have_the_same_matches(name: str, text: str, spark: Any) -> None:
+    query = ceql.compile(text)
+    events = _events(3, 300)
+    expected = sorted((m.start, m.end, tuple(m.positions)) for m in query.run(events))
+    shuffled = spark.createDataFrame(events, "type string, time long, id long, v long, seq long").coalesce(1)
+    assert _rows(run_tuples(query, shuffled, partitions=3)) == expected != []
+
+
+def test_a_hot_key_is_cut_by_time_too(spark: Any) -> None:
+    query = ceql.compile(QUERIES[0][1])
+    events = _events(4, 600, hot=0.9)
+    expected = sorted((m.start, m.end, tuple(m.positions)) for m in query.run(events))
+    frame = spark.createDataFrame(events, "type string, time long, id long, v long, seq long").coalesce(1)
+    found = run_tuples(query, frame, partitions=4)
+    assert _rows(found) == expected
+    assert found.rdd.getNumPartitions() > 4
+
+
+def test_several_streams(spark: Any) -> None:
+    query = ceql.compile("SELECT * FROM S, T WHERE S>A AS a ; T>B AS b FILTER b.v > a.v WITHIN 5 SECONDS")
+    one, two = _events(1, 60), _events(2, 60)
+    expected = sorted((m.start, m.end, tuple(m.positions)) for m in query.run(streams={"S": one, "T": two}))
+    schema = "type string, time long, id long, v long, seq long"
+    frames = {"S": spark.createDataFrame(one, schema).coalesce(1), "T": spark.createDataFrame(two, schema).coalesce(1)}
+    for cut in ("auto", "one"):
+        assert _rows(run_tuples(query, frames, partitions=3, cut=cut)) == expected
+
+
+def _sampled() -> list[Any]:
+    """The first case of each file in every run, the others in the slow one."""
+    seen: set[str] = set()
+    params = []
+    for case in _CASES:
+        file = case.place.split(":")[0]
+        params.append(pytest.param(case, id=case.place, marks=[pytest.mark.slow] if file in seen else []))
+        seen.add(file)
+    return params
+
+
+@pytest.mark.parametrize("case", _sampled())
+def test_cases(case: harness.Case, spark: Any) -> None:
+    query = ceql.compile(case.query)
+    frame = _frame(spark, case.events).coalesce(1)
+    assert _rows(run_tuples(query, frame, partitions=2)) == case.matches
+
+
+def test_explain_and_refusal(spark: Any) -> None:
+    frame = spark.createDataFrame(_events(1, 9), "type string, time long, id long, v long, seq long")
+    assert "partitioned by the key id" in explain_tuples(ceql.compile(QUERIES[1][1]))
+    assert "slices of time that overlap" in explain_tuples(ceql.compile(QUERIES[2][1]))
+    assert "reaches back beyond any window" in explain_tuples(ceql.compile(QUERIES[8][1]))
+    with pytest.raises(OptionError, match="cut='slices': what CONSUME forgets"):
+        run_tuples(ceql.compile(QUERIES[8][1]), frame, cut="slices")
+    with pytest.raises(OptionError, match="no key that may be cut by"):
+        run_tuples(ceql.compile(QUERIES[2][1]), frame, cut="keys")
+    with pytest.raises(OptionError, match="no such way"):
+        run_tuples(ceql.compile(QUERIES[2][1]), frame, cut="quarters")
+    assert TupleCut.of(ceql.compile(QUERIES[5][1])).behind > 0
+
+
+def test_what_is_wrong_with_tuples_is_said_on_the_driver(spark: Any) -> None:
+    query = ceql.compile("SELECT * WHERE A AS a ; B AS b FILTER a[v > 1] WITHIN 9 SECONDS")
+    frame = spark.createDataFrame(_events(1, 9), "type string, time long, id long, v long, seq long")
+    with pytest.raises(EventError, match="no column 'kind'"):
+        run_tuples(query, frame, type_column="kind")
+    with pytest.raises(EventError, match="no column 'when'"):
+        run_tuples(query, frame, time_column="when")
+    with pytest.raises(SpaseqError, match="v "):
+        spaseq.spark.collect(run_tuples(query, frame.withColumn("v", F.lit("text"))))
+    with pytest.raises(EventError, match="this event has no seq"):
+        worse = frame.withColumn("seq", F.when(F.col("time") > 3, F.col("seq")))
+        spaseq.spark.collect(run_tuples(ceql.compile(QUERIES[4][1]), worse))
