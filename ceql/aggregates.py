@@ -20,7 +20,7 @@ from typing import Any, Final, Protocol
 
 from ceql import ast, values
 from ceql.scalar import compile_condition, compile_value
-from ceql.walk import attributes_of, calls_of, replaced
+from ceql.walk import CORR, aggregates_of, attributes_of, replaced
 from spaseq.errors import EventError, InternalError
 
 __all__ = ["AGGREGATES", "AggregateGuard", "named_by"]
@@ -182,7 +182,7 @@ class AggregateGuard:
     def __init__(self, condition: ast.Condition, variables: frozenset[str], read: Callable[[ast.Attribute], _Read]):
         self.variables = variables
         self._most = _most(condition)
-        calls = tuple(dict.fromkeys(calls_of(condition)))
+        calls = tuple(dict.fromkeys(aggregates_of(condition)))
         over = [named_by(call) for call in calls]
         limit = None if self._most is None else self._most[1]
         self._accumulators = [_accumulator(call, limit) for call in calls]
@@ -249,11 +249,15 @@ def _argument(call: ast.Call, read: Callable[[ast.Attribute], _Read]) -> _Read:
 
 def _plain(condition: ast.Condition) -> list[ast.Attribute]:
     """The attributes outside of aggregates."""
-    return list(attributes_of(replaced(condition, lambda n: ast.Number(0) if isinstance(n, ast.Call) else None)))
+    return list(attributes_of(replaced(condition, lambda n: ast.Number(0) if _is_aggregate(n) else None)))
+
+
+def _is_aggregate(node: ast.Expression) -> bool:
+    return isinstance(node, ast.Call) and node.function != CORR
 
 
 def _standing_for(node: ast.Expression, numbers: dict[ast.Call, int]) -> ast.Expression | None:
-    return ast.Attribute(str(numbers[node]), _CALLS) if isinstance(node, ast.Call) else None
+    return ast.Attribute(str(numbers[node]), _CALLS) if isinstance(node, ast.Call) and _is_aggregate(node) else None
 
 
 def _most(condition: ast.Condition) -> tuple[float, int] | None:

@@ -18,13 +18,13 @@ import pyarrow.compute as pc
 from ceql import ast
 from ceql.aggregates import AGGREGATES
 from ceql.values import whole_string
-from ceql.walk import attributes_of, calls_of, parts, variables_of
+from ceql.walk import CORR, attributes_of, calls_of, parts, variables_of
 from spaseq.errors import QuerySemanticsError, Span
 from spaseq.events import text_array
 
 __all__ = ["FUNCTIONS", "check", "conditions", "defined_variables", "event_types"]
 
-FUNCTIONS: Final = tuple(sorted((*AGGREGATES, "CORR")))
+FUNCTIONS: Final = tuple(sorted((*AGGREGATES, CORR)))
 
 _NEIGHBOURS: Final = "name both events: A AS x; A AS y FILTER y.price < x.price; x and y next to each other are x : y"
 _FUNCTION_HINTS: Final = {"PREV": _NEIGHBOURS, "PREVIOUS": _NEIGHBOURS, "LAG": _NEIGHBOURS, "LEAD": _NEIGHBOURS}
@@ -183,15 +183,17 @@ class _Checker:
                     self.known(name, part.span, "FILTER")
 
     def call(self, call: ast.Call) -> None:
-        """An aggregate takes one value of one variable."""
-        name, wanted = call.function, 2 if call.function == "CORR" else 1
-        example = "CORR(x.price, y.price)" if wanted == 2 else f"{name}(x.price)"
+        """An aggregate takes one value of one variable, CORR two lists."""
+        name, wanted = call.function, 2 if call.function == CORR else 1
+        example = "CORR(x.history, y.history)" if wanted == 2 else f"{name}(x.price)"
         if len(call.arguments) != wanted:
             problem = (
                 f"{name} takes {'one value' if wanted == 1 else 'two values'}, and there are {len(call.arguments)}"
             )
             raise self.error(problem, call.span, f"for example {example}")
         for argument in call.arguments:
+            if name == CORR and not isinstance(argument, ast.Attribute):
+                raise self.error("CORR is of two attributes that are lists", argument.span, f"for example {example}")
             if any(True for _ in calls_of(argument)):
                 raise self.error("an aggregate inside an aggregate", argument.span, f"for example {example}")
             if isinstance(argument, ast.Variable):

@@ -17,8 +17,20 @@ import pyarrow.compute as pc
 
 from ceql import ast, values
 from ceql.printer import print_expression
+from ceql.scalar import compile_value
 from spaseq.errors import EventError, InternalError
-from spaseq.events import Column, EventBatch, NumberColumn, TextColumn, TimeColumn, TruthColumn, text_array, truths_of
+from spaseq.events import (
+    Column,
+    EventBatch,
+    ListColumn,
+    NumberColumn,
+    TextColumn,
+    TimeColumn,
+    TruthColumn,
+    column_of,
+    text_array,
+    truths_of,
+)
 
 __all__ = ["evaluate", "operand"]
 
@@ -145,6 +157,8 @@ def _compare(symbol: str, left: _Operand, right: _Operand, count: int, node: ast
         other = _named(node, lambda: values.time_of(str(other)))
     elif _kind(left) != _kind(right) or (isinstance(left, TruthColumn) and symbol not in ("=", "!=")):
         raise values.mismatch(_kind(left), _kind(right), print_expression(node))
+    if isinstance(left, ListColumn):
+        raise values.mismatch("list", "list", print_expression(node))
     known = left.known if isinstance(right, _Constant) else _both_known(left.known, right.known)
     return _settled(np.asarray(values.OPERATORS[symbol](left.values, other)), known)
 
@@ -203,6 +217,8 @@ def _kind(operand: Column | _Constant) -> str:
             return "truth"
         case TimeColumn():
             return "time"
+        case ListColumn():
+            return "list"
 
 
 def _named(node: ast.Expression, work: Callable[[], Any]) -> Any:
@@ -233,6 +249,10 @@ def _value(node: ast.Expression, batch: EventBatch) -> _Operand:
             return _arithmetic("-", _Constant(0), _value(child, batch), node, negated=True)
         case ast.Arithmetic(symbol, left, right):
             return _arithmetic(symbol, _value(left, batch), _value(right, batch), node)
+        case ast.Call("CORR"):
+            of_row = compile_value(node, lambda attribute: batch.getter(attribute.name))
+            numbers = _named(node, lambda: [of_row(row) for row in range(len(batch))])
+            return column_of(pa.array(numbers, pa.float64()), print_expression(node))
     raise InternalError(f"no evaluation of {type(node).__name__}")
 
 

@@ -23,7 +23,7 @@ from ceql.aggregates import AggregateGuard
 from ceql.comparisons import ValueCodes, comparison_of
 from ceql.printer import print_expression
 from ceql.scalar import compile_condition, compile_value
-from ceql.walk import attributes_of, calls_of
+from ceql.walk import aggregates_of, attributes_of
 from spaseq.engine import Comparison
 from spaseq.errors import EventError
 from spaseq.events import EventBatch
@@ -271,7 +271,7 @@ class GuardRegisters:
 
 
 def _compiled(guard: Guard, registers: GuardRegisters) -> _Compiled | AggregateGuard:
-    if any(True for _ in calls_of(guard.condition)):
+    if any(True for _ in aggregates_of(guard.condition)):
         return AggregateGuard(guard.condition, guard.variables, registers.attribute)
     return _Compiled(guard, registers)
 

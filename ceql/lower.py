@@ -29,7 +29,7 @@ from ceql.infer_keys import infer_keys, least
 from ceql.predicates import Satisfies, StreamIs, TypeIs
 from ceql.repeat import LIMIT, repeated, size
 from ceql.scopes import without_ending
-from ceql.walk import calls_of
+from ceql.walk import aggregates_of
 from spaseq import pattern as algebra
 from spaseq.engine import Choice, Consume, Selection, Window
 from spaseq.errors import InternalError, Span, UnsupportedFeature
@@ -134,7 +134,7 @@ class _Pending:
     @property
     def aggregates_inside(self) -> bool:
         """Whether an aggregate ranges over what its own formula takes."""
-        return any(named_by(call) in self.inside for call in calls_of(self.condition))
+        return any(named_by(call) in self.inside for call in aggregates_of(self.condition))
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,7 +349,7 @@ class _Lowering:
                 leaf.span,
                 "in A; NOT B; C the B that must not come may be compared with A, which came before it, and no other",
             )
-        if any(True for _ in calls_of(leaf.condition)):
+        if any(True for _ in aggregates_of(leaf.condition)):
             raise self.unsupported("an aggregate in a NOT", leaf.span)
         if not leaf.variables & defined <= event.names:
             return event  # it names a variable of another alternative, which is empty in this one
@@ -407,13 +407,10 @@ class _Lowering:
         return _Part(algebra.Or(first.pattern, second.pattern), part.defined, pending)
 
     def restricted(self, part: _Part, condition: ast.Condition, variables: frozenset[str], span: Span) -> _Part:
-        for call in calls_of(condition):
-            if call.function == "CORR":
-                raise self.unsupported("CORR", call.span)
         outside = variables - part.defined
         if outside:
             return self.deferred(part, condition, variables & part.defined, outside, span)
-        if len(variables) == 1 and not any(True for _ in calls_of(condition)):
+        if len(variables) == 1 and not any(True for _ in aggregates_of(condition)):
             (variable,) = variables
             predicate = Satisfies(owned(condition, None))
             return dataclasses.replace(part, pattern=algebra.Filter(part.pattern, variable, predicate))

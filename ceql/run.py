@@ -19,8 +19,7 @@ from ceql.single import Block
 from ceql.values import kind_of
 from spaseq.engine import Window
 from spaseq.errors import EventError
-from spaseq.events import EventBatch, NumberColumn, TextColumn, TimeColumn
-from spaseq.events.columns import Column
+from spaseq.events import EventBatch, ListColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn
 from spaseq.events.streams import table_bytes, table_of_bytes
 
 if TYPE_CHECKING:
@@ -77,6 +76,12 @@ class Partition:
         values: list[Any] = []
         for name in names:
             column = batch.column(name)
+            if isinstance(column, ListColumn):
+                raise EventError(
+                    f"attribute {name} is a list, and PARTITION BY goes by numbers, texts, truths or times",
+                    source=batch.source,
+                    attribute=name,
+                )
             if column is not None:
                 more, found = _encoded(column)
                 codes = np.where((codes < 0) & (more >= 0), more + len(values), codes)
@@ -92,7 +97,7 @@ def _at_value(values: list[Any], index: int) -> tuple[Any, ...]:
     return (values[index],) if index < len(values) else ()
 
 
-def _encoded(column: Column) -> tuple[np.ndarray, list[Any]]:
+def _encoded(column: NumberColumn | TextColumn | TruthColumn | TimeColumn) -> tuple[np.ndarray, list[Any]]:
     """Codes (-1 NULL) and the values they stand for, tagged with their kind: 1 and true are different."""
     if isinstance(column, TextColumn):
         return column.codes.astype(np.int64), [("text", t) for t in column.texts.to_pylist()]

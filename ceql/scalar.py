@@ -103,4 +103,7 @@ def compile_value(node: ast.Expression, lookup: Lookup[E]) -> Value[E]:
         case ast.Arithmetic(symbol, left, right):
             first, second = compile_value(left, lookup), compile_value(right, lookup)
             return lambda env: values.compute(symbol, first(env), second(env))
+        case ast.Call("CORR", (left, right)):
+            one, two = compile_value(left, lookup), compile_value(right, lookup)
+            return lambda env: values.correlation(one(env), two(env))
     raise InternalError(f"no evaluation of {type(node).__name__}")

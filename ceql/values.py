@@ -1,6 +1,6 @@
 """What operators mean on single values; `ceql.columnar` means the same on whole columns.
 
-Values are int, float, str, bool, `Instant` (a time attribute) and None (NULL). Rules:
+Values are int, float, str, bool, `Instant` (a time attribute), tuples of floats (lists) and None (NULL). Rules:
 
 * NULL in, NULL out; a comparison with NULL is unknown (None).
 * Integers are compared and computed exactly within 64 bits; a result outside them is NULL. As soon as one side is a
@@ -8,11 +8,14 @@ Values are int, float, str, bool, `Instant` (a time attribute) and None (NULL). 
   where the right side is 0. A result that is not a number is NULL.
 * Texts are compared by code point. Booleans know only `=` and `!=`. A time is compared with a time, or with a text that
   is one. Everything else is a mistake of the query or of the data, and an `EventError` says so.
+* Lists of numbers are only for CORR, Pearson's correlation. It is NULL where one has no value or a missing one in it,
+  where the lengths differ, for fewer than two pairs, and where all numbers of one are equal.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import operator
 from collections.abc import Callable
@@ -25,7 +28,7 @@ from spaseq.events.batch import Instant
 from spaseq.events.columns import text_array
 from spaseq.events.time import parse_time
 
-__all__ = ["compare", "compute", "kind_of", "like", "mismatch", "negate", "whole_string"]
+__all__ = ["compare", "compute", "correlation", "kind_of", "like", "mismatch", "negate", "whole_string"]
 
 OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "=": operator.eq,
@@ -39,15 +42,18 @@ INT64: Final = range(-(1 << 63), 1 << 63)
 
 
 def kind_of(value: Any) -> str:
-    """number, text, truth or time."""
+    """number, text, truth, time or list."""
     if isinstance(value, bool):
         return "truth"
     if isinstance(value, Instant):
         return "time"
+    if isinstance(value, tuple):
+        return "list"
     return "text" if isinstance(value, str) else "number"
 
 
-_KIND_WORDS: Final = {"number": "a number", "text": "a text", "truth": "true or false", "time": "a time"}
+_KIND_WORDS: Final = {"number": "a number", "text": "a text", "truth": "true or false", "time": "a time",
+                      "list": "a list of numbers"}  # fmt: skip
 
 
 def mismatch(left: str, right: str, what: str) -> EventError:
@@ -67,8 +73,8 @@ def compare(symbol: str, left: Any, right: Any) -> bool | None:
     kinds = kind_of(left), kind_of(right)
     if kinds[0] != kinds[1]:
         left, right = _as_times(symbol, left, right, kinds)
-    elif kinds[0] == "truth" and symbol not in ("=", "!="):
-        raise mismatch("truth", "truth", f"{left} {symbol} {right}".lower())
+    elif kinds[0] == "list" or (kinds[0] == "truth" and symbol not in ("=", "!=")):
+        raise mismatch(*kinds, f"{left} {symbol} {right}".lower())
     elif isinstance(left, float) or isinstance(right, float):
         left, right = float(left) if kinds[0] == "number" else left, float(right) if kinds[0] == "number" else right
     return bool(OPERATORS[symbol](left, right))
@@ -126,6 +132,29 @@ def negate(value: Any) -> int | float | None:
     if isinstance(value, int):
         return -value if -value in INT64 else None
     return -float(value)
+
+
+def correlation(left: Any, right: Any) -> float | None:
+    """Pearson's correlation of two lists of numbers, within -1 and 1. O(length)."""
+    if left is None or right is None:
+        return None
+    kinds = kind_of(left), kind_of(right)
+    if kinds != ("list", "list"):
+        odd = kinds[0] if kinds[0] != "list" else kinds[1]
+        problem = f"CORR is of two lists of numbers, and this is {_KIND_WORDS[odd]}"
+        raise EventError(problem, hint="[1.5, 2, 3.5] in JSON")
+    count = len(left)
+    if count != len(right) or count < 2 or any(math.isnan(v) for v in itertools.chain(left, right)):
+        return None
+    try:
+        first, second = math.fsum(left) / count, math.fsum(right) / count
+        spread = math.fsum((a - first) ** 2 for a in left) * math.fsum((b - second) ** 2 for b in right)
+        together = math.fsum((a - first) * (b - second) for a, b in zip(left, right, strict=True))
+    except (OverflowError, ValueError):  # beyond doubles
+        return None
+    if not 0 < spread < math.inf or not math.isfinite(together):
+        return None
+    return max(-1.0, min(1.0, together / math.sqrt(spread)))
 
 
 def whole_string(pattern: str) -> str:

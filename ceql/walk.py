@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from ceql import ast
 
-__all__ = ["attributes_of", "calls_of", "parts", "replaced", "variables_of", "with_variables"]
+__all__ = ["CORR", "aggregates_of", "attributes_of", "calls_of", "parts", "replaced", "variables_of", "with_variables"]
 
+CORR: Final = "CORR"
+"""The function that is no aggregate: of two lists, each of one event."""
 E = TypeVar("E", bound=ast.Expression)
 
 
@@ -37,6 +39,11 @@ def attributes_of(node: ast.Expression) -> Iterator[ast.Attribute]:
 def calls_of(node: ast.Expression) -> Iterator[ast.Call]:
     """The calls of functions in an expression, from left to right."""
     return (part for part in parts(node) if isinstance(part, ast.Call))
+
+
+def aggregates_of(node: ast.Expression) -> Iterator[ast.Call]:
+    """The aggregates over the events of a variable in an expression, from left to right."""
+    return (call for call in calls_of(node) if call.function != CORR)
 
 
 def variables_of(node: ast.Expression) -> Iterator[str]:

@@ -15,6 +15,7 @@ and an expression is one of
 
     ("value", v)  ("attribute", a)  ("of", variable, a)
     ("+" | "-" | "*" | "/" | "%", e, f)  ("negative", e)
+    ("corr", e, f)  Pearson's correlation of two lists
     ("=" | "!=" | "<" | "<=" | ">" | ">=", e, f)  ("and", e, f)  ("or", e, f)  ("not", e)
     ("in", e, (v, …))  ("between", e, low or None, high or None)  ("like", e, regular expression)
     ("total", function, variable, e)  an aggregate of e, an expression over `attribute`s, over the events of a variable
@@ -464,6 +465,8 @@ def value_of(expression: tuple[Any, ...], event: Event | None, choice: Mapping[s
         case ("like", inner, pattern):
             value = value_of(inner, event, choice)
             return None if value is None else re.fullmatch(pattern, value) is not None
+        case ("corr", left, right):
+            return correlation(value_of(left, event, choice), value_of(right, event, choice))
         case (sign, left, right):
             a, b = value_of(left, event, choice), value_of(right, event, choice)
             if a is None or b is None:
@@ -472,6 +475,18 @@ def value_of(expression: tuple[Any, ...], event: Event | None, choice: Mapping[s
                 return None
             return (_ARITHMETIC.get(sign) or _COMPARISONS[sign])(a, b)
     raise AssertionError(expression)
+
+
+def correlation(left: Any, right: Any) -> float | None:
+    """Pearson's, of two lists; None where it is not defined."""
+    if left is None or right is None or len(left) != len(right) or None in left or None in right:
+        return None
+    pairs = [(exact(a), exact(b)) for a, b in zip(left, right, strict=True)]
+    n = len(pairs)
+    covariance = n * sum(a * b for a, b in pairs) - sum(a for a, _ in pairs) * sum(b for _, b in pairs)
+    first = n * sum(a * a for a, _ in pairs) - sum(a for a, _ in pairs) ** 2
+    second = n * sum(b * b for _, b in pairs) - sum(b for _, b in pairs) ** 2
+    return float(covariance) / math.sqrt(first * second) if n > 1 and first and second else None
 
 
 def _negate(truth: bool | None) -> bool | None:

@@ -394,6 +394,12 @@ class _Reader:
         if kind != "name":
             return ("value", self.constant())
         name = self.next("name")
+        if name.upper() == "CORR" and self.take("("):
+            first = self.operand()
+            self.need(",")
+            second = self.operand()
+            self.need(")")
+            return ("corr", first, second)
         if name.upper() in _FUNCTIONS and self.take("("):
             return self.aggregate(name.upper())
         return ("of", name, self.next("name")) if self.take(".") else ("attribute", name)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from ceql import ast
 from ceql.filters import All, Any, Leaf, Test, as_test, as_written, leaves
 from ceql.scopes import Scopes, defined, fresh, rebuilt, scope_of, size, without, without_ending, written
-from ceql.walk import calls_of
+from ceql.walk import aggregates_of
 from spaseq.errors import InternalError
 
 __all__ = ["borrowed", "pop_filters"]
@@ -64,7 +64,7 @@ def borrowed(node: ast.Formula, scopes: Scopes = ()) -> Iterator[Place]:
 
 
 def _is_single(leaf: Leaf) -> bool:
-    return len(leaf.variables) == 1 and not any(True for _ in calls_of(leaf.condition))
+    return len(leaf.variables) == 1 and not any(True for _ in aggregates_of(leaf.condition))
 
 
 def _popped(root: ast.Formula, node: ast.Filter, leaf: Leaf, scope: ast.Formula) -> ast.Formula:

@@ -14,7 +14,7 @@ from ceql.contradictions import contradictory, culprits
 from ceql.filters import All, Any, Leaf, Test, as_test, owned
 from ceql.printer import print_expression, print_formula
 from ceql.scopes import defined, without, without_ending
-from ceql.walk import calls_of
+from ceql.walk import aggregates_of
 from spaseq.errors import Span
 
 __all__ = ["Removed", "remove_unsatisfiable"]
@@ -170,7 +170,7 @@ def _conjuncts(test: Test) -> list[Test]:
 
 def _more(facts: _Facts, test: Test, variables: frozenset[str]) -> _Facts:
     """With what a single condition on one variable says of its events."""
-    if not isinstance(test, Leaf) or len(test.variables) != 1 or any(True for _ in calls_of(test.condition)):
+    if not isinstance(test, Leaf) or len(test.variables) != 1 or any(True for _ in aggregates_of(test.condition)):
         return facts
     (variable,) = test.variables
     if variable not in variables:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from ceql import ast
 from ceql.filters import Leaf, as_written
 from ceql.scopes import Scopes, defined, rebuilt, scope_of, without_ending
-from ceql.walk import calls_of, with_variables
+from ceql.walk import aggregates_of, with_variables
 from spaseq.errors import BudgetExceeded, InternalError, Span, UnsupportedFeature
 
 __all__ = ["safe_form", "unsafe_variables"]
@@ -133,7 +133,7 @@ def _said_of_all(
     if count > limit:
         hint = f"this comes of {several} in the condition at line {leaf.span.line}, column {leaf.span.column}"
         raise BudgetExceeded("rewrite_size", limit, count, "conditions", hint)
-    if count > 1 and any(True for _ in calls_of(leaf.condition)):
+    if count > 1 and any(True for _ in aggregates_of(leaf.condition)):
         raise UnsupportedFeature(
             f"an aggregate together with {several}, bound on both sides of a sequence, has no safe form", span=leaf.span
         )

@@ -8,7 +8,17 @@ holds what is common to all front ends: time literals, durations, the policy for
 from __future__ import annotations
 
 from spaseq.events.batch import EventBatch, Instant
-from spaseq.events.columns import Column, NumberColumn, TextColumn, TimeColumn, TruthColumn, text_array, truths_of
+from spaseq.events.columns import (
+    Column,
+    ListColumn,
+    NumberColumn,
+    TextColumn,
+    TimeColumn,
+    TruthColumn,
+    column_of,
+    text_array,
+    truths_of,
+)
 from spaseq.events.readers import source_name, tables
 from spaseq.events.streams import EventFeed, EventOptions, EventStream, Summary
 from spaseq.events.time import format_time, order_events, parse_duration, parse_time
@@ -20,11 +30,13 @@ __all__ = [
     "EventOptions",
     "EventStream",
     "Instant",
+    "ListColumn",
     "NumberColumn",
     "Summary",
     "TextColumn",
     "TimeColumn",
     "TruthColumn",
+    "column_of",
     "format_time",
     "order_events",
     "parse_duration",

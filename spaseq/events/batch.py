@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spaseq.events.columns import Column, TextColumn, TimeColumn, column_of
+from spaseq.events.columns import Column, ListColumn, TextColumn, TimeColumn, column_of
 
 __all__ = ["EventBatch"]
 
@@ -73,7 +73,7 @@ class EventBatch:
         return column if isinstance(column, TextColumn) else None
 
     def getter(self, name: str) -> Callable[[int], Any]:
-        """A function from a row of the batch to the value of an attribute: int, float, str, bool, `Instant` or None."""
+        """A function from a row to the value of an attribute: a number, str, bool, `Instant`, tuple (list), None."""
         return _getter(self.column(name))
 
     def event(self, row: int) -> dict[str, Any]:
@@ -95,6 +95,8 @@ def _getter(column: Column | None) -> Callable[[int], Any]:
         texts: list[Any] = [*column.texts.to_pylist(), None]
         codes = column.codes
         return lambda row: texts[codes[row]]
+    if isinstance(column, ListColumn):
+        return column.values.__getitem__
     values, known = column.values, column.known
     if isinstance(column, TimeColumn):
         return lambda row: None if known is not None and not known[row] else Instant(values[row])

@@ -1,4 +1,4 @@
-"""Columns of a batch as plain arrays, each of one of four kinds.
+"""Columns of a batch as plain arrays, each of one of five kinds.
 
 ==============  =====================================  ==========================================================
 kind            arrays                                 made of
@@ -7,6 +7,7 @@ kind            arrays                                 made of
 `TextColumn`    `codes` int32 into `texts`, -1 NULL    strings, times of day, binary as UTF-8; encoded once
 `TruthColumn`   `values` bool                          booleans
 `TimeColumn`    `values` int64 ns since the epoch      timestamps (UTC where they name no zone) and dates
+`ListColumn`    `values` tuples of floats, or None     lists of numbers (a missing one is NaN)
 ==============  =====================================  ==========================================================
 
 `known` is a bool array that is false where the value is NULL, or None where none is.
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +25,8 @@ import pyarrow.compute as pc
 
 from spaseq.errors import EventError
 
-__all__ = ["Column", "NumberColumn", "TextColumn", "TimeColumn", "TruthColumn", "column_of", "text_array", "truths_of"]
+__all__ = ["Column", "ListColumn", "NumberColumn", "TextColumn", "TimeColumn", "TruthColumn", "column_of",
+           "text_array", "truths_of"]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,15 @@ class TextColumn:
         return found
 
 
-Column = NumberColumn | TextColumn | TruthColumn | TimeColumn
+@dataclass(frozen=True, slots=True)
+class ListColumn:
+    """`values` has a tuple of floats per row, or None; `known` as with the others."""
+
+    values: tuple[tuple[float, ...] | None, ...]
+    known: np.ndarray | None
+
+
+Column = NumberColumn | TextColumn | TruthColumn | TimeColumn | ListColumn
 
 _FEW = 6
 _INT64_MAX = (1 << 63) - 1
@@ -99,10 +110,12 @@ def column_of(values: pa.ChunkedArray | pa.Array, name: str) -> Column | None:
         return TimeColumn(_nanoseconds(array, name, known), known)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return _number(array, known)
+    if _is_numbers(kind):
+        return ListColumn(tuple(None if row is None else _floats(row) for row in array.to_pylist()), known)
     raise EventError(
         f"attribute {name} holds values of type {kind}, which have no meaning in a query",
         attribute=name,
-        hint="attributes are numbers, texts, booleans or times: flatten nested values first",
+        hint="attributes are numbers, texts, booleans, times or lists of numbers: flatten nested values first",
     )
 
 
@@ -116,6 +129,19 @@ def text_array(texts: Sequence[str]) -> pa.StringArray:
 def truths_of(answers: pa.BooleanArray) -> np.ndarray:
     """An Arrow array of truths without NULL as bool; `to_numpy` of one would import pandas if it can."""
     return _filled(answers.cast(pa.uint8()), None).view(bool)
+
+
+def _is_numbers(kind: pa.DataType) -> bool:
+    """A list whose elements are numbers, or all missing."""
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
+        return False
+    item = kind.value_type
+    return bool(pa.types.is_integer(item) or pa.types.is_floating(item) or pa.types.is_decimal(item)
+                or pa.types.is_null(item))  # fmt: skip
+
+
+def _floats(row: list[Any]) -> tuple[float, ...]:
+    return tuple(float("nan") if value is None else float(value) for value in row)
 
 
 def _is_text(kind: pa.DataType) -> bool:
