@@ -18,6 +18,10 @@ from spaseq.errors import OptionError, SpaseqError
 __all__ = ["main"]
 
 _TIME_HELP: Final = "column of the time (default: time or timestamp, else arrival)"
+_VALUATIONS_HELP: Final = (
+    "report which variable took which events, and their attributes: columns v and v.attribute for each variable v "
+    "(csv, tsv, parquet), or objects bindings and attributes (json, jsonl); v[attribute, …] in SELECT does so too"
+)
 _LATER: Final = "is planned, but this version does not have it yet"
 
 
@@ -92,7 +96,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument("--format", choices=("table", "json", "csv", "tsv", "jsonl", "parquet", "count"), default="table")
     run.add_argument("--output", metavar="PATH", help="write matches to a file")
     run.add_argument("--limit", metavar="N", type=int, help="stop after N matches")
-    run.add_argument("--valuations", action="store_true", help="report which variable took which event")
+    run.add_argument("--valuations", action="store_true", help=_VALUATIONS_HELP)
     run.set_defaults(command=_run)
 
 
@@ -138,8 +142,6 @@ def _plot(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     from ceql.output import write
 
-    if options.valuations:
-        raise OptionError(f"run --valuations {_LATER}", "matches come as intervals and positions")
     if options.limit is not None and options.limit < 0:
         raise OptionError("--limit cannot be negative")
     if options.format == "parquet" and options.output is None:
@@ -158,6 +160,7 @@ def _run(options: argparse.Namespace) -> int:
         interval=options.interval,
         lateness=options.lateness,
         late=options.late,
+        valuations=options.valuations,
     )
     with _output(options) as out:
         terminal = sys.stderr if sys.stderr.isatty() and not out.isatty() else None

@@ -17,7 +17,7 @@ from ceql import ast
 from ceql.columnar import operand
 from ceql.walk import attributes_of, calls_of
 from spaseq.engine import Comparison
-from spaseq.events import Column, NumberColumn, TextColumn, TimeColumn, TruthColumn
+from spaseq.events import Column, ListColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn
 from spaseq.events.batch import Instant
 
 if TYPE_CHECKING:
@@ -79,6 +79,8 @@ class ValueCodes:
 
     def _kind(self, before: str | None, columns: Sequence[Column]) -> str | None:
         """The kind that fits the columns and what came before; None while all is NULL, "" where there is none."""
+        if any(isinstance(column, ListColumn) for column in columns):
+            return ""
         kinds = {_kind_of(column) for column in columns}
         if "small" in kinds:
             kinds.remove("small")
@@ -93,6 +95,7 @@ class ValueCodes:
         if isinstance(column, TextColumn):
             numbers = np.array([self._number(t) for t in column.texts.to_pylist()] + [UNKNOWN], np.int64)
             return np.asarray(numbers[column.codes])
+        assert not isinstance(column, ListColumn)
         codes = _double_codes(column.values) if kind == "double" else column.values.astype(np.int64)
         return codes if column.known is None else np.where(column.known, codes, UNKNOWN)
 
@@ -142,6 +145,8 @@ def _kind_of(column: Column) -> str:
             return "truth"
         case TimeColumn():
             return "time"
+        case ListColumn():
+            return "list"
         case NumberColumn(values):
             if values.dtype == np.float64:
                 return "double"

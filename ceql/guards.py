@@ -67,7 +67,7 @@ class Guard:
         """The attributes read off each variable, and the test of a choice of their values; None for aggregates.
 
         A choice is a tuple of tuples: for each variable, in order of names, the values of its attributes."""
-        if any(True for _ in calls_of(self.condition)):
+        if any(True for _ in aggregates_of(self.condition)):
             return None
         slots, index = _slots(self), {v: i for i, v in enumerate(sorted(self.variables))}
         return slots, compile_condition(self.condition, lambda a: _slot(a, index, slots))

@@ -60,7 +60,6 @@ class Lowered:
 def lower(query: ast.Query, text: str = "", source: str = "<query>") -> Lowered:
     """The pattern of a checked query."""
     lowering = _Lowering(text, source)
-    lowering.refuse_clauses(query)
     formula, ending = without_ending(query.where)
     part = lowering.formula(formula)
     absent = None if ending is None else lowering.absent_at_the_end(ending, part, query)
@@ -169,11 +168,6 @@ class _Lowering:
             source=self.source,
             hint=hint,
         )
-
-    def refuse_clauses(self, query: ast.Query) -> None:
-        for item in query.selection.items or ():
-            if item.attributes:
-                raise self.unsupported("a list of attributes in SELECT", item.span, f"write SELECT {item.variable}")
 
     # Formulas
 

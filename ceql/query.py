@@ -11,15 +11,15 @@ import functools
 import itertools
 import pickle
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 import pyarrow as pa
 
 from ceql import ast
+from ceql.bindings import Bindings, Shown, lists_attributes
 from ceql.check import check, conditions, event_types
 from ceql.lower import lower
+from ceql.matches import Match, MatchTable, empty_table
 from ceql.parse import parse
 from ceql.printer import print_query
 from ceql.rewrites import rewrite, unsafe_variables
@@ -34,13 +34,12 @@ if TYPE_CHECKING:
     import pandas
 
     from ceql.recognise import Alerts
-    from ceql.run import History, Run
-    from spaseq.engine import MatchBatch
+    from ceql.run import Run
 
 __all__ = ["Match", "Matches", "Query", "Stream", "compile_query"]
 
 Duration = str | int | datetime.timedelta
-_SNAPSHOT: Final = "ceql snapshot 1"
+_SNAPSHOT: Final = "ceql snapshot 2"
 
 
 def compile_query(text: str, *, source: str = "<query>", settings: Settings | None = None) -> Query:
@@ -67,18 +66,34 @@ class Query:
         self.tree = tree
         self._rewritten = rewrite(tree, settings.rewrite_size)
         self._lowered = lower(self._rewritten.query, text, source)
-        self._program = compile_program(
-            self._lowered.pattern,
-            self._lowered.window,
-            strict=self._lowered.strict,
-            choice=self._lowered.choice,
-            absent=self._lowered.absent,
-            registers=self._lowered.registers,
-            settings=settings,
-        )
+        self._settings = settings
+        self._shown = Shown.of(tree)
+        self._valuations = lists_attributes(tree)
+        self._programs: dict[bool, Program] = {}
+        self._program_of(self._valuations)
+
+    def _program_of(self, valuations: bool) -> Program:
+        """The automaton that reports complex events, or valuations; each compiled when it is first asked for."""
+        if valuations not in self._programs:
+            self._programs[valuations] = compile_program(
+                self._lowered.pattern,
+                self._lowered.window,
+                strict=self._lowered.strict,
+                choice=self._lowered.choice,
+                absent=self._lowered.absent,
+                registers=self._lowered.registers,
+                settings=self._settings,
+                valuations=valuations,
+                shown=frozenset(self._shown.variables) if valuations else None,
+            )
+        return self._programs[valuations]
+
+    def _bindings_of(self, valuations: bool) -> Bindings | None:
+        labels = self._program_of(valuations).labels
+        return None if labels is None else Bindings(self._shown, labels)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (functools.partial(compile_query, source=self.source, settings=self._program.settings), (self.text,))
+        return (functools.partial(compile_query, source=self.source, settings=self._settings), (self.text,))
 
     @property
     def partition(self) -> tuple[tuple[str, ...], ...]:
@@ -98,7 +113,7 @@ class Query:
     @property
     def automaton(self) -> Program:
         """The compiled automaton with its window and budgets."""
-        return self._program
+        return self._program_of(self._valuations)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -148,7 +163,7 @@ class Query:
             lines.append("selection: STRICT, matched positions are consecutive")
         if lowered.absent is not None:
             lines.append(f"at the end: {lowered.absent}; matches are reported as their windows close")
-        return "\n".join([*lines, "automaton:", *("  " + line for line in self._program.explain().splitlines())])
+        return "\n".join([*lines, "automaton:", *("  " + line for line in self.automaton.explain().splitlines())])
 
     def _explain_rewrites(self) -> Iterator[str]:
         """What the query is compiled as, where that is something else, and what was left out of it."""
@@ -176,6 +191,7 @@ class Query:
         interval: Duration = "1ms",
         lateness: Duration = 0,
         late: str = "error",
+        valuations: bool = False,
     ) -> Matches:
         """The matches of the query, lazily: nothing is read before they are asked for.
 
@@ -189,9 +205,11 @@ class Query:
             time_unit: s, ms, us or ns, of times that are numbers.
             interval: between events whose times are taken from arrival ("1ms"; a timedelta, or int nanoseconds).
             lateness, late: how far time may go back, and whether what goes further is an "error" or to "drop".
+            valuations: matches say which variable took which positions (`Match.bindings`), and two that differ in that
+                are two. A list of attributes in SELECT asks for it too.
         """
         options = _options(type_column, time_column, time_from, time_unit, interval, lateness, late)
-        return Matches(self, self._sources(events, streams), options)
+        return Matches(self, self._sources(events, streams), options, valuations or self._valuations)
 
     def open(
         self,
@@ -205,6 +223,7 @@ class Query:
         interval: Duration = "1ms",
         lateness: Duration = 0,
         late: str = "error",
+        valuations: bool = False,
     ) -> Stream:
         """An evaluation that events are pushed to; from a snapshot, it goes on where that was taken, options and all.
 
@@ -214,7 +233,7 @@ class Query:
         if state is not None:
             return _restored(self, state)
         options = _options(type_column, time_column, time_from, time_unit, interval, lateness, late)
-        return Stream(self, self._names(tuple(streams or ())), options)
+        return Stream(self, self._names(tuple(streams or ())), options, valuations or self._valuations)
 
     def _from(self) -> tuple[str, ...]:
         """The streams that the query names."""
@@ -300,89 +319,12 @@ def _nanoseconds(duration: Duration) -> int:
     return int(duration)
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
-    """A complex event: interval, positions, and which variable took which of them.
-
-    `bindings` is empty: this version reports complex events, not valuations.
-    """
-
-    start: int
-    end: int
-    positions: tuple[int, ...]
-    bindings: dict[str, list[int]] = field(default_factory=dict, compare=False)
-    _history: History | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def events(self) -> list[dict[str, Any]]:
-        """The matched events, in order, as dicts of the attributes they have."""
-        return [] if self._history is None else [self._history.event(p) for p in self.positions]
-
-    @property
-    def time(self) -> tuple[int, int]:
-        """Times of the first and the last event of the interval, ns."""
-        if self._history is None:
-            raise OptionError("this match does not know its events")
-        start, end = self._history.times(np.array([self.start, self.end])).tolist()
-        return start, end
-
-
-@dataclass(frozen=True, slots=True)
-class MatchTable:
-    """Matches in columns, with the events they are about."""
-
-    matches: MatchBatch
-    history: History
-
-    def __len__(self) -> int:
-        return len(self.matches)
-
-    def __iter__(self) -> Iterator[Match]:
-        m, history = self.matches, self.history
-        starts, ends, offsets, positions = (a.tolist() for a in (m.start, m.end, m.offsets, m.positions))
-        for i in range(len(starts)):
-            yield Match(starts[i], ends[i], tuple(positions[offsets[i] : offsets[i + 1]]), {}, history)
-
-    def head(self, count: int) -> MatchTable:
-        """The first `count` matches."""
-        from spaseq.engine import MatchBatch
-
-        m = self.matches
-        if count >= len(m):
-            return self
-        cut = MatchBatch(m.start[:count], m.end[:count], m.offsets[: count + 1], m.positions[: m.offsets[count]])
-        return MatchTable(cut, self.history)
-
-    def to_arrow(self, iso: bool) -> pa.Table:
-        """Columns start, end, positions, start_time and end_time (int64 ns, or timestamps where `iso`)."""
-        m = self.matches
-        offsets = m.offsets - (m.offsets[0] if len(m.offsets) else 0)
-        positions = pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), pa.array(m.positions, pa.int64()))
-        kind = pa.timestamp("ns", "UTC") if iso else pa.int64()
-        times = [pa.array(self.history.times(p), pa.int64()).cast(kind) for p in (m.start, m.end)]
-        columns = [pa.array(m.start), pa.array(m.end), positions, *times]
-        return pa.table(columns, names=["start", "end", "positions", "start_time", "end_time"])
-
-
-def empty_table(iso: bool = False) -> pa.Table:
-    """A table of no matches."""
-    kind = pa.timestamp("ns", "UTC") if iso else pa.int64()
-    positions = pa.large_list(pa.int64())
-    fields = [
-        ("start", pa.int64()),
-        ("end", pa.int64()),
-        ("positions", positions),
-        ("start_time", kind),
-        ("end_time", kind),
-    ]
-    return pa.schema(fields).empty_table()
-
-
 class Matches:
     """The matches of a query over a stream: an iterable, evaluated as it is read. Each use reads the events anew."""
 
-    def __init__(self, query: Query, sources: dict[str, Any], options: EventOptions) -> None:
+    def __init__(self, query: Query, sources: dict[str, Any], options: EventOptions, valuations: bool) -> None:
         self._query = query
+        self._valuations = valuations
         self._sources = sources
         self._options = options
         self._used = False
@@ -395,12 +337,13 @@ class Matches:
     def tables(self) -> Iterator[MatchTable]:
         """The matches in columns, as many at a time as the engine gives."""
         run, stream = self._begin()
+        bindings = self._query._bindings_of(self._valuations)
         for events in stream:
             for matches, history in run.advance(events):
-                yield MatchTable(matches, history)
+                yield MatchTable(matches, history, bindings)
         rest, history = run.close()
         if len(rest):
-            yield MatchTable(rest, history)
+            yield MatchTable(rest, history, bindings)
 
     def count(self) -> int:
         """How many matches there are; none of them is written out."""
@@ -408,10 +351,20 @@ class Matches:
         return sum(run.count(events) for events in stream) + len(run.close()[0])
 
     def to_arrow(self) -> pa.Table:
-        """All matches as a table: start, end, positions, start_time, end_time."""
+        """All matches as a table: start, end, positions, start_time, end_time.
+
+        Valuations have for each variable v a column `v` of the positions it took, and columns `v.attribute`: lists.
+        """
         parts = list(self.tables())
         tables = [part.to_arrow(self.summary.iso_times) for part in parts]
-        return pa.concat_tables(tables) if tables else empty_table()
+        if not tables:
+            return empty_table(shown=self.shown)
+        return pa.concat_tables(tables, promote_options="none" if self.shown is None else "permissive")
+
+    @property
+    def shown(self) -> Shown | None:
+        """The variables that matches show, and their attributes, where they are valuations."""
+        return self._query._shown if self._valuations else None
 
     def to_pandas(self) -> pandas.DataFrame:
         """All matches as a pandas DataFrame."""
@@ -425,7 +378,7 @@ class Matches:
         self._used = True
         stream = EventStream(self._sources, self._options, wanted)
         self.summary = stream.summary
-        return Run(self._query._lowered, self._query._program), stream
+        return Run(self._query._lowered, self._query._program_of(self._valuations)), stream
 
 
 def _once(source: Any) -> bool:
@@ -439,14 +392,16 @@ def _once(source: Any) -> bool:
 class Stream:
     """An evaluation in progress. Use it in a `with`, or `close` it."""
 
-    def __init__(self, query: Query, names: tuple[str, ...], options: EventOptions) -> None:
+    def __init__(self, query: Query, names: tuple[str, ...], options: EventOptions, valuations: bool) -> None:
         from ceql.run import Run
 
         self._query = query
         self._names = names
         self._options = options
         self._feed = EventFeed(names, options)
-        self._run = Run(query._lowered, query._program)
+        self._valuations = valuations
+        self._bindings = query._bindings_of(valuations)
+        self._run = Run(query._lowered, query._program_of(valuations))
         self._singles: Singles | None = None
         self._untried = True
         self._closed = False
@@ -499,7 +454,7 @@ class Stream:
         self._to_batches()
         found = self._matches(self._feed.finish)
         self._closed = True
-        return found + list(MatchTable(*self._run.close()))
+        return found + list(MatchTable(*self._run.close(), self._bindings))
 
     def snapshot(self) -> bytes:
         """The state of the evaluation, for `Query.open`."""
@@ -510,6 +465,7 @@ class Stream:
             "query": print_query(self._query.tree),
             "names": self._names,
             "options": self._options,
+            "valuations": self._valuations,
             "feed": self._feed.state(),
             "run": self._run.state(),
         }
@@ -519,7 +475,7 @@ class Stream:
         found: list[Match] = []
         for events in batches():
             for matches, history in self._run.advance(events):
-                found += MatchTable(matches, history)
+                found += MatchTable(matches, history, self._bindings)
         return found
 
     def _check_open(self) -> None:
@@ -541,7 +497,7 @@ def _restored(query: Query, blob: bytes) -> Stream:
         raise OptionError(
             "this snapshot is of another query", f"it was taken from: {state['query']}".replace("\n", " ")
         )
-    stream = Stream(query, state["names"], state["options"])
+    stream = Stream(query, state["names"], state["options"], state["valuations"])
     stream._feed.restore(state["feed"])
-    stream._run = Run.restore(query._lowered, query._program, state["run"])
+    stream._run = Run.restore(query._lowered, query._program_of(stream._valuations), state["run"])
     return stream

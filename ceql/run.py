@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from ceql.lower import Lowered
 from ceql.single import Block
@@ -20,6 +21,7 @@ from ceql.values import kind_of
 from spaseq.engine import Window
 from spaseq.errors import EventError
 from spaseq.events import EventBatch, ListColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn
+from spaseq.events.readers import common_schema
 from spaseq.events.streams import table_bytes, table_of_bytes
 
 if TYPE_CHECKING:
@@ -196,6 +198,19 @@ class History:
         times = np.concatenate([b.times for b in self.batches]) if len(self.batches) > 1 else self.batches[0].times
         return np.asarray(times[positions - self.batches[0].positions[0]])
 
+    @property
+    def first(self) -> int:
+        """The position of the first event."""
+        return _first_position(self.batches[0])
+
+    @property
+    def table(self) -> pa.Table:
+        """All events, in order; an attribute that a batch does not have is NULL there. Not of single events."""
+        batches = [batch for batch in self.batches if isinstance(batch, EventBatch)]
+        assert len(batches) == len(self.batches)
+        tables = [batch.table for batch in batches]
+        return tables[0] if len(tables) == 1 else common_schema(tables, batches[0].source)
+
     def event(self, position: int) -> dict[str, Any]:
         """The attributes of an event."""
         batch = self.batches[bisect.bisect_right(self.batches, position, key=_first_position) - 1]
@@ -270,6 +285,11 @@ class Run:
         """The matches that the end of the stream completes, with the events about them."""
         matches = self._evaluator.close()
         return matches, self._past.of(matches) if len(matches) else History()
+
+    @property
+    def valuations(self) -> bool:
+        """Whether matches are valuations."""
+        return self._evaluator._program.labels is not None
 
     @property
     def statistics(self) -> dict[str, int]:

@@ -107,7 +107,7 @@ class Singles:
         """The road, where there is one."""
         from spaseq.engine.single import Single
 
-        if len(names) != 1 or options.lateness or not Single.applies(run._evaluator):
+        if len(names) != 1 or options.lateness or run.valuations or not Single.applies(run._evaluator):
             return None
         bits = compile_bits(run._evaluator._program.cea.predicates, options.type_column or "type", names[0])
         return None if bits is None else Singles(run, feed, options, names[0], bits)

@@ -59,24 +59,31 @@ class _Part:
 
 
 def compile_pattern(
-    pattern: Pattern, *, strict: bool = False, valuations: bool = False, negated: int = 8
+    pattern: Pattern,
+    *,
+    strict: bool = False,
+    valuations: bool = False,
+    negated: int = 8,
+    shown: frozenset[str] | None = None,
 ) -> CEA:
     """The automaton whose accepting runs are the complex events of `pattern`.
 
     With `strict`, only those whose marked positions are an interval of the (partition's) stream: selection STRICT
-    (seed CEL §4). With `valuations`, its valuations: transitions say which variables take their event. Size linear in
-    the pattern, three times that with `strict`. Raises `BudgetExceeded` where more than `negated` alternatives under
-    one negation have guards.
+    (seed CEL §4). With `valuations`, its valuations: transitions say which variables take their event, of `shown` if
+    given; those that differ in no such variable are one. Size linear in the pattern, three times that with `strict`.
+    Raises `BudgetExceeded` where more than `negated` alternatives under one negation have guards.
     """
     part = _Builder(negated).build(push_filters(pattern))
     edges = _with_single_initial(part)
     predicates = tuple(dict.fromkeys(p for e in edges for p in _in_order(e.predicates)))
     index = {p: i for i, p in enumerate(predicates)}
-    labels = sorted({e.variables for e in edges if e.variables}, key=sorted) if valuations else []
+    of_edge = [e.variables if shown is None else e.variables & shown for e in edges]
+    marking = {said for e, said in zip(edges, of_edge, strict=True) if e.variables}
+    labels = sorted(marking, key=sorted) if valuations else []
     transitions = [
         Transition(e.source, frozenset(index[p] for p in e.predicates), bool(e.variables), e.target, e.actions,
-                   e.otherwise, labels.index(e.variables) if e.variables in labels else 0)
-        for e in edges
+                   e.otherwise, labels.index(said) if e.variables and valuations else 0)
+        for e, said in zip(edges, of_edge, strict=True)
     ]  # fmt: skip
     if strict:
         transitions = _strict(transitions)

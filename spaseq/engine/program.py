@@ -54,18 +54,19 @@ def compile_program(
     settings: Settings = Settings(),  # noqa: B008 - frozen
     absent: NoneOf | None = None,
     valuations: bool = False,
+    shown: frozenset[str] | None = None,
 ) -> Program:
     """Compile `pattern`; guards need `registers`. `strict` keeps only matches whose positions are an interval.
 
     `absent`, if given, fails for the events that must not follow a match inside its window; then matches are reported
-    as their windows close (only with selection ALL). With `valuations`, matches are valuations (seed CEL §3): two that
-    differ only in which variables take which positions are two, and `MatchBatch.labels` tells them apart. Selection
-    compares positions as ever, so valuations of one complex event are reported together or not at all; ANY and LIMIT
-    count valuations.
+    as their windows close (only with selection ALL). With `valuations`, matches are valuations (seed CEL §3): two
+    that differ only in which variables take which positions are two, and `MatchBatch.labels` tells them apart; of the
+    variables `shown` alone, if given. Selection compares positions as ever, so valuations of one complex event are
+    reported together or not at all; ANY and LIMIT count valuations.
     """
     if absent is not None and choice != Choice():
         raise InternalError("absence at the end is evaluated with selection ALL, without consumption or limit")
     cea = compile_pattern(
-        pattern, strict=strict, valuations=valuations, negated=settings.negated_conditions
+        pattern, strict=strict, valuations=valuations, negated=settings.negated_conditions, shown=shown
     )
     return Program(cea, window, choice, registers, settings, absent)
