@@ -10,6 +10,7 @@ A file of `cases/` holds `[[case]]` tables (and `[streams.NAME]` tables they sha
     graphs      for SPAseq: for each stream name a list of [time in seconds, triples in Turtle]; `:` is http://example.org/
     kb          for SPAseq: for each IRI the triples of a graph of background knowledge
     matches     expected [start, end, [positions]], in any order
+    bindings    for CEQL, of valuations: expected [start, end, {variable: [positions]}], in any order
     solutions   for SPAseq: expected tables with `time` and the variables' terms in Turtle, in any order
     instants    for SPAseq: expected times of all matched instants, in any order
     error, message  for a wrong query: the class of the exception, and a part of its text
@@ -48,6 +49,7 @@ class Case:
     graphs: Graphs = field(default_factory=dict)
     kb: dict[str, str] = field(default_factory=dict)
     matches: list[oracle.Match] | None = None
+    bindings: list[Any] | None = None
     solutions: list[dict[str, Any]] | None = None
     instants: list[list[float]] | None = None
     error: str | None = None
@@ -86,7 +88,7 @@ def _case(table: dict[str, Any], place: str, shared: Mapping[str, dict[str, Any]
         ]
     graphs = {name: [(time, text) for time, text in events] for name, events in source.get("graphs", {}).items()}
     matches = rest.get("matches")
-    known = {"query", "word", "columns", "rows", "graphs", "kb", "matches", "solutions", "instants"}
+    known = {"query", "word", "columns", "rows", "graphs", "kb", "matches", "bindings", "solutions", "instants"}
     known |= {"error", "message", "oracle_only", "not_spark"}
     assert rest.keys() <= known, f"{place}: {sorted(rest.keys() - known)}"
     return Case(
@@ -96,6 +98,7 @@ def _case(table: dict[str, Any], place: str, shared: Mapping[str, dict[str, Any]
         graphs,
         source.get("kb", {}),
         None if matches is None else sorted((s, e, tuple(sorted(d))) for s, e, d in matches),
+        sorted([s, e, sorted(v.items())] for s, e, v in rest["bindings"]) if "bindings" in rest else None,
         rest.get("solutions"),
         rest.get("instants"),
         rest.get("error"),
@@ -132,6 +135,46 @@ def ceql_batches(query: str, batches: Sequence[Events], randomness: random.Rando
         if randomness.random() < RESTARTS:
             stream = compiled.open(stream.snapshot())
     return found + [_plain(match) for match in stream.close()]
+
+
+Bindings = list[Any]
+"""[start, end, [(variable, positions), …]] of each valuation, all in order."""
+
+
+def ceql_bindings_by_definition(query: str, events: Events) -> Bindings:
+    """The valuations that the naive evaluator reports, of the variables that a query shows."""
+    read = oracle_ceql_text.read(query)
+    shown = read.select if read.select is not None else oracle_ceql_text.shown(read.formula)
+    found = {
+        (s, e, tuple((x, tuple(sorted(at))) for x, at in taken if x in shown))
+        for s, e, taken in oracle.evaluate_valuations(read, events)
+    }
+    return sorted([s, e, [(x, list(at)) for x, at in taken]] for s, e, taken in found)
+
+
+def ceql_bindings_whole(query: str, events: Events) -> Bindings:
+    """The valuations that the engine reports for the whole stream at once."""
+    import ceql
+
+    return sorted(map(_bound, ceql.compile(query).run(events, valuations=True)))
+
+
+def ceql_bindings_batches(query: str, batches: Sequence[Events], randomness: random.Random) -> Bindings:
+    """The same when the stream comes in `batches`, now and then through a snapshot."""
+    import ceql
+
+    compiled = ceql.compile(query)
+    stream = compiled.open(valuations=True)
+    found = []
+    for batch in batches:
+        found += stream.push(batch)
+        if randomness.random() < RESTARTS:
+            stream = compiled.open(stream.snapshot())
+    return sorted(map(_bound, found + stream.close()))
+
+
+def _bound(match: Any) -> list[Any]:
+    return [int(match.start), int(match.end), sorted((x, list(at)) for x, at in match.bindings.items())]
 
 
 RESTARTS = 0.2

@@ -72,6 +72,20 @@ def read(text: str) -> Query:
     return _Reader(text).query()
 
 
+def shown(formula: Formula, named: bool = False) -> frozenset[str]:
+    """The variables of AS, and the types of events that no AS names: what valuations show of `SELECT *`."""
+    match formula:
+        case Type(name):
+            return frozenset() if named else frozenset({name})
+        case As(child, variable):
+            return shown(child, True) | {variable}
+        case Filter(child) | Plus(child) | Repeat(child):
+            return shown(child, named)
+        case Or(left, right) | Then(left, right) | And(left, right) | Without(left, _, right):
+            return shown(left, named) | shown(right, named)
+    return frozenset()
+
+
 class _Reader:
     def __init__(self, text: str) -> None:
         self.tokens: list[tuple[str, str]] = []

@@ -79,6 +79,24 @@ def test_ceql_engine_in_batches(case: Case) -> None:
         assert sorted(found) == case.matches, f"cut with seed {seed}"
 
 
+def _bound(case: Case) -> bool:
+    return case.bindings is not None
+
+
+@_each(_bound)
+def test_ceql_valuations_by_definition(case: Case) -> None:
+    assert harness.ceql_bindings_by_definition(case.query, case.events) == case.bindings
+
+
+@_each(_bound)
+def test_ceql_valuations(case: Case) -> None:
+    assert harness.ceql_bindings_whole(case.query, case.events) == case.bindings
+    for seed in range(ROUNDS):
+        rng = random.Random(seed)
+        cut = list(harness.cut(case.events, rng))
+        assert harness.ceql_bindings_batches(case.query, cut, rng) == case.bindings, f"cut with seed {seed}"
+
+
 def _check_answers(case: Case, answers: list[oracle_spaseq.Answer]) -> None:
     """The expected solutions and instants, and each answer once."""
     assert oracle_spaseq.solutions(answers) == harness.expected_solutions(case)

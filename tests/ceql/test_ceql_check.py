@@ -105,7 +105,6 @@ def test_errors_name_the_thing_and_the_place(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "name", "spot"),
     [
-        ("SELECT A[p] WHERE A", "list of attributes in SELECT", "A[p]"),
         ("SELECT * WHERE A AS x ; (B AS y ; C AS z FILTER y.p + z.p > x.p)+", "inside an iteration", "y.p + z.p > x.p"),
         ("SELECT * WHERE A AS x ; (B+ AS y FILTER AVG(y.p) > x.p)+", "inside an iteration", "AVG(y.p) > x.p"),
         ("SELECT * WHERE A AS x ; (B+ AS y FILTER AVG(y.p) > x.p){2}", "inside an iteration", "AVG(y.p) > x.p"),

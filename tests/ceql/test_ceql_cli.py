@@ -106,7 +106,6 @@ def test_streams(folder: pathlib.Path) -> None:
         (["run", "from.ceql", "--stream", "T=events.csv"], 2, "unknown stream T"),
         (["run", "query.ceql", "--events", "events.csv", "--lateness", "soon"], 2, "'soon' is not a duration"),
         (["run", "query.ceql", "--events", "events.csv", "--format", "parquet"], 2, "--output"),
-        (["run", "query.ceql", "--events", "events.csv", "--valuations"], 2, "--valuations"),
         (["plot", "query.ceql"], 2, "plot"),
         (["run", "query.ceql", "--events", "events.csv", "--format", "xml"], 2, "invalid choice"),
     ],
