@@ -20,7 +20,7 @@ from ceql.guards import Guard
 from ceql.scalar import compile_condition
 from ceql.walk import attributes_of, calls_of, replaced
 from spaseq.errors import EventError, InternalError
-from spaseq.events import Column, NumberColumn, TextColumn, TimeColumn, TruthColumn, text_array
+from spaseq.events import Column, ListColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn, text_array
 from spaseq.events.batch import Instant
 
 __all__ = ["GuardConditions", "GuardMemory"]
@@ -139,6 +139,10 @@ class _Attribute:
             codes = column.codes[rows]
             return np.append(np.array(numbers, np.int64), 0)[codes], codes >= 0, "text"
         known = np.ones(len(rows), bool) if column.known is None else column.known[rows]
+        if isinstance(column, ListColumn):  # no condition holds of lists but CORR, which is not for this road
+            lists = np.empty(len(rows), object)
+            lists[:] = [column.values[row] for row in rows.tolist()]
+            return lists, known, "mixed"
         kind = _KINDS[type(column)]
         if kind == "number":
             kind = "int" if column.values.dtype.kind == "i" else "float"
