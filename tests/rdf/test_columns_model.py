@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rdflib import XSD, BNode, Literal, URIRef
 
+from spaseq.events.time import UNITS, parse_time
 from spaseq.rdf import GraphBatch, GraphEvent, Term, TermTable, plain_literal, term_from_key
-from spaseq.rdf.columns import BLANK, IRI, LITERAL, Kinds
+from spaseq.rdf.columns import BLANK, IRI, LITERAL, Kinds, literals, values
+from spaseq.rdf.columns.dictionary import Dictionary
 
 NAMES = ["integer", "int", "byte", "nonNegativeInteger", "decimal", "double", "float", "boolean", "dateTime", "string",
          "date", "duration"]  # fmt: skip
-TEXTS = ["5", "-5", "+5", "007", "1.5", "24.470", ".5", "5.", "1e3", "1E-7", "-0", "0.1", "300", "9007199254740993",
-         "9223372036854775808", "-9223372036854775808", "99999999999999999999999", "0.1234567890123456789", "1e400",
-         "INF", "-INF", "NaN", "nan", " 5", "5 ", "1_0", "", "abc", "true", "false", "1", "0", "TRUE", "٣",
-         "2024-05-01T12:00:00Z", "2024-05-01T12:00:00", "2024-05-01T12:00:00.123456789+02:00", "2024-02-30T00:00:00Z",
-         "2024-05-01", "24:00:00", "2024-05-01T24:00:00Z", "0001-01-01T00:00:00Z", "1969-12-31T23:59:59.5Z",
-         "2024-05-01 12:00:00Z", "20240501T120000Z", "2024-05-01T12:00:00-14:00", "9999-12-31T23:59:59Z"]  # fmt: skip
+TEXTS = [
+    "5", "-5", "+5", "007", "1.5", "24.470", ".5", "5.", "1e3", "1E-7", "-0", "0.1", "300", "9007199254740993",
+    "9223372036854775808", "-9223372036854775808", "99999999999999999999999", "0.1234567890123456789", "1e400",
+    "INF", "-INF", "NaN", "nan", " 5", "5 ", "1_0", "", "abc", "true", "false", "1", "0", "TRUE", "٣",
+    "2024-05-01T12:00:00Z", "2024-05-01T12:00:00", "2024-05-01T12:00:00.123456789+02:00", "2024-02-30T00:00:00Z",
+    "2024-05-01", "24:00:00", "2024-05-01T24:00:00Z", "0001-01-01T00:00:00Z", "1969-12-31T23:59:59.5Z",
+    "2024-05-01 12:00:00Z", "20240501T120000Z", "2024-05-01T12:00:00-14:00", "9999-12-31T23:59:59Z",
+    "000000000000000000000005", "-000", "1.0e22", "1e23", "123456789012345e-22", "9.5e-5", "123456789012345",
+    "1234567890123456", "0.00000000000000000000012", "-0.0", "1.5E+2", "1e", "e5", ".", "+", "-",
+    "999999999999999999", "2024-05-01T12:00:00+14:30", "2024-05-01T12:00:00.Z", "2261-12-31T23:59:59Z",
+    "2262-05-01T00:00:00Z", "1678-01-01T00:00:00Z", "2024-05-01T12:00:60Z", "2024-05-01T12:00:00.1234567891Z",
+]  # fmt: skip
 
 
 def typed(text: str, name: str) -> Literal:
@@ -31,12 +40,12 @@ def typed(text: str, name: str) -> Literal:
 
 iris = st.sampled_from([URIRef(f"http://example.org/{n}") for n in "abcdé"])
 blanks = st.sampled_from([BNode(f"b{n}") for n in range(4)])
-literals = st.one_of(
+some_literals = st.one_of(
     st.text(max_size=6).map(Literal),
     st.builds(lambda text, tag: Literal(text, lang=tag), st.text(max_size=3), st.sampled_from(["en", "de", "en-gb"])),
     st.builds(typed, st.sampled_from(TEXTS), st.sampled_from(NAMES)),
 )
-terms = st.one_of(iris, blanks, literals)
+terms = st.one_of(iris, blanks, some_literals)
 events = st.builds(
     lambda time, triples, graph, record: GraphEvent("S", time, tuple(dict.fromkeys(triples)), graph, "f.nq", record),
     st.integers(-(10**18), 10**18),
@@ -109,6 +118,64 @@ def test_value_columns_say_what_rdflib_says(name: str) -> None:
             assert columns.has_whole[number] == (isinstance(value, int) and -(2**63) <= value < 2**63)
             assert not columns.has_whole[number] or int(columns.whole[number]) == value
         assert is_number[number] == (kind in (Kinds.INTEGER, Kinds.DECIMAL, Kinds.DOUBLE))
+
+
+def same(a: np.ndarray, b: np.ndarray) -> bool:
+    return bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f")) and bool((np.signbit(a) == np.signbit(b)).all())
+
+
+def check_values(given_terms: list[Literal]) -> None:
+    """The kernel's values are those of rdflib's terms, one by one."""
+    table = TermTable.of(given_terms)
+    columns = table.literals()
+    for number in np.flatnonzero(table.lexical >= 0).tolist():
+        alone = values.empty_columns(1)
+        values.set_value(alone, 0, table.term(number))
+        for field in dataclasses.fields(columns):
+            one, all_of_them = getattr(alone, field.name), getattr(columns, field.name)
+            assert same(one, all_of_them[number : number + 1]), (table.key(number), field.name)
+
+
+@pytest.mark.parametrize("name", NAMES, ids=str)
+def test_the_kernel_reads_what_rdflib_reads(name: str) -> None:
+    check_values([typed(text, name) for text in TEXTS])
+
+
+numerals = st.from_regex(r"[+-]?[0-9]{0,20}(\.[0-9]{0,20})?([eE][+-]?[0-9]{1,3})?", fullmatch=True)
+moments = st.from_regex(
+    r"(19|20|16|22)[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-6][0-9]:[0-6][0-9](\.[0-9]{1,10})?"
+    r"(Z|[+-][01][0-9]:[0-6][0-9])?",
+    fullmatch=True,
+)
+
+
+@given(st.lists(st.builds(typed, st.one_of(numerals, moments), st.sampled_from(NAMES)), max_size=20))
+def test_the_kernel_reads_random_numerals_as_rdflib_does(given_terms: list[Literal]) -> None:
+    check_values(given_terms)
+
+
+def read_time(text: str, unit: str) -> int | None:
+    """What the kernel reads, None where it leaves the text to others."""
+    dictionary = Dictionary()
+    rows = np.full((1, 4), dictionary.intern_terms([Literal(text)])[0], dtype=np.int32)
+    time, status = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.uint8)
+    table = dictionary.table
+    literals.read_times(rows, 0, 1, rows[0, 1], UNITS[unit], table.text.view(np.uint8), table, time, status)
+    return int(time[0]) if status[0] == literals.TIME else None
+
+
+@given(st.one_of(numerals, moments), st.sampled_from(["s", "ms", "us", "ns"]))
+@settings(max_examples=200)
+def test_times_are_read_as_everywhere(text: str, unit: str) -> None:
+    time = read_time(text, unit)
+    assert time is None or time == parse_time(text, unit)
+
+
+@pytest.mark.parametrize(
+    "text", ["0", "1767225600", "1767225600.25", "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.5+02:00", "-5"]
+)
+def test_usual_times_need_no_second_look(text: str) -> None:
+    assert read_time(text, "s") == parse_time(text)
 
 
 def test_exact_numbers_compare_as_their_values_do() -> None:

@@ -13,7 +13,7 @@ A batch holds many events of one stream and knows its own terms only: numbers of
 How files become batches:
 
 * `scanner`, bytes to rows of numbered terms (`kernels`, `dictionary`, `memory`);
-* `drafts`, rows to events with times (`assembly`, `times`, `names`);
+* `drafts`, rows to events with times (`assembly`, `literals`, `names`);
 * `ordering`, events in order of time to batches (`gathering`);
 * `reader`, files and streams.
 

@@ -35,7 +35,7 @@ BY_GRAPH = 0
 BY_SUBJECT = 1
 BY_SIZE = 2
 
-# what a row says about time, as in `times`
+# what a row says about time, as in `literals`
 NO_TIME = 0
 TIME = 1
 BAD_TIME = 3

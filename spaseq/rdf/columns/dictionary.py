@@ -166,7 +166,7 @@ class Dictionary:
         types = np.unique(old.datatype[used[literals]])
         order = np.concatenate((types[types >= 0].astype(np.int64), used[~literals], used[literals]))
         terms = np.full(count, k.NIL, dtype=np.int32)
-        self.restart(max(count, 2 * len(order)), size)
+        self.restart(max(len(old.start), 2 * len(order)), max(len(old.text) << 3, size))
         self.room(len(order), int(old.length[order].sum()))
         k.carry(old.text.view(np.uint8), order, old, terms, self.table, self.state)
         return terms

@@ -15,7 +15,7 @@ from spaseq.errors import EventError
 from spaseq.events.time import UNITS
 from spaseq.rdf.assemble import Draft, cut_off, no_named_graph, no_time, read_time, time_inside, two_times
 from spaseq.rdf.columns import assembly as a
-from spaseq.rdf.columns import times
+from spaseq.rdf.columns import literals
 from spaseq.rdf.columns.dictionary import Dictionary
 from spaseq.rdf.columns.model import TermTable
 from spaseq.rdf.columns.names import RecentNames
@@ -191,15 +191,17 @@ class Drafting:
         table = self._dictionary.table
         rows = self._scanner.rows
         scale = UNITS[self._options.time_unit]
-        if not times.read_times(rows, begin, end, told.time, scale, table.text.view(np.uint8), table, values, status):
+        if not literals.read_times(
+            rows, begin, end, told.time, scale, table.text.view(np.uint8), table, values, status
+        ):
             return
         terms = self.terms()
-        for row in np.flatnonzero(status == times.NOT_READ).tolist():
+        for row in np.flatnonzero(status == literals.NOT_READ).tolist():
             try:
                 values[row] = read_time(terms.term(int(rows[row, 2])), self._options, "", 0)
-                status[row] = times.TIME
+                status[row] = literals.TIME
             except EventError:
-                status[row] = times.BAD_TIME
+                status[row] = literals.BAD_TIME
 
     def _make_room(self, rows: int) -> None:
         at = self._at

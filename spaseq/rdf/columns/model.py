@@ -40,7 +40,7 @@ class BatchLimits:
     within the lateness, graphs whose time stands further on) is held besides.
     """
 
-    triples: int = 65_536
+    triples: int = 32_768
     text: int = 1 << 24
 
 
@@ -225,7 +225,7 @@ def _table(numbers: dict[Term, int]) -> TermTable:
     padded = [key.ljust(-len(key) // _WORD * -_WORD, b"\0") for key in keys]
     start = np.cumsum([0, *(len(key) for key in padded)], dtype=np.int64)[:-1]
     return TermTable(
-        np.frombuffer(b"".join(padded), dtype=np.uint8),
+        np.frombuffer(bytearray(b"".join(padded)), dtype=np.uint8),
         start,
         length,
         np.array([kind_of(term) for term in terms], dtype=np.uint8),

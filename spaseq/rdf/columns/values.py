@@ -18,7 +18,7 @@ from rdflib import Literal
 if TYPE_CHECKING:
     from spaseq.rdf.columns.model import TermTable
 
-__all__ = ["Kinds", "LiteralColumns", "literal_columns"]
+__all__ = ["Kinds", "LiteralColumns", "empty_columns", "literal_columns", "set_value"]
 
 _EXACT: Final = 1 << 53
 _DIGITS: Final = 15
@@ -38,6 +38,21 @@ class Kinds(IntEnum):
     DATE_TIME = 7
     OTHER = 8  # a value that these columns do not hold: ask rdflib's term
     ILL_TYPED = 9  # no value: the text does not fit the datatype, or the datatype is not known
+
+
+_XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+_INTEGERS: Final = (
+    "integer nonPositiveInteger negativeInteger long int short byte nonNegativeInteger unsignedLong unsignedInt "
+    "unsignedShort unsignedByte positiveInteger"
+)
+_KINDS: Final = {
+    **{_XSD + name: Kinds.INTEGER for name in _INTEGERS.split()},
+    _XSD + "decimal": Kinds.DECIMAL,
+    _XSD + "double": Kinds.DOUBLE,
+    _XSD + "float": Kinds.DOUBLE,
+    _XSD + "boolean": Kinds.BOOLEAN,
+    _XSD + "dateTime": Kinds.DATE_TIME,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,23 +81,36 @@ class LiteralColumns:
 
 
 def literal_columns(terms: TermTable) -> LiteralColumns:
-    """The columns of all literals in `terms`."""
-    count = len(terms)
-    columns = LiteralColumns(
+    """The columns of all literals in `terms`: by a kernel for the usual forms, and by rdflib's terms for the rest."""
+    from spaseq.rdf.columns import literals
+
+    columns = empty_columns(len(terms))
+    of = terms.datatype
+    asked = np.full(len(terms) + 1, literals.NOT_SEEN, dtype=np.uint8)  # by datatype; the last place is that of -1
+    asked[-1] = Kinds.STRING
+    for datatype in np.unique(of[of >= 0]).tolist():
+        asked[datatype] = _KINDS.get(str(terms.term(datatype)), literals.NOT_SEEN)
+    literals.read_values(terms.text, terms.start, terms.length, terms.lexical, asked[of], columns.kind, columns.number,
+                      columns.exact, columns.whole, columns.has_whole)  # fmt: skip
+    for number in np.flatnonzero(columns.kind == literals.NOT_SEEN).tolist():
+        literal = terms.term(number)
+        assert isinstance(literal, Literal)
+        set_value(columns, number, literal)
+    return columns
+
+
+def empty_columns(count: int) -> LiteralColumns:
+    """Columns of `count` terms that are no literals."""
+    return LiteralColumns(
         np.zeros(count, dtype=np.uint8),
         np.full(count, np.nan),
         np.zeros(count, dtype=np.bool_),
         np.zeros(count, dtype=np.int64),
         np.zeros(count, dtype=np.bool_),
     )
-    for number in np.flatnonzero(terms.lexical >= 0).tolist():
-        literal = terms.term(number)
-        assert isinstance(literal, Literal)
-        _set(columns, number, literal)
-    return columns
 
 
-def _set(columns: LiteralColumns, number: int, literal: Literal) -> None:
+def set_value(columns: LiteralColumns, number: int, literal: Literal) -> None:
     """Fill in the row of one literal from the value that rdflib gives it."""
     kind, value = _value(literal)
     columns.kind[number] = kind
@@ -119,10 +147,12 @@ def _value(literal: Literal) -> tuple[Kinds, int | float | Decimal | None]:
 
 
 def _nearest(value: int | float | Decimal | None) -> float:
+    if value is None or (value == 0 and not isinstance(value, float)):  # only a double has a negative zero
+        return 0.0
     try:
-        return float(value or 0)
+        return float(value)
     except OverflowError:
-        return float("inf") if value is not None and value > 0 else float("-inf")
+        return float("inf") if value > 0 else float("-inf")
 
 
 def _is_exact(value: int | float | Decimal | None) -> bool:
