@@ -18,13 +18,14 @@ ROOT = Path(__file__).resolve().parent.parent
 # Who may import whom inside spaseq; a package may always import itself. `""` is spaseq/__init__.py, the facade.
 _BASE = {"errors", "events"}
 _COMPILE = _BASE | {"pattern"}
-_ENGINE = _COMPILE | {"automata", "tecs"}
+_ENGINE = _COMPILE | {"automata", "tecs", "drawing"}
 _LANGUAGE = _ENGINE | {"engine"}
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "events": {"errors"},
     "pattern": {"errors", "events"},
-    "automata": _COMPILE,
+    "drawing": {"errors"},
+    "automata": _COMPILE | {"drawing"},
     "tecs": _COMPILE,
     "engine": _ENGINE,
     "forecast": _COMPILE | {"automata"},
@@ -35,7 +36,7 @@ ALLOWED: dict[str, set[str]] = {
     "cli": _LANGUAGE | {"rdf", "gpm", "language", "spark", ""},
     "": _LANGUAGE | {"rdf", "gpm", "language", "spark"},
 }
-CEQL_MAY_USE = {"errors", "events", "pattern", "engine", "automata"}
+CEQL_MAY_USE = {"errors", "events", "pattern", "engine", "automata", "drawing"}
 
 # Where a library may be imported at all: packages, or packages inside one.
 _KERNELS = {"automata", "tecs", "engine", "rdf.columns", "gpm.columnar"}
@@ -43,6 +44,8 @@ CONFINED: dict[str, set[str]] = {
     "numba": _KERNELS,
     "llvmlite": _KERNELS,
     "rdflib": {"rdf", "gpm"},
+    "owlrl": {"rdf"},
+    "matplotlib": {"drawing"},
     "pyspark": {"spark"},
     "py4j": {"spark"},
     "graphframes": {"spark"},
@@ -178,7 +181,8 @@ def _has_all(path: Path) -> bool:
 def test_importing_is_light(package: str) -> None:
     script = (
         f"import sys, {package}\n"
-        "heavy = sorted({name.split('.')[0] for name in sys.modules} & {'pyspark', 'numba', 'matplotlib', 'pandas'})\n"
+        "heavy = {'pyspark', 'numba', 'matplotlib', 'pandas', 'owlrl'}\n"
+        "heavy = sorted({name.split('.')[0] for name in sys.modules} & heavy)\n"
         "print(','.join(heavy))"
     )
     result = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)

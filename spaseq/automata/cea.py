@@ -98,7 +98,7 @@ class CEA:
                 if t.otherwise:
                     condition = "otherwise"
                 target = "accept" if t.target == ACCEPT else str(t.target)
-                actions = "".join(f"  [{_show(a)}]" for a in t.actions)
+                actions = "".join(f"  [{show_action(a)}]" for a in t.actions)
                 marks = "skip" if not t.marks else "mark"
                 if t.marks and self.labels:
                     marks += f" {', '.join(sorted(self.labels[t.label]))}"
@@ -106,7 +106,8 @@ class CEA:
         return "\n".join(lines)
 
 
-def _show(action: Action) -> str:
+def show_action(action: Action) -> str:
+    """What an action does, for people."""
     match action:
         case Take(guard, variables):
             return f"{', '.join(sorted(variables))} under {guard}"

@@ -9,28 +9,27 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from spaseq.cli.options import parser, settings_of
 from spaseq.errors import InternalError, OptionError, SpaseqError, UnsupportedFeature
 
 if TYPE_CHECKING:
     from spaseq.language.query import Query
     from spaseq.language.run import Match
-    from spaseq.rdf import StreamOptions
+    from spaseq.rdf import Counters, StreamOptions
 
 __all__ = ["main"]
-
-_FORMATS = ("table", "json", "csv", "tsv", "jsonl", "parquet", "nquads")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command and returns its exit code; never raises what a user can cause."""
     try:
-        options = _parser().parse_args(arguments)
+        options = parser(_run, _check, _explain, _plot).parse_args(arguments)
         return int(options.command(options))
     except SpaseqError as error:
         print(error, file=sys.stderr)
@@ -54,13 +53,51 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from spaseq.cli.inputs import knowledge_files, stream_files
+    _refuse(options)
+    query = _compiled(options)
+    _settle_format(options, query)
+    matches, counters = _matches(options, query)
+    _write(options, matches, query)
+    _warn(counters().warnings())
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    query = _compiled(options)
+    print(f"{query.source}: ok")
+    return 0
+
+
+def _explain(options: argparse.Namespace) -> int:
+    sys.stdout.write(_compiled(options, warn=False).explain(options.format))
+    return 0
+
+
+def _plot(options: argparse.Namespace) -> int:
+    from spaseq.cli.plot import plot_matches
+
+    query = _compiled(options)
+    matches, counters = _matches(options, query)
+    plot_matches(matches, query, _prefixes(query), options.output, options.limit)
+    _warn(counters().warnings())
+    return 0
+
+
+# -- their pieces
+
+
+def _compiled(options: argparse.Namespace, *, warn: bool = True) -> Query:
     from spaseq.language.query import compile_query
 
-    _refuse(options)
-    query = compile_query(*_query_text(options.query))
-    _settle_format(options, query)
-    _warn(query.warnings)
+    query = compile_query(*_query_text(options.query), settings_of(options.set))
+    _warn(query.warnings if warn else ())
+    return query
+
+
+def _matches(options: argparse.Namespace, query: Query) -> tuple[Iterable[Match], Callable[[], Counters]]:
+    """The matches as they are asked for, and what was read by then."""
+    from spaseq.cli.inputs import knowledge_files, stream_files
+
     streams = stream_files(query, options.stream, options.streams)
     knowledge = knowledge_files(query, options.kb)
     settings = _stream_options(options)
@@ -68,39 +105,18 @@ def _run(options: argparse.Namespace) -> int:
         from spaseq.cli.distributed import spark_matches
         from spaseq.rdf import Counters
 
-        counters = Counters()
-        _write(options, spark_matches(query, streams, knowledge, settings, counters), query)  # shows its own progress
-    else:
-        matches = query.run(streams, knowledge, options=settings, keep_events=False)
-        _write(options, _progress(matches), query)
-        counters = matches.counters
-    _warn(counters.warnings())
-    return 0
-
-
-def _check(options: argparse.Namespace) -> int:
-    from spaseq.language.query import compile_query
-
-    text, source = _query_text(options.query)
-    query = compile_query(text, source)
-    _warn(query.warnings)
-    print(f"{source}: ok")
-    return 0
-
-
-def _explain(options: argparse.Namespace) -> int:
-    from spaseq.language.query import compile_query
-
-    query = compile_query(*_query_text(options.query))
-    print(query.explain(options.format))
-    return 0
-
-
-def _plot(options: argparse.Namespace) -> int:
-    raise UnsupportedFeature("spaseq plot is not supported by this version", source="spaseq")
-
-
-# -- their pieces
+        counted = Counters()
+        # shows its own progress
+        return spark_matches(query, streams, knowledge, settings, counted), lambda: counted
+    matches = query.run(
+        streams,
+        knowledge,
+        options=settings,
+        keep_events=False,
+        entailment=options.entailment,
+        reference=options.gpm == "rdflib",
+    )
+    return _progress(matches), lambda: matches.counters
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +132,10 @@ class _Sink:
     @property
     def ordered(self) -> bool:
         return self.query.checked.clauses.ordered
+
+    @property
+    def asks(self) -> bool:
+        return self.query.checked.clauses.ask
 
     def construct(self, bindings: Mapping[str, Any], number: int) -> tuple[tuple[Any, Any, Any], ...]:
         return self.query.construct(bindings, number)
@@ -134,13 +154,9 @@ def _query_text(path: str) -> tuple[str, str]:
 
 
 def _refuse(options: argparse.Namespace) -> None:
-    """What the command has and this version does not run yet."""
-    for given, name in (
-        (options.entailment, f"--entailment {options.entailment}"),
-        (options.follow, "--follow"),
-    ):
-        if given:
-            raise UnsupportedFeature(f"{name} is not supported by this version", source="spaseq run")
+    """What cannot be asked for together."""
+    if options.follow:
+        raise UnsupportedFeature("--follow is not supported by this version", source="spaseq run")
     if options.format == "parquet" and not options.output:
         raise OptionError("--format parquet needs --output PATH", "Parquet files are not text")
 
@@ -211,66 +227,6 @@ def _progress(matches: Iterable[Match]) -> Iterable[Match]:
 def _warn(messages: Iterable[str]) -> None:
     for message in messages:
         print(f"warning: {message}", file=sys.stderr)
-
-
-# -- the options
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="spaseq", description="Recognise complex events in streams of RDF graphs, with SPAseq queries."
-    )
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    run = commands.add_parser("run", help="run a query over streams", description="Run a query over streams.")
-    _add_run_options(run)
-    run.set_defaults(command=_run)
-    check = commands.add_parser("check", help="check syntax and meaning of a query")
-    check.add_argument("query", metavar="QUERY", help="file with the query, or -")
-    check.set_defaults(command=_check)
-    explain = commands.add_parser("explain", help="say how a query is run")
-    explain.add_argument("query", metavar="QUERY", help="file with the query, or -")
-    explain.add_argument("--format", choices=("text", "dot", "svg", "json"), default="text")
-    explain.set_defaults(command=_explain)
-    plot = commands.add_parser("plot", help="draw a timeline of matches")
-    plot.add_argument("arguments", nargs=argparse.REMAINDER)
-    plot.set_defaults(command=_plot)
-    return parser
-
-
-def _add_run_options(run: argparse.ArgumentParser) -> None:
-    run.add_argument("query", metavar="QUERY", help="file with the query, or -")
-    inputs = run.add_argument_group("input")
-    inputs.add_argument("--stream", action="append", default=[], metavar="NAME=FILE[,FILE…]",
-                        help="files of a stream, by name or IRI; globs, -, .gz and .zst too")  # fmt: skip
-    inputs.add_argument("--streams", metavar="STREAMS.txt",
-                        help="lines '<iri> <path> N': streams whose events are N triples each")  # fmt: skip
-    inputs.add_argument(
-        "--kb", action="append", default=[], metavar="IRI=FILE", help="background knowledge for GRAPH <IRI>"
-    )
-    inputs.add_argument("--entailment", choices=("rdfs",), help="reason over the background knowledge")
-    events = run.add_argument_group("events and time")
-    events.add_argument("--event-by", metavar="graph|subject|size:N", help="what makes an event")
-    events.add_argument("--time", metavar="PREDICATE", help="IRI of the predicate that gives an event's time")
-    events.add_argument("--time-from", metavar="arrival", help="the k-th event of a stream is at k times --interval")
-    events.add_argument("--time-unit", default="s", metavar="s|ms|us|ns", help="unit of times that are numbers (s)")
-    events.add_argument("--interval", default="1ms", metavar="DURATION", help="time between two arrivals (1ms)")
-    events.add_argument("--ties", default="instant", metavar="instant|arrival",
-                        help="whether graphs of equal time are one instant (instant)")  # fmt: skip
-    events.add_argument("--lateness", default="0s", metavar="DURATION", help="how late an event may come (0s)")
-    events.add_argument("--late", default="error", metavar="drop|error", help="what to do with later ones (error)")
-    results = run.add_argument_group("results")
-    results.add_argument("--engine", choices=("local", "spark"), default="local", help="where to run (local)")
-    results.add_argument("--format", choices=_FORMATS,
-                         help="how to write results (table, or nquads for CONSTRUCT)")  # fmt: skip
-    results.add_argument("--output", metavar="PATH", help="where to write them (stdout)")
-    results.add_argument("--limit", type=_count, metavar="N", help="stop after N results")
-    results.add_argument("--follow", action="store_true", help="go on as files grow")
-
-
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a count")
-    return int(text)
 
 
 if __name__ == "__main__":

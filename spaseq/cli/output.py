@@ -9,6 +9,9 @@ written as xsd:dateTime in UTC, smaller ones, which can only be offsets, as a nu
 for the whole output. `jsonl` gives the times of the first and the last matched instant, written alike (numbers as JSON
 numbers); `parquet` gives nanoseconds.
 
+An ASK is answered in the solution formats by one boolean: in `json` and `xml` as SPARQL's results have it, in the
+others as `true` or `false` on a line of its own. `jsonl` and `parquet` give the match that it found, if any.
+
 `nquads` is for CONSTRUCT: one named graph for each solution, its time beside it in the default graph as
 prov:generatedAtTime, as `spaseq run` reads streams. So the output of one query is a stream for the next.
 """
@@ -22,10 +25,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import islice
 from typing import Any, Final, Protocol, TextIO
+from xml.sax.saxutils import quoteattr
 
 from spaseq.errors import OptionError
 from spaseq.events.time import format_time
-from spaseq.gpm.results import json_term, nquads_term, plain_text, short_text
+from spaseq.gpm.results import json_term, nquads_term, plain_text, short_text, xml_term
 from spaseq.language.run import Match, distinct_solutions, match_table
 
 __all__ = ["FORMATS", "Sink", "write_matches", "write_parquet"]
@@ -37,6 +41,12 @@ _WIDTH_SAMPLE: Final = 200
 _WIDEST: Final = 60
 _ONE_LINE: Final = str.maketrans("\t\r\n", "   ")
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+_XML_HEAD: Final = '<?xml version="1.0"?>\n<sparql xmlns="http://www.w3.org/2005/sparql-results#">\n'
+_BOOLEANS: Final = {
+    "json": '{"head": { }, "boolean": {}}\n',
+    "xml": _XML_HEAD + "<head/>\n<boolean>{}</boolean>\n</sparql>\n",
+}
+"""How a format says true or false, for `{}`; the others just say it."""
 _GENERATED: Final = "http://www.w3.org/ns/prov#generatedAtTime"
 
 
@@ -55,6 +65,9 @@ class Sink(Protocol):
     @property
     def ordered(self) -> bool: ...
 
+    @property
+    def asks(self) -> bool: ...
+
     def construct(self, bindings: Mapping[str, Any], number: int) -> Sequence[tuple[Any, Any, Any]]: ...
 
 
@@ -62,6 +75,10 @@ def write_matches(form: str, matches: Iterable[Match], sink: Sink, limit: int | 
     """Writes matches (or solutions) in a text format; at most `limit` of them. Returns how many were written."""
     if form == "jsonl":
         return _jsonl(islice(matches, limit), sink)
+    if sink.asks:
+        answer = next(iter(matches), None) is not None
+        sink.out.write(_BOOLEANS.get(form, "{}\n").replace("{}", "true" if answer else "false"))
+        return 1
     solutions = distinct_solutions(matches, sink.variables, ordered=sink.ordered)
     return FORMATS[form](islice(solutions, limit), sink)
 
@@ -131,6 +148,25 @@ def _json(solutions: Iterable[Solution], sink: Sink) -> int:
         sink.out.write((",\n" if count else "\n") + json.dumps(record, ensure_ascii=False))
         count += 1
     sink.out.write("\n]}}\n")
+    return count
+
+
+def _xml(solutions: Iterable[Solution], sink: Sink) -> int:
+    time_name = _time_name(sink.variables)
+    names = "".join(f"<variable name={quoteattr(name)}/>" for name in [time_name, *sink.variables])
+    sink.out.write(f"{_XML_HEAD}<head>{names}</head>\n<results>")
+    count = 0
+    for time, bindings in _timed(solutions):
+        kind = "dateTime" if "T" in time else "decimal"
+        cells = [f'<binding name="{time_name}"><literal datatype="{_XSD}{kind}">{time}</literal></binding>']
+        cells += [
+            f"<binding name={quoteattr(name)}>{xml_term(bindings[name])}</binding>"
+            for name in sink.variables
+            if name in bindings
+        ]
+        sink.out.write("\n<result>" + "".join(cells) + "</result>")
+        count += 1
+    sink.out.write("\n</results>\n</sparql>\n")
     return count
 
 
@@ -216,6 +252,7 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
 FORMATS: Final[dict[str, Callable[[Iterable[Solution], Sink], int]]] = {
     "table": _table,
     "json": _json,
+    "xml": _xml,
     "csv": _csv,
     "tsv": _tsv,
     "nquads": _nquads,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import Any, Final
+from xml.sax.saxutils import escape, quoteattr
 
 from rdflib.term import BNode, Literal, URIRef
 from rdflib.util import from_n3
 
-from spaseq.errors import InternalError
+from spaseq.errors import InternalError, OptionError
 
-__all__ = ["LIST", "json_term", "list_literal", "nquads_term", "parse_term", "plain_text", "short_text"]
+__all__ = ["LIST", "json_term", "list_literal", "nquads_term", "parse_term", "plain_text", "short_text", "xml_term"]
 
 
 def json_term(term: Any) -> dict[str, str]:
@@ -31,6 +32,28 @@ def json_term(term: Any) -> dict[str, str]:
             raise InternalError(f"a solution holds a {type(term).__name__}")
 
 
+def xml_term(term: Any) -> str:
+    """The term as SPARQL Query Results XML writes it. Raises `OptionError` for text that XML cannot hold."""
+    text = str(term)
+    bad = _NOT_XML.search(text)
+    if bad is not None:
+        raise OptionError(
+            f"a literal holds the character U+{ord(bad[0]):04X}, which XML cannot", "use --format json, tsv or jsonl"
+        )
+    body = escape(text, {"\r": "&#13;"})
+    match term:
+        case URIRef():
+            return f"<uri>{body}</uri>"
+        case BNode():
+            return f"<bnode>{body}</bnode>"
+        case Literal(language=str() as language):
+            return f'<literal xml:lang="{language}">{body}</literal>'
+        case Literal(datatype=URIRef() as datatype):
+            return f"<literal datatype={quoteattr(str(datatype))}>{body}</literal>"
+        case _:
+            return f"<literal>{body}</literal>"
+
+
 _ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -44,6 +67,7 @@ def nquads_term(term: Any) -> str:
     return f'"{escaped}"' + (f"^^<{term.datatype}>" if term.datatype else "")
 
 
+_NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 LIST: Final = URIRef("http://w3id.org/awslabs/neptune/SPARQL-CDTs/List")
 """The datatype of lists, that of the community proposal for composite values in SPARQL (read by Apache Jena)."""
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"

@@ -7,18 +7,20 @@ from collections.abc import Mapping as MappingABC
 from typing import Any
 
 from spaseq.automata import CEA
+from spaseq.automata.diagram import automaton_text
 from spaseq.engine import Program, Settings, Window, compile_program
 from spaseq.errors import EventError, OptionError, QuerySemanticsError, UnsupportedFeature
 from spaseq.events.time import parse_time
 from spaseq.gpm import GraphPattern, Knowledge
 from spaseq.gpm.columnar import uncovered_pattern
 from spaseq.language.check import CheckedQuery, check
+from spaseq.language.knowledge import knowledge_of, with_entailment
 from spaseq.language.lower import MappingRegisters, lower
 from spaseq.language.parse import parse
 from spaseq.language.run import Matches, Opened, Recogniser, Session, named
 from spaseq.language.solve import Solver
 from spaseq.pattern import Pattern
-from spaseq.rdf import ARRIVAL, Counters, StreamOptions, StreamSource, load_knowledge
+from spaseq.rdf import ARRIVAL, Counters, StreamOptions, StreamSource
 
 __all__ = ["Query", "compile_query", "knowledge_of", "stream_options", "stream_sources"]
 
@@ -117,9 +119,15 @@ class Query:
             raise OptionError("the query constructs no graph", "write CONSTRUCT { … } in place of SELECT")
         return template.graph(bindings, number)
 
-    def solver(self, knowledge: Knowledge | MappingABC[str, Any] | None = None, *, reference: bool = False) -> Solver:
-        """What turns instants into rows (`Solver.solve`). `reference`: rdflib's evaluator does all graph patterns."""
-        return Solver(self.checked, knowledge_of(knowledge), reference=reference)
+    def solver(
+        self,
+        knowledge: Knowledge | MappingABC[str, Any] | None = None,
+        *,
+        entailment: str | None = None,
+        reference: bool = False,
+    ) -> Solver:
+        """What turns instants into rows (`Solver.solve`); the words as of `run`."""
+        return Solver(*with_entailment(self.checked, knowledge_of(knowledge), entailment), reference=reference)
 
     def run(
         self,
@@ -128,6 +136,7 @@ class Query:
         *,
         options: StreamOptions | None = None,
         keep_events: bool = True,
+        entailment: str | None = None,
         reference: bool = False,
         **words: str | None,
     ) -> Matches:
@@ -135,19 +144,20 @@ class Query:
 
         Args:
             streams: by stream name or IRI: a path, a list of paths (globs, `-`, gzip and zstd too), or a
-            `StreamSource`. kb: background knowledge, by the IRI that GRAPH names: a path, a list of paths, or an
-            rdflib Graph. options: how to read the streams; or, instead, the words of the command line: event_by=,
-            time=, time_from=,
-                time_unit=, interval=, ties=, lateness=, late=.
+                `StreamSource`.
+            kb: background knowledge, by the IRI that GRAPH names: files, a graph or a table (`knowledge_of`).
+            options: how to read the streams; or, instead, the words of the command line: event_by=, time=,
+                time_from=, time_unit=, interval=, ties=, lateness=, late=.
             keep_events: whether matches show their events (the window's events are then held).
-            reference: whether rdflib's evaluator does all graph patterns, event by event.
+            entailment: `rdfs` or `owl-rl`; see `with_entailment`.
+            reference: whether rdflib's evaluator does all graph patterns, for comparison.
 
         Raises `OptionError` for a stream or a graph that is missing or unknown.
         """
         chosen = stream_options(options, words)
         sources = stream_sources(self.checked, streams)
-        knowledge = knowledge_of(kb)
-        knowledge.check(self.checked.patterns.values())
+        checked, knowledge = with_entailment(self.checked, knowledge_of(kb), entailment)
+        knowledge.check(checked.patterns.values())
 
         def open_streams(wanted: frozenset[str] | None) -> Opened:
             from spaseq.rdf.columns.reader import open_batches  # loads the kernels
@@ -158,7 +168,7 @@ class Query:
             return Opened([own for _, own in batches], apart, counters)
 
         program = self.program(chosen.time_unit)
-        return Matches(self.checked, program, knowledge, open_streams, keep_events=keep_events, reference=reference)
+        return Matches(checked, program, knowledge, open_streams, keep_events=keep_events, reference=reference)
 
     def open(
         self,
@@ -167,12 +177,13 @@ class Query:
         kb: Knowledge | MappingABC[str, Any] | None = None,
         options: StreamOptions | None = None,
         keep_events: bool = True,
+        entailment: str | None = None,
         reference: bool = False,
         **words: str | None,
     ) -> Session:
         """An incremental evaluation; `state` is a snapshot to go on from (unpickled: only from a source you trust)."""
         chosen = stream_options(options, words)
-        solver = self.solver(kb, reference=reference)
+        solver = self.solver(kb, entailment=entailment, reference=reference)
         recogniser = Recogniser(self.checked, self.program(chosen.time_unit), solver, keep_events=keep_events)
         session = Session(recogniser, (iri for _, iri in self.streams), chosen)
         if state is not None:
@@ -180,10 +191,35 @@ class Query:
         return session
 
     def explain(self, format: str = "text") -> str:
-        """How the query is run, for people."""
-        if format != "text":
-            raise UnsupportedFeature(f"explain --format {format} is not supported by this version", hint="use text")
-        return "\n".join(self._explain_lines())
+        """How the query is run, for people (`text`), its automaton as a picture (`dot`, `svg`), or both as `json`.
+
+        Raises `OptionError` for another format.
+        """
+        if format == "text":
+            return "\n".join(self._explain_lines()) + "\n"
+        return automaton_text(self.automaton, format, self._about())
+
+    def _about(self) -> dict[str, Any]:
+        """What the query is, as plain data."""
+        window = self.window()
+        return {
+            "form": self.checked.tree.form,
+            "variables": list(self.variables),
+            "streams": dict(self.streams),
+            "gpms": {
+                name: {
+                    "streams": list(pattern.streams),
+                    "binds": sorted(pattern.binds),
+                    "needs": sorted(pattern.needs),
+                    "graphs": list(pattern.graphs),
+                }
+                for name, pattern in self.checked.patterns.items()
+            },
+            "partition": list(self.checked.partition),
+            "window": {"kind": window.kind, "nanoseconds": window.size, "origin": window.origin},
+            "warnings": list(self.warnings),
+            "plan": list(self._explain_lines()),
+        }
 
     def _explain_lines(self) -> Iterator[str]:
         for name, iri in self.streams:
@@ -257,18 +293,3 @@ def _source(iri: str, value: Any) -> StreamSource:
         return StreamSource(iri, value.files, value.event_by)
     files = tuple(map(str, value)) if isinstance(value, (list, tuple)) else (str(value),)
     return StreamSource(iri, files)
-
-
-def knowledge_of(kb: Knowledge | MappingABC[str, Any] | None) -> Knowledge:
-    """Background knowledge from graphs, or from paths to files of RDF."""
-    if isinstance(kb, Knowledge):
-        return kb
-    return Knowledge({iri: _graph(value) for iri, value in (kb or {}).items()})
-
-
-def _graph(value: Any) -> Any:
-    if isinstance(value, str):
-        return load_knowledge(value)
-    if isinstance(value, (list, tuple)):
-        return load_knowledge([str(path) for path in value])
-    return value if hasattr(value, "triples") else load_knowledge(str(value))

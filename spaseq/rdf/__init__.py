@@ -18,7 +18,7 @@ from __future__ import annotations
 from spaseq.rdf.assemble import assemble
 from spaseq.rdf.columns import GraphBatch, TermTable
 from spaseq.rdf.files import Format, byte_chunks, expand_files, format_of
-from spaseq.rdf.knowledge import load_knowledge
+from spaseq.rdf.knowledge import close_owl_rl, is_table, load_knowledge, table_knowledge
 from spaseq.rdf.model import Counters, GraphEvent, Instant
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, EventBy, StreamOptions
 from spaseq.rdf.order import in_order, instants, merge_streams
@@ -53,11 +53,13 @@ __all__ = [
     "Triple",
     "assemble",
     "byte_chunks",
+    "close_owl_rl",
     "expand_files",
     "file_options",
     "format_of",
     "in_order",
     "instants",
+    "is_table",
     "load_knowledge",
     "merge_streams",
     "open_streams",
@@ -68,6 +70,7 @@ __all__ = [
     "read_statements",
     "read_stream",
     "settle",
+    "table_knowledge",
     "term_from_key",
     "term_key",
 ]

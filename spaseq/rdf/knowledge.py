@@ -1,21 +1,26 @@
-"""Background knowledge: a file of RDF in any format as one graph (seed SPAseq, Definition 15)."""
+"""Background knowledge: files of RDF in any format, or tables of triples, as one graph (seed SPAseq, Definition 15)."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 import rdflib
+from rdflib.util import from_n3
 
+from spaseq.errors import EventError, OptionError
 from spaseq.rdf.files import expand_files, format_of
 from spaseq.rdf.statements import read_statements
-from spaseq.rdf.terms import Term, Terms
+from spaseq.rdf.terms import Term, Terms, plain_literal, quiet_literals
 
-__all__ = ["load_knowledge"]
+__all__ = ["close_owl_rl", "is_table", "load_knowledge", "table_knowledge"]
+
+COLUMNS: Final = ("subject", "predicate", "object")
 
 
 def load_knowledge(path: str | Sequence[str], *, format: str | None = None) -> rdflib.Graph:
-    """The triples of the file (or files, or glob) `path` as one graph, named graphs in it merged.
+    """The triples of the file (or files, or globs) `path` as one graph, named graphs in it merged.
 
     The format is told by the extension (N-Triples, N-Quads, TriG, Turtle, N3, RDF/XML, JSON-LD; `.gz` and `.zst` are
     decompressed) or by `format`. Blank nodes of different files stay different. EventError with file and line for
@@ -34,3 +39,95 @@ def load_knowledge(path: str | Sequence[str], *, format: str | None = None) -> r
         for s, p, o, _, _ in read_statements(file, format_of(file, format, documents=True), terms=Terms()):
             graph.add((own(s), p, own(o)))
     return graph
+
+
+def is_table(value: object) -> bool:
+    """Whether `value` is a table: a pyarrow Table or RecordBatch, a pandas or a Polars frame."""
+    return hasattr(value, "columns") and (hasattr(value, "to_pylist") or hasattr(value, "to_dict"))
+
+
+def table_knowledge(table: Any) -> rdflib.Graph:
+    """The graph of a table with the columns `subject`, `predicate` and `object`: a triple a row.
+
+    A cell is an RDF term, or text in N-Triples syntax: `<http://example.org/a>`, `"text"@en`, `_:b`. EventError names
+    the column that is missing, or the row (from 1) and the column of what is no such term.
+    """
+    graph = rdflib.Graph()
+    memory: dict[tuple[str, object], Term] = {}
+    for number, row in enumerate(_rows(table), 1):
+        s, p, o = (_term(cell, name, number, memory) for name, cell in zip(COLUMNS, row, strict=True))
+        graph.add((s, p, o))
+    return graph
+
+
+def _rows(table: Any) -> Iterator[tuple[Any, ...]]:
+    names = list(getattr(table, "column_names", table.columns))
+    for name in COLUMNS:
+        if name not in names:
+            raise EventError(
+                f"the table of background knowledge has no column {name}",
+                attribute=name,
+                hint=f"it has {', '.join(map(str, names))}; there must be {', '.join(COLUMNS)}",
+            )
+    yield from zip(*(_cells(table, name) for name in COLUMNS), strict=True)
+
+
+def _cells(table: Any, name: str) -> list[Any]:
+    column = table.column(name) if hasattr(table, "column_names") else table[name]
+    for method in ("to_pylist", "to_list", "tolist"):
+        if hasattr(column, method):
+            return list(getattr(column, method)())
+    return list(column)
+
+
+def _term(cell: Any, name: str, number: int, memory: dict[tuple[str, object], Term]) -> Term:
+    known = memory.get((name, cell)) if isinstance(cell, str) else None
+    if known is not None:
+        return known
+    term: Any = cell if isinstance(cell, (rdflib.URIRef, rdflib.BNode, rdflib.Literal)) else None
+    if term is None and isinstance(cell, str) and cell[:1] in ("<", '"', "_"):
+        with quiet_literals():
+            term = _parsed(cell)
+    allowed: tuple[type, ...] = {
+        "subject": (rdflib.URIRef, rdflib.BNode),
+        "predicate": (rdflib.URIRef,),
+        "object": (rdflib.URIRef, rdflib.BNode, rdflib.Literal),
+    }[name]
+    if not isinstance(term, allowed):
+        raise EventError(
+            f"row {number} of the table of background knowledge: the {name} {cell!r} is no such RDF term",
+            record=number,
+            attribute=name,
+            hint='write terms as in N-Triples: <http://example.org/a>, "text", "3"^^<http://…#integer>, _:b',
+        )
+    found: Term = plain_literal(term)  # type: ignore[arg-type]  # it is allowed, so it is a term
+    if isinstance(cell, str):
+        memory[(name, cell)] = found
+    return found
+
+
+def _parsed(text: str) -> Any:
+    """The term, or None."""
+    try:
+        return from_n3(text)
+    except Exception:  # rdflib raises what its parser trips over
+        return None
+
+
+def close_owl_rl(graph: rdflib.Graph) -> rdflib.Graph:
+    """A copy of `graph` with what OWL 2 RL lets follow from it, by the library owlrl (the extra `owl`).
+
+    Raises `OptionError` where that is not installed.
+    """
+    try:
+        import owlrl
+    except ModuleNotFoundError as error:
+        raise OptionError(
+            f"OWL 2 RL needs {error.name}, which is not installed", "install it: pip install 'spaseq[owl]'"
+        ) from None
+    closed = rdflib.Graph(identifier=graph.identifier)
+    for triple in graph:
+        closed.add(triple)
+    with quiet_literals():
+        owlrl.DeductiveClosure(owlrl.OWLRL_Semantics, axiomatic_triples=False, datatype_axioms=False).expand(closed)
+    return closed

@@ -172,15 +172,18 @@ def test_explain(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "q.rq", "--stream", "S=s.nt", "--event-by", "colour"], 2, "--event-by colour"),
         (["run", "q.rq", "--stream", "S=s.nt", "--time-unit", "y"], 2, "--time-unit y"),
         (["run", "q.rq", "--stream", "S=s.nt", "--interval", "soon"], 2, "--interval soon"),
-        (["run", "q.rq", "--stream", "S=s.nt", "--entailment", "rdfs"], 2, "--entailment rdfs is not supported"),
+        (["run", "q.rq", "--stream", "S=s.nt", "--entailment", "rdfs"], 2, "--entailment rdfs without background"),
         (["run", "q.rq", "--stream", "S=s.nt", "--follow"], 2, "--follow is not supported"),
+        (["run", "q.rq", "--stream", "S=s.nt", "--set", "runs=3"], 2, "--set runs=3: there is no such setting"),
+        (["run", "q.rq", "--stream", "S=s.nt", "--set", "variants=many"], 2, "--set variants=many: not a count"),
+        (["check", "q.rq", "--set", "variants=0"], 4, "variants is 0 sequences without"),
         (
             ["run", "q.rq", "--stream", "S=s.nt", "--format", "nquads"],
             2,
             "--format nquads needs a query that constructs",
         ),
-        (["explain", "q.rq", "--format", "svg"], 2, "explain --format svg is not supported"),
-        (["plot", "q.rq"], 2, "spaseq plot is not supported"),
+        (["plot", "q.rq", "--stream", "S=s.nt", "--output", "q.gif"], 2, "cannot tell from q.gif what picture"),
+        (["plot", "q.rq", "--stream", "S=s.nt", "--output", "no/q.svg"], 2, "cannot write no/q.svg"),
     ],
 )
 def test_wrong_use(files: Path, capsys: pytest.CaptureFixture[str], words: list[str], code: int, part: str) -> None:

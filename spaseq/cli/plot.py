@@ -1,0 +1,35 @@
+"""`spaseq plot`: the matches of a run on a time axis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from spaseq.drawing import Span, draw_timeline
+from spaseq.gpm.results import short_text
+
+if TYPE_CHECKING:
+    from spaseq.language.query import Query
+    from spaseq.language.run import Match
+
+__all__ = ["plot_matches"]
+
+_CALENDAR: Final = 10**17
+"""ns: 1973-03-03. A time before it is an offset, not a date."""
+_SHOWN: Final = 3
+"""Variables named beside a match."""
+
+
+def plot_matches(
+    matches: Iterable[Match], query: Query, prefixes: Sequence[tuple[str, str]], path: str, limit: int
+) -> None:
+    """Draws the first `limit` matches into `path`. Raises `OptionError` as `draw_timeline` does."""
+    spans, last = [], 0
+    for match in islice(matches, limit):
+        names = [name for name in query.variables if name in match.bindings][:_SHOWN]
+        label = "  ".join(f"?{name} {short_text(match.bindings[name], prefixes)}" for name in names)
+        spans.append(Span(tuple(time / 1e9 for time in match.times), label))
+        last = max(last, match.time)
+    title = f"{query.source}: {len(spans)} match" + ("" if len(spans) == 1 else "es")
+    draw_timeline(spans, path, title=title, dates=last >= _CALENDAR)

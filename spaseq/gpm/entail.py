@@ -1,0 +1,326 @@
+"""RDFS entailment for graph patterns: knowledge is closed, patterns are rewritten, streams stay as they are.
+
+The rules are those that follow instances: rdfs7 and rdfs9 (sub-properties, subclasses), rdfs2 and rdfs3 (domain,
+range), with the schema closed under rdfs5 and rdfs11. The schema comes from the background knowledge alone: all its
+graphs together. Axiomatic triples (everything is an rdfs:Resource) are left out.
+
+`close_knowledge` adds the consequences to each graph. `entailed` turns a GPM into one that finds on an event what the
+GPM would find on the event's closure: each triple pattern becomes the union of those whose triples entail it, each
+solution once. So the work on streams grows with the patterns, not with what the events entail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pyparsing import ParseResults
+from rdflib import Graph
+from rdflib.namespace import RDF, RDFS
+from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, Path, SequencePath
+from rdflib.plugins.sparql.algebra import translateQuery
+from rdflib.plugins.sparql.parser import parseQuery
+from rdflib.plugins.sparql.parserutils import CompValue, Expr
+from rdflib.term import BNode, Literal, URIRef, Variable
+
+from spaseq.errors import UnsupportedFeature
+from spaseq.gpm import algebra
+from spaseq.gpm.pattern import Condition, GraphPattern, Part
+
+__all__ = ["Schema", "close_knowledge", "entailed"]
+
+Terms = Mapping[Any, frozenset[Any]]
+Triple = tuple[Any, Any, Any]
+_NOTHING: Final[frozenset[Any]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What follows from a triple, closed: for a class and for a property those above it (not itself), and for a
+    property the classes of its subjects and of its objects."""
+
+    classes: Terms
+    properties: Terms
+    domains: Terms
+    ranges: Terms
+
+    def named(self) -> Schema:
+        """The schema without what is only a blank node: no event can mention it, and no pattern can name it."""
+        return Schema(*(_named(terms) for terms in (self.classes, self.properties, self.domains, self.ranges)))
+
+    def below(self, what: Terms, above: Any) -> list[Any]:
+        """`above` and all that have it above them."""
+        return [above, *sorted(term for term, over in what.items() if above in over and term != above)]
+
+
+def _named(terms: Terms) -> Terms:
+    return {
+        term: frozenset(kind for kind in over if isinstance(kind, URIRef))
+        for term, over in terms.items()
+        if isinstance(term, URIRef)
+    }
+
+
+def close_knowledge(graphs: Mapping[str, Graph]) -> tuple[dict[str, Graph], Schema]:
+    """Copies of the graphs with their consequences, and the schema of all of them together.
+
+    O(triples · consequences of one), repeated while the schema itself grows (it does where a property is made a
+    sub-property of the schema's own).
+    """
+    closed = dict(graphs)
+    while True:
+        schema = _schema_of(closed.values())
+        grown = {iri: _closed(graph, schema) for iri, graph in closed.items()}
+        if sum(map(len, grown.values())) == sum(map(len, closed.values())):
+            return grown, schema
+        closed = grown
+
+
+def _schema_of(graphs: Iterable[Graph]) -> Schema:
+    direct: dict[URIRef, dict[Any, set[Any]]] = {
+        link: {} for link in (RDFS.subClassOf, RDFS.subPropertyOf, RDFS.domain, RDFS.range)
+    }
+    for graph in graphs:
+        for link, found in direct.items():
+            for s, o in graph.subject_objects(link):
+                found.setdefault(s, set()).add(o)
+    classes, properties = _transitive(direct[RDFS.subClassOf]), _transitive(direct[RDFS.subPropertyOf])
+    domains, ranges = (_inherited(direct[link], properties, classes) for link in (RDFS.domain, RDFS.range))
+    return Schema(classes, properties, domains, ranges)
+
+
+def _transitive(direct: Mapping[Any, set[Any]]) -> dict[Any, frozenset[Any]]:
+    found: dict[Any, frozenset[Any]] = {}
+    for start in direct:
+        above: set[Any] = set()
+        queue = list(direct[start])
+        while queue:
+            term = queue.pop()
+            if term not in above:
+                above.add(term)
+                queue += direct.get(term, ())
+        found[start] = frozenset(above - {start})
+    return found
+
+
+def _inherited(stated: Mapping[Any, set[Any]], properties: Terms, classes: Terms) -> dict[Any, frozenset[Any]]:
+    """Per property the classes that it or one above it states, and those above them."""
+    found: dict[Any, frozenset[Any]] = {}
+    for name in {*stated, *properties}:
+        own = {c for p in (name, *properties.get(name, ())) for c in stated.get(p, ())}
+        found[name] = frozenset(own.union(*(classes.get(c, _NOTHING) for c in own)))
+    return {name: over for name, over in found.items() if over}
+
+
+def _closed(graph: Graph, schema: Schema) -> Graph:
+    closed = Graph(identifier=graph.identifier, bind_namespaces="none")
+    for s, p, o in graph:
+        closed.add((s, p, o))
+        for above in schema.properties.get(p, ()):
+            closed.add((s, above, o))
+        for kind in schema.domains.get(p, ()):
+            closed.add((s, RDF.type, kind))
+        if not isinstance(o, Literal):
+            for kind in schema.ranges.get(p, ()):
+                closed.add((o, RDF.type, kind))
+        for link, terms in ((RDF.type, schema.classes), (RDFS.subClassOf, schema.classes),
+                            (RDFS.subPropertyOf, schema.properties)):  # fmt: skip
+            if p == link:
+                for above in terms.get(o, ()):
+                    closed.add((s, link, above))
+    return closed
+
+
+# -- patterns
+
+
+def entailed(pattern: GraphPattern, schema: Schema) -> GraphPattern:
+    """The GPM that finds on an event graph what `pattern` finds on its closure under `schema`.
+
+    Parts under GRAPH read closed knowledge and stay. Classes that are blank nodes play no part. Raises
+    `UnsupportedFeature` for rdf:type inside a property path, and for a negated property set.
+    """
+    rewriter = _Rewriter(pattern, schema.named())
+    handle = rewriter.rewrite(pattern.event.handle)
+    local, correlated = (tuple(map(rewriter.condition, group)) for group in (pattern.local, pattern.correlated))
+    if not rewriter.changed:
+        return pattern
+    names = [Variable(name) for name in sorted(algebra.visible(pattern.event.node))]
+    handle = _subselect(handle, names)  # hides what stands for blank nodes
+    node = algebra.convert(handle)
+    required = algebra.required_predicates(node)
+    return replace(pattern, event=Part(node, handle), local=local, correlated=correlated, required=required)
+
+
+class _Rewriter:
+    def __init__(self, pattern: GraphPattern, schema: Schema) -> None:
+        self._pattern = pattern
+        self._schema = schema
+        self._fresh = 0
+        self.changed = False
+
+    def rewrite(self, value: Any) -> Any:
+        """A copy of the algebra (or expression) with its basic graph patterns rewritten."""
+        if isinstance(value, CompValue):
+            if value.name == "Graph":
+                return value
+            if value.name == "BGP":
+                return self._basic(value)
+            copy = CompValue(value.name) if not isinstance(value, Expr) else Expr(value.name, _function(value))
+            for name, child in value.items():
+                copy[name] = self.rewrite(child)
+            for name, child in vars(value).items():  # rdflib keeps the pattern of EXISTS as an attribute
+                if name not in ("name", "ctx", "_evalfn"):
+                    setattr(copy, name, self.rewrite(child))
+            return copy
+        if isinstance(value, (list, ParseResults)):
+            return [self.rewrite(child) for child in value]
+        return value
+
+    def condition(self, condition: Condition) -> Condition:
+        """A condition with the patterns of its EXISTS rewritten."""
+        if not algebra.has_exists(condition.expression):
+            return condition
+        handle = self.rewrite(condition.handle)
+        return replace(condition, expression=algebra.convert_expression(handle), handle=handle)
+
+    def _basic(self, node: CompValue) -> CompValue:
+        kept, joined = [], []
+        for triple in node.triples:
+            s, p, o = (Variable(f"__b{term}") if isinstance(term, BNode) else term for term in triple)
+            if isinstance(p, Path):
+                p = self._path(p)
+            found = list(self._alternatives(s, p, o)) if not isinstance(p, Path) else []
+            if len(found) > 1:
+                names = [term for term in (s, p, o) if isinstance(term, Variable)]
+                joined.append(_subselect(_union(found), list(dict.fromkeys(names)), distinct=True))
+                self.changed = True
+            else:
+                kept.append((s, p, o))
+        whole = _bgp(kept)
+        for part in joined:
+            whole = part if whole.name == "BGP" and not whole.triples else _binary("Join", whole, part)
+        return whole
+
+    # -- what entails one triple
+
+    def _alternatives(self, s: Any, p: Any, o: Any) -> Iterator[CompValue]:
+        """A pattern for each way to entail `s p o`, the triple itself first."""
+        yield _bgp([(s, p, o)])
+        if not isinstance(p, Variable):
+            yield from self._derived(s, p, o)
+            return
+        above = {RDF.type, *self._schema.properties}.union(*self._schema.properties.values())
+        for name in sorted(above):
+            s_now, o_now = (name if term == p else term for term in (s, o))
+            for pattern in self._derived(s_now, name, o_now):
+                yield _extended(pattern, p, name)
+
+    def _derived(self, s: Any, p: URIRef, o: Any) -> Iterator[CompValue]:
+        """A pattern for each other way to entail `s p o`, p being known."""
+        for below in self._schema.below(self._schema.properties, p):
+            if below != p:
+                yield _bgp([(s, below, o)])
+            if below == RDF.type:
+                yield from self._typed(s, o)
+
+    def _typed(self, s: Any, o: Any) -> Iterator[CompValue]:
+        """A pattern for each way to entail `s rdf:type o` by the schema's classes."""
+        if not isinstance(o, Variable):
+            yield from self._instances(s, o)
+            return
+        schema = self._schema
+        kinds = frozenset().union(*schema.classes.values(), *schema.domains.values(), *schema.ranges.values())
+        for kind in sorted(kinds):
+            for pattern in self._instances(kind if s == o else s, kind):
+                yield _extended(pattern, o, kind)
+
+    def _instances(self, s: Any, kind: Any) -> Iterator[CompValue]:
+        schema = self._schema
+        for name in schema.below(schema.properties, RDF.type):
+            for below in schema.below(schema.classes, kind):
+                if below != kind:
+                    yield _bgp([(s, name, below)])
+        for name in sorted(p for p, kinds in schema.domains.items() if kind in kinds):
+            yield _bgp([(s, name, self._new())])
+        for name in sorted(p for p, kinds in schema.ranges.items() if kind in kinds):
+            found = _bgp([(self._new(), name, s)])
+            yield _no_literal(found, s) if isinstance(s, Variable) else found
+
+    def _new(self) -> Variable:
+        self._fresh += 1
+        return Variable(f"__e{self._fresh}")
+
+    # -- property paths
+
+    def _path(self, path: Any) -> Any:
+        match path:
+            case SequencePath():
+                return SequencePath(*map(self._path, path.args))
+            case AlternativePath():
+                return AlternativePath(*map(self._path, path.args))
+            case MulPath():
+                return MulPath(self._path(path.path), path.mod)
+            case InvPath():
+                return InvPath(self._path(path.arg))
+            case NegatedPath():
+                raise self._refused("a negated property set")
+        below = self._schema.below(self._schema.properties, path)
+        if RDF.type in below and (self._schema.classes or self._schema.domains or self._schema.ranges):
+            raise self._refused("rdf:type inside a property path")
+        if len(below) == 1:
+            return path
+        self.changed = True
+        return AlternativePath(*below)
+
+    def _refused(self, what: str) -> UnsupportedFeature:
+        return UnsupportedFeature(
+            f"{what} in GPM {self._pattern.name} with entailment is not supported by this version",
+            hint="write it as triple patterns, or leave out the entailment",
+        )
+
+
+# -- rdflib's algebra
+
+
+def _bgp(triples: list[Triple]) -> CompValue:
+    names = {term for triple in triples for term in triple if isinstance(term, Variable)}
+    return CompValue("BGP", triples=triples, _vars=names)
+
+
+def _binary(name: str, left: CompValue, right: CompValue) -> CompValue:
+    more = {"lazy": False} if name == "Join" else {}
+    return CompValue(name, p1=left, p2=right, _vars=set(left._vars or ()) | set(right._vars or ()), **more)
+
+
+def _union(parts: list[CompValue]) -> CompValue:
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = _binary("Union", whole, part)
+    return whole
+
+
+def _extended(node: CompValue, name: Variable, term: Any) -> CompValue:
+    return CompValue("Extend", p=node, expr=term, var=name, _vars=set(node._vars or ()) | {name})
+
+
+def _subselect(node: CompValue, names: list[Variable], *, distinct: bool = False) -> CompValue:
+    inner = CompValue("Project", p=node, PV=names, _vars=set(names))
+    if distinct:
+        inner = CompValue("Distinct", p=inner, _vars=set(names))
+    return CompValue("ToMultiSet", p=inner, _vars=set(names))
+
+
+def _no_literal(node: CompValue, name: Variable) -> CompValue:
+    return CompValue("Filter", p=node, expr=_not_literal(str(name)), _vars=set(node._vars or ()))
+
+
+def _function(expression: Any) -> Any:
+    """What evaluates an expression of rdflib, to be bound to a copy of it."""
+    return getattr(expression._evalfn, "__func__", expression._evalfn)
+
+
+def _not_literal(name: str) -> Any:
+    query = translateQuery(parseQuery(f"SELECT * WHERE {{ ?{name} ?__p ?__o FILTER (!isLiteral(?{name})) }}"))
+    return query.algebra.p.p.expr

@@ -1,0 +1,165 @@
+"""Results in every format, pictures, and queries that feed each other as processes."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from rdflib import URIRef
+from rdflib.query import Result
+
+from spaseq.cli.main import main
+
+E = "http://example.org/"
+QUERY = f"""PREFIX : <{E}>
+SELECT ?a ?x ?y ?n
+WITHIN 1 HOUR
+FROM STREAM S <{E}S>
+WHERE {{
+  SEQ (A; B)
+  DEFINE GPM A ON S {{ ?a :p ?x }}
+  DEFINE GPM B ON S {{ ?a :q ?y OPTIONAL {{ ?a :n ?n }} }}
+}}
+"""
+STREAM = f"""<{E}u> <{E}p> "one" .
+<{E}v> <{E}p> "2"^^<http://www.w3.org/2001/XMLSchema#integer> .
+<{E}u> <{E}q> "a\\"b\\r\\nc"@en .
+<{E}v> <{E}q> <{E}v?a&b> .
+<{E}v> <{E}n> "<tab\\there>" .
+"""
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "q.rq").write_text(QUERY)
+    (tmp_path / "ask.rq").write_text(QUERY.replace("SELECT ?a ?x ?y ?n", "ASK"))
+    (tmp_path / "s.nt").write_text(STREAM)
+    (tmp_path / "none.nt").write_text(STREAM.splitlines()[0])
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """What a command that succeeds without a word on stderr prints."""
+    code = main(words)
+    captured = capsys.readouterr()
+    assert (code, captured.err) == (0, "")
+    return captured.out
+
+
+@pytest.mark.parametrize("form", ["xml", "json"])
+def test_what_a_sparql_library_reads(form: str, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """rdflib reads back the very terms, line ends and angle brackets too."""
+    out = run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--format", form)
+    result = Result.parse(io.BytesIO(out.encode()), format=form)
+    assert [str(name) for name in result.vars or ()] == ["time", "a", "x", "y", "n"]
+    first, second = ({str(name): term for name, term in row.items()} for row in result.bindings)
+    assert [str(row["time"]) for row in (first, second)] == ["0.002", "0.003"]
+    assert (str(first["y"]), first["y"].language, first.get("n")) == ('a"b\r\nc', "en", None)
+    assert (second["y"], str(second["n"])) == (URIRef(f"{E}v?a&b"), "<tab\there>")
+    assert (int(second["x"]), str(second["x"].datatype).rsplit("#")[-1]) == (2, "integer")
+
+
+def test_xml_refuses_what_it_cannot_hold(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (files / "s.nt").write_text(STREAM.replace("one", "bell \\u0007"))
+    assert main(["run", "q.rq", "--stream", "S=s.nt", "--format", "xml"]) == 2
+    assert "the character U+0007, which XML cannot" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("stream", "answer"), [("s.nt", True), ("none.nt", False)])
+def test_ask(stream: str, answer: bool, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("run", "ask.rq", "--stream", f"S={stream}", "--format")
+    for form in ("xml", "json"):
+        read = Result.parse(io.BytesIO(run(capsys, *words, form).encode()), format=form)
+        assert (read.type, bool(read.askAnswer)) == ("ASK", answer)
+    for form in ("table", "csv", "tsv"):
+        assert run(capsys, *words, form) == ("true\n" if answer else "false\n")
+    lines = run(capsys, *words, "jsonl").splitlines()
+    assert [json.loads(line)["positions"] for line in lines] == ([[0, 2]] if answer else [])
+
+
+def test_explain_as_pictures_and_data(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (files / "long.rq").write_text(QUERY.replace("(A; B)", "(A+; (A | B)!, B?, A; B)"))
+    for query in ("q.rq", "long.rq"):
+        data = json.loads(run(capsys, "explain", query, "--format", "json"))
+        transitions = data["automaton"]["transitions"]
+        assert data["streams"] == {"S": E + "S"} and data["gpms"]["B"]["binds"] == ["a", "n", "y"]
+        assert {t["target"] for t in transitions} >= {"accept"} and data["window"]["kind"] == "tumbling"
+        picture = ElementTree.fromstring(run(capsys, "explain", query, "--format", "svg"))
+        circles = picture.findall(f".//{SVG}circle")
+        assert len(circles) == data["automaton"]["states"] + 2  # the accepting one is drawn twice
+        places = {(circle.get("cx"), circle.get("cy")) for circle in circles}
+        assert len(places) == data["automaton"]["states"] + 1
+        width, height = float(picture.get("width", 0)), float(picture.get("height", 0))
+        assert all(0 < float(x or 0) < width and 0 < float(y or 0) < height for x, y in places)
+        dot = run(capsys, "explain", query, "--format", "dot")
+        assert dot.startswith("digraph {") and dot.count(" -> ") == len(transitions) + 1
+
+
+def test_plot(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib, the extra `plot`, is not installed")
+    words = ("plot", "q.rq", "--stream", "S=s.nt", "--output")
+    assert run(capsys, *words, "m.svg") == ""
+    text = (files / "m.svg").read_text("utf-8")
+    assert "q.rq: 2 matches" in text and "?a :u  ?x one" in text
+    run(capsys, *words, "again.svg")
+    assert (files / "again.svg").read_text("utf-8") == text
+    run(capsys, *words, "m.png", "--limit", "1")
+    assert (files / "m.png").read_bytes().startswith(b"\x89PNG")
+    run(capsys, "plot", "q.rq", "--stream", "S=none.nt", "--output", "none.svg")
+    assert "0 matches" in (files / "none.svg").read_text("utf-8")
+
+
+def test_plot_without_matplotlib(
+    files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert main(["plot", "q.rq", "--stream", "S=s.nt", "--output", "m.svg"]) == 2
+    assert capsys.readouterr().err == (
+        "a timeline needs matplotlib, which is not installed\nhint: install it: pip install 'spaseq[plot]'\n"
+    )
+
+
+def test_the_reference_evaluator_gives_the_same(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("run", "q.rq", "--stream", "S=s.nt", "--format", "jsonl")
+    assert run(capsys, *words, "--gpm", "rdflib") == run(capsys, *words)
+
+
+def test_entailment(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rdfs = "http://www.w3.org/2000/01/rdf-schema#"
+    (files / "schema-a.ttl").write_text(f"<{E}first> <{rdfs}subPropertyOf> <{E}p> .")
+    (files / "schema-b.nt").write_text(f"<{E}second> <{rdfs}subPropertyOf> <{E}q> .")
+    (files / "s.nt").write_text(STREAM.replace(f"{E}p>", f"{E}first>").replace(f"{E}q>", f"{E}second>"))
+    words = ("run", "q.rq", "--stream", "S=s.nt", "--format", "csv")
+    assert len(run(capsys, *words).splitlines()) == 1
+    found = run(capsys, *words, "--kb", f"{E}schema=schema-*", "--entailment", "rdfs")
+    assert [line.split(",")[1] for line in found.splitlines() if line.startswith("0.")] == [f"{E}u", f"{E}v"]
+
+
+def test_one_query_feeds_the_next(files: Path) -> None:
+    """As two processes, through a pipe: what the first finds and constructs is the stream of the second."""
+    (files / "a.rq").write_text(QUERY.replace("SELECT ?a ?x ?y ?n", "CONSTRUCT { ?a :pair [ :from ?x ; :to ?y ] }"))
+    (files / "b.rq").write_text(
+        f"PREFIX : <{E}> SELECT ?first ?second ?y FROM STREAM S <{E}S> WHERE {{ SEQ (A, B) "
+        "DEFINE GPM A ON S { ?first :pair [ :from ?x ] } DEFINE GPM B ON S { ?second :pair [ :to ?y ] } }"
+    )
+    command = [sys.executable, "-m", "spaseq.cli.main", "run"]
+    first = subprocess.Popen(
+        [*command, "a.rq", "--stream", "S=s.nt", "--format", "nquads"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    second = subprocess.run(
+        [*command, "b.rq", "--stream", "S=-", "--format", "csv"],
+        stdin=first.stdout,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert first.wait(timeout=60) == 0 and first.stderr is not None and first.stderr.read() == b""
+    assert (second.returncode, second.stderr) == (0, "")
+    assert second.stdout.replace("\r", "") == f"time,first,second,y\n0.003,{E}u,{E}v,{E}v?a&b\n"
