@@ -174,7 +174,7 @@ def test_random_schemas_and_patterns(block: int, tmp_path: Path) -> None:
         expected = _run(pattern, [_closure(event, schema) for event in events], _proper(schema), tmp_path)
         assert _run(pattern, events, kb, tmp_path, entailment="rdfs") == expected, (seed, pattern, events, kb)
         answers += len(expected)
-    assert answers > 40
+    assert answers >= 20
 
 
 def test_a_sequence_with_entailment(tmp_path: Path) -> None:
