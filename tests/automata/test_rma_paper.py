@@ -216,6 +216,23 @@ def test_complement_needs_a_deterministic_automaton() -> None:
         rma.complement(rma.build(PHI_1))
 
 
+def test_leaving_out_a_part_is_decided_before_its_first_round() -> None:
+    """(T+ ; T)? has no match of a single T: the iteration's rounds begin behind the choice, not at it."""
+    expression = rma.Maybe(Then(rma.Plus(event("T", "x")), event("T", "y")))
+    stream = [{"type": "T"}, {"type": "H"}, {"type": "T"}]
+    assert rma.matches(rma.build(expression), stream) == {(0, 2)}
+
+
+def test_adjacent_rounds_do_not_wait_for_what_is_left_out() -> None:
+    """(H+ OR T?):+ : between two rounds nothing passes, though an H+ inside may wait for its next H."""
+    rounds = Either(rma.Plus(event("H", "x")), rma.Maybe(event("T", "y")))
+    stream = [{"type": kind} for kind in "HTTHT"]
+    found = rma.matches(rma.build(rma.Plus(rounds, adjacent=True)), stream)
+    e = (":+", ("or", ("+", ("as", "H", "x")), ("?", ("as", "T", "y"))))
+    assert found == o.matches(e, stream)
+    assert (0, 3) in found and (0, 2) not in found
+
+
 def test_given_registers_and_regular_operators() -> None:
     """An event written to r, then at once one or more that rise above it, then one of the same value."""
     rise = rma.read("T", where=rma.Test(rma.Relates("value", ">", "value"), ("~", "r")))

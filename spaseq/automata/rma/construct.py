@@ -105,10 +105,9 @@ class _Builder:
                 inner = self.part(child, waits)
                 return _Part(inner.start, inner.final, (*inner.edges, _epsilon(inner.final, inner.start)))
             case Plus(child, adjacent):
-                return self.part(Then(child, Maybe(Plus(child, adjacent)), adjacent), waits)
+                return self._rounds(self.part(child, waits), self.part(child, not adjacent))
             case Maybe(child):
-                inner = self.part(child, waits)
-                return _Part(inner.start, inner.final, (*inner.edges, _epsilon(inner.start, inner.final)))
+                return self._maybe(self.part(child, waits), waits)
             case Where(child, condition):
                 return self._where(self.part(child, waits), condition)
             case Within():
@@ -129,6 +128,20 @@ class _Builder:
         joints = (_epsilon(start, left.start), _epsilon(start, right.start),
                   _epsilon(left.final, final), _epsilon(right.final, final))  # fmt: skip
         return _Part(start, final, (*left.edges, *right.edges, *joints))
+
+    def _rounds(self, first: _Part, again: _Part) -> _Part:
+        """`first`, then `again` any number of times."""
+        final = self._state()
+        joints = (_epsilon(first.final, again.start), _epsilon(again.final, again.start),
+                  _epsilon(first.final, final), _epsilon(again.final, final))  # fmt: skip
+        return _Part(first.start, final, (*first.edges, *again.edges, *joints))
+
+    def _maybe(self, inner: _Part, waits: bool) -> _Part:
+        """By new states: a round of an iteration inside must not begin where leaving the part out does."""
+        start, final = self._state(), self._state()
+        loop = (Transition(start, f.TRUE, start),) if waits else ()
+        joints = (_epsilon(start, inner.start), _epsilon(start, final), _epsilon(inner.final, final))
+        return _Part(start, final, (*inner.edges, *loop, *joints))
 
     def _then(self, left: _Part, right: _Part) -> _Part:
         return _Part(left.start, right.final, (*left.edges, _epsilon(left.final, right.start), *right.edges))

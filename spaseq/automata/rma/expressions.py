@@ -96,7 +96,7 @@ class Read(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Maybe(Expression):
-    """`child` or nothing at all."""
+    """`child` or nothing at all; where `child` may be waited for, events may pass all the same."""
 
     child: Expression
 
