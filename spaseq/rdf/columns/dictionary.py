@@ -15,6 +15,7 @@ from spaseq.rdf.terms import Term
 __all__ = ["RESERVED", "Block", "Dictionary", "byte_classes"]
 
 _PAD: Final = 32
+_TERMS: Final = 1 << 14
 _FIRST: Final = (
     b"<http://www.w3.org/2001/XMLSchema#string>",
     b"<http://www.w3.org/1999/02/22-rdf-syntax-ns#langString>",
@@ -84,7 +85,7 @@ class Dictionary:
         self.wanted = wanted
         self._keys = Block()
         self.state = np.zeros(k.STATE_SIZE, dtype=np.int64)
-        self.restart()
+        self.restart(_TERMS, _TERMS << 5)
 
     def __len__(self) -> int:
         return int(self.state[k.TERMS])

@@ -376,8 +376,14 @@ def scan_statement(data, at, quads, row, last, rows, table, state, classes):
         if place == 2:
             guess = np.int64(table.before[predicate])
             keep = state[WANTED_END] == 0 or WANTED <= predicate < state[WANTED_END] or predicate == state[KEEP]
+        elif place == 1 and last != NIL:
+            guess = np.int64(table.follow[rows[last, 1]])
         elif last != NIL:
-            guess = np.int64(rows[last, place] if place != 1 else table.follow[rows[last, 1]])
+            guess = np.int64(rows[last, place])
+            if place == 0 and not guessed(data, at, guess, table):
+                guess = np.int64(rows[last, 2])  # a chain: what was pointed to is told about
+                if guess != NIL and table.kind[guess] == LITERAL:
+                    guess = NIL
         if guessed(data, at, guess, table):
             term = guess
             at += table.length[term]
