@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.plot import plot
+
 RESULTS = Path(__file__).parent / "results"
 DATA = Path(os.environ.get("SPASEQ_DATA", Path(__file__).resolve().parents[1] / "../shared/data")).resolve()
 
@@ -27,6 +29,8 @@ class Workload:
     run: Callable[[], int]
     scale: str = ""
     """What others do on it, for scale."""
+    repeats: int = 9
+    """Timed runs; where there is one, it is timed without a warm-up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +55,24 @@ class Measurement:
         return (max(self.seconds) - min(self.seconds)) / 2 / self.median
 
 
-def measure(workload: Workload, repeats: int = 9) -> Measurement:
-    """One warm-up, which compiles kernels and decodes columns, then `repeats` timed runs."""
-    matches = workload.run()
+def measure(workload: Workload, repeats: int | None = None) -> Measurement:
+    """One warm-up, which compiles kernels and decodes columns, then the timed runs, which must agree on the matches."""
+    repeats = workload.repeats if repeats is None else min(repeats, workload.repeats)
+    matches = workload.run() if repeats > 1 else None
     seconds = []
     for _ in range(repeats):
         start = time.perf_counter()
         again = workload.run()
         seconds.append(time.perf_counter() - start)
-        if again != matches:
+        if matches is not None and again != matches:
             raise AssertionError(f"{workload.name}: {matches} matches, then {again}")
+        matches = again
+    assert matches is not None
     return Measurement(workload, matches, tuple(seconds))
 
 
 def report(name: str, measurements: Iterable[Measurement]) -> Path:
-    """Print a line for each measurement and append it to results/DATE-NAME.csv."""
+    """Print a line for each measurement as it is made, append it to results/DATE-NAME.csv, and draw DATE-NAME.svg."""
     today = datetime.date.today().isoformat()
     path = RESULTS / f"{today}-{name}.csv"
     path.parent.mkdir(exist_ok=True)
@@ -78,11 +85,14 @@ def report(name: str, measurements: Iterable[Measurement]) -> Path:
             out.writerow(
                 ["workload", "events", "matches", "median_s", "spread", "events_per_s", "runs", "commit", "machine"]
             )
+        measured = []
         for m in measurements:
+            measured.append(m)
             w = m.workload
-            rate = f"{m.events_per_second / 1e6:.2f} M events/s"
+            rate = f"{m.median:8.4f} s {m.events_per_second / 1e6:7.2f} M events/s"
             found = f"{m.matches:>12,} matches, {m.matches / m.median / 1e6:5.1f} M/s"
-            print(f"{w.name:18} {rate:>18} ±{m.spread:4.0%} {found}   {w.claim}. {w.scale}")
+            print(f"{w.name:24} {rate:>18} ±{m.spread:4.0%} {found}   {w.claim}. {w.scale}", flush=True)
             out.writerow([w.name, w.events, m.matches, f"{m.median:.6f}", f"{m.spread:.3f}",
                           f"{m.events_per_second:.0f}", len(m.seconds), commit.strip(), machine])  # fmt: skip
+    plot(path.with_suffix(".svg"), f"{name}, {today}, {commit.strip()}", measured)
     return path
