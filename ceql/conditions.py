@@ -14,11 +14,11 @@ from typing import Any, Final
 import numpy as np
 
 from ceql import ast
-from ceql.aggregates import AGGREGATES, AggregateGuard
+from ceql.aggregates import AggregateGuard
 from ceql.columnar import evaluate
 from ceql.guards import Guard
 from ceql.scalar import compile_condition
-from ceql.walk import attributes_of, calls_of, replaced
+from ceql.walk import aggregates_of, attributes_of, replaced
 from spaseq.errors import EventError, InternalError
 from spaseq.events import Column, ListColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn, text_array
 from spaseq.events.batch import Instant
@@ -35,13 +35,10 @@ class GuardConditions:
         self._guards = guards
 
     def kind(self, guard: Hashable) -> str | None:
-        """ "tuples", or with aggregates "whole"; None of other calls."""
+        """ "tuples", or with aggregates "whole"."""
         if not isinstance(guard, Guard):
             return None
-        functions = {call.function for call in calls_of(guard.condition)}
-        if not functions:
-            return "tuples"
-        return "whole" if functions <= set(AGGREGATES) else None
+        return "whole" if any(True for _ in aggregates_of(guard.condition)) else "tuples"
 
     def memory(self) -> GuardMemory:
         """An empty memory."""
@@ -139,7 +136,7 @@ class _Attribute:
             codes = column.codes[rows]
             return np.append(np.array(numbers, np.int64), 0)[codes], codes >= 0, "text"
         known = np.ones(len(rows), bool) if column.known is None else column.known[rows]
-        if isinstance(column, ListColumn):  # no condition holds of lists but CORR, which is not for this road
+        if isinstance(column, ListColumn):  # for CORR, one by one
             lists = np.empty(len(rows), object)
             lists[:] = [column.values[row] for row in rows.tolist()]
             return lists, known, "mixed"
@@ -196,7 +193,7 @@ class GuardMemory:
         self._tuples: dict[Guard, _Tuples] = {}
         self._whole: dict[Guard, AggregateGuard] = {}
         for guard in self._guards:
-            if any(True for _ in calls_of(guard.condition)):
+            if any(True for _ in aggregates_of(guard.condition)):
                 self._whole[guard] = AggregateGuard(guard.condition, guard.variables, self._reader)
             else:
                 self._tuples[guard] = _Tuples(guard)

@@ -25,7 +25,8 @@ from spaseq.events.readers import common_schema
 from spaseq.events.streams import table_bytes, table_of_bytes
 
 if TYPE_CHECKING:
-    from spaseq.engine import Evaluator, MatchBatch, Program
+    from spaseq.engine import MatchBatch, Program
+    from spaseq.engine.opening import AnyEvaluator
 
 __all__ = ["EngineBatch", "History", "Partition", "Run"]
 
@@ -255,13 +256,13 @@ class Past:
 class Run:
     """The state of one evaluation: engine, partition numbers, window, and recent events."""
 
-    def __init__(self, lowered: Lowered, program: Program, evaluator: Evaluator | None = None) -> None:
-        from spaseq.engine import Evaluator
+    def __init__(self, lowered: Lowered, program: Program, evaluator: AnyEvaluator | None = None) -> None:
+        from spaseq.engine import open_evaluator
 
         self._lowered = lowered
         self._partition = Partition(lowered.partition) if lowered.partition else None
         self._coordinate = Coordinate(lowered.window_attribute)
-        self._evaluator = evaluator if evaluator is not None else Evaluator(program)
+        self._evaluator = evaluator if evaluator is not None else open_evaluator(program)
         self._past = Past()
         self._reached: tuple[int, int | float] | None = None
 
@@ -317,9 +318,9 @@ class Run:
     @staticmethod
     def restore(lowered: Lowered, program: Program, state: dict[str, Any]) -> Run:
         """A run that goes on where `state` was taken."""
-        from spaseq.engine import Evaluator
+        from spaseq.engine import restore_evaluator
 
-        run = Run(lowered, program, Evaluator.restore(program, state["engine"]))
+        run = Run(lowered, program, restore_evaluator(program, state["engine"]))
         if run._partition is not None:
             run._partition.numbers = state["partition"]
         run._coordinate.last, run._coordinate.kind = state["coordinate"]

@@ -14,7 +14,7 @@ that move no run and leaves the others to the columnar road. Attributes that the
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
@@ -88,7 +88,7 @@ class Singles:
         self._options = options
         self._clock = feed._clocks[name]
         self._bits = bits
-        self._engine = Single(run._evaluator)
+        self._engine = Single(cast(Any, run._evaluator))
         self._inert = INERT
         self._scale = unit_nanoseconds(options.time_unit)
         self._limit = ((1 << 63) - 1) // self._scale

@@ -47,8 +47,8 @@ def settings_of(given: list[str]) -> Any:
     """The budgets that `--set NAME=VALUE` names, others as they are. Raises `OptionError` for what is not one."""
     from spaseq.engine import Settings
 
-    known = {field.name for field in fields(Settings)}
-    values: dict[str, int] = {}
+    known = {field.name for field in fields(Settings) if field.type == "int"}
+    values: dict[str, Any] = {}
     for text in given:
         name, _, value = text.partition("=")
         if name not in known:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from spaseq.engine.matches import MatchBatch
+from spaseq.engine.opening import open_evaluator, restore_evaluator
 from spaseq.engine.program import Program, compile_program
 from spaseq.engine.settings import (
     Batch,
@@ -41,6 +42,8 @@ __all__ = [
     "Settings",
     "Window",
     "compile_program",
+    "open_evaluator",
+    "restore_evaluator",
 ]
 
 

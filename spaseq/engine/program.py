@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spaseq.automata import CEA, compile_pattern
+from spaseq.engine.lazy.planning import LazyPlan, planned
 from spaseq.engine.settings import Choice, Consume, Registers, Settings, Window
 from spaseq.errors import InternalError
 from spaseq.pattern import NoneOf, Pattern
@@ -20,6 +21,8 @@ class Program:
     registers: Registers | None
     settings: Settings
     absent: NoneOf | None = None
+    lazy: LazyPlan | str | None = None
+    """For the lazy evaluators: a plan; or why "auto" has none; None where they are not asked for."""
 
     @property
     def labels(self) -> tuple[frozenset[str], ...] | None:
@@ -41,6 +44,9 @@ class Program:
             chosen.append(f"consume by: {self.choice.consume.name}")
         if self.choice.limit is not None:
             chosen.append(f"limit: {self.choice.limit} per event")
+        if self.lazy is not None:
+            reason = f" ({self.lazy})" if isinstance(self.lazy, str) else ""
+            chosen.append(f"evaluator: {'compact' if reason else self.settings.evaluator}{reason}")
         return "\n".join([self.cea.describe(), f"window: {window}", *chosen, f"evaluation: {how}"])
 
 
@@ -69,4 +75,6 @@ def compile_program(
     cea = compile_pattern(
         pattern, strict=strict, valuations=valuations, negated=settings.negated_conditions, shown=shown
     )
-    return Program(cea, window, choice, registers, settings, absent)
+    lazy = planned(settings.evaluator, pattern, strict=strict, choice=choice, registers=registers,
+                   valuations=valuations)  # fmt: skip
+    return Program(cea, window, choice, registers, settings, absent, lazy)

@@ -78,6 +78,8 @@ class Settings:
     """How many events a pattern may be long once bounded repetition is written out."""
     rewrite_size: int = 2_000
     """Nodes that a rewritten formula may have; rewrites that need not be done stop before it."""
+    evaluator: str = "compact"
+    """Who evaluates: "compact" (the compact structure), "chain" or "tree" (lazily), "auto" (whoever is cheapest)."""
 
 
 class Batch(Protocol):

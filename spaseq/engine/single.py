@@ -66,9 +66,9 @@ class Single:
         self._low = self._chosen_low()
 
     @staticmethod
-    def applies(evaluator: Evaluator) -> bool:
-        """Whether this road exists: not where matches wait for what comes behind them."""
-        return evaluator._ending is None
+    def applies(evaluator: Any) -> bool:
+        """Whether this road exists: for the compact structure, and not where matches wait for what comes behind."""
+        return isinstance(evaluator, Evaluator) and evaluator._ending is None
 
     def enter(self, partitioned: bool) -> None:
         """Take over from batches. O(events of the window) where a window was open."""

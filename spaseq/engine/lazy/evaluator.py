@@ -161,7 +161,7 @@ class LazyEvaluator:
         self._pushed += len(batch)
         lows = self._lows_of(batch, sequence)
         ordinals = self._ordinals(batch, sequence)
-        kept = truth.any(axis=0)
+        kept: np.ndarray = np.asarray(truth.any(axis=0))
         for start in range(0, len(batch), BLOCK):
             stop = min(start + BLOCK, len(batch))
             rows = start + np.flatnonzero(kept[start:stop])

@@ -9,10 +9,10 @@ from typing import Any
 from spaseq.engine.lazy.conditions import HasConditions
 from spaseq.engine.lazy.normal import Branch, normal_form
 from spaseq.engine.settings import Choice
-from spaseq.errors import UnsupportedFeature
+from spaseq.errors import OptionError, UnsupportedFeature
 from spaseq.pattern import Pattern
 
-__all__ = ["LazyPlan", "plan_of"]
+__all__ = ["LazyPlan", "plan_of", "planned"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,33 @@ def plan_of(pattern: Pattern, *, strict: bool, choice: Choice, registers: Any) -
 
     branches = normal_form(pattern, kind)
     return LazyPlan(branches, strict, any(_guarded(b) for b in branches))
+
+
+def planned(
+    evaluator: str, pattern: Pattern, *, strict: bool, choice: Choice, registers: Any, valuations: bool
+) -> LazyPlan | str | None:
+    """What `Settings.evaluator` asks for: None for the compact structure; a plan; why there is none, for "auto".
+
+    Raises `UnsupportedFeature` where "chain" or "tree" is asked for and cannot be.
+    """
+    if evaluator not in ("auto", "compact", "chain", "tree"):
+        raise OptionError(f"no evaluator {evaluator!r}", "auto, compact, chain or tree")
+    if evaluator == "compact":
+        return None
+    try:
+        if valuations:
+            raise UnsupportedFeature(
+                "the lazy evaluators report complex events, not valuations",
+                hint="evaluator 'compact' does, and 'auto' chooses it here",
+            )
+        plan = plan_of(pattern, strict=strict, choice=choice, registers=registers)
+    except UnsupportedFeature as error:
+        if evaluator == "auto":
+            return error.problem
+        raise
+    if evaluator == "auto" and not plan.guarded:
+        return "without conditions over several events, runs share the compact structure, which nothing beats"
+    return plan
 
 
 def _guarded(branch: Branch) -> bool:

@@ -1,0 +1,217 @@
+"""The choice of an evaluator while the stream runs, and the change from one to another.
+
+An `AutoEvaluator` begins with the compact structure, counts what the stream is like (`spaseq.engine.statistics`), and
+now and then compares what each evaluator would cost (`spaseq.engine.lazy.cost`). Where another would be `GAIN` times
+cheaper it takes over between two batches: it reads the batches of the current window again and its matches of those are
+left out, as the one before has reported them. So each match is reported once, by the evaluator that was in charge at
+its end. It can only change where the batches that a window reaches back to are all still there; they are kept up to
+`HISTORY` events.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from spaseq.engine.evaluator import Evaluator
+from spaseq.engine.lazy.cost import Estimate, estimate
+from spaseq.engine.lazy.evaluator import LazyEvaluator
+from spaseq.engine.lazy.planning import LazyPlan
+from spaseq.engine.matches import MatchBatch
+from spaseq.engine.settings import Batch
+from spaseq.engine.statistics import Statistics
+from spaseq.engine.windows import Lows
+from spaseq.errors import BudgetExceeded, InternalError
+
+if TYPE_CHECKING:
+    from spaseq.engine.program import Program
+
+__all__ = ["AutoEvaluator"]
+
+FIRST: Final = 256
+"""Events to have seen before the first choice."""
+EVERY: Final = 8192
+"""Events between two choices."""
+GAIN: Final = 1.5
+"""How much cheaper another evaluator must be to take over."""
+HISTORY: Final = 1 << 18
+"""Events kept to be read again; with more than that in a window the evaluator stays what it is."""
+
+AnyEvaluator = Evaluator | LazyEvaluator
+
+
+class AutoEvaluator:
+    """One evaluation of `program`, whose `lazy` plan must be there, by whichever evaluator is cheapest."""
+
+    def __init__(self, program: Program) -> None:
+        assert isinstance(program.lazy, LazyPlan)
+        self._program, self._plan = program, program.lazy
+        self._name = "compact"
+        self._orders: tuple[tuple[int, ...], ...] = ()
+        self._current: AnyEvaluator = Evaluator(program)
+        conditions = program.registers.conditions() if self._plan.guarded else None  # type: ignore[union-attr]
+        self._statistics = Statistics(self._plan.branches, conditions)
+        self._estimate: Estimate | None = None
+        self._history: list[Batch] = []
+        self._complete_from = 0
+        """The position from which on the history has every event."""
+        self._reach = 0
+        """The first position that a window after the last event can hold."""
+        self._lows: Lows | None = None
+        self._seen = 0
+        self._next_choice = FIRST
+        self._pushes = 0
+        self._changes = 0
+        self._next_reach = 0
+        self._last_position = -1
+
+    def push(self, batch: Batch) -> MatchBatch:
+        """The matches that `batch` completes, all at once. Raises `BudgetExceeded` at `output_bytes`."""
+        parts: list[MatchBatch] = []
+        used, budget = 0, self._program.settings.output_bytes
+        for part in self.stream(batch):
+            parts.append(part)
+            used += part.nbytes
+            if used > budget:
+                raise BudgetExceeded("output_bytes", budget, used)
+        return MatchBatch.concat(parts)
+
+    def stream(self, batch: Batch) -> Iterator[MatchBatch]:
+        """The matches that `batch` completes, a part at a time. Must be exhausted before the next batch."""
+        if len(batch):
+            self._prepare(batch)
+            yield from self._current.stream(batch)
+            self._remember(batch)
+
+    def count(self, batch: Batch) -> int:
+        """How many matches `batch` completes."""
+        if not len(batch):
+            return 0
+        self._prepare(batch)
+        found = self._current.count(batch)
+        self._remember(batch)
+        return found
+
+    def close(self) -> MatchBatch:
+        """The matches that the end of the stream completes."""
+        return self._current.close()
+
+    @property
+    def evaluator(self) -> str:
+        """The name of the evaluator in charge."""
+        return self._name
+
+    @property
+    def statistics(self) -> dict[str, int]:
+        """Counters for people: those of the evaluator in charge, and how often it was changed."""
+        return {**self._current.statistics, "evaluator_changes": self._changes}
+
+    def explain(self) -> str:
+        """The choice, as text: the estimate it rests on, and what was counted."""
+        lines = [f"evaluator: {self._name}, after {self._seen:,} events and {self._changes} changes"]
+        if self._estimate is not None:
+            lines.append(f"  estimated: {self._estimate}")
+            statistics = self._statistics
+            rates = {leaf.number: statistics.rate(leaf.number) for b in self._plan.branches for leaf in b.leaves}
+            shown = ", ".join(f"{rate:.3g}" for rate in rates.values())
+            lines.append(f"  rates of the pattern's events: {shown}; {statistics.events_in_window:,.0f} in a window")
+        lines += [f"  {name}: {value:,}" for name, value in self.statistics.items()]
+        return "\n".join(lines)
+
+    def _prepare(self, batch: Batch) -> None:
+        """Look at the batch, and choose who evaluates it."""
+        self._pushes += 1
+        self._forget()
+        inside = self._in_window(batch)
+        if self._seen < EVERY or self._seen + len(batch) >= self._next_choice:
+            self._statistics.observe(batch, inside)
+        self._seen += len(batch)
+        if self._seen >= self._next_choice:
+            self._next_choice = self._seen * 2 if self._seen < EVERY else self._seen + EVERY
+            self._choose(self._seen / self._pushes)
+
+    def _in_window(self, batch: Batch) -> float:
+        """How many events of a partition are in a window, about."""
+        if self._lows is None:
+            self._lows = Lows(self._program.window, batch.keys is not None)
+        positions, window = np.asarray(batch.positions, np.int64), self._program.window
+        lows, keeps = self._lows.of(positions, np.asarray(batch.times), batch.keys)
+        self._next_reach = int(keeps[-1])
+        if window.kind == "events":
+            return float(window.size) + 1.0
+        keys = 1 if batch.keys is None else max(1, len(np.unique(batch.keys)))
+        inside = self._seen + len(batch) / 2 if window.kind == "none" else float((positions - lows).mean())
+        return inside / keys + 1.0
+
+    def _forget(self) -> None:
+        """Let go of batches that no window from now on reaches back to, and of what is too much."""
+        size, count = sum(map(len, self._history)), 0
+        for batch in self._history:
+            last = int(batch.positions[-1])
+            if last >= self._reach and size <= HISTORY:
+                break
+            self._complete_from = last + 1
+            size -= len(batch)
+            count += 1
+        del self._history[:count]
+
+    def _remember(self, batch: Batch) -> None:
+        self._history.append(batch)
+        self._reach = self._next_reach
+        self._last_position = int(batch.positions[-1])
+
+    def _choose(self, batch_size: float) -> None:
+        found = self._estimate = estimate(self._plan, self._statistics, batch_size)
+        now = self._cost_now(found)
+        best = found.best
+        other = best != self._name or (best == "chain" and found.orders != self._orders)
+        if other and getattr(found, best) * GAIN < now and self._complete_from <= self._reach:
+            self._change(best, found)
+
+    def _cost_now(self, found: Estimate) -> float:
+        if self._name != "chain" or self._orders == found.orders:
+            return float(getattr(found, self._name))
+        return estimate(self._plan, self._statistics, self._seen / self._pushes, self._orders).chain
+
+    def _change(self, name: str, found: Estimate) -> None:
+        """Hand over to another evaluator: it reads the current window's batches again."""
+        match name:
+            case "compact":
+                fresh: AnyEvaluator = Evaluator(self._program)
+            case "chain":
+                fresh = LazyEvaluator(self._program, self._plan, orders=found.orders)
+            case "tree":
+                fresh = LazyEvaluator(self._program, self._plan, tree=True)
+            case _:
+                raise InternalError(f"no evaluator {name}")
+        for batch in self._history:
+            for _ in fresh.stream(batch):
+                pass  # reported before
+        self._current, self._name, self._orders = fresh, name, found.orders
+        self._changes += 1
+
+    def snapshot(self) -> bytes:
+        """The state of the evaluation; `restore` goes on from it. Holds pickled data: restore only what you trust.
+
+        Batches to be read again are not in it: after `restore`, no change before they are out of the window.
+        """
+        left_out = ("_program", "_plan", "_current", "_history", "_statistics")
+        state = {name: value for name, value in self.__dict__.items() if name not in left_out}
+        return pickle.dumps((state, self._current.snapshot(), self._statistics.state()))
+
+    @staticmethod
+    def restore(program: Program, blob: bytes) -> AutoEvaluator:
+        """An evaluator that goes on where `snapshot` was taken, of the same program."""
+        state, current, statistics = pickle.loads(blob)
+        new = AutoEvaluator(program)
+        new.__dict__.update(state)
+        new._statistics.restore(statistics)
+        new._complete_from = new._last_position + 1
+        if new._name == "compact":
+            new._current = Evaluator.restore(program, current)
+        else:
+            new._current = LazyEvaluator.restore(program, new._plan, current)
+        return new

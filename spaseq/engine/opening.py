@@ -1,0 +1,49 @@
+"""An evaluation of a program, by the evaluator that its settings name (`Settings.evaluator`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from spaseq.engine.lazy.planning import LazyPlan
+from spaseq.engine.program import Program
+
+if TYPE_CHECKING:
+    from spaseq.engine.evaluator import Evaluator
+    from spaseq.engine.lazy.auto import AutoEvaluator
+    from spaseq.engine.lazy.evaluator import LazyEvaluator
+
+    AnyEvaluator = Evaluator | LazyEvaluator | AutoEvaluator
+
+__all__ = ["open_evaluator", "restore_evaluator"]
+
+
+def open_evaluator(program: Program) -> AnyEvaluator:
+    """An evaluation of `program` from its first event on."""
+    plan: Any = program.lazy
+    if not isinstance(plan, LazyPlan):
+        from spaseq.engine.evaluator import Evaluator
+
+        return Evaluator(program)
+    if program.settings.evaluator == "auto":
+        from spaseq.engine.lazy.auto import AutoEvaluator
+
+        return AutoEvaluator(program)
+    from spaseq.engine.lazy.evaluator import LazyEvaluator
+
+    return LazyEvaluator(program, plan, tree=program.settings.evaluator == "tree")
+
+
+def restore_evaluator(program: Program, blob: bytes) -> AnyEvaluator:
+    """An evaluation that goes on where `snapshot` was taken, of the same program and evaluator."""
+    plan: Any = program.lazy
+    if not isinstance(plan, LazyPlan):
+        from spaseq.engine.evaluator import Evaluator
+
+        return Evaluator.restore(program, blob)
+    if program.settings.evaluator == "auto":
+        from spaseq.engine.lazy.auto import AutoEvaluator
+
+        return AutoEvaluator.restore(program, blob)
+    from spaseq.engine.lazy.evaluator import LazyEvaluator
+
+    return LazyEvaluator.restore(program, plan, blob)
