@@ -21,9 +21,8 @@ def spark_matches(
 ) -> Iterator[Match]:
     """The matches over files, in order of their ends; `counters` is given what was read.
 
-    Raises `OptionError` where PySpark is not installed, `UnsupportedFeature` for clauses that need a whole window.
+    Raises `OptionError` where PySpark is not installed.
     """
-    query.check_parts()
     try:
         from spaseq.spark import local_session, matches
     except ModuleNotFoundError as error:

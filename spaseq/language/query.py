@@ -88,26 +88,9 @@ class Query:
         """An evaluation that takes rows solved elsewhere (`Recogniser.push_rows`), perhaps only those of a part of the
         streams.
 
-        So it refuses (`UnsupportedFeature`) clauses that range over all solutions of a window; see `check_parts`.
+        Clauses that range over the solutions of a window (`clauses.by_window`) need a part to have whole windows.
         """
-        self.check_parts()
         return Recogniser(self.checked, self.program(time_unit), None, keep_events=keep_events)
-
-    def check_parts(self) -> None:
-        """Raises `UnsupportedFeature` if the query cannot be run in parts: some clause needs a whole window's
-        solutions."""
-        clauses, tree = self.checked.clauses, self.checked.tree
-        if clauses.by_window:
-            what = (
-                tree.modifiers[0].kind if tree.modifiers else "SELECT DISTINCT" if clauses.distinct else "an aggregate"
-            )
-            raise UnsupportedFeature(
-                f"{what} on Spark is not supported by this version",
-                text=self.text,
-                span=tree.modifiers[0].span if tree.modifiers else tree.form_span,
-                source=self.source,
-                hint="use --engine local",
-            )
 
     def construct(self, bindings: MappingABC[str, Any], number: int = 0) -> tuple[tuple[Any, Any, Any], ...]:
         """The graph that CONSTRUCT makes of a solution, as triples of RDF terms; its blank nodes are those of `number`.

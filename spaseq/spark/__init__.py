@@ -16,8 +16,8 @@ by one task.
 
 `run_tuples` runs a CEQL query over DataFrames, `explain_tuples` says how it is cut. `start` runs a query over files
 that keep coming (`Reading` says how); `progress` tells what it has seen, `wait` raises its errors.
-`stream_matches` is the streaming DataFrame alone. `register` makes the data source `spaseq` known: `spark.read.format("spaseq")`,
-`spark.readStream.format("spaseq")`.
+`stream_matches` is the streaming DataFrame alone. `register` makes the data source `spaseq` known:
+`spark.read.format("spaseq")`, `spark.readStream.format("spaseq")`.
 
 Not here: standard input, events in matches.
 

@@ -261,17 +261,20 @@ def _raise_late(row: Any, plans: Sequence[FilePlan], options: StreamOptions) -> 
     raise InternalError("an event was late for Spark and is not for the local engine")
 
 
-def first_positions(ordered: DataFrame, options: StreamOptions) -> dict[int, int]:
-    """The position of the first instant of each range of `ordered`, by the range's number."""
+def first_positions(ordered: DataFrame, options: StreamOptions) -> tuple[dict[int, int], list[int]]:
+    """The position of the first instant of each range of `ordered`, by the range's number, and the ranges' first times
+    in order."""
     task = F.shiftright("id", _INDEX_BITS).alias("task")
     instants = F.count("*") if own_instants(options) else F.countDistinct("time")
-    counted = ordered.groupBy(task).agg(instants.alias("instants")).collect()
+    counted = ordered.groupBy(task).agg(instants.alias("instants"), F.min("time").alias("first")).collect()
     positions: dict[int, int] = {}
+    times: list[int] = []
     total = 0
     for row in sorted(counted, key=itemgetter("task")):
         positions[row["task"]] = total
+        times.append(row["first"])
         total += row["instants"]
-    return positions
+    return positions, times
 
 
 def read_instants(

@@ -15,8 +15,8 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from itertools import islice
-from typing import Any, Final
+from itertools import chain, count, islice
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -25,6 +25,7 @@ from pyspark.sql.types import ArrayType, LongType, StringType, StructField, Stru
 
 from spaseq.errors import OptionError
 from spaseq.gpm import Knowledge
+from spaseq.language.absence import window_number
 from spaseq.language.query import Query, Streams, compile_query, knowledge_of, stream_options, stream_sources
 from spaseq.language.run import Match, match_table
 from spaseq.rdf import Counters, StreamOptions, file_options, settle, term_from_key, term_key
@@ -41,6 +42,10 @@ __all__ = ["collect", "explain", "matches", "run"]
 _LOG: Final = logging.getLogger("spaseq.spark")
 _INSTANTS: Final = 256  # rows of the table before the engine is called
 _MATCHES: Final = 10_000  # matches in a record batch
+
+_RANK: Final = "?rank"
+_INDEX_BITS: Final = 32  # of a rank: the window's number above, the row's in the part below
+T = TypeVar("T")
 
 Shape = Callable[[Sequence[Match], Sequence[str]], pa.RecordBatch]
 """Matches and the names of their variables, as a record batch."""
@@ -60,6 +65,8 @@ def run(
 ) -> DataFrame:
     """The matches over files, as a DataFrame with the columns and values of `Query.run(…).to_arrow()`, in no order.
 
+    With an ORDER BY there is a further column, `?rank`, a number by which the rows are to be sorted.
+
     Args:
         query: compiled, or its text.
         streams, kb, options, words: as for `Query.run`. The workers must be able to open the streams' files.
@@ -71,14 +78,16 @@ def run(
     rows are asked for, comes out as clearly only through `collect`.
     """
     job = _prepare(query, spark, kb, stream_options(options, words), partitions)
-    table = _table(job, streams, progress, counters)
-    return _recognise(job, table, match_table, _table_schema(job.compiled.variables))
+    table, times = _table(job, streams, progress, counters)
+    return _recognise(job, table, times, match_table, _table_schema(job.compiled.variables))
 
 
 def collect(matches: DataFrame, *, progress: bool | None = False) -> pa.Table:
     """The rows of a DataFrame that `run` gave, in order of their ends. An error of a worker comes out as itself."""
     with progress_bar(matches.sparkSession, "finding matches", enabled=progress), clear_errors():
         table = matches.toArrow()
+    if _RANK in table.column_names:
+        return table.sort_by(_RANK).drop_columns([_RANK])
     return table.sort_by([("end", "ascending"), ("start", "ascending")])
 
 
@@ -96,8 +105,8 @@ def matches(
 ) -> Iterator[Match]:
     """The matches over files as the local engine's objects, without their events, in order of their ends. See `run`."""
     job = _prepare(query, spark, kb, stream_options(options, words), partitions)
-    table = _table(job, streams, progress, counters)
-    frame = _recognise(job, table, _as_terms, _TERMS)
+    table, times = _table(job, streams, progress, counters)
+    frame = _recognise(job, table, times, _as_terms, _TERMS)
     found = collect(frame, progress=progress)
     variables = job.compiled.variables
     for batch in found.to_batches():
@@ -136,7 +145,6 @@ def _prepare(query: Query | str, spark: SparkSession, kb: Any, options: StreamOp
     if partitions is not None and partitions < 1:
         raise OptionError(f"partitions={partitions}: a stage has at least one task")
     query = compile_query(query) if isinstance(query, str) else query
-    query.check_parts()
     knowledge = knowledge_of(kb)
     knowledge.check(query.checked.patterns.values())
     layout = lay_out(query)
@@ -146,8 +154,10 @@ def _prepare(query: Query | str, spark: SparkSession, kb: Any, options: StreamOp
     return _Job(spark, text, layout, knowledge, options, partitions or spark.sparkContext.defaultParallelism)
 
 
-def _table(job: _Job, streams: Streams, progress: bool | None, counters: Counters | None) -> DataFrame:
-    """The table of solutions, knowledge joined. Reads the streams."""
+def _table(
+    job: _Job, streams: Streams, progress: bool | None, counters: Counters | None
+) -> tuple[DataFrame, list[int]]:
+    """The table of solutions, knowledge joined, and where in time ranges of equal work begin. Reads the streams."""
     sources = stream_sources(job.compiled.checked, streams)
     settled = settle(job.options, sources)
     plans = [
@@ -155,17 +165,17 @@ def _table(job: _Job, streams: Streams, progress: bool | None, counters: Counter
         for file in input_files(sources)
     ]
     with progress_bar(job.spark, "reading the streams", enabled=progress), clear_errors():
-        ordered, firsts = _events(job, plans, settled, counters)
+        ordered, (firsts, times) = _events(job, plans, settled, counters)
     table = solve_events(ordered, job.query, job.layout, job.knowledge, plans, firsts, settled)
     if job.layout.joined:  # it is read once for each of them
         table = table.localCheckpoint(eager=False)
-    return join_knowledge(table, job.query, job.layout, job.knowledge)
+    return join_knowledge(table, job.query, job.layout, job.knowledge), times
 
 
 def _events(
     job: _Job, plans: Sequence[FilePlan], settled: StreamOptions, counters: Counters | None
-) -> tuple[DataFrame, dict[int, int]]:
-    """The events in order, and the position of each range's first instant.
+) -> tuple[DataFrame, tuple[dict[int, int], list[int]]]:
+    """The events in order, and `first_positions`.
 
     They are kept by a checkpoint and not by `persist`: were they planned again, the ranges could fall elsewhere.
     """
@@ -183,8 +193,8 @@ def _events(
     return ordered, firsts
 
 
-def _recognise(job: _Job, table: DataFrame, shape: Shape, schema: StructType) -> DataFrame:
-    """The matches in `table`, in parts that the layout allows."""
+def _recognise(job: _Job, table: DataFrame, times: list[int], shape: Shape, schema: StructType) -> DataFrame:
+    """The matches in `table`, in parts that the layout allows. `times`: where ranges of equal work begin."""
     window = job.compiled.window(job.options.time_unit)
     cuts: list[Column] = []
     if job.layout.by_window:
@@ -192,33 +202,101 @@ def _recognise(job: _Job, table: DataFrame, shape: Shape, schema: StructType) ->
         cuts.append(F.expr(f"({since} - pmod({since}, {window.size}L)) div {window.size}L"))
     if job.layout.by_key:
         cuts.append(F.hash("key").cast("long"))
-    tasks = job.tasks if cuts else 1
-    part = F.pmod(reduce(Column.__add__, cuts, F.lit(0)), F.lit(tasks)).cast("int")
-    parted = table.repartitionById(tasks, part).sortWithinPartitions("position")
-    found = parted.mapInArrow(partial(_matches, job.query, job.layout, job.options.time_unit, shape), schema)
+    ranked = StructType([*schema.fields, StructField(_RANK, LongType())]) if job.layout.ordered else schema
+    bounds = _slice_bounds(times, int(window.size)) if job.layout.by_slice else []
+    if len(bounds) > 1:
+        sliced = _sliced(table, bounds, int(window.size), behind=any(v.after for v in job.compiled.checked.variants))
+        parted = sliced.repartitionById(len(bounds), "slice").sortWithinPartitions("position")
+    else:
+        tasks = job.tasks if cuts else 1
+        part = F.pmod(reduce(Column.__add__, cuts, F.lit(0)), F.lit(tasks)).cast("int")
+        parted = table.repartitionById(tasks, part).sortWithinPartitions("position")
+    work = _Work(job.query, job.layout, job.options.time_unit, shape, tuple(bounds))
+    found = parted.mapInArrow(partial(_matches, work), ranked)
     kept = set(job.compiled.variables)
-    merges = any(name not in kept for name in job.compiled.checked.partition)
+    merges = job.layout.by_key and any(name not in kept for name in job.compiled.checked.partition)
     return found.distinct() if merges else found  # equal matches of several keys are one
 
 
+def _slice_bounds(times: Sequence[int], size: int) -> list[int]:
+    """The first times of slices, from those of ranges of equal work; none shorter than the overlap."""
+    bounds = list(times[:1])
+    for time in times[1:]:
+        if time - bounds[-1] >= max(size, 1):
+            bounds.append(time)
+    return bounds
+
+
+def _sliced(table: DataFrame, bounds: Sequence[int], size: int, *, behind: bool) -> DataFrame:
+    """`table` with each row once for every slice that needs it, and `slice`, the slice's number.
+
+    `behind`: slices reach on by the window too, as matches wait for what must not come behind them.
+    """
+    time = F.col("time")
+    extra = size + 1 if behind else 0
+    inside = []
+    for k, low in enumerate(bounds):
+        needs = time >= F.lit(low - size)
+        if k + 1 < len(bounds):
+            needs &= time < F.lit(bounds[k + 1] + extra)
+        inside.append(F.when(needs, F.lit(k)))
+    return table.withColumn("slice", F.explode(F.array_compact(F.array(*inside))))
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What a task of the last step needs to know. `bounds`: the first times of slices, if it is cut so."""
+
+    query: QueryText
+    layout: Layout
+    time_unit: str
+    shape: Shape
+    bounds: tuple[int, ...]
+
+
 @carried
-def _matches(
-    query: QueryText, layout: Layout, time_unit: str, shape: Shape, batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
+def _matches(work: _Work, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The engine's matches in one part of the table, whose rows come in order of position."""
-    compiled = query.compiled()
-    recogniser = compiled.recogniser(time_unit)
-    instants = instants_of(batches, layout, compiled.checked.partition)
-    found: list[Match] = []
-    while chunk := list(islice(instants, _INSTANTS)):
-        for match in recogniser.push_rows([row for rows in chunk for row in rows]):
-            found.append(match)
-            if len(found) == _MATCHES:
-                yield shape(found, compiled.variables)
-                found = []
-    found += recogniser.close()
-    if found:
-        yield shape(found, compiled.variables)
+    compiled = work.query.compiled()
+    variables, window = compiled.variables, compiled.window(work.time_unit)
+    ranks = count()
+    for found in _chunks(_evaluated(work, iter(batches)), _MATCHES):
+        batch = work.shape(found, variables)
+        if work.layout.ordered:
+            numbers = [(window_number(window, match.times[-1]) << _INDEX_BITS) + next(ranks) for match in found]
+            batch = batch.append_column(_RANK, pa.array(numbers, pa.int64()))
+        yield batch
+
+
+def _evaluated(work: _Work, batches: Iterator[pa.RecordBatch]) -> Iterator[Match]:
+    """The matches of one part; of a slice, those that end in it."""
+    compiled = work.query.compiled()
+    recogniser = compiled.recogniser(work.time_unit)
+    low, high = None, None
+    if len(work.bounds) > 1:
+        first = next(batches, None)
+        if first is None or not first.num_rows:
+            return
+        number = first.column("slice")[0].as_py()
+        low, high = work.bounds[number], (*work.bounds, None)[number + 1]
+        batches = (batch.drop_columns(["slice"]) for batch in chain([first], batches))
+    instants = instants_of(batches, work.layout, compiled.checked.partition)
+    found = (m for rows in _chunks(instants, _INSTANTS) for m in recogniser.push_rows([r for row in rows for r in row]))
+    for match in chain(found, _closing(recogniser)):
+        if (low is None or low <= match.times[-1]) and (high is None or match.times[-1] < high):
+            yield match
+
+
+def _closing(recogniser: Any) -> Iterator[Match]:
+    """What the end completes, asked when all else is done."""
+    yield from recogniser.close()
+
+
+def _chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """`items`, so many at a time."""
+    iterator = iter(items)
+    while chunk := list(islice(iterator, size)):
+        yield chunk
 
 
 def _as_terms(matches: Sequence[Match], variables: Sequence[str]) -> pa.RecordBatch:

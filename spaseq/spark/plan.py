@@ -4,9 +4,12 @@ solutions may be cut into parts that the engine runs on separately.
 A cut must not change an answer:
 
 * a *tumbling window* holds its runs, so windows are separate (seed SPAseq, Definition 16);
-* *PARTITION BY* keys are separate substreams by definition;
-* everything else is one part. A sliding window would need overlapping parts. A variable that all GPMs share is no key:
-  a run's mapping set moves as a whole (Definition 10), so a mapping that leaves early decides for the others.
+* *PARTITION BY* keys are separate substreams by definition; not where a clause (GROUP BY, ORDER BY, …) ranges over the
+  solutions of a window, which are those of all keys;
+* a *sliding window* of length ω without keys is cut into slices of time that overlap by ω: the runs that end at a time
+  depend on no instant before the last ω, so each slice reports the matches that end in it, and no others;
+* everything else is one part. A variable that all GPMs share is no key: a run's mapping set moves as a whole
+  (Definition 10), so a mapping that leaves early decides for the others.
 
 An instant at which no GPM has a value is part of the table only where an answer depends on it: where the sequence
 asks for the very next instant (`,`, and Kleene+ inside a sequence).
@@ -31,7 +34,8 @@ class Layout:
 
     `gpms`: the names of the GPMs; a row of the table names one by its place here. `variables`: those that each may
     bind, sorted. `joined`: GPMs whose background knowledge Spark joins. `blanks`: instants without a value are kept.
-    `by_window`, `by_key`: where the table is cut.
+    `by_window`, `by_key`: where the table is cut; `by_slice`: into slices that overlap by the window. `ordered`: rows
+    come in an order that says something (ORDER BY).
     """
 
     gpms: tuple[str, ...]
@@ -40,13 +44,17 @@ class Layout:
     blanks: bool
     by_window: bool
     by_key: bool
+    by_slice: bool
+    ordered: bool
 
     def explain(self) -> Iterator[str]:
         """A line on each decision."""
         for name in self.joined:
             yield f"GPM {name}: its background knowledge is joined by Spark"
         cuts = [text for cut, text in ((self.by_window, "window"), (self.by_key, "PARTITION BY key")) if cut]
-        if cuts:
+        if self.by_slice:
+            yield "cut into slices of time that overlap by the window; each reports the matches that end in it"
+        elif cuts:
             yield f"partitioned by {' and '.join(cuts)}; the engine runs on each part"
         else:
             yield "recognised in one partition: there is no tumbling window and no PARTITION BY to cut at"
@@ -59,6 +67,8 @@ def lay_out(query: Query) -> Layout:
     patterns = query.checked.patterns
     blanks = _is_contiguous(query.pattern)
     by_key = bool(query.checked.partition)
+    kind = query.window().kind
+    clauses = query.checked.clauses
     # Inside a partition an instant can count without a value, by its mappings before the FILTERs; those need it all.
     may_join = not (blanks and by_key)
     return Layout(
@@ -66,8 +76,10 @@ def lay_out(query: Query) -> Layout:
         variables=tuple(tuple(sorted(pattern.binds)) for pattern in patterns.values()),
         joined=tuple(name for name, pattern in patterns.items() if may_join and _is_joinable(pattern)),
         blanks=blanks,
-        by_window=query.window().kind == "tumbling",
-        by_key=by_key,
+        by_window=kind == "tumbling",
+        by_key=by_key and not clauses.by_window,
+        by_slice=kind == "span" and not by_key,
+        ordered=clauses.by_window and clauses.ordered,
     )
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import spaseq
 from spaseq.engine import Settings
-from spaseq.errors import BudgetExceeded, EventError, OptionError, QuerySyntaxError, Span, UnsupportedFeature
+from spaseq.errors import BudgetExceeded, EventError, OptionError, QuerySyntaxError, Span
 from spaseq.spark.failures import carried, clear_errors
 
 pytestmark = pytest.mark.spark
@@ -79,11 +79,6 @@ def test_options_are_checked_before_anything_runs(folder: Path, spark: Any) -> N
             spaseq.spark.run(QUERY, spark, streams, **more)
     with pytest.raises(OptionError, match="asks GRAPH"):
         spaseq.spark.run(QUERY.replace("?a :heat ?x", "GRAPH :kb { ?a :heat ?x }"), spark, stream)
-
-
-def test_clauses_over_a_window_are_refused_before_anything_runs(folder: Path, spark: Any) -> None:
-    with pytest.raises(UnsupportedFeature, match="ORDER BY on Spark"):
-        spaseq.spark.run(QUERY + " ORDER BY ?x", spark, {"S": str(folder / "a.nq")})
 
 
 def test_a_limit_of_the_engine_reached_in_a_worker(folder: Path, spark: Any) -> None:

@@ -62,6 +62,13 @@ CASES = [
     Case("keys not selected", "A; B", select="?hA ?hB", clauses="WITHIN 9 SECONDS PARTITION BY (?r)", partitions=2),
     Case("keys without window", "A; B", clauses="PARTITION BY (?r)", more={"A": "FILTER (?hA > 25)"}, partitions=7),
     Case("sliding", "A; B", clauses="WITHIN 6 SECONDS SLIDING", partitions=7),
+    Case(
+        "sliding and what comes behind",
+        "A; B; C!",
+        clauses="WITHIN 6 SECONDS SLIDING",
+        more={"C": "FILTER (?hC > 25)"},
+        partitions=7,
+    ),
     Case("starting", "A, B", clauses="WITHIN 7 SECONDS STARTING AT 3", partitions=7),
     Case("knowledge", "A; B", more={"A": FLOOR, "B": FLOOR.replace("?f", "?g") + " FILTER (?hB > 20 && ?g = :f0)"}),
     Case("knowledge in keys", "A; B", clauses="WITHIN 9 SECONDS PARTITION BY (?f)", more={"A": FLOOR, "B": FLOOR}),
@@ -101,6 +108,29 @@ def test_random_streams_have_the_same_matches(case: Case, folder: Path, spark: A
     assert found.schema.names == expected.schema.names
     assert _rows(found) == _rows(expected)
     assert counters == local.counters
+
+
+CLAUSES = [
+    ("SELECT ?r (COUNT(?hA) AS ?n) (MAX(?hB) AS ?most)", "WITHIN 12 SECONDS", "GROUP BY ?r ORDER BY DESC(?most) ?r"),
+    ("SELECT DISTINCT ?r", "WITHIN 12 SECONDS", ""),
+    ("SELECT ?hA ?hB", "WITHIN 12 SECONDS", "ORDER BY DESC(?hB) ?hA LIMIT 2"),
+    ("SELECT ?r ?hB", "WITHIN 30 SECONDS PARTITION BY (?r)", "ORDER BY ?hB OFFSET 1"),
+    ("SELECT (AVG(?hB) AS ?a)", "", ""),
+]
+
+
+@pytest.mark.parametrize("clauses", CLAUSES, ids=lambda clauses: clauses[0])
+def test_clauses_over_a_window(clauses: tuple[str, str, str], folder: Path, spark: Any) -> None:
+    head, within, end = clauses
+    case = Case("", "A; B", clauses=within, more={"A": "FILTER (?hA > 20)"})
+    query = spaseq.compile(case.query().replace("SELECT *", head) + end)
+    expected = query.run(_streams(case, folder)).to_arrow()
+    found = spaseq.spark.collect(spaseq.spark.run(query, spark, _streams(case, folder), partitions=5))
+    if "DISTINCT" in head:  # which of equal solutions shows its positions is not specified
+        found, expected = (table.drop_columns(["start", "end", "positions"]) for table in (found, expected))
+    assert _rows(found) == _rows(expected) != []
+    if "ORDER BY" in end:
+        assert found.to_pylist() == expected.to_pylist()
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 7])
@@ -146,7 +176,9 @@ def test_the_frame_has_types_that_can_be_queried(folder: Path, spark: Any) -> No
 
 def test_explain_says_where_the_work_is_cut() -> None:
     sliding = Case("sliding", "A; B", clauses="WITHIN 6 SECONDS SLIDING")
-    assert "recognised in one partition" in spaseq.spark.explain(sliding.query())
+    assert "slices of time that overlap by the window" in spaseq.spark.explain(sliding.query())
+    endless = Case("endless", "A; B", clauses="")
+    assert "recognised in one partition" in spaseq.spark.explain(endless.query())
     keys = Case("keys", "A, B", clauses="WITHIN 6 SECONDS PARTITION BY (?r)", more={"A": FLOOR})
     text = spaseq.spark.explain(keys.query())
     assert "partitioned by window and PARTITION BY key" in text
