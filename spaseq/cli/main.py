@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
+_WHOLE = ("json", "xml", "parquet")
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command and returns its exit code; never raises what a user can cause."""
@@ -57,7 +59,15 @@ def _run(options: argparse.Namespace) -> int:
     query = _compiled(options)
     _settle_format(options, query)
     matches, counters = _matches(options, query)
-    _write(options, matches, query)
+    try:
+        _write(options, matches, query)
+    except KeyboardInterrupt:
+        if not options.follow:
+            raise
+        read = counters()
+        print(f"interrupted: {read.events:,} events read", file=sys.stderr)
+        _warn(read.warnings())
+        return 130
     _warn(counters().warnings())
     return 0
 
@@ -108,7 +118,7 @@ def _matches(options: argparse.Namespace, query: Query) -> tuple[Iterable[Match]
         counted = Counters()
         # shows its own progress
         return spark_matches(query, streams, knowledge, settings, counted), lambda: counted
-    matches = query.run(
+    matches = (query.follow if options.follow else query.run)(
         streams,
         knowledge,
         options=settings,
@@ -124,6 +134,7 @@ class _Sink:
     out: TextIO
     query: Query
     prefixes: tuple[tuple[str, str], ...]
+    live: bool
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -155,16 +166,24 @@ def _query_text(path: str) -> tuple[str, str]:
 
 def _refuse(options: argparse.Namespace) -> None:
     """What cannot be asked for together."""
-    if options.follow:
-        raise UnsupportedFeature("--follow is not supported by this version", source="spaseq run")
+    if options.follow and options.engine == "spark":
+        raise UnsupportedFeature("--follow with --engine spark is not supported by this version", source="spaseq run")
+    if options.follow and options.format in _WHOLE:
+        raise OptionError(
+            f"--format {options.format} with --follow",
+            "it is whole only at its end: use jsonl, csv, tsv, table or nquads",
+        )
     if options.format == "parquet" and not options.output:
         raise OptionError("--format parquet needs --output PATH", "Parquet files are not text")
 
 
 def _settle_format(options: argparse.Namespace, query: Query) -> None:
-    """A table by default, N-Quads for CONSTRUCT. Raises `OptionError` for N-Quads of any other query."""
+    """A table by default, JSON lines for streams that go on, N-Quads for CONSTRUCT.
+
+    Raises `OptionError` for N-Quads of any other query.
+    """
     constructs = query.checked.clauses.template is not None
-    options.format = options.format or ("nquads" if constructs else "table")
+    options.format = options.format or ("nquads" if constructs else "jsonl" if options.follow else "table")
     if options.format == "nquads" and not constructs:
         raise OptionError("--format nquads needs a query that constructs graphs", "CONSTRUCT { … } in place of SELECT")
 
@@ -198,7 +217,8 @@ def _write(options: argparse.Namespace, matches: Iterable[Match], query: Query) 
         write_parquet(matches, query.variables, options.output, options.limit)
         return
     with _opened(options.output) as out:
-        write_matches(options.format, matches, _Sink(out, query, _prefixes(query)), options.limit)
+        sink = _Sink(out, query, _prefixes(query), options.follow)
+        write_matches(options.format, matches, sink, options.limit)
         out.flush()
 
 

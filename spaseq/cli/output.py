@@ -24,17 +24,20 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import islice
-from typing import Any, Final, Protocol, TextIO
+from typing import Any, Final, Protocol, TextIO, TypeVar
 from xml.sax.saxutils import quoteattr
 
 from spaseq.errors import OptionError
 from spaseq.events.time import format_time
+from spaseq.gpm import Mapping as SolutionMapping
+from spaseq.gpm import freeze
 from spaseq.gpm.results import json_term, nquads_term, plain_text, short_text, xml_term
 from spaseq.language.run import Match, distinct_solutions, match_table
 
 __all__ = ["FORMATS", "Sink", "write_matches", "write_parquet"]
 
 Solution = tuple[int, dict[str, Any]]
+_T = TypeVar("_T")
 _CALENDAR: Final = 10**17
 """ns: 1973-03-03. A time before it is an offset, not a date."""
 _WIDTH_SAMPLE: Final = 200
@@ -68,19 +71,47 @@ class Sink(Protocol):
     @property
     def asks(self) -> bool: ...
 
+    @property
+    def live(self) -> bool:
+        """Whether the streams go on, so that each result is written as soon as it is known."""
+        ...
+
     def construct(self, bindings: Mapping[str, Any], number: int) -> Sequence[tuple[Any, Any, Any]]: ...
 
 
 def write_matches(form: str, matches: Iterable[Match], sink: Sink, limit: int | None) -> int:
     """Writes matches (or solutions) in a text format; at most `limit` of them. Returns how many were written."""
     if form == "jsonl":
-        return _jsonl(islice(matches, limit), sink)
+        return _jsonl(_flushed(islice(matches, limit), sink), sink)
     if sink.asks:
         answer = next(iter(matches), None) is not None
         sink.out.write(_BOOLEANS.get(form, "{}\n").replace("{}", "true" if answer else "false"))
         return 1
-    solutions = distinct_solutions(matches, sink.variables, ordered=sink.ordered)
-    return FORMATS[form](islice(solutions, limit), sink)
+    if sink.live:
+        solutions = _as_they_come(matches)
+    else:
+        solutions = distinct_solutions(matches, sink.variables, ordered=sink.ordered)
+    return FORMATS[form](_flushed(islice(solutions, limit), sink), sink)
+
+
+def _as_they_come(matches: Iterable[Match]) -> Iterator[Solution]:
+    """The distinct solutions, those of one time in the order they are found."""
+    seen: set[SolutionMapping] = set()
+    last: int | None = None
+    for match in matches:
+        if match.time != last:
+            seen, last = set(), match.time
+        if (solution := freeze(match.bindings)) not in seen:
+            seen.add(solution)
+            yield match.time, match.bindings
+
+
+def _flushed(items: Iterable[_T], sink: Sink) -> Iterator[_T]:
+    """`items`; where the streams go on, what was written of one is out before the next is waited for."""
+    for item in items:
+        yield item
+        if sink.live:
+            sink.out.flush()
 
 
 def write_parquet(matches: Iterable[Match], variables: Sequence[str], path: str, limit: int | None) -> int:
@@ -225,7 +256,7 @@ def _table(solutions: Iterable[Solution], sink: Sink) -> int:
         [time, *(short_text(bindings[v], sink.prefixes) if v in bindings else "" for v in sink.variables)]
         for time, bindings in _timed(solutions)
     )
-    sample = list(islice(rows, _WIDTH_SAMPLE))
+    sample = list(islice(rows, 1 if sink.live else _WIDTH_SAMPLE))
     if not sample:
         sink.out.write("no match\n")
         return 0

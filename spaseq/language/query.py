@@ -14,13 +14,14 @@ from spaseq.events.time import parse_time
 from spaseq.gpm import GraphPattern, Knowledge
 from spaseq.gpm.columnar import uncovered_pattern
 from spaseq.language.check import CheckedQuery, check
+from spaseq.language.follow import FollowedMatches
 from spaseq.language.knowledge import knowledge_of, with_entailment
 from spaseq.language.lower import MappingRegisters, lower
 from spaseq.language.parse import parse
 from spaseq.language.run import Matches, Opened, Recogniser, Session, named
 from spaseq.language.solve import Solver
 from spaseq.pattern import Pattern
-from spaseq.rdf import ARRIVAL, Counters, StreamOptions, StreamSource
+from spaseq.rdf import ARRIVAL, Counters, Followed, StreamOptions, StreamSource
 
 __all__ = ["Query", "compile_query", "knowledge_of", "stream_options", "stream_sources"]
 
@@ -152,6 +153,31 @@ class Query:
 
         program = self.program(chosen.time_unit)
         return Matches(checked, program, knowledge, open_streams, keep_events=keep_events, reference=reference)
+
+    def follow(
+        self,
+        streams: Streams,
+        kb: Knowledge | MappingABC[str, Any] | None = None,
+        *,
+        options: StreamOptions | None = None,
+        keep_events: bool = True,
+        entailment: str | None = None,
+        reference: bool = False,
+        **words: str | None,
+    ) -> FollowedMatches:
+        """The matches over streams that go on: files that grow, folders that get files, standard input.
+
+        The arguments are those of `run`; a path may be a folder. With time from arrival the clock counts, not
+        `interval`.
+        """
+
+        def open_session(settled: StreamOptions) -> Session:
+            return self.open(
+                kb=kb, options=settled, keep_events=keep_events, entailment=entailment, reference=reference
+            )
+
+        followed = Followed(stream_sources(self.checked, streams), stream_options(options, words))
+        return FollowedMatches(followed, open_session, ask=self.checked.clauses.ask)
 
     def open(
         self,

@@ -270,6 +270,11 @@ class Session:
             instants.append(self._instant())
         return list(self._recogniser.push(instants))
 
+    def advance(self, now: int) -> list[Match]:
+        """The matches that complete because no event before `now` (ns) will come any more."""
+        instants = [self._instant()] if self._held and self._held[0].time < now else []
+        return [*self._recogniser.push(instants), *self._recogniser.advance(now)]
+
     def close(self) -> list[Match]:
         """The matches that the end of the streams completes; closing again gives none."""
         if self._closed:

@@ -10,7 +10,7 @@ size; a Turtle or TriG document is parsed as it is read.
 
 `GraphBatch` holds events as columns (`spaseq.rdf.columns`).
 
-Not here: matching graph patterns (`spaseq.gpm`), watching a file that grows.
+`Followed` gives events as they come, from files that grow. Not here: matching graph patterns (`spaseq.gpm`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from __future__ import annotations
 from spaseq.rdf.assemble import assemble
 from spaseq.rdf.columns import GraphBatch, TermTable
 from spaseq.rdf.files import Format, byte_chunks, expand_files, format_of
+from spaseq.rdf.follow import Followed
 from spaseq.rdf.knowledge import close_owl_rl, is_table, load_knowledge, table_knowledge
 from spaseq.rdf.model import Counters, GraphEvent, Instant
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, EventBy, StreamOptions
@@ -39,6 +40,7 @@ __all__ = [
     "GENERATED_AT",
     "Counters",
     "EventBy",
+    "Followed",
     "Format",
     "GraphBatch",
     "GraphEvent",

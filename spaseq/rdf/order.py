@@ -12,31 +12,51 @@ from spaseq.events.time import format_time
 from spaseq.rdf.model import Counters, GraphEvent, Instant
 from spaseq.rdf.options import ARRIVAL, StreamOptions
 
-__all__ = ["goes_back", "in_order", "instants", "merge_streams"]
+__all__ = ["InOrder", "goes_back", "in_order", "instants", "merge_streams"]
 
 
 def in_order(events: Iterable[GraphEvent], options: StreamOptions, counters: Counters) -> Iterator[GraphEvent]:
-    """The events of one stream sorted by time, equal times in the order they came.
+    """The events of one stream sorted by time, equal times in the order they came; as `InOrder` has it."""
+    order = InOrder(options, counters)
+    for event in events:
+        yield from order.push(event)
+    yield from order.close()
+
+
+class InOrder:
+    """Puts events that come one by one in order of time, equal times in the order they came.
 
     An event is held until the latest time seen is `options.lateness` past its own; so memory is what arrives within
     the lateness. One that comes when the latest time is already further ahead is dropped and counted (`late="drop"`)
     or an EventError.
     """
-    held: list[tuple[int, int, GraphEvent]] = []
-    latest: GraphEvent | None = None
-    for count, event in enumerate(events):
+
+    def __init__(self, options: StreamOptions, counters: Counters) -> None:
+        self._options = options
+        self._counters = counters
+        self._held: list[tuple[int, int, GraphEvent]] = []
+        self._latest: GraphEvent | None = None
+        self._count = 0
+
+    def push(self, event: GraphEvent) -> Iterator[GraphEvent]:
+        """The events that are in order now that `event` has come; exhaust it before the next call."""
+        latest, lateness = self._latest, self._options.lateness
         if latest is None or event.time > latest.time:
-            latest = event
-        elif event.time < latest.time - options.lateness:
-            if options.late != "drop":
-                raise goes_back(event, latest, options.lateness)
-            counters.late += 1
-            continue
-        heapq.heappush(held, (event.time, count, event))
-        while held and held[0][0] <= latest.time - options.lateness:
-            yield heapq.heappop(held)[2]
-    while held:
-        yield heapq.heappop(held)[2]
+            latest = self._latest = event
+        elif event.time < latest.time - lateness:
+            if self._options.late != "drop":
+                raise goes_back(event, latest, lateness)
+            self._counters.late += 1
+            return
+        self._count += 1
+        heapq.heappush(self._held, (event.time, self._count, event))
+        while self._held and self._held[0][0] <= latest.time - lateness:
+            yield heapq.heappop(self._held)[2]
+
+    def close(self) -> Iterator[GraphEvent]:
+        """The rest: nothing more comes."""
+        while self._held:
+            yield heapq.heappop(self._held)[2]
 
 
 def goes_back(event: GraphEvent, latest: GraphEvent, lateness: int) -> EventError:

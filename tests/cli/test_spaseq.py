@@ -173,7 +173,7 @@ def test_explain(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "q.rq", "--stream", "S=s.nt", "--time-unit", "y"], 2, "--time-unit y"),
         (["run", "q.rq", "--stream", "S=s.nt", "--interval", "soon"], 2, "--interval soon"),
         (["run", "q.rq", "--stream", "S=s.nt", "--entailment", "rdfs"], 2, "--entailment rdfs without background"),
-        (["run", "q.rq", "--stream", "S=s.nt", "--follow"], 2, "--follow is not supported"),
+        (["run", "q.rq", "--stream", "S=s.nt", "--follow", "--format", "json"], 2, "--format json with --follow"),
         (["run", "q.rq", "--stream", "S=s.nt", "--set", "runs=3"], 2, "--set runs=3: there is no such setting"),
         (["run", "q.rq", "--stream", "S=s.nt", "--set", "variants=many"], 2, "--set variants=many: not a count"),
         (["check", "q.rq", "--set", "variants=0"], 4, "variants is 0 sequences without"),
