@@ -273,7 +273,7 @@ def convert_expression(value: Any) -> Expression:
 
 
 def _call_name(value: CompValue) -> str:
-    operator = value.get("op")
+    operator = dict.get(value, "op")  # rdflib's own `get` gives the key where there is no value
     return f"{value.name} {operator}" if isinstance(operator, str) and operator else value.name
 
 

@@ -9,10 +9,12 @@ functions of this module.
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from functools import partial
+from functools import partial, total_ordering
 from types import MethodType
 from typing import Any, Final
 
@@ -23,6 +25,7 @@ from rdflib.plugins.sparql.sparql import SPARQLError
 from rdflib.term import Identifier, Literal, Variable
 
 from spaseq.gpm import algebra
+from spaseq.gpm.functions import replacement
 
 __all__ = ["SIGNS", "Test", "compares", "direct_test", "settle"]
 
@@ -48,8 +51,12 @@ def compares(sign: str, left: Any, right: Any) -> bool:
 
 
 def settle(value: CompValue) -> None:
-    """Gives `value`, if it is a comparison, SPARQL's meaning."""
-    if not isinstance(value, Expr) or value.name != "RelationalExpression":
+    """Gives `value`, if it is a comparison or one of `spaseq.gpm.functions`, SPARQL's meaning."""
+    if not isinstance(value, Expr):
+        return
+    if (own := replacement(value)) is not None:
+        value._evalfn = MethodType(own, value)
+    if value.name != "RelationalExpression":
         return
     if value.get("op") in _ORDER:
         value._evalfn = MethodType(_ordered, value)
@@ -122,19 +129,33 @@ def _equal(left: Any, right: Any) -> bool:
     open."""
     if not isinstance(left, Identifier) or not isinstance(right, Identifier):
         raise SPARQLError("only terms can be equal")
-    if _has_value(left) and _has_value(right):
-        (kind, a), (other, b) = _comparable(left), _comparable(right)
-        if kind == other and kind in ("number", "boolean", "dateTime"):
-            a, b = _promoted(a, b)
-            return bool(a == b)
+    if not isinstance(left, Literal) or not isinstance(right, Literal):
+        return left == right
+    if left.language or right.language:
+        return left == right
+    if not _is_known(left) or not _is_known(right):
+        # Another text of an unknown datatype may be the same value, and may not (SPARQL 1.1 §17.4.1.7).
+        if left == right:
+            return True
+        raise SPARQLError(f"{left.n3()} and {right.n3()} may be equal or not")
+    (kind, a), (other, b) = _comparable(left), _comparable(right)
     try:
-        return bool(left.eq(right))
+        return kind == other and bool(operator.eq(*_promoted(a, b)))
     except TypeError as error:
         raise SPARQLError(str(error)) from None
 
 
-def _has_value(term: Identifier) -> bool:
-    return isinstance(term, Literal) and term.value is not None and not term.language
+def _is_known(term: Literal) -> bool:
+    """Whether the literal's value is known."""
+    return term.datatype is None or term.datatype == XSD.string or _value(term) is not None
+
+
+def _value(term: Literal) -> Any:
+    """The literal's value; rdflib does not know that 24:00:00 is the beginning of the next day."""
+    if term.value is None and term.datatype == XSD.dateTime and "T24:00:00" in term:
+        midnight = Literal(term.replace("T24:", "T00:"), datatype=XSD.dateTime, normalize=False).value
+        return None if midnight is None else midnight + timedelta(days=1)
+    return term.value
 
 
 def _promoted(a: Any, b: Any) -> tuple[Any, Any]:
@@ -153,7 +174,7 @@ def _comparable(term: Any) -> tuple[str, Any]:
         raise SPARQLError("only literals without a language have an order")
     if term.datatype is None or term.datatype == XSD.string:
         return "string", str(term)
-    match term.value:
+    match _value(term):
         case None:
             raise SPARQLError(f"{term.n3()} has no value")
         case bool() as truth:
@@ -162,8 +183,51 @@ def _comparable(term: Any) -> tuple[str, Any]:
             return "number", number
         case datetime() as time:
             return "dateTime", time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+        case date() if term.datatype == XSD.date:
+            return "date", _Date.of(str(term))
         case other:
             return str(term.datatype), other
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True)
+class _Date:
+    """A date as what its day begins at (minutes), and whether it names a zone. A day without one may begin 14 hours
+    before and after; dates that are not further apart have no order (XML Schema 1.1 §D.2.1)."""
+
+    begin: int
+    zoned: bool
+
+    @staticmethod
+    def of(text: str) -> _Date:
+        found = _DATE.fullmatch(text.strip())
+        if found is None:
+            raise SPARQLError(f"{text} is not a date")
+        days = date(int(found[1]), int(found[2]), int(found[3])).toordinal()
+        zone = found[4] or ""
+        hours, minutes = (int(part) for part in zone[1:].split(":")) if len(zone) > 1 else (0, 0)
+        offset = (60 * hours + minutes) * (-1 if zone.startswith("-") else 1)
+        return _Date(1440 * days - offset, bool(zone))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Date):
+            return NotImplemented
+        return not self._apart(other)
+
+    def __lt__(self, other: _Date) -> bool:
+        return self._apart(other) and self.begin < other.begin
+
+    def __hash__(self) -> int:
+        return hash(self.begin)
+
+    def _apart(self, other: _Date) -> bool:
+        """Whether they are different. TypeError where that is open."""
+        if self.zoned is not other.zoned and abs(self.begin - other.begin) <= 14 * 60:
+            raise TypeError("one date names a zone and the other does not")
+        return self.begin != other.begin
+
+
+_DATE: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)(Z|[+-]\d\d:\d\d)?")
 
 
 def _one_of(expression: Expr, context: Any) -> Literal:

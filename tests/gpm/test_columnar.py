@@ -253,15 +253,16 @@ _NUMBERS = [
 _RELATIONS = ["?x {} ?y", "?x + 1 {} ?y", "?x * ?y {} 1", "?x / ?y {} 1.0", "?x - ?y {} 0", "-?x {} ?y", "?x {} 1"]
 
 
-@pytest.mark.parametrize("sign", ["=", "!=", "<", "<=", ">", ">="])
-@pytest.mark.parametrize("relation", _RELATIONS)
+@pytest.mark.parametrize(
+    ("relation", "sign"),
+    [
+        pytest.param(relation, sign, marks=[] if relation == "?x {} ?y" and sign in "=<" else [pytest.mark.slow])
+        for relation in _RELATIONS
+        for sign in ["=", "!=", "<", "<=", ">", ">="]
+    ],
+)
 def test_comparisons(relation: str, sign: str) -> None:
-    condition = relation.format(sign)
-    values = " ".join(_NUMBERS)
-    compiled = pattern(
-        f"{{ VALUES ?x {{ {values} }} VALUES ?y {{ {values} }} FILTER ({condition}) FILTER (!({condition})) }}"
-    )
-    for part, kept in ((0, condition), (1, f"!({condition})")):
+    condition, values = relation.format(sign), " ".join(_NUMBERS)
+    for kept in (condition, f"!({condition})"):
         one = pattern(f"{{ VALUES ?x {{ {values} }} VALUES ?y {{ {values} }} FILTER ({kept}) }}")
-        assert solved(one, [[]]) == [by_definition(one, [])], part
-    assert solved(compiled, [[]])[0][1] == set()
+        assert solved(one, [[]]) == [by_definition(one, [])]

@@ -55,6 +55,10 @@ class Space:
             found = self._known[term] = self._append(plain_literal(term))
         return found
 
+    def has_datatype(self, datatype: Term) -> bool:
+        """Whether there may be a literal of a datatype."""
+        return self.find(datatype) >= 0 or any(getattr(term, "datatype", None) == datatype for term in self.extras)
+
     def adopt(self, terms: Sequence[Term], numbers: np.ndarray, *, compared: bool) -> np.ndarray:
         """`numbers`, which count in `terms`, as numbers of this space.
 

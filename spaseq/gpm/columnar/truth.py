@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from rdflib.namespace import XSD
 from rdflib.plugins.sparql.evalutils import _eval
 from rdflib.plugins.sparql.operators import EBV
 from rdflib.plugins.sparql.parserutils import Expr
@@ -153,7 +154,8 @@ class _Numbers:
 
 
 def _numbers(expression: algebra.Expression, scope: Scope) -> _Numbers | None:
-    """The values of a numeric expression; None where it is of a kind that columns do not hold."""
+    """The values of a numeric expression; None where it is of a kind that columns do not hold, or where results may be
+    rounded to xsd:float."""
     match expression:
         case algebra.Term():
             terms = _terms(expression, scope)
@@ -181,7 +183,7 @@ def _term_numbers(terms: np.ndarray, space: Space) -> _Numbers:
 def _arithmetic(expression: algebra.Call, arguments: Sequence[algebra.Expression], scope: Scope) -> _Numbers | None:
     """Sums and products from left to right, as they are written."""
     signs = list(dict.get(expression.handle, "op") or ())
-    if len(signs) != len(arguments) - 1:
+    if len(signs) != len(arguments) - 1 or scope.space.has_datatype(XSD.float):
         return None
     found = _numbers(arguments[0], scope)
     for sign, argument in zip(signs, arguments[1:], strict=True):
