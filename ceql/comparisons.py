@@ -4,11 +4,15 @@ A guard `left symbol right` whose sides are each about one variable is evaluated
 for a whole batch, and every value becomes an int64 code. Within one guard codes compare as the values do: numbers as
 doubles, or exactly where there are whole numbers beyond 2^53; times as nanoseconds; truth as 0 and 1; texts, which are
 only compared for being equal, by a number each.
+
+A run keeps a code for each side of each guard. Of many values one decides: the greatest of those that must be less, the
+smallest of those that must be greater; for `=` two different ones are as good as NULL, for nothing equals both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 import numpy as np
@@ -16,7 +20,9 @@ import numpy as np
 from ceql import ast
 from ceql.columnar import operand
 from ceql.walk import attributes_of, calls_of
-from spaseq.engine import Comparison
+from spaseq.automata import Action, Again, Avoid, Leave
+from spaseq.engine.ops import NOTHING, UNKNOWN, Both, Drop, Keep, Op, Test, Unless
+from spaseq.errors import InternalError
 from spaseq.events import Column, ListColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn
 from spaseq.events.batch import Instant
 
@@ -25,10 +31,27 @@ if TYPE_CHECKING:
 
 __all__ = ["ValueCodes", "comparison_of"]
 
-NOTHING: Final = -(1 << 63)
-UNKNOWN: Final = NOTHING + 1
 _EXACT: Final = 1 << 53
 _TEXTS: Final = 1 << 16
+_MIRROR: Final = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_RULES: Final = {
+    "=": ("same", "same"),
+    "!=": ("one", "one"),
+    "<": ("greatest", "least"),
+    "<=": ("greatest", "least"),
+    ">": ("least", "greatest"),
+    ">=": ("least", "greatest"),
+}
+"""What to keep of the values of the left and of the right side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A guard `left symbol right`, by the variables of its sides."""
+
+    symbol: str
+    left: str
+    right: str
 
 
 def comparison_of(guard: Guard) -> Comparison | None:
@@ -49,7 +72,12 @@ def comparison_of(guard: Guard) -> Comparison | None:
 
 
 class ValueCodes:
-    """`spaseq.engine.Codes` for guards with their comparisons; one for each evaluation."""
+    """`spaseq.engine.Codes` for guards with their comparisons; one for each evaluation.
+
+    Register and column 2 g are of the left side of guard g, 2 g + 1 of the right one.
+    """
+
+    outputs: tuple[int, ...] = ()
 
     def __init__(self, guards: Sequence[Guard], comparisons: Sequence[Comparison]) -> None:
         self._guards = tuple(guards)
@@ -58,6 +86,34 @@ class ValueCodes:
         self._texts: dict[str, int] = {}
         self._next = 0
         self._full = _TEXTS
+        self.registers = 2 * len(self._guards)
+
+    def ops(self, action: Action) -> tuple[Op, ...]:
+        """What an action does to the registers."""
+        if isinstance(action, Again):
+            raise InternalError("a register action between rounds, in CEQL")
+        number = self._guards.index(action.guard)
+        if isinstance(action, Leave):
+            return Drop(2 * number), Drop(2 * number + 1)
+        comparison = self._comparisons[number]
+        taken = [side for side in (0, 1) if (comparison.left, comparison.right)[side] in action.variables]
+        tests = self._tests(2 * number, comparison.symbol, taken)
+        if isinstance(action, Avoid):
+            return (Unless(tests),)
+        rules = _RULES[comparison.symbol]
+        return *tests, *(Keep(rules[side], 2 * number + side, 2 * number + side) for side in taken)
+
+    @staticmethod
+    def _tests(at: int, symbol: str, taken: list[int]) -> tuple[Test | Both, ...]:
+        """That an event satisfies the guard with all that was taken for the other side, and with itself."""
+        tests: list[Test | Both] = []
+        if 0 in taken:
+            tests.append(Test(_MIRROR[symbol], at + 1, at))
+        if 1 in taken:
+            tests.append(Test(symbol, at, at + 1))
+        if len(taken) == 2:
+            tests.append(Both(symbol, at, at + 1))
+        return tuple(tests)
 
     def load(self, batch: Any) -> np.ndarray | None:
         """int64 (n, 2 guards), as of `Codes.load`. `EventError` where a side cannot be computed."""

@@ -24,7 +24,6 @@ from ceql.comparisons import ValueCodes, comparison_of
 from ceql.printer import print_expression
 from ceql.scalar import compile_condition, compile_value
 from ceql.walk import aggregates_of, attributes_of
-from spaseq.engine import Comparison
 from spaseq.errors import EventError
 from spaseq.events import EventBatch
 
@@ -206,16 +205,10 @@ class GuardRegisters:
         self._events = batch.events
         self._getters = {}
 
-    def comparisons(self) -> dict[Any, Comparison] | None:
-        """What each guard compares; None if one of them is not a comparison of two variables."""
-        found = {guard: comparison_of(guard) for guard in self._guards}
-        return None if None in found.values() else {g: c for g, c in found.items() if c is not None}
-
-    def codes(self) -> ValueCodes:
-        """The codes of the values of one evaluation, for guards that are comparisons."""
-        comparisons = self.comparisons()
-        assert comparisons is not None
-        return ValueCodes(list(comparisons), list(comparisons.values()))
+    def codes(self) -> ValueCodes | None:
+        """The codes of the values of one evaluation; None if some guard is not a comparison of two variables."""
+        found = [comparison for guard in self._guards if (comparison := comparison_of(guard)) is not None]
+        return ValueCodes(self._guards, found) if len(found) == len(self._guards) else None
 
     def attribute(self, node: ast.Attribute) -> Callable[[int], Any]:
         """A function from a row of the loaded batch to the value of an attribute."""

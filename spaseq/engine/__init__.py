@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from spaseq.engine.matches import MatchBatch
 from spaseq.engine.opening import open_evaluator, restore_evaluator
+from spaseq.engine.ops import Codes
 from spaseq.engine.program import Program, compile_program
 from spaseq.engine.settings import (
     Batch,
     Choice,
-    Codes,
-    Comparing,
-    Comparison,
     Consume,
     Registers,
     Selection,
@@ -31,8 +29,6 @@ __all__ = [
     "Batch",
     "Choice",
     "Codes",
-    "Comparing",
-    "Comparison",
     "Consume",
     "Evaluator",
     "MatchBatch",

@@ -17,7 +17,7 @@ import numpy as np
 from spaseq.automata.alphabet import Alphabet
 from spaseq.automata.determinise import Cache
 from spaseq.engine.ending import Ending
-from spaseq.engine.guard_run import GuardRun, comparisons_of
+from spaseq.engine.guard_run import GuardRun, codes_of
 from spaseq.engine.matches import MatchBatch, label_bits, matches_of, no_matches
 from spaseq.engine.max_run import MaxRun
 from spaseq.engine.program import Program
@@ -48,11 +48,8 @@ class Evaluator:
         if program.choice.selection is Selection.MAX:
             self._run = MaxRun(program, self._arena)
         elif program.cea.has_registers:
-            comparisons = comparisons_of(program)
-            if comparisons is None:
-                self._run = RegisterRun(program, self._arena)
-            else:
-                self._run = GuardRun(program, self._arena, comparisons)
+            codes = codes_of(program)
+            self._run = RegisterRun(program, self._arena) if codes is None else GuardRun(program, self._arena, codes)
         else:
             self._run = _Classes(program, self._arena)
 

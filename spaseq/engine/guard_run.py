@@ -1,9 +1,10 @@
-"""Evaluation of automata whose guards are comparisons: the configurations live in arrays, and the kernel moves them.
+"""Evaluation of automata whose guards are operations on codes: configurations in arrays, moved by the kernel.
 
-It does what `spaseq.engine.register_run` does, for the guards that most queries have: `left symbol right`, each side a
-value of one variable. Where that is not enough for an exact answer it hands over to `RegisterRun`, for good: when a run
-can be in several configurations at once (an event may be marked in two ways that lead to different registers), when a
-`!=` would have to remember several values, or when the values of a batch do not compare as numbers with those before.
+It does what `spaseq.engine.register_run` does, for the guards that most queries have: comparisons of a value of one
+variable with one of another, and joins on single terms. Where that is not enough for an exact answer it hands over to
+`RegisterRun`, for good: when a run is in several configurations at once (an event may be marked in two ways that leave
+different registers), when one code does not do for what was taken, or when the values of a batch do not compare as
+numbers with those before.
 """
 
 from __future__ import annotations
@@ -13,50 +14,52 @@ from typing import Any
 
 import numpy as np
 
-from spaseq.engine.guarded import Compared, GuardedAutomaton, GuardTables
+from spaseq.engine.guarded import MOST, GuardedAutomaton, GuardTables
 from spaseq.engine.matches import MatchBatch, matches_of, no_matches
+from spaseq.engine.ops import Codes
 from spaseq.engine.program import Program
 from spaseq.engine.register_run import RegisterRun
 from spaseq.engine.selection import CONSUME, kernel_limit, kernel_order
-from spaseq.engine.settings import Codes, Comparing, Comparison, Consume, Selection
+from spaseq.engine.settings import Consume, Selection
 from spaseq.errors import BudgetExceeded
 from spaseq.tecs import Arena, Chunk
 from spaseq.tecs import kernels as k
 
 
-def comparisons_of(program: Program) -> dict[Any, Comparison] | None:
-    """What the guards of a program compare, if that is all they do and this evaluation can run it; else None."""
+def codes_of(program: Program) -> Codes | None:
+    """The guards of a program as operations on codes, if they are that and this evaluation can run them; else None."""
     registers: Any = program.registers
-    if program.choice.selection is Selection.MAX or not hasattr(registers, "comparisons"):
+    if program.choice.selection is Selection.MAX or not hasattr(registers, "codes") or program.cea.states > MOST:
         return None
-    found: dict[Any, Comparison] | None = registers.comparisons()
-    return found or None
+    codes: Codes | None = registers.codes()
+    return codes if codes is not None and codes.registers <= MOST else None
 
 
 class GuardRun:
-    """The live configurations, each with a cell of the arena: a partition, a state, and a code per register."""
+    """The live configurations, each with a cell of the arena: a partition, a set of states, and a code per register."""
 
-    def __init__(self, program: Program, arena: Arena, comparisons: dict[Any, Comparison]) -> None:
+    def __init__(self, program: Program, arena: Arena, codes: Codes) -> None:
         self._program = program
         self._arena = arena
-        self._codes: Codes = _comparing(program).codes()
-        compared: Compared = {g: (i, c.symbol, c.left, c.right) for i, (g, c) in enumerate(comparisons.items())}
-        self._automaton = GuardedAutomaton(program.cea, compared)
-        self._states = len(self._automaton.members)
-        self._width = 2 * len(comparisons)
+        self._codes = codes
+        self._automaton = GuardedAutomaton(program.cea, codes)
+        width = codes.registers
         self._order = kernel_order(program.choice)
         self._limit = kernel_limit(program.choice)
         self._by_key = program.window.kind == "events"
         self._vectors: list[int] = []
-        self._tables: GuardTables = self._automaton.tables([])
+        self._tables: GuardTables = self._automaton.tables([], 8)
         self.inert = np.zeros(0, bool)
         self._floors = np.zeros(0, np.int64)
         self._key_lows = np.zeros(0, np.int64)
-        self._out = np.zeros((2, self._width), np.int64)
+        self._out = np.zeros((2, width), np.int64)
+        self._groups = np.zeros((len(program.labels or ()) + 2, k.GROUP_REGISTERS + 2 * width), np.int64)
+        self._accepted = np.zeros((64, width), np.int64)
         self._levels = np.zeros(k.LEVELS, np.int64)
-        self._confs = np.zeros((0, k.REGISTERS + self._width), np.int64)
+        self._confs = np.zeros((0, k.REGISTERS + width), np.int64)
         self._heads = np.zeros(0, np.int64)
         self._instead: RegisterRun | None = None
+        self._handed = False  # and its matches are the ones that come
         arena.st[k.RANDOM] = 1
         arena.st[k.SWEEP_AT] = 256
         arena.st[k.CONF_FREE] = k.NIL
@@ -68,10 +71,17 @@ class GuardRun:
         return {"live_runs": int(self._arena.st[k.CONF_COUNT])}
 
     def none(self) -> MatchBatch:
-        return no_matches(self._program.labels)
+        return no_matches(self._program.labels, [] if self._tables.outputs else None)
 
     def matches(self, chunk: Chunk) -> MatchBatch:
-        return matches_of(chunk, self._program.labels)
+        if not self._tables.outputs:
+            return matches_of(chunk, self._program.labels)
+        if self._handed:
+            assert self._instead is not None
+            return self._instead.matches(chunk)
+        tags, places = np.unique(np.where(chunk.tag < 0, -chunk.tag, chunk.tag), return_inverse=True)
+        rows = [frozenset({self._codes.row(held)}) for held in self._accepted[tags].tolist()]
+        return matches_of(chunk, self._program.labels, [rows[i] for i in places.tolist()])
 
     def add_classes(self, vectors: list[int]) -> None:
         if self._instead is not None:
@@ -82,7 +92,7 @@ class GuardRun:
             fresh = [stepper.inert(v) for v in vectors[len(self._vectors) :]]
             self.inert = np.concatenate([self.inert, np.array(fresh, bool)])
             self._vectors = list(vectors)
-            self._tables = self._automaton.tables(self._vectors)
+            self._tables = self._automaton.tables(self._vectors, len(self._tables.indexed))
 
     def advance(
         self, batch: Any, rows: np.ndarray, classes: np.ndarray, positions: np.ndarray, keys: np.ndarray,
@@ -103,6 +113,7 @@ class GuardRun:
             yield
             self._hand_over()
         assert self._instead is not None
+        self._handed = True
         rest = slice(done, None)
         yield from self._instead.advance(
             batch, rows[rest], classes[rest], positions[rest], keys[rest], windows[rest], emit, write
@@ -112,18 +123,20 @@ class GuardRun:
         self, data: np.ndarray, windows: np.ndarray, values: np.ndarray, emit: Callable[[Chunk], None], write: bool
     ) -> Iterator[None]:
         """Run over the rows of `data`; stops before the first that needs sets of configurations."""
-        arena, tables = self._arena, self._tables
+        arena = self._arena
         self._add_keys(1 + int(data[:, 2].max()))
         arena.st[k.ROW] = 0
+        arena.st[k.ACCEPTED] = 0
 
         def kernel() -> int:
             return int(
                 k.run_guarded(
-                    data, windows, values, *tables, arena.nodes, arena.cells, arena.entries, arena.st, arena.checks,
-                    self._confs, self._table, self._heads, self._equals, self._links, self._tops, arena.moves,
-                    arena.outs, arena.runs, self._floors, self._out, self._levels, arena.stack, arena.heap, arena.path,
-                    arena.links, arena.matches, arena.places, write, self._order, self._limit,
-                    CONSUME[self._program.choice.consume], self._by_key, self._program.settings.live_runs,
+                    data, windows, values, *self._tables, arena.nodes, arena.cells, arena.entries, arena.st,
+                    arena.checks, self._confs, self._table, self._heads, self._equals, self._links, self._tops,
+                    arena.moves, arena.outs, arena.runs, self._floors, self._accepted, self._groups, self._out,
+                    self._levels, arena.stack, arena.heap, arena.path, arena.links, arena.matches, arena.places, write,
+                    self._order, self._limit, CONSUME[self._program.choice.consume], self._by_key,
+                    self._program.settings.live_runs,
                 )
             )
 
@@ -139,11 +152,24 @@ class GuardRun:
                 self._grow()
             elif status == k.GROW_MOVES:
                 arena.add_moves(2 * len(arena.moves))
+            elif status == k.GROW_ACCEPTED:
+                self._accepted = np.concatenate([self._accepted, np.zeros_like(self._accepted)])
+            elif status == k.NEED_STATES:
+                self._add_states(int(arena.st[k.NEEDED]))
             elif status != k.FLUSH:
                 break
         if self._by_key:
             done = int(arena.st[k.ROW])
             self._key_lows[data[:done, 2]] = windows[:done, 0]
+
+    def _add_states(self, bits: int) -> None:
+        """Take note of a set of states that a run has reached for the first time."""
+        self._automaton.add(bits)
+        capacity = len(self._tables.indexed)
+        while capacity < len(self._automaton.sets):
+            capacity *= 2
+        self._tables = self._automaton.tables(self._vectors, capacity)
+        self._index_anew()
 
     def _add_keys(self, keys: int) -> None:
         """Lists and floors for so many partitions."""
@@ -169,7 +195,7 @@ class GuardRun:
     def _index_anew(self) -> None:
         """Tables for all configurations and partitions there may be, filled."""
         slots = max(64, 2 * len(self._confs))
-        buckets = len(self._floors) * self._states
+        buckets = len(self._floors) * len(self._tables.indexed)
         ordered = bool((self._tables.indexed[:, 0] >= k.BELOW).any())
         self._table = np.full(slots, k.NIL, np.int64)
         self._equals = np.full(slots if (self._tables.indexed[:, 0] == k.SAME).any() else 1, k.NIL, np.int64)
@@ -188,7 +214,7 @@ class GuardRun:
             if conf[k.CONF_STATE] < 0 or cells[cell, k.HEAD] < 0:
                 free.append(cell)
                 continue
-            states, held = self._automaton.members[conf[k.CONF_STATE]], conf[k.REGISTERS :]
+            states, held = self._automaton.sets[conf[k.CONF_STATE]], conf[k.REGISTERS :]
             sets = live.setdefault(conf[k.CONF_KEY], {}).setdefault(states, {})
             sets[frozenset((q, self._codes.row(self._automaton.read_in(q, held))) for q in states)] = cell
         self._instead = RegisterRun(self._program, self._arena)
@@ -204,7 +230,9 @@ class GuardRun:
         """What a snapshot must hold."""
         if self._instead is not None:
             return {"instead": self._instead.state()}
-        return {"confs": self._confs, "codes": self._codes, "floors": self._floors, "key_lows": self._key_lows}
+        sets = [sum(1 << q for q in states) for states in self._automaton.sets]
+        return {"confs": self._confs, "codes": self._codes, "floors": self._floors, "key_lows": self._key_lows,
+                "sets": sets}  # fmt: skip
 
     def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
         """The opposite of `state`."""
@@ -213,13 +241,9 @@ class GuardRun:
             self._instead.restore(state["instead"], vectors)
             self.inert = self._instead.inert
             return
+        for bits in state["sets"][1:]:
+            self._add_states(bits)
         self.add_classes(vectors)
         self._confs, self._codes = state["confs"].copy(), state["codes"]
         self._floors, self._key_lows = state["floors"].copy(), state["key_lows"].copy()
         self._index_anew()
-
-
-def _comparing(program: Program) -> Comparing:
-    registers: Any = program.registers
-    found: Comparing = registers
-    return found

@@ -1,30 +1,29 @@
-"""Automata whose guards are comparisons, as the arrays that `spaseq.tecs.kernels.run_guarded` reads.
+"""Automata whose guards are operations on registers, as the arrays that `spaseq.tecs.kernels.run_guarded` reads.
 
-Besides the transitions these say which registers a state still needs, so that runs which differ in nothing that can
-matter are one, and how the configurations of a state are indexed: where a state waits, and every transition that could
-move it is under one guard, the configurations that the guard lets pass are looked up, by a hash for `=` and in a skip
-list for an order, instead of tried one after another.
+A run is in a set of states at once; sets that no run has reached yet are made when one does, with their transitions on
+all symbol classes, as in `spaseq.automata.determinise`. Besides the transitions the arrays say which registers a state
+still needs, so that runs which differ in nothing that can matter are one, and how the configurations of a set are
+indexed: where a set waits, and every transition that could move it is under one test, the configurations that the
+test lets pass are looked up, by a hash for `=` and in a skip list for an order, instead of tried one after another.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from spaseq.automata.cea import ACCEPT, CEA, INITIAL, Avoid, Leave, Take, Transition
+from spaseq.automata.cea import ACCEPT, CEA, INITIAL, Transition
 from spaseq.automata.determinise import SKIP, Stepper
-from spaseq.errors import InternalError
+from spaseq.engine.ops import Both, Codes, Drop, Keep, Op, Refuse, Test, Unless
 from spaseq.tecs import kernels as k
 
+MOST = 62
+"""States and registers of an automaton here: sets of them are bits of a word."""
+
 _SYMBOLS = {"=": k.EQUAL, "!=": k.DIFFERENT, "<": k.LESS, "<=": k.AT_MOST, ">": k.GREATER, ">=": k.AT_LEAST}
-_ORDERS = {"<", "<=", ">", ">="}
-
-_IN_STEP = 4
-"""States that `_in_step` may make for each one it is given; sets of configurations do it where more are needed."""
-
-Compared = dict[object, tuple[int, str, str, str]]
-"""Guard -> its number, symbol, left and right variable."""
+_RULES = {"same": k.KEEP_SAME, "one": k.KEEP_ONE, "greatest": k.KEEP_GREATEST, "least": k.KEEP_LEAST, "new": k.KEEP_NEW}
+_REACH = {"=": k.SAME, "<": k.BELOW, "<=": k.BELOW, ">": k.ABOVE, ">=": k.ABOVE}
 
 
 class GuardTables(NamedTuple):
@@ -37,189 +36,180 @@ class GuardTables(NamedTuple):
     able: np.ndarray
     arcs: np.ndarray
     ops: np.ndarray
-    symbols: np.ndarray
     alive: np.ndarray
+    outputs: int
+    known: np.ndarray
     indexed: np.ndarray
 
 
 class GuardedAutomaton:
-    """The parts of the tables that do not depend on the symbol classes, and `tables` for those met so far.
+    """The sets of states met so far, and `tables` of them for the symbol classes met so far.
 
-    `members[q]`: the states of the automaton given that state q stands for. `alive`: bool (states, 2 guards), whether
-    some way on from a state reads a register (2 number of guard + side) before it is dropped.
+    `sets[i]`: the states of set i, 0 being that of the initial state alone.
     """
 
-    def __init__(self, cea: CEA, compared: Compared) -> None:
-        self._compared = compared
-        self._given = self._liveness(cea)
-        self.members, cea = self._in_step(cea)
-        self.alive = self._liveness(cea)
+    def __init__(self, cea: CEA, codes: Codes) -> None:
         self.stepper = Stepper(cea)
         self._all = [t for out in cea.transitions for t in out]
         self._needs = [sum(1 << p for p in t.predicates) for t in self._all]
+        self._ops = [tuple(op for a in t.actions for op in codes.ops(a)) for t in self._all]
         self._out = [[i for i, t in enumerate(self._all) if t.source == q] for q in range(cea.states)]
-        self._symbols = np.array([_SYMBOLS[symbol] for _, symbol, _, _ in compared.values()], np.int32)
-        self._arcs, self._ops = self._flattened()
-        self._index = np.array([self._indexed(q) for q in range(cea.states)], np.int32).reshape(-1, 2)
+        self._outputs = frozenset(codes.outputs)
+        self._alive = self._liveness(codes.registers)
+        self._flat = self._flattened()
+        self.sets: list[frozenset[int]] = []
+        self._numbers: dict[frozenset[int], int] = {}
+        self._indexed: list[tuple[int, int]] = []
+        self.add(1 << INITIAL)
+
+    def add(self, bits: int) -> None:
+        """Take note of a set of states, given as bits."""
+        states = frozenset(q for q in range(len(self._out)) if bits >> q & 1)
+        self._numbers[states] = len(self.sets)
+        self.sets.append(states)
+        self._indexed.append(self._index(states))
 
     def read_in(self, state: int, held: list[int]) -> list[int]:
-        """Of the registers of a run, those that a state of the automaton given needs; the others hold nothing."""
-        return [code if needed else k.NOTHING for code, needed in zip(held, self._given[state], strict=True)]
+        """Of the registers of a run, those that one of its states needs; the others hold nothing."""
+        return [code if r in self._alive[state] else k.NOTHING for r, code in enumerate(held)]
 
-    def _sides(self, action: Take | Avoid) -> tuple[int, int]:
-        """Number of the guard, and the sides that the event is taken for: bit 0 left, bit 1 right."""
-        number, _, left, right = self._compared[action.guard]
-        return number, (left in action.variables) + 2 * (right in action.variables)
-
-    def _reads(self, t: Transition) -> set[int]:
-        """The registers that a transition reads: those of the sides opposite to what it takes."""
-        takes = [self._sides(a) for a in t.actions if isinstance(a, Take | Avoid)]
-        return {2 * g + 1 - side for g, sides in takes for side in (0, 1) if sides >> side & 1}
-
-    def _drops(self, t: Transition) -> set[int]:
-        numbers = [self._compared[a.guard][0] for a in t.actions if isinstance(a, Leave)]
-        return {2 * g + side for g in numbers for side in (0, 1)}
-
-    def _liveness(self, cea: CEA) -> np.ndarray:
-        alive = np.zeros((cea.states, 2 * len(self._compared)), bool)
-        steps = [(t, self._reads(t), self._drops(t)) for out in cea.transitions for t in out]
-        while True:
-            before = alive.copy()
-            for t, reads, drops in steps:
-                beyond = set() if t.target == ACCEPT else set(np.flatnonzero(before[t.target]).tolist())
-                alive[t.source, list(reads | (beyond - drops))] = True
-            if (alive == before).all():
-                return alive
-
-    def _in_step(self, cea: CEA) -> tuple[list[frozenset[int]], CEA]:
-        """An equivalent automaton in which states that a run is always in together are one, and what each stands for.
-
-        Transitions of one state on the same predicates, marking alike and doing the same to the registers, fire
-        together, and the runs in their targets hold the same: the set of the targets is one state. So an iteration that
-        may go on or be left (`A+ ; B`) is in one configuration, not in two. A register is dropped only where it could
-        be read again.
-        """
-        alive = self._given
-        plain = [frozenset({q}) for q in range(cea.states)], cea
-        if any(t.otherwise for out in cea.transitions for t in out):
-            return plain  # that no other transition fires is asked of each state by itself
-        todo = [frozenset({INITIAL})]
-        numbers = {todo[0]: INITIAL}
-        out: list[tuple[Transition, ...]] = []
-        for states in todo:  # grows while it is walked
-            together: dict[tuple[Any, ...], set[int]] = {}
-            for t in (t for q in sorted(states) for t in cea.transitions[q]):
-                signature = t.predicates, t.marks, t.label, self._needed(t, alive), t.target == ACCEPT
-                together.setdefault(signature, set()).add(t.target)
-            mine = []
-            for (predicates, marks, label, actions, accepts), targets in together.items():
-                target = ACCEPT if accepts else numbers.setdefault(frozenset(targets), len(numbers))
-                if target == len(todo):
-                    todo.append(frozenset(targets))
-                mine.append(Transition(numbers[states], predicates, marks, target, actions, False, label))
-            out.append(tuple(mine))
-            if len(todo) > _IN_STEP * cea.states + 16:
-                return plain
-        return todo, CEA(len(todo), tuple(out), cea.predicates, cea.labels)
-
-    def _needed(self, t: Transition, alive: np.ndarray) -> tuple[Any, ...]:
-        """What a transition does to the registers, without dropping what nothing behind it reads."""
-
-        def read(guard: object) -> bool:
-            number = self._compared[guard][0]
-            return t.target != ACCEPT and bool(alive[t.target, 2 * number : 2 * number + 2].any())
-
-        return tuple(a for a in t.actions if not isinstance(a, Leave) or read(a.guard))
+    def _liveness(self, registers: int) -> list[set[int]]:
+        """For each state, the registers that some way on from it reads before it drops them."""
+        alive: list[set[int]] = [set() for _ in self._out]
+        effects = [(_reads(ops), {op.register for op in ops if isinstance(op, Drop)}) for ops in self._ops]
+        changed = True
+        while changed:
+            changed = False
+            for t, (reads, drops) in zip(self._all, effects, strict=True):
+                beyond = self._outputs if t.target == ACCEPT else alive[t.target]
+                needed = reads | (beyond - drops)
+                changed |= not needed <= alive[t.source]
+                alive[t.source] |= needed
+        return alive
 
     def _flattened(self) -> tuple[np.ndarray, np.ndarray]:
-        arcs: list[tuple[int, int, bool, int, int]] = []
-        ops: list[tuple[int, int, int]] = []
-        for t in self._all:
-            first = len(ops)
-            for action in t.actions:
-                match action:
-                    case Take():
-                        ops.append((k.TAKE, *self._sides(action)))
-                    case Avoid():
-                        ops.append((k.AVOID, *self._sides(action)))
-                    case Leave(guard):
-                        ops.append((k.LEAVE, self._compared[guard][0], 0))
-                    case _:
-                        raise InternalError("a register action between rounds, in an automaton of comparisons")
-            arcs.append((t.label if t.marks else SKIP, t.target, t.otherwise, first, len(ops)))
-        return np.array(arcs, np.int32).reshape(-1, 5), np.array(ops, np.int32).reshape(-1, 3)
+        arcs: list[tuple[int, int, bool, int, int, int]] = []
+        rows: list[tuple[int, int, int, int]] = []
+        for t, ops in zip(self._all, self._ops, strict=True):
+            first = len(rows)
+            rows += [row for op in ops for row in _rows(op)]
+            arcs.append((t.label if t.marks else SKIP, t.target, t.otherwise, first, len(rows), t.source))
+        return np.array(arcs, np.int32).reshape(-1, 6), np.array(rows, np.int32).reshape(-1, 4)
 
-    def _indexed(self, state: int) -> tuple[int, int]:
-        """How the configurations of a state are indexed (`REACH` of its movers), and by which register."""
-        choices = [c for i in self._out[state] for c in self._looked_up(state, self._all[i])]
-        for wanted in ({"="}, _ORDERS):
-            for number, symbol, register, _ in choices:
-                if symbol in wanted and state != INITIAL:
-                    below = (symbol in ("<", "<=")) == (register == 2 * number)
-                    return k.SAME if symbol == "=" else k.BELOW if below else k.ABOVE, register
+    def _index(self, states: frozenset[int]) -> tuple[int, int]:
+        """How the configurations of a set are indexed (`REACH` of its movers), and by which register."""
+        found = [test for q in sorted(states) for i in self._out[q] for test in self._looked_up(q, i)]
+        for wanted in (("=",), ("<", "<=", ">", ">=")):
+            for test in found:
+                if test.symbol in wanted:
+                    return _REACH[test.symbol], test.register
         return k.ALL_OF_THEM, 0
 
-    def _looked_up(self, state: int, t: Transition) -> list[tuple[int, str, int, int]]:
-        """(guard, symbol, register, the event's side) of the takes of `t` that one register of `state` decides."""
-        found = []
-        for action in t.actions:
-            if isinstance(action, Take):
-                number, sides = self._sides(action)
-                register, side = (2 * number + 1, 2 * number) if sides == 1 else (2 * number, 2 * number + 1)
-                symbol = self._compared[action.guard][1]
-                if sides in (1, 2) and symbol != "!=" and self.alive[state, register]:
-                    found.append((number, symbol, register, side))
-            elif isinstance(action, Leave):
-                break  # what comes behind it sees an empty register
+    def _looked_up(self, state: int, i: int) -> list[Test]:
+        """The tests that transition i makes of what the registers hold before it."""
+        found: list[Test] = []
+        written: set[int] = set()
+        for op in self._ops[i]:
+            match op:
+                case Test(symbol, register, _):
+                    if symbol in _REACH and register in self._alive[state] - written:
+                        found.append(op)
+                case Keep() | Drop():
+                    written.add(op.register)
         return found
 
-    def tables(self, vectors: list[int]) -> GuardTables:
-        """The arrays for these symbol classes, given as bit vectors. O(classes * transitions)."""
+    def tables(self, vectors: list[int], capacity: int) -> GuardTables:
+        """The arrays for these symbol classes, given as bit vectors, with room for `capacity` sets.
+
+        O(classes * transitions of the sets).
+        """
         init: list[list[int]] = []
         movers: list[list[tuple[int, int, int, int, int]]] = []
         able: list[int] = []
         for vector in vectors:
             init.append(self._able(INITIAL, vector))
             movers.append([])
-            for q in range(1, len(self._out)):
-                if not self.stepper.stays(q, vector):
-                    arcs = self._able(q, vector)
-                    movers[-1].append((q, len(able), len(able) + len(arcs), *self._reach(q, arcs)))
-                    able += arcs
+            for number, states in enumerate(self.sets):
+                if number and not all(self.stepper.stays(q, vector) for q in states):
+                    arcs = [self._able(q, vector) for q in sorted(states)]
+                    first = len(able)
+                    able += [i for mine in arcs for i in mine]
+                    movers[-1].append((number, first, len(able), *self._reach(number, arcs)))
+        indexed = np.zeros((capacity, 2), np.int32)
+        indexed[: len(self._indexed)] = self._indexed
         return GuardTables(
             np.cumsum([0, *map(len, init)]).astype(np.int64),
             np.array([i for arcs in init for i in arcs], np.int32),
             np.cumsum([0, *map(len, movers)]).astype(np.int64),
             np.array([m for rows in movers for m in rows], np.int32).reshape(-1, 5),
             np.array(able, np.int32),
-            self._arcs,
-            self._ops,
-            self._symbols,
-            self.alive,
-            self._index,
+            *self._flat,
+            np.array([_bits(registers) for registers in self._alive], np.int64),
+            _bits(self._outputs),
+            self._known(),
+            indexed,
         )
+
+    def _known(self) -> np.ndarray:
+        """The hash table of the sets of states: int64 (slots, 2), bits and number."""
+        known = np.zeros((1 << (2 * len(self.sets)).bit_length(), 2), np.int64)
+        for states, number in self._numbers.items():
+            k.note_state(known, _bits(states), number)
+        return known
 
     def _able(self, state: int, vector: int) -> list[int]:
         """The transitions of a state whose predicates hold, `otherwise` ones last."""
         found = [i for i in self._out[state] if self._needs[i] & vector == self._needs[i]]
         return sorted(found, key=lambda i: self._all[i].otherwise)
 
-    def _reach(self, state: int, arcs: list[int]) -> tuple[int, int]:
-        """Which configurations of a state must be tried, and the side of the event that is looked up.
+    def _reach(self, number: int, arcs: list[list[int]]) -> tuple[int, int]:
+        """Which configurations of a set must be tried, and the column that is looked up.
 
-        Not all of them only if a run stays put where nothing else fires, and all else is under the indexed guard.
+        Not all of them only if a run stays put where nothing else fires, and all else is under the indexed test.
         """
-        kind, register = (int(x) for x in self._index[state])
-        loops = [i for i in arcs if self._is_loop(self._all[i])]
-        sides = [
-            [side for _, _, r, side in self._looked_up(state, self._all[i]) if r == register]
-            for i in arcs
-            if i not in loops
-        ]
-        if kind == k.ALL_OF_THEM or not loops or not sides or not all(sides):
+        kind, register = self._indexed[number]
+        columns: list[int] = []
+        for mine in arcs:
+            moving = [i for i in mine if not _is_loop(self._all[i], self._ops[i])]
+            tests = [
+                [t.column for t in self._looked_up(self._all[i].source, i)
+                 if t.register == register and _REACH[t.symbol] == kind]
+                for i in moving
+            ]  # fmt: skip
+            if len(moving) == len(mine) or not all(tests):
+                return k.ALL_OF_THEM, 0
+            columns += [found[0] for found in tests]
+        if kind == k.ALL_OF_THEM or len(set(columns)) != 1:
             return k.ALL_OF_THEM, 0
-        return kind, sides[0][0]
+        return kind, columns[0]
 
-    @staticmethod
-    def _is_loop(t: Transition) -> bool:
-        return not t.marks and t.target == t.source and not t.actions
+
+def _is_loop(t: Transition, ops: tuple[Op, ...]) -> bool:
+    return not t.marks and t.target == t.source and not ops
+
+
+def _bits(numbers: set[int] | frozenset[int]) -> int:
+    return sum(1 << n for n in numbers)
+
+
+def _reads(ops: tuple[Op, ...]) -> set[int]:
+    """The registers that a transition reads."""
+    tests = [t for op in ops for t in (op.tests if isinstance(op, Unless) else (op,))]
+    return {t.register for t in tests if isinstance(t, Test)}
+
+
+def _rows(op: Op) -> list[tuple[int, int, int, int]]:
+    """An operation as rows of `ops`."""
+    match op:
+        case Test(symbol, register, column):
+            return [(k.TEST, register, column, _SYMBOLS[symbol])]
+        case Both(symbol, left, right):
+            return [(k.BOTH, left, right, _SYMBOLS[symbol])]
+        case Keep(rule, register, column):
+            return [(k.KEEP, register, column, _RULES[rule])]
+        case Drop(register):
+            return [(k.DROP, register, 0, 0)]
+        case Unless(tests):
+            return [(k.UNLESS, len(tests), 0, 0), *(row for test in tests for row in _rows(test))]
+        case Refuse(column):
+            return [(k.REFUSE, 0, column, 0)]

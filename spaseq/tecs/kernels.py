@@ -990,16 +990,17 @@ def run_moves(
 
 # Guards in the kernel
 # --------------------
-# A *configuration* is a state of the automaton and the values of its registers, of one partition; each has a cell, and
-# the runs that agree on it hang off that cell. Guards here are comparisons of a value of one variable with a value of
-# another, `left symbol right`; of each side a configuration keeps one code, since of many values one decides: the
-# greatest or smallest for an order, and for `=` two different ones are as good as NULL. Codes are int64 that compare
-# like the values they stand for.
+# A *configuration* is a set of states of the automaton (a run is in all of them at once) and the values of registers,
+# of one partition; each has a cell, and the runs that agree on it hang off that cell. Registers hold codes: int64 that
+# compare like the values they stand for. Of a side of a comparison one code is kept where many values were taken, since
+# one decides: the greatest or the smallest for an order, and for `=` two different ones are as good as NULL. The states
+# of one configuration share their registers; where two ways to take an event leave registers that differ although both
+# are still needed, one configuration is not enough, and NEED_SETS says so.
 
-NOTHING = -(1 << 63)  # no event was taken for this side yet: all comparisons hold
-UNKNOWN = NOTHING + 1  # NULL: none holds
+NOTHING = -(1 << 63)  # nothing was taken or bound: all tests hold
+UNKNOWN = NOTHING + 1  # NULL, or an error: none holds
 
-# symbols of guards
+# symbols of tests
 EQUAL = 0
 DIFFERENT = 1
 LESS = 2
@@ -1007,13 +1008,24 @@ AT_MOST = 3
 GREATER = 4
 AT_LEAST = 5
 
+# rules of what to keep of an old code and a new one
+KEEP_SAME = 0  # two different ones are UNKNOWN
+KEEP_ONE = 1  # two different ones are a CLASH
+KEEP_GREATEST = 2
+KEEP_LEAST = 3
+KEEP_NEW = 4  # unless there is none
+
 # columns of `ops`, what a transition does to the registers
 OP = 0
-GUARD = 1
-SIDES = 2  # bit 0: the event is taken for the left variable, bit 1: for the right one
-TAKE = 0
-AVOID = 1
-LEAVE = 2
+REGISTER = 1
+COLUMN = 2
+SYMBOL = 3
+TEST = 0  # go on only if `register symbol column`
+BOTH = 1  # the same of two columns
+KEEP = 2
+DROP = 3
+UNLESS = 4  # go on only if one of the next REGISTER tests does not hold
+REFUSE = 5  # CLASH where the column is not 0
 
 # columns of `arcs`, the automaton's transitions
 ARC_LABEL = 0  # or -1: does not mark
@@ -1021,42 +1033,52 @@ ARC_TARGET = 1
 ARC_OTHERWISE = 2
 ARC_OPS = 3
 ARC_OPS_END = 4
+ARC_MEMBER = 5  # the state it leaves
 
-# columns of `movers`, the states that may move on a class
+# columns of `movers`, the sets of states that may move on a class
 MOVER = 0
 ARCS = 1  # of `able`
 ARCS_END = 2
-REACH = 3  # which configurations of the state can move: ALL_OF_THEM, or by the state's index
+REACH = 3  # which configurations of the set can move: ALL_OF_THEM, or by its index
 ALL_OF_THEM = 0
 SAME = 1  # register equal to the event's value
 BELOW = 2  # register less than it (or equal)
 ABOVE = 3
-SIDE = 4  # the value of the event that is looked up
+LOOKED_UP = 4  # the column that is looked up
 
 # columns of `confs`, one row per cell; the registers follow
 CONF_KEY = 0  # partition
-CONF_STATE = 1  # or NIL: the cell is free
+CONF_STATE = 1  # number of the set of states, or NIL: the cell is free
 CONF_CHAIN = 2  # next of the same hash; next free cell
-CONF_NEXT = 3  # of the same partition and state
+CONF_NEXT = 3  # of the same partition and set of states
 CONF_BEFORE = 4
 CONF_EQUAL = 5  # next of the same hash of indexed value
 CONF_LEVELS = 6  # height in the skip list
 CONF_TARGET = 7  # the row of the batch at which a move last led to it
 REGISTERS = 8
 
+# columns of `groups`, what a configuration does under one label; the registers follow, then those it accepts with
+GROUP_LABEL = 0
+GROUP_STATES = 1  # bits of the states reached
+GROUP_ALIVE = 2  # bits of the registers that some of them needs
+GROUP_ACCEPTS = 3
+GROUP_REGISTERS = 4
+
 LEVELS = 8
-CLASH = 2  # a guard would have to remember more than one value
+CLASH = 2
 
 # more slots of `st`
 CONF_FREE = 24
 CONF_COUNT = 25
 SWEEP_AT = 26
 RANDOM = 27
+ACCEPTED = 28  # rows of `accepted` in use
 
 # more statuses
 GROW_MOVES = 8
 GROW_CELLS = 9
 NEED_SETS = 10
+GROW_ACCEPTED = 11
 
 
 @hot()
@@ -1080,16 +1102,18 @@ def admits(symbol, left, right):
 
 
 @hot()
-def remember(registers, at, symbol, is_left, value):
-    """Take `value` into the register; CLASH if one value does not do. Whatever can still fail is decided by it."""
+def remember(registers, at, rule, value):
+    """Take `value` into a register by a rule; CLASH if one code does not do."""
     old = registers[at]
-    if old in (NOTHING, value):
+    if value == NOTHING:
+        return DONE
+    if old in (NOTHING, value) or rule == KEEP_NEW:
         registers[at] = value
-    elif old == UNKNOWN or value == UNKNOWN or symbol == EQUAL:
-        registers[at] = UNKNOWN
-    elif symbol == DIFFERENT:
+    elif rule == KEEP_ONE:
         return CLASH
-    elif is_left == (symbol in (LESS, AT_MOST)):
+    elif old == UNKNOWN or value == UNKNOWN or rule == KEEP_SAME:
+        registers[at] = UNKNOWN
+    elif rule == KEEP_GREATEST:
         registers[at] = max(old, value)
     else:
         registers[at] = min(old, value)
@@ -1097,36 +1121,36 @@ def remember(registers, at, symbol, is_left, value):
 
 
 @kernel()
-def fire(registers, ops, first, last, symbols, values, out):
-    """What the registers hold behind a transition: 1 and the new ones in `out`, 0 where a guard rejects, or CLASH."""
+def fire(registers, ops, first, last, values, out):
+    """What the registers hold behind a transition: 1 and the new ones in `out`, 0 where a test fails, or CLASH."""
     for r in range(registers.shape[0]):
         out[r] = registers[r]
-    for o in range(first, last):
-        left = 2 * ops[o, GUARD]
-        right = left + 1
-        if ops[o, OP] == LEAVE:
-            out[left] = NOTHING
-            out[right] = NOTHING
-            continue
-        symbol = symbols[ops[o, GUARD]]
-        sides = ops[o, SIDES]
-        holds = True
-        if sides & 1:
-            holds = admits(symbol, values[left], out[right])
-            if sides & 2:
-                holds = holds and admits(symbol, values[left], values[right])
-        if sides & 2:
-            holds = holds and admits(symbol, out[left], values[right])
-        if ops[o, OP] == AVOID:
+    o = first
+    while o < last:
+        kind = ops[o, OP]
+        if kind == UNLESS:
+            stop = o + ops[o, REGISTER]
+            holds = True
+            while o < stop:
+                o += 1
+                left = out[ops[o, REGISTER]] if ops[o, OP] == TEST else values[ops[o, REGISTER]]
+                holds = holds and admits(ops[o, SYMBOL], left, values[ops[o, COLUMN]])
             if holds:
                 return 0
-            continue
-        if not holds:
-            return 0
-        if sides & 1 and remember(out, left, symbol, True, values[left]) == CLASH:
+        elif kind == TEST:
+            if not admits(ops[o, SYMBOL], out[ops[o, REGISTER]], values[ops[o, COLUMN]]):
+                return 0
+        elif kind == BOTH:
+            if not admits(ops[o, SYMBOL], values[ops[o, REGISTER]], values[ops[o, COLUMN]]):
+                return 0
+        elif kind == KEEP:
+            if remember(out, ops[o, REGISTER], ops[o, SYMBOL], values[ops[o, COLUMN]]) == CLASH:
+                return CLASH
+        elif kind == DROP:
+            out[ops[o, REGISTER]] = NOTHING
+        elif values[ops[o, COLUMN]] != 0:
             return CLASH
-        if sides & 2 and remember(out, right, symbol, False, values[right]) == CLASH:
-            return CLASH
+        o += 1
     return 1
 
 
@@ -1170,7 +1194,7 @@ def skip_path(links, tops, confs, bucket, register, value, cell, path):
 
 
 @kernel()
-def enter(confs, table, heads, equals, links, tops, index, states, st, cell, path):
+def enter(confs, table, heads, equals, links, tops, index, st, cell, path):
     """Put a new configuration into the table, its state's list, and its state's index."""
     key = confs[cell, CONF_KEY]
     state = confs[cell, CONF_STATE]
@@ -1178,7 +1202,7 @@ def enter(confs, table, heads, equals, links, tops, index, states, st, cell, pat
     slot = slot_of(key, state, registers, table)
     confs[cell, CONF_CHAIN] = table[slot]
     table[slot] = cell
-    bucket = key * states + state
+    bucket = key * index.shape[0] + state
     confs[cell, CONF_BEFORE] = NIL
     confs[cell, CONF_NEXT] = heads[bucket]
     if heads[bucket] >= 0:
@@ -1210,7 +1234,7 @@ def enter(confs, table, heads, equals, links, tops, index, states, st, cell, pat
 
 
 @kernel()
-def leave_all(confs, table, heads, equals, links, tops, index, states, st, cell, path):
+def leave_all(confs, table, heads, equals, links, tops, index, st, cell, path):
     """The opposite of `enter`; the cell becomes free."""
     key = confs[cell, CONF_KEY]
     state = confs[cell, CONF_STATE]
@@ -1223,7 +1247,7 @@ def leave_all(confs, table, heads, equals, links, tops, index, states, st, cell,
         while confs[at, CONF_CHAIN] != cell:
             at = confs[at, CONF_CHAIN]
         confs[at, CONF_CHAIN] = confs[cell, CONF_CHAIN]
-    bucket = key * states + state
+    bucket = key * index.shape[0] + state
     before = confs[cell, CONF_BEFORE]
     following = confs[cell, CONF_NEXT]
     if before < 0:
@@ -1256,7 +1280,7 @@ def leave_all(confs, table, heads, equals, links, tops, index, states, st, cell,
 
 
 @kernel()
-def find_cell(confs, table, heads, equals, links, tops, index, states, st, key, state, registers, path):
+def find_cell(confs, table, heads, equals, links, tops, index, st, key, state, registers, path):
     """The cell of a configuration, given one if it has none; the caller has made sure of a free one."""
     cell = table[slot_of(key, state, registers, table)]
     while cell >= 0:
@@ -1276,82 +1300,133 @@ def find_cell(confs, table, heads, equals, links, tops, index, states, st, key, 
     confs[cell, CONF_TARGET] = st[ROW]
     for r in range(registers.shape[0]):
         confs[cell, REGISTERS + r] = registers[r]
-    enter(confs, table, heads, equals, links, tops, index, states, st, cell, path)
+    enter(confs, table, heads, equals, links, tops, index, st, cell, path)
     return cell
 
 
-@kernel()
-def plan_moves(
-    source, own, key, able, arcs, ops, symbols, alive, values, confs, table, heads, equals, links, tops, index, st,
-    first, last, moves, count, out, path,
-):  # fmt: skip
-    """Append the moves of one configuration to `moves`; their number afterwards, or minus a status.
+@hot()
+def state_number(known, states):
+    """The number of a set of states given as bits; -1 if it has none. `known`: int64 (slots, 2), bits and number."""
+    slot = mixed(states, 11) & (known.shape[0] - 1)
+    while known[slot, 0] != 0:
+        if known[slot, 0] == states:
+            return known[slot, 1]
+        slot = (slot + 1) & (known.shape[0] - 1)
+    return -1
 
-    `source` is its cell, NIL for a run that starts here, `own` its state. `able[first:last]` are its transitions on the
-    event's class, `otherwise` ones last: they fire where no other one does, guards included.
+
+@kernel()
+def group_arcs(registers, able, first, last, arcs, ops, alive, outputs, values, groups, out):
+    """What one configuration does at an event, grouped by label: how many groups, or minus a status.
+
+    `able[first:last]` are the transitions of its states on the event's class, state by state, `otherwise` ones last:
+    they fire where no other one of their state does, guards included.
     """
-    states = index.shape[0]
-    begin = count
-    skip_to = NIL
-    skip_accepts = 0
+    width = registers.shape[0]
+    count = 0
+    member = -1
     fired = False
     for a in range(first, last):
         arc = arcs[able[a]]
+        if arc[ARC_MEMBER] != member:
+            member = arc[ARC_MEMBER]
+            fired = False
         if arc[ARC_OTHERWISE] and fired:
-            break
-        registers = confs[source, REGISTERS:] if source >= 0 else out[1]
-        status = fire(registers, ops, arc[ARC_OPS], arc[ARC_OPS_END], symbols, values, out[0])
+            continue
+        status = fire(registers, ops, arc[ARC_OPS], arc[ARC_OPS_END], values, out)
         if status == CLASH:
             return -NEED_SETS
         if status == 0:
             continue
         if not arc[ARC_OTHERWISE]:
             fired = True
+        g = 0
+        while g < count and groups[g, GROUP_LABEL] != arc[ARC_LABEL]:
+            g += 1
+        group = groups[g]
+        if g == count:
+            count += 1
+            group[GROUP_LABEL] = arc[ARC_LABEL]
+            group[GROUP_STATES] = 0
+            group[GROUP_ALIVE] = 0
+            group[GROUP_ACCEPTS] = 0
+            for r in range(2 * width):
+                group[GROUP_REGISTERS + r] = NOTHING
         target = arc[ARC_TARGET]
+        needed = outputs if target < 0 else alive[target]
+        have = group[GROUP_ALIVE]
+        at = GROUP_REGISTERS
+        if target < 0:
+            have = outputs if group[GROUP_ACCEPTS] else 0
+            at += width
+        for r in range(width):
+            if needed >> r & 1:
+                if have >> r & 1 and group[at + r] != out[r]:
+                    return -NEED_SETS
+                group[at + r] = out[r]
+        if target < 0:
+            group[GROUP_ACCEPTS] = 1
+        else:
+            group[GROUP_STATES] |= 1 << target
+            group[GROUP_ALIVE] = have | needed
+    return count
+
+
+@kernel()
+def plan_moves(
+    source, key, able, first, last, arcs, ops, alive, outputs, known, values, confs, table, heads, equals, links, tops,
+    index, st, moves, count, accepted, groups, out, path,
+):  # fmt: skip
+    """Append the moves of one configuration (cell `source`, NIL for a run that starts here) to `moves`.
+
+    Their number afterwards, or minus a status.
+    """
+    width = out.shape[1]
+    registers = confs[source, REGISTERS:] if source >= 0 else out[1]
+    found = group_arcs(registers, able, first, last, arcs, ops, alive, outputs, values, groups, out[0])
+    if found < 0:
+        return found
+    if count + found + 1 > moves.shape[0]:
+        return -GROW_MOVES
+    idle = NIL if source < 0 else STAY
+    begin = count
+    skip_to = NIL
+    skip = NIL
+    for g in range(found):
+        group = groups[g]
         cell = NIL
-        if target >= 0:
-            for r in range(out.shape[1]):
-                if not alive[target, r]:
-                    out[0, r] = NOTHING
+        if group[GROUP_STATES] != 0:
+            state = state_number(known, group[GROUP_STATES])
+            if state < 0:
+                st[NEEDED] = group[GROUP_STATES]
+                return -NEED_STATES
             if st[CONF_FREE] < 0:
                 return -GROW_CELLS
-            cell = find_cell(confs, table, heads, equals, links, tops, index, states, st, key, target, out[0], path)
-        if arc[ARC_LABEL] < 0:
-            if target < 0:
-                skip_accepts = 1
-            elif skip_to >= 0 and skip_to != cell:
-                return -NEED_SETS
-            else:
-                skip_to = cell
+            registers = group[GROUP_REGISTERS : GROUP_REGISTERS + width]
+            cell = find_cell(confs, table, heads, equals, links, tops, index, st, key, state, registers, path)
+        if group[GROUP_LABEL] < 0:
+            skip = g
+            skip_to = STAY if cell == source and cell >= 0 else cell
             continue
-        row = begin
-        while row < count and moves[row, M_LABEL] != arc[ARC_LABEL]:
-            row += 1
-        if row == count:
-            if count + 2 > moves.shape[0]:
-                return -GROW_MOVES
-            moves[row, SOURCE] = source
-            moves[row, MARK_TO] = NIL
-            moves[row, MARK_ACCEPTS] = 0
-            moves[row, M_LABEL] = arc[ARC_LABEL]
-            moves[row, SKIP_TO] = NIL if source < 0 else STAY
-            moves[row, SKIP_ACCEPTS] = 0
-            moves[row, M_TAG] = 0
-            count += 1
-        if target < 0:
-            moves[row, MARK_ACCEPTS] = 1
-        elif moves[row, MARK_TO] >= 0 and moves[row, MARK_TO] != cell:
-            return -NEED_SETS
-        else:
-            moves[row, MARK_TO] = cell
-    if source >= 0 and skip_to == source:
-        skip_to = STAY
-    idle = skip_to == (NIL if source < 0 else STAY) and not skip_accepts
+        moves[count, SOURCE] = source
+        moves[count, MARK_TO] = cell
+        moves[count, MARK_ACCEPTS] = group[GROUP_ACCEPTS]
+        moves[count, M_LABEL] = group[GROUP_LABEL]
+        moves[count, SKIP_TO] = idle
+        moves[count, SKIP_ACCEPTS] = 0
+        moves[count, M_TAG] = 0
+        if group[GROUP_ACCEPTS] and outputs:
+            if st[ACCEPTED] + 2 > accepted.shape[0]:
+                return -GROW_ACCEPTED
+            moves[count, M_TAG] = st[ACCEPTED]
+            for r in range(width):
+                accepted[st[ACCEPTED], r] = group[GROUP_REGISTERS + width + r]
+            st[ACCEPTED] += 2
+        count += 1
+    accepts = skip >= 0 and groups[skip, GROUP_ACCEPTS] != 0
     if count == begin:
-        if idle:
+        if skip_to == idle and not accepts:
             return count
-        if count + 2 > moves.shape[0]:
-            return -GROW_MOVES
         moves[count, SOURCE] = source
         moves[count, MARK_TO] = NIL
         moves[count, MARK_ACCEPTS] = 0
@@ -1359,7 +1434,15 @@ def plan_moves(
         moves[count, M_TAG] = 0
         count += 1
     moves[count - 1, SKIP_TO] = skip_to
-    moves[count - 1, SKIP_ACCEPTS] = skip_accepts
+    moves[count - 1, SKIP_ACCEPTS] = accepts
+    if accepts and outputs:
+        if not moves[count - 1, MARK_ACCEPTS]:
+            if st[ACCEPTED] + 2 > accepted.shape[0]:
+                return -GROW_ACCEPTED
+            moves[count - 1, M_TAG] = st[ACCEPTED]
+            st[ACCEPTED] += 2
+        for r in range(width):
+            accepted[moves[count - 1, M_TAG] + 1, r] = groups[skip, GROUP_REGISTERS + width + r]
     return count
 
 
@@ -1372,7 +1455,7 @@ def sweep(cells, entries, confs, table, heads, equals, links, tops, index, st, k
         if cells[cell, HEAD] < 0 or cells[cell, HEAD_MAX] < low:
             if cells[cell, HEAD] >= 0:
                 clear_cell(cells, entries, st, cell)
-            leave_all(confs, table, heads, equals, links, tops, index, index.shape[0], st, cell, path)
+            leave_all(confs, table, heads, equals, links, tops, index, st, cell, path)
     st[SWEEP_AT] = 2 * st[CONF_COUNT] + 256
 
 
@@ -1388,24 +1471,23 @@ def follower(confs, links, reach, cell):
 
 @kernel()
 def plan_event(
-    c, key, low, values, init_from, init_able, movers_from, movers, able, arcs, ops, symbols, alive, nodes, cells,
-    entries, confs, table, heads, equals, links, tops, index, st, moves, out, path,
+    c, key, low, values, init_from, init_able, movers_from, movers, able, arcs, ops, alive, outputs, known, cells,
+    entries, confs, table, heads, equals, links, tops, index, st, moves, accepted, groups, out, path,
 ):  # fmt: skip
     """The moves of all configurations of one partition at one event: their number, or minus a status."""
-    states = index.shape[0]
     for r in range(out.shape[1]):
         out[1, r] = NOTHING
     count = plan_moves(
-        NIL, 0, key, init_able, arcs, ops, symbols, alive, values, confs, table, heads, equals, links, tops, index, st,
-        init_from[c], init_from[c + 1], moves, 0, out, path,
+        NIL, key, init_able, init_from[c], init_from[c + 1], arcs, ops, alive, outputs, known, values, confs, table,
+        heads, equals, links, tops, index, st, moves, 0, accepted, groups, out, path,
     )  # fmt: skip
     if count < 0:
         return count
     for m in range(movers_from[c], movers_from[c + 1]):
         state = movers[m, MOVER]
-        bucket = key * states + state
+        bucket = key * index.shape[0] + state
         reach = movers[m, REACH]
-        value = NOTHING if reach == ALL_OF_THEM else values[movers[m, SIDE]]
+        value = NOTHING if reach == ALL_OF_THEM else values[movers[m, LOOKED_UP]]
         register = index[state, 1]
         # First the configurations whose register holds nothing, which any value passes, then those it selects.
         for part in range(2):
@@ -1439,12 +1521,12 @@ def plan_event(
                     if cells[cell, HEAD] >= 0:
                         clear_cell(cells, entries, st, cell)
                     if confs[cell, CONF_TARGET] != st[ROW]:  # else another move of this event leads here
-                        leave_all(confs, table, heads, equals, links, tops, index, states, st, cell, path)
+                        leave_all(confs, table, heads, equals, links, tops, index, st, cell, path)
                     cell = following
                     continue
                 count = plan_moves(
-                    cell, state, key, able, arcs, ops, symbols, alive, values, confs, table, heads, equals, links, tops,
-                    index, st, movers[m, ARCS], movers[m, ARCS_END], moves, count, out, path,
+                    cell, key, able, movers[m, ARCS], movers[m, ARCS_END], arcs, ops, alive, outputs, known, values,
+                    confs, table, heads, equals, links, tops, index, st, moves, count, accepted, groups, out, path,
                 )  # fmt: skip
                 if count < 0:
                     return count
@@ -1455,30 +1537,31 @@ def plan_event(
 @kernel()
 def free_left(cells, confs, table, heads, equals, links, tops, index, st, moves, count, path):
     """Free the configurations that the moves of an event have left without runs."""
-    states = index.shape[0]
     for i in range(count):
         for column in (SOURCE, MARK_TO, SKIP_TO):
             cell = moves[i, column]
             if cell >= 0 and cells[cell, HEAD] < 0 and confs[cell, CONF_STATE] >= 0:
-                leave_all(confs, table, heads, equals, links, tops, index, states, st, cell, path)
+                leave_all(confs, table, heads, equals, links, tops, index, st, cell, path)
 
 
 @kernel()
 def run_guarded(
-    rows, windows, values, init_from, init_able, movers_from, movers, able, arcs, ops, symbols, alive, index, nodes,
-    cells, entries, st, checks, confs, table, heads, equals, links, tops, moves, outs, runs, floors, out, levels, stack,
-    heap, path, lists, matches, places, write, order, limit, consume, sweep_by_key, budget,
+    rows, windows, values, init_from, init_able, movers_from, movers, able, arcs, ops, alive, outputs, known, index,
+    nodes, cells, entries, st, checks, confs, table, heads, equals, links, tops, moves, outs, runs, floors, accepted,
+    groups, out, levels, stack, heap, path, lists, matches, places, write, order, limit, consume, sweep_by_key, budget,
 ):  # fmt: skip
-    """Algorithm 1 over a batch for an automaton whose guards are comparisons.
+    """Algorithm 1 over a batch for an automaton whose guards are operations on registers.
 
     `rows` (int64, (n, 3)): symbol class, position, partition. `windows`, `floors`, `limit`: as for `run_classes`.
-    `values` (int64, (n, 2 guards)): the codes of each event, for the left and the right side of each guard.
-    `init_able` (int32, those of class c from `init_from[c]`): the transitions of the initial state; `movers` (int32,
-    (k, 5), likewise) the states that may move, `able` their transitions. `arcs` (int32, (t, 5)), `ops` (int32, (o, 3)),
-    `symbols` (int32, (guards,)), `alive` (bool, (states, 2 guards)): the automaton and which registers are still read
-    in a state. `index` (int32, (states, 2)): how a state's configurations are indexed, and by which register.
-    `out` (int64, (2, 2 guards)) and `levels` (int64, (LEVELS,)) are scratch. Cost: the configurations whose transitions
-    on the event's class have guards that hold, or cannot be looked up.
+    `values` (int64, (n, columns)): the codes of each event. `init_able` (int32, those of class c from `init_from[c]`):
+    the transitions of the initial state; `movers` (int32, (k, 5), likewise) the sets of states that may move, `able`
+    their transitions. `arcs` (int32, (t, 6)), `ops` (int32, (o, 4)): the automaton; `alive` (int64, (states,)): bits of
+    the registers still needed in a state, `outputs` those that matches are told apart by. `known`: the sets of states
+    met so far; `index` (int32, (sets, 2)): how the configurations of a set are indexed, and by which register.
+    `accepted` (int64, (a, registers)) receives at the tag of a match, one more where the event was not marked, the
+    registers it was accepted with, if there are `outputs`. `groups` (int64, (labels + 1, 4 + 2 registers)), `out`
+    (int64, (2, registers)) and `levels` (int64, (LEVELS,)) are scratch. Cost: the configurations whose transitions on
+    the event's class have guards that hold, or cannot be looked up.
     """
     status = finish_event(nodes, st, outs, stack, heap, path, lists, matches, places, write, limit)
     if status != DONE:
@@ -1495,11 +1578,14 @@ def run_guarded(
                   key if sweep_by_key else NIL, low if sweep_by_key else windows[k, 0], levels)  # fmt: skip
             if st[CONF_COUNT] >= budget:
                 return GROW_CELLS
+        logged = st[ACCEPTED]
         count = plan_event(
-            rows[k, 0], key, low, values[k], init_from, init_able, movers_from, movers, able, arcs, ops, symbols, alive,
-            nodes, cells, entries, confs, table, heads, equals, links, tops, index, st, moves, out, levels,
+            rows[k, 0], key, low, values[k], init_from, init_able, movers_from, movers, able, arcs, ops, alive, outputs,
+            known, cells, entries, confs, table, heads, equals, links, tops, index, st, moves, accepted, groups, out,
+            levels,
         )  # fmt: skip
         if count < 0:
+            st[ACCEPTED] = logged
             return -count
         if count == 0:
             st[ROW] = k + 1
@@ -1508,6 +1594,7 @@ def run_guarded(
             nodes, cells, entries, st, checks, moves, count, position, low, windows[k, 1], outs, runs, order
         )
         if status != DONE:
+            st[ACCEPTED] = logged
             return status
         st[ROW] = k + 1
         free_left(cells, confs, table, heads, equals, links, tops, index, st, moves, count, levels)
@@ -1529,7 +1616,17 @@ def rebuild(confs, table, heads, equals, links, tops, index, st, path):
     for i in range(confs.shape[0]):
         cell = confs.shape[0] - 1 - i
         if confs[cell, CONF_STATE] >= 0:
-            enter(confs, table, heads, equals, links, tops, index, index.shape[0], st, cell, path)
+            enter(confs, table, heads, equals, links, tops, index, st, cell, path)
         else:
             confs[cell, CONF_CHAIN] = st[CONF_FREE]
             st[CONF_FREE] = cell
+
+
+@kernel()
+def note_state(known, states, number):
+    """Put a set of states, given as bits, into the table that `state_number` reads; at most half full."""
+    slot = mixed(states, 11) & (known.shape[0] - 1)
+    while known[slot, 0] != 0:
+        slot = (slot + 1) & (known.shape[0] - 1)
+    known[slot, 0] = states
+    known[slot, 1] = number

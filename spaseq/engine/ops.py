@@ -1,0 +1,117 @@
+"""What guards do to registers, where they are evaluated in the kernels.
+
+A register holds a code: an int64 that compares like the value it stands for. A guard is a list of operations on
+registers and on the codes of the event, its *columns*. The front end gives the operations and the codes (`Codes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+NOTHING: Final = -(1 << 63)
+"""The code of what was not taken, or is not bound: every test holds."""
+
+UNKNOWN: Final = NOTHING + 1
+"""The code of NULL and of errors: no test holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """The run goes on only if `register symbol column`. `symbol`: =, !=, <, <=, > or >=."""
+
+    symbol: str
+    register: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """The run goes on only if `left symbol right`, two columns."""
+
+    symbol: str
+    left: int
+    right: int
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """The register takes the column in, if that holds something.
+
+    `rule`: "new" overwrites; "greatest" and "least" keep that of both; of two different codes "same" makes UNKNOWN, and
+    "one" refuses: then the evaluation goes on with sets of register rows.
+    """
+
+    rule: str
+    register: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """The register holds nothing any more."""
+
+    register: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unless:
+    """The run goes on only if one of `tests` does not hold."""
+
+    tests: tuple[Test | Both, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Where the column is not 0, codes cannot say what the event does: the evaluation goes on with register rows."""
+
+    column: int
+
+
+Op = Test | Both | Keep | Drop | Unless | Refuse
+
+
+class Codes(Protocol):
+    """The guards of an evaluation as operations, and the values of events as codes. Must pickle.
+
+    `registers`: how many there are, at most 62. `outputs`: those that tell matches apart, and come with them.
+    """
+
+    @property
+    def registers(self) -> int: ...
+
+    @property
+    def outputs(self) -> Iterable[int]: ...
+
+    def ops(self, action: Any) -> tuple[Op, ...]:
+        """What an action of the automaton (`spaseq.automata.cea.Action`) does."""
+        ...
+
+    def load(self, batch: Any) -> np.ndarray | None:
+        """The codes of each event: int64 (n, columns). None where the values of this batch cannot be held against those
+        before as numbers."""
+        ...
+
+    def row(self, codes: list[int]) -> Any:
+        """The register row (as of `Registers`) of a run whose registers hold these."""
+        ...
+
+    @property
+    def full(self) -> bool:
+        """Whether `forget` should be called: much is held for values that no run may have any more."""
+        ...
+
+    def forget(self, held: np.ndarray) -> None:
+        """Only the codes in `held`, int64 (runs, registers), are still in use."""
+        ...
+
+
+class Coded(Protocol):
+    """Registers (see `Registers`) whose guards can all be operations on codes."""
+
+    def codes(self) -> Codes | None:
+        """Those of a new evaluation; None where some guard needs more."""
+        ...
