@@ -30,7 +30,7 @@ FORMULAS = [
     "(A AS x ; NOT (B AS n FILTER n.p > x.p) ; C AS y) FILTER y.p >= x.p",
     "AND(A AS x, B AS y) FILTER x.p < y.p",
     "(A+ AS x ; A+ AS y ; B AS z) FILTER x.p < z.p AND y.p = z.p",
-    "((A AS x ; B AS y) FILTER x.p < y.p OR (A AS x ; C AS z) FILTER x.p > z.p)+",
+    "((A AS x ; B AS y) FILTER x.p < y.p) OR ((A AS x ; C AS z) FILTER x.p > z.p)",
     "(A AS x ; A AS y) FILTER x.t < y.t AND x.b = y.b AND x.f >= y.f",
 ]
 ENDINGS = ["WITHIN 12 EVENTS", "WITHIN 12 EVENTS CONSUME BY ANY", "WITHIN 15 [n]", "PARTITION BY [k] WITHIN 8 EVENTS",
@@ -102,10 +102,9 @@ def test_most_queries_stay_in_the_kernels() -> None:
     stay = [f for f in FORMULAS if not handed_over(f"SELECT * WHERE {f} WITHIN 12 EVENTS", stream)]
     gone = set(FORMULAS) - set(stay)
     assert gone == {
+        "(A+ AS x ; A+ AS y ; B AS z) FILTER x.p < z.p AND y.p = z.p",  # an event may be of x or of y
         "(A+ AS x ; B AS y) FILTER x.p != y.p",  # != would have to remember several values
-        "(A+ AS x ; A+ AS y ; B AS z) FILTER x.p < z.p AND y.p = z.p",
-    "((A AS x ; B AS y) FILTER x.p < y.p OR (A AS x ; C AS z) FILTER x.p > z.p)+",
-    "(A AS x ; A AS y) FILTER x.t < y.t AND x.b = y.b AND x.f >= y.f",  # an order of texts
+        "(A AS x ; A AS y) FILTER x.t < y.t AND x.b = y.b AND x.f >= y.f",  # an order of texts
     }
 
 
