@@ -30,7 +30,7 @@ from spaseq.automata.rma.expressions import (
     keep_variables,
     why_unbounded,
 )
-from spaseq.errors import InternalError, UnsupportedFeature
+from spaseq.errors import InternalError, OptionError, UnsupportedFeature
 from spaseq.pattern import (
     And,
     As,
@@ -65,6 +65,9 @@ class SingleEvents(Protocol):
         ...
 
 
+_OF_BATCHES = "an automaton made of a query is asked of the query's batches: query.alerts()"
+
+
 @dataclass(frozen=True, slots=True)
 class OfBatch:
     """A predicate of the pattern algebra: asked of whole batches (`Recogniser`), not of single events."""
@@ -73,7 +76,7 @@ class OfBatch:
     excludes: Hashable | None = None
 
     def __call__(self, *events: Any) -> bool:
-        raise InternalError(f"{self.predicate} is asked of a single event; use a Recogniser")
+        raise OptionError(f"the condition {self.predicate} cannot be asked of a single event", _OF_BATCHES)
 
     def evaluate(self, batch: Any) -> np.ndarray:
         """Truth per event of `batch`: bool (n,)."""

@@ -130,7 +130,7 @@ class Recogniser:
 
     def push(self, batch: Rows | Sequence[Mapping[str, Any]]) -> np.ndarray:
         """bool (n,): whether a match ends at each event of the batch; plain events follow those pushed before."""
-        rows: Any = batch if hasattr(batch, "positions") else EventRows(batch, self._position)
+        rows = rows_of(batch, self._position, self._vocabulary)
         if not len(rows):
             return np.zeros(0, bool)
         self._position = int(rows.positions[-1]) + 1
@@ -142,6 +142,19 @@ class Recogniser:
 
     def _bound(self, rows: Rows) -> Bound:
         return Bound(self._coordinate.size, rows.keys is None or not self._coordinate.counts_events)
+
+
+def rows_of(batch: Rows | Sequence[Mapping[str, Any]], position: int, vocabulary: Vocabulary) -> Any:
+    """`batch`, or plain events as one from `position` on; `OptionError` if conditions can be asked of batches only."""
+    if hasattr(batch, "positions") and not isinstance(batch, EventRows):
+        return batch
+    for test in vocabulary.narrow:
+        if hasattr(test.relation, "evaluate"):
+            raise OptionError(
+                f"the condition {test.relation.show(f.CURRENT)} cannot be asked of plain events",
+                "an automaton made of a query is asked of the query's batches: query.alerts()",
+            )
+    return batch if isinstance(batch, EventRows) else EventRows(batch, position)
 
 
 class _Coordinate:

@@ -18,7 +18,7 @@ from spaseq.automata.rma.automaton import RMA, Transition, is_deterministic
 from spaseq.automata.rma.determinise import is_complete
 from spaseq.automata.rma.formulas import Test
 from spaseq.automata.rma.guarded_run import Ask, Kept, Layout
-from spaseq.automata.rma.recognise import EventRows, Rows
+from spaseq.automata.rma.recognise import Rows, rows_of
 from spaseq.automata.rma.vocabulary import Vocabulary
 from spaseq.errors import EventError, InternalError, OptionError
 
@@ -96,7 +96,7 @@ class SingleRun:
 
     def push(self, batch: Rows | Sequence[Mapping[str, Any]]) -> Steps:
         """The steps of the run over a batch; plain events follow those pushed before."""
-        rows: Any = batch if hasattr(batch, "positions") else EventRows(batch, self._position)
+        rows = rows_of(batch, self._position, self._vocabulary)
         count = len(rows)
         keys = np.zeros(count, np.int64) if rows.keys is None else np.asarray(rows.keys, np.int64)
         states, accepted = np.full(count, -1, np.int32), np.zeros(count, bool)
