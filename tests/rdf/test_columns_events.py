@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -201,7 +202,7 @@ def test_several_files(folder: Path, texts: list[str], given_options: StreamOpti
 
 @pytest.mark.random
 @given(st.one_of(graphs(odd=True), graphs(odd=False), triples()), options, st.sampled_from([60, 200, 1000]))
-@settings(max_examples=20_000)
+@settings(max_examples=5_000)
 def test_many_streams(folder: Path, text: str, given_options: StreamOptions, chunk: int) -> None:
     before, files._CHUNK = files._CHUNK, chunk
     try:
@@ -237,6 +238,23 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     events = [batch.event(i) for batch in batches for i in range(len(batch))]
     assert [event.time for event in events] == [n * 10**9 for n in range(40)]
     assert {event.source for event in events} == {"<stdin>"}
+
+
+def test_what_stands_in_a_pipe_is_not_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    end, begin = os.pipe()
+
+    class Input:
+        buffer = os.fdopen(end, "rb")
+
+    monkeypatch.setattr("sys.stdin", Input())
+    _, batches = open_batches([StreamSource(S, ("-",))], StreamOptions(event_by=EventBy("size", 2)))[0][0]
+    os.write(begin, b"<a:s> <a:p> <a:o> .\n<a:s> <a:p> <a:q> .\n<a:t> <a:p> <a:o> .\n<a:t")
+    assert len(next(batches)) == 1
+    os.write(begin, b"> <a:p> <a:q> .\n")
+    again = next(batches)
+    assert [str(s) for s, _, _ in again.event(0).triples] == ["a:t", "a:t"] and again.records.tolist() == [3]
+    os.close(begin)
+    assert list(batches) == []
 
 
 def test_streams_of_one_name_and_clocks_that_do_not_compare(folder: Path) -> None:

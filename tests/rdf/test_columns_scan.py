@@ -5,6 +5,8 @@ Each text is read by `parse_statements` alone and by the columnar scanner, in ch
 
 from __future__ import annotations
 
+import gzip
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -209,7 +211,7 @@ documents = st.builds(
 
 
 @given(documents, st.sampled_from([NT, NQ]), st.integers(1, 200))
-@settings(max_examples=250)
+@settings(max_examples=150)
 def test_random_lines(text: bytes, form: Format, size: int) -> None:
     check(text, form, (1 << 18, size))
 
@@ -233,7 +235,7 @@ def damaged(draw: st.DrawFn) -> bytes:
 
 
 @given(damaged(), st.sampled_from([NT, NQ]))
-@settings(max_examples=400)
+@settings(max_examples=200)
 @example(b"<a:s> <a:p> <a:o> .\n<a:s> <a:p> <a:o>\n<a:s> <a:p> <a:o> .\n", NT)
 def test_damaged_documents(text: bytes, form: Format) -> None:
     check(text, form, (1 << 18, 50))
@@ -241,7 +243,7 @@ def test_damaged_documents(text: bytes, form: Format) -> None:
 
 @pytest.mark.random
 @given(damaged(), st.sampled_from([NT, NQ]))
-@settings(max_examples=20_000)
+@settings(max_examples=5_000)
 def test_many_damaged_documents(text: bytes, form: Format) -> None:
     check(text, form, (1 << 18, 50))
 
@@ -263,9 +265,19 @@ def test_an_object_that_no_pattern_wants_is_not_kept() -> None:
     assert dictionary.finder()(b'"1"') == scanner.rows[0, 2] and dictionary.finder()(b'"2"') == -1
 
 
-DATA = Path(__file__).resolve().parents[2] / "examples"
+ROOT = Path(__file__).resolve().parents[2]
+ORIGINAL = Path(os.environ.get("SPASEQ_DATA", ROOT.parent / "shared" / "data")) / "spaseq-original"
 
 
-@pytest.mark.parametrize("path", sorted(DATA.rglob("*.n[qt]")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").rglob("*.n[qt]")), ids=lambda path: path.name)
 def test_example_files(path: Path) -> None:
-    check(path.read_bytes(), format_of(str(path)), (1 << 18, 5000))
+    check(path.read_bytes(), format_of(str(path)), (5000,))
+
+
+@pytest.mark.skipif(not ORIGINAL.exists(), reason=f"the original engine's data is not there: {ORIGINAL} (SPASEQ_DATA)")
+def test_files_of_the_original_engine() -> None:
+    for path in sorted(ORIGINAL.rglob("*.nt")):
+        check(path.read_bytes(), NT, (1000,))
+    card = gzip.decompress((ORIGINAL / "credit-card" / "card10min.nt.gz").read_bytes())
+    chunks = [card[at : at + 100_000] for at in range(0, len(card), 100_000)]
+    assert by_kernels(chunks, NT, "error")[0] == by_parser(chunks, NT, "error")
