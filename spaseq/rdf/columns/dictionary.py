@@ -76,10 +76,11 @@ class Block:
 class Dictionary:
     """The terms of the batch being read. `wanted`: keys of the predicates whose objects are kept; None: all.
 
-    `table` and what was taken from it stay valid after `restart`, which begins new arrays.
+    `table` and what was taken from it stay valid after `restart`, which begins new arrays. `made` is for the objects of
+    terms that somebody has asked for.
     """
 
-    __slots__ = ("_keys", "state", "table", "wanted")
+    __slots__ = ("_carried", "_keys", "made", "state", "table", "wanted")
 
     def __init__(self, wanted: Sequence[bytes] | None = None) -> None:
         self.wanted = wanted
@@ -89,6 +90,11 @@ class Dictionary:
 
     def __len__(self) -> int:
         return int(self.state[k.TERMS])
+
+    def is_full(self, terms: int, text: int) -> bool:
+        """Whether there are more terms, or bytes of keys, than told; twice what was carried does not count, so that
+        carrying costs no more than reading."""
+        return len(self) > terms + 2 * self._carried[0] or self.text_bytes > text + 2 * self._carried[1]
 
     @property
     def text_bytes(self) -> int:
@@ -101,6 +107,8 @@ class Dictionary:
         self.table.slots.fill(k.NIL)
         self.state[[k.TERMS, k.TEXT, k.WANTED_END]] = 0
         self.state[[k.DATATYPE, k.KEEP]] = k.NIL
+        self.made: dict[int, Term] = {}
+        self._carried = 0, 0
         self.intern([*_FIRST, *(self.wanted or ())])
         if self.wanted is not None:
             self.state[k.WANTED_END] = len(self)
@@ -170,6 +178,7 @@ class Dictionary:
         self.restart(max(len(old.start), 2 * len(order)), max(len(old.text) << 3, size))
         self.room(len(order), int(old.length[order].sum()))
         k.carry(old.text.view(np.uint8), order, old, terms, self.table, self.state)
+        self._carried = len(self), self.text_bytes
         return terms
 
 

@@ -73,12 +73,13 @@ class TermTable:
         own: np.ndarray | None = None,
         scope: str = "",
         find: Callable[[bytes], int] | None = None,
+        made: dict[int, Term] | None = None,
     ) -> None:
         self.text, self.start, self.length = text, start, length
         self.kind, self.lexical, self.datatype = kind, lexical, datatype
         self.own = own if own is not None else np.zeros((0, 2), dtype=np.int64)
         self.scope = scope
-        self._made: dict[int, Term] = {}
+        self._made = made if made is not None and not len(self.own) else {}
         self._ids: dict[bytes, int] | None = None
         self._find = find
         self._values: LiteralColumns | None = None

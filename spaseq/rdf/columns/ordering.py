@@ -70,8 +70,7 @@ class Ordering:
         made = [self._batch(part) for part in self._by_file(order)]
         self._held = int(len(ready) - len(order))
         kept = ready[~released]
-        full = len(self._dictionary), self._dictionary.text_bytes
-        drafting.keep(kept, restart=full[0] > limits.triples or full[1] > limits.text)
+        drafting.keep(kept, restart=self._dictionary.is_full(limits.triples, limits.text))
         return made, error
 
     def _see(self, begin: int, end: int) -> tuple[int, EventError | None]:
@@ -164,4 +163,5 @@ class Ordering:
             own,
             scope,
             self._dictionary.finder(),
+            self._dictionary.made,
         )

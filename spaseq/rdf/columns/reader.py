@@ -124,7 +124,7 @@ def _columns(
 def _is_time(scanner: Scanner, drafting: Drafting, limits: BatchLimits, path: str) -> bool:
     """Whether enough has been read for a batch, or nothing more can be read at once from a pipe."""
     fresh = scanner.count - drafting.rows
-    if fresh >= max(limits.triples, drafting.rows // 2) or scanner.dictionary.text_bytes >= limits.text:
+    if fresh >= max(limits.triples, drafting.rows // 2) or scanner.dictionary.is_full(sys.maxsize, limits.text):
         return True
     return path == STDIN and fresh > 0 and not _waits()
 
