@@ -13,7 +13,7 @@ PIER = 11.0  # km from the harbour
 MINUTE = 60
 
 
-def positions(trips: int = 400, seed: int = 7) -> Iterator[dict[str, Any]]:
+def positions(trips: int = 240, seed: int = 7) -> Iterator[dict[str, Any]]:
     """Events with time (s), distance from the harbour (km), speed (km/h) and the angle off the harbour (degrees)."""
     rng = random.Random(seed)
     time, distance = 1_443_650_000, 0.0

@@ -172,9 +172,14 @@ def random_transition(rng: random.Random, states: int) -> tuple[int, Any, int, t
     return rng.randrange(states), condition, rng.randrange(states), writes, rng.random() < 0.6
 
 
-@pytest.mark.random
-@settings(max_examples=3000)
-@given(SEEDS)
-def test_many_expressions(seed: int) -> None:
-    _, expression, stream = drawn(seed, size=8, depth=3, beyond=True)
-    assert rma.matches(rma.build(lowered(expression)), stream) == o.matches(expression, stream)
+def many(test: Any, *drawn_from: Any) -> Any:
+    """The same test on many more examples."""
+    return pytest.mark.random(settings(max_examples=2000)(given(*drawn_from)(test.hypothesis.inner_test)))
+
+
+test_many_expressions = many(test_contiguity_and_optional_parts, SEEDS)
+test_many_concatenations = many(test_closure_under_union_and_concatenation, SEEDS)
+test_many_iterations = many(test_closure_under_iteration, SEEDS)
+test_many_single_runs = many(test_output_agnostic_determinisation_under_a_window, SEEDS, st.integers(1, 4))
+test_many_determinisations = many(test_determinisation_keeps_the_matches, SEEDS, st.booleans())
+test_many_automata = many(test_any_automaton_runs_as_its_definition_says, SEEDS)

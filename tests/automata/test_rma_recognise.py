@@ -10,6 +10,7 @@ import numpy as np
 import oracle_rma as o
 import pytest
 from automata.rma_expressions import Names, lowered, random_expression, random_stream
+from automata.test_rma_laws import many
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -246,3 +247,9 @@ def test_every_case_of_the_fragment() -> None:
         tried += 1
         assert set(asked.run(case.events)) == {end for _, end, _ in case.matches}, case.place
     assert tried > 60
+
+
+test_many_queries = many(test_queries_are_recognised_where_the_engine_finds_matches, SEEDS)
+test_many_windows = many(test_the_recogniser_answers_as_the_expression_means, SEEDS, st.integers(1, 5))
+test_many_partitions = many(test_windows_that_tumble_and_partitions, SEEDS)
+test_many_runs = many(test_the_single_run_of_a_deterministic_automaton, SEEDS, st.integers(1, 4))
