@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import queue
+import signal
+import sys
+import tempfile
+import threading
 from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from spaseq.errors import OptionError
 from spaseq.language.query import Query
 from spaseq.language.run import Match
-from spaseq.rdf import Counters, StreamOptions, StreamSource
+from spaseq.rdf import Counters, StreamOptions, StreamSource, term_from_key
 
-__all__ = ["spark_matches"]
+__all__ = ["followed_matches", "spark_matches"]
+
+_LOOK: Final = 0.5  # seconds between two looks at whether the query still runs
 
 
 def spark_matches(
@@ -23,10 +31,72 @@ def spark_matches(
 
     Raises `OptionError` where PySpark is not installed.
     """
+    spark = _spark()
+    yield from spark.matches(
+        query, spark.local_session(), streams, knowledge, options=options, counters=counters, progress=None
+    )
+
+
+def followed_matches(
+    query: Query,
+    streams: Mapping[str, StreamSource],
+    knowledge: Mapping[str, list[str]],
+    options: StreamOptions,
+    counters: Counters,
+) -> Iterator[Match]:
+    """The matches over files that grow and folders that get files, as they are found; it ends by Ctrl-C or an error.
+
+    What was read before a Ctrl-C is forgotten: a query that goes on after a restart is one of `spaseq.spark.start`.
+    """
+    spark = _spark()
+    session = spark.local_session()
+    if threading.current_thread() is threading.main_thread():  # Spark's handler would speak to a JVM that is spoken to
+        signal.signal(
+            signal.SIGINT, signal.default_int_handler
+        )
+    found: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    with tempfile.TemporaryDirectory(prefix="spaseq-") as folder:
+        running = spark.start(
+            query,
+            session,
+            streams,
+            knowledge,
+            checkpoint=folder,
+            foreach_batch=lambda frame, number: found.put(frame.orderBy("end", "start").collect()),
+            reading=spark.Reading(growing=True),
+            options=options,
+            keys=True,
+        )
+        try:
+            while running.isActive or not found.empty():
+                yield from _arrived(found, query)
+            spark.wait(running)
+        finally:
+            for name, value in spark.progress(running).items():
+                if hasattr(counters, name):
+                    setattr(counters, name, value)
+            running.stop()
+
+
+def _arrived(found: queue.SimpleQueue[Any], query: Query) -> Iterator[Match]:
+    """The matches of a batch, if one comes soon. What was said before is shown first."""
+    sys.stdout.flush()
     try:
-        from spaseq.spark import local_session, matches
+        rows = found.get(timeout=_LOOK)
+    except queue.Empty:
+        return
+    for row in rows:
+        terms = zip(query.variables, row[5:], strict=True)
+        bindings = {name: term_from_key(key) for name, key in sorted(terms) if key is not None}
+        yield Match(row[0], row[1], tuple(row[2]), bindings, tuple(row[4]), ())
+
+
+def _spark() -> Any:
+    try:
+        import spaseq.spark
+        import spaseq.spark.session
     except ModuleNotFoundError as error:
         raise OptionError(
             f"--engine spark needs {error.name}, which is not installed", "install it: pip install 'spaseq[spark]'"
         ) from None
-    yield from matches(query, local_session(), streams, knowledge, options=options, counters=counters, progress=None)
+    return spaseq.spark

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from spaseq.cli.options import parser, settings_of
-from spaseq.errors import InternalError, OptionError, SpaseqError, UnsupportedFeature
+from spaseq.errors import InternalError, OptionError, SpaseqError
 
 if TYPE_CHECKING:
     from spaseq.language.query import Query
@@ -112,12 +112,12 @@ def _matches(options: argparse.Namespace, query: Query) -> tuple[Iterable[Match]
     knowledge = knowledge_files(query, options.kb)
     settings = _stream_options(options)
     if options.engine == "spark":
-        from spaseq.cli.distributed import spark_matches
+        from spaseq.cli.distributed import followed_matches, spark_matches
         from spaseq.rdf import Counters
 
         counted = Counters()
-        # shows its own progress
-        return spark_matches(query, streams, knowledge, settings, counted), lambda: counted
+        found = followed_matches if options.follow else spark_matches  # they show their own progress
+        return found(query, streams, knowledge, settings, counted), lambda: counted
     matches = (query.follow if options.follow else query.run)(
         streams,
         knowledge,
@@ -166,8 +166,6 @@ def _query_text(path: str) -> tuple[str, str]:
 
 def _refuse(options: argparse.Namespace) -> None:
     """What cannot be asked for together."""
-    if options.follow and options.engine == "spark":
-        raise UnsupportedFeature("--follow with --engine spark is not supported by this version", source="spaseq run")
     if options.follow and options.format in _WHOLE:
         raise OptionError(
             f"--format {options.format} with --follow",

@@ -16,8 +16,9 @@ by one task.
 
 `run_tuples` runs a CEQL query over DataFrames, `explain_tuples` says how it is cut. `start` runs a query over files
 that keep coming (`Reading` says how); `progress` tells what it has seen, `wait` raises its errors.
-`stream_matches` is the streaming DataFrame alone. `register` makes the data source `spaseq` known:
-`spark.read.format("spaseq")`, `spark.readStream.format("spaseq")`.
+`stream_matches` is the streaming DataFrame alone; `start_tuples`, `stream_tuples` are for CEQL.
+`register` makes the data source `spaseq` known: `spark.read.format("spaseq")`,
+`spark.readStream.format("spaseq")`.
 
 Not here: standard input, events in matches.
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from spaseq.spark.job import collect, explain, matches, run
     from spaseq.spark.session import local_session
     from spaseq.spark.stream import Reading, progress, start, stream_matches, wait
+    from spaseq.spark.tuple_stream import start_tuples, stream_tuples
     from spaseq.spark.tuples import explain_tuples, run_tuples
 
 __all__ = [
@@ -53,7 +55,9 @@ __all__ = [
     "run",
     "run_tuples",
     "start",
+    "start_tuples",
     "stream_matches",
+    "stream_tuples",
     "wait",
 ]
 
@@ -64,6 +68,8 @@ _HOMES = {
     "clear_errors": "failures",
     "explain_tuples": "tuples",
     "run_tuples": "tuples",
+    "start_tuples": "tuple_stream",
+    "stream_tuples": "tuple_stream",
 } | dict.fromkeys(("Reading", "progress", "start", "stream_matches", "wait"), "stream")
 
 

@@ -27,16 +27,22 @@ _END: Final = np.iinfo(np.int64).max
 
 @dataclass(slots=True)
 class Clock:
-    """The clock of `feeds` streams. State that is pickled; `options` must be settled."""
+    """The clock of `feeds` streams. State that is pickled; `options` must be settled.
+
+    `loose`: the streams have no order of their own inside a batch (a DataFrame), so an event is late only behind what
+    came in batches before.
+    """
 
     feeds: int
     options: StreamOptions
+    loose: bool = False
     highs: dict[int, int] = field(default_factory=dict)
     counts: dict[int, int] = field(default_factory=dict)
     closed: set[int] = field(default_factory=set)
     late: int = 0
     events: int = 0
     position: int = 0
+    coming: dict[int, int] = field(default_factory=dict)
     waiting: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.int64))
 
     @property
@@ -56,16 +62,30 @@ class Clock:
         self.events += len(times)
         if self.options.time == ARRIVAL:
             times = numbers * self.options.interval
-        high = np.maximum.accumulate(np.concatenate([[self.highs.get(feed, times[0])], times])) if len(times) else None
         late = np.zeros(len(times), bool)
-        if high is not None:
+        if len(times):
+            high = self._highest(feed, times)
             late = times < high[:-1] - self.options.lateness
-            self.highs[feed] = int(high[-1])
             if late.any():
                 self._note_late(feed, times, high, late, lines, file)
         places = np.stack([times, np.full(len(times), feed), numbers], axis=1)
         self.waiting = np.concatenate([self.waiting, places[~late]])
         return places, late
+
+    def _highest(self, feed: int, times: np.ndarray) -> np.ndarray:
+        """The latest time before each event, and that after them: int64 (n + 1,). Moves the stream on."""
+        if self.loose:
+            before = self.highs.get(feed, int(times.min()))
+            self.coming[feed] = max(before, int(times.max()), self.coming.get(feed, before))
+            return np.full(len(times) + 1, before)
+        high = np.maximum.accumulate(np.concatenate([[self.highs.get(feed, times[0])], times]))
+        self.highs[feed] = int(high[-1])
+        return high
+
+    def end_batch(self) -> None:
+        """All events of a batch were taken."""
+        self.highs |= self.coming
+        self.coming = {}
 
     def _note_late(
         self, feed: int, times: np.ndarray, high: np.ndarray, late: np.ndarray, lines: np.ndarray, file: str

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from spaseq.language.match import Match
 from spaseq.language.run import Recogniser
 from spaseq.language.solve import InstantSolutions
-from spaseq.rdf import StreamOptions, term_from_key
+from spaseq.rdf import StreamOptions, Term, term_from_key, term_key
 from spaseq.spark.clock import Clock
 from spaseq.spark.parcels import Parcel
 from spaseq.spark.plan import Layout
@@ -39,13 +39,17 @@ class Evaluation(Protocol):
 
 
 class GraphEvaluation:
-    """See the module. Its rows: start, end, positions, times, and a term in N-Triples or None for each variable."""
+    """See the module. Its rows: start, end, positions, times, and a term or None for each variable: in N-Triples, or as
+    `term_key` has it if `keys`."""
 
-    def __init__(self, query: QueryText, layout: Layout, options: StreamOptions, feeds: int) -> None:
+    def __init__(
+        self, query: QueryText, layout: Layout, options: StreamOptions, feeds: int, keys: bool = False
+    ) -> None:
         compiled = query.compiled()
         self._layout = layout
         self._partition = sorted(compiled.checked.partition)
         self._variables = compiled.variables
+        self._text = term_key if keys else _n3
         self._recogniser = Recogniser(compiled.checked, compiled.program(options.time_unit), None, keep_events=False)
         self._clock = Clock(feeds, options)
         self._rows: list[tuple[int, int, int, Any, Any]] = []
@@ -65,13 +69,14 @@ class GraphEvaluation:
 
     def release(self) -> Iterator[tuple[Any, ...]]:
         """The rows of the matches that are now complete."""
+        self._clock.end_batch()
         mark = self._clock.watermark
         positions = self._clock.complete()
         if mark is None:
             return
         for match in self._found(positions, mark):
             self._matches += 1
-            terms = [match.bindings[v].n3() if v in match.bindings else None for v in self._variables]
+            terms = [self._text(match.bindings[v]) if v in match.bindings else None for v in self._variables]
             yield match.start, match.end, list(match.positions), list(match.times), *terms
 
     def _found(self, positions: dict[Any, int], mark: int) -> Iterator[Match]:
@@ -118,6 +123,10 @@ class GraphEvaluation:
     def counts(self) -> list[int]:
         """Events of all streams and late ones among them, malformed lines and matches so far, runs that are live."""
         return [self._clock.events, self._clock.late, self._malformed, self._matches, self._recogniser.live_runs]
+
+
+def _n3(term: Term) -> str:
+    return str(term.n3())
 
 
 def _mapping(terms: Any, variables: Any) -> tuple[tuple[str, Any], ...]:

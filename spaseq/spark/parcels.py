@@ -28,7 +28,7 @@ from spaseq.spark.failures import carried
 from spaseq.spark.plan import Layout
 from spaseq.spark.solutions import Graphs, QueryText
 
-__all__ = ["SCHEMA", "Cut", "Parcel", "Row", "graph_keys", "knowledge_of_keys", "send_parcels"]
+__all__ = ["SCHEMA", "Cut", "Parcel", "Row", "graph_keys", "knowledge_of_keys", "parcel_batch", "send_parcels"]
 
 SCHEMA: Final = "bucket int, feed int, file_number long, start long, part int, body binary"
 _ARROW: Final = pa.schema(
@@ -131,11 +131,11 @@ def _send(job: _Send, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterato
         for row in rows:
             packing.add(row)
             if len(packing.times) >= _EVENTS or packing.told is not None:
-                yield _batch(head, part, packing.parcels(), job.cut.buckets)
+                yield parcel_batch(head, part, packing.parcels(), job.cut.buckets)
                 part += 1
                 packing = _Packing(job, solver)
         if packing.times:
-            yield _batch(head, part, packing.parcels(), job.cut.buckets)
+            yield parcel_batch(head, part, packing.parcels(), job.cut.buckets)
 
 
 class _Packing:
@@ -187,7 +187,8 @@ class _Packing:
         return [parcel.pack() for parcel in (first, *rest)]
 
 
-def _batch(head: tuple[Any, ...], part: int, bodies: Sequence[bytes], buckets: Sequence[int]) -> pa.RecordBatch:
+def parcel_batch(head: tuple[Any, ...], part: int, bodies: Sequence[bytes], buckets: Sequence[int]) -> pa.RecordBatch:
+    """Parcels, one for each bucket, as rows of SCHEMA; `head`: feed, file number, start."""
     count = len(bodies)
     columns = [list(buckets), *([value] * count for value in head), [part] * count, list(bodies)]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, _ARROW, strict=True)]

@@ -37,7 +37,7 @@ from spaseq.spark.plan import Layout, lay_out
 from spaseq.spark.processor import COUNTERS, MATCH, Processor, output_schema
 from spaseq.spark.solutions import QueryText
 
-__all__ = ["Reading", "progress", "start", "stream_matches", "wait"]
+__all__ = ["Reading", "begin", "progress", "spread", "start", "stream_matches", "wait"]
 
 _ROCKS: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _CONFIGURATION: Final = {
@@ -82,6 +82,7 @@ def start(
     reading: Reading | None = None,
     tasks: int | None = None,
     options: StreamOptions | None = None,
+    keys: bool = False,
     **words: str | None,
 ) -> StreamingQuery:
     """Begin, or go on with, a query over streams; what it finds goes to files or to a function.
@@ -102,10 +103,27 @@ def start(
     Raises OptionError where the checkpoint or the output cannot be used. Errors while it runs stop the query:
     `wait` raises them as they are.
     """
+    frame = stream_matches(query, spark, streams, kb, reading=reading, tasks=tasks, options=options, keys=keys, **words)
+    sink: dict[str, Any] = {"output": output, "format": format, "foreach_batch": foreach_batch, "every": every}
+    return begin(frame, checkpoint=checkpoint, available_now=available_now, tasks=tasks, **sink)
+
+
+def begin(
+    frame: DataFrame,
+    *,
+    checkpoint: str,
+    output: str | None = None,
+    format: str = "parquet",
+    foreach_batch: Callable[[DataFrame, int], None] | None = None,
+    every: str | None = None,
+    available_now: bool = False,
+    tasks: int | None = None,
+) -> StreamingQuery:
+    """Start what a streaming DataFrame of matches says. See `start`."""
     if (output is None) == (foreach_batch is None):
         raise OptionError("where do the matches go?", "give output=FOLDER or foreach_batch=FUNCTION, one of them")
     _check_folder("checkpoint", checkpoint)
-    frame = stream_matches(query, spark, streams, kb, reading=reading, tasks=tasks, options=options, **words)
+    spark = frame.sparkSession
     writer = frame.writeStream.option("checkpointLocation", checkpoint).outputMode("append")
     if output is not None:
         _check_folder("output", output)
@@ -129,10 +147,13 @@ def stream_matches(
     reading: Reading | None = None,
     tasks: int | None = None,
     options: StreamOptions | None = None,
+    keys: bool = False,
     **words: str | None,
 ) -> DataFrame:
     """The matches as a streaming DataFrame, for a sink of one's own: start, end, positions, time, times, and a column
     for each variable, as of `spaseq.spark.run`; `times` (list of long, ns) are those of the positions.
+
+    `keys`: terms as `spaseq.rdf.term_key` writes them, from which they can be made again, not as N-Triples.
 
     The session must have Spark's RocksDB state store (`start` sees to it).
     """
@@ -151,7 +172,7 @@ def stream_matches(
     parcels = send_parcels(events, text, layout, cut, graphs)
     names = match_table([], query.variables).schema.names[4:]
     fields = [*_PER_MATCH, *(StructField(f"v{i}", StringType()) for i in range(len(names)))]
-    make = partial(GraphEvaluation, text, layout, settled, len(sources))
+    make = partial(GraphEvaluation, text, layout, settled, len(sources), keys)
     processor = Processor(make, uuid4().hex, fields, cut.buckets[0])
     found = parcels.groupBy("bucket").transformWithStateInPandas(
         statefulProcessor=processor, outputStructType=output_schema(fields), outputMode="Append", timeMode="None"
@@ -241,10 +262,10 @@ def _cut(spark: SparkSession, query: Query, layout: Layout, options: StreamOptio
     if not (by_key or by_window):
         return Cut((0,), False, 0, 0)
     size, origin = (int(window.size), int(window.origin)) if by_window else (0, 0)
-    return Cut(_spread(spark, tasks), by_key, size, origin)
+    return Cut(spread(spark, tasks), by_key, size, origin)
 
 
-def _spread(spark: SparkSession, tasks: int) -> tuple[int, ...]:
+def spread(spark: SparkSession, tasks: int) -> tuple[int, ...]:
     """`tasks` integers that Spark's hash puts into as many different tasks."""
     frame = spark.range(64 * tasks).select(F.col("id").cast("int").alias("id"))
     rows = frame.select("id", F.pmod(F.hash("id"), F.lit(tasks)).alias("task")).collect()

@@ -62,11 +62,11 @@ def _cut_into(query: Query, layout: Any, options: Any, buckets: int) -> Cut:
 
     import spaseq.spark.stream as stream
 
-    before, stream._spread = stream._spread, lambda spark, tasks: tuple(range(tasks))
+    before, stream.spread = stream.spread, lambda spark, tasks: tuple(range(tasks))
     try:
         return _cut(_Spread(), query, layout, options, buckets)
     finally:
-        stream._spread = before
+        stream.spread = before
 
 
 def _evaluate(rows: Sequence[Any], evaluations: list[Any], cut: Cut, rng: random.Random, make: Any) -> list[Any]:
