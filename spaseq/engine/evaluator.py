@@ -17,6 +17,7 @@ import numpy as np
 from spaseq.automata.alphabet import Alphabet
 from spaseq.automata.determinise import Cache
 from spaseq.engine.ending import Ending
+from spaseq.engine.fallback import Exploded, set_by_set
 from spaseq.engine.guard_run import GuardRun, codes_of
 from spaseq.engine.matches import MatchBatch, label_bits, matches_of, no_matches
 from spaseq.engine.max_run import MaxRun
@@ -44,6 +45,7 @@ class Evaluator:
         self._last: tuple[int, Any] | None = None
         self._ending = None if program.absent is None else Ending(program.absent, program.window)
         self._batch_lows = np.zeros(0, np.int64)
+        self._fell_back = False
         self._run: _Classes | RegisterRun | GuardRun
         if program.choice.selection is Selection.MAX:
             self._run = MaxRun(program, self._arena)
@@ -93,11 +95,15 @@ class Evaluator:
 
     @property
     def statistics(self) -> dict[str, int]:
-        """Counters for people: bytes of the structure, live nodes, deterministic states, clears, symbol classes."""
+        """Counters for people: bytes of the structure, live nodes, deterministic states, clears, symbol classes.
+
+        `fell_back` is 1 where the deterministic states became too many and sets of states are followed one by one.
+        """
         return {
             "arena_bytes": self._arena.memory_usage(),
             "live_nodes": self._arena.live_nodes,
             "symbol_classes": len(self._alphabet.vectors),
+            "fell_back": int(self._fell_back),
             **self._run.statistics,
         }
 
@@ -120,14 +126,30 @@ class Evaluator:
         self._batch_lows = lows
         moving = ~self._run.inert[classes]
         if batch.keys is not None:
+            check_partitions(int(batch.keys.max()), self._program.settings.partitions)
             moving &= batch.keys >= 0
         rows = np.flatnonzero(moving)
         if len(rows):
             keys = np.zeros(len(rows), np.int64) if batch.keys is None else batch.keys[rows].astype(np.int64)
             windows = np.stack([lows[rows], keeps[rows]], axis=1)
-            yield from self._run.advance(batch, rows, classes[rows], positions[rows], keys, windows, emit, write)
+            try:
+                yield from self._run.advance(batch, rows, classes[rows], positions[rows], keys, windows, emit, write)
+            except Exploded as exploded:
+                self._arena.flush(emit)
+                yield
+                done = int(self._arena.st[k.ROW])
+                self._fall_back(exploded)
+                rows, keys, windows = rows[done:], keys[done:], windows[done:]
+                yield from self._run.advance(batch, rows, classes[rows], positions[rows], keys, windows, emit, write)
         self._arena.flush(emit)
         yield
+
+    def _fall_back(self, exploded: Exploded) -> None:
+        """Go on without deterministic states."""
+        assert isinstance(self._run, _Classes)
+        vectors = self._alphabet.vectors
+        self._run = set_by_set(self._program, self._arena, self._run, exploded.states, vectors)
+        self._fell_back = True
 
     def _check_order(self, batch: Batch) -> None:
         """Positions and times must not run backwards: front ends put events in order before they push them."""
@@ -153,6 +175,7 @@ class Evaluator:
                 "partitioned": self._lows is not None and self._lows.partitioned,
                 "last": self._last,
                 "run": self._run.state(),
+                "fell_back": self._fell_back,
                 "ending": None if self._ending is None else self._ending.state(),
             }
         )
@@ -170,8 +193,17 @@ class Evaluator:
         evaluator._last = state["last"]
         if evaluator._ending is not None:
             evaluator._ending.restore(state["ending"])
+        if state["fell_back"]:
+            evaluator._fell_back, evaluator._run = True, RegisterRun(program, evaluator._arena)
         evaluator._run.restore(state["run"], evaluator._alphabet.vectors)
         return evaluator
+
+
+def check_partitions(key: int, budget: int) -> None:
+    """Partitions are never forgotten: `BudgetExceeded` where the number of one is beyond `Settings.partitions`."""
+    if key >= budget:
+        hint = "raise partitions, or partition by an attribute of fewer values"
+        raise BudgetExceeded("partitions", budget, key + 1, "keys", hint)
 
 
 class _Classes:
@@ -286,11 +318,17 @@ class _Classes:
         return [int(s) for s in np.flatnonzero((heads >= 0).any(axis=0))]
 
     def _learn(self) -> None:
-        """Give the states that became active their transitions; forget the others where the budget is spent."""
+        """Give the states that became active their transitions; forget the others where the budget is spent.
+
+        Raises `Exploded` where that is not enough.
+        """
         self._cache.learn(self._live())
         if self._cache.over_budget:
-            width = self._width
-            renumbered = self._cache.clear(self._live())
+            width, states = self._width, self._cache.states
+            try:
+                renumbered = self._cache.clear(self._live())
+            except BudgetExceeded:
+                raise Exploded(states) from None
             while width < len(self._cache):
                 width *= 2
             self._relocate(width, renumbered)

@@ -35,7 +35,7 @@ class Program:
             how = "registers: the structure hangs off sets of (state, register row), worked out event by event"
         else:
             budget = self.settings.automaton_bytes
-            how = f"no registers: determinised lazily over symbol classes, within {budget:,} bytes"
+            how = f"no registers: determinised lazily over symbol classes, within {budget:,} bytes; beyond, set by set"
         window = self.window.kind
         if window != "none":
             window += f" {self.window.size:,}"

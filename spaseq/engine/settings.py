@@ -62,11 +62,14 @@ class Settings:
     """Budgets. Each raises `BudgetExceeded` with its name where it is reached and nothing can be forgotten."""
 
     automaton_bytes: int = 64 << 20
-    """Deterministic states and transitions kept (cleared and rebuilt when full)."""
+    """Deterministic states and transitions kept: cleared and rebuilt when full. Where the states alive at one time
+    are too many by themselves, the evaluation goes on without (slower; `statistics` says `fell_back`)."""
     arena_bytes: int = 4 << 30
     """The compact structure: grows with the window's events and the pattern's states."""
     live_runs: int = 1_000_000
     """Different (state, register row) sets at one time, for patterns with conditions over several events."""
+    partitions: int = 10_000_000
+    """Different keys of PARTITION BY, which are never forgotten."""
     output_bytes: int = 8 << 30
     """Matches that one push may return at once (iterating in chunks needs no more than a buffer)."""
     variants: int = 256

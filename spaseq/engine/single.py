@@ -19,7 +19,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from spaseq.engine.evaluator import Evaluator, _Classes
+from spaseq.engine.evaluator import Evaluator, _Classes, check_partitions
+from spaseq.engine.fallback import Exploded
 from spaseq.engine.matches import MatchBatch
 from spaseq.engine.windows import Lows
 from spaseq.tecs import Chunk
@@ -50,11 +51,11 @@ class Single:
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
-        self._run: Any = evaluator._run  # a `_Classes` where `moves`
+        self._run: Any = None  # a `_Classes` where `moves`
         self._arena = evaluator._arena
         self._window = evaluator._program.window
         self.symbols = _Symbols(self._learn)
-        self.moves = type(self._run) is _Classes and self._window.kind in ("none", "events", "span")
+        self.moves = False
         self.counts = False
         self._recent: deque[tuple[Any, int]] = deque()
         self._by_key: dict[int, deque[int]] = {}
@@ -75,6 +76,8 @@ class Single:
         lows = self._evaluator._lows
         if lows is None:
             lows = self._evaluator._lows = Lows(self._window, partitioned)
+        self._run = self._evaluator._run
+        self.moves = type(self._run) is _Classes and self._window.kind in ("none", "events", "span")
         self.counts = partitioned and self._window.kind == "events"
         self._low = self._chosen_low()
         if self.moves:
@@ -117,25 +120,41 @@ class Single:
 
     def _first_of_partition(self, symbol: int, position: int, key: int) -> list[MatchBatch]:
         """As a batch: cells, floors and windows of the partition must be made."""
+        check_partitions(key, self._evaluator._program.settings.partitions)
         chunks: list[Chunk] = []
         row = np.zeros(1, np.int64)
         classes, positions, keys = (np.array([v], np.int64) for v in (symbol, position, key))
-        for _ in self._run.advance(None, row, classes, positions, keys, self._lows.copy(), chunks.append, True):
-            pass
+        try:
+            for _ in self._run.advance(None, row, classes, positions, keys, self._lows.copy(), chunks.append, True):
+                pass
+        except Exploded as exploded:
+            return self._fallen(exploded, chunks)
         self._refresh()
         return self._flushed(chunks)
 
     def _mended(self, key: int) -> list[MatchBatch]:
         """Goes on where the kernel stopped for want of room or of transitions."""
         run, chunks = self._run, list[Chunk]()
-        while (status := self._arena.run(self._call, chunks.append, self._cell_lows())) != k.DONE:
-            if status == k.NEED_STATES:
-                run._learn()
-                run._fit(self._rows, np.array([key], np.int64))
+        try:
+            while (status := self._arena.run(self._call, chunks.append, self._cell_lows())) != k.DONE:
+                if status == k.NEED_STATES:
+                    run._learn()
+                    run._fit(self._rows, np.array([key], np.int64))
+        except Exploded as exploded:
+            return self._fallen(exploded, chunks)
         if run._key_lows is not None:
             run._key_lows[key] = self._lows[0, 0]
         self._refresh()
         return self._flushed(chunks)
+
+    def _fallen(self, exploded: Exploded, chunks: list[Chunk]) -> list[MatchBatch]:
+        """The event is done, and from the next on this road only passes by what moves nothing."""
+        self._arena.flush(chunks.append)
+        found = [self._run.matches(chunk) for chunk in chunks]
+        self._evaluator._fall_back(exploded)
+        self._run = self._evaluator._run
+        self.moves = False
+        return found
 
     def _cell_lows(self) -> Callable[[], np.ndarray] | None:
         lows, run = self._run._key_lows, self._run

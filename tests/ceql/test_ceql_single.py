@@ -18,7 +18,8 @@ import ceql
 from ceql.bits import Unfit, compile_bits
 from ceql.predicates import Satisfies, StreamIs, TypeIs
 from ceql.run import EngineBatch
-from spaseq.errors import EventError
+from spaseq.engine import Settings
+from spaseq.errors import BudgetExceeded, EventError
 from spaseq.events import EventOptions, EventStream
 from spaseq.pattern import NoneOf, Predicate
 
@@ -228,3 +229,24 @@ def test_counting_reads_only_what_the_query_does(text: str, tmp_path: pathlib.Pa
         out.writerows(events)
     matches = ceql.compile(text).run(str(tmp_path / "e.csv"))
     assert matches.count() == len(list(matches))
+
+
+def test_budgets_hold_for_single_events() -> None:
+    query = ceql.compile("SELECT * WHERE A ; B PARTITION BY [t]", settings=Settings(partitions=3))
+    with query.open() as stream:
+        for k in range(3):
+            stream.push({"type": "A", "t": k})
+            stream.push({"type": "C", "t": -1 - k})  # moves nothing, so its partition is nobody's business
+        with pytest.raises(BudgetExceeded, match="partitions is 3 keys and 4 are needed"):
+            stream.push({"type": "A", "t": 3})
+
+
+@pytest.mark.parametrize("budget", [0, 900, 1500])
+def test_single_events_where_determinisation_explodes(budget: int) -> None:
+    text = "SELECT * WHERE (A OR B)+ ; A ; (A OR B) ; (A OR B) WITHIN 6 EVENTS"
+    events = [{"type": "ABABBAABBBAACAB"[k * 7 % 15]} for k in range(40)]
+    expected = ceql.compile(text).open().push(events)
+    stream, found = ceql.compile(text, settings=Settings(automaton_bytes=budget)).open(), []
+    for event in events:
+        found += stream.push(event)
+    assert rows_of(found) == rows_of(expected) and stream._run.statistics["fell_back"] == 1

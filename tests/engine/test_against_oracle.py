@@ -81,7 +81,7 @@ def test_matches_are_the_oracles_in_any_cut(block: int) -> None:
 
 
 def test_a_tiny_automaton_cache_gives_the_same_matches() -> None:
-    """Clearing the cache keeps the live states; only when they alone are too many does it give up, by name.
+    """Clearing the cache keeps the live states; when they alone are too many it goes on without, within `live_runs`.
 
     `any:+ : A : any : any : any : any` has 2^4 deterministic states, of which a short window keeps few alive.
     """
@@ -102,8 +102,47 @@ def test_a_tiny_automaton_cache_gives_the_same_matches() -> None:
         evaluator = Evaluator(program)
         assert as_list(in_batches(evaluator, rows, rng, window)) == expected
         assert evaluator.statistics["automaton_clears"] > 3
-    with pytest.raises(BudgetExceeded, match="automaton_bytes is 500 bytes"):
-        Evaluator(compile_program(lower(formula), window, settings=Settings(automaton_bytes=500))).push(rows)
+        assert evaluator.statistics["fell_back"] == 0
+    evaluator = Evaluator(compile_program(lower(formula), window, settings=Settings(automaton_bytes=500)))
+    assert as_list(in_batches(evaluator, rows, rng, window)) == expected
+    assert evaluator.statistics["fell_back"] == 1
+    with pytest.raises(BudgetExceeded, match="live_runs is 2 runs"):
+        settings = Settings(automaton_bytes=500, live_runs=2)
+        Evaluator(compile_program(lower(formula), window, settings=settings)).push(rows)
+
+
+def test_without_deterministic_states_the_matches_are_the_same() -> None:
+    """No budget for them at all: it falls back at the first state, in partitions, under any choice, in any cut."""
+    choices = [Choice(), Choice(Selection.NEXT), Choice(Selection.LAST), Choice(limit=2), Choice(consume=Consume.ANY),
+               Choice(consume=Consume.PARTITION)]  # fmt: skip
+    fell_back = 0
+    for seed in range(60):
+        rng, rows, window, strict, query, _ = draw(seed)
+        for choice in choices:
+            program = compile_program(lower(query.formula), window, strict=strict, choice=choice)
+            broke = dataclasses.replace(program, settings=Settings(automaton_bytes=rng.choice((0, 900, 1500))))
+            expected = as_list(Evaluator(program).push(rows))
+            evaluator, cut = Evaluator(broke), rng.randrange(len(rows) + 1)
+            found = as_list(evaluator.push(rows[:cut]))
+            evaluator = Evaluator.restore(broke, evaluator.snapshot())
+            rest = in_batches(evaluator, rows[cut:], rng, window, laws=choice.selection is Selection.ALL)
+            found = sorted(found + as_list(rest))
+            if choice.limit is None:
+                assert found == expected, (seed, choice, query, rows)
+            else:
+                assert len(found) == len(expected), (seed, choice, query, rows)
+            fell_back += evaluator.statistics["fell_back"]
+    assert fell_back > 50
+
+
+def test_partitions_have_a_budget() -> None:
+    """Partitions are never forgotten, so a stream of ever new keys must end in an error that names the setting."""
+    rows = Rows(np.array(list("ABAB")), np.zeros(4, np.int64), np.arange(4), np.arange(4), np.array([0, 0, 1, 2]))
+    program = compile_program(lower(o.Then(o.Type("A"), o.Type("B"))), settings=Settings(partitions=2))
+    evaluator = Evaluator(program)
+    assert len(evaluator.push(rows[:3])) == 1
+    with pytest.raises(BudgetExceeded, match="partitions is 2 keys and 3 are needed"):
+        evaluator.push(rows[3:])
 
 
 def test_a_snapshot_goes_on_where_it_was_taken() -> None:
