@@ -248,6 +248,15 @@ def test_many_damaged_documents(text: bytes, form: Format) -> None:
     check(text, form, (1 << 18, 50))
 
 
+def test_what_is_missing_where_a_block_ends_is_missing_on_its_last_line() -> None:
+    """The parser sees it only at the end, which is the beginning of the next line."""
+    chunks = [b"<a:s> <a:p> <a:o> .\n<a:s> <a:p> <a:o>\n", b"<a:s> <a:p> <a:q> .\n"]
+    _, problem, _ = by_parser(chunks, NT, "error")
+    assert problem is not None and problem.startswith("f:2:")
+    found, _, counters = by_parser(chunks, NT, "drop")
+    assert [line for *_, line in found] == [1, 3] and counters.malformed == 1
+
+
 def test_usual_lines_never_reach_the_parser() -> None:
     usual = [line + b"\n" for line in GOOD[:4] + GOOD[6:7]] * 50 + ['<a:s> <a:p> "é"@fr .\n'.encode()]
     (found, _, _), scanner = by_kernels([b"".join(usual)], NQ, "error")

@@ -53,18 +53,18 @@ class Scanner:
 
         EventError as of `parse_statements`; the rows before it have been added, but not yielded after.
         """
-        rest = b""
+        rest: list[bytes] = []  # of a line that has not ended
         line = 1
         for chunk in chunks:
             cut = chunk.rfind(b"\n") + 1
             if not cut:
-                rest += chunk
+                rest.append(chunk)
                 continue
-            line = self._read_block(rest, chunk[:cut] if cut < len(chunk) else chunk, form, source, line)
-            rest = chunk[cut:]
+            line = self._read_block(b"".join(rest), chunk[:cut] if cut < len(chunk) else chunk, form, source, line)
+            rest = [chunk[cut:]] if cut < len(chunk) else []
             yield False
         if rest:
-            self._read_block(rest, b"", form, source, line)
+            self._read_block(b"".join(rest), b"", form, source, line)
             yield False
 
     def _read_block(self, head: bytes, tail: bytes, form: Format, source: str, line: int) -> int:
