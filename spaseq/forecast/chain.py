@@ -85,12 +85,11 @@ class Model:
 
         A context that the chain does not have gives way to its longest suffix that it has.
         """
-        found = np.empty(len(trace.states), np.int64)
-        context: Context = ()
-        for i, (state, letter) in enumerate(zip(trace.states.tolist(), trace.letters.tolist(), strict=True)):
-            context = _longer(context, letter, self.order)
-            found[i] = next((self.index[n] for n in _suffixes(state, context) if n in self.index), -1)
-        return found
+        passed = _passed(trace, self.order)
+        known = {
+            node: next((self.index[n] for n in _suffixes(*node) if n in self.index), -1) for node in set(passed)
+        }
+        return np.array([known[node] for node in passed], np.int64)
 
 
 def learn(
@@ -118,6 +117,21 @@ def learn(
     return Model(run, order, chain, {node: i for i, node in enumerate(chain.nodes)})
 
 
+def _contexts(letters: list[int], length: int) -> list[Context]:
+    """For each i >= length the `length` letters before i, in order of i."""
+    if not length:
+        return [()] * len(letters)
+    return list(zip(*(letters[k : len(letters) - length + k] for k in range(length)), strict=True))
+
+
+def _passed(trace: Trace, order: int) -> list[Node]:
+    """The node behind each event; contexts are shorter at the beginning."""
+    states, letters = trace.states.tolist(), trace.letters.tolist()
+    begun: list[Context] = [tuple(letters[: i + 1]) for i in range(min(order - 1, len(letters)))] if order else []
+    contexts = begun + (_contexts([*letters, -1], order)[: len(letters) - len(begun)] if order else [()] * len(letters))
+    return list(zip(states, contexts, strict=True))
+
+
 def _longer(context: Context, letter: int, order: int) -> Context:
     return (*context, letter)[-order:] if order else ()
 
@@ -138,17 +152,18 @@ class _Counts:
 
     def add(self, trace: Trace) -> dict[Node, None]:
         """Count a trace; gives the nodes it went through."""
-        state = self._run.start
-        context: Context = ()
-        passed: dict[Node, None] = {}
-        for target, letter in zip(trace.states.tolist(), trace.letters.tolist(), strict=True):
-            outcome = (letter, target) if self._run.has_registers else (letter, -1)
-            for key in _suffixes(self._key(state), context):
-                self._of.setdefault(key, Counter())[outcome] += 1
-            state, context = target, _longer(context, letter, self.order)
-            passed[state, context] = None
-            self.seen += 1
-        return passed
+        letters, targets = trace.letters.tolist(), trace.states.tolist()
+        states = [self._run.start, *targets[:-1]]
+        if not self._run.has_registers:
+            states, targets = [-1] * len(letters), [-1] * len(letters)
+        for length in range(min(self.order, len(letters) - 1) + 1):
+            counted = Counter(
+                zip(states[length:], _contexts(letters, length), letters[length:], targets[length:], strict=True)
+            )
+            for (state, context, letter, target), count in counted.items():
+                self._of.setdefault((state, context), Counter())[letter, target] += count
+        self.seen += len(letters)
+        return dict.fromkeys(_passed(trace, self.order))
 
     def _key(self, state: int) -> int:
         return state if self._run.has_registers else -1

@@ -214,6 +214,22 @@ def test_an_automaton_of_a_query_is_asked_of_its_batches() -> None:
         rma.accepts(asked.automaton, [{"type": "T"}])
 
 
+def test_a_final_state_that_is_also_entered_unmarked() -> None:
+    """A run accepts only where it has just marked (Definition 4.4), also where it stays in a final state."""
+    t = rma.Test(rma.Is("type", "=", "T"), (rma.CURRENT,))
+    loops = (rma.Transition(0, t, 0, marks=True), rma.Transition(0, rma.negation(t), 0))
+    automaton = rma.RMA(("q",), frozenset({0}), frozenset({0}), (), loops)
+    stream = [{"type": kind} for kind in "HTTHT"]
+    expected = [False, True, True, False, True]
+    assert rma.accepts(automaton, stream) == expected
+    run = rma.SingleRun(automaton)
+    steps = run.push(stream)
+    assert steps.accepted.tolist() == expected
+    assert [int(s) in run.automaton.finals for s in steps.states] == expected
+    assert rma.Recogniser(automaton).push(stream).tolist() == expected
+    assert rma.accepts(rma.complement(automaton), stream) == [not yes for yes in expected]
+
+
 def test_a_single_run_needs_a_deterministic_automaton() -> None:
     automaton = rma.build(rma.event("T", "x"))
     with pytest.raises(OptionError, match="may have several runs"):

@@ -27,7 +27,7 @@ from spaseq.automata.rma.formulas import Formula
 from spaseq.automata.rma.limits import Limits
 from spaseq.errors import OptionError
 
-__all__ = ["complement", "determinise", "is_complete"]
+__all__ = ["complement", "determinise", "is_complete", "told_apart"]
 
 _Thread = tuple[int, tuple[tuple[str, int], ...]]
 """A state, and where each register that is live there is: (register, number), in order."""
@@ -161,7 +161,7 @@ def complement(automaton: RMA) -> RMA:
     if not is_deterministic(automaton, output_agnostic=True) or not is_complete(automaton):
         raise OptionError("complement of an automaton that is not complete and output-agnostic deterministic",
                           "determinise(automaton, output_agnostic=True, complete=True) first")  # fmt: skip
-    given = _told_apart(automaton)
+    given = told_apart(automaton)
     finals = frozenset(range(given.states)) - given.finals
     transitions = tuple(replace(t, marks=True) for t in given.transitions)
     return RMA(given.names, given.starts, finals, given.registers, transitions)
@@ -174,8 +174,8 @@ def is_complete(automaton: RMA) -> bool:
     )
 
 
-def _told_apart(automaton: RMA) -> RMA:
-    """With each final state that unmarked transitions enter in two, so that being final is to accept."""
+def told_apart(automaton: RMA) -> RMA:
+    """With each final state that unmarked transitions enter in two, so that being in a final state is to accept."""
     doubled = {t.target for t in automaton.transitions if t.target in automaton.finals and not t.marks}
     doubled |= automaton.starts & automaton.finals
     twin = {q: automaton.states + i for i, q in enumerate(sorted(doubled))}

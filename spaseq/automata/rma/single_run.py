@@ -15,7 +15,7 @@ import numpy as np
 
 from spaseq.automata.rma import formulas as f
 from spaseq.automata.rma.automaton import RMA, Transition, is_deterministic
-from spaseq.automata.rma.determinise import is_complete
+from spaseq.automata.rma.determinise import is_complete, told_apart
 from spaseq.automata.rma.formulas import Test
 from spaseq.automata.rma.guarded_run import Ask, Kept, Layout
 from spaseq.automata.rma.recognise import Rows, rows_of
@@ -50,6 +50,9 @@ class _Move:
 class SingleRun:
     """One run for each partition. `start` is the state before the first event.
 
+    `automaton` is the one given, its final states in two where they are also entered unmarked: to be in a final state
+    is to accept.
+
     `features` are more conditions on the event at hand (formulas of one test of `CURRENT`) that tell letters apart.
     Raises `OptionError` unless the automaton is complete and output-agnostic deterministic. An event costs the
     conditions that leave its state, at worst.
@@ -61,6 +64,7 @@ class SingleRun:
                               "determinise(automaton, output_agnostic=True, complete=True) first")  # fmt: skip
         if not all(isinstance(feature, Test) and feature.arguments == (f.CURRENT,) for feature in features):
             raise OptionError("a feature is a condition on one event", 'as in compare("~.speed", ">", 10)')
+        automaton = told_apart(automaton)
         self.automaton = automaton
         (self.start,) = automaton.starts
         self._vocabulary = Vocabulary(automaton, tuple(t for feature in features for t in f.tests(feature)))
@@ -104,6 +108,8 @@ class SingleRun:
             return Steps(states, np.zeros(0, np.int32), accepted, keys)
         self._position = int(rows.positions[-1]) + 1
         letters = self._vocabulary.classes(rows)
+        if not self.has_registers:
+            return self._walked(letters, keys)
         read = self._layout.reader(rows)
         for row, (letter, key) in enumerate(zip(letters.tolist(), keys.tolist(), strict=True)):
             if key >= 0:
@@ -118,6 +124,22 @@ class SingleRun:
                 self._at[key] = (move.target, kept)
                 states[row], accepted[row] = move.target, move.accepts
         return Steps(states, letters, accepted, keys)
+
+    def _walked(self, letters: np.ndarray, keys: np.ndarray) -> Steps:
+        """The steps of an automaton without registers: letters alone say where it goes."""
+        finals, moves = self.automaton.finals, self._moves
+        states = []
+        for letter, key in zip(letters.tolist(), keys.tolist(), strict=True):
+            if key < 0:
+                states.append(-1)
+                continue
+            held = self._at.get(key)
+            state = self.start if held is None else held[0]
+            (move,) = moves.get((state, letter)) or self._leaving(state, letter)
+            self._at[key] = (move.target, self._empty)
+            states.append(move.target)
+        found = np.array(states, np.int32)
+        return Steps(found, letters, np.isin(found, sorted(finals)), keys)
 
     def _taken(self, state: int, letter: int, kept: Kept, read: Any, row: int) -> tuple[_Move, Kept]:
         """The move, and what is read off the event (nothing where the move needs nothing)."""
