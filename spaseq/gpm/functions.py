@@ -1,0 +1,365 @@
+"""Arithmetic, casts and functions of strings as SPARQL 1.1 §17 and XPath have them, in place of rdflib's.
+
+rdflib computes sums and products of integers as decimals or the other way round, knows no xsd:float, lets casts accept
+what has no such value, keeps only some flags of REGEX, and gives STRDT any argument. `replacement` names what takes its
+place for an expression; both ways of evaluating a pattern, event by event and over columns, go through it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation
+from decimal import localcontext as decimal_context
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+from rdflib.namespace import XSD
+from rdflib.plugins.sparql import operators
+from rdflib.plugins.sparql.parserutils import Expr
+from rdflib.plugins.sparql.sparql import SPARQLError
+from rdflib.term import Literal, URIRef
+
+__all__ = ["number_of", "replacement"]
+
+_INTEGERS: Final = frozenset({
+    XSD.integer, XSD.nonPositiveInteger, XSD.negativeInteger, XSD.nonNegativeInteger, XSD.positiveInteger,
+    XSD.unsignedLong, XSD.unsignedInt, XSD.unsignedShort, XSD.unsignedByte, XSD.long, XSD.int, XSD.short, XSD.byte,
+})  # fmt: skip
+_TYPES: Final = (XSD.integer, XSD.decimal, XSD.float, XSD.double)
+"""The types of results, in order of promotion (XPath §6.2, B.1)."""
+_FLOAT, _DOUBLE = 2, 3
+_PRECISION: Final = Context(prec=28)
+
+_Function = Callable[[Expr, Any], Any]
+
+
+def replacement(value: Expr) -> _Function | None:
+    """What evaluates an expression of rdflib's in place of its own function; None for what rdflib has right."""
+    if value.name == "Function":
+        return _CASTS.get(dict.get(value, "iri"))
+    return _FUNCTIONS.get(value.name)
+
+
+# -- numbers
+
+
+def number_of(term: Any) -> tuple[int, int | Decimal | float]:
+    """(place of its type among the numeric types, value) of a term. SPARQLError where it is no number."""
+    if isinstance(term, Literal) and term.datatype is not None:
+        rank = _rank(term.datatype)
+        value = term.value
+        if rank is not None and isinstance(value, (int, Decimal, float)) and not isinstance(value, bool):
+            return rank, value
+    raise SPARQLError(f"{term!r} is not a number")
+
+
+def _rank(datatype: Any) -> int | None:
+    if datatype in _INTEGERS:
+        return 0
+    return _TYPES.index(datatype) if datatype in _TYPES else None
+
+
+def _literal(rank: int, value: int | Decimal | float) -> Literal:
+    """A number as a literal of its type."""
+    if rank == _FLOAT:
+        with np.errstate(over="ignore"):
+            value = float(str(np.float32(value)))
+    text = _double_text(value) if isinstance(value, float) else str(value) if rank == 0 else _decimal_text(value)
+    return Literal(text, datatype=_TYPES[rank], normalize=False)
+
+
+def _decimal_text(value: Any) -> str:
+    """The canonical text (XML Schema 1.1 §3.3.3): no exponent, no zeros at the end, no bare point."""
+    whole, _, part = format(Decimal(value), "f").partition(".")
+    digits = part.rstrip("0")
+    return f"{whole}.{digits}" if digits else "0" if whole == "-0" else whole
+
+
+def _double_text(value: float) -> str:
+    if value != value:
+        return "NaN"
+    if value in (float("inf"), float("-inf")):
+        return "INF" if value > 0 else "-INF"
+    return repr(value)
+
+
+def _as_float(value: int | Decimal | float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+def _combined(sign: str, left: tuple[int, Any], right: tuple[int, Any]) -> tuple[int, Any]:
+    """The type and the value of one operation (SPARQL 1.1 §17.4.1, XPath op:numeric-*)."""
+    rank = max(left[0], right[0])
+    if rank >= _FLOAT:
+        return rank, _double(sign, _as_float(left[1]), _as_float(right[1]))
+    a, b = left[1], right[1]
+    if sign == "/":
+        rank = 1
+        if not b:
+            raise SPARQLError("division by zero")
+    try:
+        if rank == 0:
+            return 0, a + b if sign == "+" else a - b if sign == "-" else a * b
+        with decimal_context(_PRECISION):
+            x, y = Decimal(a), Decimal(b)
+            return 1, x + y if sign == "+" else x - y if sign == "-" else x * y if sign == "*" else x / y
+    except InvalidOperation as error:
+        raise SPARQLError(str(error)) from None
+
+
+def _double(sign: str, a: float, b: float) -> float:
+    with np.errstate(all="ignore"):
+        x, y = np.float64(a), np.float64(b)
+        return float(x + y if sign == "+" else x - y if sign == "-" else x * y if sign == "*" else x / y)
+
+
+def _arithmetic(original: _Function) -> _Function:
+    """Sums or products of numbers from left to right; of times and durations by `original`."""
+
+    def evaluate(expression: Expr, context: Any) -> Any:
+        first, others = expression.expr, expression.other
+        if others is None:
+            return first
+        if isinstance(first, Literal) and first.datatype is not None and _rank(first.datatype) is None:
+            return _of_times(original, expression, context)
+        found = number_of(first)
+        for sign, other in zip(expression.op, others, strict=True):
+            found = _combined(str(sign), found, number_of(other))
+        return _literal(*found)
+
+    return evaluate
+
+
+def _of_times(original: _Function, expression: Expr, context: Any) -> Any:
+    """rdflib's arithmetic of times, which fails on what is none; such a failure is an error of the expression."""
+    try:
+        return original(expression, context)
+    except (AttributeError, TypeError, ValueError, ArithmeticError, KeyError) as error:
+        raise SPARQLError(f"no sum or difference of these: {error}") from None
+
+
+def _minus(expression: Expr, context: Any) -> Literal:
+    rank, value = number_of(expression.expr)
+    return _literal(rank, -value)
+
+
+def _plus(expression: Expr, context: Any) -> Literal:
+    return _literal(*number_of(expression.expr))
+
+
+# -- casts (SPARQL 1.1 §17.5, XPath §17.1)
+
+_LEXICAL: Final = {
+    XSD.integer: re.compile(r"[+-]?\d+"),
+    XSD.decimal: re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)"),
+    XSD.double: re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?INF|NaN"),
+    XSD.boolean: re.compile(r"true|false|0|1"),
+}
+_DATE: Final = re.compile(r"(-?\d{4,}-\d\d-\d\d)(Z|[+-]\d\d:\d\d)?")
+
+
+def _cast(target: URIRef) -> _Function:
+    def evaluate(expression: Expr, context: Any) -> Literal:
+        arguments = expression.expr
+        if not isinstance(arguments, list) or len(arguments) != 1:
+            raise SPARQLError("a cast has one argument")
+        return _converted(arguments[0], target)
+
+    return evaluate
+
+
+def _converted(term: Any, target: URIRef) -> Literal:
+    if isinstance(term, URIRef) and target == XSD.string:
+        return Literal(str(term))
+    if not isinstance(term, Literal) or (term.language and target != XSD.string):
+        raise SPARQLError(f"{term!r} cannot be cast")
+    if target == XSD.string:
+        return Literal(_text_of(term))
+    if term.datatype is None or term.datatype == XSD.string:
+        return _read(str(term).strip(), target)
+    if term.value is None:
+        raise SPARQLError(f"{term!r} has no value")
+    if target == XSD.dateTime:
+        return _date_time(term)
+    if term.datatype == XSD.boolean:
+        truth = bool(term.value)
+        return _truth(truth) if target == XSD.boolean else _number_as(target, 0, int(truth))
+    rank, value = number_of(term)
+    if target == XSD.boolean:
+        return _truth(bool(value) and value == value)
+    return _number_as(target, rank, value)
+
+
+def _truth(value: bool) -> Literal:
+    return Literal("true" if value else "false", datatype=XSD.boolean)
+
+
+def _number_as(target: URIRef, rank: int, value: int | Decimal | float) -> Literal:
+    if target in (XSD.double, XSD.float):
+        return _literal(_TYPES.index(target), _as_float(value))
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        raise SPARQLError(f"{value} is no {target}")
+    if target == XSD.integer:
+        return _literal(0, int(Decimal(value).to_integral_value(ROUND_DOWN)))
+    return _literal(1, Decimal(repr(value)) if isinstance(value, float) else Decimal(value))
+
+
+def _read(text: str, target: URIRef) -> Literal:
+    """The value that a text writes."""
+    if target == XSD.dateTime:
+        return _date_time(Literal(text, datatype=XSD.dateTime, normalize=False))
+    if not _LEXICAL[XSD.double if target == XSD.float else target].fullmatch(text):
+        raise SPARQLError(f"{text!r} is no {target}")
+    if target == XSD.boolean:
+        return _truth(text in ("true", "1"))
+    if target == XSD.integer:
+        return _literal(0, int(text))
+    if target == XSD.decimal:
+        return _literal(1, Decimal(text))
+    return _literal(_TYPES.index(target), float(text))
+
+
+def _date_time(term: Literal) -> Literal:
+    if term.datatype == XSD.dateTime and term.value is not None:
+        return term
+    found = _DATE.fullmatch(str(term)) if term.datatype == XSD.date else None
+    if found is None:
+        raise SPARQLError(f"{term!r} cannot be cast to a time")
+    return Literal(f"{found[1]}T00:00:00{found[2] or ''}", datatype=XSD.dateTime, normalize=False)
+
+
+def _text_of(term: Literal) -> str:
+    """The canonical text of numbers and truth values, otherwise the text as it is."""
+    value = term.value
+    if term.datatype == XSD.boolean and value is not None:
+        return "true" if value else "false"
+    try:
+        rank, number = number_of(term)
+    except SPARQLError:
+        return str(term)
+    if not isinstance(number, float):
+        return str(number) if rank == 0 else _decimal_text(number)
+    if number != number or abs(number) == float("inf"):
+        return _double_text(number)
+    if number == 0 or 1e-6 <= abs(number) < 1e6:
+        return _decimal_text(Decimal(repr(number)))
+    mantissa, exponent = f"{Decimal(repr(number)).normalize():E}".split("E")
+    return f"{mantissa if '.' in mantissa else mantissa + '.0'}E{int(exponent)}"
+
+
+# -- strings
+
+
+@lru_cache(256)
+def _regex(pattern: str, flags: str) -> re.Pattern[str]:
+    """An XPath regular expression as Python's (XPath Functions §5.6.1). SPARQLError where it is none."""
+    if set(flags) - set("smixq"):
+        raise SPARQLError(f"no such flag of a regular expression: {flags}")
+    if "q" in flags:
+        pattern = re.escape(pattern)
+    elif "x" in flags:
+        pattern = "".join(_without_spaces(pattern))
+    known = {"i": re.IGNORECASE, "s": re.DOTALL, "m": re.MULTILINE}
+    try:
+        return re.compile(pattern, sum(known[flag] for flag in set(flags) if flag in known))
+    except (re.error, OverflowError) as error:
+        raise SPARQLError(f"not a regular expression: {error}") from None
+
+
+def _without_spaces(pattern: str) -> Iterable[str]:
+    """The characters of a pattern that are no white space outside of a character class."""
+    depth, escaped = 0, False
+    for character in pattern:
+        if not escaped:
+            depth += (character == "[") - (character == "]" and depth > 0)
+        if depth or character not in " \t\n\r":
+            yield character
+        escaped = character == "\\" and not escaped
+
+
+def _string(term: Any) -> Literal:
+    if not isinstance(term, Literal) or (term.datatype is not None and term.datatype != XSD.string):
+        raise SPARQLError(f"{term!r} is no string")
+    return term
+
+
+def _matches(expression: Expr, context: Any) -> Literal:
+    flags = "" if expression.flags is None else str(_string(expression.flags))
+    found = _regex(str(_string(expression.pattern)), flags).search(str(_string(expression.text)))
+    return Literal(found is not None)
+
+
+def _replace(expression: Expr, context: Any) -> Literal:
+    text = _string(expression.arg)
+    flags = "" if expression.flags is None else str(_string(expression.flags))
+    pattern = _regex(str(_string(expression.pattern)), flags)
+    new = str(_string(expression.replacement))
+    if pattern.search("") is not None:
+        raise SPARQLError("REPLACE with a pattern that matches nothing at all")
+    parts = [new] if "q" in flags else re.split(r"(\\[\\$]|\$\d+)", new)
+
+    def filled(match: re.Match[str]) -> str:
+        return "".join(_part(part, match) for part in parts)
+
+    return Literal(pattern.sub(filled, str(text)), lang=text.language)
+
+
+def _part(part: str, match: re.Match[str]) -> str:
+    if part[:1] == "$" and part[1:].isdigit():
+        number = int(part[1:])
+        return (match[number] or "") if number <= (match.re.groups or 0) else ""
+    return part[1:] if part in ("\\\\", "\\$") else part
+
+
+def _typed(expression: Expr, context: Any) -> Literal:
+    text = _string(expression.arg1)
+    if text.language or not isinstance(expression.arg2, URIRef):
+        raise SPARQLError("STRDT takes a string and an IRI")
+    return Literal(str(text), datatype=expression.arg2, normalize=False)
+
+
+def _concatenated(expression: Expr, context: Any) -> Literal:
+    """With the tag that all have, if they have one."""
+    given = dict.get(expression, "arg")
+    arguments = [_string(term) for term in (expression.arg if isinstance(given, list) else [])]
+    tags = {term.language for term in arguments}
+    return Literal("".join(map(str, arguments)), lang=tags.pop() if len(tags) == 1 else None)
+
+
+def _first_value(expression: Expr, context: Any) -> Any:
+    if not isinstance(dict.get(expression, "arg"), list):  # an empty list is rdf:nil
+        raise SPARQLError("COALESCE of nothing")
+    return operators.Builtin_COALESCE(expression, context)
+
+
+def _time_zone(expression: Expr, context: Any) -> Literal:
+    offset = operators.datetime(expression.arg).utcoffset()
+    if offset is None:
+        raise SPARQLError("the time names no zone")
+    minutes = round(offset.total_seconds() / 60)
+    hours, rest = divmod(abs(minutes), 60)
+    text = (f"{hours}H" if hours else "") + (f"{rest}M" if rest else "") or "0S"
+    return Literal(f"{'-' if minutes < 0 else ''}PT{text}", datatype=XSD.dayTimeDuration, normalize=False)
+
+
+_CASTS: Final[dict[Any, _Function]] = {
+    target: _cast(target)
+    for target in (XSD.string, XSD.boolean, XSD.integer, XSD.decimal, XSD.float, XSD.double, XSD.dateTime)
+}
+_FUNCTIONS: Final[dict[str, _Function]] = {
+    "AdditiveExpression": _arithmetic(operators.AdditiveExpression),
+    "MultiplicativeExpression": _arithmetic(operators.MultiplicativeExpression),
+    "UnaryMinus": _minus,
+    "UnaryPlus": _plus,
+    "Builtin_REGEX": _matches,
+    "Builtin_REPLACE": _replace,
+    "Builtin_STRDT": _typed,
+    "Builtin_CONCAT": _concatenated,
+    "Builtin_COALESCE": _first_value,
+    "Builtin_TIMEZONE": _time_zone,
+}
