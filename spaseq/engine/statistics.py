@@ -21,7 +21,7 @@ __all__ = ["Statistics"]
 
 TUPLES: Final = 256
 """Tuples that a selectivity is estimated from, per observation."""
-MEMORY: Final = 20_000
+MEMORY: Final = 8_000
 """Events over which counters decay to about a third."""
 
 
@@ -42,8 +42,8 @@ class Statistics:
         """Decayed sum of the number of events in the windows that end with each."""
         self._draws = 0
 
-    def observe(self, batch: Batch, in_window: float) -> None:
-        """Count `batch`; `in_window`: events in a window, on average."""
+    def observe(self, batch: Batch, in_window: float, sample: bool) -> None:
+        """Count `batch`; `in_window`: events in a window, on average. `sample`: selectivities too."""
         size = len(batch)
         fade = float(np.exp(-size / MEMORY))
         predicates: dict[Predicate, np.ndarray] = {p: p.evaluate(batch) for p in dict.fromkeys(_all(self._kinds))}
@@ -55,12 +55,16 @@ class Statistics:
             rows = np.flatnonzero(np.logical_and.reduce(holds)) if holds else np.arange(size)
             self._counts[kind] = self._counts[kind] * fade + len(rows)
             found[kind] = rows
-        if self._conditions is not None and self._tests:
+        if sample and self._conditions is not None and self._tests:
             self._sample(batch, found, fade)
 
     def rate(self, leaf: int) -> float:
         """Events of a leaf's kind per event; never 0, for what has not come may come."""
         return max(self._counts[self._kind_of[leaf]], 0.5) / max(self.events, 1.0)
+
+    def rates(self) -> tuple[float, ...]:
+        """What tells whether the stream has changed: the rate of every kind, and the size of windows."""
+        return (*(max(c, 0.5) / max(self.events, 1.0) for c in self._counts.values()), self.events_in_window)
 
     def selectivity(self, test: Test) -> float:
         """The part of the tuples that hold; 1/2 while nothing is known."""

@@ -110,6 +110,7 @@ def test_changes_lose_and_double_nothing(pattern: Pattern, window: Window, monke
     monkeypatch.setattr(choosing, "FIRST", 32)
     monkeypatch.setattr(choosing, "EVERY", 250)
     monkeypatch.setattr(choosing, "GAIN", 1.0)
+    monkeypatch.setattr(choosing, "PATIENCE", 1)
     rows = drifting(np.random.default_rng(3), 4000, 1000)
     registers = CloseRegisters()
     absent = NoneOf(frozenset({frozenset(A.predicates)})) if pattern is SEQUENCE and window.kind == "span" else None

@@ -33,8 +33,12 @@ __all__ = ["AutoEvaluator"]
 
 FIRST: Final = 256
 """Events to have seen before the first choice."""
-EVERY: Final = 8192
-"""Events between two choices."""
+EVERY: Final = 4096
+"""Events between two looks at the rates."""
+PATIENCE: Final = 16
+"""So many times the last comparison is good for, if the rates are still about the same."""
+DRIFT: Final = 1.4
+"""How much a rate may change until evaluators are compared again."""
 GAIN: Final = 1.5
 """How much cheaper another evaluator must be to take over."""
 HISTORY: Final = 1 << 18
@@ -66,6 +70,8 @@ class AutoEvaluator:
         self._pushes = 0
         self._changes = 0
         self._next_reach = 0
+        self._stale = 0
+        self._rates: tuple[float, ...] = ()
         self._last_position = -1
 
     def push(self, batch: Batch) -> MatchBatch:
@@ -126,12 +132,16 @@ class AutoEvaluator:
         self._pushes += 1
         self._forget()
         inside = self._in_window(batch)
-        if self._seen < EVERY or self._seen + len(batch) >= self._next_choice:
-            self._statistics.observe(batch, inside)
         self._seen += len(batch)
-        if self._seen >= self._next_choice:
+        due = self._seen >= self._next_choice
+        if due or self._seen < EVERY:
+            self._statistics.observe(batch, inside, sample=due and (self._stale <= 0 or self._estimate is None))
+        if due:
             self._next_choice = self._seen * 2 if self._seen < EVERY else self._seen + EVERY
-            self._choose(self._seen / self._pushes)
+            if self._stale <= 0 or self._has_drifted():
+                self._stale = PATIENCE
+                self._choose(self._seen / self._pushes)
+            self._stale -= 1
 
     def _in_window(self, batch: Batch) -> float:
         """How many events of a partition are in a window, about."""
@@ -164,12 +174,18 @@ class AutoEvaluator:
         self._last_position = int(batch.positions[-1])
 
     def _choose(self, batch_size: float) -> None:
+        self._rates = self._statistics.rates()
         found = self._estimate = estimate(self._plan, self._statistics, batch_size)
         now = self._cost_now(found)
         best = found.best
         other = best != self._name or (best == "chain" and found.orders != self._orders)
         if other and getattr(found, best) * GAIN < now and self._complete_from <= self._reach:
             self._change(best, found)
+
+    def _has_drifted(self) -> bool:
+        """Whether some rate is another than when evaluators were last compared."""
+        pairs = zip(self._statistics.rates(), self._rates, strict=True)
+        return any(max(a, b) > DRIFT * min(a, b) for a, b in pairs)
 
     def _cost_now(self, found: Estimate) -> float:
         if self._name != "chain" or self._orders == found.orders:
