@@ -22,6 +22,10 @@ _VALUATIONS_HELP: Final = (
     "report which variable took which events, and their attributes: columns v and v.attribute for each variable v "
     "(csv, tsv, parquet), or objects bindings and attributes (json, jsonl); v[attribute, …] in SELECT does so too"
 )
+_SCHEMA_HELP: Final = (
+    "check the query against these attributes: lines NAME: KIND or TYPE.NAME: KIND, or JSON; kinds are number, text, "
+    "truth, time and list (default: the columns of CSV and Parquet files)"
+)
 _LATER: Final = "is planned, but this version does not have it yet"
 
 
@@ -97,6 +101,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument("--output", metavar="PATH", help="write matches to a file")
     run.add_argument("--limit", metavar="N", type=int, help="stop after N matches")
     run.add_argument("--valuations", action="store_true", help=_VALUATIONS_HELP)
+    run.add_argument("--schema", metavar="FILE", help=_SCHEMA_HELP)
     run.set_defaults(command=_run)
 
 
@@ -161,6 +166,7 @@ def _run(options: argparse.Namespace) -> int:
         lateness=options.lateness,
         late=options.late,
         valuations=options.valuations,
+        schema=options.schema,
     )
     with _output(options) as out:
         terminal = sys.stderr if sys.stderr.isatty() and not out.isatty() else None

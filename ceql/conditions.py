@@ -138,7 +138,8 @@ class _Attribute:
         known = np.ones(len(rows), bool) if column.known is None else column.known[rows]
         if isinstance(column, ListColumn):  # for CORR, one by one
             lists = np.empty(len(rows), object)
-            lists[:] = [column.values[row] for row in rows.tolist()]
+            for i, row in enumerate(rows.tolist()):
+                lists[i] = column.values[row]
             return lists, known, "mixed"
         kind = _KINDS[type(column)]
         if kind == "number":

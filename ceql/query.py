@@ -24,10 +24,12 @@ from ceql.parse import parse
 from ceql.printer import print_query
 from ceql.rewrites import rewrite, unsafe_variables
 from ceql.single import Singles
+from ceql.types import Schema, check_types, inferred, read_schema
+from ceql.values import KIND_WORDS
 from ceql.walk import attributes_of
 from spaseq.engine import Program, Settings, compile_program
-from spaseq.errors import OptionError
-from spaseq.events import EventFeed, EventOptions, EventStream, Summary, parse_duration
+from spaseq.errors import EventError, OptionError
+from spaseq.events import EventBatch, EventFeed, EventOptions, EventStream, Summary, parse_duration
 from spaseq.pattern import Pattern
 
 if TYPE_CHECKING:
@@ -192,6 +194,7 @@ class Query:
         lateness: Duration = 0,
         late: str = "error",
         valuations: bool = False,
+        schema: Any = None,
     ) -> Matches:
         """The matches of the query, lazily: nothing is read before they are asked for.
 
@@ -207,9 +210,13 @@ class Query:
             lateness, late: how far time may go back, and whether what goes further is an "error" or to "drop".
             valuations: matches say which variable took which positions (`Match.bindings`), and two that differ in that
                 are two. A list of attributes in SELECT asks for it too.
+            schema: what kinds of attributes events have: a pyarrow Schema, a dict or a file (`ceql.types.read_schema`).
+                The query is checked against it now; without it, when the columns of the input are known (tables,
+                frames, CSV, Parquet). Either way before the first event, with a `QuerySemanticsError`.
         """
+        declared = self._declared(schema)
         options = _options(type_column, time_column, time_from, time_unit, interval, lateness, late)
-        return Matches(self, self._sources(events, streams), options, valuations or self._valuations)
+        return Matches(self, self._sources(events, streams), options, valuations or self._valuations, declared)
 
     def open(
         self,
@@ -224,16 +231,26 @@ class Query:
         lateness: Duration = 0,
         late: str = "error",
         valuations: bool = False,
+        schema: Any = None,
     ) -> Stream:
         """An evaluation that events are pushed to; from a snapshot, it goes on where that was taken, options and all.
 
         `streams` are the names of the streams, where the query has no FROM to say so. The other arguments are those of
         `run`. A snapshot holds pickled data: open only those you trust.
         """
+        self._declared(schema)
         if state is not None:
             return _restored(self, state)
         options = _options(type_column, time_column, time_from, time_unit, interval, lateness, late)
         return Stream(self, self._names(tuple(streams or ())), options, valuations or self._valuations)
+
+    def _declared(self, given: Any) -> Schema | None:
+        """The schema that was given, if any, once the query is known to fit it."""
+        if given is None:
+            return None
+        schema = read_schema(given)
+        check_types(self.tree, schema, self.text, self.source)
+        return schema
 
     def _from(self) -> tuple[str, ...]:
         """The streams that the query names."""
@@ -322,8 +339,11 @@ def _nanoseconds(duration: Duration) -> int:
 class Matches:
     """The matches of a query over a stream: an iterable, evaluated as it is read. Each use reads the events anew."""
 
-    def __init__(self, query: Query, sources: dict[str, Any], options: EventOptions, valuations: bool) -> None:
+    def __init__(
+        self, query: Query, sources: dict[str, Any], options: EventOptions, valuations: bool, schema: Schema | None
+    ) -> None:
         self._query = query
+        self._schema = schema
         self._valuations = valuations
         self._sources = sources
         self._options = options
@@ -370,7 +390,7 @@ class Matches:
         """All matches as a pandas DataFrame."""
         return self.to_arrow().to_pandas()
 
-    def _begin(self, wanted: Collection[str] | None = None) -> tuple[Run, EventStream]:
+    def _begin(self, wanted: Collection[str] | None = None) -> tuple[Run, Iterator[EventBatch]]:
         from ceql.run import Run
 
         if self._used and any(_once(s) for s in self._sources.values()):
@@ -378,7 +398,30 @@ class Matches:
         self._used = True
         stream = EventStream(self._sources, self._options, wanted)
         self.summary = stream.summary
-        return Run(self._query._lowered, self._query._program_of(self._valuations)), stream
+        return Run(self._query._lowered, self._query._program_of(self._valuations)), self._checked(stream)
+
+    def _checked(self, stream: EventStream) -> Iterator[EventBatch]:
+        """The batches; before the first, the query is checked against the columns of the input."""
+        batches = iter(stream)
+        first = next(batches, None)
+        schema = inferred(self._sources, stream.schemas)
+        if schema is not None:
+            if self._schema is not None:
+                _check_declared(self._schema, schema)
+            else:
+                check_types(self._query.tree, schema, self._query.text, self._query.source)
+        if first is not None:
+            yield first
+            yield from batches
+
+
+def _check_declared(declared: Schema, found: Schema) -> None:
+    """`EventError` where the input's columns are of other kinds than the schema says."""
+    for name, kind in found.common.items():
+        said = declared.kind(name, None)
+        if said is not None and kind is not None and said != kind and (said, kind) != ("time", "text"):
+            problem = f"attribute {name} is {KIND_WORDS[kind]} here and {KIND_WORDS[said]} in {declared.source}"
+            raise EventError(problem, source=found.source, attribute=name, hint="is it the right schema?")
 
 
 def _once(source: Any) -> bool:

@@ -28,7 +28,7 @@ from spaseq.events.batch import Instant
 from spaseq.events.columns import text_array
 from spaseq.events.time import parse_time
 
-__all__ = ["compare", "compute", "correlation", "kind_of", "like", "mismatch", "negate", "whole_string"]
+__all__ = ["KIND_WORDS", "compare", "compute", "correlation", "kind_of", "like", "mismatch", "negate", "whole_string"]
 
 OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "=": operator.eq,
@@ -52,7 +52,7 @@ def kind_of(value: Any) -> str:
     return "text" if isinstance(value, str) else "number"
 
 
-_KIND_WORDS: Final = {"number": "a number", "text": "a text", "truth": "true or false", "time": "a time",
+KIND_WORDS: Final = {"number": "a number", "text": "a text", "truth": "true or false", "time": "a time",
                       "list": "a list of numbers"}  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def mismatch(left: str, right: str, what: str) -> EventError:
         if {left, right} == {"number", "text"}
         else "are the attributes the right ones?"
     )
-    return EventError(f"{what}: {_KIND_WORDS[left]} cannot be set against {_KIND_WORDS[right]}", hint=hint)
+    return EventError(f"{what}: {KIND_WORDS[left]} cannot be set against {KIND_WORDS[right]}", hint=hint)
 
 
 def compare(symbol: str, left: Any, right: Any) -> bool | None:
@@ -141,7 +141,7 @@ def correlation(left: Any, right: Any) -> float | None:
     kinds = kind_of(left), kind_of(right)
     if kinds != ("list", "list"):
         odd = kinds[0] if kinds[0] != "list" else kinds[1]
-        problem = f"CORR is of two lists of numbers, and this is {_KIND_WORDS[odd]}"
+        problem = f"CORR is of two lists of numbers, and this is {KIND_WORDS[odd]}"
         raise EventError(problem, hint="[1.5, 2, 3.5] in JSON")
     count = len(left)
     if count != len(right) or count < 2 or any(math.isnan(v) for v in itertools.chain(left, right)):

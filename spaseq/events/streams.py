@@ -279,6 +279,8 @@ class EventStream:
         self._options = options
         self._names = tuple(sources)
         self._sources = dict(sources)
+        self.schemas: dict[str, pa.Schema] = {}
+        """Of the first table of each stream; complete when the first batch is given out."""
 
     def __iter__(self) -> Iterator[EventBatch]:
         position = 0
@@ -294,6 +296,7 @@ class EventStream:
         label = source_name(source)
         clock, orderer = _Clock(self._options, label), _Orderer(self._options, label)
         for table in tables(source, self._wanted):
+            self.schemas.setdefault(name, table.schema)
             if table.num_rows:
                 part = orderer.push(clock.read(table))
                 self._note(name, clock, orderer)

@@ -133,9 +133,11 @@ def test_output_that_cannot_be_written(folder: pathlib.Path) -> None:
 
 
 def test_what_was_dropped_and_what_nobody_has_is_said(folder: pathlib.Path) -> None:
-    (folder / "late.csv").write_text("type,price,time\nA,1,2\nB,2,1\nB,2,3\n")
+    events = [("A", 1, 2), ("B", 2, 1), ("B", 2, 3)]
+    lines = [f'{{"type": "{name}", "price": {price}, "time": {time}}}\n' for name, price, time in events]
+    (folder / "late.jsonl").write_text("".join(lines))
     (folder / "typo.ceql").write_text("SELECT * WHERE A ; B FILTER A[prize > 3]")
-    done = run(folder, "run", "typo.ceql", "--events", "late.csv", "--late", "drop", "--format", "count")
+    done = run(folder, "run", "typo.ceql", "--events", "late.jsonl", "--late", "drop", "--format", "count")
     assert (done.returncode, done.stdout) == (0, "0\n")
-    assert "late.csv: 1 event" in done.stderr and "no event has an attribute prize" in done.stderr
+    assert "late.jsonl: 1 event" in done.stderr and "no event has an attribute prize" in done.stderr
     assert "did you mean price?" in done.stderr
