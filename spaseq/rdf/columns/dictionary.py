@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from rdflib import Literal
@@ -12,7 +12,7 @@ from spaseq.rdf.columns import kernels as k
 from spaseq.rdf.columns.model import key_of, kind_of
 from spaseq.rdf.terms import Term
 
-__all__ = ["RESERVED", "Block", "Dictionary", "byte_classes"]
+__all__ = ["RESERVED", "Block", "Described", "Dictionary", "byte_classes"]
 
 _PAD: Final = 32
 _TERMS: Final = 1 << 14
@@ -23,6 +23,9 @@ _FIRST: Final = (
 )
 RESERVED: Final = frozenset(key[1:-1].decode() for key in _FIRST)
 """IRIs that have their own places in a table, so that they cannot be wanted predicates."""
+
+Described: TypeAlias = tuple[bytes, int, int, bytes | None]
+"""A term's key, its kind, the bytes of a literal's text (otherwise -1), and the key of its datatype if it has one."""
 
 _LETTERS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _DIGITS: Final = b"0123456789"
@@ -35,7 +38,7 @@ def byte_classes(utf8: bool) -> np.ndarray:
     def allow(characters: bytes | range, bit: int) -> None:
         classes[list(characters)] &= 0xFF ^ bit
 
-    allow(_LETTERS + _DIGITS + b"-._~!$&'()*+,;=:@/?#", k.NO_IRI)
+    allow(_LETTERS + _DIGITS + b"-._~!$&'()*+,;=:@/?#%", k.NO_IRI)
     allow(range(0x20, 0x80), k.NO_TEXT)
     allow(b"\t", k.NO_TEXT)
     if utf8:
@@ -45,6 +48,7 @@ def byte_classes(utf8: bool) -> np.ndarray:
     allow(_LETTERS + _DIGITS + b"-._~", k.NO_HOST)
     allow(_LETTERS + _DIGITS + b"+-.", k.NO_SCHEME)
     allow(_LETTERS, k.NO_LETTER)
+    allow(_DIGITS + b"ABCDEFabcdef", k.NO_HEX)
     return classes
 
 
@@ -148,14 +152,16 @@ class Dictionary:
 
     def intern_terms(self, terms: Sequence[Term]) -> np.ndarray:
         """The numbers (int64) of rdflib's `terms`, added where they are new."""
-        types = list(dict.fromkeys(t.datatype for t in terms if isinstance(t, Literal) and t.datatype is not None))
-        numbers = dict(zip(types, self.intern([key_of(t) for t in types]).tolist(), strict=True))
-        return self.intern(
-            [key_of(term) for term in terms],
-            [kind_of(term) for term in terms],
-            [len(str(t).encode()) if isinstance(t, Literal) else k.NIL for t in terms],
-            [numbers.get(t.datatype, k.NIL) if isinstance(t, Literal) else k.NIL for t in terms],
-        )
+        return self.intern_described([_described(term) for term in terms])
+
+    def intern_described(self, terms: Sequence[Described]) -> np.ndarray:
+        """The numbers (int64) of the terms described, added where they are new."""
+        if not terms:
+            return np.zeros(0, dtype=np.int64)
+        keys, kinds, lexicals, types = zip(*terms, strict=True)
+        named = [key for key in dict.fromkeys(types) if key is not None]
+        numbers: dict[bytes | None, int] = dict(zip(named, self.intern(named).tolist(), strict=True))
+        return self.intern(keys, kinds, lexicals, [numbers.get(key, k.NIL) for key in types])
 
     def finder(self) -> Callable[[bytes], int]:
         """What gives the number of the term with a key among the terms so far, NIL if it is none of them."""
@@ -180,6 +186,13 @@ class Dictionary:
         k.carry(old.text.view(np.uint8), order, old, terms, self.table, self.state)
         self._carried = len(self), self.text_bytes
         return terms
+
+
+def _described(term: Term) -> Described:
+    if not isinstance(term, Literal):
+        return key_of(term), kind_of(term), k.NIL, None
+    datatype = None if term.datatype is None else key_of(term.datatype)
+    return key_of(term), k.LITERAL, len(str(term).encode()), datatype
 
 
 def _arrays(terms: int, text: int, slots: int) -> k.Table:

@@ -1,7 +1,7 @@
 """Kernels that read N-Triples and N-Quads into numbered terms, a table of different terms in open addressing.
 
 `scan` takes a line only where its bytes alone prove that it is well formed, by rules narrower than the grammars: no
-escapes, no percent signs, IRIs of plain ASCII with a scheme and a simple authority, labels of ASCII letters, digits,
+escapes, IRIs of plain ASCII with a scheme and a simple authority, labels of ASCII letters, digits,
 `_` and `-`, tags of two or three small letters. Every other line is left to the caller, who asks the parser. So this
 file decides nothing about what is right, only about what is certainly right.
 
@@ -88,6 +88,7 @@ NO_LABEL = 4
 NO_HOST = 8
 NO_SCHEME = 16
 NO_LETTER = 32
+NO_HEX = 64
 
 _SEED = np.uint64(0x9E3779B97F4A7C15)
 _MIX = np.uint64(0xFF51AFD7ED558CCD)
@@ -232,6 +233,10 @@ def plain_iri(data, at, end, classes):
     fragments = 0
     while at < end:
         fragments += byte(data, at) == 35
+        if byte(data, at) == 37 and (  # %
+            byte(classes, byte(data, at + 1)) & NO_HEX or byte(classes, byte(data, at + 2)) & NO_HEX
+        ):
+            return False
         at += 1
     return fragments <= 1
 

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from typing import Final, Literal
 
 import numpy as np
+import pyoxigraph
 
-from spaseq.errors import EventError
 from spaseq.rdf.columns import kernels as k
-from spaseq.rdf.columns.dictionary import Block, Dictionary, byte_classes
+from spaseq.rdf.columns.dictionary import Block, Described, Dictionary, byte_classes
 from spaseq.rdf.files import Format
 from spaseq.rdf.model import Counters
 from spaseq.rdf.statements import Statement, parse_statements
@@ -22,6 +22,8 @@ from spaseq.rdf.terms import Term, Terms
 
 __all__ = ["Scanner"]
 
+_LANG_STRING: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
+_XSD_STRING: Final = "http://www.w3.org/2001/XMLSchema#string"
 _ROOM: Final = 1 << 12
 _ASCII: Final = byte_classes(utf8=False)
 _UTF8: Final = byte_classes(utf8=True)
@@ -84,7 +86,7 @@ class Scanner:
         if block.odd:
             self._read_rest(0, block, form, source, line)
             return line + block.lines
-        if len(slow) and not self._read_slow(slow, block, form, source):
+        if len(slow) and not self._read_slow(slow, block, form):
             first = slow[0]
             self.count = int(first[0])
             self._counters.triples += self.count - before
@@ -107,16 +109,19 @@ class Scanner:
             self.rows = _grown(self.rows, max(rows, 2 * len(self.rows)))
             self.lines = _grown(self.lines, len(self.rows))
 
-    def _read_slow(self, slow: np.ndarray, block: _Text, form: Format, source: str) -> bool:
+    def _read_slow(self, slow: np.ndarray, block: _Text, form: Format) -> bool:
         """Fill in the rows of the `slow` lines, if the parser finds one statement on each of them."""
         text = b"".join(block.part(begin, end) for begin, end in slow[:, 2:].tolist())
         try:
-            found = list(parse_statements((text,), form, source, terms=self._terms))
-        except EventError:
+            found = list(pyoxigraph.parse(text, form.code))
+            if len(found) != len(slow):
+                return False
+            terms: dict[object, int] = {}
+            flat = [terms.setdefault(term, len(terms)) for quad in found for term in _four(quad)]
+            described = [_described(term) for term in terms if term is not None]
+        except (SyntaxError, ValueError):
             return False
-        if len(found) != len(slow):
-            return False
-        self.rows[slow[:, 0]] = self._numbers(found)
+        self.rows[slow[:, 0]] = self._placed(terms, flat, self.dictionary.intern_described(described))
         return True
 
     def _read_rest(self, begin: int, block: _Text, form: Format, source: str, line: int) -> None:
@@ -138,10 +143,38 @@ class Scanner:
         """int32 (n, 4): the terms of the statements."""
         terms: dict[Term | None, int] = {}
         flat = [terms.setdefault(term, len(terms)) for statement in statements for term in statement[:4]]
-        named = [term for term in terms if term is not None]
-        numbers = np.full(len(terms), k.NIL, dtype=np.int32)
-        numbers[[number for term, number in terms.items() if term is not None]] = self.dictionary.intern_terms(named)
-        return numbers[np.array(flat, dtype=np.int64)].reshape(-1, 4)
+        numbers = self.dictionary.intern_terms([term for term in terms if term is not None])
+        return self._placed(terms, flat, numbers)
+
+    @staticmethod
+    def _placed(terms: Iterable[object], flat: list[int], numbers: np.ndarray) -> np.ndarray:
+        """int32 (n, 4): of the `terms` at the places `flat`, None being NIL, the `numbers` that the others have."""
+        known = np.array([term is not None for term in terms], dtype=np.bool_)
+        placed = np.full(len(known), k.NIL, dtype=np.int32)
+        placed[known] = numbers
+        return placed[np.array(flat, dtype=np.int64)].reshape(-1, 4)
+
+
+def _four(quad: pyoxigraph.Quad) -> tuple[object, ...]:
+    subject, predicate, obj, graph = quad
+    return subject, predicate, obj, None if isinstance(graph, pyoxigraph.DefaultGraph) else graph
+
+
+def _described(term: object) -> Described:
+    """A term of the parser's. ValueError for what rdflib cannot hold: `Terms.convert` says it in words."""
+    if type(term) is pyoxigraph.NamedNode:
+        return f"<{term.value}>".encode(), k.IRI, k.NIL, None
+    if type(term) is pyoxigraph.BlankNode:
+        return f"_:{term.value}".encode(), k.BLANK, k.NIL, None
+    if type(term) is not pyoxigraph.Literal or (term.language is not None and term.datatype.value != _LANG_STRING):
+        raise ValueError("a triple term, or a string with a direction")
+    text = term.value.encode()
+    if term.language is not None:
+        return b'"%b"@%b' % (text, term.language.encode()), k.LITERAL, len(text), None
+    if term.datatype.value == _XSD_STRING:
+        return b'"%b"' % text, k.LITERAL, len(text), None
+    datatype = f"<{term.datatype.value}>".encode()
+    return b'"%b"^^%b' % (text, datatype), k.LITERAL, len(text), datatype
 
 
 class _Text:
