@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import random
 from dataclasses import replace
+from typing import Any
 
 import harness
 import oracle
 import pytest
-from strategies import CeqlCase, ceql_case, ceql_toml, interesting, shrink_ceql
+from strategies import CeqlCase, ceql_case, ceql_toml, draw_stream, interesting, shrink_ceql
 from test_cases import CASES
 
 import ceql
+from ceql.query import Query
 from ceql.run import Run
-from spaseq.engine.lazy import LazyEvaluator, plan_of
+from spaseq.engine import Settings
+from spaseq.engine.lazy import LazyEvaluator, auto, plan_of
+from spaseq.engine.lazy.auto import AutoEvaluator
+from spaseq.engine.lazy.cost import estimate
 from spaseq.errors import UnsupportedFeature
 from spaseq.events import EventFeed, EventOptions
 
-SAMPLE = 100
+SAMPLE = 40
 FULL = int(os.environ.get("SPASEQ_RANDOM", "10000"))
-WAYS = ("chain", "order", "tree")
+WAYS = ("chain", "order", "tree", "changing")
+
+
+class Changing(AutoEvaluator):
+    """Another evaluator after nearly every batch, where it may change at all."""
+
+    def _choose(self, batch_size: float) -> None:
+        found = estimate(self._plan, self._statistics)
+        if self._complete_from <= self._reach:
+            self._change(random.Random(self._seen).choice(("compact", "chain", "tree")), found)
 
 
 def lazily(text: str, batches: list[harness.Events], way: str, rng: random.Random) -> list[oracle.Match]:
@@ -29,10 +44,18 @@ def lazily(text: str, batches: list[harness.Events], way: str, rng: random.Rando
     lowered, program = query._lowered, query.automaton
     plan = plan_of(lowered.pattern, strict=lowered.strict, choice=lowered.choice, registers=lowered.registers)
     orders = None
+    if way == "changing":
+        return _reported(query, batches, Changing(dataclasses.replace(program, lazy=plan)), rng)
     if way == "order":
         orders = tuple(tuple(rng.sample([x.number for x in b.leaves], len(b.leaves))) for b in plan.branches)
     evaluator = LazyEvaluator(program, plan, tree=way == "tree", orders=orders, first_chance=rng.random() < 0.7)
-    run = Run(lowered, program, evaluator)  # type: ignore[arg-type]
+    return _reported(query, batches, evaluator, rng)
+
+
+def _reported(
+    query: Query, batches: list[harness.Events], evaluator: LazyEvaluator | Changing, rng: random.Random
+) -> list[oracle.Match]:
+    run = Run(query._lowered, evaluator._program, evaluator)
     feed = EventFeed(query._names(()), EventOptions())
     found = []
     for events in [*batches, None]:
@@ -40,12 +63,20 @@ def lazily(text: str, batches: list[harness.Events], way: str, rng: random.Rando
             for matches, _ in run.advance(batch):
                 found.append(matches)
         if rng.random() < 0.2:
-            run._evaluator = LazyEvaluator.restore(program, plan, run._evaluator.snapshot())  # type: ignore[assignment]
+            run._evaluator = _restored(run._evaluator)
     found.append(run.close()[0])
     return [
         (int(s), int(e), tuple(m.positions[a:b].tolist()))
         for m in found for s, e, a, b in zip(m.start, m.end, m.offsets[:-1], m.offsets[1:], strict=True)
     ]  # fmt: skip
+
+
+def _restored(evaluator: Any) -> Any:
+    if isinstance(evaluator, LazyEvaluator):
+        return LazyEvaluator.restore(evaluator._program, evaluator._plan, evaluator.snapshot())
+    restored = AutoEvaluator.restore(evaluator._program, evaluator.snapshot())
+    restored.__class__ = Changing
+    return restored
 
 
 def plain(case: CeqlCase) -> CeqlCase:
@@ -86,6 +117,13 @@ def check(seed: int) -> None:
         pytest.fail(f"seed {seed}\n{report}\n\n{toml}", pytrace=False)
 
 
+@pytest.fixture(autouse=True)
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look at the rates after each batch."""
+    for name, value in (("FIRST", 1), ("EVERY", 1), ("PATIENCE", 0)):
+        monkeypatch.setattr(auto, name, value)
+
+
 def test_sample() -> None:
     for seed in range(SAMPLE):
         check(seed)
@@ -114,3 +152,49 @@ def test_cases(way: str) -> None:
         taken += 1
         assert sorted(found) == case.matches, (case.place, way)
     assert taken > len(RUN) * 0.7
+
+
+NARY = [
+    "A AS x ; B AS y ; C AS z FILTER x.a + y.a < z.b + 1",
+    "A AS x ; (B AS y)+ ; C AS z FILTER x.a + y.a <= z.b + 1",
+    "(A AS x OR B AS x)+ ; C AS z ; (D AS w)+ FILTER x.a * 2 >= w.b - z.a",
+    "AND(A AS x, B AS y, C AS z) FILTER x.a + y.b != z.a AND x.b <= y.a",
+    "AND((A AS x ; B AS y), (C AS z)+) FILTER x.a + z.a < y.b + 3",
+    "((A AS x ; (B AS y)+ FILTER x.a < y.b)+ ; C AS z) FILTER x.a + y.a > z.a",
+    "((A AS x ; B AS y)+ ; C AS z)+ FILTER x.a <= y.b",
+    "(A AS x)+ ; B AS y FILTER AVG(x.a) + y.b < 5 AND COUNT(x) > 1",
+    "((A AS x OR B AS y)+ AS all ; C AS z) FILTER SUM(all.a) > z.b AND x.a <= y.b",
+    "A AS x ; NOT (B AS n FILTER n.a < x.b) ; (C AS y)+ ; NOT (D AS m FILTER m.a = y.a) ; A AS w",
+    "(A AS x : (B AS y):+ ) ; C AS z FILTER y.a <= z.b",
+    "((B AS b) AS c)+ ; A AS x FILTER b.a = c.a",
+    "((B AS b) AS c)+ ; A AS x FILTER b.a <= c.b + x.a",
+    "(A AS x ; B AS y){2,3} FILTER x.a <= y.a",
+    "AND(A AS x, A AS y) FILTER x.a < y.b",
+    "(A AS x ; NOT B ; C AS y) ; NOT D",
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("formula", NARY)
+def test_conditions_over_many_events_iterations_and_negations(formula: str, way: str) -> None:
+    for seed in range(2):
+        rng = random.Random(seed)
+        events = [dict(e) for e in draw_stream(rng, 9, timed=True)]
+        for clauses in ("", " WITHIN 6 EVENTS", " WITHIN 4 SECONDS", " PARTITION BY [k] WITHIN 5 EVENTS"):
+            text = f"SELECT * WHERE {formula}{clauses}"
+            expected = harness.ceql_oracle(text, events)
+            found = lazily(text, list(harness.cut(events, rng)), way, rng)
+            assert sorted(found) == expected, text
+
+
+def test_the_setting_chooses_and_explain_says_so() -> None:
+    text = "SELECT * WHERE A AS x ; B AS y FILTER x.a < y.a WITHIN 10 EVENTS"
+    events = [dict(e) for e in draw_stream(random.Random(1), 60, timed=False)]
+    expected = [m.positions for m in ceql.compile(text).run(events)]
+    for name in ("auto", "chain", "tree"):
+        query = ceql.compile(text, settings=Settings(evaluator=name))
+        assert f"evaluator: {name}" in query.explain()
+        assert sorted(m.positions for m in query.run(events)) == sorted(expected)
+        assert query.run(events).count() == len(expected)
+    with pytest.raises(UnsupportedFeature, match="not NEXT"):
+        ceql.compile(text.replace("*", "NEXT *"), settings=Settings(evaluator="chain"))

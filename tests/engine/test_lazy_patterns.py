@@ -15,7 +15,7 @@ from spaseq.engine.lazy import LazyEvaluator, plan_of
 from spaseq.errors import BudgetExceeded, UnsupportedFeature
 from spaseq.pattern import Atom, Correlate, Iterate, NoneOf, Or, Pattern, Sequence, Skip
 
-SIZE = int(os.environ.get("SPASEQ_RANDOM", "120"))
+SIZE = int(os.environ.get("SPASEQ_RANDOM", "80"))
 
 
 def lazily(program: Program, pattern: Pattern, rng: random.Random, strict: bool = False) -> list[LazyEvaluator]:
