@@ -6,7 +6,7 @@ STAMP  := $(VENV)/installed
 SHELL  := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-slow lint bench clean check-python check-java
+.PHONY: help run test test-slow lint bench bench-peers clean check-python check-java
 
 help:
 	@echo "make run        the smart-grid query through Spark in local mode: a progress bar and a table of matches"
@@ -14,6 +14,7 @@ help:
 	@echo "make test-slow  what test leaves out: random formulas at full size, long runs, kernels with bounds checks and without JIT"
 	@echo "make lint       ruff and mypy alone"
 	@echo "make bench      the benchmarks, see benchmarks/"
+	@echo "make bench-peers  fetch and compile the other engines that make bench then runs too (Maven)"
 	@echo "make clean      remove .venv and everything generated"
 
 GRID := examples/smart-grid
@@ -38,8 +39,11 @@ lint: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
 
+bench-peers: check-java
+	cd benchmarks/peers && mvn --quiet dependency:build-classpath -Dmdep.outputFile=target/classpath && javac -d target -cp "$$(cat target/classpath)" *.java
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
+	rm -rf $(VENV) benchmarks/peers/target build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
 	find spaseq ceql tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One environment for everything; made again when pyproject.toml changes.
