@@ -31,8 +31,8 @@ from spaseq.rdf.columns.memory import byte, word
 kernel = partial(njit, cache=True, _nrt=False)
 inlined = partial(njit, cache=True, _nrt=False, forceinline=True)
 
-# PERF: a call passes each array of the table by seven words, so all that `scan` calls for every term is inlined, and bytes
-# are read without numba's check for negative indices (`memory`). One block of the card / smart-grid stream of
+# PERF: a call passes each array of the table by seven words, so all that `scan` calls for every term is inlined, and
+# bytes are read without numba's check for negative indices (`memory`). One block of the card / smart-grid stream of
 # benchmarks/reading.py, for a triple: 144 / 167 ns with calls, 85 / 107 inlined but with checks, 71 / 88 as it is (the
 # parser alone: 730 / 870). Without guesses it is 93 / 114.
 

@@ -1,7 +1,8 @@
 """Reading bytes and words of a text inside kernels, without numba's checks for negative indices.
 
 `word` reads eight bytes at any place, the first one lowest. With NUMBA_DISABLE_JIT or NUMBA_BOUNDSCHECK both read
-through plain indexing, which checks. Kernels that have been compiled do not see edits of this file: empty numba's cache.
+through plain indexing, which checks. Kernels that have been compiled do not see edits of this
+file: empty numba's cache.
 """
 
 # mypy: disable-error-code="no-untyped-def"
