@@ -1,0 +1,193 @@
+"""Spark: triples and events a second on one and two cores, batch and streaming, and where the time goes.
+
+    python -m benchmarks.spark --triples 1000000 10000000 --cores 1 2 --modes stages batch stream
+
+Claims: each stage is linear in the size of the input; the engine's part, behind the parser, is at least 1.7 times as
+fast on two cores as on one; a batch of a stream costs a fixed part and one linear in its events.
+
+The streams are generated: `grid` has graph events of six triples from many houses, `stock` subject events of four
+triples. Both queries are cut by PARTITION BY key and tumbling window. Each measurement is a process of its own, with a
+warm-up on a small stream; so JVM, imports and kernels are not in the times. Rows go to results/DATE-spark.csv.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import datetime
+import json
+import os
+import platform
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+NS = "http://example.org/ns#"
+WARM = 20_000
+CHUNK = 50_000_000  # bytes of a stream for one batch
+
+GRID = f"""PREFIX : <{NS}>
+SELECT ?h ?x ?y WITHIN 10 MINUTES PARTITION BY (?h) FROM STREAM S <http://example.org/grid>
+WHERE {{ SEQ (A; B)
+  DEFINE GPM A ON S {{ ?h :load ?x ; :state ?s ; :at ?d . FILTER (?x > 95) }}
+  DEFINE GPM B ON S {{ ?h :load ?y ; :state ?s ; :at ?d . FILTER (?y < 5) }} }}"""
+STOCK = f"""PREFIX : <{NS}>
+SELECT ?name ?p ?q WITHIN 1 MINUTES PARTITION BY (?name) FROM STREAM S <http://example.org/stock>
+WHERE {{ SEQ (A; B)
+  DEFINE GPM A ON S {{ ?a :name ?name ; :price ?p ; :volume ?v . FILTER (?v > 980) }}
+  DEFINE GPM B ON S {{ ?b :name ?name ; :price ?q ; :volume ?w . FILTER (?w < 20 && ?q > ?p) }} }}"""
+
+
+def write_grid(folder: Path, triples: int) -> None:
+    """Events of six statements: the time, and five triples of a house."""
+    rng = random.Random(1)
+    integer = "<http://www.w3.org/2001/XMLSchema#integer>"
+    with (folder / "grid.nq").open("w") as file:
+        for event in range(triples // 6):
+            g, h = f"<http://example.org/g/{event}>", f"<http://example.org/house/{rng.randint(0, 999)}>"
+            file.write(f'{g} <http://www.w3.org/ns/prov#generatedAtTime> "{event // 50}" .\n')
+            file.write(f'{h} <{NS}load> "{rng.randint(0, 100)}"^^{integer} {g} .\n')
+            file.write(f'{h} <{NS}state> "on" {g} .\n{h} <{NS}at> <http://example.org/d/{rng.randint(0, 20)}> {g} .\n')
+            file.write(f'{h} <{NS}volt> "{rng.randint(220, 240)}"^^{integer} {g} .\n')
+            file.write(f"{h} <{NS}kind> <{NS}House> {g} .\n")
+
+
+def write_stock(folder: Path, triples: int) -> None:
+    """Events of four triples: name, price, volume, time."""
+    rng = random.Random(2)
+    integer = "<http://www.w3.org/2001/XMLSchema#integer>"
+    with (folder / "stock.nt").open("w") as file:
+        for event in range(triples // 4):
+            s = f"<http://example.org/trade/{event}>"
+            file.write(
+                f'{s} <{NS}name> "{rng.randint(0, 999)}" .\n{s} <{NS}price> "{rng.randint(0, 500)}"^^{integer} .\n'
+            )
+            file.write(f'{s} <{NS}volume> "{rng.randint(0, 999)}"^^{integer} .\n{s} <{NS}time> "{event // 200}" .\n')
+
+
+WORKLOADS: dict[str, tuple[str, str, Callable[[Path, int], None], dict[str, str]]] = {
+    "grid": (GRID, "grid.nq", write_grid, {}),
+    "stock": (STOCK, "stock.nt", write_stock, {"time": f"{NS}time"}),
+}
+
+
+# -- one measurement, in a process of its own
+
+
+def measure(name: str, folder: Path, mode: str, cores: int) -> dict[str, float]:
+    """Seconds by what was measured."""
+    import spaseq.spark
+
+    query, file, write, words = WORKLOADS[name]
+    spark = spaseq.spark.local_session(cores, memory="4g")
+    small = folder.parent / "warm"
+    small.mkdir(exist_ok=True)
+    write(small, WARM)
+    run = {"stages": _stages, "batch": _batch, "stream": _stream}[mode]
+    run(spark, query, str(small / file), words, cores)
+    return run(spark, query, str(folder / file), words, cores)
+
+
+def _timed(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def _stages(spark: Any, query: str, path: str, words: dict[str, str], cores: int) -> dict[str, float]:
+    """Each stage with those before it, no rows kept."""
+    import spaseq.spark
+
+    spaseq.spark.register(spark)
+    seconds = {}
+    for rows in ("triples", "events"):
+        reader = spark.read.format("spaseq").option("path", path).option("rows", rows)
+        for key, value in (words | {"partitions": str(cores)}).items():
+            reader = reader.option(key, value)
+        seconds[f"to {rows}"] = _timed(lambda r=reader: r.load().write.format("noop").mode("overwrite").save())
+    return seconds
+
+
+def _batch(spark: Any, query: str, path: str, words: dict[str, str], cores: int) -> dict[str, float]:
+    import spaseq.spark
+
+    frames: list[Any] = []
+    read = _timed(lambda: frames.append(spaseq.spark.run(query, spark, {"S": path}, partitions=cores, **words)))
+    found = _timed(lambda: frames[0].count())
+    return {"batch: read, assemble, order": read, "batch: solve, recognise": found, "batch": read + found}
+
+
+def _stream(spark: Any, query: str, path: str, words: dict[str, str], cores: int) -> dict[str, float]:
+    import spaseq.spark
+
+    reading = spaseq.spark.Reading(bounded=True, max_bytes=CHUNK)
+    with tempfile.TemporaryDirectory() as folder:
+        running = spaseq.spark.start(query, spark, {"S": path}, checkpoint=f"{folder}/state", output=f"{folder}/out",
+                                     available_now=True, reading=reading, tasks=cores, **words)  # fmt: skip
+        seconds = _timed(lambda: spaseq.spark.wait(running))
+        state = spaseq.spark.progress(running)["state_bytes"]
+        batches = len(running.recentProgress)
+    return {"stream": seconds, "stream: seconds a batch": seconds / batches, "stream: MB of state": state / 1e6}
+
+
+# -- all of them
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.spark", description=__doc__.splitlines()[0])
+    parser.add_argument("--triples", type=int, nargs="+", default=[1_000_000])
+    parser.add_argument("--cores", type=int, nargs="+", default=[1, 2])
+    parser.add_argument(
+        "--modes", nargs="+", choices=("stages", "batch", "stream"), default=["stages", "batch", "stream"]
+    )
+    parser.add_argument("--workloads", nargs="+", choices=tuple(WORKLOADS), default=list(WORKLOADS))
+    parser.add_argument("--note", default="", help="kept with the rows: what else the machine was doing")
+    parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        name, folder, mode, cores = options.one
+        print(json.dumps(measure(name, Path(folder), mode, int(cores))))
+        return 0
+    path = RESULTS / f"{datetime.date.today().isoformat()}-spark.csv"
+    fresh = not path.exists()
+    machine = f"{platform.machine()}, {os.cpu_count()} cores"
+    with path.open("a", newline="") as file, tempfile.TemporaryDirectory() as scratch:
+        out = csv.writer(file, lineterminator="\n")
+        if fresh:
+            out.writerow(["workload", "triples", "cores", "what", "seconds", "triples_per_s", "machine", "note"])
+        for name in options.workloads:
+            for triples in options.triples:
+                folder = Path(scratch, f"{name}{triples}")
+                folder.mkdir()
+                WORKLOADS[name][2](folder, triples)
+                for mode in options.modes:
+                    for cores in options.cores:
+                        command = [
+                            sys.executable,
+                            "-m",
+                            "benchmarks.spark",
+                            "--one",
+                            name,
+                            str(folder),
+                            mode,
+                            str(cores),
+                        ]
+                        done = subprocess.run(command, capture_output=True, text=True, check=True)
+                        for what, seconds in json.loads(done.stdout.splitlines()[-1]).items():
+                            rate = triples / seconds
+                            print(f"{name:6} {triples:>11,} {cores} {what:28} {seconds:9.2f} s {rate:12,.0f} triples/s")
+                            out.writerow(
+                                [name, triples, cores, what, f"{seconds:.3f}", f"{rate:.0f}", machine, options.note]
+                            )
+                        file.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

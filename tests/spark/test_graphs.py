@@ -1,0 +1,112 @@
+"""Background knowledge as a graph: motifs, groups, reachability; with GraphFrames where its jar is there."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import spaseq
+from spaseq.errors import BudgetExceeded, OptionError
+from spaseq.spark.graphs import graph_frame, groups, has_graphframes, knowledge_of_groups, motif, reachable
+
+pytestmark = pytest.mark.spark
+NEXT = "<http://example.org/next>"
+
+
+def _ways(spark: Any) -> list[Any]:
+    return ["joins", "graphframes"] if has_graphframes(spark) else ["joins"]
+
+
+def _node(number: int) -> str:
+    return f"<http://example.org/n{number:03}>"
+
+
+def _random_graph(spark: Any, seed: int, nodes: int, edges: int) -> tuple[Any, set[tuple[str, str]]]:
+    rng = random.Random(seed)
+    pairs = {(_node(rng.randrange(nodes)), _node(rng.randrange(nodes))) for _ in range(edges)}
+    rows = [(s, NEXT, o) for s, o in pairs] + [(_node(0), "<http://example.org/label>", '"first"')]
+    return spark.createDataFrame(rows, "subject string, predicate string, object string"), pairs
+
+
+def _components(pairs: set[tuple[str, str]]) -> dict[str, str]:
+    label = {node: node for pair in pairs for node in pair}
+    changed = True
+    while changed:
+        changed = False
+        for s, o in pairs:
+            low = min(label[s], label[o])
+            changed |= label[s] != low or label[o] != low
+            label[s] = label[o] = low
+    return label
+
+
+def test_groups_are_connected_components(spark: Any) -> None:
+    frame, pairs = _random_graph(spark, 1, 60, 45)
+    for way in _ways(spark):
+        found = {row.entity: row.group for row in groups(frame, [NEXT], way).collect()}
+        assert found == _components(pairs)
+    with pytest.raises(BudgetExceeded, match="most_rounds"):
+        groups(frame, [NEXT], "joins", most_rounds=1)
+
+
+def test_motifs_are_basic_graph_patterns(spark: Any) -> None:
+    frame, pairs = _random_graph(spark, 2, 12, 30)
+    steps = [("?a", NEXT, "?b"), ("?b", NEXT, "?c"), ("?c", NEXT, _node(3))]
+    expected = {(a, b, c) for a, b in pairs for b2, c in pairs if b == b2 and (c, _node(3)) in pairs}
+    loops = {(a,) for a, b in pairs if a == b}
+    for way in _ways(spark):
+        assert {tuple(row) for row in motif(frame, steps, way).collect()} == expected != set()
+        assert {tuple(row) for row in motif(frame, [("?a", NEXT, "?a")], way).collect()} == loops
+
+
+def test_reachability(spark: Any) -> None:
+    frame, pairs = _random_graph(spark, 3, 14, 16)
+    closed = set(pairs)
+    while more := {(a, d) for a, b in closed for c, d in pairs if b == c} - closed:
+        closed |= more
+    assert {tuple(row) for row in reachable(frame, NEXT).collect()} == closed
+    start = min(pairs)[0]
+    from_one = {tuple(row) for row in reachable(frame, NEXT, [start]).collect()}
+    assert from_one == {pair for pair in closed if pair[0] == start}
+    with pytest.raises(BudgetExceeded, match="most_hops"):
+        reachable(frame, NEXT, most_hops=1)
+
+
+def test_groups_as_partitions(spark: Any, tmp_path: Path) -> None:
+    roads = "".join(f"{_node(i)} {NEXT} {_node(i + 1)} .\n" for i in range(0, 12) if i % 4 != 3)
+    (tmp_path / "roads.nt").write_text(roads)
+    spaseq.spark.register(spark)
+    frame = spark.read.format("spaseq").option("path", str(tmp_path / "roads.nt")).load()
+    graph = knowledge_of_groups(groups(frame), "<http://example.org/group>")
+    rng = random.Random(4)
+    lines = []
+    for number in range(80):
+        name = f"<http://example.org/e{number}>"
+        lines.append(f'{name} <http://www.w3.org/ns/prov#generatedAtTime> "{number}" {name} .')
+        speed = f'"{rng.randint(0, 99)}"^^<http://www.w3.org/2001/XMLSchema#integer>'
+        lines.append(f"{_node(rng.randrange(12))} <http://example.org/speed> {speed} {name} .")
+    (tmp_path / "cars.nq").write_text("\n".join(lines) + "\n")
+    text = """PREFIX : <http://example.org/> SELECT ?g ?a ?b WITHIN 20 SECONDS PARTITION BY (?g)
+    FROM STREAM S <http://example.org/s> WHERE { SEQ (A, B)
+    DEFINE GPM A ON S { ?a :speed ?x . GRAPH :roads { ?a :group ?g } FILTER (?x < 50) }
+    DEFINE GPM B ON S { ?b :speed ?y . GRAPH :roads { ?b :group ?g } FILTER (?y < 50) } }"""
+    query, kb = spaseq.compile(text), {"http://example.org/roads": graph}
+    streams = {"S": str(tmp_path / "cars.nq")}
+    expected = {(m.start, m.end, m.bindings["g"].n3()) for m in query.run(streams, kb)}
+    found = spaseq.spark.collect(spaseq.spark.run(query, spark, streams, kb, partitions=3)).to_pylist()
+    assert {(row["start"], row["end"], row["g"]) for row in found} == expected != set()
+    assert len({row["g"] for row in found}) > 1
+
+
+def test_without_graphframes_the_error_says_what_to_install(spark: Any) -> None:
+    if has_graphframes(spark):
+        pytest.skip("GraphFrames' jar is in this session")
+    frame, _ = _random_graph(spark, 1, 4, 4)
+    for call in (lambda: graph_frame(frame), lambda: groups(frame, way="graphframes")):
+        with pytest.raises(OptionError, match=r"graphframes-spark4_2\.13:VERSION"):
+            call()
+    with pytest.raises(OptionError, match="not known"):
+        groups(frame, way="magic")  # type: ignore[arg-type]
