@@ -11,7 +11,7 @@ that is not registered is an error before the first event.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Mapping as MappingABC
 from contextlib import contextmanager
 from typing import Any, Final
@@ -85,6 +85,13 @@ class Knowledge:
     def __init__(self, graphs: MappingABC[str, Graph] | None = None) -> None:
         self.graphs = {iri: _under_name(graph, iri) for iri, graph in (graphs or {}).items()}
         self.named = _Named(self.graphs)
+        self._derived: dict[Any, Any] = {}
+
+    def derived(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What is made of the graphs, once: `make()`, kept under `key`."""
+        if key not in self._derived:
+            self._derived[key] = make()
+        return self._derived[key]
 
     def check(self, patterns: Iterable[GraphPattern]) -> None:
         """Raises `OptionError` if a pattern names a graph that is not registered."""
@@ -116,7 +123,7 @@ def event_graph(triples: Iterable[tuple[Any, Any, Any]]) -> Graph:
 
 
 class PatternEvaluator:
-    """A GPM ready to run: its knowledge parts are evaluated when it is made (Definition 15), once.
+    """A GPM ready to run: its knowledge parts are evaluated once (Definition 15).
 
     `solve` gives the pairs (mappings before the FILTERs, mappings after them) for one event graph. With `reference`
     rdflib's evaluator does all of it.
@@ -127,21 +134,36 @@ class PatternEvaluator:
         self._reference = reference
         self._plan = None if reference else basic_plan(pattern.event.node)
         self._named = knowledge.named
-        self._knowledge = self._evaluate_knowledge(knowledge)
+        self._given = knowledge
 
-    def _evaluate_knowledge(self, knowledge: Knowledge) -> IndexedMappings | None:
-        if not self.pattern.knowledge:
-            return None
+    def graph(self, iri: str) -> Graph:
+        """A registered graph."""
+        return self._given.graphs[iri]
+
+    def derived(self, kind: str, make: Callable[[], Any]) -> Any:
+        """What is made of the knowledge for this pattern, once for all its evaluators. The pattern's parts are known by
+        their handles, which are kept so that no other takes their place."""
+        handles = tuple(part.handle for _, part in self.pattern.knowledge)
+        key = (kind, *(iri for iri, _ in self.pattern.knowledge), *map(id, handles))
+        return self._given.derived(key, lambda: (handles, make()))[1]
+
+    @property
+    def _knowledge(self) -> IndexedMappings | None:
+        """The solutions of the knowledge parts, evaluated when first asked for."""
+        return self.derived("mappings", self._evaluate_knowledge) if self.pattern.knowledge else None
+
+    def _evaluate_knowledge(self) -> IndexedMappings:
         found = IDENTITY
         for iri, part in self.pattern.knowledge:
-            context = _Context(knowledge.graphs[iri], self._named, self.pattern.prologue)
+            context = _Context(self.graph(iri), self._named, self.pattern.prologue)
             found = IndexedMappings(found).join(_solutions(context, part.handle))
         return IndexedMappings(found)
 
     @property
     def knowledge(self) -> MappingSet | None:
         """The solutions of the knowledge parts, joined; None where there are none."""
-        return None if self._knowledge is None else self._knowledge.mappings
+        known = self._knowledge
+        return None if known is None else known.mappings
 
     def solve(self, facts: EventGraph | Graph, predicates: frozenset[Any]) -> tuple[MappingSet, MappingSet]:
         """Ω without the top-level FILTERs, and Ω; `predicates` are the event's, to turn it away early."""
@@ -150,8 +172,8 @@ class PatternEvaluator:
         if isinstance(facts, Graph):
             facts = EventGraph.of(facts)
         found = self._found(facts)
-        if self._knowledge is not None:
-            found = self._knowledge.join(found)
+        if (known := self._knowledge) is not None:
+            found = known.join(found)
         if not self.pattern.local or not found:
             return found, found
         return found, frozenset(m for m in found if all(self._holds(c, m, facts) for c in self.pattern.local))

@@ -260,10 +260,7 @@ def _regex(pattern: str, flags: str) -> re.Pattern[str]:
     """An XPath regular expression as Python's (XPath Functions §5.6.1). SPARQLError where it is none."""
     if set(flags) - set("smixq"):
         raise SPARQLError(f"no such flag of a regular expression: {flags}")
-    if "q" in flags:
-        pattern = re.escape(pattern)
-    elif "x" in flags:
-        pattern = "".join(_without_spaces(pattern))
+    pattern = re.escape(pattern) if "q" in flags else "".join(_translated(pattern, "x" in flags, "m" in flags))
     known = {"i": re.IGNORECASE, "s": re.DOTALL, "m": re.MULTILINE}
     try:
         return re.compile(pattern, sum(known[flag] for flag in set(flags) if flag in known))
@@ -271,15 +268,47 @@ def _regex(pattern: str, flags: str) -> re.Pattern[str]:
         raise SPARQLError(f"not a regular expression: {error}") from None
 
 
-def _without_spaces(pattern: str) -> Iterable[str]:
-    """The characters of a pattern that are no white space outside of a character class."""
+def _translated(pattern: str, spaced: bool, lines: bool) -> Iterable[str]:
+    """The pattern with `$` as the very end, where Python's also stands before a last line break; `spaced`: without
+    white space outside of character classes. `lines`: `$` ends lines, which both have alike."""
     depth, escaped = 0, False
     for character in pattern:
+        plain = not escaped and not depth
         if not escaped:
             depth += (character == "[") - (character == "]" and depth > 0)
-        if depth or character not in " \t\n\r":
+        if character == "$" and plain and not lines:
+            yield r"\Z"
+        elif depth or not spaced or character not in " \t\n\r":
             yield character
         escaped = character == "\\" and not escaped
+
+
+@lru_cache(256)
+def _linear(pattern: str, flags: str) -> str | None:
+    """The pattern for an engine whose time is linear in the text, where it may take another one exponential time and
+    means the same to both; None where Python's is used.
+
+    That is: several parts may repeat without a bound, and all it escapes are punctuation marks.
+    """
+    if "q" in flags or len(re.findall(r"[*+]|,\}", pattern)) < 2 or re.search(r"\\[^\W_]", pattern):
+        return None
+    compiled = _regex(pattern, flags).pattern.replace(r"\Z", r"\z")
+    known = "".join(sorted(set(flags) & set("ims")))
+    return f"(?{known}){compiled}" if known else compiled
+
+
+def _is_found(pattern: str, flags: str, text: str) -> bool:
+    compiled = _regex(pattern, flags)
+    linear = _linear(pattern, flags)
+    if linear is not None:
+        import pyarrow as pa  # not light to load
+        import pyarrow.compute as pc
+
+        try:
+            return bool(pc.match_substring_regex(pa.array([text], pa.string()), linear)[0].as_py())
+        except pa.ArrowInvalid:  # what only Python's engine knows
+            pass
+    return compiled.search(text) is not None
 
 
 def _string(term: Any) -> Literal:
@@ -290,8 +319,7 @@ def _string(term: Any) -> Literal:
 
 def _matches(expression: Expr, context: Any) -> Literal:
     flags = "" if expression.flags is None else str(_string(expression.flags))
-    found = _regex(str(_string(expression.pattern)), flags).search(str(_string(expression.text)))
-    return Literal(found is not None)
+    return Literal(_is_found(str(_string(expression.pattern)), flags, str(_string(expression.text))))
 
 
 def _replace(expression: Expr, context: Any) -> Literal:

@@ -121,6 +121,7 @@ class Recogniser:
         self._sightings = Sightings(query, program.window, registers)
         self._endings = Endings(query, program.window, registers) if any(v.after for v in query.variants) else None
         self._codes: dict[Mapping, int] = {}
+        self._known: dict[int, int] = {}  # the codes of the solver's keys, which a snapshot does without
         self._history = History()
 
     def push(self, instants: Sequence[Instant]) -> Iterator[Match]:
@@ -202,7 +203,17 @@ class Recogniser:
     def _partition_codes(self, rows: Rows) -> np.ndarray | None:
         if rows.partitions is None:
             return None
-        return np.array([self._codes.setdefault(key, len(self._codes)) for key in rows.keys], np.int64)[rows.partitions]
+        known = self._known
+        numbers = range(-1, -1 - len(rows.keys), -1) if rows.numbers is None else rows.numbers.tolist()
+        codes = []
+        for number, key in zip(numbers, rows.keys, strict=True):
+            code = known.get(number)
+            if code is None:
+                code = self._codes.setdefault(key, len(self._codes))
+                if number >= 0:
+                    known[number] = code
+            codes.append(code)
+        return np.array(codes, np.int64)[rows.partitions]
 
     def _matches(self, found: MatchBatch, batch: InstantBatch | None) -> Iterator[Match]:
         """The matches settled by what the engine found in `batch`, or at the end of the streams where that is None."""

@@ -30,6 +30,7 @@ from spaseq.gpm import (
 )
 from spaseq.gpm.algebra import patterns_inside
 from spaseq.gpm.columnar import read_predicates
+from spaseq.gpm.columnar.keys import Keys
 from spaseq.language.check import CheckedQuery
 from spaseq.language.chunks import Chunk, Piece
 from spaseq.language.expand import Conjunction, Variant
@@ -78,6 +79,7 @@ class Solver:
                 self._by_stream.setdefault(stream, []).append(evaluator)
         self._columns: dict[str, BatchEvaluator] = {}
         self._read = read_by_others(query)
+        self._keys = Keys()
 
     def solve(self, instant: Instant) -> tuple[InstantSolutions, ...]:
         """The rows of one instant; none if there is a PARTITION BY and the instant belongs to no partition.
@@ -123,7 +125,7 @@ class Solver:
     def rows(self, chunk: Chunk) -> ChunkRows:
         """The rows of a chunk's instants, as `solve` has them. Mappings hold only the variables that something else in
         the query reads, and are made when asked for."""
-        return ChunkRows(chunk, self._read, self._partition)
+        return ChunkRows(chunk, self._read, self._partition, self._keys)
 
     def _add(self, event: GraphEvent, before: dict[str, MappingSet], after: dict[str, MappingSet]) -> None:
         evaluators = self._by_stream.get(event.stream)
@@ -177,11 +179,12 @@ def _keys(values: Iterable[MappingSet], names: tuple[str, ...]) -> set[Mapping]:
 
 class Rows(Protocol):
     """Rows of the table in order: `positions`, `times`, int64 (n,), and `partitions`, int64 (n,), which of `keys` each
-    belongs to; both None without PARTITION BY."""
+    belongs to, None without PARTITION BY. `numbers`: of each key, where the solver numbers them."""
 
     positions: np.ndarray
     times: np.ndarray
     partitions: np.ndarray | None
+    numbers: np.ndarray | None
     keys: list[Mapping]
 
     def present(self, name: str) -> np.ndarray:
@@ -203,6 +206,7 @@ class SolvedRows:
         numbers: dict[Mapping, int] = {}
         places = [numbers.setdefault(row.key, len(numbers)) for row in rows if row.key is not None]
         self.partitions = np.array(places, np.int64) if places else None
+        self.numbers: np.ndarray | None = None
         self.keys = list(numbers)
 
     def present(self, name: str) -> np.ndarray:
@@ -215,16 +219,20 @@ class SolvedRows:
 class ChunkRows:
     """Rows of a chunk: a row for each instant, or, with `names` to partition by, for each instant and key there.
 
-    `read`: the variables that mappings show, by GPM.
+    `keys` numbers the keys, for the whole evaluation. `read`: the variables that mappings show, by GPM.
     """
 
-    def __init__(self, chunk: Chunk, read: MappingABC[str, tuple[str, ...]], names: tuple[str, ...]) -> None:
+    def __init__(
+        self, chunk: Chunk, read: MappingABC[str, tuple[str, ...]], names: tuple[str, ...], keys: Keys
+    ) -> None:
         self._read = read
         parts = [_Part(piece, name, solutions) for piece in chunk.pieces for name, solutions in piece.solutions.items()]
         self.partitions: np.ndarray | None = None
+        self.numbers: np.ndarray | None = None
         self.keys: list[Mapping] = []
         if names:
-            instants, self.partitions, self.keys = _partitioned(parts, names)
+            instants, self.partitions, self.numbers = _partitioned(parts, names, keys)
+            self.keys = [keys.mappings[number] for number in self.numbers.tolist()]
         else:
             instants = np.arange(len(chunk))
             for part in parts:
@@ -288,21 +296,33 @@ class _Part:
             self.places, self.rows = self.places[order], self.rows[order]
 
 
-def _partitioned(parts: Sequence[_Part], names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, list[Mapping]]:
-    """(the instant of each row, the number of its key, the keys), by instant, then by the key's text; gives the parts
-    their rows."""
-    numbers: dict[Mapping, int] = {}
-    codes = [part.solutions.codes(names, numbers)[part.places] for part in parts]
-    keys = sorted(numbers, key=repr)
-    ranks = np.full(len(keys) + 1, -1, np.int64)  # the last one: of no key
-    ranks[[numbers[key] for key in keys]] = np.arange(len(keys))
-    width = max(1, len(keys))
-    cells = [np.where(c >= 0, part.instants * width + ranks[c], -1) for part, c in zip(parts, codes, strict=True)]
-    rows = np.unique(np.concatenate(cells)) if cells else np.zeros(0, np.int64)
-    rows = rows[rows >= 0]
-    for part, own in zip(parts, cells, strict=True):
-        part.rows = np.where(own >= 0, np.searchsorted(rows, own), -1)
-    return rows // width, rows % width, keys
+def _partitioned(
+    parts: Sequence[_Part], names: tuple[str, ...], keys: Keys
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(the instant of each row, the place of its key among those used, the numbers of those), by instant, then by the
+    key's text; gives the parts their rows."""
+    codes = [part.solutions.codes(names, keys)[part.places] for part in parts]
+    used = np.unique(np.concatenate(codes)) if codes else np.zeros(0, np.int64)
+    used = used[used >= 0]
+    rows = _cells(parts, codes, used)
+    width = max(1, len(used))
+    if (rows[1:] // width == rows[:-1] // width).any():
+        used = np.array(sorted(used.tolist(), key=keys.text), np.int64)
+        rows = _cells(parts, codes, used)
+    for part in parts:
+        part.rows = np.where(part.rows >= 0, np.searchsorted(rows, part.rows), -1)
+    return rows // width, rows % width, used
+
+
+def _cells(parts: Sequence[_Part], codes: Sequence[np.ndarray], used: np.ndarray) -> np.ndarray:
+    """Gives each solution its cell, instant times keys plus the place of its key in `used`, -1 without a key; the cells
+    that there are, ascending."""
+    places = np.full(int(used.max(initial=0)) + 2, -1, np.int64)  # the last one: of no key
+    places[used] = np.arange(len(used))
+    for part, own in zip(parts, codes, strict=True):
+        part.rows = np.where(own >= 0, part.instants * len(used) + places[own], -1)
+    found = np.unique(np.concatenate([part.rows for part in parts])) if parts else np.zeros(0, np.int64)
+    return found[found >= 0]
 
 
 class InstantBatch:

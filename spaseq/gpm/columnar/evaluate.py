@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Final, Protocol
 
 import numpy as np
@@ -11,7 +12,8 @@ from rdflib import URIRef
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar.basic import Lists
 from spaseq.gpm.columnar.coverage import uncovered_pattern
-from spaseq.gpm.columnar.knowledge import KnowledgeColumns
+from spaseq.gpm.columnar.keys import Keys
+from spaseq.gpm.columnar.knowledge import knowledge_columns
 from spaseq.gpm.columnar.plan import Evaluation
 from spaseq.gpm.columnar.table import Space, Table, distinct
 from spaseq.gpm.columnar.truth import TRUE, truth
@@ -39,10 +41,10 @@ class Solutions(Protocol):
         """The mapping of a row, only its variables `names` (sorted) if they are given."""
         ...
 
-    def codes(self, names: Sequence[str], numbers: dict[Mapping, int]) -> np.ndarray:
-        """For each row the number of its mapping restricted to `names` (sorted), -1 where it does not bind all: int64.
+    def codes(self, names: Sequence[str], keys: Keys) -> np.ndarray:
+        """For each row the number of its mapping restricted to `names` (sorted), int64, -1 where it does not bind all.
 
-        Restrictions that have no number in `numbers` get the next one.
+        Always asked with the same arguments.
         """
         ...
 
@@ -55,6 +57,7 @@ class _Columns:
         self.kept = kept
         self._columns = sorted(table.columns.items())
         self._space = space
+        self._codes: np.ndarray | None = None
 
     def mapping(self, row: int, names: Sequence[str] | None) -> Mapping:
         term = self._space.term
@@ -64,15 +67,31 @@ class _Columns:
             if (names is None or name in names) and (number := int(column[row])) >= 0
         )
 
-    def codes(self, names: Sequence[str], numbers: dict[Mapping, int]) -> np.ndarray:
-        columns = [column for name, column in self._columns if name in names]
-        if len(columns) < len(names):
-            return np.full(len(self.events), -1, np.int64)
-        first, kinds = distinct(columns, len(self.events))
+    def codes(self, names: Sequence[str], keys: Keys) -> np.ndarray:
+        if self._codes is None:
+            columns = [column for name, column in self._columns if name in names]
+            bound = np.ones(len(self.events), bool)
+            for column in columns:
+                bound &= column >= 0
+            self._codes = np.full(len(self.events), -1, np.int64)
+            if len(columns) == len(names):
+                rows = np.flatnonzero(bound)
+                self._codes[rows] = self._coded(rows, [column[rows] for column in columns], names, keys)
+        return self._codes
+
+    def _coded(self, rows: np.ndarray, columns: Sequence[np.ndarray], names: Sequence[str], keys: Keys) -> np.ndarray:
+        """The codes of rows that bind all names, their terms in `columns`."""
+        first, kinds = distinct(columns, len(rows))
+        # PERF: a term already known by its bytes is not made again: 2 µs a distinct key and batch became 0.4.
+        read = zip(*(self._space.keys(column[first]) for column in columns), strict=True)
         found = []
-        for row in first.tolist():
-            key = self.mapping(row, names)
-            found.append(numbers.setdefault(key, len(numbers)) if len(key) == len(names) else -1)
+        for row, key in zip(rows[first].tolist(), read, strict=True):
+            code = keys.known.get(key)
+            if code is None:
+                code = keys.number(self.mapping(row, names))
+                if None not in key:
+                    keys.known[key] = code
+            found.append(code)
         return np.array(found, np.int64)[kinds]
 
 
@@ -88,10 +107,9 @@ class _Mappings:
         whole = self._mappings[row]
         return whole if names is None else tuple(pair for pair in whole if pair[0] in names)
 
-    def codes(self, names: Sequence[str], numbers: dict[Mapping, int]) -> np.ndarray:
-        keys = [tuple(pair for pair in mapping if pair[0] in names) for mapping in self._mappings]
-        found = [numbers.setdefault(key, len(numbers)) if len(key) == len(names) else -1 for key in keys]
-        return np.array(found, np.int64)
+    def codes(self, names: Sequence[str], keys: Keys) -> np.ndarray:
+        restricted = [tuple(pair for pair in mapping if pair[0] in names) for mapping in self._mappings]
+        return np.array([keys.number(key) if len(key) == len(names) else -1 for key in restricted], np.int64)
 
 
 class BatchEvaluator:
@@ -153,8 +171,7 @@ class _Plan:
 
     def __init__(self, evaluator: PatternEvaluator, budget: int) -> None:
         self._pattern = evaluator.pattern
-        known = evaluator.knowledge
-        self._knowledge = None if known is None else KnowledgeColumns(known)
+        self._knowledge = evaluator.derived("columns", partial(knowledge_columns, evaluator, budget))
         self._compared = any(algebra.has_exists(c.expression) for c in self._pattern.local)
         self._budget = budget
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,12 +24,13 @@ class Space:
     Numbers below `base` are the batch's. Equal terms have one number, but for those of `adopt`.
     """
 
-    __slots__ = ("_added", "_known", "_literals", "_terms", "base", "extras")
+    __slots__ = ("_added", "_known", "_literals", "_terms", "_text", "base", "extras")
 
     def __init__(self, terms: TermTable) -> None:
         self.base = len(terms)
         self.extras: list[Term] = []
         self._terms = terms
+        self._text: bytes | None = None
         self._known: dict[Term, int] = {}
         self._literals: LiteralColumns | None = None
         self._added = 0
@@ -40,6 +41,18 @@ class Space:
     def term(self, number: int) -> Term:
         """rdflib's term for a number."""
         return self._terms.term(number) if number < self.base else self.extras[number - self.base]
+
+    def keys(self, numbers: np.ndarray) -> list[bytes | None]:
+        """The bytes of the terms (`TermTable.key`), None for those a query has added or of one event alone."""
+        terms = self._terms
+        if self._text is None:
+            self._text = terms.text.tobytes()
+        own = numbers < len(terms) - len(terms.own)
+        places = np.where(own, numbers, 0)
+        starts = terms.start[places]
+        bounds = zip(own.tolist(), starts.tolist(), (starts + terms.length[places]).tolist(), strict=True)
+        text = self._text
+        return [text[start:end] if known else None for known, start, end in bounds]
 
     def find(self, term: Any) -> int:
         """The number of `term`, -1 where neither the batch nor the query has it. O(t) array steps, then remembered."""
@@ -59,16 +72,16 @@ class Space:
         """Whether there may be a literal of a datatype."""
         return self.find(datatype) >= 0 or any(getattr(term, "datatype", None) == datatype for term in self.extras)
 
-    def adopt(self, terms: Sequence[Term], numbers: np.ndarray, *, compared: bool) -> np.ndarray:
-        """`numbers`, which count in `terms`, as numbers of this space.
+    def adopt(self, term: Callable[[int], Term], numbers: np.ndarray, *, compared: bool) -> np.ndarray:
+        """`numbers`, of which `term` gives the terms, as numbers of this space.
 
         Not `compared`: the caller promises that nothing compares them with other numbers, so nothing is looked up.
         """
         used, places = np.unique(numbers, return_inverse=True)
         if compared:
-            own = [self.number(terms[i]) for i in used.tolist()]
+            own = [self.number(term(i)) for i in used.tolist()]
         else:
-            own = [self._append(terms[i]) for i in used.tolist()]
+            own = [self._append(term(i)) for i in used.tolist()]
         return np.array(own, np.int32)[places]
 
     def _append(self, term: Term) -> int:
