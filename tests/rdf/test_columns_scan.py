@@ -62,8 +62,13 @@ def by_kernels(chunks: Sequence[bytes], form: Format, malformed: Malformed) -> t
     return (found, problem, counters), scanner
 
 
-def check(text: bytes, form: Format, sizes: Sequence[int] = (1 << 18, 61)) -> None:
-    for malformed in ("error", "drop"):
+def check(
+    text: bytes,
+    form: Format,
+    sizes: Sequence[int] = (1 << 18, 61),
+    policies: Sequence[Malformed] = ("error", "drop"),
+) -> None:
+    for malformed in policies:
         for size in sizes:
             chunks = [text[at : at + size] for at in range(0, len(text), size)]
             expected = by_parser(chunks, form, malformed)
@@ -276,6 +281,14 @@ def test_an_object_that_no_pattern_wants_is_not_kept() -> None:
         list(scanner.read([text], NT, "f"))
     assert scanner.rows[:3, 2].tolist() == [scanner.rows[0, 2], -1, -1]
     assert dictionary.finder()(b'"1"') == scanner.rows[0, 2] and dictionary.finder()(b'"2"') == -1
+
+
+def test_large_blocks_make_room_as_they_are_read() -> None:
+    """More rows, more terms, more text and more odd lines than there was room for, in one block."""
+    short = b"".join(b"_:%d <a:%d> _:a%d .\n" % (n, n, n) for n in range(12_000))
+    long = b"".join(b'<a:s> <a:p> "%d%s" .\n' % (n, b"x" * 300) for n in range(4_000))
+    odd = b"".join(b'<a:s> <a:p> "%d\\n" .\n' % n for n in range(6_000))
+    check(short + long + odd, NT, (1 << 24,), ("error",))
 
 
 ROOT = Path(__file__).resolve().parents[2]
