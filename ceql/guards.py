@@ -188,14 +188,14 @@ class GuardRegisters:
     """The `Registers` of CEQL. A row is a tuple of (guard number, values per variable), in order of the numbers."""
 
     def __init__(self, guards: tuple[Guard, ...]) -> None:
-        self._guards = guards
+        self.guards = guards
         self._events: EventBatch | None = None
         self._getters: dict[str, Callable[[int], Any]] = {}
         self._numbers = {guard: number for number, guard in enumerate(guards)}
         self._compiled: list[Any] = [_compiled(guard, self) for guard in guards]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return GuardRegisters, (self._guards,)
+        return GuardRegisters, (self.guards,)
 
     @property
     def empty(self) -> Hashable:
@@ -207,8 +207,8 @@ class GuardRegisters:
 
     def codes(self) -> ValueCodes | None:
         """The codes of the values of one evaluation; None if some guard is not a comparison of two variables."""
-        found = [comparison for guard in self._guards if (comparison := comparison_of(guard)) is not None]
-        return ValueCodes(self._guards, found) if len(found) == len(self._guards) else None
+        found = [comparison for guard in self.guards if (comparison := comparison_of(guard)) is not None]
+        return ValueCodes(self.guards, found) if len(found) == len(self.guards) else None
 
     def attribute(self, node: ast.Attribute) -> Callable[[int], Any]:
         """A function from a row of the loaded batch to the value of an attribute."""
@@ -253,7 +253,7 @@ class GuardRegisters:
         """The guards as conditions on tuples, for evaluators that take events in another order."""
         from ceql.conditions import GuardConditions
 
-        return GuardConditions(self._guards)
+        return GuardConditions(self.guards)
 
     def _placed(self, guard: Guard, error: EventError, event: int | None = None) -> EventError:
         """`error` with the condition, and with the event at which it came up."""

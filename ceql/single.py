@@ -7,8 +7,8 @@ type; a time that goes back; any error) is left to that road, before anything ha
 engine; they take turns by `enter` and `leave`, so batches and single events may be mixed.
 
 It exists where events come in order on one stream: not with a lateness, not with several streams, and not where matches
-wait for their windows to close (NOT at the end). With conditions over several events, or MAX, it passes over the events
-that move no run and leaves the others to the columnar road. Attributes that the query does not read are not looked at.
+wait for their windows to close (NOT at the end). Attributes that the query does not read are not looked at. Events that
+move a run are slower with conditions over several events and with MAX: the engine gets them as batches of one row.
 """
 
 from __future__ import annotations
@@ -17,16 +17,30 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
+import pyarrow as pa
 
 from ceql.bits import Unfit, compile_bits, normal
 from ceql.values import kind_of
+from ceql.walk import attributes_of
 from spaseq.errors import EventError
-from spaseq.events import EventBatch, EventFeed, EventOptions, Instant, parse_time
+from spaseq.events import (
+    Column,
+    EventBatch,
+    EventFeed,
+    EventOptions,
+    Instant,
+    NumberColumn,
+    TextColumn,
+    TimeColumn,
+    TruthColumn,
+    parse_time,
+    text_array,
+)
 from spaseq.events.readers import from_dicts
 from spaseq.events.time import unit_nanoseconds
 
 if TYPE_CHECKING:
-    from ceql.run import History, Run
+    from ceql.run import EngineBatch, History, Run
     from spaseq.engine import MatchBatch
 
 __all__ = ["Block", "Singles"]
@@ -77,6 +91,30 @@ def _block(first: int, type_column: str, events: list[dict[str, Any] | None], ti
     return block
 
 
+class Row(EventBatch):
+    """A batch of one event, for conditions over several: columns are made of the event's own values when asked for."""
+
+    __slots__ = ("_event",)
+
+    def __init__(self, event: dict[str, Any], type_column: str, time: int, position: int, streams: tuple[str, ...]):
+        super().__init__(pa.table({}), type_column, np.array([time]), np.array([position]), streams)
+        self._event = event
+
+    def column(self, name: str) -> Column | None:
+        """The column of an attribute whose value is `normal`; None where it is NULL."""
+        value = normal(self._event.get(name))
+        match value:
+            case None:
+                return None
+            case str():
+                return TextColumn(np.zeros(1, np.int32), text_array([value]))
+            case bool():
+                return TruthColumn(np.array([value]), None)
+            case Instant():
+                return TimeColumn(np.array([int(value)], np.int64), None)
+        return NumberColumn(np.array([value]), None)
+
+
 class Singles:
     """The road of single events into a `Run`."""
 
@@ -85,6 +123,7 @@ class Singles:
 
         self._run = run
         self._feed = feed
+        self._name = name
         self._options = options
         self._clock = feed._clocks[name]
         self._bits = bits
@@ -95,6 +134,9 @@ class Singles:
         self._partition = run._partition
         self._window_attribute = run._lowered.window_attribute
         self._type_column = options.type_column or "type"
+        registers = run._lowered.registers
+        guards = () if registers is None else registers.guards
+        self._guarded = tuple(dict.fromkeys(a.name for g in guards for a in attributes_of(g.condition)))
         self._shape: tuple[Any, ...] = ()
         self._block = Block(0, self._type_column)
         self._entered = False
@@ -121,13 +163,14 @@ class Singles:
             time = self._time(event)
             coordinate = time if self._window_attribute is None else self._number(event)
             values = None if self._partition is None else self._values(event)
+            if self._guarded and symbol != self._inert:
+                for name in self._guarded:
+                    normal(event.get(name))
         except (Unfit, KeyError, EventError):
             return None
         if time < self._high or coordinate < self._coordinate:
             return None
         moving = symbol != self._inert
-        if moving and not self._engine.moves:
-            return None
         key = 0
         if self._partition is not None and (moving or self._engine.counts):
             key = -1 if values is None else self._partition.number(values)
@@ -147,11 +190,19 @@ class Singles:
             found: list[MatchBatch] = []
         else:
             block.events.append(dict(event))
-            found = self._engine.push(symbol, position, coordinate, key)
+            found = self._engine.push(symbol, position, coordinate, key, self._row)
         past = [(matches, self._run._past.of(matches)) for matches in found] if found else []
         if len(block.events) >= _BLOCK:
             self._seal()
         return past
+
+    def _row(self) -> EngineBatch:
+        """The last event as a batch of one row."""
+        from ceql.run import EngineBatch
+
+        position = self._position - 1
+        row = Row(self._block.events[-1] or {}, self._type_column, self._high, position, (self._name,))
+        return EngineBatch(row, row.positions, np.array([self._coordinate]), None)
 
     def leave(self) -> None:
         """Hand over to batches."""

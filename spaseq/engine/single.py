@@ -6,8 +6,8 @@ one call of the kernel on arrays that are kept. Events that move nothing need no
 positions or times: a first live start is only compared with starts, and a run starts only where something moves. In a
 window of events by partition they count, so `pass_by` is told of them.
 
-Only automata that run on the kernel over symbol classes have their moving events evaluated here (`moves`); the caller
-leaves, pushes a batch of one row and enters again for the others.
+What moves goes to the kernel over symbol classes on arrays that are kept, where the automaton has no registers; else to
+the run's own `advance`, with a batch of one row that the caller makes (some ten times slower).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import numpy as np
 from spaseq.engine.evaluator import Evaluator, _Classes, check_partitions
 from spaseq.engine.fallback import Exploded
 from spaseq.engine.matches import MatchBatch
+from spaseq.engine.settings import Batch
 from spaseq.engine.windows import Lows
 from spaseq.tecs import Chunk
 from spaseq.tecs import kernels as k
@@ -45,17 +46,17 @@ class _Symbols(dict[int, int]):
 class Single:
     """The road of single events into `evaluator`.
 
-    `symbols[bits]` is the symbol class of an event or `INERT`; `moves` says whether `push` takes those that are not.
-    `counts` says whether inert events must be told to `pass_by`.
+    `symbols[bits]` is the symbol class of an event or `INERT`. `counts` says whether inert events must be told to
+    `pass_by`, `reads` whether what moves is looked at again in its batch.
     """
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
-        self._run: Any = None  # a `_Classes` where `moves`
+        self._run: Any = None
         self._arena = evaluator._arena
         self._window = evaluator._program.window
         self.symbols = _Symbols(self._learn)
-        self.moves = False
+        self.reads = True  # unless the run is a `_Classes`
         self.counts = False
         self._recent: deque[tuple[Any, int]] = deque()
         self._by_key: dict[int, deque[int]] = {}
@@ -68,8 +69,11 @@ class Single:
 
     @staticmethod
     def applies(evaluator: Any) -> bool:
-        """Whether this road exists: for the compact structure, and not where matches wait for what comes behind."""
-        return isinstance(evaluator, Evaluator) and evaluator._ending is None
+        """Whether this road exists: for the compact structure, not where matches wait for what comes behind, nor for
+        windows that tumble."""
+        if not isinstance(evaluator, Evaluator) or evaluator._ending is not None:
+            return False
+        return evaluator._program.window.kind != "tumbling"
 
     def enter(self, partitioned: bool) -> None:
         """Take over from batches. O(events of the window) where a window was open."""
@@ -77,12 +81,12 @@ class Single:
         if lows is None:
             lows = self._evaluator._lows = Lows(self._window, partitioned)
         self._run = self._evaluator._run
-        self.moves = type(self._run) is _Classes and self._window.kind in ("none", "events", "span")
+        self.reads = type(self._run) is not _Classes
         self.counts = partitioned and self._window.kind == "events"
         self._low = self._chosen_low()
-        if self.moves:
-            if lows._times is not None and not self.counts:
-                self._recent = deque(zip(lows._times.tolist(), lows._positions.tolist(), strict=True))
+        if lows._times is not None and not self.counts:
+            self._recent = deque(zip(lows._times.tolist(), lows._positions.tolist(), strict=True))
+        if not self.reads:
             self._state = self._arena.st.data
             self._refresh()
 
@@ -103,13 +107,18 @@ class Single:
         """An inert event of partition `key` in a window of events by partition."""
         self._low_in_partition(position, 0, key)
 
-    def push(self, symbol: int, position: int, time: Any, key: int) -> list[MatchBatch]:
+    def push(self, symbol: int, position: int, time: Any, key: int, batch: Callable[[], Batch]) -> list[MatchBatch]:
         """The matches that an event completes. `time` is what the window is measured in, `key` its partition or 0."""
         run = self._run
         low = self._low(position, time, key)
+        if self.reads:
+            check_partitions(key, self._evaluator._program.settings.partitions)
+            self._pack(self._buffer, 0, symbol, position, 0, key, low, 0 if self.counts else low)
+            return self._advanced(batch())
         self._pack(self._buffer, 0, symbol, position, key * run._width, key, low, 0 if self.counts else low)
         if key >= run._keys:
-            return self._first_of_partition(symbol, position, key)
+            check_partitions(key, self._evaluator._program.settings.partitions)
+            return self._advanced(batch())
         state = self._state
         state[k.ROW] = 0
         if k.run_classes(*self._arguments) != k.DONE:
@@ -118,19 +127,23 @@ class Single:
             run._key_lows[key] = low
         return self._flushed([]) if state[k.MATCHES] else []
 
-    def _first_of_partition(self, symbol: int, position: int, key: int) -> list[MatchBatch]:
-        """As a batch: cells, floors and windows of the partition must be made."""
-        check_partitions(key, self._evaluator._program.settings.partitions)
+    def _advanced(self, batch: Batch) -> list[MatchBatch]:
+        """As a batch of one row: the first event of a partition, whose cells must be made, and what has registers."""
+        found: list[MatchBatch] = []
         chunks: list[Chunk] = []
-        row = np.zeros(1, np.int64)
-        classes, positions, keys = (np.array([v], np.int64) for v in (symbol, position, key))
+        (symbol, position, _, key), low = self._rows[0], self._lows.copy()
+        columns = (np.array([v], np.int64) for v in (0, symbol, position, key))
         try:
-            for _ in self._run.advance(None, row, classes, positions, keys, self._lows.copy(), chunks.append, True):
-                pass
+            for _ in self._run.advance(batch, *columns, low, chunks.append, True):
+                found += map(self._run.matches, chunks)  # what they mean may change with the next
+                chunks.clear()
         except Exploded as exploded:
-            return self._fallen(exploded, chunks)
-        self._refresh()
-        return self._flushed(chunks)
+            return found + self._fallen(exploded, chunks)
+        self._arena.flush(chunks.append)
+        found += map(self._run.matches, chunks)
+        if not self.reads:
+            self._refresh()
+        return found
 
     def _mended(self, key: int) -> list[MatchBatch]:
         """Goes on where the kernel stopped for want of room or of transitions."""
@@ -148,12 +161,12 @@ class Single:
         return self._flushed(chunks)
 
     def _fallen(self, exploded: Exploded, chunks: list[Chunk]) -> list[MatchBatch]:
-        """The event is done, and from the next on this road only passes by what moves nothing."""
+        """The event is done; the next ones are evaluated set by set."""
         self._arena.flush(chunks.append)
         found = [self._run.matches(chunk) for chunk in chunks]
         self._evaluator._fall_back(exploded)
         self._run = self._evaluator._run
-        self.moves = False
+        self.reads = True
         return found
 
     def _cell_lows(self) -> Callable[[], np.ndarray] | None:
@@ -191,7 +204,7 @@ class Single:
         truth = np.array([bool(vector >> p & 1) for p in range(count)], bool).reshape(count, 1)
         symbol = int(evaluator._alphabet.classify(truth)[0])
         self._run.add_classes(evaluator._alphabet.vectors)
-        if self.moves:
+        if not self.reads:
             self._refresh()
         return INERT if self._run.inert[symbol] else symbol
 
