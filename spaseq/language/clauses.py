@@ -123,8 +123,10 @@ class _Clauses:
         distinct, limit, offset = tree.quantifier is not None, self._count("LIMIT"), self._count("OFFSET") or 0
         rounds = (ROUNDS,) if lists else ()
         own = tuple(name for name in names if name not in dict(lists))
+        # LIMIT and ORDER BY range over solutions, and those are of all variables
+        whole = self._scope.bound if limit is not None or offset or "ORDER BY" in self._modifiers else ()
         if not textual and computed <= dict(lists).keys():
-            return Clauses(names, own + rounds, None, distinct, limit, offset, lists=lists)
+            return Clauses(names, (*(whole or own), *rounds), None, distinct, limit, offset, lists=lists)
         mentioned = self._mentioned(items, textual, computed)
         plan = self._plan(items, textual, computed, frozenset(dict(lists)))
         if plan.over_rounds:
@@ -132,6 +134,8 @@ class _Clauses:
         elif plan.grouped:
             self._check_grouped(plan, items)
             mentioned = self._scope.bound  # COUNT counts solutions, and those are of all variables
+        else:
+            mentioned = whole or mentioned
         return Clauses(names, mentioned + rounds, plan, distinct, limit, offset, lists=lists)
 
     def _ask(self) -> Clauses:
