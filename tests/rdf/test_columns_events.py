@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -255,6 +256,25 @@ def test_what_stands_in_a_pipe_is_not_held_back(monkeypatch: pytest.MonkeyPatch)
     assert [str(s) for s, _, _ in again.event(0).triples] == ["a:t", "a:t"] and again.records.tolist() == [3]
     os.close(begin)
     assert list(batches) == []
+
+
+def test_a_pipe_with_a_name(folder: Path) -> None:
+    path = folder / "pipe.nt"
+    os.mkfifo(path)
+    written = threading.Event()
+
+    def write() -> None:
+        with path.open("wb", buffering=0) as pipe:
+            pipe.write(b"<a:s> <a:p> <a:o> .\n<a:s> <a:p> <a:q> .\n")
+            written.wait(10)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    _, batches = open_batches([StreamSource(S, (str(path),))], StreamOptions(event_by=EventBy("size", 1)))[0][0]
+    assert len(next(batches)) == 2
+    written.set()
+    assert list(batches) == []
+    writer.join()
 
 
 def test_streams_of_one_name_and_clocks_that_do_not_compare(folder: Path) -> None:

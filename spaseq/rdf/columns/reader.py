@@ -5,6 +5,7 @@ from __future__ import annotations
 import select
 import sys
 from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
 from spaseq.errors import EventError
@@ -126,11 +127,13 @@ def _is_time(scanner: Scanner, drafting: Drafting, limits: BatchLimits, path: st
     fresh = scanner.count - drafting.rows
     if fresh >= max(limits.triples, drafting.rows // 2) or scanner.dictionary.is_full(sys.maxsize, limits.text):
         return True
-    return path == STDIN and fresh > 0 and not _waits()
+    return fresh > 0 and not _has_more(path)
 
 
-def _waits() -> bool:
-    """Whether standard input has something to read now, or has ended."""
+def _has_more(path: str) -> bool:
+    """Whether there is something to read now, or the end: always in a file, never in a pipe that has a name."""
+    if path != STDIN:
+        return Path(path).is_file()
     try:
         return bool(select.select([sys.stdin.buffer], [], [], 0)[0])
     except (OSError, ValueError):  # not a file that can be waited for
