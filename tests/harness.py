@@ -5,7 +5,8 @@ A file of `cases/` holds `[[case]]` tables (and `[streams.NAME]` tables they sha
     name        what it shows
     query       the text of the query; SPAseq if it has a FROM STREAM, else CEQL
     word        events given by their types alone, apart by spaces
-    columns, rows   events as a table with a `type` column; the text NULL stands for a missing value
+    columns, rows   events as a table with a `type` column; the text NULL stands for a missing value; a column `stream`
+                has the stream of each event
     stream      the name of a shared `[streams.NAME]` that has one of the above
     graphs      for SPAseq: for each stream name a list of [time in seconds, triples in Turtle]; `:` is http://example.org/
     kb          for SPAseq: for each IRI the triples of a graph of background knowledge
@@ -120,7 +121,20 @@ def ceql_whole(query: str, events: Events) -> list[oracle.Match]:
     """What the engine reports for the whole stream at once, in its own order."""
     import ceql
 
-    return [_plain(match) for match in ceql.compile(query).run(events)]
+    streams = _streams(events)
+    compiled = ceql.compile(query)
+    matches = compiled.run(events) if streams is None else compiled.run(streams=streams)
+    return [_plain(match) for match in matches]
+
+
+def _streams(events: Events) -> dict[str, Events] | None:
+    """The events by their `stream`, if they have one; it is no attribute of theirs."""
+    if not any("stream" in event for event in events):
+        return None
+    streams: dict[str, Events] = {}
+    for event in events:
+        streams.setdefault(event["stream"], []).append({k: v for k, v in event.items() if k != "stream"})
+    return streams
 
 
 def ceql_batches(query: str, batches: Sequence[Events], randomness: random.Random) -> list[oracle.Match]:
@@ -128,10 +142,13 @@ def ceql_batches(query: str, batches: Sequence[Events], randomness: random.Rando
     import ceql
 
     compiled = ceql.compile(query)
-    stream = compiled.open()
+    names = _streams([event for batch in batches for event in batch])
+    stream = compiled.open(streams=names)
     found = []
     for batch in batches:
-        found += [_plain(match) for match in stream.push(batch)]
+        for part in [batch] if names is None else [[event] for event in batch]:
+            own = _streams(part)
+            found += [_plain(m) for m in (stream.push(part) if own is None else stream.push(*_named(own)))]
         if randomness.random() < RESTARTS:
             stream = compiled.open(stream.snapshot())
     return found + [_plain(match) for match in stream.close()]
@@ -183,6 +200,11 @@ RESTARTS = 0.2
 
 def _plain(match: Any) -> oracle.Match:
     return int(match.start), int(match.end), tuple(int(p) for p in match.positions)
+
+
+def _named(streams: dict[str, Events]) -> tuple[Events, str]:
+    ((name, events),) = streams.items()
+    return events, name
 
 
 def cut(events: Sequence[Any], randomness: random.Random, scale: int = 1) -> Iterator[list[Any]]:

@@ -209,7 +209,7 @@ def valuations(formula: Formula, stream: Sequence[Event]) -> set[Valuation]:
     match formula:
         case Type(name, source):
             return {
-                Valuation(i, i, frozenset({(name, frozenset({i}))}))
+                Valuation(i, i, frozenset((x, frozenset({i})) for x in variables_of(formula)))
                 for i, event in enumerate(stream)
                 if event["type"] == name and source in (None, event.get("stream"))
             }
@@ -294,8 +294,8 @@ def _name(v: Valuation, variable: str) -> Valuation:
 def variables_of(formula: Formula) -> frozenset[str]:
     """The variables a formula defines, type names among them (T ⊆ X)."""
     match formula:
-        case Type(name):
-            return frozenset({name})
+        case Type(name, source):
+            return frozenset({name} if source is None else {name, f"{source}>{name}"})
         case As(child, variable):
             return variables_of(child) | {variable}
         case Filter(child) | Plus(child) | Repeat(child):

@@ -168,6 +168,8 @@ class _Reader:
     def selected(self) -> str:
         """`v` or `v[attribute, …]`: which attributes are shown changes no match."""
         name = self.next("name")
+        if self.take(">"):
+            name += ">" + self.next("name")
         if self.ahead("["):
             self.bracket()
         return name
@@ -290,8 +292,11 @@ class _Reader:
         """`x[…]`, a comparison over `x.a`, or a condition in parentheses; NOT of these goes inward."""
         if self.take("NOT"):
             return _negated(self.single())
-        if self.tokens[self.at][0] == "name" and self.ahead("[", offset=1):
+        streamed = self.ahead(">", offset=1) and self.ahead("[", offset=3)
+        if self.tokens[self.at][0] == "name" and (self.ahead("[", offset=1) or streamed):
             variable = self.next("name")
+            if self.take(">"):
+                variable += ">" + self.next("name")
             self.need("[")
             self.variable = variable
             expression = self.disjunction()

@@ -141,3 +141,14 @@ def test_what_was_dropped_and_what_nobody_has_is_said(folder: pathlib.Path) -> N
     assert (done.returncode, done.stdout) == (0, "0\n")
     assert "late.jsonl: 1 event" in done.stderr and "no event has an attribute prize" in done.stderr
     assert "did you mean price?" in done.stderr
+
+
+def test_what_cannot_match_is_a_warning(folder: pathlib.Path) -> None:
+    (folder / "never.ceql").write_text("SELECT * WHERE A FILTER A[price > 5 AND price < 3]")
+    for command in (["check", "never.ceql"], ["run", "never.ceql", "--events", "events.csv", "--format", "count"]):
+        done = run(folder, *command)
+        assert done.returncode == 0 and done.stdout in ("", "0\n")
+        assert done.stderr.splitlines() == [
+            "warning: never.ceql:1:16: A: price > 5 and price < 3 never hold together",
+            "warning: never.ceql: no stream has a match: the query reports nothing",
+        ]
