@@ -48,17 +48,20 @@ def by_events(sources: Sequence[StreamSource], options: StreamOptions) -> Outcom
 
 
 def by_batches(sources: Sequence[StreamSource], options: StreamOptions, limits: BatchLimits) -> Outcome:
-    found: dict[str, list[GraphEvent]] = {source.iri: [] for source in sources}
-    counters = Counters()
+    """Looked at when all has been read: what comes later must not change a batch."""
+    kept: dict[str, list[GraphBatch]] = {source.iri: [] for source in sources}
+    counters, problem = Counters(), None
     streams, _ = open_batches(sources, options, counters, limits=limits)
     try:
         for iri, batches in streams:
             for batch in batches:
-                check_batch(batch)
-                found[iri] += [batch.event(i) for i in range(len(batch))]
+                kept[iri].append(batch)
     except EventError as error:
-        return found, str(error), counters
-    return found, None, counters
+        problem = str(error)
+    for batch in (batch for batches in kept.values() for batch in batches):
+        check_batch(batch)
+    events = {iri: [batch.event(i) for batch in batches for i in range(len(batch))] for iri, batches in kept.items()}
+    return events, problem, counters
 
 
 def check_batch(batch: GraphBatch) -> None:
@@ -302,6 +305,12 @@ def test_a_large_lateness_over_many_batches(folder: Path) -> None:
         options = StreamOptions(lateness=lateness * 10**9, late="drop")
         found, problem, counters = agree([stream(folder, text)], options, (1 << 16, 100, 1))
         assert problem is None and len(found[S]) == 400 - counters.late
+
+
+def test_times_far_apart(folder: Path) -> None:
+    text = "".join(f'<a:g{n}> {AT} "{time}" <a:g{n}> .\n' for n, time in enumerate([9 * 10**9, -9 * 10**9, 9 * 10**9]))
+    for lateness in (0, 10**9, 18 * 10**18):
+        agree([stream(folder, text)], StreamOptions(lateness=lateness, late="drop"))
 
 
 def test_an_event_of_many_triples_keeps_each_once(folder: Path) -> None:

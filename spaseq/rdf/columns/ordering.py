@@ -82,7 +82,8 @@ class Ordering:
         if len(times):
             first = times[0] if self._latest is None else self._latest
             most = np.maximum.accumulate(np.maximum(times, first))
-            late = np.flatnonzero(times < most - lateness)
+            behind = most.view(np.uint64) - times.view(np.uint64)  # of any two times, which int64 would not hold
+            late = np.flatnonzero(behind > lateness)
             if len(late) and self._options.late != "drop":
                 end = begin + int(late[0]) + 1
                 self._note_latest(begin, end)
