@@ -250,3 +250,19 @@ def test_single_events_where_determinisation_explodes(budget: int) -> None:
     for event in events:
         found += stream.push(event)
     assert rows_of(found) == rows_of(expected) and stream._run.statistics["fell_back"] == 1
+
+
+def test_what_nobody_reads_is_not_checked(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spaseq.events.blocks._BLOCK", 64)
+    lines = ["type,v,w", *(f"{'AB'[k % 2]},{k},{k}" for k in range(30))]
+    (tmp_path / "odd.csv").write_text("\n".join([*lines, "B,30,odd"]))
+    (tmp_path / "short.csv").write_text("\n".join([*lines, "B,30"]))
+    query = ceql.compile("SELECT * WHERE A AS a ; B AS b FILTER a[v = 28]")
+    matches = query.run(str(tmp_path / "odd.csv"))
+    assert matches.count() == 2
+    with pytest.raises(EventError, match="attribute w is 'odd' here"):
+        list(matches)
+    with pytest.raises(EventError, match="this record has 2 fields"):
+        query.run(str(tmp_path / "short.csv")).count()
+    with query.open() as stream:
+        assert stream.push({"type": "A", "v": 28, "w": 1}) == [] and len(stream.push({"type": "B", "w": {}})) == 1
