@@ -198,6 +198,7 @@ class MappingRegisters:
     def __init__(self, patterns: MappingABC[str, GraphPattern]) -> None:
         self._patterns = patterns
         self._batch: InstantBatch | None = None
+        self._binds: dict[Conjunction, frozenset[str]] = {}
         self._outer: dict[Conjunction, tuple[tuple[Any, Any], ...]] = {}
 
     def load(self, batch: InstantBatch) -> None:
@@ -223,7 +224,9 @@ class MappingRegisters:
                     return None
                 if collect:
                     joined = frozenset(_with_round(mapping, collect) for mapping in joined)
-                taken = conjunction_binds(self._patterns, conjunction)
+                taken = self._binds.get(conjunction)
+                if taken is None:
+                    taken = self._binds[conjunction] = conjunction_binds(self._patterns, conjunction)
                 return (bound | pending) & track, taken & track, project(joined, keep), owed
 
     def joined(self, omega: MappingSet, conjunction: Conjunction, batch: InstantBatch, row: int) -> MappingSet:

@@ -242,7 +242,7 @@ class ChunkRows:
         self._collect(parts)
 
     def _collect(self, parts: Sequence[_Part]) -> None:
-        """For each GPM where its solutions stand: rows ascending, and (part, solution) of each."""
+        """For each GPM where the solutions of each row begin, and the part and the place there of each solution."""
         self._parts: dict[str, list[_Part]] = {}
         for part in parts:
             part.select()
@@ -256,21 +256,19 @@ class ChunkRows:
             if len(own) > 1:
                 order = np.argsort(rows, kind="stable")
                 rows, which, solutions = rows[order], which[order], solutions[order]
-            self._index[name] = rows, which, solutions
+            starts = np.searchsorted(rows, np.arange(len(self.positions) + 1))
+            self._index[name] = starts, which, solutions
 
     def present(self, name: str) -> np.ndarray:
-        found = np.zeros(len(self.positions), bool)
         index = self._index.get(name)
-        if index is not None:
-            found[index[0]] = True
-        return found
+        return np.zeros(len(self.positions), bool) if index is None else np.diff(index[0]) > 0
 
     def value(self, name: str, row: int) -> MappingSet:
         index = self._index.get(name)
         if index is None:
             return _NONE
-        rows, which, solutions = index
-        begin, end = np.searchsorted(rows, [row, row + 1]).tolist()
+        starts, which, solutions = index
+        begin, end = int(starts[row]), int(starts[row + 1])
         parts, read = self._parts[name], self._read[name]
         return frozenset(parts[which[i]].solutions.mapping(int(solutions[i]), read) for i in range(begin, end))
 

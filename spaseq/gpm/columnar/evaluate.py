@@ -81,18 +81,34 @@ class _Columns:
 
     def _coded(self, rows: np.ndarray, columns: Sequence[np.ndarray], names: Sequence[str], keys: Keys) -> np.ndarray:
         """The codes of rows that bind all names, their terms in `columns`."""
-        first, kinds = distinct(columns, len(rows))
+        if len(columns) > 1 or not len(rows) or columns[0].max() >= self._space.base:
+            first, kinds = distinct(columns, len(rows))
+            return self._asked(rows, columns, first, names, keys)[kinds]
+        memo = self._space.codes()
+        codes = memo[columns[0]]
+        fresh = np.flatnonzero(codes < 0)
+        if len(fresh):
+            _, first = np.unique(columns[0][fresh], return_index=True)
+            first = fresh[first]
+            memo[columns[0][first]] = self._asked(rows, columns, first, names, keys)
+            codes = memo[columns[0]]
+        return codes
+
+    def _asked(
+        self, rows: np.ndarray, columns: Sequence[np.ndarray], places: np.ndarray, names: Sequence[str], keys: Keys
+    ) -> np.ndarray:
+        """The codes of the rows at `places`."""
         # PERF: a term already known by its bytes is not made again: 2 µs a distinct key and batch became 0.4.
-        read = zip(*(self._space.keys(column[first]) for column in columns), strict=True)
+        read = zip(*(self._space.keys(column[places]) for column in columns), strict=True)
         found = []
-        for row, key in zip(rows[first].tolist(), read, strict=True):
+        for row, key in zip(rows[places].tolist(), read, strict=True):
             code = keys.known.get(key)
             if code is None:
                 code = keys.number(self.mapping(row, names))
                 if None not in key:
                     keys.known[key] = code
             found.append(code)
-        return np.array(found, np.int64)[kinds]
+        return np.array(found, np.int64)
 
 
 class _Mappings:

@@ -24,13 +24,14 @@ class Space:
     Numbers below `base` are the batch's. Equal terms have one number, but for those of `adopt`.
     """
 
-    __slots__ = ("_added", "_known", "_literals", "_terms", "_text", "base", "extras")
+    __slots__ = ("_added", "_codes", "_known", "_literals", "_terms", "_text", "base", "extras")
 
     def __init__(self, terms: TermTable) -> None:
         self.base = len(terms)
         self.extras: list[Term] = []
         self._terms = terms
         self._text: bytes | None = None
+        self._codes: np.ndarray | None = None
         self._known: dict[Term, int] = {}
         self._literals: LiteralColumns | None = None
         self._added = 0
@@ -53,6 +54,12 @@ class Space:
         bounds = zip(own.tolist(), starts.tolist(), (starts + terms.length[places]).tolist(), strict=True)
         text = self._text
         return [text[start:end] if known else None for known, start, end in bounds]
+
+    def codes(self) -> np.ndarray:
+        """A place to keep a number of each of the batch's terms, -1 at first: int64 (base,)."""
+        if self._codes is None:
+            self._codes = np.full(self.base, -1, np.int64)
+        return self._codes
 
     def find(self, term: Any) -> int:
         """The number of `term`, -1 where neither the batch nor the query has it. O(t) array steps, then remembered."""

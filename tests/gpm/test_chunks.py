@@ -1,0 +1,122 @@
+"""Batches merged into chunks of instants, and their rows, against instants made of events one by one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from rdflib import Literal, URIRef
+
+import spaseq
+from spaseq.errors import EventError
+from spaseq.gpm import Knowledge
+from spaseq.language.chunks import merge_batches
+from spaseq.language.solve import ChunkRows, SolvedRows, Solver
+from spaseq.rdf import GraphBatch, GraphEvent, StreamOptions, instants, merge_streams
+
+E = "http://example.org/"
+STREAMS = [E + name for name in "STU"]
+
+
+def _event(stream: str, time: int, rng: random.Random) -> GraphEvent:
+    triples = [(_iri(rng, "uv"), _iri(rng, "pq"), rng.choice([Literal(rng.randrange(4)), _iri(rng, "uvw")]))]
+    triples += [(_iri(rng, "uv"), _iri(rng, "pr"), Literal(rng.randrange(4))) for _ in range(rng.randrange(4))]
+    return GraphEvent(stream, time, tuple(dict.fromkeys(triples)), None, f"{stream}.nt", time)
+
+
+def _iri(rng: random.Random, names: str) -> URIRef:
+    return URIRef(E + rng.choice(names))
+
+
+def _streams(rng: random.Random) -> list[tuple[str, list[GraphEvent]]]:
+    return [
+        (name, [_event(name, time, rng) for time in sorted(rng.choices(range(30), k=rng.randrange(25)))])
+        for name in STREAMS
+    ]
+
+
+def _cut(events: list[GraphEvent], rng: random.Random) -> Iterator[GraphBatch]:
+    rest = list(events)
+    while rest:
+        count = rng.randrange(1, 8)
+        yield GraphBatch.of(rest[:count])
+        rest = rest[count:]
+
+
+def _query(text: str) -> Any:
+    sources = " ".join(f"FROM STREAM {iri[-1]} <{iri}>" for iri in STREAMS)
+    return spaseq.compile(f"PREFIX : <{E}> SELECT * {text.replace('FROM', sources)}")
+
+
+QUERIES = {
+    "one GPM on all streams": "FROM WHERE { SEQ (A) DEFINE GPM A ON S, T, U { ?x :p ?y } }",
+    "a conjunction": """FROM WHERE { SEQ (A & B)
+        DEFINE GPM A ON S { ?x :p ?y FILTER (?y > 0) } DEFINE GPM B ON T { ?x :p ?z FILTER (?z > ?y) } }""",
+    "partitions": """PARTITION BY (?x) FROM WHERE { SEQ (A; B)
+        DEFINE GPM A ON S, T { ?x :p ?y FILTER (?y > 1) } DEFINE GPM B ON U { ?x :q ?z OPTIONAL { ?x :r ?w } } }""",
+    "partitions by two, one of them at times unbound": """PARTITION BY (?x, ?w) FROM WHERE { SEQ (A; B)
+        DEFINE GPM A ON S { ?x :p ?w } DEFINE GPM B ON T { ?x :p ?z OPTIONAL { ?x :r ?w } } }""",
+    "a GPM that is left to single events": """PARTITION BY (?x) FROM WHERE { SEQ (A; B)
+        DEFINE GPM A ON S { { SELECT ?x ?y WHERE { ?x :p ?y } LIMIT 1 } } DEFINE GPM B ON T { ?x :p ?z } }""",
+}
+
+
+def _table(rows: Any, names: list[str]) -> list[Any]:
+    """Every row: position, time, key, and the GPMs' values."""
+    places = range(len(rows.positions)) if rows.partitions is None else rows.partitions.tolist()
+    keys = [None] * len(rows.positions) if rows.partitions is None else [rows.keys[k] for k in places]
+    return [
+        (position, time, key, {name: value for name in names if (value := rows.value(name, i))})
+        for i, (position, time, key) in enumerate(zip(rows.positions.tolist(), rows.times.tolist(), keys, strict=True))
+    ]
+
+
+@pytest.mark.parametrize("reference", [False, True])
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("name", QUERIES)
+def test_rows(name: str, apart: bool, reference: bool) -> None:
+    query = _query(QUERIES[name])
+    gpms = sorted(query.checked.patterns)
+    for seed in range(4):
+        rng = random.Random(seed)
+        streams = _streams(rng)
+        solver = Solver(query.checked, Knowledge(), reference=reference)
+        options = StreamOptions(time="t", ties="arrival" if apart else "instant")
+        expected = list(instants(merge_streams(streams), options))
+        chunks = list(merge_batches([_cut(own, rng) for _, own in streams], solver.solve_batch, apart=apart))
+        events = [chunk.events(i) for chunk in chunks for i in range(len(chunk))]
+        assert events == [instant.events for instant in expected]
+        rows = [row for instant in expected for row in solver.solve(instant)]
+        found = [row for chunk in chunks for row in _table(solver.rows(chunk), gpms)]
+        assert found == _table(SolvedRows(rows), gpms)
+        for chunk in chunks:
+            table: ChunkRows = solver.rows(chunk)
+            for gpm in gpms:
+                assert table.present(gpm).tolist() == [bool(table.value(gpm, i)) for i in range(len(table.positions))]
+
+
+def test_what_comes_before_an_error_is_done_first() -> None:
+    rng = random.Random(1)
+
+    def broken() -> Iterator[GraphBatch]:
+        yield GraphBatch.of([_event(STREAMS[0], time, rng) for time in (1, 2, 3)])
+        raise EventError("oh", source="f")
+
+    whole = [GraphBatch.of([_event(STREAMS[1], time, rng) for time in (2, 9)])]
+    merged = merge_batches([broken(), iter(whole)], lambda batch: {}, apart=False)
+    assert next(merged).times.tolist() == [1, 2]
+    with pytest.raises(EventError, match="oh"):
+        next(merged)
+
+
+def test_what_nothing_else_reads_is_not_shown() -> None:
+    query = _query("FROM WHERE { SEQ (A; B) DEFINE GPM A ON S { ?x :p ?y } DEFINE GPM B ON T { ?x :p ?z } }")
+    query = spaseq.compile(query.text.replace("SELECT *", "SELECT ?z"))
+    solver = Solver(query.checked, Knowledge())
+    batch = GraphBatch.of([_event(STREAMS[0], 1, random.Random(3))])
+    (chunk,) = merge_batches([iter([batch])], solver.solve_batch, apart=False)
+    (mapping,) = solver.rows(chunk).value("A", 0)
+    assert [name for name, _ in mapping] == ["x"]
+    assert solver.wanted == {URIRef(E + "p")}
