@@ -9,7 +9,7 @@ from typing import Any
 from spaseq.automata import CEA
 from spaseq.automata.diagram import automaton_text
 from spaseq.engine import Program, Settings, Window, compile_program
-from spaseq.errors import EventError, OptionError, QuerySemanticsError, UnsupportedFeature
+from spaseq.errors import EventError, OptionError, QuerySemanticsError
 from spaseq.events.time import parse_time
 from spaseq.gpm import GraphPattern, Knowledge
 from spaseq.gpm.columnar import uncovered_pattern
@@ -21,7 +21,7 @@ from spaseq.language.parse import parse
 from spaseq.language.run import Matches, Opened, Recogniser, Session, named
 from spaseq.language.solve import Solver
 from spaseq.pattern import Pattern
-from spaseq.rdf import ARRIVAL, Counters, Followed, StreamOptions, StreamSource
+from spaseq.rdf import ARRIVAL, Counters, Followed, StreamOptions, StreamSource, merged_files, settle
 
 __all__ = ["Query", "compile_query", "knowledge_of", "stream_options", "stream_sources"]
 
@@ -144,12 +144,13 @@ class Query:
         knowledge.check(checked.patterns.values())
 
         def open_streams(wanted: frozenset[str] | None) -> Opened:
-            from spaseq.rdf.columns.reader import open_batches  # loads the kernels
+            from spaseq.rdf.columns.reader import read_batches  # loads the kernels
 
             counters = Counters()
-            batches, settled = open_batches(sources, chosen, counters, wanted=wanted)
+            settled = settle(chosen, sources)
             apart = settled.time == ARRIVAL or settled.ties == "arrival"
-            return Opened([own for _, own in batches], apart, counters)
+            parts = [part for source in sources for part in merged_files(source, settled)]
+            return Opened([read_batches(part, settled, counters, wanted) for part in parts], apart, counters)
 
         program = self.program(chosen.time_unit)
         return Matches(checked, program, knowledge, open_streams, keep_events=keep_events, reference=reference)

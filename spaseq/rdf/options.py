@@ -55,6 +55,7 @@ class StreamOptions:
     * `format`: overrides the file's extension (`nt`, `nq`, `trig`, `ttl`).
     * `lookahead`: how many graphs may wait for a time that stands further on in the default graph, and how many times
       may wait for their graph.
+    * `merge`: the files of one stream are merged by time up to so many; more are read one after another.
     """
 
     event_by: EventBy | None = None
@@ -67,6 +68,7 @@ class StreamOptions:
     malformed: Literal["error", "drop"] = "error"
     format: str | None = None
     lookahead: int = 250_000
+    merge: int = 64
 
     @staticmethod
     def parse(

@@ -22,6 +22,7 @@ __all__ = [
     "StreamSpec",
     "check_names",
     "file_options",
+    "merged_files",
     "open_streams",
     "parse_streams_file",
     "read_stream",
@@ -70,6 +71,18 @@ def settle(options: StreamOptions, sources: Sequence[StreamSource]) -> StreamOpt
             "give --time PREDICATE or --time-from arrival for all streams",
         )
     return replace(options, time=next(iter(clocks)))
+
+
+def merged_files(source: StreamSource, options: StreamOptions) -> tuple[StreamSource, ...]:
+    """The parts of a stream that are to be merged by time: each of its files alone.
+
+    The stream as it is, its files one after another, where times come from arrival, and where there are more than
+    `options.merge` files, which would all be open at once.
+    """
+    files = expand_files(source.files)
+    if options.time == ARRIVAL or not 1 < len(files) <= options.merge:
+        return (source,)
+    return tuple(StreamSource(source.iri, (file,), source.event_by) for file in files)
 
 
 def _event_by(path: str, own: EventBy | None, options: StreamOptions) -> EventBy:

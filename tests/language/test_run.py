@@ -255,3 +255,23 @@ def test_rows_solved_elsewhere_give_the_same_matches() -> None:
     assert rows[0] == (InstantSolutions(0, SECOND, None, rows[0][0].values),)
     with pytest.raises(InternalError):
         list(recogniser.push(instants))
+
+
+@pytest.mark.parametrize("count", [2, 3, 70])
+def test_files_of_one_stream_are_merged_by_time(count: int, tmp_path: Path) -> None:
+    """Up to 64 of them, equal times in the order of the files; more must follow each other in time."""
+    stated = "<http://www.w3.org/ns/prov#generatedAtTime>"
+    for number in range(count):
+        lines = []
+        for step in range(3):
+            graph, time = f"<{E}g{number}-{step}>", 10 * step + number // 2
+            lines.append(f'{graph} {stated} "{time}" .\n<{E}u> <{E}p> "{number}" {graph} .\n')
+        (tmp_path / f"s{number:02}.nq").write_text("".join(lines), "utf-8")
+    found = spaseq.compile(query("A", "DEFINE GPM A ON S { ?a :p ?x }", "")).run({"S": str(tmp_path / "s*.nq")})
+    if count > 64:
+        with pytest.raises(spaseq.EventError, match="goes back in time"):
+            list(found)
+        return
+    expected = sorted((10 * step + number // 2, str(number)) for number in range(count) for step in range(3))
+    assert [(m.time // 10**9, str(m.bindings["x"])) for m in found] == expected
+    assert found.counters.events == 3 * count
