@@ -20,7 +20,7 @@ import numpy as np
 from ceql import ast
 from ceql.columnar import operand
 from ceql.walk import attributes_of, calls_of
-from spaseq.automata import Action, Again, Avoid, Leave
+from spaseq.automata import Action, Again, Avoid, Leave, Transition
 from spaseq.engine.ops import NOTHING, UNKNOWN, Both, Drop, Keep, Op, Test, Unless
 from spaseq.errors import InternalError
 from spaseq.events import Column, ListColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn
@@ -88,8 +88,11 @@ class ValueCodes:
         self._full = _TEXTS
         self.registers = 2 * len(self._guards)
 
-    def ops(self, action: Action) -> tuple[Op, ...]:
-        """What an action does to the registers."""
+    def ops(self, transition: Transition) -> tuple[Op, ...]:
+        """What the actions of a transition do to the registers."""
+        return tuple(op for action in transition.actions for op in self._ops(action))
+
+    def _ops(self, action: Action) -> tuple[Op, ...]:
         if isinstance(action, Again):
             raise InternalError("a register action between rounds, in CEQL")
         number = self._guards.index(action.guard)
@@ -172,7 +175,7 @@ class ValueCodes:
         self._texts = {text: number for text, number in self._texts.items() if number in numbers}
         self._full = 2 * len(self._texts) + _TEXTS
 
-    def row(self, codes: list[int]) -> Any:
+    def row(self, codes: list[int], state: int) -> Any:
         """The row of `GuardRegisters`: (guard number, values of each variable in order of their names)."""
         texts = {number: text for text, number in self._texts.items()}
         entries = []
@@ -181,6 +184,14 @@ class ValueCodes:
             if any(held):
                 entries.append((g, tuple(held if comparison.left < comparison.right else held[::-1])))
         return tuple(entries)
+
+    def state(self) -> Any:
+        """What a snapshot must hold."""
+        return self._kinds, self._texts, self._next
+
+    def restore(self, state: Any) -> None:
+        """The opposite of `state`."""
+        self._kinds, self._texts, self._next = state
 
     def _values(self, code: int, g: int, texts: dict[int, str]) -> frozenset[Any]:
         if code == NOTHING:

@@ -24,6 +24,7 @@ from ceql.comparisons import ValueCodes, comparison_of
 from ceql.printer import print_expression
 from ceql.scalar import compile_condition, compile_value
 from ceql.walk import aggregates_of, attributes_of
+from spaseq.automata import CEA
 from spaseq.errors import EventError
 from spaseq.events import EventBatch
 
@@ -205,7 +206,7 @@ class GuardRegisters:
         self._events = batch.events
         self._getters = {}
 
-    def codes(self) -> ValueCodes | None:
+    def codes(self, cea: CEA) -> ValueCodes | None:
         """The codes of the values of one evaluation; None if some guard is not a comparison of two variables."""
         found = [comparison for guard in self.guards if (comparison := comparison_of(guard)) is not None]
         return ValueCodes(self.guards, found) if len(found) == len(self.guards) else None

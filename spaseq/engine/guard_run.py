@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from spaseq.automata import ACCEPT
 from spaseq.engine.guarded import MOST, GuardedAutomaton, GuardTables
 from spaseq.engine.matches import MatchBatch, matches_of, no_matches
 from spaseq.engine.ops import Codes
@@ -31,7 +32,7 @@ def codes_of(program: Program) -> Codes | None:
     registers: Any = program.registers
     if program.choice.selection is Selection.MAX or not hasattr(registers, "codes") or program.cea.states > MOST:
         return None
-    codes: Codes | None = registers.codes()
+    codes: Codes | None = registers.codes(program.cea)
     return codes if codes is not None and codes.registers <= MOST else None
 
 
@@ -80,7 +81,7 @@ class GuardRun:
             assert self._instead is not None
             return self._instead.matches(chunk)
         tags, places = np.unique(np.where(chunk.tag < 0, -chunk.tag, chunk.tag), return_inverse=True)
-        rows = [frozenset({self._codes.row(held)}) for held in self._accepted[tags].tolist()]
+        rows = [frozenset({self._codes.row(held, ACCEPT)}) for held in self._accepted[tags].tolist()]
         return matches_of(chunk, self._program.labels, [rows[i] for i in places.tolist()])
 
     def add_classes(self, vectors: list[int]) -> None:
@@ -216,7 +217,7 @@ class GuardRun:
                 continue
             states, held = self._automaton.sets[conf[k.CONF_STATE]], conf[k.REGISTERS :]
             sets = live.setdefault(conf[k.CONF_KEY], {}).setdefault(states, {})
-            sets[frozenset((q, self._codes.row(self._automaton.read_in(q, held))) for q in states)] = cell
+            sets[frozenset((q, self._codes.row(self._automaton.read_in(q, held), q)) for q in states)] = cell
         self._instead = RegisterRun(self._program, self._arena)
         consume = self._program.choice.consume
         floors = dict(enumerate(self._floors.tolist())) if consume is Consume.PARTITION else {}
@@ -231,7 +232,7 @@ class GuardRun:
         if self._instead is not None:
             return {"instead": self._instead.state()}
         sets = [sum(1 << q for q in states) for states in self._automaton.sets]
-        return {"confs": self._confs, "codes": self._codes, "floors": self._floors, "key_lows": self._key_lows,
+        return {"confs": self._confs, "codes": self._codes.state(), "floors": self._floors, "key_lows": self._key_lows,
                 "sets": sets}  # fmt: skip
 
     def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
@@ -239,11 +240,13 @@ class GuardRun:
         if "instead" in state:
             self._instead = RegisterRun(self._program, self._arena)
             self._instead.restore(state["instead"], vectors)
+            self._handed = True
             self.inert = self._instead.inert
             return
         for bits in state["sets"][1:]:
             self._add_states(bits)
         self.add_classes(vectors)
-        self._confs, self._codes = state["confs"].copy(), state["codes"]
+        self._confs = state["confs"].copy()
+        self._codes.restore(state["codes"])
         self._floors, self._key_lows = state["floors"].copy(), state["key_lows"].copy()
         self._index_anew()

@@ -9,7 +9,7 @@ test lets pass are looked up, by a hash for `=` and in a skip list for an order,
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -22,7 +22,8 @@ MOST = 62
 """States and registers of an automaton here: sets of them are bits of a word."""
 
 _SYMBOLS = {"=": k.EQUAL, "!=": k.DIFFERENT, "<": k.LESS, "<=": k.AT_MOST, ">": k.GREATER, ">=": k.AT_LEAST}
-_RULES = {"same": k.KEEP_SAME, "one": k.KEEP_ONE, "greatest": k.KEEP_GREATEST, "least": k.KEEP_LEAST, "new": k.KEEP_NEW}
+_RULES = {"same": k.KEEP_SAME, "one": k.KEEP_ONE, "greatest": k.KEEP_GREATEST, "least": k.KEEP_LEAST, "new": k.KEEP_NEW,
+          "set": k.KEEP_NEW}
 _REACH = {"=": k.SAME, "<": k.BELOW, "<=": k.BELOW, ">": k.ABOVE, ">=": k.ABOVE}
 
 
@@ -52,7 +53,7 @@ class GuardedAutomaton:
         self.stepper = Stepper(cea)
         self._all = [t for out in cea.transitions for t in out]
         self._needs = [sum(1 << p for p in t.predicates) for t in self._all]
-        self._ops = [tuple(op for a in t.actions for op in codes.ops(a)) for t in self._all]
+        self._ops = [codes.ops(t) for t in self._all]
         self._out = [[i for i, t in enumerate(self._all) if t.source == q] for q in range(cea.states)]
         self._outputs = frozenset(codes.outputs)
         self._alive = self._liveness(codes.registers)
@@ -76,7 +77,7 @@ class GuardedAutomaton:
     def _liveness(self, registers: int) -> list[set[int]]:
         """For each state, the registers that some way on from it reads before it drops them."""
         alive: list[set[int]] = [set() for _ in self._out]
-        effects = [(_reads(ops), {op.register for op in ops if isinstance(op, Drop)}) for ops in self._ops]
+        effects = [(_reads(ops), {op.register for op in ops if _overwrites(op)}) for ops in self._ops]
         changed = True
         while changed:
             changed = False
@@ -111,7 +112,7 @@ class GuardedAutomaton:
         written: set[int] = set()
         for op in self._ops[i]:
             match op:
-                case Test(symbol, register, _):
+                case Test(symbol, register, _, _):
                     if symbol in _REACH and register in self._alive[state] - written:
                         found.append(op)
                 case Keep() | Drop():
@@ -192,6 +193,10 @@ def _bits(numbers: set[int] | frozenset[int]) -> int:
     return sum(1 << n for n in numbers)
 
 
+def _overwrites(op: Op) -> TypeGuard[Drop | Keep]:
+    return isinstance(op, Drop) or (isinstance(op, Keep) and op.rule == "set")
+
+
 def _reads(ops: tuple[Op, ...]) -> set[int]:
     """The registers that a transition reads."""
     tests = [t for op in ops for t in (op.tests if isinstance(op, Unless) else (op,))]
@@ -201,8 +206,8 @@ def _reads(ops: tuple[Op, ...]) -> set[int]:
 def _rows(op: Op) -> list[tuple[int, int, int, int]]:
     """An operation as rows of `ops`."""
     match op:
-        case Test(symbol, register, column):
-            return [(k.TEST, register, column, _SYMBOLS[symbol])]
+        case Test(symbol, register, column, _):
+            return [(k.TEST, register, column, _SYMBOLS[symbol] + (k.STRICT if op.strict else 0))]
         case Both(symbol, left, right):
             return [(k.BOTH, left, right, _SYMBOLS[symbol])]
         case Keep(rule, register, column):

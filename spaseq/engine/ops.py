@@ -12,6 +12,8 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
+from spaseq.automata import CEA, Transition
+
 NOTHING: Final = -(1 << 63)
 """The code of what was not taken, or is not bound: every test holds."""
 
@@ -21,11 +23,15 @@ UNKNOWN: Final = NOTHING + 1
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """The run goes on only if `register symbol column`. `symbol`: =, !=, <, <=, > or >=."""
+    """The run goes on only if `register symbol column`. `symbol`: =, !=, <, <=, > or >=.
+
+    Where one of them holds nothing, there is nothing to compare and it goes on; not if `strict`.
+    """
 
     symbol: str
     register: int
     column: int
+    strict: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +47,9 @@ class Both:
 class Keep:
     """The register takes the column in, if that holds something.
 
-    `rule`: "new" overwrites; "greatest" and "least" keep that of both; of two different codes "same" makes UNKNOWN, and
-    "one" refuses: then the evaluation goes on with sets of register rows.
+    `rule`: "new" overwrites, and "set" too, of a column that always holds something; "greatest" and "least" keep that
+    of both; of two different codes "same" makes UNKNOWN, and "one" refuses: then the evaluation goes on with sets of
+    register rows.
     """
 
     rule: str
@@ -75,7 +82,7 @@ Op = Test | Both | Keep | Drop | Unless | Refuse
 
 
 class Codes(Protocol):
-    """The guards of an evaluation as operations, and the values of events as codes. Must pickle.
+    """The guards of an evaluation as operations, and the values of events as codes.
 
     `registers`: how many there are, at most 62. `outputs`: those that tell matches apart, and come with them.
     """
@@ -86,8 +93,8 @@ class Codes(Protocol):
     @property
     def outputs(self) -> Iterable[int]: ...
 
-    def ops(self, action: Any) -> tuple[Op, ...]:
-        """What an action of the automaton (`spaseq.automata.cea.Action`) does."""
+    def ops(self, transition: Transition) -> tuple[Op, ...]:
+        """What the actions of a transition do, in their order."""
         ...
 
     def load(self, batch: Any) -> np.ndarray | None:
@@ -95,8 +102,8 @@ class Codes(Protocol):
         before as numbers."""
         ...
 
-    def row(self, codes: list[int]) -> Any:
-        """The register row (as of `Registers`) of a run whose registers hold these."""
+    def row(self, codes: list[int], state: int) -> Any:
+        """The register row (as of `Registers`) of a run in a state of the automaton, or ACCEPT, with these codes."""
         ...
 
     @property
@@ -108,10 +115,18 @@ class Codes(Protocol):
         """Only the codes in `held`, int64 (runs, registers), are still in use."""
         ...
 
+    def state(self) -> Any:
+        """What a snapshot must hold, to be pickled."""
+        ...
+
+    def restore(self, state: Any) -> None:
+        """The opposite of `state`."""
+        ...
+
 
 class Coded(Protocol):
     """Registers (see `Registers`) whose guards can all be operations on codes."""
 
-    def codes(self) -> Codes | None:
-        """Those of a new evaluation; None where some guard needs more."""
+    def codes(self, cea: CEA) -> Codes | None:
+        """Those of a new evaluation of an automaton; None where some guard needs more."""
         ...

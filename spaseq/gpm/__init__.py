@@ -7,6 +7,7 @@ algebra evaluator.
 
 from __future__ import annotations
 
+from spaseq.gpm.comparison import number_of
 from spaseq.gpm.direct import EventGraph
 from spaseq.gpm.evaluate import Knowledge, PatternEvaluator, event_graph, holds
 from spaseq.gpm.mappings import IDENTITY, Mapping, MappingSet, freeze, join, project, restrict
@@ -36,6 +37,7 @@ __all__ = [
     "holds",
     "join",
     "list_literal",
+    "number_of",
     "project",
     "restrict",
 ]

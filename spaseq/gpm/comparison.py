@@ -168,6 +168,20 @@ def _promoted(a: Any, b: Any) -> tuple[Any, Any]:
         return a, b
 
 
+def number_of(term: Any) -> float | None:
+    """The value of a literal as a double that compares with those of other such literals as the values do; None of what
+    is no number, not a number, or not held exactly."""
+    try:
+        kind, value = _comparable(term)
+    except SPARQLError:
+        return None
+    if kind != "number" or value != value:
+        return None
+    if isinstance(value, Decimal) and len(value.as_tuple().digits) > 15:
+        return None
+    return None if isinstance(value, int) and abs(value) > 1 << 53 else float(value)
+
+
 def _comparable(term: Any) -> tuple[str, Any]:
     """What a literal is compared as: a kind, and a value that has an order among those of its kind."""
     if not isinstance(term, Literal) or term.language:

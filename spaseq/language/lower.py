@@ -26,10 +26,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spaseq.automata import CEA
 from spaseq.errors import InternalError
 from spaseq.gpm import IDENTITY, ROUNDS, GraphPattern, Mapping, MappingSet, freeze, holds, join, project
 from spaseq.language.ast import Operator
 from spaseq.language.check import CheckedQuery
+from spaseq.language.codes import TermCodes, term_codes
 from spaseq.language.expand import Conjunction, Step, Variant
 from spaseq.pattern import Atom, Iterate, Or, Pattern, Sequence, Skip
 
@@ -200,6 +202,10 @@ class MappingRegisters:
         self._batch: InstantBatch | None = None
         self._binds: dict[Conjunction, frozenset[str]] = {}
         self._outer: dict[Conjunction, tuple[tuple[Any, Any], ...]] = {}
+
+    def codes(self, cea: CEA) -> TermCodes | None:
+        """The guards of `cea` on single mappings, term by term; None where some guard needs sets of mappings."""
+        return term_codes(self._patterns, cea)
 
     def load(self, batch: InstantBatch) -> None:
         """Events are rows of `batch` from now on."""

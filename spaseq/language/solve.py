@@ -195,6 +195,11 @@ class Rows(Protocol):
         """A GPM's value at a row."""
         ...
 
+    def solutions(self, name: str) -> list[tuple[np.ndarray, Solutions, np.ndarray]] | None:
+        """A GPM's solutions as columns: rows, ascending, and which of the solutions stands in each. None if they are
+        not in columns."""
+        ...
+
 
 class SolvedRows:
     """Rows that were solved one by one."""
@@ -214,6 +219,9 @@ class SolvedRows:
 
     def value(self, name: str, row: int) -> MappingSet:
         return self._rows[row].values.get(name, _NONE)
+
+    def solutions(self, name: str) -> None:
+        return None
 
 
 class ChunkRows:
@@ -271,6 +279,9 @@ class ChunkRows:
         begin, end = int(starts[row]), int(starts[row + 1])
         parts, read = self._parts[name], self._read[name]
         return frozenset(parts[which[i]].solutions.mapping(int(solutions[i]), read) for i in range(begin, end))
+
+    def solutions(self, name: str) -> list[tuple[np.ndarray, Solutions, np.ndarray]]:
+        return [(part.rows, part.solutions, part.places) for part in self._parts.get(name, ())]
 
 
 class _Part:
@@ -343,8 +354,8 @@ class InstantBatch:
         self.positions = rows.positions[first:last]
         self.times = rows.times[first:last]
         self.keys = None if codes is None else codes[first:last]
-        self._rows = rows
-        self._first = first
+        self.rows = rows
+        self.first = first
         self._patterns = patterns
         self._inner: dict[Conjunction, list[tuple[Condition, Any]]] = {}
         self._values: dict[tuple[Conjunction, int], MappingSet] = {}
@@ -356,12 +367,16 @@ class InstantBatch:
     def holds(self, conjunction: Conjunction) -> np.ndarray:
         """Where the conjunction's mapping set is not empty: bool, shape (n,). It is joined only where all its GPMs have
         a value."""
-        first, last = self._first, self._first + len(self)
-        found = np.logical_and.reduce([self._rows.present(name)[first:last] for name in conjunction])
+        first, last = self.first, self.first + len(self)
+        found = np.logical_and.reduce([self.rows.present(name)[first:last] for name in conjunction])
         if len(conjunction) > 1 or self._conditions(conjunction):
             for row in np.flatnonzero(found).tolist():
                 found[row] = bool(self.value(conjunction, row))
         return found
+
+    def is_plain(self, conjunction: Conjunction) -> bool:
+        """Whether the conjunction's mapping set is the value of its one GPM."""
+        return len(conjunction) == 1 and not self._conditions(conjunction)
 
     def unseen(self, conjunction: Conjunction) -> np.ndarray:
         """Where the conjunction has not matched before, since the row's window opened, in its partition: bool, (n,)."""
@@ -377,9 +392,9 @@ class InstantBatch:
 
     def _joined(self, conjunction: Conjunction, row: int) -> MappingSet:
         first, *rest = conjunction
-        joined = self._rows.value(first, self._first + row)
+        joined = self.rows.value(first, self.first + row)
         for name in rest:
-            joined = join(joined, self._rows.value(name, self._first + row)) if joined else joined
+            joined = join(joined, self.rows.value(name, self.first + row)) if joined else joined
         for condition, prologue in self._conditions(conjunction):
             joined = frozenset(m for m in joined if holds(condition, m, prologue))
         return joined

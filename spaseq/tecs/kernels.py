@@ -1007,6 +1007,7 @@ LESS = 2
 AT_MOST = 3
 GREATER = 4
 AT_LEAST = 5
+STRICT = 8  # added to a symbol: not where there is nothing to compare
 
 # rules of what to keep of an old code and a new one
 KEEP_SAME = 0  # two different ones are UNKNOWN
@@ -1085,7 +1086,8 @@ GROW_ACCEPTED = 11
 def admits(symbol, left, right):
     """Whether `left symbol right` is known to hold, or has nothing to compare."""
     if left == NOTHING or right == NOTHING:
-        return True
+        return symbol < STRICT
+    symbol = symbol & 7
     if left == UNKNOWN or right == UNKNOWN:
         return False
     if symbol == EQUAL:

@@ -1,0 +1,428 @@
+"""Runs as codes: what the kernels need to join mappings themselves.
+
+`spaseq.language.lower.MappingRegisters` says what the guards of a query mean, on sets of mappings. Most runs hold a
+single mapping, and most GPMs have a single mapping at an instant. Then Ω is a code per variable: terms are numbered as
+they come, a join is a test for equality, and a FILTER `?a < ?b` between GPMs is one of the numbers' order. `term_codes`
+gives the guards of an automaton in that form, where they have it. What has more than one mapping at an instant, or a
+FILTER over something else than numbers, makes the engine go on with sets of mappings.
+
+Not in this form: what must not have occurred before the first element or may not behind the last, lists of rounds,
+FILTERs between GPMs other than comparisons of two variables, and a Kleene+ whose variables an earlier element binds on
+some of its ways only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Mapping as MappingABC
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from rdflib.term import Variable
+
+from spaseq.automata import ACCEPT, CEA, INITIAL, Action, Again, Avoid, Transition
+from spaseq.automata import Take as TakeAction
+from spaseq.engine.ops import NOTHING, UNKNOWN, Both, Drop, Keep, Op, Refuse, Test, Unless
+from spaseq.errors import InternalError
+from spaseq.gpm import Condition, GraphPattern, Mapping, algebra, freeze, number_of
+from spaseq.language.expand import Conjunction
+from spaseq.rdf import Term, term_from_key, term_key
+
+if TYPE_CHECKING:
+    from spaseq.gpm.columnar.evaluate import Solutions
+    from spaseq.language.solve import InstantBatch, Rows
+
+__all__ = ["TermCodes", "term_codes"]
+
+_MIRROR: Final = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_TERMS: Final = 1 << 16
+_NO_NAMES: Final[frozenset[str]] = frozenset()
+
+_Bound = tuple[frozenset[str], frozenset[str]]
+"""The variables bound by elements left behind, and those bound by the round now taken; as in `lower.Row`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """A FILTER of a conjunction as `inner symbol outer`, by variables: of the conjunction, and of the run."""
+
+    symbol: str
+    inner: str
+    outer: str
+
+
+def term_codes(patterns: MappingABC[str, GraphPattern], cea: CEA) -> TermCodes | None:
+    """The guards of `cea` on codes of terms; None where one of them needs sets of mappings."""
+    from spaseq.language.lower import Take
+
+    guards = [a.guard for t in _transitions(cea) for a in t.actions if isinstance(a, TakeAction | Avoid)]
+    takes = [guard for guard in guards if isinstance(guard, Take)]
+    if any(take.before or take.owed or take.collect for take in takes):
+        return None
+    compared: dict[Conjunction, tuple[_Compared, ...]] = {}
+    for conjunction in dict.fromkeys(c for guard in guards for c in _conjunctions(guard)):
+        found = [_comparison(patterns, conjunction, condition) for condition in _outer(patterns, conjunction)]
+        if None in found:
+            return None
+        compared[conjunction] = tuple(one for one in found if one is not None)
+    bound = _bound(patterns, cea)
+    freed = None if bound is None else _freed(cea, patterns, bound)
+    if bound is None or freed is None:
+        return None
+    return TermCodes(patterns, compared, frozenset().union(*(take.keep for take in takes)), bound, freed, cea)
+
+
+def _transitions(cea: CEA) -> Iterator[Transition]:
+    return (t for out in cea.transitions for t in out)
+
+
+def _conjunctions(guard: Any) -> tuple[Conjunction, ...]:
+    several: tuple[Conjunction, ...] | None = getattr(guard, "conjunctions", None)
+    return (guard.conjunction,) if several is None else several
+
+
+def _binds(patterns: MappingABC[str, GraphPattern], conjunction: Conjunction) -> frozenset[str]:
+    return frozenset().union(*(patterns[name].binds for name in conjunction))
+
+
+def _outer(patterns: MappingABC[str, GraphPattern], conjunction: Conjunction) -> list[Condition]:
+    """The FILTERs of a conjunction that name variables from outside it."""
+    inside = _binds(patterns, conjunction)
+    return [c for name in conjunction for c in patterns[name].correlated if not c.variables <= inside]
+
+
+def _comparison(
+    patterns: MappingABC[str, GraphPattern], conjunction: Conjunction, condition: Condition
+) -> _Compared | None:
+    """A FILTER as a comparison of a variable that the conjunction always binds with one that it never does."""
+    match condition.expression:
+        case algebra.Call(name, (algebra.Term(Variable() as left), algebra.Term(Variable() as right))):
+            kind, _, symbol = name.partition(" ")
+            if kind != "RelationalExpression" or symbol not in _MIRROR:
+                return None
+        case _:
+            return None
+    certain = frozenset().union(*(patterns[name].certain for name in conjunction))
+    inside = _binds(patterns, conjunction)
+    if str(left) in certain and str(right) not in inside:
+        return _Compared(symbol, str(left), str(right))
+    if str(right) in certain and str(left) not in inside:
+        return _Compared(_MIRROR[symbol], str(right), str(left))
+    return None
+
+
+def _bound(patterns: MappingABC[str, GraphPattern], cea: CEA) -> dict[int, _Bound] | None:
+    """What a run in each state has bound, as far as Kleene+ must know; None where that depends on its way there."""
+    found: dict[int, _Bound] = {INITIAL: (frozenset(), frozenset())}
+    todo = [INITIAL]
+    for state in todo:  # grows while it is walked
+        for t in cea.transitions[state]:
+            way = found[state]
+            for action in t.actions:
+                way = _after(patterns, way, action)
+            if t.target == ACCEPT:
+                continue
+            if found.setdefault(t.target, way) != way:
+                return None
+            if t.target not in todo:
+                todo.append(t.target)
+    return found
+
+
+def _after(patterns: MappingABC[str, GraphPattern], way: _Bound, action: Action) -> _Bound:
+    from spaseq.language.lower import Take
+
+    match action:
+        case TakeAction(Take(conjunction, _, track)):
+            return (way[0] | way[1]) & track, _binds(patterns, conjunction) & track
+        case Again():
+            return way[0], frozenset()
+        case _:
+            return way
+
+
+def _freed(
+    cea: CEA, patterns: MappingABC[str, GraphPattern], bound: MappingABC[int, _Bound]
+) -> dict[frozenset[str], frozenset[str]] | None:
+    """For the variables of each Kleene+, those that another round frees; None where that depends on the run."""
+    found: dict[frozenset[str], frozenset[str]] = {}
+    for t in _transitions(cea):
+        way = bound[t.source]
+        for action in t.actions:
+            if isinstance(action, Again):
+                names: frozenset[str] = getattr(action.action, "variables")  # noqa: B009 - an opaque action: a `Free`
+                if found.setdefault(names, names - way[0]) != names - way[0]:
+                    return None
+            way = _after(patterns, way, action)
+    return found
+
+
+class TermCodes:
+    """`spaseq.engine.Codes` of a query: a register for each variable that is kept, and for each number compared later.
+
+    `outputs` are the former: the mapping that a match was accepted with.
+    """
+
+    def __init__(
+        self,
+        patterns: MappingABC[str, GraphPattern],
+        compared: MappingABC[Conjunction, tuple[_Compared, ...]],
+        kept: frozenset[str],
+        bound: MappingABC[int, _Bound],
+        freed: MappingABC[frozenset[str], frozenset[str]],
+        cea: CEA,
+    ) -> None:
+        self._patterns = patterns
+        self._compared = compared
+        self._bound = bound
+        self._freed = freed
+        self._may_bind = self._may_bind_in(cea)
+        self._ids = {name: i for i, name in enumerate(sorted(kept))}
+        outer = sorted({c.outer for all_of in compared.values() for c in all_of})
+        self._numbers = {name: len(self._ids) + i for i, name in enumerate(outer)}
+        self.registers = len(self._ids) + len(self._numbers)
+        self.outputs = range(len(self._ids))
+        self._columns: dict[tuple[Conjunction, str, str], int] = {}
+        for conjunction in compared:
+            for kind, name in self._read(conjunction):
+                self._columns[conjunction, kind, name] = len(self._columns)
+        self._terms: dict[Term, int] = {}
+        self._codes: dict[int, Term] = {}
+        self._number_codes: dict[int, int | None] = {}
+        self._next = 0
+        self._full = _TERMS
+        self._last: tuple[Rows, np.ndarray | None] | None = None
+
+    def _read(self, conjunction: Conjunction) -> list[tuple[str, str]]:
+        """The columns of a conjunction: whether it has several mappings, whether it has one, terms, and numbers."""
+        binds = _binds(self._patterns, conjunction)
+        compared = {c.inner for c in self._compared[conjunction]} | (binds & self._numbers.keys())
+        terms = [("term", name) for name in self._ids if name in binds]
+        return [("several", ""), ("present", ""), *terms, *(("number", name) for name in sorted(compared))]
+
+    # -- the guards
+
+    def ops(self, transition: Transition) -> tuple[Op, ...]:
+        """What the actions of a transition do to the registers."""
+        ops: list[Op] = []
+        known = self._may_bind[transition.source]
+        for action in transition.actions:
+            ops += self._ops(action, known)
+            known = self._known_after(known, action)
+        return tuple(ops)
+
+    def _ops(self, action: Action, known: frozenset[str]) -> tuple[Op, ...]:
+        from spaseq.language.lower import Free, Meets, Pass, Take
+
+        match action:
+            case TakeAction(Take(conjunction, keep)):
+                return self._take(conjunction, keep, known)
+            case TakeAction(Pass(conjunctions)):
+                return tuple(op for c in conjunctions for op in self._unless(c, known))
+            case Avoid(Meets(conjunction)):
+                return self._unless(conjunction, known)
+            case Again(Free(names)):
+                held = [numbers[name] for name in sorted(self._freed[names]) for numbers in (self._ids, self._numbers)
+                        if name in numbers]  # fmt: skip
+                return tuple(map(Drop, held))
+            case _:
+                raise InternalError(f"no operations for {action}")
+
+    def _known_after(self, known: frozenset[str], action: Action) -> frozenset[str]:
+        """The variables that a run may have bound behind an action, given those before it."""
+        from spaseq.language.lower import Free, Take
+
+        match action:
+            case TakeAction(Take(conjunction, keep)):
+                return (known | _binds(self._patterns, conjunction)) & keep
+            case Again(Free(names)):
+                return known - self._freed[names]
+            case _:
+                return known
+
+    def _may_bind_in(self, cea: CEA) -> dict[int, frozenset[str]]:
+        """For each state the variables that a run in it may have bound."""
+        found = dict.fromkeys(range(cea.states), _NO_NAMES)
+        reached, todo = {INITIAL}, [INITIAL]
+        while todo:
+            state = todo.pop()
+            for t in cea.transitions[state]:
+                known = found[state]
+                for action in t.actions:
+                    known = self._known_after(known, action)
+                if t.target != ACCEPT and (t.target not in reached or not known <= found[t.target]):
+                    reached.add(t.target)
+                    found[t.target] |= known
+                    todo.append(t.target)
+        return found
+
+    def _take(self, conjunction: Conjunction, keep: frozenset[str], known: frozenset[str]) -> tuple[Op, ...]:
+        ops: list[Op] = [Refuse(self._columns[conjunction, "several", ""]), *self._joins(conjunction, known)]
+        binds = _binds(self._patterns, conjunction)
+        certain = frozenset().union(*(self._patterns[name].certain for name in conjunction))
+        for kind, registers in (("term", self._ids), ("number", self._numbers)):
+            for name, register in registers.items():
+                if name not in keep:
+                    ops.append(Drop(register))
+                elif name in binds:
+                    rule = "set" if name in certain else "new"
+                    ops.append(Keep(rule, register, self._columns[conjunction, kind, name]))
+        return tuple(ops)
+
+    def _joins(self, conjunction: Conjunction, known: frozenset[str]) -> tuple[Test, ...]:
+        """That the run's mapping and the conjunction's are compatible, and satisfy the FILTERs over both."""
+        column, shared = self._columns, known & _binds(self._patterns, conjunction)
+        same = [Test("=", register, column[conjunction, "term", name]) for name, register in self._ids.items()
+                if name in shared]  # fmt: skip
+        filters = [
+            Test(_MIRROR[c.symbol], self._numbers[c.outer], column[conjunction, "number", c.inner], strict=True)
+            for c in self._compared[conjunction]
+        ]
+        return (*same, *filters)
+
+    def _unless(self, conjunction: Conjunction, known: frozenset[str]) -> tuple[Op, ...]:
+        present = self._columns[conjunction, "present", ""]
+        tests: tuple[Test | Both, ...] = (Both("=", present, present), *self._joins(conjunction, known))
+        return Refuse(self._columns[conjunction, "several", ""]), Unless(tests)
+
+    # -- the values
+
+    def load(self, batch: InstantBatch) -> np.ndarray | None:
+        """int64 (n, columns), as of `Codes.load`; None where a FILTER compares something else than numbers."""
+        rows, first = batch.rows, batch.first
+        if self._last is None or self._last[0] is not rows:
+            self._last = rows, self._chunk(batch)
+        whole = self._last[1]
+        if whole is None:
+            return None
+        values = whole[first : first + len(batch)]
+        for conjunction in self._compared:
+            if self._solutions(batch, conjunction) is None:
+                values = values.copy()
+                if not self._one_by_one(batch, conjunction, values):
+                    return None
+        return values
+
+    @staticmethod
+    def _solutions(
+        batch: InstantBatch, conjunction: Conjunction
+    ) -> list[tuple[np.ndarray, Solutions, np.ndarray]] | None:
+        """The solutions of a conjunction as columns; None where it has to be joined, or has none such."""
+        return batch.rows.solutions(conjunction[0]) if batch.is_plain(conjunction) else None
+
+    def _chunk(self, batch: InstantBatch) -> np.ndarray | None:
+        """The codes of all rows that the batch is cut from, of the conjunctions whose solutions stand in columns."""
+        values = np.full((len(batch.rows.positions), len(self._columns)), NOTHING, np.int64)
+        for conjunction in self._compared:
+            values[:, self._columns[conjunction, "several", ""]] = 0
+            values[:, self._columns[conjunction, "present", ""]] = UNKNOWN
+            for rows, solutions, places in self._solutions(batch, conjunction) or ():
+                if not self._fill(values, conjunction, rows, solutions, places):
+                    return None
+        return values
+
+    def _fill(
+        self, values: np.ndarray, conjunction: Conjunction, rows: np.ndarray, solutions: Solutions, places: np.ndarray
+    ) -> bool:
+        """Enter the solutions at `places`, which stand in `rows` (ascending); false where a number is asked of what is
+        none."""
+        several, present = (self._columns[conjunction, kind, ""] for kind in ("several", "present"))
+        seen = values[rows, present] == 1  # from another stream, at the same instant
+        seen[1:] |= rows[1:] == rows[:-1]
+        first = np.flatnonzero(~seen)
+        values[rows, present] = 1
+        coded: dict[str, np.ndarray] = {}
+        for kind, name in self._read(conjunction)[2:]:
+            if name not in coded:
+                coded[name] = self._coded(solutions, name)[places]
+            codes: np.ndarray | None = coded[name] if kind == "term" else self._as_numbers(coded[name])
+            if codes is None:
+                return False
+            column = self._columns[conjunction, kind, name]
+            values[rows[first], column] = codes[first]
+            values[rows[values[rows, column] != codes], several] = 1
+        return True
+
+    def _coded(self, solutions: Solutions, name: str) -> np.ndarray:
+        """The code of a variable's term in each solution, int64."""
+        local: dict[Mapping, int] = {}
+        numbers = solutions.codes((name,), local)
+        return np.array([self._code(mapping[0][1]) for mapping in local] + [NOTHING], np.int64)[numbers]
+
+    def _code(self, term: Term) -> int:
+        code = self._terms.get(term)
+        if code is None:
+            code = self._terms[term] = self._next
+            self._codes[code] = term
+            self._next += 1
+        return code
+
+    def _as_numbers(self, codes: np.ndarray) -> np.ndarray | None:
+        """The number codes of terms; None if one is no number that a double holds exactly."""
+        distinct, places = np.unique(codes, return_inverse=True)
+        found = [NOTHING if code == NOTHING else self._number(code) for code in distinct.tolist()]
+        return None if None in found else np.array(found, np.int64)[places]
+
+    def _number(self, code: int) -> int | None:
+        if code not in self._number_codes:
+            value = number_of(self._codes[code])
+            self._number_codes[code] = None if value is None else _ordered(value)
+        return self._number_codes[code]
+
+    def _one_by_one(self, batch: InstantBatch, conjunction: Conjunction, values: np.ndarray) -> bool:
+        """As `_fill`, from the mapping sets of a conjunction of several GPMs, or of instants solved one by one."""
+        at = {key[1:]: place for key, place in self._columns.items() if key[0] == conjunction}
+        for row in np.flatnonzero(batch.holds(conjunction)).tolist():
+            values[row, at["present", ""]] = 1
+            for i, mapping in enumerate(map(dict, batch.value(conjunction, row))):
+                for (kind, name), place in at.items():
+                    if kind not in ("term", "number"):
+                        continue
+                    code: int | None = self._code(mapping[name]) if name in mapping else NOTHING
+                    if kind == "number" and code is not None and code != NOTHING:
+                        code = self._number(code)
+                    if code is None:
+                        return False
+                    if i and values[row, place] != code:
+                        values[row, at["several", ""]] = 1
+                    values[row, place] = code
+        return True
+
+    # -- back to rows
+
+    def row(self, codes: list[int], state: int) -> Any:
+        """The register row (`lower.Row`) of a run in a state of the automaton, or accepted."""
+        pairs = [(name, self._codes[codes[i]]) for name, i in self._ids.items() if codes[i] != NOTHING]
+        bound, pending = self._bound.get(state, (frozenset(), frozenset()))
+        return bound, pending, frozenset({freeze(pairs)}), None if state == INITIAL else ()
+
+    @property
+    def full(self) -> bool:
+        """Whether it is time to `forget`."""
+        return len(self._terms) > self._full
+
+    def forget(self, held: np.ndarray) -> None:
+        """Let go of the terms that are in none of these registers: int64 (runs, registers)."""
+        codes = set(np.unique(held[:, : len(self._ids)]).tolist())
+        self._codes = {code: term for code, term in self._codes.items() if code in codes}
+        self._terms = {term: code for code, term in self._codes.items()}
+        self._number_codes = {}
+        self._full = 2 * len(self._terms) + _TERMS
+        self._last = None
+
+    def state(self) -> Any:
+        """What a snapshot must hold."""
+        return self._next, [(code, term_key(term)) for code, term in self._codes.items()]
+
+    def restore(self, state: Any) -> None:
+        """The opposite of `state`."""
+        self._next, terms = state
+        self._codes = {code: term_from_key(key) for code, key in terms}
+        self._terms = {term: code for code, term in self._codes.items()}
+
+
+def _ordered(value: float) -> int:
+    """int64 in the order of the doubles."""
+    bits = int(np.float64(value + 0.0).view(np.int64))
+    return bits ^ ((1 << 63) - 1) if bits < 0 else bits
