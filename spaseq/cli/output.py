@@ -216,20 +216,10 @@ def _tsv(solutions: Iterable[Solution], sink: Sink) -> int:
     count = 0
     for time, bindings in _timed(solutions):
         kind = "dateTime" if "T" in time else "decimal"
-        cells = (_tsv_term(bindings[v]) if v in bindings else "" for v in sink.variables)
+        cells = (nquads_term(bindings[v]) if v in bindings else "" for v in sink.variables)
         sink.out.write("\t".join([f'"{time}"^^<{_XSD}{kind}>', *cells]) + "\n")
         count += 1
     return count
-
-
-def _tsv_term(term: Any) -> str:
-    """Turtle syntax on one line (SPARQL 1.1 Results TSV): no raw tabs or line ends."""
-    text = term.n3()
-    if text.startswith('"""'):
-        body, end = text[3:].rsplit('"""', 1)
-        escaped = body.replace('\\"', '"').replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
-        text = f'"{escaped}"{end}'
-    return text.replace("\t", "\\t")
 
 
 def _nquads(solutions: Iterable[Solution], sink: Sink) -> int:

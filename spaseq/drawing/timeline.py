@@ -23,11 +23,13 @@ class Span:
     label: str = ""
 
 
-def draw_timeline(spans: Sequence[Span], path: str, *, title: str = "", dates: bool = False) -> None:
+def draw_timeline(
+    spans: Sequence[Span], path: str, *, title: str = "", axis: str = "time (s)", dates: bool = False
+) -> None:
     """Draws `spans`, the first on top, into the file `path` (`.svg`, `.png` or `.pdf`).
 
-    `dates`: the points are seconds since the epoch, and shown as dates in UTC. Raises `OptionError` for another ending,
-    where the file cannot be written, and where matplotlib is missing.
+    `axis` says what the points are. `dates`: they are seconds since the epoch, and shown as dates in UTC. Raises
+    `OptionError` for another ending, where the file cannot be written, and where matplotlib is missing.
     """
     if Path(path).suffix.lower() not in _ENDINGS:
         raise OptionError(f"cannot tell from {path} what picture to make", "name it with .svg, .png or .pdf")
@@ -53,7 +55,7 @@ def draw_timeline(spans: Sequence[Span], path: str, *, title: str = "", dates: b
             locator = AutoDateLocator()
             axes.xaxis.set_major_locator(locator)
             axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
-        axes.set_xlabel("time (UTC)" if dates else "time (s)")
+        axes.set_xlabel("time (UTC)" if dates else axis)
         axes.set_title(title or f"{len(spans)} matches", fontsize=10)
         axes.grid(axis="x", alpha=0.3)
         _save(figure, path)

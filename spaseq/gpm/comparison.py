@@ -137,7 +137,7 @@ def _equal(left: Any, right: Any) -> bool:
         # Another text of an unknown datatype may be the same value, and may not (SPARQL 1.1 §17.4.1.7).
         if left == right:
             return True
-        raise SPARQLError(f"{left.n3()} and {right.n3()} may be equal or not")
+        raise SPARQLError(f"{left!r} and {right!r} may be equal or not")
     (kind, a), (other, b) = _comparable(left), _comparable(right)
     try:
         return kind == other and bool(operator.eq(*_promoted(a, b)))
@@ -190,7 +190,7 @@ def _comparable(term: Any) -> tuple[str, Any]:
         return "string", str(term)
     match _value(term):
         case None:
-            raise SPARQLError(f"{term.n3()} has no value")
+            raise SPARQLError(f"{term!r} has no value")
         case bool() as truth:
             return "boolean", truth
         case int() | float() | Decimal() as number:

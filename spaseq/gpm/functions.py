@@ -379,7 +379,20 @@ _CASTS: Final[dict[Any, _Function]] = {
     target: _cast(target)
     for target in (XSD.string, XSD.boolean, XSD.integer, XSD.decimal, XSD.float, XSD.double, XSD.dateTime)
 }
+def _of_value(function: _Function) -> _Function:
+    """rdflib's function of a number or a time; of a literal whose text does not fit its type it is an error."""
+
+    def checked(expression: Expr, context: Any) -> Any:
+        if isinstance(expression.arg, Literal) and expression.arg.value is None:
+            raise SPARQLError(f"{expression.arg!r} has no value")
+        return function(expression, context)
+
+    return checked
+
+
+_OF_VALUES: Final = ("YEAR", "MONTH", "DAY", "HOURS", "MINUTES", "SECONDS", "TZ", "ABS", "CEIL", "FLOOR", "ROUND")
 _FUNCTIONS: Final[dict[str, _Function]] = {
+    **{f"Builtin_{name}": _of_value(getattr(operators, f"Builtin_{name}")) for name in _OF_VALUES},
     "AdditiveExpression": _arithmetic(operators.AdditiveExpression),
     "MultiplicativeExpression": _arithmetic(operators.MultiplicativeExpression),
     "UnaryMinus": _minus,

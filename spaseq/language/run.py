@@ -21,6 +21,7 @@ import numpy as np
 from spaseq.engine import MatchBatch, Program
 from spaseq.errors import EventError, InternalError, OptionError
 from spaseq.gpm import Knowledge, Mapping, MappingSet, freeze, project
+from spaseq.gpm.results import nquads_term
 from spaseq.language.absence import Endings, Sightings, Waiting
 from spaseq.language.check import CheckedQuery
 from spaseq.language.chunks import Chunk, chunk_of, merge_batches
@@ -82,8 +83,8 @@ def _order(mapping: Mapping) -> tuple[tuple[str, str, str], ...]:
 def _text(value: Any) -> str:
     """A term in N-Triples syntax, or the mappings of rounds."""
     if isinstance(value, tuple):
-        return " ".join(f"{name} {term.n3()}" for taken in value for name, term in taken)
-    return str(value.n3())
+        return " ".join(f"{name} {nquads_term(term)}" for taken in value for name, term in taken)
+    return nquads_term(value)
 
 
 def _mappings(rows: Iterable[Row]) -> MappingSet:
@@ -428,7 +429,7 @@ def distinct_solutions(
 def _columns(variables: Sequence[str], bindings: MappingABC[str, Any]) -> list[tuple[str, str]]:
     """A sort key: the terms' lexical forms, column by column, then their kinds; unbound first."""
     terms = [bindings.get(name) for name in variables]
-    return [("" if t is None else str(t), "" if t is None else t.n3()) for t in terms]
+    return [("" if t is None else str(t), "" if t is None else nquads_term(t)) for t in terms]
 
 
 def match_table(matches: Sequence[Match], variables: Sequence[str]) -> pa.RecordBatch:
@@ -443,7 +444,7 @@ def match_table(matches: Sequence[Match], variables: Sequence[str]) -> pa.Record
         "time": pa.array([m.time for m in matches], pa.int64()),
     }
     for name in variables:
-        terms = [m.bindings[name].n3() if name in m.bindings else None for m in matches]
+        terms = [nquads_term(m.bindings[name]) if name in m.bindings else None for m in matches]
         columns[f"?{name}" if name in columns else name] = pa.array(terms, pa.string())
     return pa.RecordBatch.from_pydict(columns)
 

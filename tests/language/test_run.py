@@ -275,3 +275,38 @@ def test_files_of_one_stream_are_merged_by_time(count: int, tmp_path: Path) -> N
     expected = sorted((10 * step + number // 2, str(number)) for number in range(count) for step in range(3))
     assert [(m.time // 10**9, str(m.bindings["x"])) for m in found] == expected
     assert found.counters.events == 3 * count
+
+
+ILL_TYPED = (
+    "?s :p ?x FILTER (?x > 1)",
+    "?s :p ?x FILTER (YEAR(?x) > 1 || MONTH(?x) > 1 || DAY(?x) > 1 || HOURS(?x) > 1 || MINUTES(?x) > 1)",
+    "?s :p ?x FILTER (ABS(?x) > 1 || CEIL(?x) > 1 || FLOOR(?x) > 1 || ROUND(?x) > 1 || SECONDS(?x) > 1)",
+    "?s :p ?x FILTER (TZ(?x) = 'Z')",
+    "?s :p ?x FILTER (-?x < 1 || ?x + 1 > 1 || xsd:integer(?x) > 1)",
+)
+
+
+@pytest.mark.parametrize("reference", [False, True])
+@pytest.mark.parametrize("pattern", ILL_TYPED)
+def test_ill_typed_literals_are_errors_of_conditions_and_make_no_noise(
+    pattern: str,
+    reference: bool,
+    tmp_path: Path,
+    recwarn: pytest.WarningsRecorder,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Literals whose text does not fit their type: a condition on them is not true, and no library says a word."""
+    xsd = "http://www.w3.org/2001/XMLSchema#"
+    texts = [("abc", "integer"), ("x", "dateTime"), ("10", "date"), ("-", "decimal"), ("yes", "boolean")]
+    lines = [f'<{E}s{i}> <{E}p> "{text}"^^<{xsd}{kind}> .\n' for i, (text, kind) in enumerate(texts)]
+    (tmp_path / "s.nt").write_text("".join(lines))
+    text = query("A", f"DEFINE GPM A ON S {{ {pattern} }}")
+    assert list(spaseq.compile(text).run({"S": str(tmp_path / "s.nt")}, reference=reference)) == []
+    everything = query("A", "DEFINE GPM A ON S { ?s :p ?x BIND (YEAR(?x) AS ?y) }") + " ORDER BY ?y ?x"
+    found = list(spaseq.compile(everything).run({"S": str(tmp_path / "s.nt")}, reference=reference))
+    assert sorted(str(m.bindings["x"]) for m in found) == sorted(text for text, _ in texts)
+    assert capfd.readouterr() == ("", "") and not caplog.records
+    table = spaseq.compile(everything).run({"S": str(tmp_path / "s.nt")}, reference=reference).to_arrow()
+    assert sorted(term.split('"')[1] for term in table["x"].to_pylist()) == sorted(text for text, _ in texts)
+    assert not [str(warning.message) for warning in recwarn]
