@@ -13,6 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from spaseq.automata import rma
+from spaseq.automata.rma.simulation import simulators
 from spaseq.errors import BudgetExceeded, OptionError
 
 SEEDS = st.integers(0, 2**32)
@@ -170,6 +171,35 @@ def random_transition(rng: random.Random, states: int) -> tuple[int, Any, int, t
     condition: Any = ("true",) if rng.random() < 0.4 else random_condition(rng, ["~", "~", "r1", "r2"])
     writes = tuple(r for r in ("r1", "r2") if rng.random() < 0.5)
     return rng.randrange(states), condition, rng.randrange(states), writes, rng.random() < 0.6
+
+
+@settings(max_examples=60)
+@given(SEEDS)
+def test_what_a_state_can_do_its_simulators_can(seed: int) -> None:
+    rng, expression, stream = drawn(seed, size=7, depth=2, beyond=True)
+    automaton = rma.count_events(rma.build(lowered(expression)), rng.randrange(1, 4))
+    plain = [t for t in automaton.transitions if not t.reads]  # what is in the registers plays no part
+
+    def accepted_from(state: int) -> set[int]:
+        from_here = rma.RMA(automaton.names, frozenset({state}), automaton.finals, automaton.registers, tuple(plain))
+        return ends(rma.accepts(from_here, stream))
+
+    without = rma.RMA(automaton.names, automaton.starts, automaton.finals, automaton.registers, tuple(plain))
+    found = [accepted_from(q) for q in range(automaton.states)]
+    for q, able in enumerate(simulators(without)):
+        assert able >> q & 1
+        assert all(found[q] <= found[p] for p in range(automaton.states) if able >> p & 1)
+
+
+def test_of_the_runs_in_one_state_of_a_window_one_is_enough() -> None:
+    """Twelve events of A ; B ; C: the youngest run behind A and the youngest behind B, not every set of them."""
+    sequence = rma.Then(rma.Then(rma.event("A", "x"), rma.event("B", "y")), rma.event("C", "z"))
+    counted = rma.count_events(rma.build(sequence), 12)
+    one = rma.determinise(counted, output_agnostic=True, complete=True)
+    assert one.states <= 12 * 12
+    rng = random.Random(5)
+    stream = [{"type": rng.choice("ABCDDD")} for _ in range(300)]
+    assert rma.accepts(one, stream) == rma.accepts(counted, stream)
 
 
 def many(test: Any, *drawn_from: Any) -> Any:

@@ -3,7 +3,8 @@
 A state of the deterministic automaton is a set of *threads*: a state of the given automaton, and for each register that
 can still be read from there, the register of the deterministic automaton that holds its event. For each minterm of the
 conditions that leave the threads there is one transition. The event is written to at most one register, the first that
-no thread goes on needing.
+no thread goes on needing. Where outputs do not matter, a thread is left out if another, with the same registers, can do
+all that it can (`simulation`): of the runs that wait in one state of a windowed sequence only the youngest stays.
 
 Why renamed. Algorithm 5 keeps the registers as they are: a transition writes to all that its threads write to. But of
 two threads in one set, one may write the register that the other still has to read. The windowed automaton for
@@ -17,7 +18,7 @@ and took the same transitions agree on their registers. `tests/automata/test_rma
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from spaseq.automata.rma import formulas as f
@@ -25,6 +26,7 @@ from spaseq.automata.rma.automaton import RMA, Transition, is_deterministic, liv
 from spaseq.automata.rma.epsilon import eliminate_epsilon, merge_alike, single_final
 from spaseq.automata.rma.formulas import Formula
 from spaseq.automata.rma.limits import Limits
+from spaseq.automata.rma.simulation import simulators
 from spaseq.errors import OptionError
 
 __all__ = ["complement", "determinise", "is_complete", "told_apart"]
@@ -74,6 +76,8 @@ class _Determiniser:
         self._limits = limits
         self._numbers: dict[frozenset[_Thread], int] = {}
         self._todo: list[frozenset[_Thread]] = []
+        self._minterms: dict[tuple[Formula, ...], list[tuple[Formula, frozenset[int]]]] = {}
+        self._simulators = simulators(automaton) if agnostic else None
 
     def run(self) -> RMA:
         """All states that can be reached, and their transitions."""
@@ -113,9 +117,12 @@ class _Determiniser:
     def _transitions(self, threads: frozenset[_Thread], options: list[_Option]) -> list[Transition]:
         """One for each minterm of the conditions under which some thread moves."""
         formulas = tuple(dict.fromkeys(o.formula for o in options))
+        terms = self._minterms.get(formulas)
+        if terms is None:
+            terms = self._minterms[formulas] = f.minterms(formulas, self._limits)
         place = {formula: i for i, formula in enumerate(formulas)}
         found = []
-        for term, chosen in f.minterms(formulas, self._limits):
+        for term, chosen in terms:
             moved = [o for o in options if place[o.formula] in chosen]
             if moved or self._complete:
                 target, written = self._moved(moved)
@@ -130,6 +137,7 @@ class _Determiniser:
 
     def _moved(self, options: list[_Option]) -> tuple[frozenset[_Thread], frozenset[str]]:
         """The threads after these transitions, and the register that the event is written to, if one is."""
+        options = self._needed(options)
         kept = [dict(o.held) for o in options]
         live = [self._live[o.taken.target] for o in options]
         needed = {where[r] for where, o, names in zip(kept, options, live, strict=True)
@@ -143,6 +151,24 @@ class _Determiniser:
         if writes:
             self._limits.registers(len(needed) + 1)
         return frozenset(threads), frozenset({f"r{fresh + 1}"} if writes else ())
+
+
+    def _needed(self, options: list[_Option]) -> list[_Option]:
+        """Without transitions to threads that another one covers: it can do the same, with the same registers."""
+        if self._simulators is None:
+            return options
+        groups: dict[tuple[tuple[str, int], ...], dict[int, _Option]] = {}
+        for o in options:
+            where = dict(o.held)
+            held = tuple((r, -1 if r in o.taken.writes else where[r]) for r in self._live[o.taken.target])
+            groups.setdefault(held, {})[o.taken.target] = o
+        return [o for group in groups.values() for q, o in group.items() if not self._covered(q, group)]
+
+    def _covered(self, state: int, group: Iterable[int]) -> bool:
+        assert self._simulators is not None
+        by = self._simulators[state]
+        # Of states that simulate each other the first stays.
+        return any(p != state and by >> p & 1 and (p < state or not self._simulators[p] >> state & 1) for p in group)
 
 
 def _over(formula: Formula, held: Mapping[str, int]) -> Formula:
