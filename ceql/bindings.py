@@ -7,7 +7,7 @@ a valuation says beyond that (names that conditions needed) tells no two of them
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,10 +69,16 @@ def _unnamed(node: ast.Formula, named: bool) -> Iterator[str]:
 
 
 class Bindings:
-    """The valuations of a batch of matches, by variable. `labels` are those of the program."""
+    """The valuations of a batch of matches, by variable.
 
-    def __init__(self, shown: Shown, labels: tuple[frozenset[str], ...]) -> None:
+    `labels` are those of the program; `declared` are types of attributes that are known before any event has them.
+    """
+
+    def __init__(
+        self, shown: Shown, labels: tuple[frozenset[str], ...], declared: Mapping[str, pa.DataType] | None = None
+    ) -> None:
         self.shown = shown
+        self._declared = dict(declared or {})
         takes = [[variable in label for label in labels] for variable in shown.variables]
         self._takes = dict(zip(shown.variables, (np.array(row, bool) for row in takes), strict=True))
         self._labels = labels
@@ -97,6 +103,10 @@ class Bindings:
                     bindings[variable] = positions[offsets[i] : offsets[i + 1]]
         return found
 
+    def names(self, events: pa.Table) -> list[str]:
+        """The attributes that are shown of a variable without a list: those of the events, and those declared."""
+        return list(dict.fromkeys([*events.column_names, *self._declared]))
+
     def columns(self, matches: MatchBatch, events: pa.Table, first: int) -> Iterator[tuple[str, pa.Array]]:
         """Columns `v` and `v.attribute` of every variable: lists with an element for each position, NULL where an event
         has no such attribute. `events` has the events from position `first` on."""
@@ -105,11 +115,10 @@ class Bindings:
             yield variable, _lists(offsets, pa.array(positions, pa.int64()))
             rows = pa.array(positions - first, pa.int64())
             listed = self.shown.attributes[variable]
-            for name in events.column_names if listed is None else listed:
-                if name in events.column_names:
-                    values = _plain(events.column(name).take(rows))
-                else:
-                    values = pa.nulls(len(rows))
+            for name in self.names(events) if listed is None else listed:
+                values = _plain(events.column(name).take(rows)) if name in events.column_names else pa.nulls(len(rows))
+                if pa.types.is_null(values.type):
+                    values = pa.nulls(len(rows), self._declared.get(name, pa.null()))
                 yield f"{variable}.{name}", _lists(offsets, values)
 
 

@@ -53,7 +53,7 @@ def write(
         spans = zip(
             *(map(show, table.history.times(p).tolist()) for p in (table.matches.start, table.matches.end)), strict=True
         )
-        writer.begin([] if matches.shown is None else table.history.table.column_names)
+        writer.begin([] if table.bindings is None else table.bindings.names(table.history.table))
         for match, span in zip(table, spans, strict=True):
             row = {"start": match.start, "end": match.end, "positions": list(match.positions),
                    "bindings": match.bindings, "time": list(span)}  # fmt: skip
@@ -157,7 +157,7 @@ def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _unforeseen(problem: str) -> EventError:
-    hint = "say what attributes there are, with --schema FILE, or list those to write: SELECT x[a]"
+    hint = "--schema FILE says what attributes there are, SELECT x[a] which to write; jsonl needs no columns"
     return EventError(problem, hint=hint)
 
 

@@ -90,9 +90,9 @@ class Query:
             )
         return self._programs[valuations]
 
-    def _bindings_of(self, valuations: bool) -> Bindings | None:
+    def _bindings_of(self, valuations: bool, schema: Schema | None = None) -> Bindings | None:
         labels = self._program_of(valuations).labels
-        return None if labels is None else Bindings(self._shown, labels)
+        return None if labels is None else Bindings(self._shown, labels, None if schema is None else schema.arrow)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (functools.partial(compile_query, source=self.source, settings=self._settings), (self.text,))
@@ -357,7 +357,7 @@ class Matches:
     def tables(self) -> Iterator[MatchTable]:
         """The matches in columns, as many at a time as the engine gives."""
         run, stream = self._begin()
-        bindings = self._query._bindings_of(self._valuations)
+        bindings = self._query._bindings_of(self._valuations, self._schema)
         for events in stream:
             for matches, history in run.advance(events):
                 yield MatchTable(matches, history, bindings)

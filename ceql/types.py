@@ -49,6 +49,13 @@ _NAMES: Final = {
     "list": ("list", "numbers"),
 }
 _KINDS: Final = {name: kind for kind, names in _NAMES.items() for name in names}
+_ARROW: Final = {
+    "number": pa.float64(),
+    "text": pa.string(),
+    "truth": pa.bool_(),
+    "time": pa.timestamp("ns", "UTC"),
+    "list": pa.list_(pa.float64()),
+}
 _FILES: Final = re.compile(r"\.(csv|tsv|tab|parquet|pq)(\.(gz|zst|bz2|lz4))?$", re.IGNORECASE)
 
 
@@ -68,6 +75,12 @@ class Schema:
     def names(self) -> tuple[str, ...]:
         """All attributes."""
         return tuple(dict.fromkeys([*self.common, *(name for own in self.of_type.values() for name in own)]))
+
+    @property
+    def arrow(self) -> dict[str, pa.DataType]:
+        """An Arrow type for each attribute of one known kind."""
+        kinds = {name: self.kind(name, None) for name in self.names}
+        return {name: _ARROW[kind] for name, kind in kinds.items() if kind is not None}
 
     def kind(self, name: str, types: frozenset[str] | None) -> str | None:
         """The kind of an attribute of events of these types (None: any); None where it is NULL or not one kind."""

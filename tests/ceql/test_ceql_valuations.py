@@ -115,6 +115,23 @@ def test_parquet(files: Path) -> None:
     assert pq.read_table(path).column_names[5:] == ["x", "x.name"]
 
 
+def test_attributes_that_come_late(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file's columns are those of its first matches, unless a schema says what there will be."""
+    parts = [pa.table({"type": ["A"]}), pa.table({"type": ["A"], "price": [5.0]})]
+    for number, part in enumerate(parts):
+        pq.write_table(part, files / f"part{number}.parquet")
+    (files / "query.ceql").write_text("SELECT * WHERE A AS x")
+    (files / "types").write_text("type: text\nprice: number\n")
+    command = ["run", str(files / "query.ceql"), "--events", str(files / "part*.parquet"), "--valuations"]
+    out = files / "out.parquet"
+    for form in ("csv", "parquet"):
+        assert main([*command, "--format", form, "--output", str(out)]) == 3
+        assert "price comes up after" in capsys.readouterr().err
+        assert main([*command, "--format", form, "--output", str(out), "--schema", str(files / "types")]) == 0
+    assert pq.read_table(out).column("x.price").to_pylist() == [[None], [5.0]]
+    assert main([*command, "--format", "jsonl"]) == 0
+
+
 def test_the_table(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(files) == 0
     lines = capsys.readouterr().out.splitlines()
