@@ -23,8 +23,9 @@ _LITERAL: Final = (ast.Number, ast.Text, ast.Truth)
 def fold_constants(formula: ast.Formula) -> ast.Formula:
     """The formula with constant parts of its conditions computed.
 
-    A condition that always holds is left out; one that never does becomes `x[0 = 1]`, which says that x is empty. What
-    has no value (1 / 0) or no meaning ('a' < 1) stays as it is: NULL has no literal, and types are checked elsewhere.
+    A condition that always holds is left out; one that never does stays, and says that its variable is empty. What has
+    no value (1 / 0) or no meaning ('a' < 1) stays too, for NULL has no literal and types are checked elsewhere; where
+    that makes a condition NULL it becomes `x[0 = 1]`.
     O(size of the formula).
     """
     rest, ending = without_ending(formula)
@@ -35,10 +36,14 @@ def fold_constants(formula: ast.Formula) -> ast.Formula:
 
 
 def _folded(leaf: Leaf) -> ast.Condition | None:
-    condition = _simplified(_computed(leaf.condition))
+    computed = _computed(leaf.condition)
+    condition = _simplified(computed)
     if condition is True:
         return None
-    if condition is False or condition is None:
+    if condition is False:
+        same = computed == leaf.condition
+        return leaf.condition if same else as_written(dataclasses.replace(leaf, condition=computed))
+    if condition is None:
         if len(leaf.variables) != 1:
             return leaf.condition
         (variable,) = leaf.variables
