@@ -24,13 +24,13 @@ def gather(order, rows, drafts, kind, needed, blank_of, blank_in, named, slots, 
     `blank_of` and `blank_in` (int32, by term, the latter NIL) are scratch, as is `slots` (int64, NIL, a power of two of
     at least twice the triples of an event). How many rows of `own` are used. O(triples), expected.
     """
-    to = 0
-    blanks = 0
+    to = np.int64(0)  # one type from the beginning, or what it is passed to is compiled twice
+    blanks = np.int64(0)
     for event in range(len(order)):
         draft = order[event]
         begin = to
         offsets[event] = to
-        rank = 0
+        rank = np.int64(0)
         first = drafts.first[draft]
         for row in range(first, first + drafts.size[draft]):
             s = np.int64(rows[row, 0])

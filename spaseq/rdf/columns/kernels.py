@@ -331,8 +331,8 @@ def scan_term(data, at, place, keep, table, state, classes):
     """(end, term) of the term at `at`, which has this `place` in its statement; (NIL, NIL) if it is not certainly
     right. Without `keep` it is only looked at, and its term is NIL."""
     first = byte(data, at)
-    inside = NIL
-    datatype = NIL
+    inside = np.int64(NIL)
+    datatype = np.int64(NIL)
     if first == 60:
         kind = IRI
         end = end_of_iri(data, at, classes)
@@ -351,7 +351,7 @@ def scan_term(data, at, place, keep, table, state, classes):
                 return NIL, NIL
             end, datatype = scan_datatype(data, end + 2, table, state, classes)
             if datatype == STRING:
-                datatype = NIL
+                datatype = np.int64(NIL)
             else:
                 size = end - at
         elif end != NIL and byte(data, end) == 64:  # @
@@ -377,12 +377,12 @@ def scan_statement(data, at, quads, row, last, rows, table, state, classes):
     """Where the line ends whose statement begins at `at`, and the terms in `rows[row]`; NIL if the line is not
     certainly right. `last` is the row before, or NIL."""
     rows[row, 3] = NIL
-    predicate = NIL
+    predicate = np.int64(NIL)
     keep = True
     for place in range(4):
         if place == 3 and (byte(data, at) == 46 or not quads):
             break
-        guess = NIL
+        guess = np.int64(NIL)
         if place == 2:
             guess = np.int64(table.before[predicate])
             keep = state[WANTED_END] == 0 or WANTED <= predicate < state[WANTED_END] or predicate == state[KEEP]
@@ -393,7 +393,7 @@ def scan_statement(data, at, quads, row, last, rows, table, state, classes):
             if place == 0 and not guessed(data, at, guess, table):
                 guess = np.int64(rows[last, 2])  # a chain: what was pointed to is told about
                 if guess != NIL and table.kind[guess] == LITERAL:
-                    guess = NIL
+                    guess = np.int64(NIL)
         if guessed(data, at, guess, table):
             term = guess
             at += table.length[term]
@@ -436,7 +436,7 @@ def scan(data, size, quads, rows, lines, slow, table, state, classes):
     row = state[ROWS]
     line = state[LINE]
     left = state[SLOW]
-    last = NIL
+    last = np.int64(NIL)  # one type from the beginning, or what it is passed to is compiled twice
     most_rows = min(len(rows), len(lines))
     most_terms = min(len(table.start), len(table.slots) >> 1) - TERMS_A_LINE
     most_text = (len(table.text) - TERMS_A_LINE) << 3
@@ -456,7 +456,7 @@ def scan(data, size, quads, rows, lines, slow, table, state, classes):
                 slow[left, 2] = begin
                 slow[left, 3] = min(end + 1, size)
                 left += 1
-                last = NIL
+                last = np.int64(NIL)
             else:
                 last = row
             lines[row] = line

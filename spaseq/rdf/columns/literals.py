@@ -52,7 +52,7 @@ def time_of(text, at, end, scale):
     """(TIME, nanoseconds) of the literal `at:end`, or (NOT_READ, 0)."""
     if end - at >= 19 and byte(text, at + 4) == 45:
         return date_time(text, at, end)
-    known, value, count, shift, _ = number(text, at, end, False)
+    known, value, count, shift, _ = number(text, at, end, np.bool_(False))
     if not known or count > 18 or shift < -9 or (shift < 0 and value < 0):  # a negative fraction rounds downwards
         return NOT_READ, 0
     part = np.int64(1)
@@ -245,7 +245,7 @@ def read_boolean(text, at, end, term, kind, whole, has_whole):
 
 @inlined
 def read_number(text, at, end, term, wanted, kind, real, exact, whole, has_whole):
-    known, value, count, shift, negative = number(text, at, end, wanted == DOUBLE)
+    known, value, count, shift, negative = number(text, at, end, np.bool_(wanted == DOUBLE))
     kind[term] = NOT_SEEN
     if not known:
         return
