@@ -23,8 +23,9 @@ from ceql.matches import Match, MatchTable, empty_table
 from ceql.parse import parse
 from ceql.printer import print_query
 from ceql.rewrites import rewrite, unsafe_variables
+from ceql.schemas import Schema, inferred, read_schema
 from ceql.single import Singles
-from ceql.types import Schema, check_types, inferred, read_schema
+from ceql.types import check_types
 from ceql.values import KIND_WORDS
 from ceql.walk import attributes_of
 from spaseq.engine import Program, Settings, compile_program
@@ -210,9 +211,9 @@ class Query:
             lateness, late: how far time may go back, and whether what goes further is an "error" or to "drop".
             valuations: matches say which variable took which positions (`Match.bindings`), and two that differ in that
                 are two. A list of attributes in SELECT asks for it too.
-            schema: what kinds of attributes events have: a pyarrow Schema, a dict or a file (`ceql.types.read_schema`).
-                The query is checked against it now; without it, when the columns of the input are known (tables,
-                frames, CSV, Parquet). Either way before the first event, with a `QuerySemanticsError`.
+            schema: what kinds of attributes events have: a pyarrow Schema, a dict or a file
+                (`ceql.schemas.read_schema`). The query is checked against it now; without it, when the columns of the
+                input are known (tables, frames, CSV, Parquet). A misfit is a `QuerySemanticsError`.
         """
         declared = self._declared(schema)
         options = _options(type_column, time_column, time_from, time_unit, interval, lateness, late)

@@ -12,7 +12,7 @@ import pytest
 
 import ceql
 from ceql.cli import main
-from ceql.types import read_schema
+from ceql.schemas import read_schema
 from spaseq.errors import EventError, OptionError, QuerySemanticsError
 
 SCHEMA: dict[str, Any] = {
