@@ -101,14 +101,14 @@ class GuardRun:
     ) -> Iterator[None]:  # fmt: skip
         done = 0
         if self._instead is None:
+            if self._codes.full:  # not behind the batch: its matches may not have been read yet
+                self._codes.forget(self._confs[self._confs[:, k.CONF_STATE] >= 0, k.REGISTERS :])
             values = self._codes.load(batch)
             if values is not None:
                 data = np.stack([classes, positions, keys], axis=1).astype(np.int64)
                 yield from self._kernel(data, windows, np.ascontiguousarray(values[rows]), emit, write)
                 done = int(self._arena.st[k.ROW])
             if done == len(rows):
-                if self._codes.full:
-                    self._codes.forget(self._confs[self._confs[:, k.CONF_STATE] >= 0, k.REGISTERS :])
                 return
             self._arena.flush(emit)
             yield

@@ -25,12 +25,13 @@ from spaseq.automata import ACCEPT, CEA, INITIAL, Action, Again, Avoid, Transiti
 from spaseq.automata import Take as TakeAction
 from spaseq.engine.ops import NOTHING, UNKNOWN, Both, Drop, Keep, Op, Refuse, Test, Unless
 from spaseq.errors import InternalError
-from spaseq.gpm import Condition, GraphPattern, Mapping, algebra, freeze, number_of
+from spaseq.gpm import Condition, GraphPattern, algebra, freeze, number_of
 from spaseq.language.expand import Conjunction
 from spaseq.rdf import Term, term_from_key, term_key
 
 if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import Solutions
+    from spaseq.gpm.columnar.table import Space
     from spaseq.language.solve import InstantBatch, Rows
 
 __all__ = ["TermCodes", "term_codes"]
@@ -187,9 +188,10 @@ class TermCodes:
         for conjunction in compared:
             for kind, name in self._read(conjunction):
                 self._columns[conjunction, kind, name] = len(self._columns)
-        self._terms: dict[Term, int] = {}
-        self._codes: dict[int, Term] = {}
-        self._number_codes: dict[int, int | None] = {}
+        self._keys: dict[bytes, int] = {}
+        self._texts: dict[int, bytes] = {}
+        self._terms: dict[int, Term] = {}
+        self._spaces: dict[int, tuple[Space, np.ndarray]] = {}
         self._next = 0
         self._full = _TERMS
         self._last: tuple[Rows, np.ndarray | None] | None = None
@@ -292,6 +294,7 @@ class TermCodes:
         """int64 (n, columns), as of `Codes.load`; None where a FILTER compares something else than numbers."""
         rows, first = batch.rows, batch.first
         if self._last is None or self._last[0] is not rows:
+            self._spaces = {}
             self._last = rows, self._chunk(batch)
         whole = self._last[1]
         if whole is None:
@@ -332,43 +335,76 @@ class TermCodes:
         seen[1:] |= rows[1:] == rows[:-1]
         first = np.flatnonzero(~seen)
         values[rows, present] = 1
-        coded: dict[str, np.ndarray] = {}
         for kind, name in self._read(conjunction)[2:]:
-            if name not in coded:
-                coded[name] = self._coded(solutions, name)[places]
-            codes: np.ndarray | None = coded[name] if kind == "term" else self._as_numbers(coded[name])
+            codes = self._term_codes(solutions, name) if kind == "term" else self._number_codes(solutions, name)
             if codes is None:
                 return False
+            codes = codes[places]
             column = self._columns[conjunction, kind, name]
             values[rows[first], column] = codes[first]
             values[rows[values[rows, column] != codes], several] = 1
         return True
 
-    def _coded(self, solutions: Solutions, name: str) -> np.ndarray:
-        """The code of a variable's term in each solution, int64."""
-        local: dict[Mapping, int] = {}
-        numbers = solutions.codes((name,), local)
-        return np.array([self._code(mapping[0][1]) for mapping in local] + [NOTHING], np.int64)[numbers]
+    def _term_codes(self, solutions: Solutions, name: str) -> np.ndarray:
+        """The code of a variable's term in each solution: int64, NOTHING where it is not bound."""
+        found = solutions.column(name)
+        if found is None:
+            mappings = (dict(solutions.mapping(i, (name,))) for i in range(len(solutions.events)))
+            return np.array([self._code(m[name]) if name in m else NOTHING for m in mappings], np.int64)
+        numbers, space = found
+        memo = self._spaces.get(id(space))
+        if memo is None or len(memo[1]) < len(space) + 1:
+            fresh = np.full(len(space) + 1, UNKNOWN, np.int64)
+            fresh[-1] = NOTHING  # of what is not bound, number -1
+            if memo is not None:
+                fresh[: len(memo[1]) - 1] = memo[1][:-1]
+            memo = self._spaces[id(space)] = space, fresh
+        codes = memo[1][numbers]
+        unseen = np.unique(numbers[codes == UNKNOWN])
+        if len(unseen):
+            keys = [key if key is not None else term_key(space.term(n)).encode() for n, key in
+                    zip(unseen.tolist(), space.keys(unseen), strict=True)]  # fmt: skip
+            memo[1][unseen] = [self._key_code(key) for key in keys]
+            codes = memo[1][numbers]
+        return codes
 
-    def _code(self, term: Term) -> int:
-        code = self._terms.get(term)
+    def _key_code(self, key: bytes) -> int:
+        """The code of a term, given the bytes of its `term_key`."""
+        code = self._keys.get(key)
         if code is None:
-            code = self._terms[term] = self._next
-            self._codes[code] = term
+            code = self._keys[key] = self._next
+            self._texts[code] = key
             self._next += 1
         return code
 
-    def _as_numbers(self, codes: np.ndarray) -> np.ndarray | None:
-        """The number codes of terms; None if one is no number that a double holds exactly."""
-        distinct, places = np.unique(codes, return_inverse=True)
-        found = [NOTHING if code == NOTHING else self._number(code) for code in distinct.tolist()]
-        return None if None in found else np.array(found, np.int64)[places]
+    def _code(self, term: Term) -> int:
+        return self._key_code(term_key(term).encode())
 
-    def _number(self, code: int) -> int | None:
-        if code not in self._number_codes:
-            value = number_of(self._codes[code])
-            self._number_codes[code] = None if value is None else _ordered(value)
-        return self._number_codes[code]
+    def _term(self, code: int) -> Term:
+        term = self._terms.get(code)
+        if term is None:
+            term = self._terms[code] = term_from_key(self._texts[code].decode())
+        return term
+
+    @staticmethod
+    def _number_codes(solutions: Solutions, name: str) -> np.ndarray | None:
+        """The number code of a variable's term in each solution: int64, NOTHING where it is not bound; None if one is
+        no number that a double holds exactly."""
+        found = solutions.column(name)
+        if found is None:
+            mappings = [dict(solutions.mapping(i, (name,))) for i in range(len(solutions.events))]
+            values = [number_of(m[name]) if name in m else 0.0 for m in mappings]
+            bound = np.array([name in m for m in mappings], bool)
+            if None in values:
+                return None
+            return np.where(bound, _ordered(np.array(values, np.float64)), NOTHING)
+        numbers, space = found
+        literals = space.literals()
+        doubles = literals.number[numbers]
+        good = literals.is_number[numbers] & literals.exact[numbers] & ~np.isnan(doubles)
+        if not (good | (numbers < 0)).all():
+            return None
+        return np.where(numbers < 0, NOTHING, _ordered(doubles))
 
     def _one_by_one(self, batch: InstantBatch, conjunction: Conjunction, values: np.ndarray) -> bool:
         """As `_fill`, from the mapping sets of a conjunction of several GPMs, or of instants solved one by one."""
@@ -379,11 +415,14 @@ class TermCodes:
                 for (kind, name), place in at.items():
                     if kind not in ("term", "number"):
                         continue
-                    code: int | None = self._code(mapping[name]) if name in mapping else NOTHING
-                    if kind == "number" and code is not None and code != NOTHING:
-                        code = self._number(code)
-                    if code is None:
-                        return False
+                    code = NOTHING
+                    if name in mapping and kind == "term":
+                        code = self._code(mapping[name])
+                    elif name in mapping:
+                        number = number_of(mapping[name])
+                        if number is None:
+                            return False
+                        code = int(_ordered(np.array([number]))[0])
                     if i and values[row, place] != code:
                         values[row, at["several", ""]] = 1
                     values[row, place] = code
@@ -393,36 +432,37 @@ class TermCodes:
 
     def row(self, codes: list[int], state: int) -> Any:
         """The register row (`lower.Row`) of a run in a state of the automaton, or accepted."""
-        pairs = [(name, self._codes[codes[i]]) for name, i in self._ids.items() if codes[i] != NOTHING]
+        pairs = [(name, self._term(codes[i])) for name, i in self._ids.items() if codes[i] != NOTHING]
         bound, pending = self._bound.get(state, (frozenset(), frozenset()))
         return bound, pending, frozenset({freeze(pairs)}), None if state == INITIAL else ()
 
     @property
     def full(self) -> bool:
         """Whether it is time to `forget`."""
-        return len(self._terms) > self._full
+        return len(self._keys) > self._full
 
     def forget(self, held: np.ndarray) -> None:
         """Let go of the terms that are in none of these registers: int64 (runs, registers)."""
         codes = set(np.unique(held[:, : len(self._ids)]).tolist())
-        self._codes = {code: term for code, term in self._codes.items() if code in codes}
-        self._terms = {term: code for code, term in self._codes.items()}
-        self._number_codes = {}
-        self._full = 2 * len(self._terms) + _TERMS
-        self._last = None
+        self._texts = {code: key for code, key in self._texts.items() if code in codes}
+        self._index()
+
+    def _index(self) -> None:
+        self._keys = {key: code for code, key in self._texts.items()}
+        self._terms, self._spaces, self._last = {}, {}, None
+        self._full = 2 * len(self._keys) + _TERMS
 
     def state(self) -> Any:
         """What a snapshot must hold."""
-        return self._next, [(code, term_key(term)) for code, term in self._codes.items()]
+        return self._next, self._texts
 
     def restore(self, state: Any) -> None:
         """The opposite of `state`."""
-        self._next, terms = state
-        self._codes = {code: term_from_key(key) for code, key in terms}
-        self._terms = {term: code for code, term in self._codes.items()}
+        self._next, self._texts = state
+        self._index()
 
 
-def _ordered(value: float) -> int:
+def _ordered(values: np.ndarray) -> np.ndarray:
     """int64 in the order of the doubles."""
-    bits = int(np.float64(value + 0.0).view(np.int64))
-    return bits ^ ((1 << 63) - 1) if bits < 0 else bits
+    bits = (values + 0.0).view(np.int64)  # -0.0 is 0.0
+    return np.where(bits < 0, bits ^ np.int64((1 << 63) - 1), bits)

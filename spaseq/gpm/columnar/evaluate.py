@@ -41,6 +41,11 @@ class Solutions(Protocol):
         """The mapping of a row, only its variables `names` (sorted) if they are given."""
         ...
 
+    def column(self, name: str) -> tuple[np.ndarray, Space] | None:
+        """The numbers of a variable's terms, int32 (r,), -1 where it is not bound, and the space they count in; None if
+        the solutions do not stand in columns."""
+        ...
+
     def codes(self, names: Sequence[str], keys: Keys) -> np.ndarray:
         """For each row the number of its mapping restricted to `names` (sorted), int64, -1 where it does not bind all.
 
@@ -66,6 +71,10 @@ class _Columns:
             for name, column in self._columns
             if (names is None or name in names) and (number := int(column[row])) >= 0
         )
+
+    def column(self, name: str) -> tuple[np.ndarray, Space]:
+        unbound = np.full(len(self.events), -1, np.int32)
+        return dict(self._columns).get(name, unbound), self._space
 
     def codes(self, names: Sequence[str], keys: Keys) -> np.ndarray:
         if self._codes is None:
@@ -122,6 +131,9 @@ class _Mappings:
     def mapping(self, row: int, names: Sequence[str] | None) -> Mapping:
         whole = self._mappings[row]
         return whole if names is None else tuple(pair for pair in whole if pair[0] in names)
+
+    def column(self, name: str) -> None:
+        return None
 
     def codes(self, names: Sequence[str], keys: Keys) -> np.ndarray:
         restricted = [tuple(pair for pair in mapping if pair[0] in names) for mapping in self._mappings]

@@ -1,0 +1,88 @@
+"""Joins in the kernels against joins of mapping sets: the same matches, on streams too long for the oracle."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+import spaseq
+from spaseq.engine import Program
+from spaseq.engine import evaluator as engine
+from spaseq.engine.guard_run import GuardRun
+
+HEAD = "PREFIX x: <http://x/>\nSELECT * %s FROM STREAM S <http://s/S> FROM STREAM T <http://s/T>\nWHERE { SEQ (%s)\n"
+GPMS = """DEFINE GPM A ON S { ?a x:of ?c . ?a x:price ?p FILTER (?p > 3) }
+DEFINE GPM B ON S { ?b x:of ?c . ?b x:price ?q FILTER (?q < ?p) }
+DEFINE GPM C ON S { ?d x:of ?c . ?d x:price ?r FILTER (?r >= ?p) }
+DEFINE GPM D ON T { ?e x:of ?f OPTIONAL { ?e x:mood ?m } }
+DEFINE GPM E ON S, T { ?g x:of ?c } }
+"""
+SEQUENCES = ["A; B; C", "A: B", "A, B", "A; B+; C", "A; D: C", "A; B+, C", "A; D!; C", "D; A; E", "(A | D); E", "A+; C",
+             "A; B?; C", "E; A", "A; (A & D); C"]  # fmt: skip
+WINDOWS = ["WITHIN 20 SECONDS", "WITHIN 15 SECONDS SLIDING", "PARTITION BY (?c) WITHIN 30 SECONDS"]
+
+
+def write(rng: random.Random, folder: Path, events: int, several: float) -> dict[str, str]:
+    """Two streams. `several`: how often an event of T has two subjects, and an event shares its instant."""
+    lines: dict[str, list[str]] = {"S": [], "T": []}
+    at = 0
+    for i in range(events):
+        name = rng.choice("SST")
+        graph = f"<http://g/{i}>"
+        for k in range(1 + (name == "T" and rng.random() < several)):
+            node = f"<http://n/{i}-{k}>"
+            lines[name].append(f"{node} <http://x/of> <http://c/{rng.randrange(4)}> {graph} .")
+            if name == "S":
+                kind = rng.choice(("integer", "decimal", "double"))
+                price = f'"{rng.randrange(9)}"^^<http://www.w3.org/2001/XMLSchema#{kind}>'
+                lines[name].append(f"{node} <http://x/price> {price} {graph} .")
+            elif rng.random() < 0.5:
+                lines[name].append(f'{node} <http://x/mood> "m{rng.randrange(3)}" {graph} .')
+        at += rng.random() >= several
+        time = f'"{at}"^^<http://www.w3.org/2001/XMLSchema#integer>'
+        lines[name].append(f"{graph} <http://www.w3.org/ns/prov#generatedAtTime> {time} .")
+    for name, found in lines.items():
+        (folder / f"{name}.nq").write_text("\n".join(found) + "\n")
+    return {name: str(folder / f"{name}.nq") for name in lines}
+
+
+def found(query: spaseq.Query, streams: dict[str, str]) -> list[str]:
+    return sorted(f"{m.start} {m.end} {m.positions} {sorted(m.bindings.items())}" for m in query.run(streams=streams))
+
+
+@pytest.mark.parametrize("sequence", SEQUENCES)
+def test_the_kernels_and_the_runs_agree(sequence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, matches = random.Random(sequence), 0
+    for window in WINDOWS:
+        if "PARTITION" in window and "D" in sequence:
+            continue  # every GPM must bind the partition's variable
+        streams = write(rng, tmp_path, 80, rng.choice((0.0, 0.0, 0.03, 0.3)))
+        head = HEAD % (window, sequence)
+        query = spaseq.compile(head + GPMS)
+        with monkeypatch.context() as context:
+            context.setattr(engine, "codes_of", lambda program: None)
+            expected = found(query, streams)
+        assert found(query, streams) == expected, window
+        matches += len(expected)
+    assert matches or "&" in sequence  # of single streams, no instant has both
+
+
+def test_most_queries_stay_in_the_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[engine.Evaluator] = []
+
+    class Remembered(engine.Evaluator):
+        def __init__(self, program: Program) -> None:
+            super().__init__(program)
+            made.append(self)
+
+    monkeypatch.setattr(spaseq.engine, "Evaluator", Remembered, raising=False)
+    streams = write(random.Random(7), tmp_path, 80, 0.0)
+    gone = []
+    for sequence in SEQUENCES:
+        found(spaseq.compile(HEAD % (WINDOWS[0], sequence) + GPMS), streams)
+        run = made[-1]._run
+        if not isinstance(run, GuardRun) or run._instead is not None:
+            gone.append(sequence)
+    assert gone == []
