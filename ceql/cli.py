@@ -55,6 +55,13 @@ def _flush_output() -> None:
         sys.stdout.flush()
 
 
+_EVALUATORS = ("auto", "compact", "chain", "tree")
+_EVALUATOR_HELP = (
+    "who evaluates: the compact structure, a lazy chain or tree (rare events first), or auto, whichever is the "
+    "cheapest as the stream goes on (default: compact)"
+)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="ceql", description="Recognise complex events in streams of typed tuples.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -65,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     explain = commands.add_parser("explain", help="show how a query is understood and run")
     explain.add_argument("query", metavar="QUERY", help="file of the query, or - for standard input")
     explain.add_argument("--format", choices=("text", "dot", "svg", "json"), default="text")
+    explain.add_argument("--evaluator", choices=_EVALUATORS, default="compact", help=_EVALUATOR_HELP)
     explain.set_defaults(command=_explain)
     plot = commands.add_parser("plot", help="draw a timeline of matches")
     plot.add_argument("rest", nargs=argparse.REMAINDER)
@@ -102,11 +110,14 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument("--limit", metavar="N", type=int, help="stop after N matches")
     run.add_argument("--valuations", action="store_true", help=_VALUATIONS_HELP)
     run.add_argument("--schema", metavar="FILE", help=_SCHEMA_HELP)
+    run.add_argument("--evaluator", choices=_EVALUATORS, default="compact", help=_EVALUATOR_HELP)
+    run.add_argument("--explain", action="store_true", help="say afterwards, on standard error, how it was evaluated")
     run.set_defaults(command=_run)
 
 
-def _compiled(path: str) -> Any:
+def _compiled(path: str, evaluator: str = "compact") -> Any:
     from ceql.query import compile_query
+    from spaseq.engine import Settings
 
     name = "<stdin>" if path == "-" else path
     try:
@@ -120,7 +131,7 @@ def _compiled(path: str) -> Any:
     except OSError as error:
         hint = "the query is given as a file; - reads it from standard input"
         raise OptionError(f"{name}: {(error.strerror or str(error)).lower()}", hint) from None
-    return compile_query(text, source=name)
+    return compile_query(text, source=name, settings=Settings(evaluator=evaluator))
 
 
 def _warn(query: Any) -> None:
@@ -136,7 +147,7 @@ def _check(options: argparse.Namespace) -> int:
 def _explain(options: argparse.Namespace) -> int:
     if options.format != "text":
         raise OptionError(f"explain --format {options.format} {_LATER}", "--format text shows the automaton as text")
-    print(_compiled(options.query).explain())
+    print(_compiled(options.query, options.evaluator).explain())
     return 0
 
 
@@ -153,7 +164,7 @@ def _run(options: argparse.Namespace) -> int:
         raise OptionError("parquet is written to a file", "add --output FILE.parquet")
     if options.query == "-" and "-" in (options.events or ()):
         raise OptionError("the query and the events cannot both come from standard input")
-    query = _compiled(options.query)
+    query = _compiled(options.query, options.evaluator)
     _warn(query)
     matches = query.run(
         _events(options),
@@ -172,6 +183,8 @@ def _run(options: argparse.Namespace) -> int:
         terminal = sys.stderr if sys.stderr.isatty() and not out.isatty() else None
         write(matches, options.format, out, options.output, options.limit, options.time_unit, terminal)
         out.flush()
+    if options.explain:
+        print(matches.explain(), file=sys.stderr)
     _report(query, matches.summary)
     return 0
 

@@ -348,6 +348,7 @@ class Matches:
         self._valuations = valuations
         self._sources = sources
         self._options = options
+        self._run: Run | None = None
         self._used = False
         self.summary = Summary()
 
@@ -399,7 +400,12 @@ class Matches:
         self._used = True
         stream = EventStream(self._sources, self._options, wanted)
         self.summary = stream.summary
-        return Run(self._query._lowered, self._query._program_of(self._valuations)), self._checked(stream)
+        self._run = Run(self._query._lowered, self._query._program_of(self._valuations))
+        return self._run, self._checked(stream)
+
+    def explain(self) -> str:
+        """How the events were evaluated, as far as they have been: by which evaluator, and what it counted."""
+        return "no events were read" if self._run is None else self._run.explain()
 
     def _checked(self, stream: EventStream) -> Iterator[EventBatch]:
         """The batches; before the first, the query is checked against the columns of the input."""

@@ -257,7 +257,7 @@ class Run:
     """The state of one evaluation: engine, partition numbers, window, and recent events."""
 
     def __init__(self, lowered: Lowered, program: Program, evaluator: AnyEvaluator | None = None) -> None:
-        from spaseq.engine import open_evaluator
+        from spaseq.engine.opening import open_evaluator
 
         self._lowered = lowered
         self._partition = Partition(lowered.partition) if lowered.partition else None
@@ -295,6 +295,12 @@ class Run:
     @property
     def statistics(self) -> dict[str, int]:
         return self._evaluator.statistics
+
+    def explain(self) -> str:
+        """Who evaluates, and what was counted, as text."""
+        from spaseq.engine.opening import explain_evaluator
+
+        return explain_evaluator(self._evaluator)
 
     def _batch(self, events: EventBatch) -> EngineBatch:
         keys = None if self._partition is None else self._partition.keys(events)

@@ -99,7 +99,7 @@ def _plot(options: argparse.Namespace) -> int:
 def _compiled(options: argparse.Namespace, *, warn: bool = True) -> Query:
     from spaseq.language.query import compile_query
 
-    query = compile_query(*_query_text(options.query), settings_of(options.set))
+    query = compile_query(*_query_text(options.query), settings_of(options.set, options.evaluator))
     _warn(query.warnings if warn else ())
     return query
 

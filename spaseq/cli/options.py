@@ -43,7 +43,7 @@ def parser(run: Command, check: Command, explain: Command, plot: Command) -> arg
     return top
 
 
-def settings_of(given: list[str]) -> Any:
+def settings_of(given: list[str], evaluator: str = "compact") -> Any:
     """The budgets that `--set NAME=VALUE` names, others as they are. Raises `OptionError` for what is not one."""
     from spaseq.engine import Settings
 
@@ -56,13 +56,15 @@ def settings_of(given: list[str]) -> Any:
         if not value.isascii() or not value.isdecimal():
             raise OptionError(f"--set {text}: not a count", f"write --set {name}=1000")
         values[name] = int(value)
-    return Settings(**values)
+    return Settings(**values, evaluator=evaluator)
 
 
 def _add_query(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", metavar="QUERY", help="file with the query, or -")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
                         help="raise or lower a budget that an error names")  # fmt: skip
+    parser.add_argument("--evaluator", choices=("auto", "compact", "chain", "tree"), default="compact",
+                        help="who evaluates; GPMs need compact, which auto chooses (compact)")  # fmt: skip
 
 
 def _add_inputs(parser: argparse.ArgumentParser) -> None:

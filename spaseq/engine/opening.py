@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     AnyEvaluator = Evaluator | LazyEvaluator | AutoEvaluator
 
-__all__ = ["open_evaluator", "restore_evaluator"]
+__all__ = ["explain_evaluator", "open_evaluator", "restore_evaluator"]
 
 
 def open_evaluator(program: Program) -> AnyEvaluator:
@@ -47,3 +47,15 @@ def restore_evaluator(program: Program, blob: bytes) -> AnyEvaluator:
     from spaseq.engine.lazy.evaluator import LazyEvaluator
 
     return LazyEvaluator.restore(program, plan, blob)
+
+
+def explain_evaluator(evaluator: AnyEvaluator) -> str:
+    """Who evaluates, why, and what was counted so far."""
+    explain = getattr(evaluator, "explain", None)
+    if explain is not None:
+        return str(explain())
+    program = evaluator._program
+    why = f" ({program.lazy})" if isinstance(program.lazy, str) else ""
+    name = "compact" if why or not isinstance(program.lazy, LazyPlan) else program.settings.evaluator
+    counts = [f"  {key}: {value:,}" for key, value in evaluator.statistics.items()]
+    return "\n".join([f"evaluator: {name}{why}", *counts])
