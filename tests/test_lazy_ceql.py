@@ -6,6 +6,7 @@ import dataclasses
 import os
 import random
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import harness
@@ -15,6 +16,7 @@ from strategies import CeqlCase, ceql_case, ceql_toml, draw_stream, interesting,
 from test_cases import CASES
 
 import ceql
+from ceql import cli
 from ceql.query import Query
 from ceql.run import Run
 from spaseq.engine import Settings
@@ -198,3 +200,19 @@ def test_the_setting_chooses_and_explain_says_so() -> None:
         assert query.run(events).count() == len(expected)
     with pytest.raises(UnsupportedFeature, match="not NEXT"):
         ceql.compile(text.replace("*", "NEXT *"), settings=Settings(evaluator="chain"))
+
+
+def test_the_command_line_says_who_evaluated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query, events = tmp_path / "query.ceql", tmp_path / "events.csv"
+    query.write_text("SELECT * WHERE A AS x ; B AS y FILTER x.a < y.a WITHIN 10 EVENTS")
+    events.write_text("type,a\n" + "A,1\nB,2\nB,1\nC,5\n" * 100)
+    counts = set()
+    for name in ("auto", "compact", "chain", "tree"):
+        arguments = ["--events", str(events), "--format", "count", "--evaluator", name, "--explain"]
+        assert cli.main(["run", str(query), *arguments]) == 0
+        out, said = capsys.readouterr()
+        counts.add(out)
+        assert "evaluator: " in said
+    assert len(counts) == 1
+    assert cli.main(["explain", str(query), "--evaluator", "tree"]) == 0
+    assert "evaluator: tree" in capsys.readouterr().out
