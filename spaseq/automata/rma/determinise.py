@@ -5,6 +5,7 @@ can still be read from there, the register of the deterministic automaton that h
 conditions that leave the threads there is one transition. The event is written to at most one register, the first that
 no thread goes on needing. Where outputs do not matter, a thread is left out if another, with the same registers, can do
 all that it can (`simulation`): of the runs that wait in one state of a windowed sequence only the youngest stays.
+Minterms are made of conditions by what they lead to, so n runs that wait for one event make 2 of them, not 2ⁿ.
 
 Why renamed. Algorithm 5 keeps the registers as they are: a transition writes to all that its threads write to. But of
 two threads in one set, one may write the register that the other still has to read. The windowed automaton for
@@ -116,6 +117,7 @@ class _Determiniser:
 
     def _transitions(self, threads: frozenset[_Thread], options: list[_Option]) -> list[Transition]:
         """One for each minterm of the conditions under which some thread moves."""
+        options = self._one_for_each_effect(options)
         formulas = tuple(dict.fromkeys(o.formula for o in options))
         terms = self._minterms.get(formulas)
         if terms is None:
@@ -134,6 +136,24 @@ class _Determiniser:
                     )
                 )  # fmt: skip
         return found
+
+    def _effect(self, o: _Option) -> tuple[tuple[str, int], ...]:
+        """Where the registers that can be read behind a transition are, -1 for the one that takes the event."""
+        where = dict(o.held)
+        return tuple((r, -1 if r in o.taken.writes else where[r]) for r in self._live[o.taken.target])
+
+    def _one_for_each_effect(self, options: list[_Option]) -> list[_Option]:
+        """Transitions that lead to the same thread with the same output as one, under either's condition.
+
+        Runs that wait for the same with different events in their registers are such: n of them would make 2ⁿ minterms.
+        """
+        groups: dict[tuple[int, bool, tuple[tuple[str, int], ...]], list[_Option]] = {}
+        for o in options:
+            groups.setdefault((o.taken.target, o.taken.marks, self._effect(o)), []).append(o)
+        return [
+            replace(group[0], formula=f.disjunction(*(o.formula for o in group))) if len(group) > 1 else group[0]
+            for group in groups.values()
+        ]
 
     def _moved(self, options: list[_Option]) -> tuple[frozenset[_Thread], frozenset[str]]:
         """The threads after these transitions, and the register that the event is written to, if one is."""
@@ -159,9 +179,7 @@ class _Determiniser:
             return options
         groups: dict[tuple[tuple[str, int], ...], dict[int, _Option]] = {}
         for o in options:
-            where = dict(o.held)
-            held = tuple((r, -1 if r in o.taken.writes else where[r]) for r in self._live[o.taken.target])
-            groups.setdefault(held, {})[o.taken.target] = o
+            groups.setdefault(self._effect(o), {})[o.taken.target] = o
         return [o for group in groups.values() for q, o in group.items() if not self._covered(q, group)]
 
     def _covered(self, state: int, group: Iterable[int]) -> bool:
