@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from spaseq.cli.options import parser, settings_of
-from spaseq.errors import InternalError, OptionError, SpaseqError
+from spaseq.errors import InternalError, OptionError, SpaseqError, UnsupportedFeature
 
 if TYPE_CHECKING:
     from spaseq.language.query import Query
@@ -166,6 +166,9 @@ def _query_text(path: str) -> tuple[str, str]:
 
 def _refuse(options: argparse.Namespace) -> None:
     """What cannot be asked for together."""
+    if options.engine == "spark" and options.entailment is not None:
+        problem = "--entailment with --engine spark is not supported by this version"
+        raise UnsupportedFeature(problem, source="spaseq run")
     if options.follow and options.format in _WHOLE:
         raise OptionError(
             f"--format {options.format} with --follow",
