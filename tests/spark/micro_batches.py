@@ -23,9 +23,19 @@ class _Shared:
 
 
 def in_micro_batches(
-    query: Query, streams: Mapping[str, Any], kb: Mapping[str, Any], seed: int, buckets: int, **words: str
+    query: Query,
+    streams: Mapping[str, Any],
+    kb: Mapping[str, Any],
+    seed: int,
+    buckets: int,
+    *,
+    least: int = 0,
+    **words: str,
 ) -> tuple[list[tuple[Any, ...]], list[list[int]]]:
-    """The rows that the buckets give, and their counters at the end. Now and then a bucket goes on from a snapshot."""
+    """The rows that the buckets give, and their counters at the end. Now and then a bucket goes on from a snapshot.
+
+    `least`: batches of a stream have about so many bytes or more.
+    """
     rng = random.Random(seed)
     options = stream_options(None, words)
     sources = stream_sources(query.checked, streams)
@@ -35,7 +45,7 @@ def in_micro_batches(
     text = QueryText(query.text, query.source, query.settings)
     knowledge = knowledge_of(kb)
     shared = _Shared({iri: graph_keys(graph) for iri, graph in knowledge.graphs.items()})
-    feeds = [Feed(i, s, settled, max_bytes=rng.choice((0, 1, 500, 5000))) for i, s in enumerate(sources)]
+    feeds = [Feed(i, s, settled, max_bytes=max(least, rng.choice((0, 1, 500, 5000)))) for i, s in enumerate(sources)]
     evaluations = [GraphEvaluation(text, layout, settled, len(sources)) for _ in cut.buckets]
     places = [Place() for _ in feeds]
     found: list[tuple[Any, ...]] = []

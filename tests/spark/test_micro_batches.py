@@ -11,10 +11,12 @@ from typing import Any
 import harness
 import pytest
 from micro_batches import in_micro_batches
+from test_example_spaseq import EXAMPLES, Example
 from test_results import CASES as RANDOM_STREAMS
 from test_results import Case, _streams
 
 import spaseq
+import spaseq.spark
 
 _CASES = [case for case in harness.load_all() if case.is_spaseq and case.error is None and not case.oracle_only]
 ROUNDS = 1
@@ -58,3 +60,34 @@ def test_random_streams(case: Case, folder: Path) -> None:
     local.count()
     assert counts[0][:2] == [local.counters.events, local.counters.late]
     assert sum(count[3] for count in counts) == len(found)
+
+
+def _given(example: Example) -> tuple[Any, dict[str, str], dict[str, str], dict[str, str]]:
+    """The query, its streams and knowledge, and the words of an example."""
+    query = spaseq.compile((example.path / example.query).read_text("utf-8"))
+    streams = {name: str(example.path / file) for name, file in example.streams.items()}
+    kb = {iri: str(example.path / file) for iri, file in example.knowledge.items()}
+    words = {"event_by": example.event_by, "time": example.time}
+    return query, streams, kb, {name: word for name, word in words.items() if word is not None}
+
+
+@pytest.mark.parametrize(
+    "example",
+    [pytest.param(e, id=n, marks=[] if n == "card fraud" else [pytest.mark.slow]) for n, e in EXAMPLES.items()],
+)
+def test_examples(example: Example) -> None:
+    query, streams, kb, words = _given(example)
+    expected = _rows(_local(query, streams, kb, **words))
+    found, _ = in_micro_batches(query, streams, kb, 1, 3, least=20_000, **words)
+    assert _rows(found) == expected != []
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("partitions", [1, 2, 7])
+@pytest.mark.parametrize("example", EXAMPLES.values(), ids=list(EXAMPLES))
+def test_examples_in_batch(example: Example, partitions: int, spark: Any) -> None:
+    query, streams, kb, words = _given(example)
+    expected = query.run(streams, kb, **words).to_arrow()
+    found = spaseq.spark.collect(spaseq.spark.run(query, spark, streams, kb, partitions=partitions, **words))
+    assert sorted(map(str, found.to_pylist())) == sorted(map(str, expected.to_pylist()))
