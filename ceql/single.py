@@ -142,7 +142,7 @@ class Singles:
         self._entered = False
         self._base = self._position = self._high = 0
         self._coordinate: Any = 0
-        self._time = self._arrival
+        self._by_column, self._offset, self._interval = False, 0, options.interval
 
     @staticmethod
     def of(run: Run, feed: EventFeed, options: EventOptions, names: tuple[str, ...]) -> Singles | None:
@@ -160,7 +160,7 @@ class Singles:
             return None
         try:
             symbol = self._engine.symbols[self._bits(event)]
-            time = self._time(event)
+            time = self._stated(event) if self._by_column else self._offset + self._position * self._interval
             coordinate = time if self._window_attribute is None else self._number(event)
             values = None if self._partition is None else self._values(event)
             if self._guarded and symbol != self._inert:
@@ -240,7 +240,8 @@ class Singles:
         self._base = self._position = feed._position
         self._high = feed._orderer.high or 0
         self._coordinate = self._high if self._window_attribute is None else run._coordinate.last
-        self._time = self._arrival if clock.column is None else self._stated
+        self._by_column = clock.column is not None
+        self._offset = (clock.records - feed._position) * self._interval
         self._begin_block()
         self._entered = True
         return True
@@ -260,10 +261,6 @@ class Singles:
         self._feed.summary.attributes.update(dict.fromkeys(map(str, event)))
 
     # What an event says besides its bits
-
-    def _arrival(self, event: dict[str, Any]) -> int:
-        """The time of an event by its place, ns."""
-        return (self._clock.records + self._position - self._feed._position) * self._options.interval
 
     def _stated(self, event: dict[str, Any]) -> int:
         """The time of an event by its column, ns."""

@@ -8,9 +8,10 @@ guards over several events, the register loop (`spaseq.engine.register_run`).
 
 from __future__ import annotations
 
+import logging
 import pickle
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from spaseq.tecs import Arena, Chunk
 from spaseq.tecs import kernels as k
 
 Emit = Callable[[Chunk], None]
+_LOG: Final = logging.getLogger("spaseq.engine")
 
 
 class Evaluator:
@@ -145,8 +147,13 @@ class Evaluator:
         yield
 
     def _fall_back(self, exploded: Exploded) -> None:
-        """Go on without deterministic states."""
+        """Go on without deterministic states, and say so."""
         assert isinstance(self._run, _Classes)
+        _LOG.warning(
+            "the automaton has more live deterministic states than automaton_bytes (%s bytes) can hold: "
+            "evaluated set by set from here on, which is slower",
+            f"{self._program.settings.automaton_bytes:,}",
+        )
         vectors = self._alphabet.vectors
         self._run = set_by_set(self._program, self._arena, self._run, exploded.states, vectors)
         self._fell_back = True

@@ -242,7 +242,7 @@ def test_budgets_hold_for_single_events() -> None:
 
 
 @pytest.mark.parametrize("budget", [0, 900, 1500])
-def test_single_events_where_determinisation_explodes(budget: int) -> None:
+def test_single_events_where_determinisation_explodes(budget: int, caplog: pytest.LogCaptureFixture) -> None:
     text = "SELECT * WHERE (A OR B)+ ; A ; (A OR B) ; (A OR B) WITHIN 6 EVENTS"
     events = [{"type": "ABABBAABBBAACAB"[k * 7 % 15]} for k in range(40)]
     expected = ceql.compile(text).open().push(events)
@@ -250,6 +250,7 @@ def test_single_events_where_determinisation_explodes(budget: int) -> None:
     for event in events:
         found += stream.push(event)
     assert rows_of(found) == rows_of(expected) and stream._run.statistics["fell_back"] == 1
+    assert [r.getMessage().count("automaton_bytes") for r in caplog.records] == [1]
 
 
 def test_what_nobody_reads_is_not_checked(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
