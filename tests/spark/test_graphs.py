@@ -43,6 +43,7 @@ def _components(pairs: set[tuple[str, str]]) -> dict[str, str]:
     return label
 
 
+@pytest.mark.slow
 def test_groups_are_connected_components(spark: Any) -> None:
     frame, pairs = _random_graph(spark, 1, 60, 45)
     for way in _ways(spark):
@@ -62,6 +63,7 @@ def test_motifs_are_basic_graph_patterns(spark: Any) -> None:
         assert {tuple(row) for row in motif(frame, [("?a", NEXT, "?a")], way).collect()} == loops
 
 
+@pytest.mark.slow
 def test_reachability(spark: Any) -> None:
     frame, pairs = _random_graph(spark, 3, 14, 16)
     closed = set(pairs)
@@ -75,6 +77,7 @@ def test_reachability(spark: Any) -> None:
         reachable(frame, NEXT, most_hops=1)
 
 
+@pytest.mark.slow
 def test_groups_as_partitions(spark: Any, tmp_path: Path) -> None:
     roads = "".join(f"{_node(i)} {NEXT} {_node(i + 1)} .\n" for i in range(0, 12) if i % 4 != 3)
     (tmp_path / "roads.nt").write_text(roads)

@@ -119,7 +119,10 @@ CLAUSES = [
 ]
 
 
-@pytest.mark.parametrize("clauses", CLAUSES, ids=lambda clauses: clauses[0])
+_MARKED = [pytest.param(c, id=c[0], marks=[] if i == 0 else [pytest.mark.slow]) for i, c in enumerate(CLAUSES)]
+
+
+@pytest.mark.parametrize("clauses", _MARKED)
 def test_clauses_over_a_window(clauses: tuple[str, str, str], folder: Path, spark: Any) -> None:
     head, within, end = clauses
     case = Case("", "A; B", clauses=within, more={"A": "FILTER (?hA > 20)"})

@@ -67,7 +67,13 @@ QUERIES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "text"), QUERIES, ids=[name for name, _ in QUERIES])
+def _some(queries: list[tuple[str, str]], quick: int) -> list[Any]:
+    """The first `quick` in every run, the others in the slow one."""
+    marks = [[] if i < quick else [pytest.mark.slow] for i in range(len(queries))]
+    return [pytest.param(*query, id=query[0], marks=mark) for query, mark in zip(queries, marks, strict=True)]
+
+
+@pytest.mark.parametrize(("name", "text"), _some(QUERIES, 3))
 def test_random_tuples_have_the_same_matches(name: str, text: str, spark: Any) -> None:
     query = ceql.compile(text)
     events = _events(3, 300)
@@ -96,18 +102,8 @@ def test_several_streams(spark: Any) -> None:
         assert _rows(run_tuples(query, frames, partitions=3, cut=cut)) == expected
 
 
-def _sampled() -> list[Any]:
-    """The first case of each file in every run, the others in the slow one."""
-    seen: set[str] = set()
-    params = []
-    for case in _CASES:
-        file = case.place.split(":")[0]
-        params.append(pytest.param(case, id=case.place, marks=[pytest.mark.slow] if file in seen else []))
-        seen.add(file)
-    return params
-
-
-@pytest.mark.parametrize("case", _sampled())
+@pytest.mark.slow
+@pytest.mark.parametrize("case", _CASES, ids=[case.place for case in _CASES])
 def test_cases(case: harness.Case, spark: Any) -> None:
     query = ceql.compile(case.query)
     frame = _frame(spark, case.events).coalesce(1)
