@@ -22,7 +22,7 @@ from ceql.lower import lower
 from ceql.matches import Match, MatchTable, empty_table
 from ceql.parse import parse
 from ceql.printer import print_query
-from ceql.rewrites import rewrite, unsafe_variables
+from ceql.rewrites import rewrite
 from ceql.schemas import Schema, inferred, read_schema
 from ceql.single import Singles
 from ceql.types import check_types
@@ -178,7 +178,7 @@ class Query:
             yield from (f"  {part}" for part in self._rewritten.removed)
         if self._rewritten.unsatisfiable:
             yield "  which is all of it: the query reports nothing"
-        for name, span in unsafe_variables(self.tree.where):
+        for name, span in self._rewritten.unsafe:
             place = f"{span.line}:{span.column}"
             yield f"{name} is bound again at {place}: it holds the events of both (not safe, seed CEL)"
 

@@ -16,8 +16,8 @@ from typing import Any as Any_
 from ceql import ast
 from ceql.filters import All, Any, Leaf, Test, as_test, as_written
 
-__all__ = ["Scopes", "defined", "fresh", "joined_by", "rebuilt", "scope_of", "size", "without", "without_ending",
-           "written"]  # fmt: skip
+__all__ = ["Scopes", "defined", "fresh", "is_deeper", "joined_by", "rebuilt", "scope_of", "size", "without",
+           "without_ending", "written"]  # fmt: skip
 
 Scopes = tuple[ast.Formula, ...]
 """The formulas around a place, from the innermost outwards, as far as conditions may look."""
@@ -59,6 +59,24 @@ def size(node: ast.Formula) -> int:
         case ast.Conjunction(children):
             return 1 + sum(map(size, children))
     return 1
+
+
+def is_deeper(node: ast.Formula, limit: int) -> bool:
+    """Whether a formula is nested more than `limit` deep. Level by level, so that no depth is too much for it."""
+    level = [node]
+    for _ in range(limit):
+        level = [part for parent in level for part in _parts(parent)]
+        if not level:
+            return False
+    return True
+
+
+def _parts(node: ast.Formula) -> list[ast.Formula]:
+    found: list[ast.Formula] = []
+    for name in node.__dataclass_fields__:
+        value = getattr(node, name)
+        found += [part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, ast.Formula)]
+    return found
 
 
 def without_ending(node: ast.Formula) -> tuple[ast.Formula, ast.Without | None]:

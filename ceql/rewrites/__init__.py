@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from typing import Final
 
 from ceql import ast
 from ceql.rewrites.fold_constants import fold_constants
@@ -24,7 +25,8 @@ from ceql.rewrites.lp_normal_form import lp_normal_form
 from ceql.rewrites.pop_filters import pop_filters
 from ceql.rewrites.remove_unsatisfiable import Removed, remove_unsatisfiable
 from ceql.rewrites.safe_form import safe_form, unsafe_variables
-from ceql.scopes import defined
+from ceql.scopes import defined, is_deeper
+from spaseq.errors import Span
 
 __all__ = [
     "Removed",
@@ -39,13 +41,21 @@ __all__ = [
 ]
 
 
+DEPTH: Final = 200
+"""How deep formulas may be nested for rewrites, which go down recursively; a deeper one is compiled as it stands."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A query as it is compiled; what was left out of it, as nothing matches it; whether that is all of it."""
+    """A query as it is compiled; what was left out of it, as nothing matches it; whether that is all of it.
+
+    `unsafe` are the variables that a sequence binds on both sides, with the second place.
+    """
 
     query: ast.Query
     removed: tuple[Removed, ...] = ()
     unsatisfiable: bool = False
+    unsafe: tuple[tuple[str, Span], ...] = ()
 
 
 def rewrite(query: ast.Query, limit: int) -> Rewritten:
@@ -55,14 +65,17 @@ def rewrite(query: ast.Query, limit: int) -> Rewritten:
     branches are removed, for only at its own scope does a condition meet the others on its variable. A query of which
     nothing is left stays as it is: it runs, and reports nothing.
     """
+    if is_deeper(query.where, DEPTH):
+        return Rewritten(query)
+    unsafe = unsafe_variables(query.where)
     formula = pop_filters(fold_constants(query.where), limit)
     left, removed = remove_unsatisfiable(formula)
     if left is None:
-        return Rewritten(query, removed, True)
+        return Rewritten(query, removed, True, unsafe)
     if left is query.where:
-        return Rewritten(query)
+        return Rewritten(query, unsafe=unsafe)
     selection = query.selection
     if selection.items is not None:
         kept = defined(left)
         selection = dataclasses.replace(selection, items=tuple(i for i in selection.items if i.variable in kept))
-    return Rewritten(dataclasses.replace(query, where=left, selection=selection), removed)
+    return Rewritten(dataclasses.replace(query, where=left, selection=selection), removed, False, unsafe)

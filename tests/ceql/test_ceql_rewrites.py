@@ -182,6 +182,12 @@ def test_a_query_is_compiled_as_far_as_the_budget_allows() -> None:
         assert sorted(found) == expected
 
 
+def test_deep_formulas_are_compiled_as_they_stand() -> None:
+    for length in (150, 700):
+        query = read(PREFIX + "; ".join(["A"] * length) + " FILTER A.a > 1 + 1")
+        assert (rewrites.rewrite(query, LIMIT).query is query) == (length == 700)
+
+
 def test_what_cannot_be_matched_is_said() -> None:
     query = ceql.compile("SELECT * WHERE (A AS x FILTER x.a > 5 AND x.a < 3) OR B")
     assert query.warnings == ("<query>:1:17: A AS x: a > 5 and a < 3 never hold together",)
