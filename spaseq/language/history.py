@@ -3,17 +3,58 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 if TYPE_CHECKING:
     from spaseq.rdf import GraphEvent
 
-__all__ = ["History"]
+__all__ = ["Events", "History"]
 
 _Events = tuple["GraphEvent", ...]
+
+
+class Events(Sequence["GraphEvent"]):
+    """The events of some instants, like a tuple of them. They are made when somebody looks.
+
+    PERF: made with every match, events took 60% of a run over 30,000 instants with 8,271 matches of three or more.
+    """
+
+    __slots__ = ("_all", "_parts")
+
+    def __init__(self, parts: Sequence[tuple[_Block, int]]) -> None:
+        self._parts = parts
+        self._all: _Events | None = None
+
+    def _made(self) -> _Events:
+        if self._all is None:
+            self._all = tuple(event for block, place in self._parts for event in block.made(place))
+            self._parts = ()
+        return self._all
+
+    @overload
+    def __getitem__(self, index: int) -> GraphEvent: ...
+    @overload
+    def __getitem__(self, index: slice) -> _Events: ...
+    def __getitem__(self, index: int | slice) -> GraphEvent | _Events:
+        return self._made()[index]
+
+    def __len__(self) -> int:
+        return len(self._made())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._made() == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._made())
+
+    def __repr__(self) -> str:
+        return repr(self._made())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tuple, (self._made(),)
 
 
 class _Block:
@@ -35,14 +76,19 @@ class _Block:
         self._dropped += count
         self._made = {place: events for place, events in self._made.items() if place >= self._dropped}
 
-    def of(self, position: int) -> tuple[int, _Events]:
+    def of(self, position: int) -> tuple[int, int]:
+        """The time of an instant, and its place for `made`."""
         place = int(np.searchsorted(self.positions, position))
+        return int(self.times[place]), place + self._dropped
+
+    def made(self, place: int) -> _Events:
+        """The events of an instant, also when it has been dropped since."""
         if self._events is None:
-            return int(self.times[place]), ()
-        made = self._made.get(place + self._dropped)
+            return ()
+        made = self._made.get(place)
         if made is None:
-            made = self._made[place + self._dropped] = self._events(place + self._dropped)
-        return int(self.times[place]), made
+            made = self._made[place] = self._events(place)
+        return made
 
 
 class History:
@@ -61,9 +107,22 @@ class History:
     def __len__(self) -> int:
         return sum(len(block.positions) for block in self._blocks)
 
-    def __getitem__(self, position: int) -> tuple[int, _Events]:
-        """The time and the events of an instant."""
-        return self._blocks[bisect_right(self._firsts, position) - 1].of(position)
+    def time(self, position: int) -> int:
+        """The time of an instant."""
+        return self._block(position).of(position)[0]
+
+    def held(self, positions: Sequence[int]) -> tuple[tuple[int, ...], Events]:
+        """The times of instants, and their events."""
+        times, parts = [], []
+        for position in positions:
+            block = self._block(position)
+            time, place = block.of(position)
+            times.append(time)
+            parts.append((block, place))
+        return tuple(times), Events(parts)
+
+    def _block(self, position: int) -> _Block:
+        return self._blocks[bisect_right(self._firsts, position) - 1]
 
     def forget(self, first: float) -> None:
         """Drops what lies before the time `first`."""
@@ -79,7 +138,8 @@ class History:
     def state(self) -> Any:
         """What a snapshot must hold."""
         return [
-            (block.positions, block.times, [block.of(int(p))[1] for p in block.positions]) for block in self._blocks
+            (block.positions, block.times, [block.made(block.of(int(p))[1]) for p in block.positions])
+            for block in self._blocks
         ]
 
     def restore(self, state: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,8 @@ class Match:
 
     `start`, `end` and `positions` count instants of the streamset from 0; `positions` are those that were taken.
     `bindings` maps the selected variables that are bound to RDF terms. `times` are the positions' times, nanoseconds.
-    `events` are the graph events at the positions (all streams), empty where the run was told not to keep events.
+    `events` are the graph events at the positions (all streams), empty where the run was told not to keep events; they
+    are made when first looked at, from the batches they stand in, which a match keeps until then.
     """
 
     start: int
@@ -25,7 +27,7 @@ class Match:
     positions: tuple[int, ...]
     bindings: dict[str, Any]
     times: tuple[int, ...]
-    events: tuple[GraphEvent, ...]
+    events: Sequence[GraphEvent]
 
     @property
     def time(self) -> int:

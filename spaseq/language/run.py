@@ -54,7 +54,7 @@ class _Found:
     positions: tuple[int, ...]
     mappings: MappingSet
     times: tuple[int, ...]
-    events: tuple[GraphEvent, ...]
+    events: Sequence[GraphEvent]
 
 
 def _distinct(found: Iterable[_Found], selected: frozenset[str]) -> Iterator[Match]:
@@ -226,18 +226,13 @@ class Recogniser:
         return _distinct((_Found(w.start, w.end, w.positions, w.sure, *w.held) for w in done), self._selected)
 
     def _found(self, start: int, end: int, positions: tuple[int, ...], mappings: MappingSet) -> _Found:
-        return _Found(start, end, positions, mappings, *self._held(positions))
+        return _Found(start, end, positions, mappings, *self._history.held(positions))
 
     def _waiting(self, start: int, end: int, positions: tuple[int, ...], rows: Iterable[Row]) -> Waiting:
-        held = self._held(positions)
+        held = self._history.held(positions)
         owing = [row for row in rows if row[3]]
         sure = _mappings(row for row in rows if not row[3])
-        return Waiting(start, end, self._history[start][0], positions, held, sure, owing)
-
-    def _held(self, positions: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[GraphEvent, ...]]:
-        """The times and the events of instants."""
-        held = [self._history[p] for p in positions]
-        return tuple(time for time, _ in held), tuple(event for _, events in held for event in events)
+        return Waiting(start, end, self._history.time(start), positions, held, sure, owing)
 
     def _forget(self, now: int) -> None:
         """Drops the instants that no match to come can hold: they left the window."""
