@@ -130,7 +130,7 @@ def workloads() -> list[Workload]:
             found.append(Workload(f"fig8 {label}", "as x1", count, counting(text + _CONSUMED, batches)))
             for strategy in ("NEXT", "LAST", "MAX") if label == "S3' x1" else ("NEXT", "LAST"):
                 chosen = counting(text.replace("SELECT *", f"SELECT {strategy} *"), batches)
-                repeats = 1 if strategy == "MAX" else 9
+                repeats = {"MAX": 1, "NEXT": 3, "LAST": 9}[strategy]
                 found.append(Workload(f"fig11 {label} {strategy}", "as x1", count, chosen, repeats=repeats))
         if name == "S":
             for label, formula in FIGURE_9.items():
