@@ -71,6 +71,11 @@ class GuardRun:
             return self._instead.statistics
         return {"live_runs": int(self._arena.st[k.CONF_COUNT])}
 
+    @property
+    def handed_over(self) -> bool:
+        """Whether guards are asked one by one by now."""
+        return self._instead is not None
+
     def none(self) -> MatchBatch:
         return no_matches(self._program.labels, [] if self._tables.outputs else None)
 

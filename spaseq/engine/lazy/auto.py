@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from spaseq.engine.evaluator import Evaluator
+from spaseq.engine.guard_run import GuardRun, codes_of
 from spaseq.engine.lazy.cost import Estimate, estimate
 from spaseq.engine.lazy.evaluator import LazyEvaluator
 from spaseq.engine.lazy.planning import LazyPlan
@@ -39,7 +40,7 @@ PATIENCE: Final = 16
 """So many times the last comparison is good for, if the rates are still about the same."""
 DRIFT: Final = 1.4
 """How much a rate may change until evaluators are compared again."""
-GAIN: Final = 1.5
+GAIN: Final = 1.25
 """How much cheaper another evaluator must be to take over."""
 HISTORY: Final = 1 << 18
 """Events kept to be read again; with more than that in a window the evaluator stays what it is."""
@@ -56,6 +57,8 @@ class AutoEvaluator:
         self._name = "compact"
         self._orders: tuple[tuple[int, ...], ...] = ()
         self._current: AnyEvaluator = Evaluator(program)
+        self._kernel = codes_of(program) is not None
+        """Whether the compact structure's guards are operations on codes."""
         conditions = program.registers.conditions() if self._plan.guarded else None  # type: ignore[union-attr]
         self._statistics = Statistics(self._plan.branches, conditions)
         self._estimate: Estimate | None = None
@@ -175,7 +178,10 @@ class AutoEvaluator:
 
     def _choose(self, batch_size: float) -> None:
         self._rates = self._statistics.rates()
-        found = self._estimate = estimate(self._plan, self._statistics, batch_size)
+        run = self._current._run if isinstance(self._current, Evaluator) else None
+        if isinstance(run, GuardRun) and run.handed_over:
+            self._kernel = False
+        found = self._estimate = estimate(self._plan, self._statistics, batch_size, kernel=self._kernel)
         now = self._cost_now(found)
         best = found.best
         other = best != self._name or (best == "chain" and found.orders != self._orders)

@@ -7,7 +7,8 @@ Let W be the events in a window and r the rate of a leaf. A set S of leaves has 
 partial matches in a window, and |S| card(S) / W of them are made per event. A chain pays for the candidates of each of
 its prefixes and for the instances they become; its best order is found over all subsets. A tree goes by frequency
 alone. The compact structure pays a constant for each event, and with registers for each live run whose state can move:
-those are the partial matches of the prefixes in sequence, as their registers usually differ.
+those are the partial matches of the prefixes in sequence, as their registers usually differ. Such a run costs little
+where guards are operations on codes, and much where they are asked one by one.
 
 The constants are those of one machine (`benchmarks/lazy.py`); only their ratios matter.
 """
@@ -27,16 +28,20 @@ __all__ = ["Estimate", "estimate"]
 
 EVENT: Final = 0.4
 """An event pushed, whatever the evaluator."""
-CANDIDATE: Final = 0.06
+CANDIDATE: Final = 0.1
 """A candidate looked at by a lazy evaluator, conditions included."""
-INSTANCE: Final = 0.15
+INSTANCE: Final = 0.3
 """An instance made."""
 BLOCK: Final = 250.0
 """A state asked about a block of events."""
 BLOCK_EVENTS: Final = 4096
-RUN: Final = 1.5
-"""A live run that is asked whether it moves on an event."""
-TREE: Final = 1.5
+RUN: Final = 4.0
+"""A live run that is asked whether it moves on an event, where guards are asked one by one."""
+KERNEL_RUN: Final = 0.12
+"""The same where guards are operations on codes (`spaseq.engine.guard_run`)."""
+MATCH: Final = 2.0
+"""A match, for a lazy evaluator; the compact structure's cost next to nothing."""
+TREE: Final = 3.0
 """A tree asks about every leaf that is left, where a chain asks about one."""
 SUBSETS: Final = 12
 """Leaves of a branch up to which all orders are compared."""
@@ -63,18 +68,18 @@ class Estimate:
 
 def estimate(
     plan: LazyPlan, statistics: Statistics, batch: float = BLOCK_EVENTS,
-    chains: tuple[tuple[int, ...], ...] | None = None,
+    chains: tuple[tuple[int, ...], ...] | None = None, kernel: bool = False,
 ) -> Estimate:  # fmt: skip
     """The costs on a stream like that of `statistics`, pushed in batches of about `batch` events.
 
-    `chains`: the orders that `chain` is about, the best ones if not given.
+    `chains`: the orders that `chain` is about, the best ones if not given. `kernel`: guards are operations on codes.
     """
     size = min(max(batch, 1.0), BLOCK_EVENTS)
     compact = chain = tree = EVENT
     orders: list[tuple[int, ...]] = []
     for number, branch in enumerate(plan.branches):
         sets = _Sets(branch, statistics)
-        overhead = BLOCK * len(branch.leaves) / size
+        overhead = BLOCK * len(branch.leaves) / size + MATCH * sets.matches()
         if chains is None:
             best, order = sets.best_order()
         else:
@@ -82,8 +87,8 @@ def estimate(
             best = sets.chain([sets.numbers.index(leaf) for leaf in order])
         orders.append(order)
         chain += best + overhead
-        tree += min(TREE * sets.chain(sets.by_rate()), 1e18) + TREE * overhead
-        compact += sets.runs() if plan.guarded else 0.0
+        tree += TREE * sets.chain(sets.by_rate()) + 1.5 * overhead
+        compact += sets.runs(KERNEL_RUN if kernel else RUN) if plan.guarded else 0.0
     return Estimate(compact, chain, tree, tuple(orders))
 
 
@@ -163,17 +168,21 @@ class _Sets:
         cost, found = best[(1 << count) - 1]
         return cost, tuple(self.numbers[i] for i in found)
 
-    def runs(self) -> float:
+    def matches(self) -> float:
+        """Matches per event."""
+        return len(self.numbers) * self.card((1 << len(self.numbers)) - 1) / self.window
+
+    def runs(self, cost: float) -> float:
         """What registers cost per event: live runs by the states they are in, times what can move them."""
         count = len(self.numbers)
         if count > SUBSETS:
-            return sum(RUN * self.card((1 << i + 1) - 1) for i in range(count - 1))
+            return sum(cost * self.card((1 << i + 1) - 1) for i in range(count - 1))
         total = 0.0
         for mask in range(1, (1 << count) - 1):
             if any(self.preceding[i] & ~mask for i in _bits(mask)):
                 continue  # no run takes an event before those that precede it
             able = [i for i in range(count) if not mask >> i & 1 and not self.preceding[i] & ~mask]
-            total += RUN * self.card(mask) * min(1.0, sum(self.rates[i] for i in able))
+            total += cost * self.card(mask) * min(1.0, sum(self.rates[i] for i in able))
         # Iterations multiply runs; how much is not known.
         return total * 4 ** len(self.branch.rounds)
 
