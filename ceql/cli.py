@@ -26,7 +26,6 @@ _SCHEMA_HELP: Final = (
     "check the query against these attributes: lines NAME: KIND or TYPE.NAME: KIND, or JSON; kinds are number, text, "
     "truth, time and list (default: the columns of CSV and Parquet files)"
 )
-_LATER: Final = "is planned, but this version does not have it yet"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -74,8 +73,8 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("--format", choices=("text", "dot", "svg", "json"), default="text")
     explain.add_argument("--evaluator", choices=_EVALUATORS, default="compact", help=_EVALUATOR_HELP)
     explain.set_defaults(command=_explain)
-    plot = commands.add_parser("plot", help="draw a timeline of matches")
-    plot.add_argument("rest", nargs=argparse.REMAINDER)
+    plot = commands.add_parser("plot", help="run a query and draw its matches over the stream into --output PATH")
+    _add_run(plot)
     plot.set_defaults(command=_plot)
     return parser
 
@@ -145,23 +144,44 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    if options.format != "text":
-        raise OptionError(f"explain --format {options.format} {_LATER}", "--format text shows the automaton as text")
-    print(_compiled(options.query, options.evaluator).explain())
+    from ceql.pictures import explain_as
+
+    query = _compiled(options.query, options.evaluator)
+    sys.stdout.write(query.explain() + "\n" if options.format == "text" else explain_as(query, options.format))
     return 0
 
 
 def _plot(options: argparse.Namespace) -> int:
-    raise OptionError(f"plot {_LATER}", "run --format csv gives what a plotting tool needs")
+    from ceql.pictures import plot_matches
+
+    if options.output is None:
+        raise OptionError("plot draws into a file", "add --output matches.svg (or .png, .pdf)")
+    query, matches = _found(options)
+    plot_matches(matches, query.source, options.output, 200 if options.limit is None else options.limit)
+    _report(query, matches.summary)
+    return 0
 
 
 def _run(options: argparse.Namespace) -> int:
     from ceql.output import write
 
-    if options.limit is not None and options.limit < 0:
-        raise OptionError("--limit cannot be negative")
     if options.format == "parquet" and options.output is None:
         raise OptionError("parquet is written to a file", "add --output FILE.parquet")
+    query, matches = _found(options)
+    with _output(options) as out:
+        terminal = sys.stderr if sys.stderr.isatty() and not out.isatty() else None
+        write(matches, options.format, out, options.output, options.limit, options.time_unit, terminal)
+        out.flush()
+    if options.explain:
+        print(matches.explain(), file=sys.stderr)
+    _report(query, matches.summary)
+    return 0
+
+
+def _found(options: argparse.Namespace) -> tuple[Any, Any]:
+    """The query and its matches, found as they are asked for."""
+    if options.limit is not None and options.limit < 0:
+        raise OptionError("--limit cannot be negative")
     if options.query == "-" and "-" in (options.events or ()):
         raise OptionError("the query and the events cannot both come from standard input")
     query = _compiled(options.query, options.evaluator)
@@ -179,14 +199,7 @@ def _run(options: argparse.Namespace) -> int:
         valuations=options.valuations,
         schema=options.schema,
     )
-    with _output(options) as out:
-        terminal = sys.stderr if sys.stderr.isatty() and not out.isatty() else None
-        write(matches, options.format, out, options.output, options.limit, options.time_unit, terminal)
-        out.flush()
-    if options.explain:
-        print(matches.explain(), file=sys.stderr)
-    _report(query, matches.summary)
-    return 0
+    return query, matches
 
 
 def _events(options: argparse.Namespace) -> Any:

@@ -106,7 +106,7 @@ def test_streams(folder: pathlib.Path) -> None:
         (["run", "from.ceql", "--stream", "T=events.csv"], 2, "unknown stream T"),
         (["run", "query.ceql", "--events", "events.csv", "--lateness", "soon"], 2, "'soon' is not a duration"),
         (["run", "query.ceql", "--events", "events.csv", "--format", "parquet"], 2, "--output"),
-        (["plot", "query.ceql"], 2, "plot"),
+        (["plot", "query.ceql", "--events", "events.csv"], 2, "plot draws into a file"),
         (["run", "query.ceql", "--events", "events.csv", "--format", "xml"], 2, "invalid choice"),
     ],
 )
