@@ -5,13 +5,11 @@ A `Query` never changes; `Matches` are lazy, one pass over the events per use; a
 
 from __future__ import annotations
 
-import datetime
 import difflib
 import functools
 import itertools
-import pickle
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -20,17 +18,18 @@ from ceql.bindings import Bindings, Shown, lists_attributes
 from ceql.check import check, conditions, event_types
 from ceql.lower import lower
 from ceql.matches import Match, MatchTable, empty_table
+from ceql.options import Duration, event_options
 from ceql.parse import parse
 from ceql.printer import print_query
 from ceql.rewrites import rewrite
 from ceql.schemas import Schema, inferred, read_schema
-from ceql.single import Singles
+from ceql.stream import Stream, restored
 from ceql.types import check_types
 from ceql.values import KIND_WORDS
 from ceql.walk import attributes_of
 from spaseq.engine import Program, Settings, compile_program
 from spaseq.errors import EventError, OptionError
-from spaseq.events import EventBatch, EventFeed, EventOptions, EventStream, Summary, parse_duration
+from spaseq.events import EventBatch, EventOptions, EventStream, Summary
 from spaseq.pattern import Pattern
 
 if TYPE_CHECKING:
@@ -40,9 +39,6 @@ if TYPE_CHECKING:
     from ceql.run import Run
 
 __all__ = ["Match", "Matches", "Query", "Stream", "compile_query"]
-
-Duration = str | int | datetime.timedelta
-_SNAPSHOT: Final = "ceql snapshot 2"
 
 
 def compile_query(text: str, *, source: str = "<query>", settings: Settings | None = None) -> Query:
@@ -216,7 +212,7 @@ class Query:
                 input are known (tables, frames, CSV, Parquet). A misfit is a `QuerySemanticsError`.
         """
         declared = self._declared(schema)
-        options = _options(type_column, time_column, time_from, time_unit, interval, lateness, late)
+        options = event_options(type_column, time_column, time_from, time_unit, interval, lateness, late)
         return Matches(self, self._sources(events, streams), options, valuations or self._valuations, declared)
 
     def open(
@@ -241,8 +237,8 @@ class Query:
         """
         self._declared(schema)
         if state is not None:
-            return _restored(self, state)
-        options = _options(type_column, time_column, time_from, time_unit, interval, lateness, late)
+            return restored(self, state)
+        options = event_options(type_column, time_column, time_from, time_unit, interval, lateness, late)
         return Stream(self, self._names(tuple(streams or ())), options, valuations or self._valuations)
 
     def _declared(self, given: Any) -> Schema | None:
@@ -301,40 +297,6 @@ def _unknown_stream(name: str, named: tuple[str, ...]) -> OptionError:
     close = difflib.get_close_matches(name, named, 1, 0.6)
     hint = f"did you mean {close[0]}?" if close else f"the query reads {', '.join(named)}"
     return OptionError(f"unknown stream {name}", hint)
-
-
-def _options(
-    type_column: str | None,
-    time_column: str | None,
-    time_from: str | None,
-    time_unit: str,
-    interval: Duration,
-    lateness: Duration,
-    late: str,
-) -> EventOptions:
-    if time_from not in (None, "arrival"):
-        raise OptionError(
-            f"times cannot be taken from {time_from!r}", "time_from is 'arrival'; a column is time_column="
-        )
-    if late not in ("drop", "error"):
-        raise OptionError(f"unknown policy for late events {late!r}", "drop or error")
-    return EventOptions(
-        type_column=type_column,
-        time_column=time_column,
-        from_arrival=time_from == "arrival",
-        time_unit=time_unit,
-        interval=_nanoseconds(interval),
-        lateness=_nanoseconds(lateness),
-        late="drop" if late == "drop" else "error",
-    )
-
-
-def _nanoseconds(duration: Duration) -> int:
-    if isinstance(duration, str):
-        return parse_duration(duration)
-    if isinstance(duration, datetime.timedelta):
-        return ((duration.days * 86_400 + duration.seconds) * 1_000_000 + duration.microseconds) * 1_000
-    return int(duration)
 
 
 class Matches:
@@ -437,117 +399,3 @@ def _once(source: Any) -> bool:
         if isinstance(source, str)
         else hasattr(source, "__next__") or isinstance(source, pa.RecordBatchReader)
     )
-
-
-class Stream:
-    """An evaluation in progress. Use it in a `with`, or `close` it."""
-
-    def __init__(self, query: Query, names: tuple[str, ...], options: EventOptions, valuations: bool) -> None:
-        from ceql.run import Run
-
-        self._query = query
-        self._names = names
-        self._options = options
-        self._feed = EventFeed(names, options)
-        self._valuations = valuations
-        self._bindings = query._bindings_of(valuations)
-        self._run = Run(query._lowered, query._program_of(valuations))
-        self._singles: Singles | None = None
-        self._untried = True
-        self._closed = False
-
-    def __enter__(self) -> Stream:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._closed = True
-
-    @property
-    def summary(self) -> Summary:
-        """Counts of what was pushed so far."""
-        self._to_batches()
-        return self._feed.summary
-
-    def push(self, events: Any, stream: str | None = None) -> list[Match]:
-        """The matches that these events complete. `stream` names their stream, where there are several.
-
-        A dict is one event; pushed one by one, they go without columns where `ceql.single` can. With a lateness, events
-        are held back until nothing that is on time can come before them.
-        """
-        self._check_open()
-        event = events[0] if type(events) is list and len(events) == 1 else events
-        if type(event) is dict:
-            found = self._single(event, stream)
-            if found is not None:
-                return found
-            events = [event]
-        self._to_batches()
-        return self._matches(lambda: self._feed.push(events, stream))
-
-    def _single(self, event: dict[str, Any], stream: str | None) -> list[Match] | None:
-        """The matches that one event completes; None where it must go the way of batches."""
-        if self._untried:
-            self._singles = Singles.of(self._run, self._feed, self._options, self._names)
-            self._untried = False
-        if self._singles is None or (stream is not None and stream != self._names[0]):
-            return None
-        found = self._singles.push(event)
-        return [match for part in found for match in MatchTable(*part)] if found else found  # type: ignore[return-value]
-
-    def _to_batches(self) -> None:
-        if self._singles is not None:
-            self._singles.leave()
-
-    def close(self) -> list[Match]:
-        """The matches that the end of the stream completes."""
-        self._check_open()
-        self._to_batches()
-        found = self._matches(self._feed.finish)
-        self._closed = True
-        return found + list(MatchTable(*self._run.close(), self._bindings))
-
-    def snapshot(self) -> bytes:
-        """The state of the evaluation, for `Query.open`."""
-        self._check_open()
-        self._to_batches()
-        state = {
-            "what": _SNAPSHOT,
-            "query": print_query(self._query.tree),
-            "names": self._names,
-            "options": self._options,
-            "valuations": self._valuations,
-            "feed": self._feed.state(),
-            "run": self._run.state(),
-        }
-        return pickle.dumps(state)
-
-    def _matches(self, batches: Callable[[], Iterator[Any]]) -> list[Match]:
-        found: list[Match] = []
-        for events in batches():
-            for matches, history in self._run.advance(events):
-                found += MatchTable(matches, history, self._bindings)
-        return found
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise OptionError("this stream is closed", "query.open() begins a new one")
-
-
-def _restored(query: Query, blob: bytes) -> Stream:
-    from ceql.run import Run
-
-    try:
-        state = pickle.loads(blob)
-        fits = state["what"] == _SNAPSHOT
-    except Exception as error:  # whatever bytes that are no snapshot make of unpickling
-        raise OptionError("this is no snapshot of a CEQL evaluation", "open takes what snapshot() gave") from error
-    if not fits:
-        raise OptionError("this snapshot is of another version", "take it again with this one")
-    if state["query"] != print_query(query.tree):
-        raise OptionError(
-            "this snapshot is of another query", f"it was taken from: {state['query']}".replace("\n", " ")
-        )
-    stream = Stream(query, state["names"], state["options"], state["valuations"])
-    stream._feed.restore(state["feed"])
-    stream._run = Run.restore(query._lowered, query._program_of(stream._valuations), state["run"])
-    return stream

@@ -1,0 +1,135 @@
+"""One evaluation in progress that events are pushed to, and its snapshots."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from ceql.matches import Match, MatchTable
+from ceql.printer import print_query
+from ceql.single import Singles
+from spaseq.errors import OptionError
+from spaseq.events import EventFeed, EventOptions, Summary
+
+if TYPE_CHECKING:
+    from ceql.query import Query
+
+__all__ = ["Stream", "restored"]
+
+_SNAPSHOT: Final = "ceql snapshot 2"
+
+
+class Stream:
+    """An evaluation in progress. Use it in a `with`, or `close` it."""
+
+    def __init__(self, query: Query, names: tuple[str, ...], options: EventOptions, valuations: bool) -> None:
+        from ceql.run import Run
+
+        self._query = query
+        self._names = names
+        self._options = options
+        self._feed = EventFeed(names, options)
+        self._valuations = valuations
+        self._bindings = query._bindings_of(valuations)
+        self._run = Run(query._lowered, query._program_of(valuations))
+        self._singles: Singles | None = None
+        self._untried = True
+        self._closed = False
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closed = True
+
+    @property
+    def summary(self) -> Summary:
+        """Counts of what was pushed so far."""
+        self._to_batches()
+        return self._feed.summary
+
+    def push(self, events: Any, stream: str | None = None) -> list[Match]:
+        """The matches that these events complete. `stream` names their stream, where there are several.
+
+        A dict is one event; pushed one by one, they go without columns where `ceql.single` can. With a lateness, events
+        are held back until nothing that is on time can come before them.
+        """
+        self._check_open()
+        event = events[0] if type(events) is list and len(events) == 1 else events
+        if type(event) is dict:
+            found = self._single(event, stream)
+            if found is not None:
+                return found
+            events = [event]
+        self._to_batches()
+        return self._matches(lambda: self._feed.push(events, stream))
+
+    def _single(self, event: dict[str, Any], stream: str | None) -> list[Match] | None:
+        """The matches that one event completes; None where it must go the way of batches."""
+        if self._untried:
+            self._singles = Singles.of(self._run, self._feed, self._options, self._names)
+            self._untried = False
+        if self._singles is None or (stream is not None and stream != self._names[0]):
+            return None
+        found = self._singles.push(event)
+        return [match for part in found for match in MatchTable(*part)] if found else found  # type: ignore[return-value]
+
+    def _to_batches(self) -> None:
+        if self._singles is not None:
+            self._singles.leave()
+
+    def close(self) -> list[Match]:
+        """The matches that the end of the stream completes."""
+        self._check_open()
+        self._to_batches()
+        found = self._matches(self._feed.finish)
+        self._closed = True
+        return found + list(MatchTable(*self._run.close(), self._bindings))
+
+    def snapshot(self) -> bytes:
+        """The state of the evaluation, for `Query.open`."""
+        self._check_open()
+        self._to_batches()
+        state = {
+            "what": _SNAPSHOT,
+            "query": print_query(self._query.tree),
+            "names": self._names,
+            "options": self._options,
+            "valuations": self._valuations,
+            "feed": self._feed.state(),
+            "run": self._run.state(),
+        }
+        return pickle.dumps(state)
+
+    def _matches(self, batches: Callable[[], Iterator[Any]]) -> list[Match]:
+        found: list[Match] = []
+        for events in batches():
+            for matches, history in self._run.advance(events):
+                found += MatchTable(matches, history, self._bindings)
+        return found
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise OptionError("this stream is closed", "query.open() begins a new one")
+
+
+def restored(query: Query, blob: bytes) -> Stream:
+    """The evaluation that a snapshot was taken of; `OptionError` if it is none, or of another query."""
+    from ceql.run import Run
+
+    try:
+        state = pickle.loads(blob)
+        fits = state["what"] == _SNAPSHOT
+    except Exception as error:  # whatever bytes that are no snapshot make of unpickling
+        raise OptionError("this is no snapshot of a CEQL evaluation", "open takes what snapshot() gave") from error
+    if not fits:
+        raise OptionError("this snapshot is of another version", "take it again with this one")
+    if state["query"] != print_query(query.tree):
+        raise OptionError(
+            "this snapshot is of another query", f"it was taken from: {state['query']}".replace("\n", " ")
+        )
+    stream = Stream(query, state["names"], state["options"], state["valuations"])
+    stream._feed.restore(state["feed"])
+    stream._run = Run.restore(query._lowered, query._program_of(stream._valuations), state["run"])
+    return stream
