@@ -205,7 +205,7 @@ def test_errors_are_those_of_columns(event: dict[str, Any], monkeypatch: pytest.
                 stream.push(event)
             told.append(str(error.value))
             assert len(stream.push({"type": "B", "time": 9, "n": 9})) == 3  # nothing of it was taken
-        monkeypatch.setattr("ceql.query.Singles.of", lambda *_: None)
+        monkeypatch.setattr("ceql.stream.Singles.of", lambda *_: None)
     assert told[0] == told[1]
 
 
