@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby, islice
+from itertools import groupby, islice, repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from spaseq.engine import MatchBatch, Program
 from spaseq.errors import EventError, InternalError, OptionError
-from spaseq.gpm import Knowledge, Mapping, MappingSet, freeze, project
+from spaseq.gpm import IDENTITY, Knowledge, Mapping, MappingSet, freeze, project
 from spaseq.gpm.results import nquads_term
 from spaseq.language.absence import Endings, Sightings, Waiting
 from spaseq.language.check import CheckedQuery
@@ -91,11 +91,15 @@ def _mappings(rows: Iterable[Row]) -> MappingSet:
     return frozenset(mapping for row in rows for mapping in row[2])
 
 
+_HOLDS_NOTHING: frozenset[Row] = frozenset({(frozenset(), frozenset(), IDENTITY, ())})
+
+
 def _parts(batch: MatchBatch) -> Iterator[tuple[int, int, tuple[int, ...], frozenset[Any]]]:
     """(start, end, positions, register rows) of the engine's matches."""
     starts, ends, offsets = batch.start.tolist(), batch.end.tolist(), batch.offsets.tolist()
     places = batch.positions.tolist()
-    for i, rows in enumerate(batch.rows or ()):
+    # The engine tells no rows where runs hold nothing: no variable is selected or shared.
+    for i, rows in enumerate(batch.rows if batch.rows is not None else repeat(_HOLDS_NOTHING, len(starts))):
         yield starts[i], ends[i], tuple(places[offsets[i] : offsets[i + 1]]), rows
 
 

@@ -120,3 +120,12 @@ def test_what_nothing_else_reads_is_not_shown() -> None:
     (mapping,) = solver.rows(chunk).value("A", 0)
     assert [name for name, _ in mapping] == ["x"]
     assert solver.wanted == {URIRef(E + "p")}
+
+
+def test_gpms_without_variables() -> None:
+    """The engine told no rows of runs that hold nothing, and their matches were lost."""
+    query = _query("FROM WHERE { SEQ (A; B) DEFINE GPM A ON S { [] :p [] } DEFINE GPM B ON S { :u :q 1 } }")
+    p, q, u = (URIRef(E + name) for name in "pqu")
+    events = [GraphEvent(STREAMS[0], t, ((u, p, u), (u, q, Literal(1))), None, "f", t) for t in range(3)]
+    session = query.open()
+    assert [m.positions for m in [*session.push(events), *session.close()]] == [(0, 1), (1, 2)]
