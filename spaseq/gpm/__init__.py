@@ -7,7 +7,7 @@ algebra evaluator.
 
 from __future__ import annotations
 
-from spaseq.gpm.comparison import number_of
+from spaseq.gpm.comparison import compared_variables, number_of
 from spaseq.gpm.direct import EventGraph
 from spaseq.gpm.evaluate import Knowledge, PatternEvaluator, event_graph, holds
 from spaseq.gpm.mappings import IDENTITY, Mapping, MappingSet, freeze, join, project, restrict
@@ -29,6 +29,7 @@ __all__ = [
     "SolutionPlan",
     "Source",
     "Template",
+    "compared_variables",
     "compile_pattern",
     "compile_solutions",
     "compile_template",

@@ -80,6 +80,15 @@ def direct_test(expression: algebra.Expression) -> Test | None:
     return None
 
 
+def compared_variables(expression: algebra.Expression) -> tuple[str, str, str] | None:
+    """(left, sign, right) where the expression compares two variables; None for any other."""
+    match expression:
+        case algebra.Call(name, (algebra.Term(Variable() as left), algebra.Term(Variable() as right))):
+            kind, _, sign = name.partition(" ")
+            return (str(left), sign, str(right)) if kind == "RelationalExpression" else None
+    return None
+
+
 _Reader = Callable[[Mapping[str, Any]], Any]
 
 

@@ -19,13 +19,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from rdflib.term import Variable
 
 from spaseq.automata import ACCEPT, CEA, INITIAL, Action, Again, Avoid, Transition
 from spaseq.automata import Take as TakeAction
 from spaseq.engine.ops import NOTHING, UNKNOWN, Both, Drop, Keep, Op, Refuse, Test, Unless
 from spaseq.errors import InternalError
-from spaseq.gpm import Condition, GraphPattern, algebra, freeze, number_of
+from spaseq.gpm import Condition, GraphPattern, compared_variables, freeze, number_of
 from spaseq.language.expand import Conjunction
 from spaseq.rdf import Term, term_from_key, term_key
 
@@ -97,19 +96,16 @@ def _comparison(
     patterns: MappingABC[str, GraphPattern], conjunction: Conjunction, condition: Condition
 ) -> _Compared | None:
     """A FILTER as a comparison of a variable that the conjunction always binds with one that it never does."""
-    match condition.expression:
-        case algebra.Call(name, (algebra.Term(Variable() as left), algebra.Term(Variable() as right))):
-            kind, _, symbol = name.partition(" ")
-            if kind != "RelationalExpression" or symbol not in _MIRROR:
-                return None
-        case _:
-            return None
+    found = compared_variables(condition.expression)
+    if found is None or found[1] not in _MIRROR:
+        return None
+    left, symbol, right = found
     certain = frozenset().union(*(patterns[name].certain for name in conjunction))
     inside = _binds(patterns, conjunction)
-    if str(left) in certain and str(right) not in inside:
-        return _Compared(symbol, str(left), str(right))
-    if str(right) in certain and str(left) not in inside:
-        return _Compared(_MIRROR[symbol], str(right), str(left))
+    if left in certain and right not in inside:
+        return _Compared(symbol, left, right)
+    if right in certain and left not in inside:
+        return _Compared(_MIRROR[symbol], right, left)
     return None
 
 
