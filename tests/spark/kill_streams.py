@@ -196,7 +196,7 @@ def main() -> int:
         run_query(Path(options.run[0]), Path(options.run[1]))
         return 0
     rng, killed, bad = random.Random(options.seed), 0, 0
-    with tempfile.TemporaryDirectory() as scratch, options.log.open("w", newline="") as log:
+    with tempfile.TemporaryDirectory() as scratch, options.log.open("w", buffering=1, newline="") as log:
         folder = Path(scratch, "streams")
         folder.mkdir()
         write_streams(folder, options.events)
@@ -208,7 +208,6 @@ def main() -> int:
             matches, lost, wrong = difference(folder, place)
             bad += lost + wrong
             note.writerow(["round", "", "", committed(place), f"{matches} matches, {lost} lost, {wrong} doubled"])
-            log.flush()
         note.writerow(["end", "", "", "", f"{killed} kills, {bad} matches lost or doubled"])
     print(f"{killed} kills, {bad} matches lost or doubled")
     return int(bad > 0)
