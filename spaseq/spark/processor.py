@@ -35,8 +35,8 @@ _kept: dict[tuple[str, int], tuple[bytes, Evaluation]] = {}
 
 
 def output_schema(columns: list[StructField]) -> StructType:
-    """The processor's rows: the columns of a match, and between them those of the counters."""
-    longs = [StructField(name, LongType()) for name in COUNTERS]
+    """The processor's rows: `kind`, the columns of a match, and the counters as `total_…`."""
+    longs = [StructField(f"total_{name}", LongType()) for name in COUNTERS]
     return StructType([StructField("kind", IntegerType()), *columns, *longs])
 
 
@@ -105,7 +105,7 @@ class Processor(StatefulProcessor):
         for field, values in zip(self._columns, zip(*matches, strict=True), strict=True):
             columns[field.name] = pd.Series(list(values), dtype="int64" if _is_long(field) else object)
         for name in COUNTERS:
-            columns[name] = pd.Series([0] * len(matches), dtype="int64")
+            columns[f"total_{name}"] = pd.Series([0] * len(matches), dtype="int64")
         return pd.DataFrame(columns)
 
     def _counters(self, bucket: int, evaluation: Evaluation, size: int) -> pd.DataFrame:
@@ -115,7 +115,7 @@ class Processor(StatefulProcessor):
         for field in self._columns:
             columns[field.name] = pd.Series([_empty(field)], dtype="int64" if _is_long(field) else object)
         for name, value in zip(COUNTERS, (*known, malformed, matches, live, size), strict=True):
-            columns[name] = pd.Series([value], dtype="int64")
+            columns[f"total_{name}"] = pd.Series([value], dtype="int64")
         return pd.DataFrame(columns)
 
 

@@ -177,7 +177,7 @@ def stream_matches(
     found = parcels.groupBy("bucket").transformWithStateInPandas(
         statefulProcessor=processor, outputStructType=output_schema(fields), outputMode="Append", timeMode="None"
     )
-    observed = found.observe("spaseq", *(F.sum(name).alias(name) for name in COUNTERS))
+    observed = found.observe("spaseq", *(F.sum(f"total_{name}").alias(name) for name in COUNTERS))
     time = F.element_at("times", -1).alias("time")
     variables = [F.col(f"v{i}").alias(name) for i, name in enumerate(names)]
     return observed.where(F.col("kind") == MATCH).select("start", "end", "positions", time, "times", *variables)

@@ -111,7 +111,7 @@ def stream_tuples(
         statefulProcessor=Processor(make, uuid4().hex, _FIELDS, buckets[0]),
         outputStructType=output_schema(_FIELDS), outputMode="Append", timeMode="None",
     )  # fmt: skip
-    observed = found.observe("spaseq", *(F.sum(name).alias(name) for name in COUNTERS))
+    observed = found.observe("spaseq", *(F.sum(f"total_{name}").alias(name) for name in COUNTERS))
     return observed.where(F.col("kind") == MATCH).select(*(field.name for field in _FIELDS))
 
 
