@@ -19,10 +19,10 @@ from spaseq.automata.alphabet import Alphabet
 from spaseq.automata.determinise import Cache
 from spaseq.engine.ending import Ending
 from spaseq.engine.fallback import Exploded, set_by_set
-from spaseq.engine.guard_run import GuardRun, codes_of
+from spaseq.engine.guard_run import GuardRun
 from spaseq.engine.matches import MatchBatch, label_bits, matches_of, no_matches
 from spaseq.engine.max_run import MaxRun
-from spaseq.engine.program import Program
+from spaseq.engine.program import Program, codes_of
 from spaseq.engine.register_run import RegisterRun
 from spaseq.engine.selection import CONSUME, kernel_limit, kernel_order
 from spaseq.engine.settings import Batch, Selection

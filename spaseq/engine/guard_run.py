@@ -15,25 +15,16 @@ from typing import Any
 import numpy as np
 
 from spaseq.automata import ACCEPT
-from spaseq.engine.guarded import MOST, GuardedAutomaton, GuardTables
+from spaseq.engine.guarded import GuardedAutomaton, GuardTables
 from spaseq.engine.matches import MatchBatch, matches_of, no_matches
 from spaseq.engine.ops import Codes
 from spaseq.engine.program import Program
 from spaseq.engine.register_run import RegisterRun
 from spaseq.engine.selection import CONSUME, kernel_limit, kernel_order
-from spaseq.engine.settings import Consume, Selection
+from spaseq.engine.settings import Consume
 from spaseq.errors import BudgetExceeded
 from spaseq.tecs import Arena, Chunk
 from spaseq.tecs import kernels as k
-
-
-def codes_of(program: Program) -> Codes | None:
-    """The guards of a program as operations on codes, if they are that and this evaluation can run them; else None."""
-    registers: Any = program.registers
-    if program.choice.selection is Selection.MAX or not hasattr(registers, "codes") or program.cea.states > MOST:
-        return None
-    codes: Codes | None = registers.codes(program.cea)
-    return codes if codes is not None and codes.registers <= MOST else None
 
 
 class GuardRun:

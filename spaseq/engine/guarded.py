@@ -18,9 +18,6 @@ from spaseq.automata.determinise import SKIP, Stepper
 from spaseq.engine.ops import Both, Codes, Drop, Keep, Op, Refuse, Test, Unless
 from spaseq.tecs import kernels as k
 
-MOST = 62
-"""States and registers of an automaton here: sets of them are bits of a word."""
-
 _SYMBOLS = {"=": k.EQUAL, "!=": k.DIFFERENT, "<": k.LESS, "<=": k.AT_MOST, ">": k.GREATER, ">=": k.AT_LEAST}
 _RULES = {"same": k.KEEP_SAME, "one": k.KEEP_ONE, "greatest": k.KEEP_GREATEST, "least": k.KEEP_LEAST, "new": k.KEEP_NEW,
           "set": k.KEEP_NEW}

@@ -20,6 +20,9 @@ NOTHING: Final = -(1 << 63)
 UNKNOWN: Final = NOTHING + 1
 """The code of NULL and of errors: no test holds."""
 
+MOST: Final = 62
+"""States and registers of an automaton that is evaluated so: sets of them are bits of a word."""
+
 
 @dataclass(frozen=True, slots=True)
 class Test:

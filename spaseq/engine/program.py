@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from spaseq.automata import CEA, compile_pattern
 from spaseq.engine.lazy.planning import LazyPlan, planned
-from spaseq.engine.settings import Choice, Consume, Registers, Settings, Window
+from spaseq.engine.ops import MOST, Codes
+from spaseq.engine.settings import Choice, Consume, Registers, Selection, Settings, Window
 from spaseq.errors import InternalError
 from spaseq.pattern import NoneOf, Pattern
 
@@ -31,7 +33,9 @@ class Program:
 
     def explain(self) -> str:
         """The automaton and how it is run, as text."""
-        if self.cea.has_registers:
+        if self.cea.has_registers and codes_of(self) is not None:
+            how = "registers: conditions are tests of codes, and the kernel moves (states, codes held)"
+        elif self.cea.has_registers:
             how = "registers: the structure hangs off sets of (state, register row), worked out event by event"
         else:
             budget = self.settings.automaton_bytes
@@ -48,6 +52,15 @@ class Program:
             reason = f" ({self.lazy})" if isinstance(self.lazy, str) else ""
             chosen.append(f"evaluator: {'compact' if reason else self.settings.evaluator}{reason}")
         return "\n".join([self.cea.describe(), f"window: {window}", *chosen, f"evaluation: {how}"])
+
+
+def codes_of(program: Program) -> Codes | None:
+    """The guards of a program as operations on codes, if they are that and the kernel can run them; else None."""
+    registers: Any = program.registers
+    if program.choice.selection is Selection.MAX or not hasattr(registers, "codes") or program.cea.states > MOST:
+        return None
+    codes: Codes | None = registers.codes(program.cea)
+    return codes if codes is not None and codes.registers <= MOST else None
 
 
 def compile_program(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from spaseq.engine.evaluator import Evaluator
-from spaseq.engine.guard_run import GuardRun, codes_of
+from spaseq.engine.guard_run import GuardRun
 from spaseq.engine.lazy.cost import Estimate, estimate
 from spaseq.engine.lazy.evaluator import LazyEvaluator
 from spaseq.engine.lazy.planning import LazyPlan
@@ -28,7 +28,7 @@ from spaseq.engine.windows import Lows
 from spaseq.errors import BudgetExceeded, InternalError
 
 if TYPE_CHECKING:
-    from spaseq.engine.program import Program
+    from spaseq.engine.program import Program, codes_of
 
 __all__ = ["AutoEvaluator"]
 
