@@ -151,7 +151,7 @@ def _check(seed: int, folder: Path) -> int:
 
 @pytest.mark.parametrize("block", range(4))
 def test_sample(block: int, tmp_path: Path) -> None:
-    assert sum(_check(seed, tmp_path) for seed in range(block * 15, (block + 1) * 15)) > 30
+    assert sum(_check(seed, tmp_path) for seed in range(block * 15, (block + 1) * 15)) > 15
 
 
 @pytest.mark.random
