@@ -22,13 +22,14 @@ from spaseq.engine.lazy.cost import Estimate, estimate
 from spaseq.engine.lazy.evaluator import LazyEvaluator
 from spaseq.engine.lazy.planning import LazyPlan
 from spaseq.engine.matches import MatchBatch
+from spaseq.engine.program import codes_of
 from spaseq.engine.settings import Batch
 from spaseq.engine.statistics import Statistics
 from spaseq.engine.windows import Lows
 from spaseq.errors import BudgetExceeded, InternalError
 
 if TYPE_CHECKING:
-    from spaseq.engine.program import Program, codes_of
+    from spaseq.engine.program import Program
 
 __all__ = ["AutoEvaluator"]
 
