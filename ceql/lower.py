@@ -27,11 +27,11 @@ from ceql.filters import All, Any, Leaf, Test, as_test, merged, only_variable, o
 from ceql.guards import Guard, GuardRegisters
 from ceql.infer_keys import infer_keys, least
 from ceql.predicates import Satisfies, StreamIs, TypeIs
-from ceql.repeat import LIMIT, repeated, size
+from ceql.repeat import repeated, size
 from ceql.scopes import without_ending
 from ceql.walk import aggregates_of
 from spaseq import pattern as algebra
-from spaseq.engine import Choice, Consume, Selection, Window
+from spaseq.engine import Choice, Consume, Selection, Settings, Window
 from spaseq.errors import InternalError, Span, UnsupportedFeature
 from spaseq.pattern import NoneOf, Pattern, Predicate, Skip
 
@@ -57,9 +57,14 @@ class Lowered:
     keys: tuple[str, ...] = ()
 
 
-def lower(query: ast.Query, text: str = "", source: str = "<query>") -> Lowered:
-    """The pattern of a checked query."""
-    lowering = _Lowering(text, source)
+def lower(
+    query: ast.Query,
+    text: str = "",
+    source: str = "<query>",
+    repeated_events: int = Settings().repeated_events,
+) -> Lowered:
+    """The pattern of a checked query, at most `repeated_events` long once repetitions are written out."""
+    lowering = _Lowering(text, source, repeated_events)
     formula, ending = without_ending(query.where)
     part = lowering.formula(formula)
     absent = None if ending is None else lowering.absent_at_the_end(ending, part, query)
@@ -155,9 +160,10 @@ class _Part:
 
 
 class _Lowering:
-    def __init__(self, text: str, source: str) -> None:
+    def __init__(self, text: str, source: str, repeated_events: int) -> None:
         self.text = text
         self.source = source
+        self.repeated_events = repeated_events
         self.fresh = itertools.count(1)
 
     def unsupported(self, what: str, span: Span, hint: str = "") -> UnsupportedFeature:
@@ -229,13 +235,15 @@ class _Lowering:
         return self.formula(child)
 
     def refuse_large(self, events: int, what: str, span: Span) -> None:
-        if events > LIMIT:
+        if events > self.repeated_events:
             raise UnsupportedFeature(
-                f"written out without {what} this is {events:,} events long, and {LIMIT:,} is the limit",
+                f"written out without {what} this is {events:,} events long, and repeated_events is "
+                f"{self.repeated_events:,}",
                 text=self.text,
                 span=span,
                 source=self.source,
-                hint="φ+ FILTER COUNT(x) >= n says 'at least n', however large n is",
+                hint="φ+ FILTER COUNT(x) >= n says 'at least n', however large n is; Settings(repeated_events=…) "
+                "allows more",
             )
 
     # NOT

@@ -64,7 +64,7 @@ class Query:
         self.source = source
         self.tree = tree
         self._rewritten = rewrite(tree, settings.rewrite_size)
-        self._lowered = lower(self._rewritten.query, text, source)
+        self._lowered = lower(self._rewritten.query, text, source, settings.repeated_events)
         self._settings = settings
         self._shown = Shown.of(tree)
         self._valuations = lists_attributes(tree)

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from spaseq.errors import InternalError
 from spaseq.pattern import And, As, Atom, Correlate, Filter, Iterate, Or, Pattern, Project, Sequence, Skip
 
-__all__ = ["LIMIT", "repeated", "size"]
-
-LIMIT: Final = 1000
-"""How many events a pattern may be long once it is written out; its automaton has about as many states."""
+__all__ = ["repeated", "size"]
 
 
 def repeated(pattern: Pattern, low: int, high: int | None) -> Pattern:
