@@ -197,7 +197,8 @@ class TermCodes:
         binds = _binds(self._patterns, conjunction)
         compared = {c.inner for c in self._compared[conjunction]} | (binds & self._numbers.keys())
         terms = [("term", name) for name in self._ids if name in binds]
-        return [("several", ""), ("present", ""), *terms, *(("number", name) for name in sorted(compared))]
+        numbers = [("number", name) for name in sorted(compared)]
+        return [("several", ""), ("present", ""), *terms, *numbers, ("nothing", "")]
 
     # -- the guards
 
@@ -277,7 +278,11 @@ class TermCodes:
             Test(_MIRROR[c.symbol], self._numbers[c.outer], column[conjunction, "number", c.inner], strict=True)
             for c in self._compared[conjunction]
         ]
-        return (*same, *filters)
+        # Always true, and no way to look runs up. Sets of mappings, where they take over, need the term that a number
+        # was of: what is read is kept.
+        nothing = column[conjunction, "nothing", ""]
+        whole = [Test("!=", self._ids[c.outer], nothing) for c in self._compared[conjunction] if c.outer in self._ids]
+        return (*same, *filters, *whole)
 
     def _unless(self, conjunction: Conjunction, known: frozenset[str]) -> tuple[Op, ...]:
         present = self._columns[conjunction, "present", ""]
@@ -331,7 +336,7 @@ class TermCodes:
         seen[1:] |= rows[1:] == rows[:-1]
         first = np.flatnonzero(~seen)
         values[rows, present] = 1
-        for kind, name in self._read(conjunction)[2:]:
+        for kind, name in self._read(conjunction)[2:-1]:
             of = self._term_codes if kind == "term" else self._number_codes
             codes = of(solutions, places, name)  # PERF: not of the rows that the GPM's own FILTERs stop
             if codes is None:
