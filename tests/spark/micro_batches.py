@@ -17,6 +17,10 @@ from spaseq.spark.solutions import QueryText
 from spaseq.spark.stream import _cut, _settled
 
 
+RESTARTS = 0.3
+"""How often a bucket goes on from a snapshot."""
+
+
 class _Shared:
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -87,7 +91,7 @@ def _evaluate(rows: Sequence[Any], evaluations: list[Any], cut: Cut, rng: random
         for _, feed, _, _, _, body in group:
             evaluation.take(feed, Parcel.unpack(body))
         found += evaluation.release()
-        if rng.random() < 0.3:
+        if rng.random() < RESTARTS:
             evaluations[bucket] = make()
             evaluations[bucket].restore(evaluation.snapshot())
     return found
