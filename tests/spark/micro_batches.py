@@ -16,7 +16,6 @@ from spaseq.spark.plan import lay_out
 from spaseq.spark.solutions import QueryText
 from spaseq.spark.stream import _cut, _settled
 
-
 RESTARTS = 0.3
 """How often a bucket goes on from a snapshot."""
 
