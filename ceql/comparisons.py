@@ -21,7 +21,7 @@ from ceql import ast
 from ceql.columnar import operand
 from ceql.walk import attributes_of, calls_of
 from spaseq.automata import Action, Again, Avoid, Leave, Transition
-from spaseq.engine.ops import NOTHING, UNKNOWN, Both, Drop, Keep, Op, Test, Unless
+from spaseq.engine.ops import NOTHING, SEVERAL, UNKNOWN, Both, Drop, Keep, Op, Test, Unless
 from spaseq.errors import InternalError
 from spaseq.events import Column, ListColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn
 from spaseq.events.batch import Instant
@@ -146,7 +146,7 @@ class ValueCodes:
             kinds.add("whole" if "whole" in (*kinds, before) else "double")
         if before is not None:
             kinds.add(before)
-        if "whole" in kinds and any(_is_number(c) and c.values.min(initial=0) <= UNKNOWN for c in columns):
+        if "whole" in kinds and any(_is_number(c) and c.values.min(initial=0) <= SEVERAL for c in columns):
             return ""
         return "" if len(kinds) > 1 else next(iter(kinds), None)
 

@@ -20,6 +20,9 @@ NOTHING: Final = -(1 << 63)
 UNKNOWN: Final = NOTHING + 1
 """The code of NULL and of errors: no test holds."""
 
+SEVERAL: Final = NOTHING + 2
+"""The code of a column that a `Refuse` guards, where it refuses: no register is looked up by it."""
+
 MOST: Final = 62
 """States and registers of an automaton that is evaluated so: sets of them are bits of a word."""
 

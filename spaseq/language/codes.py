@@ -22,7 +22,7 @@ import numpy as np
 
 from spaseq.automata import ACCEPT, CEA, INITIAL, Action, Again, Avoid, Transition
 from spaseq.automata import Take as TakeAction
-from spaseq.engine.ops import NOTHING, UNKNOWN, Both, Drop, Keep, Op, Refuse, Test, Unless
+from spaseq.engine.ops import NOTHING, SEVERAL, UNKNOWN, Both, Drop, Keep, Op, Refuse, Test, Unless
 from spaseq.errors import InternalError
 from spaseq.gpm import Condition, GraphPattern, compared_variables, freeze, number_of
 from spaseq.language.expand import Conjunction
@@ -324,7 +324,15 @@ class TermCodes:
             for rows, solutions, places in self._solutions(batch, conjunction) or ():
                 if not self._fill(values, conjunction, rows, solutions, places):
                     return None
+            self._mark_several(values, conjunction)
         return values
+
+    def _mark_several(self, values: np.ndarray, conjunction: Conjunction) -> None:
+        """Where a conjunction has several mappings, no run may be looked up by one of them."""
+        rows = np.flatnonzero(values[:, self._columns[conjunction, "several", ""]] == 1)
+        for kind, name in self._read(conjunction):
+            if kind in ("term", "number"):
+                values[rows, self._columns[conjunction, kind, name]] = SEVERAL
 
     def _fill(
         self, values: np.ndarray, conjunction: Conjunction, rows: np.ndarray, solutions: Solutions, places: np.ndarray
@@ -427,6 +435,7 @@ class TermCodes:
                     if i and values[row, place] != code:
                         values[row, at["several", ""]] = 1
                     values[row, place] = code
+        self._mark_several(values, conjunction)
         return True
 
     # -- back to rows

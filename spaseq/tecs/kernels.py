@@ -999,6 +999,7 @@ def run_moves(
 
 NOTHING = -(1 << 63)  # nothing was taken or bound: all tests hold
 UNKNOWN = NOTHING + 1  # NULL, or an error: none holds
+SEVERAL = NOTHING + 2  # not one code: whoever is asked about it must be tried
 
 # symbols of tests
 EQUAL = 0
@@ -1491,6 +1492,8 @@ def plan_event(
         reach = movers[m, REACH]
         value = NOTHING if reach == ALL_OF_THEM else values[movers[m, LOOKED_UP]]
         register = index[state, 1]
+        if value == SEVERAL:
+            reach = ALL_OF_THEM
         # First the configurations whose register holds nothing, which any value passes, then those it selects.
         for part in range(2):
             if reach == ALL_OF_THEM:

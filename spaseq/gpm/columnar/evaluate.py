@@ -200,7 +200,8 @@ class _Plan:
     def __init__(self, evaluator: PatternEvaluator, budget: int) -> None:
         self._pattern = evaluator.pattern
         self._knowledge = evaluator.derived("columns", partial(knowledge_columns, evaluator, budget))
-        self._compared = any(algebra.has_exists(c.expression) for c in self._pattern.local)
+        shown = frozenset(() if self._knowledge is None else self._knowledge.names)
+        self._compared = any(c.variables & shown or algebra.has_exists(c.expression) for c in self._pattern.local)
         self._budget = budget
 
     def solve(self, lists: Lists, events: np.ndarray) -> Solutions:
