@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
 from functools import lru_cache, partial
@@ -231,9 +232,12 @@ def _arrived(events: DataFrame, summary: Summary, plans: Sequence[FilePlan], int
 
 
 def _without_late(events: DataFrame, summary: Summary, plans: Sequence[FilePlan], options: StreamOptions) -> DataFrame:
-    """`events` less those that come too late after a later one of their stream (as `spaseq.rdf.in_order` has it)."""
-    before = Window.partitionBy("stream").orderBy("file", "number").rowsBetween(Window.unboundedPreceding, -1)
-    slim = events.select("stream", "file", "number", "time", "line")
+    """`events` less those that come too late after a later one of their stream (as `spaseq.rdf.in_order` has it), or of
+    their file where the files of a stream are merged by time."""
+    merged = _merged_streams(plans, options)
+    source = F.when(F.col("stream").isin(merged), F.col("file")).otherwise(F.lit(-1)).alias("source")
+    slim = events.select("stream", "file", "number", "time", "line", source)
+    before = Window.partitionBy("stream", "source").orderBy("file", "number").rowsBetween(Window.unboundedPreceding, -1)
     latest = F.max(F.struct("time", -F.col("file"), -F.col("number"), "line")).over(before)
     seen = slim.withColumn("latest", latest)
     late = seen.where(F.col("time") < F.col("latest.time") - options.lateness)
@@ -245,6 +249,12 @@ def _without_late(events: DataFrame, summary: Summary, plans: Sequence[FilePlan]
     late = late.select("file", "number").localCheckpoint()
     summary.counters.late += late.count()
     return events.join(F.broadcast(late), ["file", "number"], "left_anti").select(*events.columns)
+
+
+def _merged_streams(plans: Sequence[FilePlan], options: StreamOptions) -> list[int]:
+    """The streams whose files are merged by time: those of several files, up to `options.merge`."""
+    files = Counter(plan.file.stream for plan in plans)
+    return [stream for stream, count in files.items() if 1 < count <= options.merge]
 
 
 def _raise_late(row: Any, plans: Sequence[FilePlan], options: StreamOptions) -> None:
