@@ -1492,7 +1492,7 @@ def plan_event(
         reach = movers[m, REACH]
         value = NOTHING if reach == ALL_OF_THEM else values[movers[m, LOOKED_UP]]
         register = index[state, 1]
-        if value == SEVERAL:
+        if value in (NOTHING, SEVERAL):
             reach = ALL_OF_THEM
         # First the configurations whose register holds nothing, which any value passes, then those it selects.
         for part in range(2):
