@@ -14,6 +14,7 @@ from numba import njit
 
 _WORD = 63  # bits a word holds, so that codes stay non-negative int64
 _FULL = 1
+_GOLDEN = 0x9E3779B97F4A7C1  # multiplied, every bit of a code reaches the ones a slot is taken from
 
 
 @njit(cache=True)
@@ -36,7 +37,7 @@ def _assign(
     mask = keys.shape[0] - 1
     for i in range(state[1], codes.shape[0]):
         code = codes[i]
-        slot = (code ^ (code >> 17) ^ (code >> 31)) * 0x9E3779B1 & mask
+        slot = ((code * _GOLDEN) >> 40) & mask
         while ids[slot] >= 0 and keys[slot] != code:
             slot = (slot + 1) & mask
         if ids[slot] < 0:

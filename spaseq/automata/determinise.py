@@ -9,7 +9,7 @@ their transitions on all symbol classes met so far; a state that no run reaches 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -38,16 +38,19 @@ class Step(NamedTuple):
 
 
 class Stepper:
-    """The transitions of an automaton on bit vectors; memoised per state and vector."""
+    """The transitions of an automaton on bit vectors."""
 
     def __init__(self, cea: CEA) -> None:
-        self._out = [[(sum(1 << p for p in t.predicates), t) for t in out] for out in cea.transitions]
+        self._out = [
+            [(_bits(t.predicates), t.otherwise, (t.label if t.marks else SKIP, t.target)) for t in out]
+            for out in cea.transitions
+        ]
+        self._acts = [[_bits(t.predicates) for t in out if t.actions] for out in cea.transitions]
 
     def enabled(self, state: int, vector: int) -> list[tuple[int, int]]:
         """(label or SKIP, target) of the transitions of `state` that fire on `vector`."""
-        able = [t for need, t in self._out[state] if need & vector == need]
-        fires = [t for t in able if not t.otherwise] or able
-        return [(t.label if t.marks else SKIP, t.target) for t in fires]
+        able = [(otherwise, way) for need, otherwise, way in self._out[state] if need & vector == need]
+        return [way for otherwise, way in able if not otherwise] or [way for _, way in able]
 
     def step(self, states: frozenset[int], vector: int) -> Step:
         """One step of the subset construction. O(transitions leaving `states`)."""
@@ -69,7 +72,11 @@ class Stepper:
         """Whether an event of this vector does nothing but pass a run in `state`, whatever its registers hold."""
         if self.enabled(state, vector) != [(SKIP, state)]:
             return False
-        return not any(t.actions for need, t in self._out[state] if need & vector == need)
+        return not any(need & vector == need for need in self._acts[state])
+
+
+def _bits(predicates: Iterable[int]) -> int:
+    return sum(1 << p for p in predicates)
 
 
 class Tables(NamedTuple):

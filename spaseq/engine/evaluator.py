@@ -33,6 +33,7 @@ from spaseq.tecs import kernels as k
 
 Emit = Callable[[Chunk], None]
 _LOG: Final = logging.getLogger("spaseq.engine")
+_NO_KEYS: Final = np.zeros(0, np.int64)
 
 
 class Evaluator:
@@ -123,28 +124,38 @@ class Evaluator:
         self._run.add_classes(self._alphabet.vectors)
         if self._lows is None:
             self._lows = Lows(self._program.window, batch.keys is not None)
-        positions = np.asarray(batch.positions, np.int64)
-        lows, keeps = self._lows.of(positions, np.asarray(batch.times), batch.keys)
-        self._batch_lows = lows
-        moving = ~self._run.inert[classes]
         if batch.keys is not None:
             check_partitions(int(batch.keys.max()), self._program.settings.partitions)
-            moving &= batch.keys >= 0
-        rows = np.flatnonzero(moving)
-        if len(rows):
-            keys = np.zeros(len(rows), np.int64) if batch.keys is None else batch.keys[rows].astype(np.int64)
-            windows = np.stack([lows[rows], keeps[rows]], axis=1)
+        events = self._moving(batch, classes)
+        if len(events):
             try:
-                yield from self._run.advance(batch, rows, classes[rows], positions[rows], keys, windows, emit, write)
+                yield from self._run.advance(batch, events, emit, write)
             except Exploded as exploded:
                 self._arena.flush(emit)
                 yield
                 done = int(self._arena.st[k.ROW])
                 self._fall_back(exploded)
-                rows, keys, windows = rows[done:], keys[done:], windows[done:]
-                yield from self._run.advance(batch, rows, classes[rows], positions[rows], keys, windows, emit, write)
+                yield from self._run.advance(batch, events[done:], emit, write)
         self._arena.flush(emit)
         yield
+
+    def _moving(self, batch: Batch, classes: np.ndarray) -> np.ndarray:
+        """The events of a batch that may move a run, as `kernels.run_classes` reads them: int64 (n, EVENT_COLUMNS)."""
+        assert self._lows is not None
+        positions, times = np.asarray(batch.positions, np.int64), np.asarray(batch.times)
+        keys = None if batch.keys is None else np.asarray(batch.keys, np.int64)
+        moving = ~self._run.inert[classes]
+        if keys is not None:
+            moving &= keys >= 0
+        rows = np.flatnonzero(moving)
+        if self._ending is None:
+            lows, keeps = self._lows.of(positions, times, keys, rows)
+        else:
+            self._batch_lows, keeps = self._lows.of(positions, times, keys)
+            lows, keeps = self._batch_lows[rows], keeps[rows]
+        events = np.empty((len(rows), k.EVENT_COLUMNS), np.int64)
+        k.gather_events(rows, classes, positions, _NO_KEYS if keys is None else keys, lows, keeps, events)
+        return events
 
     def _fall_back(self, exploded: Exploded) -> None:
         """Go on without deterministic states, and say so."""
@@ -248,26 +259,20 @@ class _Classes:
             self._cache.add_classes(vectors)
             self.inert = np.concatenate([self.inert, self._cache.inert(vectors[len(self.inert) :])])
 
-    def advance(
-        self, batch: Batch, rows: np.ndarray, classes: np.ndarray, positions: np.ndarray, keys: np.ndarray,
-        windows: np.ndarray, emit: Emit, write: bool,
-    ) -> Iterator[None]:  # fmt: skip
+    def advance(self, batch: Batch, events: np.ndarray, emit: Emit, write: bool) -> Iterator[None]:
         arena = self._arena
+        keys = events[:, k.E_KEY]
         self._keys = max(self._keys, int(keys.max()) + 1)
         if len(self._floors) < self._keys:
             self._floors = np.concatenate([self._floors, np.zeros(2 * self._keys - len(self._floors), np.int64)])
-        data = np.empty((len(rows), 4), np.int64)
-        data[:, 0] = classes
-        data[:, 1] = positions
-        data[:, 3] = keys
-        self._fit(data, keys)
+        self._fit()
         arena.st[k.ROW] = 0
         key_lows = self._grown_key_lows()
 
         def cell_lows() -> np.ndarray:
             assert key_lows is not None
             done = int(arena.st[k.ROW])
-            key_lows[keys[:done]] = windows[:done, 0]  # the last row of a key wins
+            key_lows[keys[:done]] = events[:done, k.E_LOW]  # the last row of a key wins
             return np.repeat(key_lows, self._width)
 
         while True:
@@ -277,7 +282,7 @@ class _Classes:
 
             def kernel(tables=tables) -> int:  # type: ignore[no-untyped-def]
                 return k.run_classes(
-                    data, windows, arena.nodes, arena.cells, arena.entries, arena.st, arena.checks, *tables,
+                    events, self._width, arena.nodes, arena.cells, arena.entries, arena.st, arena.checks, *tables,
                     arena.moves, arena.outs, arena.runs, self._floors, arena.stack, arena.heap, arena.path,
                     arena.links, arena.matches, arena.places, write, self._order, self._limit, self._consume,
                 )  # fmt: skip
@@ -286,11 +291,11 @@ class _Classes:
             yield
             if status == k.DONE:
                 if key_lows is not None:
-                    key_lows[keys] = windows[:, 0]
+                    key_lows[keys] = events[:, k.E_LOW]
                 return
             if status == k.NEED_STATES:
                 self._learn()
-                self._fit(data, keys)
+                self._fit()
 
     def _grown_key_lows(self) -> np.ndarray | None:
         """The first live start of every partition seen so far, where partitions have windows of their own."""
@@ -299,15 +304,14 @@ class _Classes:
             self._key_lows = np.concatenate([self._key_lows, extra])
         return None if self._key_lows is None else self._key_lows[: self._keys]
 
-    def _fit(self, data: np.ndarray, keys: np.ndarray) -> None:
-        """Cells for every partition and deterministic state; rows of `data` get their partition's first cell."""
+    def _fit(self) -> None:
+        """Cells for every partition and deterministic state."""
         width = self._width
         while width < len(self._cache):
             width *= 2
         if width != self._width:
             self._relocate(width, {s: s for s in range(self._width)})
         self._arena.add_cells(self._keys * self._width)
-        data[:, 2] = keys * self._width
 
     def _relocate(self, width: int, renumbered: dict[int, int]) -> None:
         """Move the cells to a layout of `width` states a partition, under new state numbers."""

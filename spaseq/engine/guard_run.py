@@ -91,55 +91,48 @@ class GuardRun:
             self._vectors = list(vectors)
             self._tables = self._automaton.tables(self._vectors, len(self._tables.indexed))
 
-    def advance(
-        self, batch: Any, rows: np.ndarray, classes: np.ndarray, positions: np.ndarray, keys: np.ndarray,
-        windows: np.ndarray, emit: Callable[[Chunk], None], write: bool,
-    ) -> Iterator[None]:  # fmt: skip
+    def advance(self, batch: Any, events: np.ndarray, emit: Callable[[Chunk], None], write: bool) -> Iterator[None]:
         done = 0
         if self._instead is None:
             if self._codes.full:  # not behind the batch: its matches may not have been read yet
                 self._codes.forget(self._confs[self._confs[:, k.CONF_STATE] >= 0, k.REGISTERS :])
             values = self._codes.load(batch)
             if values is not None:
-                data = np.stack([classes, positions, keys], axis=1).astype(np.int64)
-                yield from self._kernel(data, windows, np.ascontiguousarray(values[rows]), emit, write)
+                yield from self._kernel(events, np.ascontiguousarray(values), emit, write)
                 done = int(self._arena.st[k.ROW])
-            if done == len(rows):
+            if done == len(events):
                 return
             self._arena.flush(emit)
             yield
             self._hand_over()
         assert self._instead is not None
         self._handed = True
-        rest = slice(done, None)
-        yield from self._instead.advance(
-            batch, rows[rest], classes[rest], positions[rest], keys[rest], windows[rest], emit, write
-        )
+        yield from self._instead.advance(batch, events[done:], emit, write)
 
     def _kernel(
-        self, data: np.ndarray, windows: np.ndarray, values: np.ndarray, emit: Callable[[Chunk], None], write: bool
+        self, events: np.ndarray, values: np.ndarray, emit: Callable[[Chunk], None], write: bool
     ) -> Iterator[None]:
-        """Run over the rows of `data`; stops before the first that needs sets of configurations."""
+        """Run over `events`; stops before the first that needs sets of configurations."""
         arena = self._arena
-        self._add_keys(1 + int(data[:, 2].max()))
+        self._add_keys(1 + int(events[:, k.E_KEY].max()))
         arena.st[k.ROW] = 0
         arena.st[k.ACCEPTED] = 0
 
         def kernel() -> int:
             return int(
                 k.run_guarded(
-                    data, windows, values, *self._tables, arena.nodes, arena.cells, arena.entries, arena.st,
-                    arena.checks, self._confs, self._table, self._heads, self._equals, self._links, self._tops,
-                    arena.moves, arena.outs, arena.runs, self._floors, self._accepted, self._groups, self._out,
-                    self._levels, arena.stack, arena.heap, arena.path, arena.links, arena.matches, arena.places, write,
-                    self._order, self._limit, CONSUME[self._program.choice.consume], self._by_key,
+                    events, values, *self._tables, arena.nodes, arena.cells, arena.entries, arena.st, arena.checks,
+                    self._confs, self._table, self._heads, self._equals, self._links, self._tops, arena.moves,
+                    arena.outs, arena.runs, self._floors, self._accepted, self._groups, self._out, self._levels,
+                    arena.stack, arena.heap, arena.path, arena.links, arena.matches, arena.places, write, self._order,
+                    self._limit, CONSUME[self._program.choice.consume], self._by_key,
                     self._program.settings.live_runs,
                 )
             )
 
         def cell_lows() -> np.ndarray:
             done = int(arena.st[k.ROW])
-            self._key_lows[data[:done, 2]] = windows[:done, 0]
+            self._key_lows[events[:done, k.E_KEY]] = events[:done, k.E_LOW]
             return self._key_lows[self._confs[:, k.CONF_KEY]]
 
         while True:
@@ -157,7 +150,7 @@ class GuardRun:
                 break
         if self._by_key:
             done = int(arena.st[k.ROW])
-            self._key_lows[data[:done, 2]] = windows[:done, 0]
+            self._key_lows[events[:done, k.E_KEY]] = events[:done, k.E_LOW]
 
     def _add_states(self, bits: int) -> None:
         """Take note of a set of states that a run has reached for the first time."""

@@ -81,15 +81,13 @@ class RegisterRun:
         self._vectors = list(vectors)
         self.inert = np.concatenate([self.inert, np.array(fresh, bool)])
 
-    def advance(
-        self, batch: Any, rows: np.ndarray, classes: np.ndarray, positions: np.ndarray, keys: np.ndarray,
-        windows: np.ndarray, emit: Callable[[Chunk], None], write: bool,
-    ) -> Iterator[None]:  # fmt: skip
+    def advance(self, batch: Any, events: np.ndarray, emit: Callable[[Chunk], None], write: bool) -> Iterator[None]:
         self._registers.load(batch)
-        columns = zip(rows.tolist(), classes.tolist(), positions.tolist(), keys.tolist(), windows.tolist(), strict=True)
-        for event, c, position, key, (low, keep) in columns:
+        for event, c, position, key, low, keep in events.tolist():
             consumed_by = 0 if self._consume is Consume.ANY else key
             low = max(low, self._floors.get(consumed_by, 0))
+            if self._consume is Consume.ANY:
+                keep = max(keep, low)
             if self._low_is_per_key:
                 self._key_lows[key] = low
             count = self._plan(event, c, key, position, low)

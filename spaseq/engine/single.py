@@ -60,10 +60,10 @@ class Single:
         self.counts = False
         self._recent: deque[tuple[Any, int]] = deque()
         self._by_key: dict[int, deque[int]] = {}
-        buffer = np.zeros(6, np.int64)
+        buffer = np.zeros(k.EVENT_COLUMNS, np.int64)
         self._pack = struct.Struct("=6q").pack_into
         self._buffer = buffer.data
-        self._rows, self._lows = buffer[:4].reshape(1, 4), buffer[4:].reshape(1, 2)
+        self._event = buffer.reshape(1, k.EVENT_COLUMNS)
         self._arguments: tuple[Any, ...] = ()
         self._low = self._chosen_low()
 
@@ -113,9 +113,9 @@ class Single:
         low = self._low(position, time, key)
         if self.reads:
             check_partitions(key, self._evaluator._program.settings.partitions)
-            self._pack(self._buffer, 0, symbol, position, 0, key, low, 0 if self.counts else low)
+            self._pack(self._buffer, 0, 0, symbol, position, key, low, 0 if self.counts else low)
             return self._advanced(batch())
-        self._pack(self._buffer, 0, symbol, position, key * run._width, key, low, 0 if self.counts else low)
+        self._pack(self._buffer, 0, 0, symbol, position, key, low, 0 if self.counts else low)
         if key >= run._keys:
             check_partitions(key, self._evaluator._program.settings.partitions)
             return self._advanced(batch())
@@ -131,10 +131,8 @@ class Single:
         """As a batch of one row: the first event of a partition, whose cells must be made, and what has registers."""
         found: list[MatchBatch] = []
         chunks: list[Chunk] = []
-        (symbol, position, _, key), low = self._rows[0], self._lows.copy()
-        columns = (np.array([v], np.int64) for v in (0, symbol, position, key))
         try:
-            for _ in self._run.advance(batch, *columns, low, chunks.append, True):
+            for _ in self._run.advance(batch, self._event.copy(), chunks.append, True):
                 found += map(self._run.matches, chunks)  # what they mean may change with the next
                 chunks.clear()
         except Exploded as exploded:
@@ -152,11 +150,11 @@ class Single:
             while (status := self._arena.run(self._call, chunks.append, self._cell_lows())) != k.DONE:
                 if status == k.NEED_STATES:
                     run._learn()
-                    run._fit(self._rows, np.array([key], np.int64))
+                    run._fit()
         except Exploded as exploded:
             return self._fallen(exploded, chunks)
         if run._key_lows is not None:
-            run._key_lows[key] = self._lows[0, 0]
+            run._key_lows[key] = self._event[0, k.E_LOW]
         self._refresh()
         return self._flushed(chunks)
 
@@ -184,7 +182,7 @@ class Single:
 
     def _refresh(self) -> None:
         """Arrays that may have been replaced: by growth, by new transitions, or by batches."""
-        self._run._fit(self._rows, self._rows[:, 3])
+        self._run._fit()
         tables = self._run._cache.tables()
         self._arena.add_moves(int((np.diff(tables.init_from) + np.diff(tables.affected_from)).max(initial=0)))
         self._arguments = self._kernel_arguments()
@@ -192,7 +190,7 @@ class Single:
     def _kernel_arguments(self) -> tuple[Any, ...]:
         run, arena, tables = self._run, self._arena, self._run._cache.tables()
         return (
-            self._rows, self._lows, arena.nodes, arena.cells, arena.entries, arena.st, arena.checks, *tables,
+            self._event, run._width, arena.nodes, arena.cells, arena.entries, arena.st, arena.checks, *tables,
             arena.moves, arena.outs, arena.runs, run._floors, arena.stack, arena.heap, arena.path, arena.links,
             arena.matches, arena.places, True, run._order, run._limit, run._consume,
         )  # fmt: skip

@@ -16,16 +16,23 @@ from spaseq.engine.settings import Window
 
 @njit(cache=True)
 def _span_lows(
-    times: np.ndarray, positions: np.ndarray, size: float, first: int, skip: int, lows: np.ndarray
+    times: np.ndarray, positions: np.ndarray, size: float, skip: int, rows: np.ndarray, lows: np.ndarray
 ) -> int:
-    """lows[i] = position of the first row whose time is at least times[skip + i] - size. Two pointers, O(n).
+    """lows[i] = position of the first row whose time is at least times[skip + rows[i]] - size. Two pointers, O(n).
 
-    `times`, `positions`: rows kept from before (`skip` of them), then the new ones. Returns the last first row.
+    `times`, `positions`: rows kept from before (`skip` of them), then the new ones; `rows` ascends. Returns the first
+    row that the last one still sees.
     """
-    for i in range(skip, len(times)):
-        while times[first] < times[i] - size:
+    first = 0
+    for i in range(len(rows)):
+        bound = times[skip + rows[i]] - size
+        while times[first] < bound:
             first += 1
-        lows[i - skip] = positions[first]
+        lows[i] = positions[first]
+    if len(times):
+        bound = times[-1] - size
+        while times[first] < bound:
+            first += 1
     return first
 
 
@@ -39,20 +46,27 @@ class Lows:
         self._positions = np.zeros(0, np.int64)
         self._recent: dict[int, np.ndarray] = {}
 
-    def of(self, positions: np.ndarray, times: np.ndarray, keys: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """(first live start, first position to keep) of each row: int64 (n,) each."""
+    def of(
+        self, positions: np.ndarray, times: np.ndarray, keys: np.ndarray | None, rows: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(first live start, first position to keep) of each of `rows` (ascending; all by default): int64 each.
+
+        All rows are taken in, those that nobody asks for too. O(n).
+        """
+        if rows is None:
+            rows = np.arange(len(positions))
         match self._window.kind:
             case "none":
-                zeros = np.zeros(len(positions), np.int64)
+                zeros = np.zeros(len(rows), np.int64)
                 return zeros, zeros
             case "events" if keys is not None:
-                return self._in_partition(positions, keys), np.zeros(len(positions), np.int64)
+                return self._in_partition(positions, keys)[rows], np.zeros(len(rows), np.int64)
             case "events":
-                lows = self._span(positions, positions)
+                lows = self._span(positions, positions, rows)
             case "span":
-                lows = self._span(positions, times)
+                lows = self._span(positions, times, rows)
             case "tumbling":
-                lows = self._tumbling(positions, times)
+                lows = self._tumbling(positions, times)[rows]
             case kind:
                 raise ValueError(f"no window kind {kind!r}")
         return lows, lows
@@ -62,10 +76,10 @@ class Lows:
             return times, positions
         return np.concatenate([self._times, times]), np.concatenate([self._positions, positions])
 
-    def _span(self, positions: np.ndarray, times: np.ndarray) -> np.ndarray:
+    def _span(self, positions: np.ndarray, times: np.ndarray, rows: np.ndarray) -> np.ndarray:
         all_times, all_positions = self._history(positions, times)
-        lows = np.empty(len(positions), np.int64)
-        first = _span_lows(all_times, all_positions, self._window.size, 0, len(all_times) - len(times), lows)
+        lows = np.empty(len(rows), np.int64)
+        first = _span_lows(all_times, all_positions, self._window.size, len(all_times) - len(times), rows, lows)
         self._times, self._positions = all_times[first:].copy(), all_positions[first:].copy()
         return lows
 

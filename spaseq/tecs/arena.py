@@ -183,8 +183,12 @@ class Arena:
             size *= 2
         self._charge((size - old) * 32)
         nodes = np.zeros((size, 4), np.int64)
-        handles = np.arange(self.st[k.OLDEST], self.st[k.TAIL])
-        nodes[handles & (size - 1)] = self.nodes[handles & (old - 1)]
+        first, tail = int(self.st[k.OLDEST]), int(self.st[k.TAIL])
+        while first < tail:  # at most two pieces: up to the end of the old ring, and from its beginning
+            stop = min(tail, (first | (old - 1)) + 1)
+            at, to = first & (size - 1), first & (old - 1)
+            nodes[at : at + stop - first] = self.nodes[to : to + stop - first]
+            first = stop
         self.nodes = nodes
 
     def _compact(self, cell_lows: np.ndarray) -> None:

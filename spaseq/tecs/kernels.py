@@ -49,7 +49,8 @@ than there are active states (CORE's bound). Law 3 for entry 1 against the head 
 *Reclaiming a prefix.* A child is read without a check where it shares its parent's maximum start (left, next), and
 after a check of the maximum start beside its handle otherwise (right, list entries). So nothing whose maximum start
 lies before the window is read; a node's maximum start is at most the position at which it was created; hence whatever
-was created before the window's first position may be overwritten, and those nodes are a prefix of the ring.
+was created before the window's first position may be overwritten, and those nodes are a prefix of the ring. With
+CONSUME BY ANY a match makes all runs forgotten, so the prefix also ends where the last one did.
 
 Where windows differ from partition to partition (EVENTS with PARTITION BY) no prefix is dead as long as some partition
 is quiet; there `compact` copies what is alive when the ring is full.
@@ -93,6 +94,15 @@ LENGTH = 4  # number of entries behind the head
 NODE = 0
 NODE_MAX = 1
 NEXT = 2
+
+# columns of `events`, one row per event that may move a run
+E_ROW = 0  # its row in the batch
+E_CLASS = 1  # symbol class
+E_POSITION = 2
+E_KEY = 3  # partition
+E_LOW = 4  # first live start
+E_KEEP = 5  # first position whose nodes must be kept
+EVENT_COLUMNS = 6
 
 # columns of `moves`, one row per transition that fires at an event
 SOURCE = 0  # cell, or NIL for a run that starts here
@@ -860,18 +870,33 @@ def enumerate_recent(nodes, st, outs, heap, links, matches, places, write, limit
 
 
 @kernel()
+def gather_events(rows, classes, positions, keys, lows, keeps, events):
+    """events[i] gets what the evaluation reads of row rows[i] of a batch; `lows` and `keeps` are by i.
+
+    No `keys`: partition 0.
+    """
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        events[i, E_ROW] = row
+        events[i, E_CLASS] = classes[row]
+        events[i, E_POSITION] = positions[row]
+        events[i, E_KEY] = keys[row] if keys.shape[0] else 0
+        events[i, E_LOW] = lows[i]
+        events[i, E_KEEP] = keeps[i]
+
+
+@kernel()
 def run_classes(
-    rows, windows, nodes, cells, entries, st, checks, init_from, init, affected_from, affected, known, moves, outs,
+    events, width, nodes, cells, entries, st, checks, init_from, init, affected_from, affected, known, moves, outs,
     runs, floors, stack, heap, path, links, matches, places, write, order, limit, consume,
 ):  # fmt: skip
     """Algorithm 1 over a batch for an automaton without registers, touching only the states that move.
 
-    `rows` (int64, (n, 4)): symbol class, position, first cell of the partition, partition. `windows` (int64, (n, 2)):
-    first live start, first position whose nodes must be kept. `init` (int32, (i, 5), those of class c from
-    `init_from[c]` to `init_from[c + 1]`) and `affected` (int32, (k, 6), likewise) are the deterministic transitions:
-    the latter's state, then target, acceptance and label of the marking one, target and acceptance of the skipping
-    one. `known` (bool, (states,)) says whose transitions are there. `floors` (int64, (partitions,)): what CONSUME BY
-    PARTITION left alive. `limit`: 0 for none.
+    `events`: int64, (n, EVENT_COLUMNS). State s of partition p has cell `p * width + s`. `init` (int32, (i, 5), those
+    of class c from `init_from[c]` to `init_from[c + 1]`) and `affected` (int32, (k, 6), likewise) are the deterministic
+    transitions: the latter's state, then target, acceptance and label of the marking one, target and acceptance of the
+    skipping one. `known` (bool, (states,)) says whose transitions are there. `floors` (int64, (partitions,)): what
+    CONSUME BY PARTITION left alive. `limit`: 0 for none.
     Goes on from `st[ROW]`, so the caller mends what the status names and calls again.
     """
     status = finish_event(nodes, st, outs, stack, heap, path, links, matches, places, write, limit)
@@ -879,20 +904,25 @@ def run_classes(
         return status
     if st[UNKNOWN_STATE]:
         return NEED_STATES
-    while st[ROW] < rows.shape[0]:
+    while st[ROW] < events.shape[0]:
         k = st[ROW]
-        c = rows[k, 0]
-        position = rows[k, 1]
-        base = rows[k, 2]
-        low = windows[k, 0]
-        if consume != CONSUME_NONE:
-            low = max(low, st[FLOOR] if consume == CONSUME_ANY else floors[rows[k, 3]])
+        c = events[k, E_CLASS]
+        position = events[k, E_POSITION]
+        key = events[k, E_KEY]
+        base = key * width
+        low = events[k, E_LOW]
+        keep = events[k, E_KEEP]
+        if consume == CONSUME_ANY:
+            low = max(low, st[FLOOR])
+            keep = max(keep, st[FLOOR])
+        elif consume == CONSUME_PARTITION:
+            low = max(low, floors[key])
         start = affected_from[c]
         stop = affected_from[c + 1]
         first = init_from[c]
         count = init_from[c + 1] - first
         if order == KEEP_ALL:
-            status = reserve(nodes, entries, st, checks, position, windows[k, 1], stop - start + count)
+            status = reserve(nodes, entries, st, checks, position, keep, stop - start + count)
             if status != DONE:
                 return status
         for i in range(count):
@@ -924,7 +954,7 @@ def run_classes(
         if order == KEEP_ALL:
             apply_moves(nodes, cells, entries, st, moves, count, position, low, outs)
         else:
-            status = reserve_runs(nodes, cells, entries, st, checks, moves, count, position, windows[k, 1], runs, outs)
+            status = reserve_runs(nodes, cells, entries, st, checks, moves, count, position, keep, runs, outs)
             if status != DONE:
                 return status
             apply_best(nodes, cells, entries, st, moves, count, position, low, outs, runs, order)
@@ -938,7 +968,7 @@ def run_classes(
             if consume == CONSUME_ANY:
                 st[FLOOR] = position + 1
             elif consume == CONSUME_PARTITION:
-                floors[rows[k, 3]] = position + 1
+                floors[key] = position + 1
             status = finish_event(nodes, st, outs, stack, heap, path, links, matches, places, write, limit)
             if status != DONE:
                 return status
@@ -1551,14 +1581,14 @@ def free_left(cells, confs, table, heads, equals, links, tops, index, st, moves,
 
 @kernel()
 def run_guarded(
-    rows, windows, values, init_from, init_able, movers_from, movers, able, arcs, ops, alive, outputs, known, index,
+    events, values, init_from, init_able, movers_from, movers, able, arcs, ops, alive, outputs, known, index,
     nodes, cells, entries, st, checks, confs, table, heads, equals, links, tops, moves, outs, runs, floors, accepted,
     groups, out, levels, stack, heap, path, lists, matches, places, write, order, limit, consume, sweep_by_key, budget,
 ):  # fmt: skip
     """Algorithm 1 over a batch for an automaton whose guards are operations on registers.
 
-    `rows` (int64, (n, 3)): symbol class, position, partition. `windows`, `floors`, `limit`: as for `run_classes`.
-    `values` (int64, (n, columns)): the codes of each event. `init_able` (int32, those of class c from `init_from[c]`):
+    `events`, `floors`, `limit`: as for `run_classes`. `values` (int64, (rows of the batch, columns)): the codes of each
+    event. `init_able` (int32, those of class c from `init_from[c]`):
     the transitions of the initial state; `movers` (int32, (k, 5), likewise) the sets of states that may move, `able`
     their transitions. `arcs` (int32, (t, 6)), `ops` (int32, (o, 4)): the automaton; `alive` (int64, (states,)): bits of
     the registers still needed in a state, `outputs` those that matches are told apart by. `known`: the sets of states
@@ -1571,23 +1601,27 @@ def run_guarded(
     status = finish_event(nodes, st, outs, stack, heap, path, lists, matches, places, write, limit)
     if status != DONE:
         return status
-    while st[ROW] < rows.shape[0]:
+    while st[ROW] < events.shape[0]:
         k = st[ROW]
-        position = rows[k, 1]
-        key = rows[k, 2]
-        low = windows[k, 0]
-        if consume != CONSUME_NONE:
-            low = max(low, st[FLOOR] if consume == CONSUME_ANY else floors[key])
+        position = events[k, E_POSITION]
+        key = events[k, E_KEY]
+        low = events[k, E_LOW]
+        keep = events[k, E_KEEP]
+        if consume == CONSUME_ANY:
+            low = max(low, st[FLOOR])
+            keep = max(keep, st[FLOOR])
+        elif consume == CONSUME_PARTITION:
+            low = max(low, floors[key])
         if st[CONF_COUNT] > st[SWEEP_AT] or st[CONF_COUNT] >= budget:
             sweep(cells, entries, confs, table, heads, equals, links, tops, index, st,
-                  key if sweep_by_key else NIL, low if sweep_by_key else windows[k, 0], levels)  # fmt: skip
+                  key if sweep_by_key else NIL, low if sweep_by_key else events[k, E_LOW], levels)  # fmt: skip
             if st[CONF_COUNT] >= budget:
                 return GROW_CELLS
         logged = st[ACCEPTED]
         count = plan_event(
-            rows[k, 0], key, low, values[k], init_from, init_able, movers_from, movers, able, arcs, ops, alive, outputs,
-            known, cells, entries, confs, table, heads, equals, links, tops, index, st, moves, accepted, groups, out,
-            levels,
+            events[k, E_CLASS], key, low, values[events[k, E_ROW]], init_from, init_able, movers_from, movers, able,
+            arcs, ops, alive, outputs, known, cells, entries, confs, table, heads, equals, links, tops, index, st,
+            moves, accepted, groups, out, levels,
         )  # fmt: skip
         if count < 0:
             st[ACCEPTED] = logged
@@ -1595,9 +1629,7 @@ def run_guarded(
         if count == 0:
             st[ROW] = k + 1
             continue
-        status = apply_planned(
-            nodes, cells, entries, st, checks, moves, count, position, low, windows[k, 1], outs, runs, order
-        )
+        status = apply_planned(nodes, cells, entries, st, checks, moves, count, position, low, keep, outs, runs, order)
         if status != DONE:
             st[ACCEPTED] = logged
             return status

@@ -55,9 +55,7 @@ def draw(seed: int) -> tuple[random.Random, Rows, Window, bool, o.Query, list[o.
             continue
 
 
-def in_batches(
-    evaluator: Evaluator, rows: Rows, rng: random.Random, window: Window, laws: bool = True
-) -> MatchBatch:
+def in_batches(evaluator: Evaluator, rows: Rows, rng: random.Random, window: Window, laws: bool = True) -> MatchBatch:
     parts, at = [], 0
     while at < len(rows):
         size = rng.randrange(1, 5)
@@ -182,6 +180,27 @@ def test_memory_is_one_windows_worth() -> None:
     assert evaluator.statistics["arena_bytes"] == after_ten_windows
     states, moves = 2, 3
     assert after_ten_windows <= 2 * 32 * 1001 * moves * (3 * (states + 4) + 8) + (1 << 17)
+
+
+@pytest.mark.parametrize("settings", [Settings(), Settings(automaton_bytes=0)], ids=["classes", "set by set"])
+def test_memory_ends_where_matches_were_consumed(settings: Settings) -> None:
+    """Without a window, what CONSUME BY ANY forgets is reclaimed."""
+    letters = np.random.default_rng(8).choice(list("ABC"), 60_000, p=[0.45, 0.45, 0.1])
+    rows = Rows(letters, np.zeros(60_000, np.int64), np.arange(60_000), np.arange(60_000))
+    formula = o.Then(o.Then(o.Type("A"), o.Type("B")), o.Type("C"))
+    choice = Choice(consume=Consume.ANY)
+    evaluator = Evaluator(compile_program(lower(formula), choice=choice, settings=settings))
+    found = sum(evaluator.count(rows[at : at + 7000]) for at in range(0, 60_000, 7000))
+    started = pairs = expected = 0
+    for letter in letters.tolist():
+        if letter == "A":
+            started += 1
+        elif letter == "B":
+            pairs += started
+        elif pairs:
+            expected, started, pairs = expected + pairs, 0, 0
+    assert found == expected
+    assert len(evaluator._arena.nodes) == 1 << 14
 
 
 def test_partitions_with_windows_of_their_own_are_compacted() -> None:
