@@ -21,7 +21,7 @@ from ceql import ast
 from ceql.columnar import operand
 from ceql.walk import attributes_of, calls_of
 from spaseq.automata import Action, Again, Avoid, Leave, Transition
-from spaseq.engine.ops import NOTHING, SEVERAL, UNKNOWN, Both, Drop, Keep, Op, Test, Unless
+from spaseq.engine.ops import NOTHING, UNKNOWN, Both, Drop, Keep, Op, Test, Unless
 from spaseq.errors import InternalError
 from spaseq.events import Column, ListColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn
 from spaseq.events.batch import Instant
@@ -118,6 +118,11 @@ class ValueCodes:
             tests.append(Both(symbol, at, at + 1))
         return tuple(tests)
 
+    @property
+    def extras(self) -> np.ndarray:
+        """An event has one value."""
+        return np.zeros((0, 2 * len(self._guards)), np.int64)
+
     def load(self, batch: Any) -> np.ndarray | None:
         """int64 (n, 2 guards), as of `Codes.load`. `EventError` where a side cannot be computed."""
         out = np.full((len(batch), 2 * len(self._guards)), UNKNOWN, np.int64)
@@ -146,7 +151,7 @@ class ValueCodes:
             kinds.add("whole" if "whole" in (*kinds, before) else "double")
         if before is not None:
             kinds.add(before)
-        if "whole" in kinds and any(_is_number(c) and c.values.min(initial=0) <= SEVERAL for c in columns):
+        if "whole" in kinds and any(_is_number(c) and c.values.min(initial=0) <= UNKNOWN for c in columns):
             return ""
         return "" if len(kinds) > 1 else next(iter(kinds), None)
 
@@ -175,14 +180,15 @@ class ValueCodes:
         self._texts = {text: number for text, number in self._texts.items() if number in numbers}
         self._full = 2 * len(self._texts) + _TEXTS
 
-    def row(self, codes: list[int], state: int) -> Any:
+    def row(self, codes: list[list[int]], state: int) -> Any:
         """The row of `GuardRegisters`: (guard number, values of each variable in order of their names)."""
+        (held,) = codes  # an event has one value
         texts = {number: text for text, number in self._texts.items()}
         entries = []
         for g, comparison in enumerate(self._comparisons):
-            held = [self._values(codes[2 * g + side], g, texts) for side in (0, 1)]
-            if any(held):
-                entries.append((g, tuple(held if comparison.left < comparison.right else held[::-1])))
+            sides = [self._values(held[2 * g + side], g, texts) for side in (0, 1)]
+            if any(sides):
+                entries.append((g, tuple(sides if comparison.left < comparison.right else sides[::-1])))
         return tuple(entries)
 
     def state(self) -> Any:

@@ -4,7 +4,8 @@ It does what `spaseq.engine.register_run` does, for the guards that most queries
 variable with one of another, and joins on single terms. Where that is not enough for an exact answer it hands over to
 `RegisterRun`, for good: when a run is in several configurations at once (an event may be marked in two ways that leave
 different registers), when one code does not do for what was taken, or when the values of a batch do not compare as
-numbers with those before.
+numbers with those before. An event may have several values at once (`spaseq.engine.ops.Each`); a configuration then
+holds a set of rows.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from spaseq.tecs import kernels as k
 
 
 class GuardRun:
-    """The live configurations, each with a cell of the arena: a partition, a set of states, and a code per register."""
+    """The live configurations, each with a cell of the arena: a partition, a set of states, and rows of a code per
+    register: the first row in `_confs`, others in `_held`."""
 
     def __init__(self, program: Program, arena: Arena, codes: Codes) -> None:
         self._program = program
@@ -46,7 +48,10 @@ class GuardRun:
         self._key_lows = np.zeros(0, np.int64)
         self._out = np.zeros((2, width), np.int64)
         self._groups = np.zeros((len(program.labels or ()) + 2, k.GROUP_REGISTERS + 2 * width), np.int64)
-        self._accepted = np.zeros((64, width), np.int64)
+        self._sets = np.zeros((64, width), np.int64)
+        self._accepted = np.zeros((64, 2), np.int64)
+        self._answers = np.zeros((64, width), np.int64)
+        self._held = np.zeros((0, k.HELD_REGISTERS + width), np.int64)
         self._levels = np.zeros(k.LEVELS, np.int64)
         self._confs = np.zeros((0, k.REGISTERS + width), np.int64)
         self._heads = np.zeros(0, np.int64)
@@ -55,6 +60,7 @@ class GuardRun:
         arena.st[k.RANDOM] = 1
         arena.st[k.SWEEP_AT] = 256
         arena.st[k.CONF_FREE] = k.NIL
+        arena.st[k.HELD_FREE] = k.NIL
 
     @property
     def statistics(self) -> dict[str, int]:
@@ -77,7 +83,10 @@ class GuardRun:
             assert self._instead is not None
             return self._instead.matches(chunk)
         tags, places = np.unique(np.where(chunk.tag < 0, -chunk.tag, chunk.tag), return_inverse=True)
-        rows = [frozenset({self._codes.row(held, ACCEPT)}) for held in self._accepted[tags].tolist()]
+        rows = [
+            frozenset({self._codes.row(self._answers[first : first + count].tolist(), ACCEPT)})
+            for first, count in self._accepted[tags].tolist()
+        ]
         return matches_of(chunk, self._program.labels, [rows[i] for i in places.tolist()])
 
     def add_classes(self, vectors: list[int]) -> None:
@@ -95,10 +104,11 @@ class GuardRun:
         done = 0
         if self._instead is None:
             if self._codes.full:  # not behind the batch: its matches may not have been read yet
-                self._codes.forget(self._confs[self._confs[:, k.CONF_STATE] >= 0, k.REGISTERS :])
+                live = self._confs[self._confs[:, k.CONF_STATE] >= 0, k.REGISTERS :]
+                self._codes.forget(np.concatenate([live, self._held[:, k.HELD_REGISTERS :]]))
             values = self._codes.load(batch)
             if values is not None:
-                yield from self._kernel(events, np.ascontiguousarray(values), emit, write)
+                yield from self._kernel(events, np.ascontiguousarray(values), self._codes.extras, emit, write)
                 done = int(self._arena.st[k.ROW])
             if done == len(events):
                 return
@@ -110,22 +120,24 @@ class GuardRun:
         yield from self._instead.advance(batch, events[done:], emit, write)
 
     def _kernel(
-        self, events: np.ndarray, values: np.ndarray, emit: Callable[[Chunk], None], write: bool
+        self, events: np.ndarray, values: np.ndarray, extras: np.ndarray, emit: Callable[[Chunk], None], write: bool
     ) -> Iterator[None]:
         """Run over `events`; stops before the first that needs sets of configurations."""
         arena = self._arena
         self._add_keys(1 + int(events[:, k.E_KEY].max()))
         arena.st[k.ROW] = 0
         arena.st[k.ACCEPTED] = 0
+        arena.st[k.ANSWERS] = 0
 
         def kernel() -> int:
             return int(
                 k.run_guarded(
-                    events, values, *self._tables, arena.nodes, arena.cells, arena.entries, arena.st, arena.checks,
-                    self._confs, self._table, self._heads, self._equals, self._links, self._tops, arena.moves,
-                    arena.outs, arena.runs, self._floors, self._accepted, self._groups, self._out, self._levels,
-                    arena.stack, arena.heap, arena.path, arena.links, arena.matches, arena.places, write, self._order,
-                    self._limit, CONSUME[self._program.choice.consume], self._by_key,
+                    events, values, extras, *self._tables, arena.nodes, arena.cells, arena.entries, arena.st,
+                    arena.checks, self._confs, self._held, self._table, self._heads, self._equals, self._links,
+                    self._tops, arena.moves, arena.outs, arena.runs, self._floors, self._accepted, self._answers,
+                    self._groups, self._sets, self._out, self._levels, arena.stack, arena.heap, arena.path,
+                    arena.links, arena.matches, arena.places, write, self._order, self._limit,
+                    CONSUME[self._program.choice.consume], self._by_key,
                     self._program.settings.live_runs,
                 )
             )
@@ -144,6 +156,12 @@ class GuardRun:
                 arena.add_moves(2 * len(arena.moves))
             elif status == k.GROW_ACCEPTED:
                 self._accepted = np.concatenate([self._accepted, np.zeros_like(self._accepted)])
+                self._answers = np.concatenate([self._answers, np.zeros_like(self._answers)])
+            elif status == k.GROW_HELD:
+                self._grow_held(int(arena.st[k.NEEDED]))
+            elif status == k.GROW_SETS:
+                self._check_rows(2 * len(self._sets))
+                self._sets = np.zeros((2 * len(self._sets), self._codes.registers), np.int64)
             elif status == k.NEED_STATES:
                 self._add_states(int(arena.st[k.NEEDED]))
             elif status != k.FLUSH:
@@ -182,6 +200,23 @@ class GuardRun:
         self._arena.add_cells(size)
         self._index_anew()
 
+    def _grow_held(self, need: int) -> None:
+        """Twice as many rows of configurations with several. Raises `BudgetExceeded` where no more are allowed."""
+        first, size = len(self._held), max(64, 2 * len(self._held), len(self._held) + need)
+        self._check_rows(size)
+        fresh = np.zeros((size - first, self._held.shape[1]), np.int64)
+        fresh[:, k.HELD_NEXT] = np.arange(first + 1, size + 1)
+        fresh[-1, k.HELD_NEXT] = self._arena.st[k.HELD_FREE]
+        self._arena.st[k.HELD_FREE] = first
+        self._arena.st[k.HELD_LEFT] += size - first
+        self._held = np.concatenate([self._held, fresh])
+
+    def _check_rows(self, rows: int) -> None:
+        """A run with several rows counts once for each."""
+        budget = self._program.settings.live_runs
+        if rows > 2 * budget:
+            raise BudgetExceeded("live_runs", budget, rows // 2, "runs")
+
     def _index_anew(self) -> None:
         """Tables for all configurations and partitions there may be, filled."""
         slots = max(64, 2 * len(self._confs))
@@ -204,9 +239,10 @@ class GuardRun:
             if conf[k.CONF_STATE] < 0 or cells[cell, k.HEAD] < 0:
                 free.append(cell)
                 continue
-            states, held = self._automaton.sets[conf[k.CONF_STATE]], conf[k.REGISTERS :]
+            states, rows = self._automaton.sets[conf[k.CONF_STATE]], self._rows(conf)
             sets = live.setdefault(conf[k.CONF_KEY], {}).setdefault(states, {})
-            sets[frozenset((q, self._codes.row(self._automaton.read_in(q, held), q)) for q in states)] = cell
+            read = {q: [self._automaton.read_in(q, held) for held in rows] for q in states}
+            sets[frozenset((q, self._codes.row(held, q)) for q, held in read.items())] = cell
         self._instead = RegisterRun(self._program, self._arena)
         consume = self._program.choice.consume
         floors = dict(enumerate(self._floors.tolist())) if consume is Consume.PARTITION else {}
@@ -216,13 +252,22 @@ class GuardRun:
                  "key_lows": dict(enumerate(self._key_lows.tolist()))}  # fmt: skip
         self._instead.restore(state, self._vectors)
 
+    def _rows(self, conf: list[int]) -> list[list[int]]:
+        """The codes that a configuration holds, row by row."""
+        rows, more = [conf[k.REGISTERS :]], conf[k.CONF_MORE]
+        while more >= 0:
+            following, *held = self._held[more].tolist()
+            rows.append(held)
+            more = following
+        return rows
+
     def state(self) -> dict[str, Any]:
         """What a snapshot must hold."""
         if self._instead is not None:
             return {"instead": self._instead.state()}
         sets = [sum(1 << q for q in states) for states in self._automaton.sets]
-        return {"confs": self._confs, "codes": self._codes.state(), "floors": self._floors, "key_lows": self._key_lows,
-                "sets": sets}  # fmt: skip
+        return {"confs": self._confs, "held": self._held, "codes": self._codes.state(), "floors": self._floors,
+                "key_lows": self._key_lows, "sets": sets}  # fmt: skip
 
     def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
         """The opposite of `state`."""
@@ -235,7 +280,7 @@ class GuardRun:
         for bits in state["sets"][1:]:
             self._add_states(bits)
         self.add_classes(vectors)
-        self._confs = state["confs"].copy()
+        self._confs, self._held = state["confs"].copy(), state["held"].copy()
         self._codes.restore(state["codes"])
         self._floors, self._key_lows = state["floors"].copy(), state["key_lows"].copy()
         self._index_anew()

@@ -15,7 +15,7 @@ import numpy as np
 
 from spaseq.automata.cea import ACCEPT, CEA, INITIAL, Transition
 from spaseq.automata.determinise import SKIP, Stepper
-from spaseq.engine.ops import Both, Codes, Drop, Keep, Op, Refuse, Test, Unless
+from spaseq.engine.ops import Both, Codes, Drop, Each, Keep, Op, Test, Unless
 from spaseq.tecs import kernels as k
 
 _SYMBOLS = {"=": k.EQUAL, "!=": k.DIFFERENT, "<": k.LESS, "<=": k.AT_MOST, ">": k.GREATER, ">=": k.AT_LEAST}
@@ -96,22 +96,25 @@ class GuardedAutomaton:
 
     def _index(self, states: frozenset[int]) -> tuple[int, int]:
         """How the configurations of a set are indexed (`REACH` of its movers), and by which register."""
-        found = [test for q in sorted(states) for i in self._out[q] for test in self._looked_up(q, i)]
+        found = [test for q in sorted(states) for i in self._out[q] for test, _ in self._looked_up(q, i)]
         for wanted in (("=",), ("<", "<=", ">", ">=")):
             for test in found:
                 if test.symbol in wanted:
                     return _REACH[test.symbol], test.register
         return k.ALL_OF_THEM, 0
 
-    def _looked_up(self, state: int, i: int) -> list[Test]:
-        """The tests that transition i makes of what the registers hold before it."""
-        found: list[Test] = []
+    def _looked_up(self, state: int, i: int) -> list[tuple[Test, Each | None]]:
+        """The tests that transition i makes of what the registers hold before it, and of which values."""
+        found: list[tuple[Test, Each | None]] = []
         written: set[int] = set()
+        each: Each | None = None
         for op in self._ops[i]:
             match op:
+                case Each():
+                    each = op
                 case Test(symbol, register, _, _):
                     if symbol in _REACH and register in self._alive[state] - written:
-                        found.append(op)
+                        found.append((op, each))
                 case Keep() | Drop():
                     written.add(op.register)
         return found
@@ -122,7 +125,7 @@ class GuardedAutomaton:
         O(classes * transitions of the sets).
         """
         init: list[list[int]] = []
-        movers: list[list[tuple[int, int, int, int, int]]] = []
+        movers: list[list[tuple[int, ...]]] = []
         able: list[int] = []
         for vector in vectors:
             init.append(self._able(INITIAL, vector))
@@ -139,7 +142,7 @@ class GuardedAutomaton:
             np.cumsum([0, *map(len, init)]).astype(np.int64),
             np.array([i for arcs in init for i in arcs], np.int32),
             np.cumsum([0, *map(len, movers)]).astype(np.int64),
-            np.array([m for rows in movers for m in rows], np.int32).reshape(-1, 5),
+            np.array([m for rows in movers for m in rows], np.int32).reshape(-1, 7),
             np.array(able, np.int32),
             *self._flat,
             np.array([_bits(registers) for registers in self._alive], np.int64),
@@ -160,26 +163,27 @@ class GuardedAutomaton:
         found = [i for i in self._out[state] if self._needs[i] & vector == self._needs[i]]
         return sorted(found, key=lambda i: self._all[i].otherwise)
 
-    def _reach(self, number: int, arcs: list[list[int]]) -> tuple[int, int]:
-        """Which configurations of a set must be tried, and the column that is looked up.
+    def _reach(self, number: int, arcs: list[list[int]]) -> tuple[int, int, int, int]:
+        """Which configurations of a set must be tried, the column that is looked up, and those of its `Each`, or -1.
 
         Not all of them only if a run stays put where nothing else fires, and all else is under the indexed test.
         """
         kind, register = self._indexed[number]
-        columns: list[int] = []
+        columns: list[tuple[int, Each | None]] = []
         for mine in arcs:
             moving = [i for i in mine if not _is_loop(self._all[i], self._ops[i])]
             tests = [
-                [t.column for t in self._looked_up(self._all[i].source, i)
+                [(t.column, each) for t, each in self._looked_up(self._all[i].source, i)
                  if t.register == register and _REACH[t.symbol] == kind]
                 for i in moving
             ]  # fmt: skip
             if len(moving) == len(mine) or not all(tests):
-                return k.ALL_OF_THEM, 0
+                return k.ALL_OF_THEM, 0, -1, -1
             columns += [found[0] for found in tests]
         if kind == k.ALL_OF_THEM or len(set(columns)) != 1:
-            return k.ALL_OF_THEM, 0
-        return kind, columns[0]
+            return k.ALL_OF_THEM, 0, -1, -1
+        column, each = columns[0]
+        return (kind, column, -1, -1) if each is None else (kind, column, each.others, each.first)
 
 
 def _is_loop(t: Transition, ops: tuple[Op, ...]) -> bool:
@@ -213,5 +217,5 @@ def _rows(op: Op) -> list[tuple[int, int, int, int]]:
             return [(k.DROP, register, 0, 0)]
         case Unless(tests):
             return [(k.UNLESS, len(tests), 0, 0), *(row for test in tests for row in _rows(test))]
-        case Refuse(column):
-            return [(k.REFUSE, 0, column, 0)]
+        case Each(others, first):
+            return [(k.EACH, first, others, 0)]

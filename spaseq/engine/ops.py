@@ -20,9 +20,6 @@ NOTHING: Final = -(1 << 63)
 UNKNOWN: Final = NOTHING + 1
 """The code of NULL and of errors: no test holds."""
 
-SEVERAL: Final = NOTHING + 2
-"""The code of a column that a `Refuse` guards, where it refuses: no register is looked up by it."""
-
 MOST: Final = 62
 """States and registers of an automaton that is evaluated so: sets of them are bits of a word."""
 
@@ -78,19 +75,25 @@ class Unless:
 
 
 @dataclass(frozen=True, slots=True)
-class Refuse:
-    """Where the column is not 0, codes cannot say what the event does: the evaluation goes on with register rows."""
+class Each:
+    """What follows, up to the next `Each`, is done for each of the values that the event has at once.
 
-    column: int
+    The column `others` says how many rows of `Codes.extras` it has besides its own, the column `first` where they are.
+    A run then holds all that its registers may hold, a set of rows; a transition fires if the tests let one pass.
+    """
+
+    others: int
+    first: int
 
 
-Op = Test | Both | Keep | Drop | Unless | Refuse
+Op = Test | Both | Keep | Drop | Unless | Each
 
 
 class Codes(Protocol):
     """The guards of an evaluation as operations, and the values of events as codes.
 
-    `registers`: how many there are, at most 62. `outputs`: those that tell matches apart, and come with them.
+    `registers`: how many there are, at most 62. `outputs`: those that tell matches apart, and come with them. `extras`:
+    the further values of events that have several (`Each`), of the batch loaded last: int64 (rows, columns).
     """
 
     @property
@@ -98,6 +101,9 @@ class Codes(Protocol):
 
     @property
     def outputs(self) -> Iterable[int]: ...
+
+    @property
+    def extras(self) -> np.ndarray: ...
 
     def ops(self, transition: Transition) -> tuple[Op, ...]:
         """What the actions of a transition do, in their order."""
@@ -108,8 +114,9 @@ class Codes(Protocol):
         before as numbers."""
         ...
 
-    def row(self, codes: list[int], state: int) -> Any:
-        """The register row (as of `Registers`) of a run in a state of the automaton, or ACCEPT, with these codes."""
+    def row(self, codes: list[list[int]], state: int) -> Any:
+        """The register row (as of `Registers`) of a run in a state of the automaton, or ACCEPT, with these rows of
+        codes: one, unless events have several values."""
         ...
 
     @property

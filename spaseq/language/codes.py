@@ -1,10 +1,10 @@
 """Runs as codes: what the kernels need to join mappings themselves.
 
-`spaseq.language.lower.MappingRegisters` says what the guards of a query mean, on sets of mappings. Most runs hold a
-single mapping, and most GPMs have a single mapping at an instant. Then Ω is a code per variable: terms are numbered as
-they come, a join is a test for equality, and a FILTER `?a < ?b` between GPMs is one of the numbers' order. `term_codes`
-gives the guards of an automaton in that form, where they have it. What has more than one mapping at an instant, or a
-FILTER over something else than numbers, makes the engine go on with sets of mappings.
+`spaseq.language.lower.MappingRegisters` says what the guards of a query mean, on sets of mappings. Here a mapping is a
+code per variable: terms are numbered as they come, a join is a test for equality, and a FILTER `?a < ?b` between GPMs
+is one of the numbers' order. Where a GPM has several mappings, they are further values of the instant, and Ω is a set
+of rows of codes. `term_codes` gives the guards of an automaton in that form, where they have it. A FILTER over
+something else than numbers makes the engine go on with sets of rdflib's terms.
 
 Not in this form: what must not have occurred before the first element or may not behind the last, lists of rounds,
 FILTERs between GPMs other than comparisons of two variables, and a Kleene+ whose variables an earlier element binds on
@@ -22,7 +22,7 @@ import numpy as np
 
 from spaseq.automata import ACCEPT, CEA, INITIAL, Action, Again, Avoid, Transition
 from spaseq.automata import Take as TakeAction
-from spaseq.engine.ops import NOTHING, SEVERAL, UNKNOWN, Both, Drop, Keep, Op, Refuse, Test, Unless
+from spaseq.engine.ops import NOTHING, UNKNOWN, Both, Drop, Each, Keep, Op, Test, Unless
 from spaseq.errors import InternalError
 from spaseq.gpm import Condition, GraphPattern, compared_variables, freeze, number_of
 from spaseq.language.expand import Conjunction
@@ -53,7 +53,7 @@ class _Compared:
 
 
 def term_codes(patterns: MappingABC[str, GraphPattern], cea: CEA) -> TermCodes | None:
-    """The guards of `cea` on codes of terms; None where one of them needs sets of mappings."""
+    """The guards of `cea` on codes of terms; None where one of them needs the terms themselves."""
     from spaseq.language.lower import Take
 
     guards = [a.guard for t in _transitions(cea) for a in t.actions if isinstance(a, TakeAction | Avoid)]
@@ -191,14 +191,23 @@ class TermCodes:
         self._next = 0
         self._full = _TERMS
         self._last: tuple[Rows, np.ndarray | None] | None = None
+        self._extras: list[np.ndarray] = []
+        self._of_chunk = 0
 
     def _read(self, conjunction: Conjunction) -> list[tuple[str, str]]:
-        """The columns of a conjunction: whether it has several mappings, whether it has one, terms, and numbers."""
+        """The columns of a conjunction: of its `Each`, whether it has a mapping, terms, and numbers."""
         binds = _binds(self._patterns, conjunction)
         compared = {c.inner for c in self._compared[conjunction]} | (binds & self._numbers.keys())
         terms = [("term", name) for name in self._ids if name in binds]
         numbers = [("number", name) for name in sorted(compared)]
-        return [("several", ""), ("present", ""), *terms, *numbers, ("nothing", "")]
+        return [("others", ""), ("first", ""), ("present", ""), *terms, *numbers, ("nothing", "")]
+
+    def _each(self, conjunction: Conjunction) -> Each:
+        return Each(self._columns[conjunction, "others", ""], self._columns[conjunction, "first", ""])
+
+    def _value_columns(self, conjunction: Conjunction) -> list[int]:
+        """The columns of a conjunction's terms and numbers."""
+        return [self._columns[conjunction, kind, name] for kind, name in self._read(conjunction)[3:-1]]
 
     # -- the guards
 
@@ -257,7 +266,7 @@ class TermCodes:
         return found
 
     def _take(self, conjunction: Conjunction, keep: frozenset[str], known: frozenset[str]) -> tuple[Op, ...]:
-        ops: list[Op] = [Refuse(self._columns[conjunction, "several", ""]), *self._joins(conjunction, known)]
+        ops: list[Op] = [self._each(conjunction), *self._joins(conjunction, known)]
         binds = _binds(self._patterns, conjunction)
         certain = frozenset().union(*(self._patterns[name].certain for name in conjunction))
         for kind, registers in (("term", self._ids), ("number", self._numbers)):
@@ -287,7 +296,7 @@ class TermCodes:
     def _unless(self, conjunction: Conjunction, known: frozenset[str]) -> tuple[Op, ...]:
         present = self._columns[conjunction, "present", ""]
         tests: tuple[Test | Both, ...] = (Both("=", present, present), *self._joins(conjunction, known))
-        return Refuse(self._columns[conjunction, "several", ""]), Unless(tests)
+        return self._each(conjunction), Unless(tests)
 
     # -- the values
 
@@ -295,9 +304,11 @@ class TermCodes:
         """int64 (n, columns), as of `Codes.load`; None where a FILTER compares something else than numbers."""
         rows, first = batch.rows, batch.first
         if self._last is None or self._last[0] is not rows:
-            self._spaces = {}
+            self._spaces, self._extras = {}, []
             self._last = rows, self._chunk(batch)
+            self._of_chunk = len(self._extras)
         whole = self._last[1]
+        del self._extras[self._of_chunk :]
         if whole is None:
             return None
         values = whole[first : first + len(batch)]
@@ -307,6 +318,11 @@ class TermCodes:
                 if not self._one_by_one(batch, conjunction, values):
                     return None
         return values
+
+    @property
+    def extras(self) -> np.ndarray:
+        """The further mappings of instants that have several: int64 (rows, columns)."""
+        return np.concatenate([np.zeros((0, len(self._columns)), np.int64), *self._extras])
 
     @staticmethod
     def _solutions(
@@ -319,40 +335,56 @@ class TermCodes:
         """The codes of all rows that the batch is cut from, of the conjunctions whose solutions stand in columns."""
         values = np.full((len(batch.rows.positions), len(self._columns)), NOTHING, np.int64)
         for conjunction in self._compared:
-            values[:, self._columns[conjunction, "several", ""]] = 0
+            values[:, self._columns[conjunction, "others", ""]] = 0
             values[:, self._columns[conjunction, "present", ""]] = UNKNOWN
-            for rows, solutions, places in self._solutions(batch, conjunction) or ():
-                if not self._fill(values, conjunction, rows, solutions, places):
-                    return None
-            self._mark_several(values, conjunction)
+            found = [
+                (rows, self._coded(conjunction, solutions, places))
+                for rows, solutions, places in self._solutions(batch, conjunction) or ()
+            ]
+            if any(codes is None for _, codes in found):
+                return None
+            if found:
+                self._enter(values, conjunction, np.concatenate([rows for rows, _ in found]),
+                            np.concatenate([codes for _, codes in found if codes is not None]))  # fmt: skip
         return values
 
-    def _mark_several(self, values: np.ndarray, conjunction: Conjunction) -> None:
-        """Where a conjunction has several mappings, no run may be looked up by one of them."""
-        rows = np.flatnonzero(values[:, self._columns[conjunction, "several", ""]] == 1)
-        for kind, name in self._read(conjunction):
-            if kind in ("term", "number"):
-                values[rows, self._columns[conjunction, kind, name]] = SEVERAL
-
-    def _fill(
-        self, values: np.ndarray, conjunction: Conjunction, rows: np.ndarray, solutions: Solutions, places: np.ndarray
-    ) -> bool:
-        """Enter the solutions at `places`, which stand in `rows` (ascending); false where a number is asked of what is
+    def _coded(self, conjunction: Conjunction, solutions: Solutions, places: np.ndarray) -> np.ndarray | None:
+        """The codes of the solutions at `places`: int64 (places, value columns); None if a number is asked of what is
         none."""
-        several, present = (self._columns[conjunction, kind, ""] for kind in ("several", "present"))
-        seen = values[rows, present] == 1  # from another stream, at the same instant
-        seen[1:] |= rows[1:] == rows[:-1]
-        first = np.flatnonzero(~seen)
-        values[rows, present] = 1
-        for kind, name in self._read(conjunction)[2:-1]:
+        columns = []
+        for kind, name in self._read(conjunction)[3:-1]:
             of = self._term_codes if kind == "term" else self._number_codes
             codes = of(solutions, places, name)  # PERF: not of the rows that the GPM's own FILTERs stop
             if codes is None:
-                return False
-            column = self._columns[conjunction, kind, name]
-            values[rows[first], column] = codes[first]
-            values[rows[values[rows, column] != codes], several] = 1
-        return True
+                return None
+            columns.append(codes)
+        return np.stack(columns, axis=1) if columns else np.zeros((len(places), 0), np.int64)
+
+    def _enter(self, values: np.ndarray, conjunction: Conjunction, rows: np.ndarray, codes: np.ndarray) -> None:
+        """Enter the mappings `codes` (int64 (k, value columns)) that a conjunction has in `rows` (int64 (k,)) of
+        `values`: the first of each row there, the others as extras."""
+        at = self._value_columns(conjunction)
+        order = np.lexsort((*codes.T[::-1], rows))
+        rows, codes = rows[order], codes[order]
+        same = rows[1:] == rows[:-1]
+        if same.any():
+            again = np.flatnonzero(same & (codes[1:] == codes[:-1]).all(axis=1)) + 1
+            rows, codes = np.delete(rows, again), np.delete(codes, again, axis=0)
+        firsts = np.flatnonzero(np.concatenate([[True], rows[1:] != rows[:-1]]))[: len(rows)]
+        instants = rows[firsts]
+        values[instants, self._columns[conjunction, "present", ""]] = 1
+        values[instants[:, None], at] = codes[firsts]
+        if len(firsts) == len(rows):
+            return
+        others = np.diff(np.append(firsts, len(rows))) - 1
+        before = sum(map(len, self._extras))
+        values[instants, self._columns[conjunction, "others", ""]] = others
+        values[instants, self._columns[conjunction, "first", ""]] = before + np.cumsum(others) - others
+        rest = np.delete(codes, firsts, axis=0)
+        extras = np.full((len(rest), values.shape[1]), NOTHING, np.int64)
+        extras[:, self._columns[conjunction, "present", ""]] = 1
+        extras[:, at] = rest
+        self._extras.append(extras)
 
     def _term_codes(self, solutions: Solutions, places: np.ndarray, name: str) -> np.ndarray:
         """The code of a variable's term in each solution at `places`: int64, NOTHING where it is not bound."""
@@ -416,35 +448,39 @@ class TermCodes:
         return np.where(numbers < 0, NOTHING, _ordered(doubles))
 
     def _one_by_one(self, batch: InstantBatch, conjunction: Conjunction, values: np.ndarray) -> bool:
-        """As `_fill`, from the mapping sets of a conjunction of several GPMs, or of instants solved one by one."""
-        at = {key[1:]: place for key, place in self._columns.items() if key[0] == conjunction}
+        """As `_chunk`, from the mapping sets of a conjunction of several GPMs, or of instants solved one by one."""
+        read = self._read(conjunction)[3:-1]
+        rows: list[int] = []
+        codes: list[list[int]] = []
         for row in np.flatnonzero(batch.holds(conjunction)).tolist():
-            values[row, at["present", ""]] = 1
-            for i, mapping in enumerate(map(dict, batch.value(conjunction, row))):
-                for (kind, name), place in at.items():
-                    if kind not in ("term", "number"):
-                        continue
-                    code = NOTHING
-                    if name in mapping and kind == "term":
-                        code = self._code(mapping[name])
-                    elif name in mapping:
-                        number = number_of(mapping[name])
-                        if number is None:
-                            return False
-                        code = int(_ordered(np.array([number]))[0])
-                    if i and values[row, place] != code:
-                        values[row, at["several", ""]] = 1
-                    values[row, place] = code
-        self._mark_several(values, conjunction)
+            for mapping in map(dict, batch.value(conjunction, row)):
+                found = [self._code_of(kind, mapping.get(name)) for kind, name in read]
+                if None in found:
+                    return False
+                rows.append(row)
+                codes.append([code for code in found if code is not None])
+        if rows:
+            self._enter(values, conjunction, np.array(rows), np.array(codes, np.int64).reshape(len(rows), len(read)))
         return True
+
+    def _code_of(self, kind: str, term: Term | None) -> int | None:
+        """The code of a term, or of its number; None if it has none."""
+        if term is None:
+            return NOTHING
+        if kind == "term":
+            return self._code(term)
+        number = number_of(term)
+        return None if number is None else int(_ordered(np.array([number]))[0])
 
     # -- back to rows
 
-    def row(self, codes: list[int], state: int) -> Any:
+    def row(self, codes: list[list[int]], state: int) -> Any:
         """The register row (`lower.Row`) of a run in a state of the automaton, or accepted."""
-        pairs = [(name, self._term(codes[i])) for name, i in self._ids.items() if codes[i] != NOTHING]
+        omega = frozenset(
+            freeze([(name, self._term(row[i])) for name, i in self._ids.items() if row[i] != NOTHING]) for row in codes
+        )
         bound, pending = self._bound.get(state, (frozenset(), frozenset()))
-        return bound, pending, frozenset({freeze(pairs)}), None if state == INITIAL else ()
+        return bound, pending, omega, None if state == INITIAL else ()
 
     @property
     def full(self) -> bool:

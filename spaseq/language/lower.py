@@ -204,7 +204,7 @@ class MappingRegisters:
         self._outer: dict[Conjunction, tuple[tuple[Any, Any], ...]] = {}
 
     def codes(self, cea: CEA) -> TermCodes | None:
-        """The guards of `cea` on single mappings, term by term; None where some guard needs sets of mappings."""
+        """The guards of `cea` on codes of terms; None where some guard needs the terms themselves."""
         return term_codes(self._patterns, cea)
 
     def load(self, batch: InstantBatch) -> None:

@@ -1026,10 +1026,14 @@ def run_moves(
 # one decides: the greatest or the smallest for an order, and for `=` two different ones are as good as NULL. The states
 # of one configuration share their registers; where two ways to take an event leave registers that differ although both
 # are still needed, one configuration is not enough, and NEED_SETS says so.
+#
+# What the registers hold is a *row*. Where an event has several values at once (the mappings of a graph pattern), a
+# configuration holds a set of rows, and a transition leads from the set to that of all rows that its tests let pass,
+# for any row before and any value; it fires if there is one. The first row, in lexicographic order, stands in `confs`,
+# the others are a list in `held`. Usually there is one, and `group_arcs` looks no further.
 
 NOTHING = -(1 << 63)  # nothing was taken or bound: all tests hold
 UNKNOWN = NOTHING + 1  # NULL, or an error: none holds
-SEVERAL = NOTHING + 2  # not one code: whoever is asked about it must be tried
 
 # symbols of tests
 EQUAL = 0
@@ -1057,7 +1061,8 @@ BOTH = 1  # the same of two columns
 KEEP = 2
 DROP = 3
 UNLESS = 4  # go on only if one of the next REGISTER tests does not hold
-REFUSE = 5  # CLASH where the column is not 0
+EACH = 5  # what follows, up to the next EACH, is done for the event's own values and for COLUMN others of `extras`,
+# from the one on whose number is in the column REGISTER
 
 # columns of `arcs`, the automaton's transitions
 ARC_LABEL = 0  # or -1: does not mark
@@ -1077,6 +1082,8 @@ SAME = 1  # register equal to the event's value
 BELOW = 2  # register less than it (or equal)
 ABOVE = 3
 LOOKED_UP = 4  # the column that is looked up
+LOOKED_EACH = 5  # where that is one of several: the columns of its EACH, else -1
+LOOKED_FIRST = 6
 
 # columns of `confs`, one row per cell; the registers follow
 CONF_KEY = 0  # partition
@@ -1087,17 +1094,31 @@ CONF_BEFORE = 4
 CONF_EQUAL = 5  # next of the same hash of indexed value
 CONF_LEVELS = 6  # height in the skip list
 CONF_TARGET = 7  # the row of the batch at which a move last led to it
-REGISTERS = 8
+CONF_ROWS = 8  # rows it holds
+CONF_MORE = 9  # the second of them, in `held`
+CONF_HASH = 10
+CONF_VALUE = 11  # what it is indexed by: the same in all rows, or NOTHING
+REGISTERS = 12
+
+# columns of `held`; the registers follow
+HELD_NEXT = 0
+HELD_REGISTERS = 1
 
 # columns of `groups`, what a configuration does under one label; the registers follow, then those it accepts with
 GROUP_LABEL = 0
 GROUP_STATES = 1  # bits of the states reached
 GROUP_ALIVE = 2  # bits of the registers that some of them needs
 GROUP_ACCEPTS = 3
-GROUP_REGISTERS = 4
+GROUP_FIRST = 4  # where its rows are in `sets`, if there are several, and how many
+GROUP_ROWS = 5
+GROUP_TAKEN = 6  # likewise those it accepts with
+GROUP_TAKEN_ROWS = 7
+GROUP_REGISTERS = 8
 
 LEVELS = 8
+REJECT = -1
 CLASH = 2
+MANY = 3
 
 # more slots of `st`
 CONF_FREE = 24
@@ -1105,12 +1126,18 @@ CONF_COUNT = 25
 SWEEP_AT = 26
 RANDOM = 27
 ACCEPTED = 28  # rows of `accepted` in use
+ANSWERS = 29  # and of `answers`
+HELD_FREE = 30  # first free row of `held`
+HELD_LEFT = 31  # how many there are
 
 # more statuses
 GROW_MOVES = 8
 GROW_CELLS = 9
 NEED_SETS = 10
 GROW_ACCEPTED = 11
+GROW_HELD = 12
+GROW_SETS = 13
+IN_SETS = -100
 
 
 @hot()
@@ -1154,10 +1181,9 @@ def remember(registers, at, rule, value):
 
 
 @kernel()
-def fire(registers, ops, first, last, values, out):
-    """What the registers hold behind a transition: 1 and the new ones in `out`, 0 where a test fails, or CLASH."""
-    for r in range(registers.shape[0]):
-        out[r] = registers[r]
+def follow(ops, first, last, values, row):
+    """Do the operations to a row of registers: 1, 0 where a test fails, REJECT where the transition must not fire,
+    CLASH, or MANY at an EACH of several values."""
     o = first
     while o < last:
         kind = ops[o, OP]
@@ -1166,23 +1192,23 @@ def fire(registers, ops, first, last, values, out):
             holds = True
             while o < stop:
                 o += 1
-                left = out[ops[o, REGISTER]] if ops[o, OP] == TEST else values[ops[o, REGISTER]]
+                left = row[ops[o, REGISTER]] if ops[o, OP] == TEST else values[ops[o, REGISTER]]
                 holds = holds and admits(ops[o, SYMBOL], left, values[ops[o, COLUMN]])
             if holds:
-                return 0
+                return REJECT
         elif kind == TEST:
-            if not admits(ops[o, SYMBOL], out[ops[o, REGISTER]], values[ops[o, COLUMN]]):
+            if not admits(ops[o, SYMBOL], row[ops[o, REGISTER]], values[ops[o, COLUMN]]):
                 return 0
         elif kind == BOTH:
             if not admits(ops[o, SYMBOL], values[ops[o, REGISTER]], values[ops[o, COLUMN]]):
                 return 0
         elif kind == KEEP:
-            if remember(out, ops[o, REGISTER], ops[o, SYMBOL], values[ops[o, COLUMN]]) == CLASH:
+            if remember(row, ops[o, REGISTER], ops[o, SYMBOL], values[ops[o, COLUMN]]) == CLASH:
                 return CLASH
         elif kind == DROP:
-            out[ops[o, REGISTER]] = NOTHING
+            row[ops[o, REGISTER]] = NOTHING
         elif values[ops[o, COLUMN]] != 0:
-            return CLASH
+            return MANY
         o += 1
     return 1
 
@@ -1195,12 +1221,15 @@ def mixed(hashed, value):
 
 
 @hot()
-def slot_of(key, state, registers, table):
-    """Slot of a configuration in the chained hash table."""
+def hash_of(key, state, registers, sets, first, rows):
+    """Hash of a configuration whose rows are `registers` and, from the second on, `sets[first + 1 : first + rows]`."""
     hashed = mixed(key, state)
     for r in range(registers.shape[0]):
         hashed = mixed(hashed, registers[r])
-    return hashed & (table.shape[0] - 1)
+    for i in range(1, rows):
+        for r in range(registers.shape[0]):
+            hashed = mixed(hashed, sets[first + i, r])
+    return hashed
 
 
 @hot()
@@ -1210,7 +1239,7 @@ def equal_slot(key, state, value, table):
 
 
 @kernel()
-def skip_path(links, tops, confs, bucket, register, value, cell, path):
+def skip_path(links, tops, confs, bucket, value, cell, path):
     """path[level]: the last cell before (value, cell) in a bucket's skip list, NIL for its head. Expected O(log n)."""
     at = NIL
     for i in range(LEVELS):
@@ -1219,7 +1248,7 @@ def skip_path(links, tops, confs, bucket, register, value, cell, path):
             following = tops[bucket, level] if at < 0 else links[at, level]
             if following < 0:
                 break
-            other = confs[following, REGISTERS + register]
+            other = confs[following, CONF_VALUE]
             if other > value or (other == value and following >= cell):
                 break
             at = following
@@ -1231,8 +1260,7 @@ def enter(confs, table, heads, equals, links, tops, index, st, cell, path):
     """Put a new configuration into the table, its state's list, and its state's index."""
     key = confs[cell, CONF_KEY]
     state = confs[cell, CONF_STATE]
-    registers = confs[cell, REGISTERS:]
-    slot = slot_of(key, state, registers, table)
+    slot = confs[cell, CONF_HASH] & (table.shape[0] - 1)
     confs[cell, CONF_CHAIN] = table[slot]
     table[slot] = cell
     bucket = key * index.shape[0] + state
@@ -1242,7 +1270,7 @@ def enter(confs, table, heads, equals, links, tops, index, st, cell, path):
         confs[heads[bucket], CONF_BEFORE] = cell
     heads[bucket] = cell
     if index[state, 0] == SAME:
-        slot = equal_slot(key, state, registers[index[state, 1]], equals)
+        slot = equal_slot(key, state, confs[cell, CONF_VALUE], equals)
         confs[cell, CONF_EQUAL] = equals[slot]
         equals[slot] = cell
     elif index[state, 0] != ALL_OF_THEM:
@@ -1255,7 +1283,7 @@ def enter(confs, table, heads, equals, links, tops, index, st, cell, path):
             height += 1
             x = x >> 2
         confs[cell, CONF_LEVELS] = height
-        skip_path(links, tops, confs, bucket, index[state, 1], registers[index[state, 1]], cell, path)
+        skip_path(links, tops, confs, bucket, confs[cell, CONF_VALUE], cell, path)
         for level in range(height):
             before = path[level]
             if before < 0:
@@ -1267,12 +1295,11 @@ def enter(confs, table, heads, equals, links, tops, index, st, cell, path):
 
 
 @kernel()
-def leave_all(confs, table, heads, equals, links, tops, index, st, cell, path):
+def leave_all(confs, held, table, heads, equals, links, tops, index, st, cell, path):
     """The opposite of `enter`; the cell becomes free."""
     key = confs[cell, CONF_KEY]
     state = confs[cell, CONF_STATE]
-    registers = confs[cell, REGISTERS:]
-    slot = slot_of(key, state, registers, table)
+    slot = confs[cell, CONF_HASH] & (table.shape[0] - 1)
     if table[slot] == cell:
         table[slot] = confs[cell, CONF_CHAIN]
     else:
@@ -1290,7 +1317,7 @@ def leave_all(confs, table, heads, equals, links, tops, index, st, cell, path):
     if following >= 0:
         confs[following, CONF_BEFORE] = before
     if index[state, 0] == SAME:
-        slot = equal_slot(key, state, registers[index[state, 1]], equals)
+        slot = equal_slot(key, state, confs[cell, CONF_VALUE], equals)
         if equals[slot] == cell:
             equals[slot] = confs[cell, CONF_EQUAL]
         else:
@@ -1299,31 +1326,57 @@ def leave_all(confs, table, heads, equals, links, tops, index, st, cell, path):
                 at = confs[at, CONF_EQUAL]
             confs[at, CONF_EQUAL] = confs[cell, CONF_EQUAL]
     elif index[state, 0] != ALL_OF_THEM:
-        skip_path(links, tops, confs, bucket, index[state, 1], registers[index[state, 1]], cell, path)
+        skip_path(links, tops, confs, bucket, confs[cell, CONF_VALUE], cell, path)
         for level in range(confs[cell, CONF_LEVELS]):
             before = path[level]
             if before < 0:
                 tops[bucket, level] = links[cell, level]
             else:
                 links[before, level] = links[cell, level]
+    more = confs[cell, CONF_MORE]
+    while more >= 0:
+        following = held[more, HELD_NEXT]
+        held[more, HELD_NEXT] = st[HELD_FREE]
+        st[HELD_FREE] = more
+        st[HELD_LEFT] += 1
+        more = following
+    confs[cell, CONF_MORE] = NIL
     confs[cell, CONF_STATE] = NIL
     confs[cell, CONF_CHAIN] = st[CONF_FREE]
     st[CONF_FREE] = cell
     st[CONF_COUNT] -= 1
 
 
+@hot()
+def holds_rows(confs, held, cell, registers, sets, first, rows):
+    """Whether a configuration holds these rows; see `hash_of`."""
+    if confs[cell, CONF_ROWS] != rows:
+        return False
+    for r in range(registers.shape[0]):
+        if confs[cell, REGISTERS + r] != registers[r]:
+            return False
+    more = confs[cell, CONF_MORE]
+    for i in range(1, rows):
+        for r in range(registers.shape[0]):
+            if held[more, HELD_REGISTERS + r] != sets[first + i, r]:
+                return False
+        more = held[more, HELD_NEXT]
+    return True
+
+
 @kernel()
-def find_cell(confs, table, heads, equals, links, tops, index, st, key, state, registers, path):
-    """The cell of a configuration, given one if it has none; the caller has made sure of a free one."""
-    cell = table[slot_of(key, state, registers, table)]
+def find_cell(
+    confs, held, table, heads, equals, links, tops, index, st, key, state, registers, sets, first, rows, path
+):  # fmt: skip
+    """The cell of a configuration, given one if it has none; the caller has made sure of a free one, and of as many
+    rows of `held`."""
+    hashed = hash_of(key, state, registers, sets, first, rows)
+    cell = table[hashed & (table.shape[0] - 1)]
     while cell >= 0:
-        if confs[cell, CONF_KEY] == key and confs[cell, CONF_STATE] == state:
-            same = True
-            for r in range(registers.shape[0]):
-                same = same and confs[cell, REGISTERS + r] == registers[r]
-            if same:
-                confs[cell, CONF_TARGET] = st[ROW]
-                return cell
+        same = confs[cell, CONF_KEY] == key and confs[cell, CONF_STATE] == state
+        if same and holds_rows(confs, held, cell, registers, sets, first, rows):
+            confs[cell, CONF_TARGET] = st[ROW]
+            return cell
         cell = confs[cell, CONF_CHAIN]
     cell = st[CONF_FREE]
     st[CONF_FREE] = confs[cell, CONF_CHAIN]
@@ -1331,8 +1384,23 @@ def find_cell(confs, table, heads, equals, links, tops, index, st, key, state, r
     confs[cell, CONF_KEY] = key
     confs[cell, CONF_STATE] = state
     confs[cell, CONF_TARGET] = st[ROW]
+    confs[cell, CONF_HASH] = hashed
+    confs[cell, CONF_ROWS] = rows
+    confs[cell, CONF_MORE] = NIL
     for r in range(registers.shape[0]):
         confs[cell, REGISTERS + r] = registers[r]
+    value = registers[index[state, 1]] if index[state, 0] != ALL_OF_THEM else NOTHING
+    for i in range(rows - 1, 0, -1):
+        row = st[HELD_FREE]
+        st[HELD_FREE] = held[row, HELD_NEXT]
+        st[HELD_LEFT] -= 1
+        held[row, HELD_NEXT] = confs[cell, CONF_MORE]
+        confs[cell, CONF_MORE] = row
+        for r in range(registers.shape[0]):
+            held[row, HELD_REGISTERS + r] = sets[first + i, r]
+        if sets[first + i, index[state, 1]] != value:
+            value = NOTHING
+    confs[cell, CONF_VALUE] = value
     enter(confs, table, heads, equals, links, tops, index, st, cell, path)
     return cell
 
@@ -1348,9 +1416,28 @@ def state_number(known, states):
     return -1
 
 
+@hot()
+def find_group(groups, count, label):
+    """The group of a label among the first `count`, or a new one behind them."""
+    g = 0
+    while g < count and groups[g, GROUP_LABEL] != label:
+        g += 1
+    if g == count:
+        group = groups[g]
+        for i in range(GROUP_REGISTERS):
+            group[i] = 0
+        group[GROUP_LABEL] = label
+        group[GROUP_ROWS] = 1
+        group[GROUP_TAKEN_ROWS] = 1
+        for i in range(GROUP_REGISTERS, group.shape[0]):
+            group[i] = NOTHING
+    return g
+
+
 @kernel()
 def group_arcs(registers, able, first, last, arcs, ops, alive, outputs, values, groups, out):
-    """What one configuration does at an event, grouped by label: how many groups, or minus a status.
+    """What a configuration of one row does at an event, grouped by label: how many groups, or minus a status, or
+    IN_SETS where the event has several values.
 
     `able[first:last]` are the transitions of its states on the event's class, state by state, `otherwise` ones last:
     they fire where no other one of their state does, guards included.
@@ -1366,25 +1453,20 @@ def group_arcs(registers, able, first, last, arcs, ops, alive, outputs, values, 
             fired = False
         if arc[ARC_OTHERWISE] and fired:
             continue
-        status = fire(registers, ops, arc[ARC_OPS], arc[ARC_OPS_END], values, out)
+        for r in range(width):
+            out[r] = registers[r]
+        status = follow(ops, arc[ARC_OPS], arc[ARC_OPS_END], values, out)
+        if status == MANY:
+            return IN_SETS
         if status == CLASH:
             return -NEED_SETS
-        if status == 0:
+        if status != 1:
             continue
         if not arc[ARC_OTHERWISE]:
             fired = True
-        g = 0
-        while g < count and groups[g, GROUP_LABEL] != arc[ARC_LABEL]:
-            g += 1
+        g = find_group(groups, count, arc[ARC_LABEL])
+        count = max(count, g + 1)
         group = groups[g]
-        if g == count:
-            count += 1
-            group[GROUP_LABEL] = arc[ARC_LABEL]
-            group[GROUP_STATES] = 0
-            group[GROUP_ALIVE] = 0
-            group[GROUP_ACCEPTS] = 0
-            for r in range(2 * width):
-                group[GROUP_REGISTERS + r] = NOTHING
         target = arc[ARC_TARGET]
         needed = outputs if target < 0 else alive[target]
         have = group[GROUP_ALIVE]
@@ -1405,10 +1487,192 @@ def group_arcs(registers, able, first, last, arcs, ops, alive, outputs, values, 
     return count
 
 
+@hot()
+def compare_rows(sets, i, j):
+    """-1, 0 or 1: the order of two rows of `sets`."""
+    for r in range(sets.shape[1]):
+        if sets[i, r] != sets[j, r]:
+            return -1 if sets[i, r] < sets[j, r] else 1
+    return 0
+
+
+@kernel()
+def project_rows(sets, source, count, target, needed):
+    """sets[target:] gets the rows of sets[source : source + count] without the registers that are not `needed` (bits),
+    sorted and each once: how many. `target` is not behind `source`, or they do not overlap. Expected O(n^1.3)."""
+    for i in range(count):
+        for r in range(sets.shape[1]):
+            sets[target + i, r] = sets[source + i, r] if needed >> r & 1 else NOTHING
+    gap = count // 2
+    while gap > 0:
+        for i in range(target + gap, target + count):
+            j = i
+            while j - gap >= target and compare_rows(sets, j - gap, j) > 0:
+                for r in range(sets.shape[1]):
+                    sets[j - gap, r], sets[j, r] = sets[j, r], sets[j - gap, r]
+                j -= gap
+        gap //= 2
+    kept = 0
+    for i in range(count):
+        if kept == 0 or compare_rows(sets, target + kept - 1, target + i) != 0:
+            for r in range(sets.shape[1]):
+                sets[target + kept, r] = sets[target + i, r]
+            kept += 1
+    return kept
+
+
+@hot()
+def same_rows(sets, i, rows, j, others):
+    """Whether two sets of rows, both sorted, are equal."""
+    same = rows == others
+    n = 0
+    while same and n < rows:
+        same = compare_rows(sets, i + n, j + n) == 0
+        n += 1
+    return same
+
+
+@kernel()
+def fire_each(ops, first, last, values, extras, sets, count, top):
+    """A transition, from the rows sets[:count]: (where in `sets`, from `top` on, how many), or (0, minus a status)."""
+    source = 0
+    while first < last and count > 0:
+        others = 0
+        more = 0
+        if ops[first, OP] == EACH:
+            others = values[ops[first, COLUMN]]
+            more = values[ops[first, REGISTER]]
+            first += 1
+        stop = first
+        while stop < last and ops[stop, OP] != EACH:
+            stop += 1
+        found = 0
+        for i in range(count):
+            for j in range(others + 1):
+                if top + found >= sets.shape[0]:
+                    return 0, -GROW_SETS
+                row = sets[top + found]
+                for r in range(row.shape[0]):
+                    row[r] = sets[source + i, r]
+                status = follow(ops, first, stop, values if j == 0 else extras[more + j - 1], row)
+                if status == REJECT:
+                    return 0, 0
+                if status == CLASH:
+                    return 0, -NEED_SETS
+                found += status
+        source = top
+        count = found
+        top += found
+        first = stop
+    return source, count
+
+
+@kernel()
+def group_sets(
+    registers, more, rows, held, able, first, last, arcs, ops, alive, outputs, values, extras, groups, sets
+):  # fmt: skip
+    """As `group_arcs`, of a configuration of any number of rows, at an event of any number of values.
+
+    Where states of one group need different registers, one's rows must be the other's without some of them; that is
+    the rule, as both come of one join. NEED_SETS where it is not so.
+    """
+    width = registers.shape[0]
+    if rows >= sets.shape[0]:
+        return -GROW_SETS
+    for i in range(rows):
+        for r in range(width):
+            sets[i, r] = registers[r] if i == 0 else held[more, HELD_REGISTERS + r]
+        if i > 0:
+            more = held[more, HELD_NEXT]
+    top = rows
+    count = 0
+    member = -1
+    fired = False
+    for a in range(first, last):
+        arc = arcs[able[a]]
+        if arc[ARC_MEMBER] != member:
+            member = arc[ARC_MEMBER]
+            fired = False
+        if arc[ARC_OTHERWISE] and fired:
+            continue
+        source, found = fire_each(ops, arc[ARC_OPS], arc[ARC_OPS_END], values, extras, sets, rows, top)
+        if found < 0:
+            return found
+        if found == 0:
+            continue
+        if not arc[ARC_OTHERWISE]:
+            fired = True
+        g = find_group(groups, count, arc[ARC_LABEL])
+        count = max(count, g + 1)
+        group = groups[g]
+        target = arc[ARC_TARGET]
+        needed = outputs if target < 0 else alive[target]
+        if top + 2 * found >= sets.shape[0] or top + found + group[GROUP_ROWS] >= sets.shape[0]:
+            return -GROW_SETS
+        found = project_rows(sets, source, found, top, needed)
+        if target < 0:
+            if not group[GROUP_ACCEPTS]:
+                group[GROUP_ACCEPTS] = 1
+                group[GROUP_TAKEN] = top
+                group[GROUP_TAKEN_ROWS] = found
+                top += found
+            elif not same_rows(sets, top, found, group[GROUP_TAKEN], group[GROUP_TAKEN_ROWS]):
+                return -NEED_SETS
+            continue
+        have = group[GROUP_ALIVE]
+        if group[GROUP_STATES] == 0 or (have != needed and have & ~needed == 0):
+            if group[GROUP_STATES] != 0:
+                fewer = project_rows(sets, top, found, top + found, have)
+                if not same_rows(sets, top + found, fewer, group[GROUP_FIRST], group[GROUP_ROWS]):
+                    return -NEED_SETS
+            group[GROUP_FIRST] = top
+            group[GROUP_ROWS] = found
+            group[GROUP_ALIVE] = needed
+            top += found
+        elif needed & ~have == 0:
+            fewer = project_rows(sets, group[GROUP_FIRST], group[GROUP_ROWS], top + found, needed)
+            if not same_rows(sets, top + found, fewer, top, found):
+                return -NEED_SETS
+        else:
+            if found != 1 or group[GROUP_ROWS] != 1:
+                return -NEED_SETS
+            for r in range(width):
+                if needed >> r & 1:
+                    if have >> r & 1 and sets[group[GROUP_FIRST], r] != sets[top, r]:
+                        return -NEED_SETS
+                    sets[group[GROUP_FIRST], r] = sets[top, r]
+            group[GROUP_ALIVE] = have | needed
+        group[GROUP_STATES] |= 1 << target
+    for g in range(count):
+        for r in range(width):
+            groups[g, GROUP_REGISTERS + r] = sets[groups[g, GROUP_FIRST], r]
+            groups[g, GROUP_REGISTERS + width + r] = sets[groups[g, GROUP_TAKEN], r]
+    return count
+
+
+@kernel()
+def note_answers(st, accepted, answers, group, sets):
+    """Keep the rows that a group accepts with: their tag, or NIL where there is no room."""
+    rows = group[GROUP_TAKEN_ROWS]
+    width = answers.shape[1]
+    if st[ACCEPTED] >= accepted.shape[0] or st[ANSWERS] + rows > answers.shape[0]:
+        return NIL
+    tag = st[ACCEPTED]
+    accepted[tag, 0] = st[ANSWERS]
+    accepted[tag, 1] = rows
+    for i in range(rows):
+        for r in range(width):
+            taken = group[GROUP_REGISTERS + width + r] if i == 0 else sets[group[GROUP_TAKEN] + i, r]
+            answers[st[ANSWERS] + i, r] = taken
+    st[ANSWERS] += rows
+    st[ACCEPTED] += 1
+    return tag
+
+
 @kernel()
 def plan_moves(
-    source, key, able, first, last, arcs, ops, alive, outputs, known, values, confs, table, heads, equals, links, tops,
-    index, st, moves, count, accepted, groups, out, path,
+    source, key, able, first, last, arcs, ops, alive, outputs, known, values, extras, confs, held, table, heads, equals,
+    links, tops, index, st, moves, count, accepted, answers, groups, sets, out, path,
 ):  # fmt: skip
     """Append the moves of one configuration (cell `source`, NIL for a run that starts here) to `moves`.
 
@@ -1416,7 +1680,15 @@ def plan_moves(
     """
     width = out.shape[1]
     registers = confs[source, REGISTERS:] if source >= 0 else out[1]
-    found = group_arcs(registers, able, first, last, arcs, ops, alive, outputs, values, groups, out[0])
+    rows = confs[source, CONF_ROWS] if source >= 0 else 1
+    found = IN_SETS
+    if rows == 1:
+        found = group_arcs(registers, able, first, last, arcs, ops, alive, outputs, values, groups, out[0])
+    if found == IN_SETS:
+        more = confs[source, CONF_MORE] if source >= 0 else NIL
+        found = group_sets(
+            registers, more, rows, held, able, first, last, arcs, ops, alive, outputs, values, extras, groups, sets
+        )
     if found < 0:
         return found
     if count + found + 1 > moves.shape[0]:
@@ -1435,8 +1707,14 @@ def plan_moves(
                 return -NEED_STATES
             if st[CONF_FREE] < 0:
                 return -GROW_CELLS
+            if st[HELD_LEFT] < group[GROUP_ROWS] - 1:
+                st[NEEDED] = group[GROUP_ROWS]
+                return -GROW_HELD
             registers = group[GROUP_REGISTERS : GROUP_REGISTERS + width]
-            cell = find_cell(confs, table, heads, equals, links, tops, index, st, key, state, registers, path)
+            cell = find_cell(
+                confs, held, table, heads, equals, links, tops, index, st, key, state, registers, sets,
+                group[GROUP_FIRST], group[GROUP_ROWS], path,
+            )  # fmt: skip
         if group[GROUP_LABEL] < 0:
             skip = g
             skip_to = STAY if cell == source and cell >= 0 else cell
@@ -1449,12 +1727,9 @@ def plan_moves(
         moves[count, SKIP_ACCEPTS] = 0
         moves[count, M_TAG] = 0
         if group[GROUP_ACCEPTS] and outputs:
-            if st[ACCEPTED] + 2 > accepted.shape[0]:
+            moves[count, M_TAG] = note_answers(st, accepted, answers, group, sets)
+            if moves[count, M_TAG] < 0:
                 return -GROW_ACCEPTED
-            moves[count, M_TAG] = st[ACCEPTED]
-            for r in range(width):
-                accepted[st[ACCEPTED], r] = group[GROUP_REGISTERS + width + r]
-            st[ACCEPTED] += 2
         count += 1
     accepts = skip >= 0 and groups[skip, GROUP_ACCEPTS] != 0
     if count == begin:
@@ -1468,19 +1743,16 @@ def plan_moves(
         count += 1
     moves[count - 1, SKIP_TO] = skip_to
     moves[count - 1, SKIP_ACCEPTS] = accepts
-    if accepts and outputs:
-        if not moves[count - 1, MARK_ACCEPTS]:
-            if st[ACCEPTED] + 2 > accepted.shape[0]:
-                return -GROW_ACCEPTED
-            moves[count - 1, M_TAG] = st[ACCEPTED]
-            st[ACCEPTED] += 2
-        for r in range(width):
-            accepted[moves[count - 1, M_TAG] + 1, r] = groups[skip, GROUP_REGISTERS + width + r]
+    if accepts and outputs:  # the tag behind the one of the marking transition, which was the last, if it accepts
+        tag = note_answers(st, accepted, answers, groups[skip], sets)
+        if tag < 0:
+            return -GROW_ACCEPTED
+        moves[count - 1, M_TAG] = tag - 1
     return count
 
 
 @kernel()
-def sweep(cells, entries, confs, table, heads, equals, links, tops, index, st, key, low, path):
+def sweep(cells, entries, confs, held, table, heads, equals, links, tops, index, st, key, low, path):
     """Free the configurations whose runs are out of the window: of one partition, or of all (key NIL). O(cells)."""
     for cell in range(cells.shape[0]):
         if confs[cell, CONF_STATE] < 0 or (key >= 0 and confs[cell, CONF_KEY] != key):
@@ -1488,7 +1760,7 @@ def sweep(cells, entries, confs, table, heads, equals, links, tops, index, st, k
         if cells[cell, HEAD] < 0 or cells[cell, HEAD_MAX] < low:
             if cells[cell, HEAD] >= 0:
                 clear_cell(cells, entries, st, cell)
-            leave_all(confs, table, heads, equals, links, tops, index, st, cell, path)
+            leave_all(confs, held, table, heads, equals, links, tops, index, st, cell, path)
     st[SWEEP_AT] = 2 * st[CONF_COUNT] + 256
 
 
@@ -1502,17 +1774,51 @@ def follower(confs, links, reach, cell):
     return links[cell, 0]
 
 
+@hot()
+def looked_up(mover, values, extras):
+    """(what configurations are looked up by, how many other values the event has, the first of them in `extras`).
+
+    Of several values the one that reaches most, for an order; NOTHING if one is.
+    """
+    if mover[REACH] == ALL_OF_THEM:
+        return NOTHING, 0, 0
+    column = mover[LOOKED_UP]
+    value = values[column]
+    others = values[mover[LOOKED_EACH]] if mover[LOOKED_EACH] >= 0 else 0
+    first = values[mover[LOOKED_FIRST]] if others > 0 else 0
+    for j in range(others):
+        other = extras[first + j, column]
+        if other == NOTHING or value == NOTHING:
+            value = NOTHING
+        elif mover[REACH] == SAME or other == UNKNOWN:
+            continue
+        elif value == UNKNOWN or (other > value) == (mover[REACH] == BELOW):
+            value = other
+    return value, others, first
+
+
+@hot()
+def looked_before(mover, values, extras, first, j):
+    """Whether the j-th of an event's other values is one of those before it."""
+    column = mover[LOOKED_UP]
+    found = values[column] == extras[first + j, column]
+    for i in range(j):
+        found = found or extras[first + i, column] == extras[first + j, column]
+    return found
+
+
 @kernel()
 def plan_event(
-    c, key, low, values, init_from, init_able, movers_from, movers, able, arcs, ops, alive, outputs, known, cells,
-    entries, confs, table, heads, equals, links, tops, index, st, moves, accepted, groups, out, path,
+    c, key, low, values, extras, init_from, init_able, movers_from, movers, able, arcs, ops, alive, outputs, known,
+    cells, entries, confs, held, table, heads, equals, links, tops, index, st, moves, accepted, answers, groups, sets,
+    out, path,
 ):  # fmt: skip
     """The moves of all configurations of one partition at one event: their number, or minus a status."""
     for r in range(out.shape[1]):
         out[1, r] = NOTHING
     count = plan_moves(
-        NIL, key, init_able, init_from[c], init_from[c + 1], arcs, ops, alive, outputs, known, values, confs, table,
-        heads, equals, links, tops, index, st, moves, 0, accepted, groups, out, path,
+        NIL, key, init_able, init_from[c], init_from[c + 1], arcs, ops, alive, outputs, known, values, extras, confs,
+        held, table, heads, equals, links, tops, index, st, moves, 0, accepted, answers, groups, sets, out, path,
     )  # fmt: skip
     if count < 0:
         return count
@@ -1520,48 +1826,52 @@ def plan_event(
         state = movers[m, MOVER]
         bucket = key * index.shape[0] + state
         reach = movers[m, REACH]
-        value = NOTHING if reach == ALL_OF_THEM else values[movers[m, LOOKED_UP]]
-        register = index[state, 1]
-        if value in (NOTHING, SEVERAL):
+        value, others, first = looked_up(movers[m], values, extras)
+        if value == NOTHING:
             reach = ALL_OF_THEM
-        # First the configurations whose register holds nothing, which any value passes, then those it selects.
-        for part in range(2):
+        # First the configurations that are indexed by nothing, which any value may pass, then those it selects.
+        for part in range(2 + others if reach == SAME else 2):
+            wanted = value
             if reach == ALL_OF_THEM:
                 if part == 1:
                     break
                 cell = heads[bucket]
             elif reach == SAME:
-                if part == 1 and value == UNKNOWN:
-                    break
-                wanted = NOTHING if part == 0 else value
+                if part == 0:
+                    wanted = NOTHING
+                elif part > 1:
+                    wanted = extras[first + part - 2, movers[m, LOOKED_UP]]
+                if wanted == UNKNOWN or (part > 1 and looked_before(movers[m], values, extras, first, part - 2)):
+                    continue
                 cell = equals[equal_slot(key, state, wanted, equals)]
             elif part == 0:
                 cell = tops[bucket, 0]
             else:
                 if value == UNKNOWN or reach == BELOW:
                     break  # what is below was walked with those that hold nothing
-                skip_path(links, tops, confs, bucket, register, value, NIL, path)
+                skip_path(links, tops, confs, bucket, value, NIL, path)
                 cell = tops[bucket, 0] if path[0] < 0 else links[path[0], 0]
             while cell >= 0:
                 following = follower(confs, links, reach, cell)
                 if reach != ALL_OF_THEM:
-                    held = confs[cell, REGISTERS + register]
+                    by = confs[cell, CONF_VALUE]
                     if reach == SAME:
-                        if held != wanted or confs[cell, CONF_STATE] != state or confs[cell, CONF_KEY] != key:
+                        if by != wanted or confs[cell, CONF_STATE] != state or confs[cell, CONF_KEY] != key:
                             cell = following
                             continue
-                    elif part == 0 and held != NOTHING and (reach == ABOVE or value == UNKNOWN or held > value):
+                    elif part == 0 and by != NOTHING and (reach == ABOVE or value == UNKNOWN or by > value):
                         break
                 if cells[cell, HEAD] < 0 or cells[cell, HEAD_MAX] < low:
                     if cells[cell, HEAD] >= 0:
                         clear_cell(cells, entries, st, cell)
                     if confs[cell, CONF_TARGET] != st[ROW]:  # else another move of this event leads here
-                        leave_all(confs, table, heads, equals, links, tops, index, st, cell, path)
+                        leave_all(confs, held, table, heads, equals, links, tops, index, st, cell, path)
                     cell = following
                     continue
                 count = plan_moves(
                     cell, key, able, movers[m, ARCS], movers[m, ARCS_END], arcs, ops, alive, outputs, known, values,
-                    confs, table, heads, equals, links, tops, index, st, moves, count, accepted, groups, out, path,
+                    extras, confs, held, table, heads, equals, links, tops, index, st, moves, count, accepted, answers,
+                    groups, sets, out, path,
                 )  # fmt: skip
                 if count < 0:
                     return count
@@ -1570,33 +1880,35 @@ def plan_event(
 
 
 @kernel()
-def free_left(cells, confs, table, heads, equals, links, tops, index, st, moves, count, path):
+def free_left(cells, confs, held, table, heads, equals, links, tops, index, st, moves, count, path):
     """Free the configurations that the moves of an event have left without runs."""
     for i in range(count):
         for column in (SOURCE, MARK_TO, SKIP_TO):
             cell = moves[i, column]
             if cell >= 0 and cells[cell, HEAD] < 0 and confs[cell, CONF_STATE] >= 0:
-                leave_all(confs, table, heads, equals, links, tops, index, st, cell, path)
+                leave_all(confs, held, table, heads, equals, links, tops, index, st, cell, path)
 
 
 @kernel()
 def run_guarded(
-    events, values, init_from, init_able, movers_from, movers, able, arcs, ops, alive, outputs, known, index,
-    nodes, cells, entries, st, checks, confs, table, heads, equals, links, tops, moves, outs, runs, floors, accepted,
-    groups, out, levels, stack, heap, path, lists, matches, places, write, order, limit, consume, sweep_by_key, budget,
+    events, values, extras, init_from, init_able, movers_from, movers, able, arcs, ops, alive, outputs, known, index,
+    nodes, cells, entries, st, checks, confs, held, table, heads, equals, links, tops, moves, outs, runs, floors,
+    accepted, answers, groups, sets, out, levels, stack, heap, path, lists, matches, places, write, order, limit,
+    consume, sweep_by_key, budget,
 ):  # fmt: skip
     """Algorithm 1 over a batch for an automaton whose guards are operations on registers.
 
     `events`, `floors`, `limit`: as for `run_classes`. `values` (int64, (rows of the batch, columns)): the codes of each
-    event. `init_able` (int32, those of class c from `init_from[c]`):
-    the transitions of the initial state; `movers` (int32, (k, 5), likewise) the sets of states that may move, `able`
-    their transitions. `arcs` (int32, (t, 6)), `ops` (int32, (o, 4)): the automaton; `alive` (int64, (states,)): bits of
-    the registers still needed in a state, `outputs` those that matches are told apart by. `known`: the sets of states
-    met so far; `index` (int32, (sets, 2)): how the configurations of a set are indexed, and by which register.
-    `accepted` (int64, (a, registers)) receives at the tag of a match, one more where the event was not marked, the
-    registers it was accepted with, if there are `outputs`. `groups` (int64, (labels + 1, 4 + 2 registers)), `out`
-    (int64, (2, registers)) and `levels` (int64, (LEVELS,)) are scratch. Cost: the configurations whose transitions on
-    the event's class have guards that hold, or cannot be looked up.
+    event, `extras` (likewise) those of its other values. `init_able` (int32, those of class c from `init_from[c]`): the
+    transitions of the initial state; `movers` (int32, (k, 7), likewise) the sets of states that may move, `able` their
+    transitions. `arcs` (int32, (t, 6)), `ops` (int32, (o, 4)): the automaton; `alive` (int64, (states,)): bits of the
+    registers still needed in a state, `outputs` those that matches are told apart by. `known`: the sets of states met
+    so far; `index` (int32, (sets, 2)): how the configurations of a set are indexed, and by which register. `accepted`
+    (int64, (a, 2)) receives at the tag of a match, one more where the event was not marked, where the rows it was
+    accepted with are in `answers` (int64, (b, registers)) and how many, if there are `outputs`. `groups` (int64,
+    (labels + 1, 8 + 2 registers)), `sets` (int64, (c, registers)), `out` (int64, (2, registers)) and `levels` (int64,
+    (LEVELS,)) are scratch. Cost: the configurations whose transitions on the event's class have guards that hold, or
+    cannot be looked up; of several rows, each with each value of the event.
     """
     status = finish_event(nodes, st, outs, stack, heap, path, lists, matches, places, write, limit)
     if status != DONE:
@@ -1613,18 +1925,20 @@ def run_guarded(
         elif consume == CONSUME_PARTITION:
             low = max(low, floors[key])
         if st[CONF_COUNT] > st[SWEEP_AT] or st[CONF_COUNT] >= budget:
-            sweep(cells, entries, confs, table, heads, equals, links, tops, index, st,
+            sweep(cells, entries, confs, held, table, heads, equals, links, tops, index, st,
                   key if sweep_by_key else NIL, low if sweep_by_key else events[k, E_LOW], levels)  # fmt: skip
             if st[CONF_COUNT] >= budget:
                 return GROW_CELLS
         logged = st[ACCEPTED]
+        answered = st[ANSWERS]
         count = plan_event(
-            events[k, E_CLASS], key, low, values[events[k, E_ROW]], init_from, init_able, movers_from, movers, able,
-            arcs, ops, alive, outputs, known, cells, entries, confs, table, heads, equals, links, tops, index, st,
-            moves, accepted, groups, out, levels,
+            events[k, E_CLASS], key, low, values[events[k, E_ROW]], extras, init_from, init_able, movers_from, movers,
+            able, arcs, ops, alive, outputs, known, cells, entries, confs, held, table, heads, equals, links, tops,
+            index, st, moves, accepted, answers, groups, sets, out, levels,
         )  # fmt: skip
         if count < 0:
             st[ACCEPTED] = logged
+            st[ANSWERS] = answered
             return -count
         if count == 0:
             st[ROW] = k + 1
@@ -1632,9 +1946,10 @@ def run_guarded(
         status = apply_planned(nodes, cells, entries, st, checks, moves, count, position, low, keep, outs, runs, order)
         if status != DONE:
             st[ACCEPTED] = logged
+            st[ANSWERS] = answered
             return status
         st[ROW] = k + 1
-        free_left(cells, confs, table, heads, equals, links, tops, index, st, moves, count, levels)
+        free_left(cells, confs, held, table, heads, equals, links, tops, index, st, moves, count, levels)
         if st[OUTS] > 0:
             if consume == CONSUME_ANY:
                 st[FLOOR] = position + 1
