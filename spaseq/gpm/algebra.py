@@ -172,8 +172,11 @@ class Distinct(Node):
 
 @dataclass(frozen=True, slots=True)
 class Ordered(Node):
+    """ORDER BY of a subquery; `descending` by key."""
+
     child: Node
     keys: tuple[Expression, ...]
+    descending: tuple[bool, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +194,7 @@ class Grouped(Node):
 
 @dataclass(frozen=True, slots=True)
 class Aggregated(Node):
-    """The aggregates over a grouping: each gives a variable."""
+    """The aggregates over a grouping, its child: each gives a variable."""
 
     child: Node
     results: tuple[tuple[str, Expression], ...]
@@ -237,7 +240,8 @@ def _convert_subquery(value: CompValue) -> Node:
         case "Distinct" | "Reduced":
             return Distinct(convert(value.p))
         case "OrderBy":
-            return Ordered(convert(value.p), tuple(convert_expression(c.expr) for c in value.expr))
+            keys, descending = (convert_expression(c.expr) for c in value.expr), (c.order == "DESC" for c in value.expr)
+            return Ordered(convert(value.p), tuple(keys), tuple(descending))
         case "Slice":
             return Sliced(convert(value.p), int(value.start), None if value.length is None else int(value.length))
         case "Group":
@@ -289,24 +293,26 @@ def _arguments(value: CompValue) -> Iterator[Expression]:
 # -- questions
 
 
-def walk(node: Node) -> Iterator[Node]:
-    """`node` and every node below it, those inside EXISTS too."""
+def walk(node: Node, *, into_graphs: bool = True) -> Iterator[Node]:
+    """`node` and every node below it, those inside EXISTS too, and `into_graphs` those inside GRAPH."""
     yield node
+    if isinstance(node, GraphNode) and not into_graphs:
+        return
     for part in fields(node):
-        yield from _walk_value(getattr(node, part.name))
+        yield from _walk_value(getattr(node, part.name), into_graphs)
 
 
-def _walk_value(value: object) -> Iterator[Node]:
+def _walk_value(value: object, into_graphs: bool) -> Iterator[Node]:
     if isinstance(value, Node):
-        yield from walk(value)
+        yield from walk(value, into_graphs=into_graphs)
     elif isinstance(value, Exists):
-        yield from walk(value.pattern)
+        yield from walk(value.pattern, into_graphs=into_graphs)
     elif isinstance(value, Call):
         for argument in value.arguments:
-            yield from _walk_value(argument)
+            yield from _walk_value(argument, into_graphs)
     elif isinstance(value, tuple):
         for item in value:
-            yield from _walk_value(item)
+            yield from _walk_value(item, into_graphs)
 
 
 def visible(node: Node) -> frozenset[str]:
@@ -377,8 +383,8 @@ def required_predicates(node: Node) -> frozenset[URIRef]:
 
 
 def predicates_named(node: Node) -> frozenset[URIRef]:
-    """All predicates that a pattern's triples name, those inside property paths and EXISTS too."""
-    predicates = (p for inner in walk(node) if isinstance(inner, BGP) for _, p, _ in inner.triples)
+    """All predicates that a pattern's triples name, inside property paths and EXISTS too, but not inside GRAPH."""
+    predicates = (p for inner in walk(node, into_graphs=False) if isinstance(inner, BGP) for _, p, _ in inner.triples)
     return frozenset().union(*map(_path_names, predicates))
 
 

@@ -27,7 +27,7 @@ from rdflib.term import Identifier, Literal, Variable
 from spaseq.gpm import algebra
 from spaseq.gpm.functions import replacement
 
-__all__ = ["SIGNS", "Test", "compares", "direct_test", "settle"]
+__all__ = ["SIGNS", "Test", "compares", "direct_test", "order_value", "settle"]
 
 Test = Callable[[Mapping[str, Any]], bool]
 """Whether a condition is true of a mapping; an error in it is not true."""
@@ -189,6 +189,23 @@ def number_of(term: Any) -> float | None:
     if isinstance(value, Decimal) and len(value.as_tuple().digits) > 15:
         return None
     return None if isinstance(value, int) and abs(value) > 1 << 53 else float(value)
+
+
+def order_value(term: Literal) -> tuple[Any, ...]:
+    """What a literal is ordered by among all literals: by kind, then by value; what has no value by its text."""
+    try:
+        kind, value = _comparable(term)
+    except SPARQLError:
+        return ("language" if term.language else "unknown", str(term.datatype or ""), str(term), term.language or "")
+    match value:
+        case bool() | str() | datetime():
+            return kind, value
+        case int() | float() | Decimal():
+            return kind, value == value, value if value == value else 0
+        case _Date():
+            return kind, value.begin
+        case _:
+            return kind, str(term)
 
 
 def _comparable(term: Any) -> tuple[str, Any]:

@@ -136,9 +136,19 @@ class PatternEvaluator:
         self._named = knowledge.named
         self._given = knowledge
 
+    @property
+    def graphs(self) -> tuple[str, ...]:
+        """The names of the registered graphs."""
+        return tuple(self._given.graphs)
+
     def graph(self, iri: str) -> Graph:
         """A registered graph."""
         return self._given.graphs[iri]
+
+    def once(self, kind: str, owner: Any, make: Callable[[], Any]) -> Any:
+        """What is made of the knowledge for `owner`, a part of the pattern: made once, and `owner` kept with it, so
+        that no other object takes its place."""
+        return self._given.derived((kind, id(owner)), lambda: (owner, make()))[1]
 
     def derived(self, kind: str, make: Callable[[], Any]) -> Any:
         """What is made of the knowledge for this pattern, once for all its evaluators. The pattern's parts are known by
@@ -155,6 +165,8 @@ class PatternEvaluator:
     def _evaluate_knowledge(self) -> IndexedMappings:
         found = IDENTITY
         for iri, part in self.pattern.knowledge:
+            if iri not in self._given.graphs:  # `Knowledge.check` is who refuses it
+                return IndexedMappings(frozenset())
             context = _Context(self.graph(iri), self._named, self.pattern.prologue)
             found = IndexedMappings(found).join(_solutions(context, part.handle))
         return IndexedMappings(found)

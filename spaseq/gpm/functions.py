@@ -21,7 +21,7 @@ from rdflib.plugins.sparql.parserutils import Expr
 from rdflib.plugins.sparql.sparql import SPARQLError
 from rdflib.term import Literal, URIRef
 
-__all__ = ["number_of", "replacement"]
+__all__ = ["mean", "number_of", "replacement", "total"]
 
 _INTEGERS: Final = frozenset({
     XSD.integer, XSD.nonPositiveInteger, XSD.negativeInteger, XSD.nonNegativeInteger, XSD.positiveInteger,
@@ -141,6 +141,23 @@ def _of_times(original: _Function, expression: Expr, context: Any) -> Any:
         return original(expression, context)
     except (AttributeError, TypeError, ValueError, ArithmeticError, KeyError) as error:
         raise SPARQLError(f"no sum or difference of these: {error}") from None
+
+
+def total(terms: list[Any]) -> Literal:
+    """The sum of numbers (SPARQL 1.1 §18.5.1.3). SPARQLError where one is none."""
+    return _literal(*_sum(terms))
+
+
+def mean(terms: list[Any]) -> Literal:
+    """The mean of numbers, 0 of none (SPARQL 1.1 §18.5.1.4). SPARQLError where one is none."""
+    return _literal(*_combined("/", _sum(terms), (0, len(terms)))) if terms else _literal(0, 0)
+
+
+def _sum(terms: list[Any]) -> tuple[int, Any]:
+    found: tuple[int, Any] = (0, 0)
+    for term in terms:
+        found = _combined("+", found, number_of(term))
+    return found
 
 
 def _minus(expression: Expr, context: Any) -> Literal:
@@ -379,6 +396,8 @@ _CASTS: Final[dict[Any, _Function]] = {
     target: _cast(target)
     for target in (XSD.string, XSD.boolean, XSD.integer, XSD.decimal, XSD.float, XSD.double, XSD.dateTime)
 }
+
+
 def _of_value(function: _Function) -> _Function:
     """rdflib's function of a number or a time; of a literal whose text does not fit its type it is an error."""
 

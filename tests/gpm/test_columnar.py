@@ -10,8 +10,8 @@ import oracle_algebra
 import pytest
 from rdflib import Literal, URIRef
 
-from spaseq.errors import BudgetExceeded
-from spaseq.gpm import EventGraph, Knowledge, PatternEvaluator, Source, compile_pattern, event_graph
+from spaseq.errors import BudgetExceeded, InternalError
+from spaseq.gpm import EventGraph, Knowledge, PatternEvaluator, Source, algebra, compile_pattern, event_graph
 from spaseq.gpm.columnar import read_predicates, uncovered_pattern
 from spaseq.gpm.columnar.evaluate import BatchEvaluator
 from spaseq.language.scan import mask
@@ -52,7 +52,43 @@ _CONDITIONS = [
     "?x = 'x' && ?u != ?v", "?w IN (1, :a, 'x')", "isLiteral(?w)", "?w * 2 = ?x", "sameTerm(?u, ?v)", "?x = 1.0",
     "EXISTS { ?u :p ?v }", "NOT EXISTS { ?v :q ?z FILTER (?z > 1) }", "if(bound(?w), ?w > 1, true)",
     "EXISTS { ?u :p ?z } || ?w = 2", "-?w < 0", "?w", "regex(str(?w), '^[a-x]')",
+    "EXISTS { ?u :p ?z FILTER (?z != ?v) }", "NOT EXISTS { ?z :q ?y FILTER (?y > ?w || ?z = ?u) }",
+    "EXISTS { ?u :p ?z OPTIONAL { ?z :q ?y FILTER (?y = ?w) } FILTER (!bound(?y)) }",
+    "EXISTS { ?z :p ?v MINUS { ?u :q ?z } }", "EXISTS { ?z :p ?y BIND (?w AS ?v) }",
+    "EXISTS { { SELECT ?u (COUNT(*) AS ?n) { ?u :p ?z } GROUP BY ?u } FILTER (?n > 1) }",
+    "NOT EXISTS { { SELECT ?v { ?v :p ?u } ORDER BY DESC(?u) LIMIT 1 } }",
+    "EXISTS { ?u :p ?z FILTER NOT EXISTS { ?z :q ?v FILTER (?u != ?w) } }",
+    "if(EXISTS { ?u :p ?v }, ?w = 2, ?w = 1)", "EXISTS { VALUES (?u ?v) { (:a UNDEF) (:b :c) } ?v :p ?z }",
+    "EXISTS { { ?z :p ?v } UNION { ?u :q ?z FILTER (?z = ?w) } }",
 ]  # fmt: skip
+_ON_KNOWLEDGE = [
+    "GRAPH :kb INNER", "GRAPH ?g INNER", "OPTIONAL { GRAPH :kb INNER }", "{ GRAPH :kb INNER } UNION INNER",
+    "MINUS { GRAPH :kb INNER }", "OPTIONAL { INNER GRAPH ?g INNER }", "FILTER EXISTS { GRAPH :kb INNER }",
+    "FILTER NOT EXISTS { GRAPH :kb { ?u :p ?z FILTER (?z != ?w) } }", "{ INNER { GRAPH :kb INNER } }",
+    "FILTER EXISTS { GRAPH ?g { ?u :q ?z OPTIONAL { ?v :p ?z } FILTER (bound(?w)) } }",
+    "FILTER (EXISTS { GRAPH :kb2 { GRAPH :kb INNER } } || ?w = 1)",
+    "OPTIONAL { { SELECT ?u (COUNT(*) AS ?n) { GRAPH :kb { ?u ?m ?z } } GROUP BY ?u } }",
+]  # fmt: skip
+_AGGREGATES = [
+    "COUNT(*)", "COUNT(?w)", "COUNT(DISTINCT *)", "COUNT(DISTINCT ?v)", "SUM(?w)", "AVG(?w)", "MIN(?w)", "MAX(?x)",
+    "SAMPLE(?v)", "GROUP_CONCAT(?w; SEPARATOR=',')", "GROUP_CONCAT(DISTINCT ?x)", "SUM(DISTINCT ?w)", "SUM(?w * 2)",
+    "MAX(str(?u))", "AVG(IF(isNumeric(?w), ?w, 0))",
+]  # fmt: skip
+_CLAUSES = ["LIMIT 1", "LIMIT 2 OFFSET 1", "OFFSET 1", "ORDER BY ?w LIMIT 1", "ORDER BY DESC(?u) ?v LIMIT 2", "LIMIT 0",
+            "ORDER BY DESC(?w) str(?u) OFFSET 1"]  # fmt: skip
+
+
+def _counting(rng: random.Random, inner: str, depth: int) -> str:
+    """A subquery that counts solutions."""
+    if rng.random() < 0.4:
+        names = "*" if rng.random() < 0.2 else f"{rng.choice(['', 'DISTINCT '])}{' '.join(rng.sample(_VARIABLES, 2))}"
+        return f"{{ SELECT {names} WHERE {inner} {rng.choice(_CLAUSES)} }}"
+    key, result = rng.choice(_VARIABLES), f"?n{depth}{rng.randint(0, 9)}"
+    grouped = rng.random() < 0.7
+    shown = f"{key} " if grouped and rng.random() < 0.8 else ""
+    having = f" HAVING ({rng.choice(['COUNT(*) > 1', 'MAX(?w) > 1', 'SUM(?w) < 3'])})" if rng.random() < 0.2 else ""
+    clauses = f"GROUP BY {key}{having}" if grouped else ""
+    return f"{{ SELECT {shown}({rng.choice(_AGGREGATES)} AS {result}) WHERE {inner} {clauses} }}"
 
 
 def _triple(rng: random.Random) -> str:
@@ -62,13 +98,17 @@ def _triple(rng: random.Random) -> str:
     return f"{ends[0]} {predicate} {last} ."
 
 
-def group(rng: random.Random, depth: int = 2) -> str:
+def group(rng: random.Random, depth: int = 2, knowledge: float = 0.0) -> str:
     parts = [_triple(rng) for _ in range(rng.randint(1, 3))]
     for _ in range(rng.choice([0, 1, 1, 2]) if depth else 0):
-        inner = group(rng, depth - 1)
+        inner = group(rng, depth - 1, knowledge)
+        if rng.random() < knowledge:
+            parts.append(rng.choice(_ON_KNOWLEDGE).replace("INNER", inner))
+            continue
         parts.append(
             rng.choice([
-                f"OPTIONAL {inner}", f"MINUS {inner}", f"{inner} UNION {group(rng, depth - 1)}", inner,
+                f"OPTIONAL {inner}", f"MINUS {inner}", f"{inner} UNION {group(rng, depth - 1, knowledge)}", inner,
+                _counting(rng, inner, depth), _counting(rng, inner, depth),
                 f"VALUES {rng.choice(_VARIABLES)} {{ :a 1 'x' }}", "VALUES (?u ?v) { (:a UNDEF) (:b :c) }",
                 f"{{ SELECT DISTINCT {' '.join(rng.sample(_VARIABLES, 2))} WHERE {inner} }}",
             ])
@@ -89,46 +129,60 @@ def graph(rng: random.Random) -> list[Any]:
     return list(dict.fromkeys(triples))
 
 
-def by_definition(compiled: Any, triples: list[Any]) -> tuple[set[Any], set[Any]]:
-    oracle = oracle_algebra.Oracle(triples, compiled.prologue)
+def by_definition(compiled: Any, triples: list[Any], graphs: Any = None) -> tuple[set[Any], set[Any]]:
+    oracle = oracle_algebra.Oracle(triples, compiled.prologue, graphs)
     before = oracle.value(compiled.event.node)
+    for iri, part in compiled.knowledge:
+        known = oracle.value(algebra.GraphNode(URIRef(iri), part.node))
+        before = [{**m, **o} for m in before for o in known if all(o.get(n, t) == t for n, t in m.items())]
     after = [m for m in before if all(oracle.truth(c.expression, m) is True for c in compiled.local)]
     return {tuple(sorted(m.items())) for m in before}, {tuple(sorted(m.items())) for m in after}
 
 
-def _check(seed: int) -> bool:
+def _check(seed: int, knowledge: float = 0.0) -> bool:
     """Whether rdflib gives the same too; the plan must."""
     rng = random.Random(seed)
-    text = group(rng)
+    text = group(rng, 2, knowledge)
     compiled = pattern(text)
-    if uncovered_pattern(compiled):
-        return True
+    assert uncovered_pattern(compiled) is None
+    named = {f"{E}kb": graph(rng), f"{E}kb2": graph(rng)}
+    known = Knowledge({iri: event_graph(triples) for iri, triples in named.items()})
     graphs = [graph(rng) for _ in range(6)]
     agrees = True
-    for triples, found in zip(graphs, solved(compiled, graphs), strict=True):
-        expected = by_definition(compiled, triples)
-        assert found == expected, f"seed {seed}\n{text}\n{triples}\nbut for rdflib: {_by_rdflib(compiled, triples)}"
-        agrees &= _by_rdflib(compiled, triples) == expected
+    for triples, found in zip(graphs, solved(compiled, graphs, known), strict=True):
+        expected = by_definition(compiled, triples, named)
+        assert found == expected, f"seed {seed}\n{text}\n{named}\n{triples}"
+        agrees &= _by_rdflib(compiled, triples, known) == expected
     return agrees
 
 
-def _by_rdflib(compiled: Any, triples: list[Any]) -> tuple[set[Any], set[Any]]:
+def _by_rdflib(compiled: Any, triples: list[Any], known: Knowledge | None = None) -> tuple[set[Any], set[Any]]:
     facts = EventGraph(triples)
-    before, after = PatternEvaluator(compiled, Knowledge(), reference=True).solve(facts, frozenset(facts.by_predicate))
+    evaluator = PatternEvaluator(compiled, known or Knowledge(), reference=True)
+    try:
+        before, after = evaluator.solve(facts, frozenset(facts.by_predicate))
+    except InternalError:  # rdflib fails where an expression inside an aggregate does
+        return {"failed"}, set()
     return set(before), set(after)
 
 
 def test_sample() -> None:
     agreed = sum(_check(seed) for seed in range(ROUNDS))
-    # rdflib departs in what reaches into a nested group from outside, as EXISTS inside MINUS.
-    assert agreed > 0.97 * ROUNDS
+    # rdflib departs where a nested group or a subquery sees the outside, and in aggregates with errors.
+    assert agreed > 0.9 * ROUNDS
+
+
+def test_sample_with_knowledge() -> None:
+    agreed = sum(_check(seed, 0.7) for seed in range(ROUNDS))
+    assert agreed > 0.9 * ROUNDS
 
 
 @pytest.mark.random
+@pytest.mark.parametrize("knowledge", [0.0, 0.7])
 @pytest.mark.parametrize("block", range(20))
-def test_full(block: int) -> None:
-    for seed in range(ROUNDS + block * 1000, ROUNDS + (block + 1) * 1000):
-        _check(seed)
+def test_full(block: int, knowledge: float) -> None:
+    for seed in range(ROUNDS + block * 500, ROUNDS + (block + 1) * 500):
+        _check(seed, knowledge)
 
 
 # -- what random patterns do not reach
@@ -202,23 +256,56 @@ def _triple_of(names: tuple[Any, ...]) -> tuple[Any, ...]:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("{ { SELECT ?a WHERE { ?a :p ?b } LIMIT 1 } }", "LIMIT or OFFSET in a subquery"),
-        ("{ { SELECT (COUNT(*) AS ?n) WHERE { ?a :p ?b } } }", "aggregates in a subquery"),
-        ("{ ?a :p ?b OPTIONAL { GRAPH :kb { ?b :q ?c } } }", "GRAPH inside another pattern"),
         ("{ ?a :p ?b BIND (RAND() AS ?c) }", "a BIND whose value is another one each time"),
         ("{ ?a :p ?b FILTER (RAND() > 0.5) }", "a condition whose value is another one each time"),
-        ("{ ?a :p ?b FILTER (IF(EXISTS { ?a :q ?c }, ?b = 1, ?b = 2)) }", "EXISTS as an operand"),
-        ("{ ?a :p ?b FILTER EXISTS { ?a :q ?c FILTER (?c > ?b) } }", "that names variables from outside"),
-        ("{ ?a :p ?b FILTER EXISTS { ?a :q ?c OPTIONAL { ?c :p ?b } } }", "OPTIONAL inside EXISTS"),
-        ("{ ?a :p ?b BIND (EXISTS { ?a :q ?c } AS ?d) }", "EXISTS in a BIND"),
+        ("{ ?a :p ?b FILTER EXISTS { ?a :q ?c FILTER (RAND() > ?b) } }", "a condition whose value is another one each"),
     ],
 )
 def test_what_the_plan_leaves_to_single_events(text: str, why: str) -> None:
+    assert why in (uncovered_pattern(pattern(text)) or "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{ { SELECT ?a WHERE { ?a :p ?b } ORDER BY ?a LIMIT 1 } }",
+        "{ { SELECT (COUNT(*) AS ?n) WHERE { ?a :p ?b } } }",
+        "{ { SELECT ?a (COUNT(?b) AS ?n) WHERE { ?a :p ?b } GROUP BY ?a } }",
+        "{ ?a :p ?b FILTER (IF(EXISTS { ?a :q ?c }, ?b = 1, ?b = 2)) }",
+        "{ ?a :p ?b FILTER EXISTS { ?a :q ?c FILTER (?c > ?b) } }",
+        "{ ?a :p ?b FILTER EXISTS { ?a :q ?c OPTIONAL { ?c :p ?b } } }",
+        "{ ?a :p ?b BIND (EXISTS { ?a :q ?c } AS ?d) }",
+    ],
+)
+def test_what_counts_and_what_reaches_inside(text: str) -> None:
     compiled = pattern(text)
-    assert why in (uncovered_pattern(compiled) or "")
-    if "RAND" not in text and "GRAPH" not in text:
-        graphs = [_many(6), [(URIRef(E + "a"), URIRef(E + p), Literal(i)) for i, p in enumerate("pqpq")]]
-        assert solved(compiled, graphs) == [_by_rdflib(compiled, g) for g in graphs]
+    graphs = [_many(6), [(URIRef(E + "a"), URIRef(E + p), Literal(i)) for i, p in enumerate("pqpq")], _many(200)]
+    assert solved(compiled, graphs) == [_by_rdflib(compiled, g) for g in graphs]
+
+
+def test_what_limit_keeps_depends_on_nothing_but_the_event() -> None:
+    compiled = pattern("{ { SELECT ?a ?b WHERE { ?a :p ?b } LIMIT 2 } }")
+    graphs = [_many(30), _many(8), list(reversed(_many(30)))]
+    together, apart = solved(compiled, graphs), [solved(compiled, [g])[0] for g in graphs]
+    assert together == apart
+    assert together[0] == together[2]
+    assert len(together[0][0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "expected"),
+    [
+        ("SUM(?b)", None), ("AVG(?b)", None), ("MIN(?b)", "1"), ("MAX(?b)", "x"), ("COUNT(?b)", "3"),
+        ("SAMPLE(?b)", "1"), ("GROUP_CONCAT(?b; SEPARATOR='-')", "1-2-x"), ("MIN(?b + 1)", None),
+        ("COUNT(?b + 1)", "2"), ("SAMPLE(?b + 1)", "2"), ("SUM(xsd:float(0.1))", "0.3"),
+    ],
+)  # fmt: skip
+def test_aggregates_with_errors(aggregate: str, expected: str | None) -> None:
+    """Only COUNT and SAMPLE leave errors out (SPARQL 1.1 §18.5.1)."""
+    compiled = pattern(f"{{ {{ SELECT ({aggregate} AS ?n) WHERE {{ ?a :p ?b }} }} }}")
+    triples = [(URIRef(E + "a"), URIRef(E + "p"), term) for term in (Literal(1), Literal("x"), Literal(2))]
+    ((found,),) = [before for before, _ in solved(compiled, [triples])]
+    assert {n: str(t) for n, t in found} == ({} if expected is None else {"n": expected})
 
 
 def test_the_rows_of_solutions_have_a_budget() -> None:

@@ -7,6 +7,6 @@ numba: it is not imported here, so that compiling and explaining a query stays l
 
 from __future__ import annotations
 
-from spaseq.gpm.columnar.coverage import read_predicates, uncovered, uncovered_condition, uncovered_pattern, unsteady
+from spaseq.gpm.columnar.coverage import read_predicates, uncovered, uncovered_pattern, unsteady
 
-__all__ = ["read_predicates", "uncovered", "uncovered_condition", "uncovered_pattern", "unsteady"]
+__all__ = ["read_predicates", "uncovered", "uncovered_pattern", "unsteady"]

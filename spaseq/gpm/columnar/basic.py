@@ -76,12 +76,13 @@ class Lists:
         events = np.repeat(np.arange(len(self.batch), dtype=np.int32), np.diff(starts))
         return Pairs(events, self.batch.triples[rows, 0], self.batch.triples[rows, 2])
 
-    def path(self, path: Path, ends: Sequence[int]) -> Pairs:
-        """The pairs of a property path; `ends`: terms that it begins or ends at, in the batch or not."""
-        key = (repr(path), tuple(ends))
+    def path(self, path: Path, ends: Sequence[int], counting: bool) -> Pairs:
+        """The pairs of a property path, each once unless they are counted; `ends`: terms that it begins or ends at, in
+        the batch or not."""
+        key = (repr(path), tuple(ends), counting)
         found = self._pairs.get(key)
         if found is None:
-            found = self._pairs[key] = path_pairs(path, ends, self)
+            found = self._pairs[key] = path_pairs(path, ends, self, counting)
         return found
 
 
@@ -130,14 +131,14 @@ def _step(triple: tuple[Any, Any, Any], slots: dict[Any, int]) -> _Step:
     return _Step(predicate, tuple(places), triple, bound[0] if bound else -1)
 
 
-def match(pattern: BasicPattern, lists: Lists, events: np.ndarray) -> Table:
+def match(pattern: BasicPattern, lists: Lists, events: np.ndarray, counting: bool) -> Table:
     """The solutions of a pattern at `events` (int32, ascending). Blank nodes of the pattern are not part of them, so
-    rows may be equal.
+    rows may be equal. `counting`: whether it matters how often.
 
     Raises `BudgetExceeded` beyond the lists' budget.
     """
     names = [name for name, _ in pattern.names]
-    laid = _lay_out(pattern, lists)
+    laid = _lay_out(pattern, lists, counting)
     if laid is None or not len(events):
         return Table.none(names)
     triples, rows, sought, starts, steps = laid
@@ -165,7 +166,7 @@ def _grown(array: np.ndarray, capacity: int) -> np.ndarray:
 _Layout = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
-def _lay_out(pattern: BasicPattern, lists: Lists) -> _Layout | None:
+def _lay_out(pattern: BasicPattern, lists: Lists, counting: bool) -> _Layout | None:
     """The kernel's arrays; None where a constant or a predicate is not in the batch."""
     space = lists.space
     steps = np.zeros((len(pattern.steps), 8), np.int32)
@@ -187,10 +188,10 @@ def _lay_out(pattern: BasicPattern, lists: Lists) -> _Layout | None:
         plain &= number >= 0 and (step.seek < 0 or lists.longest(number) <= _SEEK)
     if plain:
         return lists.batch.triples, lists.rows, lists.rows, lists.starts, steps
-    return _lay_out_lists(pattern, lists, steps)
+    return _lay_out_lists(pattern, lists, steps, counting)
 
 
-def _lay_out_lists(pattern: BasicPattern, lists: Lists, steps: np.ndarray) -> _Layout:
+def _lay_out_lists(pattern: BasicPattern, lists: Lists, steps: np.ndarray, counting: bool) -> _Layout:
     """As `_lay_out`, with a list for each step: all triples, those of a predicate by a term, those of a path."""
     batch = lists.batch
     triples, rows, sought = [batch.triples], [], []
@@ -205,7 +206,7 @@ def _lay_out_lists(pattern: BasicPattern, lists: Lists, steps: np.ndarray) -> _L
                 own = lists.rows[begins[0] : begins[-1]]
             case path:
                 ends = [int(steps[i, 2 + 2 * place]) for place in (0, 2) if step.places[place][0] == k.CONSTANT]
-                pairs = lists.path(path, ends)
+                pairs = lists.path(path, ends, counting)
                 derived = np.stack([pairs.sources, np.full(len(pairs), -1, np.int32), pairs.targets], axis=1)
                 triples.append(derived.astype(np.int32))
                 own = np.arange(count, count + len(pairs), dtype=np.int32)

@@ -1,105 +1,64 @@
 """Which patterns the columnar plan covers, and which triples of an event a pattern can use.
 
-The plan works with sets, so it leaves alone what counts solutions (LIMIT, OFFSET and aggregates in a subquery), what
-reads another graph than the event's, and what needs the outer solution's variables inside EXISTS.
+The plan covers all of SPARQL's group graph patterns but expressions whose value is another one each time they are asked
+(RAND, UUID, STRUUID, BNODE): the plan asks once for each distinct choice of terms.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any, Final
 
 from rdflib.paths import AlternativePath, InvPath, MulPath, SequencePath
 from rdflib.term import URIRef
 
-from spaseq.errors import InternalError
 from spaseq.gpm import algebra
 from spaseq.gpm.pattern import GraphPattern
 
-__all__ = ["read_predicates", "uncovered", "uncovered_condition", "uncovered_pattern", "unsteady"]
+__all__ = ["counts", "joins_alike", "read_predicates", "uncovered", "uncovered_pattern", "unsteady"]
 
 _UNSTEADY: Final = frozenset({"Builtin_RAND", "Builtin_UUID", "Builtin_STRUUID", "Builtin_BNODE"})
 
 
 def uncovered_pattern(pattern: GraphPattern) -> str | None:
     """Why the plan does not cover a GPM; None where it does."""
-    conditions = (uncovered_condition(c.expression) for c in pattern.local)
-    return uncovered(pattern.event.node) or next((why for why in conditions if why), None)
+    if any(map(unsteady, (c.expression for c in pattern.local))):
+        return "a condition whose value is another one each time"
+    inside = (uncovered(node) for c in pattern.local for node in algebra.patterns_inside(c.expression))
+    return uncovered(pattern.event.node) or next((why for why in inside if why), None)
 
 
 def uncovered(node: algebra.Node) -> str | None:
     """Why the plan does not cover a pattern; None where it does."""
-    match node:
-        case algebra.BGP() | algebra.Values():
-            return None
-        case algebra.Join(left, right) | algebra.Union(left, right) | algebra.Minus(left, right):
-            return uncovered(left) or uncovered(right)
-        case algebra.LeftJoin(left, right, condition):
-            return uncovered(left) or uncovered(right) or uncovered_condition(condition)
-        case algebra.Filter(child, condition):
-            return uncovered(child) or uncovered_condition(condition)
-        case algebra.Extend(child, _, value):
-            if unsteady(value):
-                return "a BIND whose value is another one each time"
-            if algebra.has_exists(value):
-                return "EXISTS in a BIND"
-            return uncovered(child)
-        case algebra.Projected(child) | algebra.Distinct(child) | algebra.Ordered(child):
-            return uncovered(child)
-        case algebra.Sliced():
-            return "LIMIT or OFFSET in a subquery"
-        case algebra.Grouped() | algebra.Aggregated():
-            return "aggregates in a subquery"
-        case algebra.GraphNode():
-            return "GRAPH inside another pattern"
-        case _:
-            raise InternalError(f"no rule for the plan of {type(node).__name__}")
-
-
-def uncovered_condition(expression: algebra.Expression) -> str | None:
-    """Why the plan does not cover a condition; None where it does."""
-    match expression:
-        case algebra.Exists(pattern):
-            return _uncovered_inside(pattern)
-        case algebra.Call(name, arguments):
+    for inner in algebra.walk(node):
+        for expression in _expressions(inner):
             if unsteady(expression):
-                return "a condition whose value is another one each time"
-            logical = name in ("ConditionalAndExpression", "ConditionalOrExpression", "UnaryNot")
-            if not logical and algebra.has_exists(expression):
-                return "EXISTS as an operand"
-            return next((why for why in map(uncovered_condition, arguments) if why), None)
+                what = "a BIND" if isinstance(inner, algebra.Extend) else "a condition"
+                return f"{what} whose value is another one each time"
+    return None
+
+
+def _expressions(value: object) -> Iterator[algebra.Expression]:
+    """The expressions of a node itself."""
+    match value:
+        case algebra.Expression():
+            yield value
+        case tuple():
+            for item in value:
+                yield from _expressions(item)
+        case algebra.BGP():
+            pass
+        case algebra.Node():
+            for part in fields(value):
+                if not isinstance(child := getattr(value, part.name), algebra.Node):
+                    yield from _expressions(child)
         case _:
-            return None
-
-
-def _uncovered_inside(node: algebra.Node) -> str | None:
-    """As `uncovered`, for a pattern inside EXISTS, into which the outer solution's variables reach.
-
-    The plan joins instead: the same where no FILTER or BIND names a variable that its own group may leave unbound, and
-    nothing is taken away or optional.
-    """
-    match node:
-        case algebra.BGP() | algebra.Values():
-            return None
-        case algebra.Join(left, right) | algebra.Union(left, right):
-            return _uncovered_inside(left) or _uncovered_inside(right)
-        case algebra.Filter(child, condition):
-            if not algebra.expression_variables(condition) <= algebra.certain(child):
-                return "a FILTER inside EXISTS that names variables from outside"
-            return _uncovered_inside(child) or uncovered_condition(condition)
-        case _:
-            return f"{_WORDS.get(type(node), 'a subquery')} inside EXISTS"
-
-
-_WORDS: dict[type, str] = {
-    algebra.LeftJoin: "OPTIONAL",
-    algebra.Minus: "MINUS",
-    algebra.Extend: "BIND",
-    algebra.GraphNode: "GRAPH",
-}
+            pass
 
 
 def unsteady(expression: algebra.Expression) -> bool:
-    """Whether an expression may have another value each time it is asked."""
+    """Whether an expression may have another value each time it is asked; what is inside EXISTS left out."""
     match expression:
         case algebra.Call(name, arguments):
             return name in _UNSTEADY or any(map(unsteady, arguments))
@@ -107,10 +66,34 @@ def unsteady(expression: algebra.Expression) -> bool:
             return False
 
 
+def counts(node: algebra.Node) -> bool:
+    """Whether it matters how often a solution comes: LIMIT, OFFSET and aggregates count."""
+    return any(isinstance(inner, (algebra.Sliced, algebra.Aggregated)) for inner in algebra.walk(node))
+
+
+def joins_alike(node: algebra.Node) -> bool:
+    """Whether a pattern inside EXISTS may be evaluated by itself and joined with the outer solutions, instead of
+    putting their terms into it (SPARQL 1.1 §18.6): the same where no FILTER names a variable that its own group may leave
+    unbound, and nothing is taken away, optional, computed or counted.
+    """
+    match node:
+        case algebra.BGP() | algebra.Values():
+            return True
+        case algebra.Join(left, right) | algebra.Union(left, right):
+            return joins_alike(left) and joins_alike(right)
+        case algebra.GraphNode(URIRef(), child):
+            return joins_alike(child)
+        case algebra.Filter(child, condition):
+            own = algebra.expression_variables(condition) <= algebra.certain(child)
+            return own and not algebra.has_exists(condition) and joins_alike(child)
+        case _:
+            return False
+
+
 def read_predicates(node: algebra.Node) -> frozenset[URIRef] | None:
-    """The predicates whose triples a pattern can use; None where it may use any."""
+    """The predicates whose triples of an event a pattern can use; None where it may use any. GRAPH reads no event."""
     found: frozenset[URIRef] = frozenset()
-    for inner in algebra.walk(node):
+    for inner in algebra.walk(node, into_graphs=False):
         if isinstance(inner, algebra.BGP):
             for _, predicate, _ in inner.triples:
                 read = _path_predicates(predicate)

@@ -11,9 +11,10 @@ from rdflib import URIRef
 
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar.basic import Lists
-from spaseq.gpm.columnar.coverage import uncovered_pattern
+from spaseq.gpm.columnar.coverage import counts, uncovered_pattern
 from spaseq.gpm.columnar.keys import Keys
-from spaseq.gpm.columnar.knowledge import knowledge_columns
+from spaseq.gpm.columnar.knowledge import Graphs
+from spaseq.gpm.columnar.named import mapped_expression, with_known_graphs
 from spaseq.gpm.columnar.plan import Evaluation
 from spaseq.gpm.columnar.table import Space, Table, distinct
 from spaseq.gpm.columnar.truth import TRUE, truth
@@ -198,21 +199,36 @@ class _Plan:
     """One covered GPM."""
 
     def __init__(self, evaluator: PatternEvaluator, budget: int) -> None:
-        self._pattern = evaluator.pattern
-        self._knowledge = evaluator.derived("columns", partial(knowledge_columns, evaluator, budget))
+        self._prologue = evaluator.pattern.prologue
+        self._graphs = Graphs(evaluator, budget)
+        self._knowledge = evaluator.derived("columns", self._graphs.whole)
+        self._event, self._local = evaluator.once("plan", evaluator.pattern, partial(_with_known_graphs, evaluator))
         shown = frozenset(() if self._knowledge is None else self._knowledge.names)
-        self._compared = any(c.variables & shown or algebra.has_exists(c.expression) for c in self._pattern.local)
+        self._compared = any(algebra.expression_variables(c) & shown or algebra.has_exists(c) for c in self._local)
+        patterns = [self._event, *(node for c in self._local for node in algebra.patterns_inside(c))]
+        self._counting = any(map(counts, patterns))
         self._budget = budget
 
     def solve(self, lists: Lists, events: np.ndarray) -> Solutions:
-        evaluation = Evaluation(lists, self._pattern.prologue, events)
-        table = evaluation.table(self._pattern.event.node)
+        evaluation = Evaluation(lists, self._prologue, events, self._graphs, self._counting)
+        table = evaluation.table(self._event)
         if self._knowledge is not None:
             table = self._knowledge.join(table, lists.space, self._budget, compared=self._compared)
         rows = np.arange(len(table))
-        for condition in self._pattern.local:
+        for condition in self._local:
             rest = table if len(rows) == len(table) else table.take(rows)
-            rows = rows[truth(condition.expression, evaluation.scope(rest)) == TRUE]
+            rows = rows[truth(condition, evaluation.scope(rest)) == TRUE]
         kept = np.zeros(len(table), bool)
         kept[rows] = True
         return _Columns(table, kept, lists.space)
+
+
+def _with_known_graphs(evaluator: PatternEvaluator) -> tuple[algebra.Node, tuple[algebra.Expression, ...]]:
+    """The event part and the local conditions, every GRAPH with a constant name."""
+    pattern, names = evaluator.pattern, evaluator.graphs
+    conditions = (_known_inside(c.expression, names) for c in pattern.local)
+    return with_known_graphs(pattern.event.node, names), tuple(conditions)
+
+
+def _known_inside(expression: algebra.Expression, names: Sequence[str]) -> algebra.Expression:
+    return mapped_expression(expression, lambda node: with_known_graphs(node, names))

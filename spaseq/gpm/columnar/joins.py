@@ -10,19 +10,19 @@ from spaseq.errors import BudgetExceeded
 from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.table import UNBOUND, Table, distinct, stacked
 
-__all__ = ["expanded", "join", "left_join", "merged", "minus", "semi_join"]
+__all__ = ["expanded", "join", "left_join", "merged", "minus", "pairs", "semi_join"]
 
 _NESTED = 16  # pairs tried per row from which on a join sorts
 
 
 def join(left: Table, right: Table, budget: int) -> Table:
     """left ⋈ right. Raises `BudgetExceeded` beyond `budget` rows."""
-    return merged(left, right, *_pairs(left, right, budget))
+    return merged(left, right, *pairs(left, right, budget))
 
 
 def left_join(left: Table, right: Table, holds: Callable[[Table], np.ndarray], budget: int) -> Table:
     """left ⟕ right under a condition: `holds(table)` says, bool by row, where it is true of joined rows."""
-    mine, theirs = _pairs(left, right, budget)
+    mine, theirs = pairs(left, right, budget)
     both = merged(left, right, mine, theirs)
     kept = holds(both)
     alone = np.ones(len(left), bool)
@@ -33,7 +33,7 @@ def left_join(left: Table, right: Table, holds: Callable[[Table], np.ndarray], b
 
 def minus(left: Table, right: Table, budget: int) -> Table:
     """The rows of `left` that no row of `right` is compatible with that shares a bound variable."""
-    mine, _ = _pairs(left, right, budget, overlap=True)
+    mine, _ = pairs(left, right, budget, overlap=True)
     kept = np.ones(len(left), bool)
     kept[mine] = False
     return left.take(kept)
@@ -42,7 +42,7 @@ def minus(left: Table, right: Table, budget: int) -> Table:
 def semi_join(left: Table, right: Table, budget: int) -> np.ndarray:
     """Which rows of `left` some row of `right` is compatible with: bool (rows,)."""
     found = np.zeros(len(left), bool)
-    found[_pairs(left, right, budget)[0]] = True
+    found[pairs(left, right, budget)[0]] = True
     return found
 
 
@@ -55,8 +55,8 @@ def merged(left: Table, right: Table, mine: np.ndarray, theirs: np.ndarray) -> T
     return Table(left.events[mine], columns)
 
 
-def _pairs(left: Table, right: Table, budget: int, *, overlap: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """Places of compatible rows of one event, in order of `left`."""
+def pairs(left: Table, right: Table, budget: int, *, overlap: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Places of compatible rows of one event, in order of `left`. `overlap`: only if they share a bound variable."""
     shared = [name for name in left.columns if name in right.columns]
     if overlap and not shared:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)

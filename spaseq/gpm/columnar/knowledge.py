@@ -11,18 +11,20 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from rdflib.term import URIRef
 
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar.basic import Lists
-from spaseq.gpm.columnar.coverage import read_predicates, uncovered
+from spaseq.gpm.columnar.coverage import counts, read_predicates, uncovered
 from spaseq.gpm.columnar.joins import expanded
+from spaseq.gpm.columnar.named import inward, with_known_graphs
 from spaseq.gpm.columnar.plan import Evaluation
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.evaluate import PatternEvaluator
 from spaseq.gpm.mappings import MappingSet
 from spaseq.rdf import GraphBatch, GraphEvent, Term
 
-__all__ = ["KnowledgeColumns", "knowledge_columns"]
+__all__ = ["Graphs", "KnowledgeColumns"]
 
 _Index = tuple[dict[Any, int], np.ndarray, np.ndarray]
 """The number of each key, where its rows begin (one entry more than keys), and the rows in order of their keys."""
@@ -42,6 +44,11 @@ class KnowledgeColumns:
         self._indexes: dict[tuple[str, ...], _Index] = {}
 
     @staticmethod
+    def of_table(table: Table, space: Space) -> KnowledgeColumns:
+        """Those of a table's rows."""
+        return KnowledgeColumns(table.columns, len(table), space.term)
+
+    @staticmethod
     def of(mappings: MappingSet) -> KnowledgeColumns:
         """Those of mappings. O(rows), a Python step each."""
         rows = list(mappings)
@@ -53,23 +60,59 @@ class KnowledgeColumns:
     def join(self, table: Table, space: Space, budget: int, *, compared: bool) -> Table:
         """table ⋈ knowledge, its terms numbered in `space`. `compared`: whether the new columns are compared with
         others by number. Cost: the distinct choices of the table's shared terms, and the rows of the result."""
-        shared = [name for name in self.names if name in table.columns]
-        keys = tuple(n for n in shared if n in self._certain and not (table.columns[n] < 0).any())
-        rows, places = self._found(table, space, keys, budget)
+        rows, places = self._pairs(table, space, budget)
         columns = {name: column[rows] for name, column in table.columns.items()}
-        agree = np.ones(len(rows), bool)
         for name in self.names:
-            if name in keys:
-                continue
             own = columns.get(name)
-            numbers = self._rows[self.names.index(name)][places]
-            terms = self._adopted(numbers, space, compared or own is not None)
-            if own is not None:
-                agree &= (own < 0) | (terms < 0) | (own == terms)
-                terms = np.where(own < 0, terms, own)
-            columns[name] = terms
-        joined = Table(table.events[rows], columns)
-        return joined if agree.all() else joined.take(agree)
+            if own is not None and not (own < 0).any():
+                continue
+            terms = self._adopted(self._column(name)[places], space, compared or own is not None)
+            columns[name] = terms if own is None else np.where(own < 0, terms, own)
+        return Table(table.events[rows], columns)
+
+    def beside(self, table: Table, space: Space, budget: int) -> Table:
+        """The rows of knowledge that some row of `table` is compatible with, at the events of such rows, once: what
+        a GRAPH inside another pattern has to give where it is going to be joined with `table`."""
+        rows, places = self._pairs(table, space, budget)
+        events = table.events[rows].astype(np.int64)
+        count = max(1, self._rows.shape[1])
+        found = np.unique(events * count + places)
+        columns = {name: self._adopted(self._column(name)[found % count], space, True) for name in self.names}
+        return Table((found // count).astype(np.int32), columns)
+
+    def _column(self, name: str) -> np.ndarray:
+        return self._rows[self.names.index(name)]
+
+    def _pairs(self, table: Table, space: Space, budget: int) -> tuple[np.ndarray, np.ndarray]:
+        """(row of the table, row of the knowledge) of the compatible pairs, in order of the table."""
+        shared = [name for name in self.names if name in table.columns]
+        keys = [name for name in shared if name in self._certain]
+        bound = np.zeros(len(table), np.int64)
+        for bit, name in enumerate(keys):
+            bound |= (table.columns[name] >= 0).astype(np.int64) << bit
+        parts = []
+        for mask in np.unique(bound).tolist():
+            own = np.flatnonzero(bound == mask)
+            names = tuple(name for bit, name in enumerate(keys) if mask >> bit & 1)
+            rows, places = self._found(table if len(own) == len(table) else table.take(own), space, names, budget)
+            parts.append((own[rows], places))
+        if not parts:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        rows, places = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+        if len(parts) > 1:
+            order = np.argsort(rows, kind="stable")
+            rows, places = rows[order], places[order]
+        return self._agreeing(table, [n for n in shared if n not in self._certain], rows, places, space)
+
+    def _agreeing(
+        self, table: Table, names: list[str], rows: np.ndarray, places: np.ndarray, space: Space
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Those of the pairs that agree on variables which some knowledge leaves unbound."""
+        agree = np.ones(len(rows), bool)
+        for name in names:
+            own, terms = table.columns[name][rows], self._adopted(self._column(name)[places], space, True)
+            agree &= (own < 0) | (terms < 0) | (own == terms)
+        return rows[agree], places[agree]
 
     def _adopted(self, numbers: np.ndarray, space: Space, compared: bool) -> np.ndarray:
         found = np.full(len(numbers), UNBOUND, np.int32)
@@ -111,24 +154,54 @@ def _number(mapping: Any, name: str, numbers: dict[Term, int]) -> int:
     return UNBOUND
 
 
-def knowledge_columns(evaluator: PatternEvaluator, budget: int) -> KnowledgeColumns | None:
-    """The solutions of a GPM's knowledge parts; None where it has none.
+class Graphs:
+    """What the GRAPH clauses of one pattern have to give, each evaluated once, when first asked for."""
 
-    A single part that the plan covers is evaluated as one large event, else by the evaluator of single events.
-    """
-    parts = evaluator.pattern.knowledge
-    if len(parts) != 1 or uncovered(parts[0][1].node) is not None:
-        known = evaluator.knowledge
-        return None if known is None else KnowledgeColumns.of(known)
-    iri, part = parts[0]
-    read = read_predicates(part.node)
-    graph = evaluator.graph(iri)
-    triples: list[Any] = []
-    for predicate in [None] if read is None else sorted(read):
-        triples += graph.triples((None, predicate, None))
-    batch = GraphBatch.of([GraphEvent(iri, 0, tuple(triples), None, iri, 1)])
-    space = Space(batch.terms)
-    lists = Lists(batch, space, sorted(read or algebra.predicates_named(part.node)), budget)
-    table = Evaluation(lists, evaluator.pattern.prologue, np.zeros(1, np.int32)).table(part.node)
-    first, _ = distinct(list(table.columns.values()), len(table))
-    return KnowledgeColumns(table.take(np.sort(first)).columns, len(first), space.term)
+    def __init__(self, evaluator: PatternEvaluator, budget: int) -> None:
+        self._evaluator = evaluator
+        self._budget = budget
+        self._moved: dict[int, tuple[algebra.GraphNode, algebra.Node]] = {}
+
+    def columns(self, node: algebra.GraphNode) -> KnowledgeColumns:
+        """The solutions of a GRAPH with a constant name, each as often as it comes."""
+        made: KnowledgeColumns = self._evaluator.once(
+            "graph", node, lambda: KnowledgeColumns.of_table(*self._solved(str(node.name), node.child))
+        )
+        return made
+
+    def inward(self, node: algebra.GraphNode) -> algebra.Node:
+        """The same with GRAPH around basic graph patterns only."""
+        found = self._moved.get(id(node))
+        if found is None:
+            found = self._moved[id(node)] = node, inward(URIRef(node.name), node.child)
+        return found[1]
+
+    def whole(self) -> KnowledgeColumns | None:
+        """The solutions of the GPM's knowledge parts as a set; None where it has none.
+
+        A single part that the plan covers is evaluated as one large event, else by the evaluator of single events.
+        """
+        parts = self._evaluator.pattern.knowledge
+        if len(parts) != 1 or uncovered(parts[0][1].node) is not None:
+            known = self._evaluator.knowledge
+            return None if known is None else KnowledgeColumns.of(known)
+        iri, part = parts[0]
+        if iri not in self._evaluator.graphs:
+            return KnowledgeColumns.of(frozenset())
+        table, space = self._solved(iri, with_known_graphs(part.node, self._evaluator.graphs))
+        first, _ = distinct(list(table.columns.values()), len(table))
+        return KnowledgeColumns.of_table(table.take(np.sort(first)), space)
+
+    def _solved(self, iri: str, node: algebra.Node) -> tuple[Table, Space]:
+        """The solutions of a pattern on a registered graph."""
+        read = read_predicates(node)
+        graph = self._evaluator.graph(iri)
+        triples: list[Any] = []
+        for predicate in [None] if read is None else sorted(read):
+            triples += graph.triples((None, predicate, None))
+        batch = GraphBatch.of([GraphEvent(iri, 0, tuple(triples), None, iri, 1)])
+        space = Space(batch.terms)
+        lists = Lists(batch, space, sorted(read or algebra.predicates_named(node)), self._budget)
+        prologue = self._evaluator.pattern.prologue
+        evaluation = Evaluation(lists, prologue, np.zeros(1, np.int32), self, counts(node))
+        return evaluation.table(node), space

@@ -1,4 +1,8 @@
-"""Property paths over a batch of events, as sets of pairs (SPARQL 1.1 §18.4, without counting how often)."""
+"""Property paths over a batch of events, as pairs (SPARQL 1.1 §18.4).
+
+Where solutions are counted, a pair stands once for each way that leads there through `/`, `|`, `!` and plain
+predicates; `?`, `*` and `+` give each pair once.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ __all__ = ["Pairs", "path_pairs"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """(event, source, target) by row, each once where it matters, in order of event: int32 (r,) each."""
+    """(event, source, target) by row, in order of event: int32 (r,) each."""
 
     events: np.ndarray
     sources: np.ndarray
@@ -38,9 +42,12 @@ class Pairs:
         return Pairs(empty, empty, empty)
 
     @staticmethod
-    def of(rows: np.ndarray) -> Pairs:
-        """The distinct rows of int32 (r, 3), in order."""
-        rows = np.unique(rows, axis=0) if len(rows) else rows
+    def of(rows: np.ndarray, counting: bool) -> Pairs:
+        """The rows of int32 (r, 3), in order; each once unless they are counted."""
+        if counting:
+            rows = rows[np.argsort(rows[:, 0], kind="stable")]
+        elif len(rows):
+            rows = np.unique(rows, axis=0)
         return Pairs(*(np.ascontiguousarray(rows[:, i], np.int32) for i in range(3)))
 
     def rows(self) -> np.ndarray:
@@ -52,8 +59,8 @@ class Pairs:
         return Pairs(self.events, self.targets, self.sources)
 
 
-def path_pairs(path: Any, ends: Sequence[int], lists: Lists) -> Pairs:
-    """The pairs of `path` at every event of the lists' batch.
+def path_pairs(path: Any, ends: Sequence[int], lists: Lists, counting: bool) -> Pairs:
+    """The pairs of `path` at every event of the lists' batch, each once unless they are counted.
 
     `ends`: the constants it begins or ends at: a path of no steps leads from each of them to itself, whether the graph
     has it or not.
@@ -62,26 +69,26 @@ def path_pairs(path: Any, ends: Sequence[int], lists: Lists) -> Pairs:
         case URIRef():
             return lists.pairs(path)
         case InvPath(arg=arg):
-            return path_pairs(arg, ends, lists).turned()
+            return path_pairs(arg, ends, lists, counting).turned()
         case AlternativePath(args=args):
-            return Pairs.of(np.concatenate([path_pairs(arg, ends, lists).rows() for arg in args]))
+            return Pairs.of(np.concatenate([path_pairs(arg, ends, lists, counting).rows() for arg in args]), counting)
         case SequencePath(args=args):
-            first, *rest = (path_pairs(arg, ends, lists) for arg in args)
+            first, *rest = (path_pairs(arg, ends, lists, counting) for arg in args)
             for other in rest:
-                first = _chained(first, other, lists.budget)
+                first = _chained(first, other, lists.budget, counting)
             return first
         case NegatedPath():
-            return _outside(path, lists)
+            return _outside(path, lists, counting)
         case MulPath(path=inner, zero=zero, more=more):
-            steps = path_pairs(inner, ends, lists)
+            steps = path_pairs(inner, ends, lists, False)
             if more:
                 steps = _closed(steps, len(lists.space), lists.budget)
-            return Pairs.of(np.concatenate([_nodes(ends, lists), steps.rows()])) if zero else steps
+            return Pairs.of(np.concatenate([_nodes(ends, lists), steps.rows()]), False) if zero else steps
         case _:
             raise InternalError(f"no rule for a property path {type(path).__name__}")
 
 
-def _chained(left: Pairs, right: Pairs, budget: int) -> Pairs:
+def _chained(left: Pairs, right: Pairs, budget: int, counting: bool) -> Pairs:
     """Where a pair of `left` ends and one of `right` begins."""
     codes = _codes(np.concatenate([left.events, right.events]), np.concatenate([left.targets, right.sources]))
     mine, theirs = codes[: len(left)], codes[len(left) :]
@@ -89,7 +96,7 @@ def _chained(left: Pairs, right: Pairs, budget: int) -> Pairs:
     low = np.searchsorted(theirs[order], mine, "left")
     high = np.searchsorted(theirs[order], mine, "right")
     rows, places = expanded(low, high, budget)
-    return Pairs.of(np.stack([left.events[rows], left.sources[rows], right.targets[order[places]]], axis=1))
+    return Pairs.of(np.stack([left.events[rows], left.sources[rows], right.targets[order[places]]], axis=1), counting)
 
 
 def _codes(events: np.ndarray, terms: np.ndarray) -> np.ndarray:
@@ -109,7 +116,7 @@ def _closed(steps: Pairs, terms: int, budget: int) -> Pairs:
         if len(out) >= budget:
             raise BudgetExceeded("solution_rows", budget, len(out) + 1, "rows")
         out = np.concatenate([out, np.zeros_like(out)])
-    return Pairs.of(out[: state[1]])
+    return Pairs.of(out[: state[1]], False)
 
 
 def _nodes(ends: Sequence[int], lists: Lists) -> np.ndarray:
@@ -124,7 +131,7 @@ def _nodes(ends: Sequence[int], lists: Lists) -> np.ndarray:
     return np.stack([where, nodes, nodes], axis=1).astype(np.int32)
 
 
-def _outside(path: Path, lists: Lists) -> Pairs:
+def _outside(path: Path, lists: Lists, counting: bool) -> Pairs:
     """A negated property set: the triples of other predicates, and, where it names inverse ones, those of others turned
     round."""
     batch = lists.batch
@@ -138,4 +145,4 @@ def _outside(path: Path, lists: Lists) -> Pairs:
             kept = ~np.isin(batch.triples[:, 1], numbers)
             s, o = batch.triples[kept, 0], batch.triples[kept, 2]
             parts.append(np.stack([events[kept], o, s] if turned else [events[kept], s, o], axis=1))
-    return Pairs.of(np.concatenate(parts).astype(np.int32))
+    return Pairs.of(np.concatenate(parts).astype(np.int32), counting)

@@ -1,13 +1,25 @@
 """The columnar plan of a graph pattern: the algebra evaluated bottom up over all events of a batch at once.
 
-What is evaluated are sets of mappings, as the value of a GPM is one, so nothing here counts how often a solution comes.
-`spaseq.gpm.columnar.coverage` says which patterns can be evaluated so.
+Solutions come as often as SPARQL has them, which matters below LIMIT, OFFSET and aggregates; what comes out of a GPM is
+read as a set.
+
+*GRAPH inside other patterns.* Knowledge may be large, so it is never set beside every event: what a node is going to be
+joined with is handed down to it (`beside`), and a GRAPH gives the rows that are compatible with some of that. Anything
+between the full solutions and those is right for the one who asks; nothing is handed into what counts solutions.
+
+*EXISTS.* Where a join would not do (`joins_alike`), the outer solution's terms take the place of its variables
+(SPARQL 1.1 §18.6). The pattern is then evaluated at *instances*, an event together with one choice of outer terms:
+basic patterns are matched on events and spread over their instances, and a variable that the instance binds is no
+variable there: it has a term in expressions, and no column. A variable inside a subquery that the subquery does not
+select is another variable; one that BIND or VALUES binds inside must agree with the outer one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Final, Protocol
 
 import numpy as np
 from rdflib.plugins.sparql.sparql import Prologue
@@ -15,57 +27,135 @@ from rdflib.plugins.sparql.sparql import Prologue
 from spaseq.errors import InternalError
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar.basic import BasicPattern, Lists, basic_pattern, match
-from spaseq.gpm.columnar.joins import join, left_join, minus, semi_join
-from spaseq.gpm.columnar.table import Table
+from spaseq.gpm.columnar.coverage import joins_alike
+from spaseq.gpm.columnar.groups import aggregated
+from spaseq.gpm.columnar.joins import join, left_join, minus, pairs, semi_join
+from spaseq.gpm.columnar.named import mentioned, reads_knowledge
+from spaseq.gpm.columnar.order import by_all_terms, by_keys
+from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.columnar.truth import TRUE, Scope, computed, truth
 
-__all__ = ["Evaluation"]
+__all__ = ["Evaluation", "KnowledgeRows", "KnowledgeSource"]
+
+
+class KnowledgeRows(Protocol):
+    """The solutions of one GRAPH."""
+
+    def beside(self, table: Table, space: Space, budget: int) -> Table:
+        """Its rows that are compatible with some row of `table`, at the events of such rows."""
+        ...
+
+
+class KnowledgeSource(Protocol):
+    """What the GRAPH clauses of a pattern have to give."""
+
+    def columns(self, node: algebra.GraphNode) -> KnowledgeRows:
+        """The solutions of a GRAPH with a constant name."""
+        ...
+
+    def inward(self, node: algebra.GraphNode) -> algebra.Node:
+        """The same pattern with GRAPH around basic graph patterns only."""
+        ...
+
+
+Beside = tuple[Table, ...]
+"""Tables with each of which the result is going to be joined: rows that are not compatible may be left out."""
+_EMPTY: Final = algebra.BGP(())
 
 
 @dataclass(slots=True, eq=False)
 class Evaluation:
-    """The evaluation of one pattern over one batch. `events`: those looked at, int32, ascending."""
+    """The evaluation of one pattern over one batch.
+
+    `events`: those looked at, int32, ascending. `counting`: whether it matters how often a solution comes. `outer`: by
+    instance its event (ascending) and the outer terms, inside EXISTS; tables then have instances in place of events.
+    """
 
     lists: Lists
     prologue: Prologue
     events: np.ndarray
+    graphs: KnowledgeSource
+    counting: bool
+    outer: Table | None = None
     _basic: dict[algebra.BGP, BasicPattern] = field(default_factory=dict)
 
-    def table(self, node: algebra.Node) -> Table:
-        """The solutions of a node that is covered. Rows may be equal.
+    def table(self, node: algebra.Node, beside: Beside = ()) -> Table:
+        """The solutions of a node that is covered. Rows may be equal: as often as SPARQL has them where `counting`,
+        else as may be.
 
         Raises `BudgetExceeded` where a part has more solutions than the budget.
         """
         match node:
             case algebra.BGP(triples):
-                return match(self._plan(node), self.lists, self.events) if triples else self._identity()
+                if not triples:
+                    return Table.identity(self.places)
+                return self._placed(match(self._plan(node), self.lists, self.events, self.counting))
+            case algebra.GraphNode():
+                return self._from_graph(node, beside)
             case algebra.Join(left, right):
-                return self._joined(left, right)
+                return self._joined(left, right, beside)
             case algebra.LeftJoin(left, right, condition):
-                held = partial(self._holds, condition)
-                return left_join(self.table(left), self.table(right), held, self.lists.budget)
+                one, held = self.table(left, beside), partial(self._holds, condition)
+                return left_join(one, self.table(right, (one,)), held, self.lists.budget)
             case algebra.Minus(left, right):
-                return minus(self.table(left), self.table(right), self.lists.budget)
+                one = self.table(left, beside)
+                return minus(one, self.table(right, (one,)), self.lists.budget)
             case algebra.Union(left, right):
-                return Table.concat([self.table(left), self.table(right)])
+                return Table.concat([self.table(left, beside), self.table(right, beside)])
             case algebra.Filter(child, condition):
-                table = self.table(child)
+                table = self.table(child, beside)
                 return table.take(self._holds(condition, table))
             case algebra.Extend(child, variable, value):
-                table = self.table(child)
-                return table.with_column(variable, computed(value, self.scope(table)))
+                return self._extended(self.table(child, _without(beside, variable)), variable, value)
             case algebra.Values(rows):
-                return self._inline(rows)
+                return self._placed(self._inline(rows))
+            case _:
+                return self._subquery(node, beside)
+
+    def _subquery(self, node: algebra.Node, beside: Beside) -> Table:
+        match node:
             case algebra.Projected(child, names):
-                return self.table(child).keep(names)
-            case algebra.Distinct(child) | algebra.Ordered(child):
-                return self.table(child)
+                inner = self if self.outer is None else replace(self, outer=self.outer.keep(names))
+                return inner.table(child, tuple(table.keep(names) for table in beside)).keep(names)
+            case algebra.Distinct(child):
+                table = self.table(child, beside)
+                return _once(table) if self.counting else table
+            case algebra.Ordered(child, keys, descending):
+                table = self.table(child, beside)
+                scope = self.scope(table)
+                order = by_keys(table, [computed(key, scope) for key in keys], descending, self.lists.space)
+                return table.take(order)
+            case algebra.Sliced(child, start, length):
+                table = self.table(child)
+                if not _is_ordered(child):
+                    table = table.take(by_all_terms(table, self.lists.space))
+                return _sliced(table, start, length)
+            case algebra.Aggregated(grouping):
+                child = grouping.child if isinstance(grouping, algebra.Grouped) else grouping
+                table = self.table(child)
+                return aggregated(node, table, self.scope(table), self.places, ordered=_is_ordered(child))
             case _:
                 raise InternalError(f"the plan does not cover {type(node).__name__}")
 
+    @property
+    def places(self) -> np.ndarray:
+        """The events, or inside EXISTS the instances, of which tables have rows: int32, ascending."""
+        return self.events if self.outer is None else np.arange(len(self.outer), dtype=np.int32)
+
     def scope(self, table: Table) -> Scope:
         """What conditions on a table's rows are asked of."""
-        return Scope(table, self.lists.space, self.prologue, self._exists)
+        return Scope(self._seen(table), self.lists.space, self.prologue, self._exists)
+
+    def _seen(self, table: Table) -> Table:
+        """The rows with the outer terms beside their own."""
+        if self.outer is None:
+            return table
+        for name, column in self.outer.columns.items():
+            own, given = table.column(name), column[table.events]
+            table = table.with_column(name, np.where(given >= 0, given, own))
+        return table
+
+    # -- leaves
 
     def _plan(self, node: algebra.BGP) -> BasicPattern:
         found = self._basic.get(node)
@@ -73,30 +163,108 @@ class Evaluation:
             found = self._basic[node] = basic_pattern(node)
         return found
 
-    def _identity(self) -> Table:
-        return Table.identity(self.events)
-
-    def _joined(self, left: algebra.Node, right: algebra.Node) -> Table:
-        if left == _EMPTY or right == _EMPTY:
-            return self.table(right if left == _EMPTY else left)
-        return join(self.table(left), self.table(right), self.lists.budget)
-
-    def _holds(self, condition: algebra.Expression, table: Table) -> np.ndarray:
-        return truth(condition, self.scope(table)) == TRUE
-
-    def _exists(self, pattern: algebra.Node, table: Table) -> np.ndarray:
-        return semi_join(table, self.table(pattern), self.lists.budget)
-
     def _inline(self, rows: tuple[tuple[tuple[str, object], ...], ...]) -> Table:
         """VALUES at every event."""
         names = dict.fromkeys(name for row in rows for name, _ in row)
         number = self.lists.space.number
-        own = {name: np.full(len(rows), -1, np.int32) for name in names}
+        own = {name: np.full(len(rows), UNBOUND, np.int32) for name in names}
         for i, row in enumerate(rows):
             for name, term in row:
                 own[name][i] = number(term)
         times = len(self.events)
         return Table(np.repeat(self.events, len(rows)), {name: np.tile(column, times) for name, column in own.items()})
 
+    def _placed(self, table: Table) -> Table:
+        """Solutions at events as solutions at the instances that they agree with."""
+        if self.outer is None:
+            return table
+        shared = [name for name in table.columns if name in self.outer.columns]
+        instances, rows = pairs(self.outer.keep(shared), table, self.lists.budget)
+        found = Table(instances.astype(np.int32), {name: column[rows] for name, column in table.columns.items()})
+        return self._substituted(found)
 
-_EMPTY = algebra.BGP(())
+    def _substituted(self, table: Table) -> Table:
+        """Rows that agree with their instances, without the variables that those bind."""
+        if self.outer is None:
+            return table
+        for name in [name for name in table.columns if name in self.outer.columns]:
+            given = self.outer.columns[name][table.events] >= 0
+            table = table.with_column(name, np.where(given, UNBOUND, table.columns[name]))
+        return table
+
+    def _from_graph(self, node: algebra.GraphNode, beside: Beside) -> Table:
+        if self.outer is not None and not joins_alike(node):
+            return self.table(self.graphs.inward(node), beside)
+        names = algebra.visible(node)
+        best = max(beside, key=lambda table: (len(names & table.columns.keys()), -len(table)), default=None)
+        around = self._seen(Table.identity(self.places) if best is None else best).keep(names)
+        around = around.take(np.sort(distinct([around.events, *around.columns.values()], len(around))[0]))
+        found = self.graphs.columns(node).beside(around, self.lists.space, self.lists.budget)
+        return self._substituted(found)
+
+    # -- operators
+
+    def _joined(self, left: algebra.Node, right: algebra.Node, beside: Beside) -> Table:
+        if left == _EMPTY or right == _EMPTY:
+            return self.table(right if left == _EMPTY else left, beside)
+        if reads_knowledge(left) and not reads_knowledge(right):
+            left, right = right, left
+        one = self.table(left, beside)
+        return join(one, self.table(right, (one, *beside)), self.lists.budget)
+
+    def _extended(self, table: Table, variable: str, value: algebra.Expression) -> Table:
+        found = computed(value, self.scope(table))
+        if self.outer is None or variable not in self.outer.columns:
+            return table.with_column(variable, found)
+        given = self.outer.columns[variable][table.events]
+        agrees = (given < 0) | (found < 0) | (given == found)
+        return table.with_column(variable, np.where(given >= 0, UNBOUND, found)).take(agrees)
+
+    def _holds(self, condition: algebra.Expression, table: Table) -> np.ndarray:
+        return truth(condition, self.scope(table)) == TRUE
+
+    def _exists(self, pattern: algebra.Node, table: Table) -> np.ndarray:
+        """For which rows of `table`, which hold all outer terms, the pattern has a solution."""
+        if joins_alike(pattern):
+            return semi_join(table, self.table(pattern, (table,)), self.lists.budget)
+        names = mentioned(pattern) & table.columns.keys()
+        columns = {name: table.columns[name] for name in sorted(names)}
+        first, codes = distinct([table.events, *columns.values()], len(table))
+        events = table.events[first]
+        if self.outer is not None:
+            events = self.outer.events[events]
+        instances = Table(events, {name: column[first] for name, column in columns.items()})
+        inner = replace(self, events=np.unique(events), outer=instances)
+        found = np.zeros(len(first), bool)
+        found[inner.table(pattern).events] = True
+        return found[codes]
+
+
+def _without(beside: Iterable[Table], name: str) -> Beside:
+    """Tables without one column."""
+    return tuple(table.keep(other for other in table.columns if other != name) for table in beside)
+
+
+def _once(table: Table) -> Table:
+    """Each row once, where it first stands."""
+    return table.take(np.sort(distinct([table.events, *table.columns.values()], len(table))[0]))
+
+
+def _sliced(table: Table, start: int, length: int | None) -> Table:
+    """Of each event's rows those from `start` on, at most `length`."""
+    rank = np.arange(len(table)) - np.searchsorted(table.events, table.events, "left")
+    kept = rank >= start
+    return table.take(kept if length is None else kept & (rank < start + length))
+
+
+def _is_ordered(node: algebra.Node) -> bool:
+    """Whether the order of a node's solutions means something."""
+    match node:
+        case algebra.Ordered():
+            return True
+        case algebra.Projected(child) | algebra.Distinct(child) | algebra.Sliced(child):
+            return _is_ordered(child)
+        case algebra.Extend(child) | algebra.Filter(child):
+            return _is_ordered(child)
+        case _:
+            return False

@@ -7,15 +7,16 @@ once for each distinct choice of terms, of the same functions that evaluate sing
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from types import MethodType
 from typing import Any, Final
 
 import numpy as np
 from rdflib.namespace import XSD
 from rdflib.plugins.sparql.evalutils import _eval
 from rdflib.plugins.sparql.operators import EBV
-from rdflib.plugins.sparql.parserutils import Expr
+from rdflib.plugins.sparql.parserutils import CompValue, Expr
 from rdflib.plugins.sparql.sparql import FrozenBindings, Prologue, SPARQLError
 from rdflib.term import Identifier, Literal, Variable
 
@@ -218,6 +219,7 @@ def _combined(sign: str, a: _Numbers, b: _Numbers) -> _Numbers:
 
 def _each(expression: algebra.Expression, scope: Scope, rows: np.ndarray) -> np.ndarray:
     """The truth of `expression` at `rows`, asked once for each distinct choice of terms."""
+    expression, scope = _without_exists(expression, scope)
 
     def ask(mapping: dict[str, Any], bindings: FrozenBindings) -> int:
         try:
@@ -253,6 +255,12 @@ def _valued(handle: Any, bindings: FrozenBindings) -> Any:
 
 def computed(expression: algebra.Expression, scope: Scope) -> np.ndarray:
     """The value of an expression by row, as numbers of the scope's space; -1 where it is an error. int32 (r,)."""
+
+    if isinstance(expression, algebra.Term) and isinstance(expression.value, Variable):
+        return scope.table.column(str(expression.value))
+    if isinstance(expression, algebra.Exists):
+        return _truth_terms(truth(expression, scope), scope.space)
+    expression, scope = _without_exists(expression, scope)
 
     def ask(mapping: dict[str, Any], bindings: FrozenBindings) -> int:
         try:
@@ -294,3 +302,59 @@ def _asked(
             bindings = FrozenBindings(context, {Variable(name): term for name, term in mapping.items()})
             answers.append(ask(mapping, bindings))
     return np.array(answers, dtype)[codes]
+
+
+# -- EXISTS as an operand
+
+
+def _without_exists(expression: algebra.Expression, scope: Scope) -> tuple[algebra.Expression, Scope]:
+    """`expression` with variables of its own in place of its EXISTS, and the scope with columns that hold their truth.
+
+    For functions of terms, which rdflib evaluates and which cannot ask a pattern of a batch.
+    """
+    found = _exists_inside(expression)
+    if not found or not isinstance(expression, algebra.Call):
+        return expression, scope
+    table, names = scope.table, []
+    for i, inner in enumerate(found):
+        names.append(Variable(f"{_EXISTS}{i}"))
+        table = table.with_column(str(names[-1]), _truth_terms(truth(inner, scope), scope.space))
+    handle = _with_variables(expression.handle, iter(names))
+    return algebra.convert_expression(handle), replace(scope, table=table)
+
+
+_EXISTS: Final = "__exists_"
+
+
+def _exists_inside(expression: algebra.Expression) -> list[algebra.Exists]:
+    """The EXISTS of an expression in order, those inside them left out."""
+    match expression:
+        case algebra.Exists():
+            return [expression]
+        case algebra.Call(_, arguments):
+            return [found for argument in arguments for found in _exists_inside(argument)]
+        case _:
+            return []
+
+
+def _with_variables(value: Any, names: Iterator[Variable]) -> Any:
+    """A copy of rdflib's expression with the next of `names` for each EXISTS, in the order of `algebra.Call`."""
+    if isinstance(value, list):
+        return [_with_variables(item, names) for item in value]
+    if not isinstance(value, CompValue):
+        return value
+    if value.name in ("Builtin_EXISTS", "Builtin_NOTEXISTS"):
+        return next(names)
+    children = {name: _with_variables(child, names) for name, child in value.items()}
+    if not isinstance(value, Expr):
+        return CompValue(value.name, **children)
+    copy = Expr(value.name, None, **children)
+    function: Any = value._evalfn
+    copy._evalfn = MethodType(getattr(function, "__func__", function), copy)
+    return copy
+
+
+def _truth_terms(found: np.ndarray, space: Space) -> np.ndarray:
+    """Truth as numbers of terms, -1 for an error: int32."""
+    terms = [space.number(Literal(text, datatype=XSD.boolean)) for text in ("false", "true")]
+    return np.array([*terms, UNBOUND], np.int32)[found]

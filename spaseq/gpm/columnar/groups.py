@@ -1,0 +1,170 @@
+"""Groups and aggregates of a subquery, per event (SPARQL 1.1 §18.5.1).
+
+An aggregate over an expression that is an error somewhere in the group is one itself, and so unbound; only COUNT and
+SAMPLE leave errors out. Without GROUP BY an event is one group, also if it has no solutions. What SPARQL leaves open is
+fixed by the order of terms: SAMPLE gives the first, GROUP_CONCAT goes by it where no ORDER BY says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rdflib.plugins.sparql.sparql import SPARQLError
+from rdflib.term import BNode, Identifier, Literal
+
+from spaseq.errors import InternalError
+from spaseq.gpm import algebra
+from spaseq.gpm.columnar.order import ranks
+from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
+from spaseq.gpm.columnar.truth import Scope, computed
+from spaseq.gpm.functions import mean, total
+
+__all__ = ["aggregated"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Groups:
+    """`of`: by row its group, int64. `events`: by group its event, int32, ascending."""
+
+    of: np.ndarray
+    events: np.ndarray
+
+
+def aggregated(node: algebra.Aggregated, table: Table, scope: Scope, events: np.ndarray, *, ordered: bool) -> Table:
+    """The aggregates of a grouping of `table`, of which `scope` evaluates expressions; a row for each group.
+
+    `events`: those looked at, ascending. `ordered`: whether the order of rows means something.
+    """
+    grouping = node.child
+    if not isinstance(grouping, algebra.Grouped):
+        raise InternalError(f"aggregates over {type(grouping).__name__}")
+    groups = _grouped(table, [computed(key, scope) for key in grouping.keys], events)
+    columns = {name: _result(expression, table, scope, groups, ordered) for name, expression in node.results}
+    return Table(groups.events, columns)
+
+
+def _grouped(table: Table, keys: Sequence[np.ndarray], events: np.ndarray) -> _Groups:
+    """By event and keys."""
+    if not keys:
+        return _Groups(np.searchsorted(events, table.events).astype(np.int64), events)
+    first, codes = distinct([table.events, *keys], len(table))
+    return _Groups(codes, table.events[first])
+
+
+def _result(expression: algebra.Expression, table: Table, scope: Scope, groups: _Groups, ordered: bool) -> np.ndarray:
+    """The value of an aggregate by group: numbers of terms, int32."""
+    if not isinstance(expression, algebra.Call):
+        raise InternalError(f"{type(expression).__name__} where an aggregate was expected")
+    handle, space = expression.handle, scope.space
+    over, once = dict.get(handle, "vars"), bool(dict.get(handle, "distinct"))
+    if over == "*":
+        rows = np.arange(len(table))
+        if once:
+            rows, _ = distinct([groups.of, *table.columns.values()], len(table))
+        return _counted(groups.of[rows], groups, space)
+    by_row = ordered and expression.name == "Aggregate_GroupConcat"
+    values = _Values.of(computed(algebra.convert_expression(over), scope), groups, space, once, by_row)
+    match expression.name:
+        case "Aggregate_Count":
+            return _counted(values.groups[values.numbers >= 0], groups, space)
+        case "Aggregate_Sample":
+            return values.only_known().first()
+        case "Aggregate_Min":
+            return values.sound(values.first())
+        case "Aggregate_Max":
+            return values.sound(values.last())
+        case "Aggregate_Sum":
+            return values.sound(values.folded(total, space))
+        case "Aggregate_Avg":
+            return values.sound(values.folded(mean, space))
+        case "Aggregate_GroupConcat":
+            separator = dict.get(handle, "separator")
+            between = " " if separator is None else str(separator)
+            return values.sound(values.folded(lambda terms: _concatenated(terms, between), space))
+        case name:
+            raise InternalError(f"SPARQL has an aggregate {name} that this version does not know")
+
+
+def _counted(members: np.ndarray, groups: _Groups, space: Space) -> np.ndarray:
+    counts = np.bincount(members, minlength=len(groups.events))
+    used, codes = np.unique(counts, return_inverse=True)
+    return np.array([space.number(Literal(count)) for count in used.tolist()], np.int32)[codes]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Values:
+    """The values that an aggregate ranges over, by group: `groups` and `numbers` (-1 is an error) by value; those of
+    group g stand at `starts[g]:starts[g + 1]`. `broken`: by group, whether there is an error in it."""
+
+    groups: np.ndarray
+    numbers: np.ndarray
+    starts: np.ndarray
+    broken: np.ndarray
+
+    @staticmethod
+    def of(numbers: np.ndarray, groups: _Groups, space: Space, once: bool, by_row: bool) -> _Values:
+        """The values of rows. `once`: equal ones count once. `by_row`: as the rows come, else by their terms."""
+        rows = np.arange(len(numbers))
+        if once:
+            rows = np.sort(distinct([groups.of, numbers], len(numbers))[0])
+        place = rows if by_row else ranks(numbers[rows], space, apart=True)
+        rows = rows[np.lexsort([place, groups.of[rows]])]
+        return _Values._sorted(groups.of[rows], numbers[rows], len(groups.events))
+
+    @staticmethod
+    def _sorted(groups: np.ndarray, numbers: np.ndarray, count: int) -> _Values:
+        broken = np.bincount(groups[numbers < 0], minlength=count) > 0
+        return _Values(groups, numbers, np.searchsorted(groups, np.arange(count + 1)), broken)
+
+    def only_known(self) -> _Values:
+        """Without errors."""
+        known = self.numbers >= 0
+        return _Values._sorted(self.groups[known], self.numbers[known], len(self.broken))
+
+    def first(self) -> np.ndarray:
+        """The first value of each group, -1 where it has none."""
+        return self._at(self.starts[:-1])
+
+    def last(self) -> np.ndarray:
+        """The last value of each group, -1 where it has none."""
+        return self._at(self.starts[1:] - 1)
+
+    def _at(self, places: np.ndarray) -> np.ndarray:
+        found = np.full(len(places), UNBOUND, np.int32)
+        some = self.starts[1:] > self.starts[:-1]
+        found[some] = self.numbers[places[some]]
+        return found
+
+    def sound(self, found: np.ndarray) -> np.ndarray:
+        """`found`, -1 for groups with an error."""
+        return np.where(self.broken, UNBOUND, found).astype(np.int32)
+
+    def folded(self, function: Callable[[list[Any]], Identifier], space: Space) -> np.ndarray:
+        """`function` of each group's terms, asked once for each list of them; -1 where it is an error."""
+        known: dict[bytes, int] = {}
+        found = np.full(len(self.broken), UNBOUND, np.int32)
+        starts, numbers = self.starts.tolist(), self.numbers
+        for group in np.flatnonzero(~self.broken).tolist():
+            own = numbers[starts[group] : starts[group + 1]]
+            key = own.tobytes()
+            value = known.get(key)
+            if value is None:
+                value = known[key] = _asked(function, [space.term(number) for number in own.tolist()], space)
+            found[group] = value
+        return found
+
+
+def _asked(function: Callable[[list[Any]], Identifier], terms: list[Any], space: Space) -> int:
+    try:
+        return space.number(function(terms))
+    except SPARQLError:
+        return UNBOUND
+
+
+def _concatenated(terms: list[Any], separator: str) -> Literal:
+    if any(isinstance(term, BNode) for term in terms):
+        raise SPARQLError("a blank node has no text")
+    return Literal(separator.join(map(str, terms)))

@@ -1,0 +1,59 @@
+"""The order of terms and of solution rows (SPARQL 1.1 §15.1).
+
+Unbound first, then blank nodes, IRIs, literals. Literals of one kind by value; the rest, which SPARQL leaves open, by
+kind and text, so that what LIMIT keeps depends neither on how a stream is cut into batches nor on the order of triples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from rdflib.term import BNode, Literal, URIRef
+
+from spaseq.gpm.columnar.table import Space, Table
+from spaseq.gpm.comparison import order_value
+
+__all__ = ["by_all_terms", "by_keys", "ranks"]
+
+
+def _place(term: Any) -> tuple[Any, ...]:
+    """What a term is ordered by; terms that ORDER BY does not tell apart have one place."""
+    match term:
+        case BNode():
+            return (1, "", str(term))
+        case URIRef():
+            return (2, "", str(term))
+        case _:
+            return (3, *order_value(term))
+
+
+def _whole(term: Any) -> tuple[Any, ...]:
+    """As `_place`, and different terms are apart."""
+    text = (str(term.datatype or ""), term.language or "") if isinstance(term, Literal) else ()
+    return (_place(term), str(term), *text)
+
+
+def ranks(numbers: np.ndarray, space: Space, *, apart: bool) -> np.ndarray:
+    """By row the place of its term among those of `numbers` (int32, -1 unbound), from 0: int64. `apart`: different
+    terms have different places. O(t log t) in the different terms, a Python step each."""
+    used, codes = np.unique(numbers, return_inverse=True)
+    places = [() if number < 0 else (_whole if apart else _place)(space.term(number)) for number in used.tolist()]
+    order = {place: i for i, place in enumerate(sorted(set(places)))}
+    return np.array([order[place] for place in places], np.int64)[codes]
+
+
+def by_all_terms(table: Table, space: Space) -> np.ndarray:
+    """The places of the rows by event, then by all their terms."""
+    return by_keys(table, (), (), space)
+
+
+def by_keys(table: Table, keys: Sequence[np.ndarray], descending: Sequence[bool], space: Space) -> np.ndarray:
+    """The places of the rows by event, then by the terms `keys`, then by all terms."""
+    columns = [table.events.astype(np.int64)]
+    for key, turned in zip(keys, descending, strict=True):
+        place = ranks(key, space, apart=False)
+        columns.append(-place if turned else place)
+    columns += [ranks(table.columns[name], space, apart=True) for name in sorted(table.columns)]
+    return np.lexsort(columns[::-1])
