@@ -73,8 +73,8 @@ def counts(node: algebra.Node) -> bool:
 
 def joins_alike(node: algebra.Node) -> bool:
     """Whether a pattern inside EXISTS may be evaluated by itself and joined with the outer solutions, instead of
-    putting their terms into it (SPARQL 1.1 §18.6): the same where no FILTER names a variable that its own group may leave
-    unbound, and nothing is taken away, optional, computed or counted.
+    putting their terms into it (SPARQL 1.1 §18.6): the same where no FILTER names a variable that its own group may
+    leave unbound, and nothing is taken away, optional, computed or counted.
     """
     match node:
         case algebra.BGP() | algebra.Values():
