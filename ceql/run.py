@@ -43,6 +43,11 @@ class EngineBatch:
     def __len__(self) -> int:
         return len(self.positions)
 
+    def part(self, start: int, stop: int) -> EngineBatch:
+        """These rows, for samples."""
+        keys = None if self.keys is None else self.keys[start:stop]
+        return EngineBatch(self.events.part(start, stop), self.positions[start:stop], self.times[start:stop], keys)
+
 
 class Partition:
     """PARTITION BY: a number for each tuple of values, the same in every batch.

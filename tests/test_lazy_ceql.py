@@ -34,9 +34,9 @@ WAYS = ("chain", "order", "tree", "changing")
 class Changing(AutoEvaluator):
     """Another evaluator after nearly every batch, where it may change at all."""
 
-    def _choose(self, batch_size: float) -> None:
+    def _choose(self) -> None:
         found = estimate(self._plan, self._statistics)
-        if self._complete_from <= self._reach:
+        if self._reach.is_whole:
             self._change(random.Random(self._seen).choice(("compact", "chain", "tree")), found)
 
 

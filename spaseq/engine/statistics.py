@@ -1,12 +1,14 @@
 """What a stream is like, as far as the choice of an evaluator depends on it: rates, window sizes, selectivities.
 
-Counters with exponential decay over batches, and for conditions over several events a sample of tuples. All of it is
-a function of the events alone, so a run over the same batches always chooses alike.
+Counters with exponential decay over events, begun anew where a rate has plainly changed; and for conditions over
+several events a pool of events of each kind, of which tuples are drawn. All of it is a function of the events alone, so
+a run over the same batches always chooses alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -21,46 +23,68 @@ __all__ = ["Statistics"]
 
 TUPLES: Final = 256
 """Tuples that a selectivity is estimated from, per observation."""
-MEMORY: Final = 8_000
+FEW: Final = 16
+"""With fewer tuples in the pattern's order, tuples in any order are tried."""
+POOL: Final = 64
+"""The latest events of each kind that tuples are drawn of; a rare kind's may be older than a frequent one's."""
+MEMORY: Final = 32_000
 """Events over which counters decay to about a third."""
+PARTS: Final = 4
+"""So many parts of a long batch are looked at, if it can be cut."""
+PART: Final = 1024
+"""Events of a part."""
+CHANGE: Final = 5.0
+"""Standard deviations by which what came must differ from what was expected for a rate to have changed."""
+FACTOR: Final = 1.4
+"""And the factor."""
+
+Kind = frozenset[Predicate]
 
 
 class Statistics:
     """Rates of sets of predicates and selectivities of tests of `branches`; O(events) per observation."""
 
     def __init__(self, branches: Sequence[Branch], conditions: Conditions | None) -> None:
-        self._conditions = conditions
         leaves = [leaf for branch in branches for leaf in branch.all_leaves()]
         self._kind_of = {leaf.number: leaf.predicates for leaf in leaves}
-        self._kinds = tuple(dict.fromkeys(self._kind_of.values()))
-        self._tests = tuple(dict.fromkeys(t for branch in branches for t in _tests(branch) if not t.whole))
-        self._held = {test: (0.0, 0.0) for test in self._tests}
+        absent = [a.predicates for branch in branches for x in branch.absences for a in x.alternatives]
+        self._kinds = tuple(dict.fromkeys([*self._kind_of.values(), *absent]))
+        tests = {t: _order_of(t, branch) for branch in branches for t in _tests(branch) if not t.whole}
+        self._tests: dict[Test, int] = tests
+        self._held = dict.fromkeys(tests, (0.0, 0.0))
         self._counts = dict.fromkeys(self._kinds, 0.0)
         self.events = 0.0
         """Decayed number of events."""
         self.window = 0.0
         """Decayed sum of the number of events in the windows that end with each."""
         self._draws = 0
+        self._pool = _Pool(conditions, self._kinds) if conditions is not None and tests else None
 
     def observe(self, batch: Batch, in_window: float, sample: bool) -> None:
-        """Count `batch`; `in_window`: events in a window, on average. `sample`: selectivities too."""
-        size = len(batch)
-        fade = float(np.exp(-size / MEMORY))
-        predicates: dict[Predicate, np.ndarray] = {p: p.evaluate(batch) for p in dict.fromkeys(_all(self._kinds))}
-        self.events = self.events * fade + size
-        self.window = self.window * fade + size * in_window
-        found = {}
+        """Count what there is in `batch`; `in_window`: events in a window. `sample`: selectivities too."""
+        for part in _parts(batch):
+            found = self._found(part)
+            self.count(len(part), in_window, {kind: len(rows) for kind, rows in found.items()})
+            if sample and self._pool is not None:
+                self._pool.add(part, found)
+        if sample:
+            self._sample()
+
+    def count(self, events: int, in_window: float, counts: Mapping[Kind, int]) -> None:
+        """Take note of so many events, among them `counts` of each kind."""
+        fade = 0.0 if self._has_changed(events, counts) else float(np.exp(-events / MEMORY))
+        self.events = self.events * fade + events
+        self.window = self.window * fade + events * in_window
         for kind in self._kinds:
-            holds = [predicates[p] for p in kind]
-            rows = np.flatnonzero(np.logical_and.reduce(holds)) if holds else np.arange(size)
-            self._counts[kind] = self._counts[kind] * fade + len(rows)
-            found[kind] = rows
-        if sample and self._conditions is not None and self._tests:
-            self._sample(batch, found, fade)
+            self._counts[kind] = self._counts[kind] * fade + counts[kind]
 
     def rate(self, leaf: int) -> float:
         """Events of a leaf's kind per event; never 0, for what has not come may come."""
-        return max(self._counts[self._kind_of[leaf]], 0.5) / max(self.events, 1.0)
+        return self.rate_of(self._kind_of[leaf])
+
+    def rate_of(self, kind: Kind) -> float:
+        """The same of a kind that some leaf is of, or that must be absent somewhere."""
+        return max(self._counts[kind], 0.5) / max(self.events, 1.0)
 
     def rates(self) -> tuple[float, ...]:
         """What tells whether the stream has changed: the rate of every kind, and the size of windows."""
@@ -77,7 +101,7 @@ class Statistics:
         return self.window / max(self.events, 1.0)
 
     def state(self) -> Any:
-        """What a snapshot must hold."""
+        """What a snapshot must hold. The pool is filled anew."""
         return (list(self._held.values()), list(self._counts.values()), self.events, self.window, self._draws)
 
     def restore(self, state: Any) -> None:
@@ -86,32 +110,105 @@ class Statistics:
         self._held = dict(zip(self._tests, held, strict=True))
         self._counts = dict(zip(self._kinds, counts, strict=True))
 
-    def _sample(self, batch: Any, found: dict[frozenset[Predicate], np.ndarray], fade: float) -> None:
-        assert self._conditions is not None
+    def _has_changed(self, events: int, counts: Mapping[Kind, int]) -> bool:
+        """Whether the rates so far cannot be those of these events."""
+        for kind, before in self._counts.items():
+            # Both are counts: their variance is about what they are.
+            expected = before * events / max(self.events, 1.0)
+            deviation = np.sqrt((expected + 1.0) * (1.0 + events / max(self.events, 1.0)))
+            got = counts[kind]
+            far = max(got, expected) > FACTOR * min(got, expected)
+            if self.events and far and abs(got - expected) > CHANGE * deviation:
+                return True
+        return False
+
+    def _found(self, batch: Batch) -> dict[Kind, np.ndarray]:
+        """The rows of each kind."""
+        holds: dict[Predicate, np.ndarray] = {
+            p: p.evaluate(batch) for p in dict.fromkeys(p for kind in self._kinds for p in kind)
+        }
+        there = np.ones(len(batch), bool) if batch.keys is None else np.asarray(batch.keys) >= 0
+        return {
+            kind: np.flatnonzero(np.logical_and.reduce([there, *(holds[p] for p in kind)])) for kind in self._kinds
+        }
+
+    def _sample(self) -> None:
         rng = np.random.default_rng(self._draws)
         self._draws += 1
-        for test in self._tests:
-            pools = [
-                np.concatenate([found[self._kind_of[leaf]] for leaf in sorted(leaves) if leaf in self._kind_of])
-                for _, leaves in test.variables
-            ]
-            if not all(len(pool) for pool in pools):
-                continue
-            rows = np.stack([rng.choice(pool, TUPLES) for pool in pools])
-            kept, at = np.unique(rows, return_inverse=True)
-            at = at.reshape(rows.shape)
-            memory = self._conditions.memory()
-            memory.append(batch, kept)
-            try:
-                ok = memory.test(test.guard, {v: at[i] for i, (v, _) in enumerate(test.variables)})
-            except EventError:
-                continue  # the evaluation itself says so, should it come to compare such values
-            held, tried = self._held[test]
-            self._held[test] = held * fade + float(np.count_nonzero(ok)), tried * fade + len(ok)
+        for test, order in self._tests.items():
+            if self._pool is None:
+                return
+            kinds = [[self._kind_of[n] for n in sorted(leaves) if n in self._kind_of] for _, leaves in test.variables]
+            found = self._pool.holding(test, kinds, order, rng)
+            if found is not None:
+                held, tried = self._held[test]
+                self._held[test] = held / 2 + found, tried / 2 + TUPLES
 
 
-def _all(kinds: tuple[frozenset[Predicate], ...]) -> list[Predicate]:
-    return [p for kind in kinds for p in kind]
+class _Pool:
+    """The latest `POOL` events of each kind, with what conditions read of them."""
+
+    def __init__(self, conditions: Conditions, kinds: tuple[Kind, ...]) -> None:
+        self._kinds = kinds
+        self._memory = conditions.memory()
+        self._is_of = np.zeros((len(kinds), 0), bool)
+
+    def add(self, batch: Batch, found: Mapping[Kind, np.ndarray]) -> None:
+        rows = np.unique(np.concatenate([rows[_spread(len(rows))] for rows in found.values()]))
+        self._memory.append(batch, rows)
+        fresh = np.stack([np.isin(rows, found[kind]) for kind in self._kinds])
+        both = np.hstack([self._is_of, fresh])
+        # Of what each kind had before, only as much as there is too little of now.
+        kept = np.unique(np.concatenate([np.flatnonzero(row)[-POOL:] for row in both]))
+        self._memory.keep(kept)
+        self._is_of = both[:, kept]
+
+    def holding(self, test: Test, kinds: list[list[Kind]], order: int, rng: np.random.Generator) -> float | None:
+        """How many of `TUPLES` tuples the test lets pass; None where some kind has no event, or values do not compare.
+
+        `order`: 1 or -1 where the event of the first variable comes first, or last.
+        """
+        pools = [np.flatnonzero(self._is_of[[self._kinds.index(kind) for kind in some]].any(axis=0)) for some in kinds]
+        if not all(len(pool) for pool in pools):
+            return None
+        tuples = np.stack([rng.choice(pool, TUPLES) for pool in pools])
+        if order:
+            ordered = np.sort(tuples, axis=0)[::order]
+            # Where kinds differ, sorting may have put an event where its kind has none; those tuples say nothing.
+            fits = np.logical_and.reduce([np.isin(t, pool) for t, pool in zip(ordered, pools, strict=True)])
+            fits &= ordered[0] != ordered[1]
+            if np.count_nonzero(fits) >= FEW:
+                tuples = ordered[:, fits]
+        try:
+            ok = self._memory.test(test.guard, {v: tuples[i] for i, (v, _) in enumerate(test.variables)})
+        except EventError:
+            return None  # the evaluation itself says so, should it come to compare such values
+        return float(np.count_nonzero(ok)) / tuples.shape[1] * TUPLES
+
+
+def _spread(count: int) -> np.ndarray:
+    """At most `POOL` of so many, over all of them."""
+    return np.unique(np.linspace(0, count - 1, min(POOL, count)).astype(np.int64)) if count else np.zeros(0, np.int64)
+
+
+def _parts(batch: Batch) -> list[Batch]:
+    """A short batch; of a long one that can be cut (`part(start, stop)`), `PARTS` parts."""
+    cut: Any = getattr(batch, "part", None)
+    if cut is None or len(batch) <= 2 * PARTS * PART:
+        return [batch]
+    starts = np.linspace(0, len(batch) - PART, PARTS).astype(np.int64).tolist()
+    return [cut(start, start + PART) for start in starts]
+
+
+def _order_of(test: Test, branch: Branch) -> int:
+    """1 if the events of the first of two variables come before those of the second, -1 the other way, else 0."""
+    if len(test.variables) != 2:
+        return 0
+    (_, left), (_, right) = test.variables
+    for sign, pairs in ((1, itertools.product(left, right)), (-1, itertools.product(right, left))):
+        if all(pair in branch.before for pair in pairs):
+            return sign
+    return 0
 
 
 def _tests(branch: Branch) -> list[Test]:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spaseq.events.columns import Column, ListColumn, TextColumn, TimeColumn, column_of
+from spaseq.events.columns import Column, ListColumn, TextColumn, TimeColumn, column_of, rows_of
 
 __all__ = ["EventBatch"]
 
@@ -76,10 +76,32 @@ class EventBatch:
         """A function from a row to the value of an attribute: a number, str, bool, `Instant`, tuple (list), None."""
         return _getter(self.column(name))
 
+    def part(self, start: int, stop: int) -> EventBatch:
+        """These rows as a batch of their own."""
+        return _Part(self, start, stop)
+
     def event(self, row: int) -> dict[str, Any]:
         """The attributes of one event that are not NULL, as Python values."""
         pairs = ((name, self.table[name][row].as_py()) for name in self.table.column_names)
         return {name: value for name, value in pairs if value is not None}
+
+
+class _Part(EventBatch):
+    """Some rows of another batch; its columns are cut from those, which are decoded once for all parts."""
+
+    __slots__ = ("_rows", "_whole")
+
+    def __init__(self, whole: EventBatch, start: int, stop: int) -> None:
+        self._whole, self._rows = whole, slice(start, stop)
+        codes = None if whole.stream_codes is None else whole.stream_codes[start:stop]
+        super().__init__(whole.table.slice(start, stop - start), whole.type_column, whole.times[start:stop],
+                         whole.positions[start:stop], whole.streams, codes)  # fmt: skip
+
+    def column(self, name: str) -> Column | None:
+        if name not in self._columns:
+            whole = self._whole.column(name)
+            self._columns[name] = None if whole is None else rows_of(whole, self._rows)
+        return self._columns[name]
 
 
 class Instant(int):

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from spaseq.errors import EventError
 
 __all__ = ["Column", "ListColumn", "NumberColumn", "TextColumn", "TimeColumn", "TruthColumn", "column_of",
-           "text_array", "truths_of"]  # fmt: skip
+           "rows_of", "text_array", "truths_of"]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,14 @@ Column = NumberColumn | TextColumn | TruthColumn | TimeColumn | ListColumn
 
 _FEW = 6
 _INT64_MAX = (1 << 63) - 1
+
+
+def rows_of(column: Column, rows: slice) -> Column:
+    """Some rows of a column, without a copy."""
+    if isinstance(column, TextColumn):
+        return TextColumn(column.codes[rows], column.texts)
+    known = None if column.known is None else column.known[rows]
+    return type(column)(column.values[rows], known)  # type: ignore[arg-type]
 
 
 def column_of(values: pa.ChunkedArray | pa.Array, name: str) -> Column | None:

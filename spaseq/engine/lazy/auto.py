@@ -14,18 +14,16 @@ import pickle
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from spaseq.engine.evaluator import Evaluator
 from spaseq.engine.guard_run import GuardRun
 from spaseq.engine.lazy.cost import Estimate, estimate
 from spaseq.engine.lazy.evaluator import LazyEvaluator
 from spaseq.engine.lazy.planning import LazyPlan
+from spaseq.engine.lazy.reach import Reach
 from spaseq.engine.matches import MatchBatch
 from spaseq.engine.program import codes_of
 from spaseq.engine.settings import Batch
 from spaseq.engine.statistics import Statistics
-from spaseq.engine.windows import Lows
 from spaseq.errors import BudgetExceeded, InternalError
 
 if TYPE_CHECKING:
@@ -43,8 +41,6 @@ DRIFT: Final = 1.4
 """How much a rate may change until evaluators are compared again."""
 GAIN: Final = 1.25
 """How much cheaper another evaluator must be to take over."""
-HISTORY: Final = 1 << 18
-"""Events kept to be read again; with more than that in a window the evaluator stays what it is."""
 
 AnyEvaluator = Evaluator | LazyEvaluator
 
@@ -63,20 +59,15 @@ class AutoEvaluator:
         conditions = program.registers.conditions() if self._plan.guarded else None  # type: ignore[union-attr]
         self._statistics = Statistics(self._plan.branches, conditions)
         self._estimate: Estimate | None = None
-        self._history: list[Batch] = []
-        self._complete_from = 0
-        """The position from which on the history has every event."""
-        self._reach = 0
-        """The first position that a window after the last event can hold."""
-        self._lows: Lows | None = None
+        self._reach = Reach(program.window)
+        self._pending: float | None = None
+        """The events in a window of the batch that is being evaluated, if the evaluator's counts of it are wanted."""
         self._seen = 0
         self._next_choice = FIRST
         self._pushes = 0
         self._changes = 0
-        self._next_reach = 0
         self._stale = 0
         self._rates: tuple[float, ...] = ()
-        self._last_position = -1
 
     def push(self, batch: Batch) -> MatchBatch:
         """The matches that `batch` completes, all at once. Raises `BudgetExceeded` at `output_bytes`."""
@@ -134,59 +125,41 @@ class AutoEvaluator:
     def _prepare(self, batch: Batch) -> None:
         """Look at the batch, and choose who evaluates it."""
         self._pushes += 1
-        self._forget()
-        inside = self._in_window(batch)
+        self._reach.forget()
+        inside = self._reach.in_window(batch)
         self._seen += len(batch)
         due = self._seen >= self._next_choice
-        if due or self._seen < EVERY:
-            self._statistics.observe(batch, inside, sample=due and (self._stale <= 0 or self._estimate is None))
+        sample = due and (self._stale <= 0 or self._estimate is None)
+        counted = isinstance(self._current, LazyEvaluator)
+        if sample or (not counted and (due or self._seen < EVERY)):
+            self._statistics.observe(batch, inside, sample)
+            self._pending = None
+        else:
+            self._pending = inside if counted else None
         if due:
             self._next_choice = self._seen * 2 if self._seen < EVERY else self._seen + EVERY
             if self._stale <= 0 or self._has_drifted():
                 self._stale = PATIENCE
-                self._choose(self._seen / self._pushes)
+                self._choose()
             self._stale -= 1
 
-    def _in_window(self, batch: Batch) -> float:
-        """How many events of a partition are in a window, about."""
-        if self._lows is None:
-            self._lows = Lows(self._program.window, batch.keys is not None)
-        positions, window = np.asarray(batch.positions, np.int64), self._program.window
-        lows, keeps = self._lows.of(positions, np.asarray(batch.times), batch.keys)
-        self._next_reach = int(keeps[-1])
-        if window.kind == "events":
-            return float(window.size) + 1.0
-        keys = 1 if batch.keys is None else max(1, len(np.unique(batch.keys)))
-        inside = self._seen + len(batch) / 2 if window.kind == "none" else float((positions - lows).mean())
-        return inside / keys + 1.0
-
-    def _forget(self) -> None:
-        """Let go of batches that no window from now on reaches back to, and of what is too much."""
-        size, count = sum(map(len, self._history)), 0
-        for batch in self._history:
-            last = int(batch.positions[-1])
-            if last >= self._reach and size <= HISTORY:
-                break
-            self._complete_from = last + 1
-            size -= len(batch)
-            count += 1
-        del self._history[:count]
-
     def _remember(self, batch: Batch) -> None:
-        self._history.append(batch)
-        self._reach = self._next_reach
-        self._last_position = int(batch.positions[-1])
+        """Keep the batch, and note what a lazy evaluator has counted of it anyway."""
+        if self._pending is not None and isinstance(self._current, LazyEvaluator):
+            self._statistics.count(len(batch), self._pending, self._current.counts)
+        self._reach.append(batch)
 
-    def _choose(self, batch_size: float) -> None:
+    def _choose(self) -> None:
         self._rates = self._statistics.rates()
         run = self._current._run if isinstance(self._current, Evaluator) else None
         if isinstance(run, GuardRun) and run.handed_over:
             self._kernel = False
-        found = self._estimate = estimate(self._plan, self._statistics, batch_size, kernel=self._kernel)
+        size = self._seen / self._pushes
+        found = self._estimate = estimate(self._plan, self._statistics, size, kernel=self._kernel)
         now = self._cost_now(found)
         best = found.best
         other = best != self._name or (best == "chain" and found.orders != self._orders)
-        if other and getattr(found, best) * GAIN < now and self._complete_from <= self._reach:
+        if other and getattr(found, best) * GAIN < now and self._reach.is_whole:
             self._change(best, found)
 
     def _has_drifted(self) -> bool:
@@ -210,7 +183,7 @@ class AutoEvaluator:
                 fresh = LazyEvaluator(self._program, self._plan, tree=True)
             case _:
                 raise InternalError(f"no evaluator {name}")
-        for batch in self._history:
+        for batch in self._reach.batches:
             for _ in fresh.stream(batch):
                 pass  # reported before
         self._current, self._name, self._orders = fresh, name, found.orders
@@ -221,7 +194,7 @@ class AutoEvaluator:
 
         Batches to be read again are not in it: after `restore`, no change before they are out of the window.
         """
-        left_out = ("_program", "_plan", "_current", "_history", "_statistics")
+        left_out = ("_program", "_plan", "_current", "_statistics")
         state = {name: value for name, value in self.__dict__.items() if name not in left_out}
         return pickle.dumps((state, self._current.snapshot(), self._statistics.state()))
 
@@ -232,7 +205,6 @@ class AutoEvaluator:
         new = AutoEvaluator(program)
         new.__dict__.update(state)
         new._statistics.restore(statistics)
-        new._complete_from = new._last_position + 1
         if new._name == "compact":
             new._current = Evaluator.restore(program, current)
         else:

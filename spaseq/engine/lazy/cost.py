@@ -6,45 +6,64 @@ Let W be the events in a window and r the rate of a leaf. A set S of leaves has 
 
 partial matches in a window, and |S| card(S) / W of them are made per event. A chain pays for the candidates of each of
 its prefixes and for the instances they become; its best order is found over all subsets. A tree goes by frequency
-alone. The compact structure pays a constant for each event, and with registers for each live run whose state can move:
-those are the partial matches of the prefixes in sequence, as their registers usually differ. Such a run costs little
-where guards are operations on codes, and much where they are asked one by one.
+alone, and lets an instance wait until every leaf that is left has candidates. Lazy evaluators pay for each event they
+buffer and each block they look at, too.
 
-The constants are those of one machine (`benchmarks/lazy.py`); only their ratios matter.
+The compact structure pays for its runs: those in state S differ in what the tests still to come read of them, so there
+are min(card(S), card(leaves of S that such tests read)). Where guards are operations on codes an event that could move
+them costs those that one of its tests lets pass, as these are looked up; where guards are asked one by one, all.
+
+The constants were fitted to `benchmarks/lazy.py` and to queries over its stock and bar workloads, on one machine; only
+their ratios matter.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from spaseq.engine.lazy.normal import Branch
+from spaseq.engine.lazy.normal import Branch, Rounds
 from spaseq.engine.lazy.planning import LazyPlan
 from spaseq.engine.statistics import Statistics
 
 __all__ = ["Estimate", "estimate"]
 
-EVENT: Final = 0.4
+EVENT: Final = 0.05
 """An event pushed, whatever the evaluator."""
-CANDIDATE: Final = 0.1
+BUFFERED: Final = 0.2
+"""An event put into the buffer for a leaf and out again."""
+CANDIDATE: Final = 0.035
 """A candidate looked at by a lazy evaluator, conditions included."""
-INSTANCE: Final = 0.3
+INSTANCE: Final = 0.1
 """An instance made."""
-BLOCK: Final = 250.0
-"""A state asked about a block of events."""
+COUNTED: Final = 0.1
+"""A tree's instance that counts the candidates of one leaf."""
+BLOCK: Final = 80.0
+"""A chain's leaf asked about a block of events."""
+TREE_BLOCK: Final = 110.0
+"""A tree's."""
 BLOCK_EVENTS: Final = 4096
-RUN: Final = 4.0
+RUN: Final = 1.5
 """A live run that is asked whether it moves on an event, where guards are asked one by one."""
-KERNEL_RUN: Final = 0.12
-"""The same where guards are operations on codes (`spaseq.engine.guard_run`)."""
-MATCH: Final = 2.0
-"""A match, for a lazy evaluator; the compact structure's cost next to nothing."""
-TREE: Final = 3.0
-"""A tree asks about every leaf that is left, where a chain asks about one."""
+STEP: Final = 3.0
+"""An event that such runs are asked about."""
+KERNEL_RUN: Final = 0.02
+"""A live run that an event's codes select."""
+KERNEL_MOVE: Final = 0.1
+"""Such a run that moves."""
+MATCH: Final = 0.015
+"""A match of the compact structure."""
+LAZY_MATCH: Final = 0.12
+"""A match of a lazy evaluator."""
+WHOLE: Final = 6.0
+"""A guard about all events of a match at once, asked by a lazy evaluator."""
 SUBSETS: Final = 12
 """Leaves of a branch up to which all orders are compared."""
+ROUNDS: Final = 10.0
+"""At most so many events of an iteration, of which any may be in a match, as a power of two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +94,30 @@ def estimate(
     `chains`: the orders that `chain` is about, the best ones if not given. `kernel`: guards are operations on codes.
     """
     size = min(max(batch, 1.0), BLOCK_EVENTS)
-    compact = chain = tree = EVENT
+    compact = EVENT
+    chain = tree = EVENT + BUFFERED * _buffered(plan, statistics)
     orders: list[tuple[int, ...]] = []
     for number, branch in enumerate(plan.branches):
         sets = _Sets(branch, statistics)
-        overhead = BLOCK * len(branch.leaves) / size + MATCH * sets.matches()
+        matches = sets.matches() * (LAZY_MATCH + WHOLE * sum(t.whole for t in branch.tests))
         if chains is None:
             best, order = sets.best_order()
         else:
             order = chains[number]
             best = sets.chain([sets.numbers.index(leaf) for leaf in order])
         orders.append(order)
-        chain += best + overhead
-        tree += TREE * sets.chain(sets.by_rate()) + 1.5 * overhead
-        compact += sets.runs(KERNEL_RUN if kernel else RUN) if plan.guarded else 0.0
+        chain += best + matches + BLOCK * len(branch.leaves) / size
+        tree += sets.tree() + matches + TREE_BLOCK * len(branch.leaves) / size
+        compact += MATCH * sets.matches()
+        if plan.guarded:
+            compact += sets.kernel_runs() if kernel else sets.runs()
     return Estimate(compact, chain, tree, tuple(orders))
+
+
+def _buffered(plan: LazyPlan, statistics: Statistics) -> float:
+    """Entries into the buffer per event: one for each kind of leaf."""
+    kinds = {leaf.predicates: leaf.number for branch in plan.branches for leaf in branch.all_leaves()}
+    return sum(statistics.rate(number) for number in kinds.values())
 
 
 class _Sets:
@@ -112,8 +140,24 @@ class _Sets:
         self.adjacent = [
             sum(1 << place[n] for n in a.left | a.right if n in place) for a in branch.adjacent
         ]
+        self.rounds = [
+            (sum(1 << place[b] for a, b in branch.before if a == r.number and b in place), factor)
+            for r, factor in _rounds(branch, statistics, self.window)
+        ]  # fmt: skip
+        """The leaves behind each iteration, and by how much its rounds multiply what has taken them."""
+        self.absent = [
+            (_mask(absence.left, place), _mask(absence.right, place), _mask(a.test.leaves, place),
+             statistics.rate_of(a.predicates))
+            for absence in branch.absences for a in absence.alternatives if a.test is not None
+        ]  # fmt: skip
+        """What is under a condition and must not come: between which leaves, with what it is compared, its rate."""
         self.card = functools.cache(self._card)
         self.extensions = functools.cache(self._extensions)
+
+    @property
+    def all(self) -> int:
+        """The set of all leaves."""
+        return (1 << len(self.numbers)) - 1
 
     def _extensions(self, mask: int) -> int:
         """Orders of the leaves in `mask` that the pattern allows."""
@@ -132,18 +176,38 @@ class _Sets:
         allowed = self.extensions(mask) / math.factorial(len(leaves)) if len(leaves) <= SUBSETS else 1.0
         return float(many * allowed / self.window**near)
 
+    def decided(self, before: int, leaf: int) -> list[float]:
+        """The selectivities of the tests that `leaf` completes."""
+        after = before | 1 << leaf
+        return [s for need, s in self.tests if need & after == need and need >> leaf & 1]
+
+    def made(self, after: int) -> float:
+        """Partial matches of this set that are made per event."""
+        return len(_bits(after)) * self.card(after) / self.window
+
+    # The lazy evaluators
+
     def step(self, before: int, leaf: int) -> float:
         """What it costs per event to extend the partial matches of `before` by `leaf`."""
-        after = before | 1 << leaf
-        new = [s for need, s in self.tests if need & after == need and need >> leaf & 1]
-        made = len(_bits(after)) * self.card(after) / self.window
-        return CANDIDATE * made / max(math.prod(new), 1e-9) + INSTANCE * made
+        made = self.made(before | 1 << leaf)
+        return CANDIDATE * made / max(math.prod(self.decided(before, leaf)), 1e-9) + INSTANCE * made
 
     def chain(self, order: list[int]) -> float:
         """What a chain costs per event, but for its blocks."""
         total, mask = 0.0, 0
         for leaf in order:
             total += self.step(mask, leaf)
+            mask |= 1 << leaf
+        return total
+
+    def tree(self) -> float:
+        """What a tree costs per event, but for its blocks."""
+        total, mask = 0.0, 0
+        order = self.by_rate()
+        for turn, leaf in enumerate(order):
+            left = order[turn:]
+            ready = math.prod(1.0 - math.exp(-self.window * self.rates[i]) for i in left)
+            total += COUNTED * len(left) * (self.made(mask) if mask else 0.0) + ready * self.step(mask, leaf)
             mask |= 1 << leaf
         return total
 
@@ -165,26 +229,82 @@ class _Sets:
                 options.append((cost + self.step(mask & ~(1 << leaf), leaf), (*before, leaf)))
             # Of equal costs, leaves first that end the pattern: those after them wait for nothing.
             best[mask] = min(options, key=lambda o: (round(o[0], 9), [-self.preceding[i].bit_count() for i in o[1]]))
-        cost, found = best[(1 << count) - 1]
+        cost, found = best[self.all]
         return cost, tuple(self.numbers[i] for i in found)
+
+    # The compact structure
 
     def matches(self) -> float:
         """Matches per event."""
-        return len(self.numbers) * self.card((1 << len(self.numbers)) - 1) / self.window
+        return self.made(self.all) * self.repeated(self.all)
 
-    def runs(self, cost: float) -> float:
-        """What registers cost per event: live runs by the states they are in, times what can move them."""
+    def repeated(self, mask: int) -> float:
+        """How many runs or matches there are for each choice of `mask`, as iterations have rounds before the last."""
+        return math.prod(factor for behind, factor in self.rounds if behind & mask)
+
+    def configurations(self, mask: int) -> float:
+        """Different runs that have taken `mask`: they differ in what tests still to come read of them."""
+        read = 0
+        for need, _ in self.tests:
+            if need & ~mask:
+                read |= need & mask
+        for _, right, compared, _ in self.absent:
+            if right & ~mask:
+                read |= compared & mask
+        return min(self.card(mask), self.card(read) if read else 1.0) * self.repeated(mask)
+
+    def strays(self, mask: int) -> float:
+        """Events per event that runs in `mask` are compared with, as they must not come."""
+        return sum(rate for left, right, _, rate in self.absent if left & mask == left and not right & mask)
+
+    def moving(self) -> list[tuple[int, list[int]]]:
+        """The sets that a run may have taken, each with the leaves that may be next."""
         count = len(self.numbers)
         if count > SUBSETS:
-            return sum(cost * self.card((1 << i + 1) - 1) for i in range(count - 1))
-        total = 0.0
-        for mask in range(1, (1 << count) - 1):
+            return [((1 << i) - 1, [i]) for i in range(1, count)]
+        found = []
+        for mask in range(1, self.all):
             if any(self.preceding[i] & ~mask for i in _bits(mask)):
                 continue  # no run takes an event before those that precede it
-            able = [i for i in range(count) if not mask >> i & 1 and not self.preceding[i] & ~mask]
-            total += cost * self.card(mask) * min(1.0, sum(self.rates[i] for i in able))
-        # Iterations multiply runs; how much is not known.
-        return total * 4 ** len(self.branch.rounds)
+            found.append((mask, [i for i in range(count) if not mask >> i & 1 and not self.preceding[i] & ~mask]))
+        return found
+
+    def runs(self) -> float:
+        """What registers cost per event where guards are asked one by one."""
+        total = STEP * min(1.0, sum(self.rates))
+        for mask, able in self.moving():
+            asked = sum(self.rates[i] for i in able) + self.strays(mask)
+            total += RUN * self.configurations(mask) * min(1.0, asked)
+        return total
+
+    def kernel_runs(self) -> float:
+        """The same where guards are operations on codes."""
+        total = KERNEL_MOVE * min(1.0, sum(self.rates))
+        for mask, able in self.moving():
+            runs = self.configurations(mask)
+            total += KERNEL_RUN * runs * self.strays(mask)
+            for leaf in able:
+                tests = self.decided(mask, leaf)
+                selected = runs * min(tests, default=1.0)
+                moving = runs * math.prod(tests)
+                total += self.rates[leaf] * (KERNEL_RUN * selected + KERNEL_MOVE * moving)
+        return total
+
+
+def _rounds(branch: Branch, statistics: Statistics, window: float) -> list[tuple[Rounds, float]]:
+    """By how much the rounds of each iteration multiply matches: any of the events between may be in them."""
+    found = []
+    for rounds in branch.rounds:
+        between = 0.0
+        for leaf in (leaf for inner in rounds.branches for leaf in inner.leaves):
+            held = math.prod(statistics.selectivity(t) for t in branch.tests if leaf.number in t.leaves and not t.whole)
+            between += window * statistics.rate(leaf.number) / (len(branch.leaves) + 1) * held
+        found.append((rounds, 1.0 if rounds.adjacent else 2.0 ** min(between, ROUNDS)))
+    return found
+
+
+def _mask(leaves: frozenset[int], place: Mapping[int, int]) -> int:
+    return sum(1 << place[n] for n in leaves if n in place)
 
 
 def _bits(mask: int) -> list[int]:

@@ -66,6 +66,8 @@ class LazyEvaluator:
         self._last: tuple[int, Any] | None = None
         self._pushed = 0
         self._started = False
+        self.counts: dict[frozenset[Predicate], int] = {}
+        """How many events of each kind the last batch had."""
 
     # Pushing
 
@@ -128,7 +130,7 @@ class LazyEvaluator:
 
     # The stages of a block
 
-    def _start(self, batch: Batch, truth: np.ndarray) -> None:
+    def _start(self, batch: Batch) -> None:
         window, registers = self._program.window, self._program.registers
         keyed = batch.keys is not None
         self._own_windows = keyed and window.kind == "events"
@@ -139,7 +141,7 @@ class LazyEvaluator:
         own = Window("span", window.size) if window.kind == "events" and not keyed else window
         self._lows = Lows(own, keyed)
         self._places = Lows(window, keyed)
-        counts = truth.sum(axis=1).tolist()
+        counts = list(self.counts.values())
         orders = self._given
         if orders is None:
             orders = tuple(None if self._tree else by_frequency(plan, counts) for plan in self._plans)
@@ -155,8 +157,9 @@ class LazyEvaluator:
                 truth[number] &= holds[predicate]
         if batch.keys is not None:
             truth[:, np.asarray(batch.keys) < 0] = False
+        self.counts = dict(zip(self._kinds, truth.sum(axis=1).tolist(), strict=True))
         if not self._started:
-            self._start(batch, truth)
+            self._start(batch)
         sequence = np.arange(self._pushed, self._pushed + len(batch), dtype=np.int64)
         self._pushed += len(batch)
         lows = self._lows_of(batch, sequence)

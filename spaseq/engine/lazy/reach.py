@@ -1,0 +1,114 @@
+"""How far back the window of the next event reaches, as far as the choice of an evaluator must know it.
+
+The batches that some evaluator may have to read again are kept here. The engine's own windows are exact, event by event
+(`spaseq.engine.windows`); these are bounds that may keep a batch too long, never too short.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from spaseq.engine.settings import Batch, Window
+
+__all__ = ["HISTORY", "Reach"]
+
+HISTORY: Final = 1 << 18
+"""Events kept to be read again; with more than that in a window the evaluator stays what it is."""
+EACH: Final = 1024
+"""The window of one event in so many is looked at."""
+SAMPLES: Final = 16
+"""But of no more than so many of a batch."""
+KEYS: Final = 4096
+"""Events of a batch whose partitions are counted."""
+MARGIN: Final = 1e-9
+"""Relative: windows over decimals may reach back that much further than the subtraction here says."""
+
+
+class Reach:
+    """The batches of the current window, and whether they are all there."""
+
+    def __init__(self, window: Window) -> None:
+        self._window = window
+        self.batches: list[Batch] = []
+        self._dropped: float | None = None
+        """Where the window is measured: the last event that is no longer kept."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every event that a window still open can hold is kept."""
+        return self._dropped is None or bool(self.batches and self._dropped < self._still_open())
+
+    def forget(self) -> None:
+        """Let go of what no open window holds, and of what is too much."""
+        first = self._still_open() if self.batches else -math.inf
+        size, count = sum(map(len, self.batches)), 0
+        for kept in self.batches:
+            last = self._places(kept)[-1]
+            if last >= first and size <= HISTORY:
+                break
+            self._dropped = last
+            size -= len(kept)
+            count += 1
+        del self.batches[:count]
+
+    def _still_open(self) -> float:
+        """Where the earliest window starts that did not end before the last event.
+
+        Not that of the next event: matches that wait for their windows to close (NOT at the end) are still to come.
+        """
+        last = self.batches[-1]
+        return self._first(self._places(last)[-1], last)
+
+    def append(self, batch: Batch) -> None:
+        """Keep a batch; those before it stay."""
+        self.batches.append(batch)
+
+    def __getstate__(self) -> tuple[Window, float | None]:
+        """Batches are in no snapshot: it is as if all had been dropped."""
+        return self._window, self._places(self.batches[-1])[-1] if self.batches else self._dropped
+
+    def __setstate__(self, state: tuple[Window, float | None]) -> None:
+        self._window, self._dropped = state
+        self.batches = []
+
+    def in_window(self, batch: Batch) -> float:
+        """About how many events of one partition a window holds that ends in `batch`."""
+        if self._window.kind == "events":
+            return float(self._window.size) + 1.0
+        samples = min(SAMPLES, -(-len(batch) // EACH))
+        found = [self._count(batch, len(batch) * (2 * i + 1) // (2 * samples)) for i in range(samples)]
+        keys = 1 if batch.keys is None else max(1, len(np.unique(np.asarray(batch.keys)[-KEYS:])))
+        return sum(found) / len(found) / keys + 1.0
+
+    def _count(self, batch: Batch, row: int) -> int:
+        """Events between the start of the window of a row and the row."""
+        first = self._first(self._places(batch)[row], batch)
+        at = int(np.searchsorted(self._places(batch), first))
+        count = max(row - at, 0)
+        for kept in reversed(self.batches):
+            if at:
+                break
+            at = int(np.searchsorted(self._places(kept), first))
+            count += len(kept) - at
+        return count
+
+    def _places(self, batch: Batch) -> np.ndarray:
+        """What the window is measured in."""
+        return np.asarray(batch.positions if self._window.kind == "events" else batch.times)
+
+    def _first(self, place: float, batch: Batch) -> float:
+        """The first place that a window holds which ends at `place`."""
+        match self._window.kind:
+            case "none":
+                return -math.inf
+            case "events" if batch.keys is not None:
+                return -math.inf  # each partition's window reaches back by itself
+            case "tumbling":
+                size, origin = self._window.size, self._window.origin
+                first = (place - origin) // size * size + origin
+            case _:
+                first = place - self._window.size
+        return first - MARGIN * abs(place) if isinstance(place, float) else first
