@@ -252,8 +252,8 @@ class EagerAutomaton(Automaton):
 class Eager(LazyEvaluator):
     """An evaluation by eager automata."""
 
-    def _start(self, batch: Any) -> None:
-        super()._start(batch)
+    def _start(self, batch: Any, truth: np.ndarray) -> None:
+        super()._start(batch, truth)
         self._automata = [EagerAutomaton(plan) for plan in self._plans]  # type: ignore[misc]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import harness
 import oracle
 import pytest
-from strategies import CeqlCase, ceql_case, ceql_toml, draw_stream, interesting, shrink_ceql
+from strategies import NUMERIC, CeqlCase, ceql_case, ceql_toml, draw_condition, draw_stream, interesting, shrink_ceql
 from test_cases import CASES
 
 import ceql
@@ -87,6 +87,26 @@ def plain(case: CeqlCase) -> CeqlCase:
     return replace(case, query=replace(case.query, strategy=strategy, consume="NONE", limit=None))
 
 
+def nary(case: CeqlCase, rng: random.Random) -> CeqlCase:
+    """The case under one more condition, over three or four variables if it has as many."""
+    names = sorted(oracle.variables_of(case.query.formula))
+    some = rng.sample(names, min(len(names), rng.choice((3, 3, 4))))
+    left, *others = (("of", name, rng.choice(NUMERIC)) for name in some)
+    right: tuple[Any, ...] = ("value", rng.randint(0, 3))
+    for other in others:
+        right = (rng.choice("+-"), other, right)
+    condition = ("for all", (rng.choice(("!=", "<", "<=", ">", ">=")), left, right))
+    if rng.random() < 0.2:
+        condition = (rng.choice(("all", "any")), condition, draw_condition(rng, names))
+    return replace(case, query=replace(case.query, formula=oracle.Filter(case.query.formula, condition)))
+
+
+def drawn(rng: random.Random) -> CeqlCase:
+    """A case of any kind; half of them with such a condition."""
+    case = plain(ceql_case(rng))
+    return nary(case, rng) if rng.random() < 0.5 else case
+
+
 def difference(case: CeqlCase, seed: int) -> str:
     expected = oracle.evaluate(case.query, case.stream)
     lines = []
@@ -108,9 +128,9 @@ def difference(case: CeqlCase, seed: int) -> str:
 
 def check(seed: int) -> None:
     def matches(case: CeqlCase) -> int:
-        return len(oracle.evaluate(plain(case).query, case.stream))
+        return len(oracle.evaluate(case.query, case.stream))
 
-    case = plain(interesting(ceql_case, matches, random.Random(seed)))
+    case = interesting(drawn, matches, random.Random(seed))
     if difference(case, seed):
         small = shrink_ceql(case, lambda c: bool(difference(c, seed)))
         report = difference(small, seed)

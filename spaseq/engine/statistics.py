@@ -8,6 +8,7 @@ a run over the same batches always chooses alike.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -57,26 +58,41 @@ class Statistics:
         """Decayed number of events."""
         self.window = 0.0
         """Decayed sum of the number of events in the windows that end with each."""
+        self.changes = 0
+        """How often a rate has plainly changed."""
         self._draws = 0
         self._pool = _Pool(conditions, self._kinds) if conditions is not None and tests else None
 
     def observe(self, batch: Batch, in_window: float, sample: bool) -> None:
         """Count what there is in `batch`; `in_window`: events in a window. `sample`: selectivities too."""
-        for part in _parts(batch):
+        parts = _parts(batch)
+        counts = dict.fromkeys(self._kinds, 0)
+        for part in parts:
             found = self._found(part)
-            self.count(len(part), in_window, {kind: len(rows) for kind, rows in found.items()})
+            for kind, rows in found.items():
+                counts[kind] += len(rows)
             if sample and self._pool is not None:
                 self._pool.add(part, found)
+        self.count(sum(map(len, parts)), in_window, counts)
         if sample:
-            self._sample()
+            self._sample(in_window if batch.keys is None else math.inf)
 
     def count(self, events: int, in_window: float, counts: Mapping[Kind, int]) -> None:
         """Take note of so many events, among them `counts` of each kind."""
-        fade = 0.0 if self._has_changed(events, counts) else float(np.exp(-events / MEMORY))
+        fade = math.exp(-events / MEMORY)
+        if self._has_changed(events, counts):
+            fade = 0.0
+            self.changes += 1
         self.events = self.events * fade + events
         self.window = self.window * fade + events * in_window
         for kind in self._kinds:
             self._counts[kind] = self._counts[kind] * fade + counts[kind]
+
+    def observed(self, tried: Mapping[Test, tuple[int, int]]) -> None:
+        """Take note of tests that were made, and how many of them held, instead of what samples said."""
+        for test, (made, held) in tried.items():
+            if made >= TUPLES and test in self._held:
+                self._held[test] = held / made * TUPLES, TUPLES
 
     def rate(self, leaf: int) -> float:
         """Events of a leaf's kind per event; never 0, for what has not come may come."""
@@ -102,11 +118,12 @@ class Statistics:
 
     def state(self) -> Any:
         """What a snapshot must hold. The pool is filled anew."""
-        return (list(self._held.values()), list(self._counts.values()), self.events, self.window, self._draws)
+        return (list(self._held.values()), list(self._counts.values()), self.events, self.window, self._draws,
+                self.changes)  # fmt: skip
 
     def restore(self, state: Any) -> None:
         """The opposite of `state`, for the same branches."""
-        held, counts, self.events, self.window, self._draws = state
+        held, counts, self.events, self.window, self._draws, self.changes = state
         self._held = dict(zip(self._tests, held, strict=True))
         self._counts = dict(zip(self._kinds, counts, strict=True))
 
@@ -115,7 +132,7 @@ class Statistics:
         for kind, before in self._counts.items():
             # Both are counts: their variance is about what they are.
             expected = before * events / max(self.events, 1.0)
-            deviation = np.sqrt((expected + 1.0) * (1.0 + events / max(self.events, 1.0)))
+            deviation = math.sqrt((expected + 1.0) * (1.0 + events / max(self.events, 1.0)))
             got = counts[kind]
             far = max(got, expected) > FACTOR * min(got, expected)
             if self.events and far and abs(got - expected) > CHANGE * deviation:
@@ -132,14 +149,14 @@ class Statistics:
             kind: np.flatnonzero(np.logical_and.reduce([there, *(holds[p] for p in kind)])) for kind in self._kinds
         }
 
-    def _sample(self) -> None:
+    def _sample(self, near: float) -> None:
         rng = np.random.default_rng(self._draws)
         self._draws += 1
         for test, order in self._tests.items():
             if self._pool is None:
                 return
             kinds = [[self._kind_of[n] for n in sorted(leaves) if n in self._kind_of] for _, leaves in test.variables]
-            found = self._pool.holding(test, kinds, order, rng)
+            found = self._pool.holding(test, kinds, order, near, rng)
             if found is not None:
                 held, tried = self._held[test]
                 self._held[test] = held / 2 + found, tried / 2 + TUPLES
@@ -152,6 +169,7 @@ class _Pool:
         self._kinds = kinds
         self._memory = conditions.memory()
         self._is_of = np.zeros((len(kinds), 0), bool)
+        self._positions = np.zeros(0, np.int64)
 
     def add(self, batch: Batch, found: Mapping[Kind, np.ndarray]) -> None:
         rows = np.unique(np.concatenate([rows[_spread(len(rows))] for rows in found.values()]))
@@ -162,23 +180,25 @@ class _Pool:
         kept = np.unique(np.concatenate([np.flatnonzero(row)[-POOL:] for row in both]))
         self._memory.keep(kept)
         self._is_of = both[:, kept]
+        self._positions = np.concatenate([self._positions, np.asarray(batch.positions)[rows]])[kept]
 
-    def holding(self, test: Test, kinds: list[list[Kind]], order: int, rng: np.random.Generator) -> float | None:
+    def holding(
+        self, test: Test, kinds: list[list[Kind]], order: int, near: float, rng: np.random.Generator
+    ) -> float | None:
         """How many of `TUPLES` tuples the test lets pass; None where some kind has no event, or values do not compare.
 
-        `order`: 1 or -1 where the event of the first variable comes first, or last.
+        Tuples are no more than `near` positions wide, and the event of the first variable comes first or last (`order`
+        1 or -1), where there are `FEW` of that kind.
         """
         pools = [np.flatnonzero(self._is_of[[self._kinds.index(kind) for kind in some]].any(axis=0)) for some in kinds]
         if not all(len(pool) for pool in pools):
             return None
-        tuples = np.stack([rng.choice(pool, TUPLES) for pool in pools])
+        tuples = np.stack([pool[rng.integers(len(pool), size=4 * TUPLES)] for pool in pools])
+        places = self._positions[tuples]
+        fits = places.max(axis=0) - places.min(axis=0) <= near
         if order:
-            ordered = np.sort(tuples, axis=0)[::order]
-            # Where kinds differ, sorting may have put an event where its kind has none; those tuples say nothing.
-            fits = np.logical_and.reduce([np.isin(t, pool) for t, pool in zip(ordered, pools, strict=True)])
-            fits &= ordered[0] != ordered[1]
-            if np.count_nonzero(fits) >= FEW:
-                tuples = ordered[:, fits]
+            fits &= places[0] < places[1] if order > 0 else places[0] > places[1]
+        tuples = tuples[:, fits] if np.count_nonzero(fits) >= FEW else tuples[:, :TUPLES]
         try:
             ok = self._memory.test(test.guard, {v: tuples[i] for i, (v, _) in enumerate(test.variables)})
         except EventError:

@@ -35,11 +35,13 @@ FIRST: Final = 256
 """Events to have seen before the first choice."""
 EVERY: Final = 4096
 """Events between two looks at the rates."""
-PATIENCE: Final = 16
-"""So many times the last comparison is good for, if the rates are still about the same."""
+PATIENCE: Final = 2
+"""So many looks the first comparison is good for, if the rates are still about the same."""
+LONGEST: Final = 128
+"""The next is good for twice as many, and so on up to this, as long as evaluator and rates stay the same."""
 DRIFT: Final = 1.4
 """How much a rate may change until evaluators are compared again."""
-GAIN: Final = 1.25
+GAIN: Final = 1.1
 """How much cheaper another evaluator must be to take over."""
 
 AnyEvaluator = Evaluator | LazyEvaluator
@@ -60,13 +62,14 @@ class AutoEvaluator:
         self._statistics = Statistics(self._plan.branches, conditions)
         self._estimate: Estimate | None = None
         self._reach = Reach(program.window)
-        self._pending: float | None = None
-        """The events in a window of the batch that is being evaluated, if the evaluator's counts of it are wanted."""
         self._seen = 0
         self._next_choice = FIRST
         self._pushes = 0
         self._changes = 0
-        self._stale = 0
+        self._changes_known = 0
+        """Changes of rates that the last choice knew of."""
+        self._stale = 0.0
+        self._patience = PATIENCE / 2
         self._rates: tuple[float, ...] = ()
 
     def push(self, batch: Batch) -> MatchBatch:
@@ -85,7 +88,7 @@ class AutoEvaluator:
         if len(batch):
             self._prepare(batch)
             yield from self._current.stream(batch)
-            self._remember(batch)
+            self._reach.append(batch)
 
     def count(self, batch: Batch) -> int:
         """How many matches `batch` completes."""
@@ -93,7 +96,7 @@ class AutoEvaluator:
             return 0
         self._prepare(batch)
         found = self._current.count(batch)
-        self._remember(batch)
+        self._reach.append(batch)
         return found
 
     def close(self) -> MatchBatch:
@@ -129,28 +132,25 @@ class AutoEvaluator:
         inside = self._reach.in_window(batch)
         self._seen += len(batch)
         due = self._seen >= self._next_choice
-        sample = due and (self._stale <= 0 or self._estimate is None)
-        counted = isinstance(self._current, LazyEvaluator)
-        if sample or (not counted and (due or self._seen < EVERY)):
+        # A lazy evaluator says itself how often its tests hold.
+        sample = due and self._stale <= 0 and isinstance(self._current, Evaluator)
+        if sample or (isinstance(self._current, Evaluator) and (due or self._seen < EVERY)):
             self._statistics.observe(batch, inside, sample)
-            self._pending = None
-        else:
-            self._pending = inside if counted else None
+        elif isinstance(self._current, LazyEvaluator):
+            self._statistics.count(len(batch), inside, self._current.kinds_in(batch))
         if due:
             self._next_choice = self._seen * 2 if self._seen < EVERY else self._seen + EVERY
-            if self._stale <= 0 or self._has_drifted():
-                self._stale = PATIENCE
+            drifted = bool(self._rates) and self._has_drifted()
+            if self._stale <= 0 or drifted:
+                self._patience = PATIENCE if drifted else min(2.0 * self._patience, LONGEST)
+                self._stale = self._patience
                 self._choose()
             self._stale -= 1
 
-    def _remember(self, batch: Batch) -> None:
-        """Keep the batch, and note what a lazy evaluator has counted of it anyway."""
-        if self._pending is not None and isinstance(self._current, LazyEvaluator):
-            self._statistics.count(len(batch), self._pending, self._current.counts)
-        self._reach.append(batch)
-
     def _choose(self) -> None:
         self._rates = self._statistics.rates()
+        if isinstance(self._current, LazyEvaluator):
+            self._statistics.observed(self._current.tried())
         run = self._current._run if isinstance(self._current, Evaluator) else None
         if isinstance(run, GuardRun) and run.handed_over:
             self._kernel = False
@@ -158,8 +158,13 @@ class AutoEvaluator:
         found = self._estimate = estimate(self._plan, self._statistics, size, kernel=self._kernel)
         now = self._cost_now(found)
         best = found.best
+        gain = GAIN
+        if best == "chain" and self._statistics.changes > self._changes_known:
+            # What was counted since is part old, part new: a tree is right for both. Choose again at the next look.
+            best, gain, self._stale = "tree", 0.0, 1
+        self._changes_known = self._statistics.changes
         other = best != self._name or (best == "chain" and found.orders != self._orders)
-        if other and getattr(found, best) * GAIN < now and self._reach.is_whole:
+        if other and getattr(found, best) * gain < now and self._reach.is_whole:
             self._change(best, found)
 
     def _has_drifted(self) -> bool:

@@ -31,7 +31,7 @@ from spaseq.engine.statistics import Statistics
 
 __all__ = ["Estimate", "estimate"]
 
-EVENT: Final = 0.05
+EVENT: Final = 0.04
 """An event pushed, whatever the evaluator."""
 BUFFERED: Final = 0.2
 """An event put into the buffer for a leaf and out again."""
@@ -41,9 +41,9 @@ INSTANCE: Final = 0.1
 """An instance made."""
 COUNTED: Final = 0.1
 """A tree's instance that counts the candidates of one leaf."""
-BLOCK: Final = 80.0
+BLOCK: Final = 40.0
 """A chain's leaf asked about a block of events."""
-TREE_BLOCK: Final = 110.0
+TREE_BLOCK: Final = 75.0
 """A tree's."""
 BLOCK_EVENTS: Final = 4096
 RUN: Final = 1.5
@@ -52,7 +52,7 @@ STEP: Final = 3.0
 """An event that such runs are asked about."""
 KERNEL_RUN: Final = 0.02
 """A live run that an event's codes select."""
-KERNEL_MOVE: Final = 0.1
+KERNEL_MOVE: Final = 0.13
 """Such a run that moves."""
 MATCH: Final = 0.015
 """A match of the compact structure."""
@@ -152,6 +152,7 @@ class _Sets:
         ]  # fmt: skip
         """What is under a condition and must not come: between which leaves, with what it is compared, its rate."""
         self.card = functools.cache(self._card)
+        self.step = functools.cache(self._step)
         self.extensions = functools.cache(self._extensions)
 
     @property
@@ -187,7 +188,7 @@ class _Sets:
 
     # The lazy evaluators
 
-    def step(self, before: int, leaf: int) -> float:
+    def _step(self, before: int, leaf: int) -> float:
         """What it costs per event to extend the partial matches of `before` by `leaf`."""
         made = self.made(before | 1 << leaf)
         return CANDIDATE * made / max(math.prod(self.decided(before, leaf)), 1e-9) + INSTANCE * made

@@ -19,6 +19,7 @@ import numpy as np
 from spaseq.engine.ending import Ending
 from spaseq.engine.lazy.automaton import Automaton
 from spaseq.engine.lazy.buffers import SHIFT
+from spaseq.engine.lazy.normal import Test
 from spaseq.engine.lazy.output import Found
 from spaseq.engine.lazy.plan import BranchPlan, Kinds
 from spaseq.engine.lazy.planning import LazyPlan
@@ -66,8 +67,7 @@ class LazyEvaluator:
         self._last: tuple[int, Any] | None = None
         self._pushed = 0
         self._started = False
-        self.counts: dict[frozenset[Predicate], int] = {}
-        """How many events of each kind the last batch had."""
+        self._looked_at: tuple[Batch | None, np.ndarray] = (None, np.zeros((0, 0), bool))
 
     # Pushing
 
@@ -92,6 +92,11 @@ class LazyEvaluator:
             positions, times = np.asarray(batch.positions, np.int64), np.asarray(batch.times)
             lows, _ = self._places.of(positions, times, batch.keys)
             yield self._ending.push(batch, found, lows)
+
+    def kinds_in(self, batch: Batch) -> dict[frozenset[Predicate], int]:
+        """How many events of each kind are in a batch; if it is the next to be pushed, it is looked at only once."""
+        self._looked_at = (batch, self._truth(batch))
+        return dict(zip(self._kinds, self._looked_at[1].sum(axis=1).tolist(), strict=True))
 
     def count(self, batch: Batch) -> int:
         """How many matches `batch` completes."""
@@ -118,6 +123,13 @@ class LazyEvaluator:
             "lazy_bytes": self._nbytes,
         }
 
+    def tried(self) -> dict[Test, tuple[int, int]]:
+        """The tests made since this was last asked, each with how often it was made and held."""
+        if not self._started:
+            return {}
+        tried, self._space.tried = self._space.tried, {}
+        return tried
+
     @property
     def trace(self) -> Trace | None:
         """What was asked for with `trace`."""
@@ -130,7 +142,7 @@ class LazyEvaluator:
 
     # The stages of a block
 
-    def _start(self, batch: Batch) -> None:
+    def _start(self, batch: Batch, truth: np.ndarray) -> None:
         window, registers = self._program.window, self._program.registers
         keyed = batch.keys is not None
         self._own_windows = keyed and window.kind == "events"
@@ -141,7 +153,7 @@ class LazyEvaluator:
         own = Window("span", window.size) if window.kind == "events" and not keyed else window
         self._lows = Lows(own, keyed)
         self._places = Lows(window, keyed)
-        counts = list(self.counts.values())
+        counts = truth.sum(axis=1).tolist()
         orders = self._given
         if orders is None:
             orders = tuple(None if self._tree else by_frequency(plan, counts) for plan in self._plans)
@@ -150,16 +162,10 @@ class LazyEvaluator:
 
     def _blocks(self, batch: Batch) -> Iterator[MatchBatch]:
         self._check_order(batch)
-        holds: dict[Predicate, np.ndarray] = {p: p.evaluate(batch) for p in self._predicates}
-        truth: np.ndarray = np.ones((len(self._kinds), len(batch)), bool)
-        for number, kind in enumerate(self._kinds):
-            for predicate in kind:
-                truth[number] &= holds[predicate]
-        if batch.keys is not None:
-            truth[:, np.asarray(batch.keys) < 0] = False
-        self.counts = dict(zip(self._kinds, truth.sum(axis=1).tolist(), strict=True))
+        truth = self._truth(batch)
+        self._looked_at = (None, truth)
         if not self._started:
-            self._start(batch)
+            self._start(batch, truth)
         sequence = np.arange(self._pushed, self._pushed + len(batch), dtype=np.int64)
         self._pushed += len(batch)
         lows = self._lows_of(batch, sequence)
@@ -176,6 +182,19 @@ class LazyEvaluator:
                 if len(found):
                     yield found
             self._expire(batch, slice(start, stop), lows)
+
+    def _truth(self, batch: Batch) -> np.ndarray:
+        """Which events are of which kind: bool (kinds, n)."""
+        if self._looked_at[0] is batch:
+            return self._looked_at[1]
+        holds: dict[Predicate, np.ndarray] = {p: p.evaluate(batch) for p in self._predicates}
+        truth: np.ndarray = np.ones((len(self._kinds), len(batch)), bool)
+        for number, kind in enumerate(self._kinds):
+            for predicate in kind:
+                truth[number] &= holds[predicate]
+        if batch.keys is not None:
+            truth[:, np.asarray(batch.keys) < 0] = False
+        return truth
 
     def _lows_of(self, batch: Batch, sequence: np.ndarray) -> np.ndarray:
         """The first event in a window that ends with each, by number."""
@@ -322,6 +341,7 @@ class LazyEvaluator:
         state = dict(self.__dict__)
         for name in ("_program", "_plan"):
             del state[name]
+        state["_looked_at"] = (None, np.zeros((0, 0), bool))
         return pickle.dumps(state)
 
     @staticmethod
