@@ -1,4 +1,4 @@
-"""The `ceql` command: run, check and explain CEQL queries.
+"""The `ceql` command: run, check and explain CEQL queries; alerts and forecasts (`ceql.alerting`).
 
 Exit codes: 0 done, 2 a wrong query or option, 3 wrong input, 4 a limit was hit, 130 interrupted.
 """
@@ -15,7 +15,7 @@ from typing import IO, Any, Final
 
 from spaseq.errors import OptionError, SpaseqError
 
-__all__ = ["main"]
+__all__ = ["add_events", "asked", "main", "output", "reading", "report"]
 
 _TIME_HELP: Final = "column of the time (default: time or timestamp, else arrival)"
 _VALUATIONS_HELP: Final = (
@@ -63,6 +63,8 @@ _EVALUATOR_HELP = (
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="ceql", description="Recognise complex events in streams of typed tuples.")
+    from ceql.alerting import add_alerts
+
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_run(commands.add_parser("run", help="run a query over events and print its matches"))
     check = commands.add_parser("check", help="check a query: exit 0 if it can be run, 2 if not")
@@ -76,10 +78,23 @@ def _parser() -> argparse.ArgumentParser:
     plot = commands.add_parser("plot", help="run a query and draw its matches over the stream into --output PATH")
     _add_run(plot)
     plot.set_defaults(command=_plot)
+    add_alerts(commands)
     return parser
 
 
 def _add_run(run: argparse.ArgumentParser) -> None:
+    add_events(run)
+    run.add_argument("--format", choices=("table", "json", "csv", "tsv", "jsonl", "parquet", "count"), default="table")
+    run.add_argument("--output", metavar="PATH", help="write matches to a file")
+    run.add_argument("--limit", metavar="N", type=int, help="stop after N matches")
+    run.add_argument("--valuations", action="store_true", help=_VALUATIONS_HELP)
+    run.add_argument("--evaluator", choices=_EVALUATORS, default="compact", help=_EVALUATOR_HELP)
+    run.add_argument("--explain", action="store_true", help="say afterwards, on standard error, how it was evaluated")
+    run.set_defaults(command=_run)
+
+
+def add_events(run: argparse.ArgumentParser) -> None:
+    """The query and how its events are read."""
     run.add_argument("query", metavar="QUERY", help="file of the query, or - for standard input")
     run.add_argument(
         "--events",
@@ -104,14 +119,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--late", choices=("drop", "error"), default="error", help="what to do with later events (default: error)"
     )
-    run.add_argument("--format", choices=("table", "json", "csv", "tsv", "jsonl", "parquet", "count"), default="table")
-    run.add_argument("--output", metavar="PATH", help="write matches to a file")
-    run.add_argument("--limit", metavar="N", type=int, help="stop after N matches")
-    run.add_argument("--valuations", action="store_true", help=_VALUATIONS_HELP)
     run.add_argument("--schema", metavar="FILE", help=_SCHEMA_HELP)
-    run.add_argument("--evaluator", choices=_EVALUATORS, default="compact", help=_EVALUATOR_HELP)
-    run.add_argument("--explain", action="store_true", help="say afterwards, on standard error, how it was evaluated")
-    run.set_defaults(command=_run)
 
 
 def _compiled(path: str, evaluator: str = "compact") -> Any:
@@ -158,7 +166,7 @@ def _plot(options: argparse.Namespace) -> int:
         raise OptionError("plot draws into a file", "add --output matches.svg (or .png, .pdf)")
     query, matches = _found(options)
     plot_matches(matches, query.source, options.output, 200 if options.limit is None else options.limit)
-    _report(query, matches.summary)
+    report(query, matches.summary)
     return 0
 
 
@@ -168,38 +176,47 @@ def _run(options: argparse.Namespace) -> int:
     if options.format == "parquet" and options.output is None:
         raise OptionError("parquet is written to a file", "add --output FILE.parquet")
     query, matches = _found(options)
-    with _output(options) as out:
+    with output(options) as out:
         terminal = sys.stderr if sys.stderr.isatty() and not out.isatty() else None
         write(matches, options.format, out, options.output, options.limit, options.time_unit, terminal)
         out.flush()
     if options.explain:
         print(matches.explain(), file=sys.stderr)
-    _report(query, matches.summary)
+    report(query, matches.summary)
     return 0
 
 
 def _found(options: argparse.Namespace) -> tuple[Any, Any]:
     """The query and its matches, found as they are asked for."""
+    query = asked(options, options.evaluator)
+    return query, query.run(**reading(options), valuations=options.valuations)
+
+
+def asked(options: argparse.Namespace, evaluator: str = "compact") -> Any:
+    """The query that is to be run over events."""
     if options.limit is not None and options.limit < 0:
         raise OptionError("--limit cannot be negative")
     if options.query == "-" and "-" in (options.events or ()):
         raise OptionError("the query and the events cannot both come from standard input")
-    query = _compiled(options.query, options.evaluator)
+    query = _compiled(options.query, evaluator)
     _warn(query)
-    matches = query.run(
-        _events(options),
-        streams=_streams(options),
-        type_column=options.type_column,
-        time_column=options.time,
-        time_from=options.time_from,
-        time_unit=options.time_unit,
-        interval=options.interval,
-        lateness=options.lateness,
-        late=options.late,
-        valuations=options.valuations,
-        schema=options.schema,
-    )
-    return query, matches
+    return query
+
+
+def reading(options: argparse.Namespace) -> dict[str, Any]:
+    """What `Query.run` is told of how to read events."""
+    return {
+        "events": _events(options),
+        "streams": _streams(options),
+        "type_column": options.type_column,
+        "time_column": options.time,
+        "time_from": options.time_from,
+        "time_unit": options.time_unit,
+        "interval": options.interval,
+        "lateness": options.lateness,
+        "late": options.late,
+        "schema": options.schema,
+    }
 
 
 def _events(options: argparse.Namespace) -> Any:
@@ -227,7 +244,8 @@ def _streams(options: argparse.Namespace) -> dict[str, Any] | None:
 
 
 @contextlib.contextmanager
-def _output(options: argparse.Namespace) -> Iterator[IO[str]]:
+def output(options: argparse.Namespace) -> Iterator[IO[str]]:
+    """Where matches are written as text."""
     if options.output is None or options.format == "parquet":
         yield sys.stdout
         return
@@ -239,7 +257,7 @@ def _output(options: argparse.Namespace) -> Iterator[IO[str]]:
         yield file
 
 
-def _report(query: Any, summary: Any) -> None:
+def report(query: Any, summary: Any) -> None:
     """What a user should know about the run, on stderr."""
     for source, dropped in summary.dropped.items():
         what = "1 event came too late and was" if dropped == 1 else f"{dropped:,} events came too late and were"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ceql.matches import MatchTable
     from ceql.query import Matches
 
-__all__ = ["FORMATS", "write"]
+__all__ = ["FORMATS", "clock", "write"]
 
 FORMATS: Final = ("table", "json", "csv", "tsv", "jsonl", "parquet", "count")
 _WIDTH: Final = 60
@@ -49,7 +49,7 @@ def write(
     written = 0
     writer = _WRITERS[form](out, matches.shown)
     for table in tables:
-        show = _clock(matches.summary.iso_times, unit)
+        show = clock(matches.summary.iso_times, unit)
         spans = zip(
             *(map(show, table.history.times(p).tolist()) for p in (table.matches.start, table.matches.end)), strict=True
         )
@@ -106,7 +106,7 @@ def _watched(tables: Iterator[MatchTable], matches: Matches, terminal: IO[str]) 
         terminal.flush()
 
 
-def _clock(iso: bool, unit: str) -> Callable[[int], Any]:
+def clock(iso: bool, unit: str) -> Callable[[int], Any]:
     """How a time is shown: as xsd:dateTime where the events had such times, else as a number in the time unit."""
     if iso:
         return format_time

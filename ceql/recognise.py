@@ -19,6 +19,7 @@ from ceql.run import EngineBatch
 from spaseq.automata.rma import RMA, Limits, Recogniser, count_events, determinise, from_pattern
 from spaseq.engine import Choice, Selection
 from spaseq.errors import UnsupportedFeature
+from spaseq.events import Summary
 from spaseq.pattern import Predicate
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class Alerts:
         self._query = query
         self._limits = limits
         self.automaton: RMA = from_pattern(query.pattern, _group)
+        self.summary = Summary()
+        """Counts of the events that were read last."""
 
     def run(self, events: Any = None, **options: Any) -> Iterator[int]:
         """The positions at which some match ends, in order. Arguments are those of `Query.run`."""
@@ -68,7 +71,9 @@ class Alerts:
 
     def rows(self, events: Any = None, **options: Any) -> Iterator[QueryRows]:
         """The batches as a recogniser takes them, and a `SingleRun` and `spaseq.forecast`."""
-        run, stream = self._query.run(events, **options)._begin()
+        matches = self._query.run(events, **options)
+        run, stream = matches._begin()
+        self.summary = matches.summary
         for batch in stream:
             rows = run._batch(batch)
             yield QueryRows(rows.events, rows.positions, rows.times, rows.keys)

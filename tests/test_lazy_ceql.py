@@ -91,10 +91,10 @@ def nary(case: CeqlCase, rng: random.Random) -> CeqlCase:
     """The case under one more condition, over three or four variables if it has as many."""
     names = sorted(oracle.variables_of(case.query.formula))
     some = rng.sample(names, min(len(names), rng.choice((3, 3, 4))))
-    left, *others = (("of", name, rng.choice(NUMERIC)) for name in some)
-    right: tuple[Any, ...] = ("value", rng.randint(0, 3))
-    for other in others:
-        right = (rng.choice("+-"), other, right)
+    left, *others = [*(("of", name, rng.choice(NUMERIC)) for name in some), ("value", rng.randint(0, 3))]
+    right: tuple[Any, ...] = others[0]
+    for other in others[1:]:
+        right = (rng.choice("+-"), right, other)
     condition = ("for all", (rng.choice(("!=", "<", "<=", ">", ">=")), left, right))
     if rng.random() < 0.2:
         condition = (rng.choice(("all", "any")), condition, draw_condition(rng, names))

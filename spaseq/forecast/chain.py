@@ -44,6 +44,11 @@ class Trace:
     letters: np.ndarray
     accepted: np.ndarray
 
+    def last(self, count: int) -> Trace:
+        """The last `count` events of it, or all."""
+        start = max(0, len(self.states) - count)
+        return Trace(self.states[start:], self.letters[start:], self.accepted[start:])
+
 
 @dataclass(frozen=True, slots=True)
 class MarkovChain:
@@ -121,7 +126,8 @@ def _contexts(letters: list[int], length: int) -> list[Context]:
     """For each i >= length the `length` letters before i, in order of i."""
     if not length:
         return [()] * len(letters)
-    return list(zip(*(letters[k : len(letters) - length + k] for k in range(length)), strict=True))
+    count = max(0, len(letters) - length)
+    return list(zip(*(letters[k : count + k] for k in range(length)), strict=True))
 
 
 def _passed(trace: Trace, order: int) -> list[Node]:

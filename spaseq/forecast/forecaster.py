@@ -7,7 +7,7 @@ horizon is probable enough, or training knows nothing of the state.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,6 +64,25 @@ class Forecaster:
         nodes = self.model.nodes(trace)
         return Forecasts(self._first[nodes], self._last[nodes], self._probability[nodes], trace.accepted)
 
+    def follow(self, batches: Iterable[Any]) -> Iterator[Forecasts]:
+        """The forecasts over events, batch by batch and row by row, whatever partition a row is of.
+
+        Holds of each partition no more than its last letters. A row of no partition has no forecast.
+        """
+        run, order = self.model.run.fresh(), self.model.order
+        before: dict[int, Trace] = {}
+        for batch in batches:
+            steps = run.push(batch)
+            nodes = np.full(len(steps.keys), -1, np.int64)
+            for key in np.unique(steps.keys[steps.keys >= 0]).tolist():
+                at = steps.keys == key
+                trace = Trace(steps.states[at], steps.letters[at], steps.accepted[at])
+                if key in before:
+                    trace = _joined(before[key], trace)
+                nodes[at] = self.model.nodes(trace)[len(trace.states) - int(at.sum()) :]
+                before[key] = trace.last(order)
+            yield Forecasts(self._first[nodes], self._last[nodes], self._probability[nodes], steps.accepted)
+
     def interval(self, state: int, letters: Sequence[int] = ()) -> tuple[int, int, float] | None:
         """The forecast in a state behind some letters; None if there is none."""
         node = (state, tuple(letters))
@@ -72,6 +91,11 @@ class Forecaster:
         at = self.model.index[node]
         first = int(self._first[at])
         return (first, int(self._last[at]), float(self._probability[at])) if first else None
+
+
+def _joined(before: Trace, after: Trace) -> Trace:
+    names = ("states", "letters", "accepted")
+    return Trace(*(np.concatenate([getattr(before, name), getattr(after, name)]) for name in names))
 
 
 @dataclass(frozen=True, slots=True)

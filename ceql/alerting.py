@@ -1,0 +1,218 @@
+"""The commands `ceql alert` and `ceql forecast`: whether a query matches now, and when it will.
+
+Both go by the query's register match automaton (`ceql.recognise`) and enumerate no match. They write a line as soon as
+the batch of its event has been read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import functools
+import json
+import sys
+from collections.abc import Callable, Iterator
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from ceql import cli
+from spaseq.errors import OptionError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ceql.recognise import Alerts
+    from spaseq.forecast import Evaluation, Forecasts
+
+__all__ = ["add_alerts"]
+
+_FORMATS: Final = ("text", "csv", "jsonl")
+Line = dict[str, Any]
+
+
+def add_alerts(commands: Any) -> None:
+    """The parsers of both commands."""
+    alert = commands.add_parser(
+        "alert",
+        help="say at which events a query matches, without listing the matches",
+        description="A line for each event at which some match ends: its position, time and type. No match is "
+        "enumerated, so an event costs what the automaton does, however many matches end there.",
+    )
+    cli.add_events(alert)
+    alert.add_argument("--format", choices=(*_FORMATS, "count"), default="text")
+    alert.add_argument("--output", metavar="PATH", help="write to a file")
+    alert.add_argument("--limit", metavar="N", type=int, help="stop after N events; 1 asks whether there is a match")
+    alert.set_defaults(command=_alert)
+    forecast = commands.add_parser(
+        "forecast",
+        help="learn from past events when a query will match next, and forecast it",
+        description="A line for each event: its position and time, the shortest interval, in events from then, that "
+        "holds the next match with at least the threshold's probability, that probability, and whether a match ends at "
+        "the event itself. The interval is empty where none within the horizon is probable enough. The query may have "
+        "a window of events, or none.",
+    )
+    cli.add_events(forecast)
+    forecast.add_argument("--train", metavar="FILE", action="append", required=True, help="past events to learn from")
+    forecast.add_argument(
+        "--order", metavar="N", type=int, default=1, help="events that the next one depends on (default: 1)"
+    )
+    forecast.add_argument(
+        "--least", metavar="N", type=int, default=1, help="how often a context must have been seen (default: 1)"
+    )
+    forecast.add_argument(
+        "--threshold", metavar="P", type=float, default=0.5, help="probability of an interval (default: 0.5)"
+    )
+    forecast.add_argument(
+        "--horizon", metavar="N", type=int, default=100, help="events to look ahead at most (default: 100)"
+    )
+    forecast.add_argument("--format", choices=_FORMATS, default="text")
+    forecast.add_argument("--output", metavar="PATH", help="write to a file")
+    forecast.add_argument("--limit", metavar="N", type=int, help="stop after N events")
+    forecast.add_argument("--evaluate", action="store_true", help="say afterwards, on standard error, how good it was")
+    forecast.set_defaults(command=_forecast)
+
+
+def _alert(options: argparse.Namespace) -> int:
+    query = cli.asked(options)
+    alerts = query.alerts()
+    lines = _alerts(alerts, options)
+    with cli.output(options) as out:
+        if options.format == "count":
+            out.write(f"{sum(map(len, lines))}\n")
+        else:
+            _write(lines, options.format, out, ("position", "time", "type"), _alert_text)
+    cli.report(query, alerts.summary)
+    return 0
+
+
+def _alerts(alerts: Alerts, options: argparse.Namespace) -> Iterator[list[Line]]:
+    """A line for each event at which a match ends, batch by batch."""
+    left = options.limit
+    if left == 0:
+        return
+    for batch, found in alerts.answers(**cli.reading(options)):
+        show, types = _clock(alerts, options), batch.types
+        rows = found.nonzero()[0] if left is None else found.nonzero()[0][:left]
+        lines = []
+        for row in rows.tolist():
+            code = -1 if types is None else int(types.codes[row])
+            kind = None if types is None or code < 0 else types.texts[code].as_py()
+            lines.append({"position": int(batch.positions[row]), "time": show(int(batch.times[row])), "type": kind})
+        yield lines
+        if left is not None:
+            left -= len(rows)
+            if not left:
+                return
+
+
+def _alert_text(line: Line) -> str:
+    return f"{line['position']:>9}  {line['time']}  {line['type'] or ''}".rstrip()
+
+
+def _forecast(options: argparse.Namespace) -> int:
+    from spaseq.automata.rma import SingleRun
+    from spaseq.forecast import Forecaster, learn
+
+    if not 0 < options.threshold <= 1:
+        raise OptionError("--threshold is a probability", "more than 0, at most 1")
+    if options.horizon < 1:
+        raise OptionError("--horizon counts events", "1 or more")
+    if options.stream and len(options.stream) > 1:
+        raise OptionError("forecasts are of one stream of events", "--events FILE, past ones with --train FILE")
+    query = cli.asked(options)
+    alerts = query.alerts()
+    run = SingleRun(alerts.deterministic())
+    past = cli.reading(options)
+    past |= {"events": options.train[0] if len(options.train) == 1 else options.train, "streams": None}
+    model = learn(run, alerts.rows(**past), order=options.order, least=options.least)
+    forecaster = Forecaster(model, threshold=options.threshold, horizon=options.horizon)
+    seen: list[tuple[np.ndarray, Forecasts]] = []
+    names = ("position", "time", "first", "last", "probability", "match")
+    with cli.output(options) as out:
+        _write(_forecasts(alerts, forecaster, options, seen), options.format, out, names, _forecast_text)
+    if options.evaluate:
+        print(_evaluation(seen), file=sys.stderr)
+    cli.report(query, alerts.summary)
+    return 0
+
+
+def _forecasts(
+    alerts: Alerts, forecaster: Any, options: argparse.Namespace, seen: list[tuple[np.ndarray, Forecasts]]
+) -> Iterator[list[Line]]:
+    """A line for each event, batch by batch; `seen` receives what is to be evaluated, with the partitions."""
+    import numpy as np
+
+    left = options.limit
+    batches: list[Any] = []
+
+    def read() -> Iterator[Any]:
+        for rows in alerts.rows(**cli.reading(options)):
+            batches.append(rows)
+            yield rows
+
+    for found in forecaster.follow(read()):
+        rows = batches.pop()
+        if options.evaluate:
+            seen.append((np.zeros(len(rows), np.int64) if rows.keys is None else rows.keys, found))
+        show = _clock(alerts, options)
+        yield [_foretold(rows, found, row, show) for row in range(len(rows) if left is None else min(left, len(rows)))]
+        if left is not None:
+            left -= min(left, len(rows))
+            if not left:
+                return
+
+
+def _foretold(rows: Any, found: Forecasts, row: int, show: Callable[[int], Any]) -> Line:
+    known = bool(found.first[row])
+    return {
+        "position": int(rows.positions[row]),
+        "time": show(int(rows.events.times[row])),
+        "first": int(found.first[row]) if known else None,
+        "last": int(found.last[row]) if known else None,
+        "probability": round(float(found.probability[row]), 4) if known else None,
+        "match": bool(found.accepted[row]),
+    }
+
+
+def _forecast_text(line: Line) -> str:
+    said = "no forecast"
+    if line["first"] is not None:
+        said = f"in {line['first']} to {line['last']} events, p = {line['probability']:.2f}"
+    return f"{line['position']:>9}  {line['time']}  {said}{'  <- a match' if line['match'] else ''}"
+
+
+def _evaluation(seen: list[tuple[np.ndarray, Forecasts]]) -> Evaluation:
+    """Of the forecasts of each partition, one after the other."""
+    import numpy as np
+
+    from spaseq.forecast import Forecasts, evaluate
+
+    names = ("first", "last", "probability", "accepted")
+    keys = np.concatenate([k for k, _ in seen]) if seen else np.zeros(0, np.int64)
+    columns = [np.concatenate([getattr(f, name) for _, f in seen]) for name in names] if seen else []
+    return evaluate(Forecasts(*(c[keys == key] for c in columns)) for key in np.unique(keys[keys >= 0]))
+
+
+def _clock(alerts: Alerts, options: argparse.Namespace) -> Callable[[int], Any]:
+    from ceql.output import clock
+
+    return clock(alerts.summary.iso_times, options.time_unit)
+
+
+def _write(
+    batches: Iterator[list[Line]], form: str, out: IO[str], names: tuple[str, ...], text: Callable[[Line], str]
+) -> None:
+    """The lines of each batch as they come."""
+    writer = csv.DictWriter(out, names, lineterminator="\n")
+    if form == "csv":
+        writer.writeheader()
+    for lines in batches:
+        if form == "csv":
+            writer.writerows([{k: _plain(v) for k, v in line.items()} for line in lines])
+        else:
+            show = text if form == "text" else functools.partial(json.dumps, ensure_ascii=False)
+            out.writelines(f"{show(line)}\n" for line in lines)
+        out.flush()
+
+
+def _plain(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else value
