@@ -36,7 +36,7 @@ ALLOWED: dict[str, set[str]] = {
     "cli": _LANGUAGE | {"rdf", "gpm", "language", "spark", ""},
     "": _LANGUAGE | {"rdf", "gpm", "language", "spark"},
 }
-CEQL_MAY_USE = {"errors", "events", "pattern", "engine", "automata", "drawing"}
+CEQL_MAY_USE = {"errors", "events", "pattern", "engine", "automata", "drawing", "forecast"}
 
 # Where a library may be imported at all: packages, or packages inside one.
 _KERNELS = {"automata", "tecs", "engine", "rdf.columns", "gpm.columnar"}

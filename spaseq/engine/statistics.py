@@ -30,14 +30,14 @@ POOL: Final = 64
 """The latest events of each kind that tuples are drawn of; a rare kind's may be older than a frequent one's."""
 MEMORY: Final = 32_000
 """Events over which counters decay to about a third."""
-PARTS: Final = 4
+PARTS: Final = 16
 """So many parts of a long batch are looked at, if it can be cut."""
-PART: Final = 1024
+PART: Final = 256
 """Events of a part."""
 CHANGE: Final = 5.0
 """Standard deviations by which what came must differ from what was expected for a rate to have changed."""
-FACTOR: Final = 1.4
-"""And the factor."""
+FACTOR: Final = 2.0
+"""And the factor: streams come in bursts."""
 
 Kind = frozenset[Predicate]
 
@@ -129,10 +129,11 @@ class Statistics:
 
     def _has_changed(self, events: int, counts: Mapping[Kind, int]) -> bool:
         """Whether the rates so far cannot be those of these events."""
+        ratio = events / max(self.events, 1.0)
         for kind, before in self._counts.items():
-            # Both are counts: their variance is about what they are.
-            expected = before * events / max(self.events, 1.0)
-            deviation = math.sqrt((expected + 1.0) * (1.0 + events / max(self.events, 1.0)))
+            # Both are counts, so about as far off as their square roots; of what has not come one might have.
+            expected = (before + 1.0) * ratio
+            deviation = math.sqrt(expected * (1.0 + ratio))
             got = counts[kind]
             far = max(got, expected) > FACTOR * min(got, expected)
             if self.events and far and abs(got - expected) > CHANGE * deviation:

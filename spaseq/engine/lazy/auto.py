@@ -188,7 +188,7 @@ class AutoEvaluator:
                 fresh = LazyEvaluator(self._program, self._plan, tree=True)
             case _:
                 raise InternalError(f"no evaluator {name}")
-        for batch in self._reach.batches:
+        for batch in self._reach.open_batches():
             for _ in fresh.stream(batch):
                 pass  # reported before
         self._current, self._name, self._orders = fresh, name, found.orders

@@ -7,7 +7,8 @@ The batches that some evaluator may have to read again are kept here. The engine
 from __future__ import annotations
 
 import math
-from typing import Final
+from collections.abc import Iterator
+from typing import Any, Final
 
 import numpy as np
 
@@ -53,6 +54,14 @@ class Reach:
             size -= len(kept)
             count += 1
         del self.batches[:count]
+
+    def open_batches(self) -> Iterator[Batch]:
+        """The events of the windows still open, and some before them, in order."""
+        first = self._still_open() if self.batches else -math.inf
+        for batch in self.batches:
+            at = int(np.searchsorted(self._places(batch), first))
+            cut: Any = getattr(batch, "part", None)
+            yield batch if cut is None or not at else cut(min(at, len(batch) - 1), len(batch))
 
     def _still_open(self) -> float:
         """Where the earliest window starts that did not end before the last event.
