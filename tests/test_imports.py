@@ -35,6 +35,7 @@ ALLOWED: dict[str, set[str]] = {
     "spark": _LANGUAGE | {"rdf", "gpm", "language"},
     "cli": _LANGUAGE | {"rdf", "gpm", "language", "spark", ""},
     "": _LANGUAGE | {"rdf", "gpm", "language", "spark"},
+    "__main__": {"cli"},
 }
 CEQL_MAY_USE = {"errors", "events", "pattern", "engine", "automata", "drawing", "forecast"}
 

@@ -7,7 +7,7 @@ algebra evaluator.
 
 from __future__ import annotations
 
-from spaseq.gpm.comparison import compared_variables, number_of
+from spaseq.gpm.comparison import compared_variables, is_name, number_of
 from spaseq.gpm.direct import EventGraph
 from spaseq.gpm.evaluate import Knowledge, PatternEvaluator, event_graph, holds
 from spaseq.gpm.mappings import IDENTITY, Mapping, MappingSet, freeze, join, project, restrict
@@ -36,6 +36,7 @@ __all__ = [
     "event_graph",
     "freeze",
     "holds",
+    "is_name",
     "join",
     "list_literal",
     "number_of",

@@ -208,6 +208,13 @@ def order_value(term: Literal) -> tuple[Any, ...]:
             return kind, str(term)
 
 
+def is_name(term: Any) -> bool:
+    """Whether a term equals itself and nothing else: an IRI, a blank node, or a text without a tag."""
+    if isinstance(term, Literal):
+        return term.datatype is None and not term.language
+    return isinstance(term, Identifier)
+
+
 def _comparable(term: Any) -> tuple[str, Any]:
     """What a literal is compared as: a kind, and a value that has an order among those of its kind."""
     if not isinstance(term, Literal) or term.language:

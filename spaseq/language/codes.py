@@ -2,9 +2,10 @@
 
 `spaseq.language.lower.MappingRegisters` says what the guards of a query mean, on sets of mappings. Here a mapping is a
 code per variable: terms are numbered as they come, a join is a test for equality, and a FILTER `?a < ?b` between GPMs
-is one of the numbers' order. Where a GPM has several mappings, they are further values of the instant, and Ω is a set
-of rows of codes. `term_codes` gives the guards of an automaton in that form, where they have it. A FILTER over
-something else than numbers makes the engine go on with sets of rdflib's terms.
+is one of the numbers' order; where a variable is only asked for `=` and `!=`, IRIs, blank nodes and plain strings do
+too. Where a GPM has several mappings, they are further values of the instant, and Ω is a set of rows of codes.
+`term_codes` gives the guards of an automaton in that form, where they have it. A FILTER over other terms makes the
+engine go on with sets of rdflib's terms.
 
 Not in this form: what must not have occurred before the first element or may not behind the last, lists of rounds,
 FILTERs between GPMs other than comparisons of two variables, and a Kleene+ whose variables an earlier element binds on
@@ -24,9 +25,10 @@ from spaseq.automata import ACCEPT, CEA, INITIAL, Action, Again, Avoid, Transiti
 from spaseq.automata import Take as TakeAction
 from spaseq.engine.ops import NOTHING, UNKNOWN, Both, Drop, Each, Keep, Op, Test, Unless
 from spaseq.errors import InternalError
-from spaseq.gpm import Condition, GraphPattern, compared_variables, freeze, number_of
+from spaseq.gpm import Condition, GraphPattern, compared_variables, freeze, is_name, number_of
 from spaseq.language.expand import Conjunction
 from spaseq.rdf import Term, term_from_key, term_key
+from spaseq.rdf.columns import Kinds
 
 if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import Solutions
@@ -37,6 +39,12 @@ __all__ = ["TermCodes", "term_codes"]
 
 _MIRROR: Final = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _TERMS: Final = 1 << 16
+_NAMES: Final = NOTHING + 16
+"""Where the codes begin that equal no number's: doubles are above them."""
+
+_STRING: Final = b"^^<http://www.w3.org/2001/XMLSchema#string>"
+"""Behind a text it says nothing. Readers leave it out; where a function makes such a term, it has an alias."""
+
 _NO_NAMES: Final[frozenset[str]] = frozenset()
 
 _Bound = tuple[frozenset[str], frozenset[str]]
@@ -176,7 +184,9 @@ class TermCodes:
         self._freed = freed
         self._may_bind = self._may_bind_in(cea)
         self._ids = {name: i for i, name in enumerate(sorted(kept))}
-        outer = sorted({c.outer for all_of in compared.values() for c in all_of})
+        comparisons = [c for all_of in compared.values() for c in all_of]
+        outer = sorted({c.outer for c in comparisons})
+        self._ordered = {name for c in comparisons if c.symbol not in ("=", "!=") for name in (c.inner, c.outer)}
         self._numbers = {name: len(self._ids) + i for i, name in enumerate(outer)}
         self.registers = len(self._ids) + len(self._numbers)
         self.outputs = range(len(self._ids))
@@ -192,6 +202,7 @@ class TermCodes:
         self._full = _TERMS
         self._last: tuple[Rows, np.ndarray | None] | None = None
         self._extras: list[np.ndarray] = []
+        self._has_aliases = False
         self._of_chunk = 0
 
     def _read(self, conjunction: Conjunction) -> list[tuple[str, str]]:
@@ -415,6 +426,7 @@ class TermCodes:
         if code is None:
             code = self._keys[key] = self._next
             self._texts[code] = key
+            self._has_aliases |= key.endswith(_STRING)
             self._next += 1
         return code
 
@@ -427,25 +439,28 @@ class TermCodes:
             term = self._terms[code] = term_from_key(self._texts[code].decode())
         return term
 
-    @staticmethod
-    def _number_codes(solutions: Solutions, places: np.ndarray, name: str) -> np.ndarray | None:
-        """The number code of a variable's term in each solution at `places`: int64, NOTHING where it is not bound;
-        None if one is no number that a double holds exactly."""
+    def _number_codes(self, solutions: Solutions, places: np.ndarray, name: str) -> np.ndarray | None:
+        """The code that a variable's term is compared by in each solution at `places`: int64, NOTHING where it is not
+        bound; None if one has none."""
         found = solutions.column(name)
         if found is None:
-            mappings = [dict(solutions.mapping(i, (name,))) for i in places.tolist()]
-            values = [number_of(m[name]) if name in m else 0.0 for m in mappings]
-            bound = np.array([name in m for m in mappings], bool)
-            if None in values:
-                return None
-            return np.where(bound, _ordered(np.array(values, np.float64)), NOTHING)
+            codes = [
+                self._code_of("number", name, dict(solutions.mapping(i, (name,))).get(name)) for i in places.tolist()
+            ]
+            return None if None in codes else np.array(codes, np.int64)
         numbers, space = found[0][places], found[1]
         literals = space.literals()
         doubles = literals.number[numbers]
         good = literals.is_number[numbers] & literals.exact[numbers] & ~np.isnan(doubles)
-        if not (good | (numbers < 0)).all():
+        if (good | (numbers < 0)).all():
+            return np.where(numbers < 0, NOTHING, _ordered(doubles))
+        named = np.isin(literals.kind[numbers], (Kinds.NO_LITERAL, Kinds.STRING))
+        if name in self._ordered or not (good | named | (numbers < 0)).all():
             return None
-        return np.where(numbers < 0, NOTHING, _ordered(doubles))
+        names = _NAMES + self._term_codes(solutions, places, name)
+        if self._has_aliases:
+            return None
+        return np.where(numbers < 0, NOTHING, np.where(good, _ordered(doubles), names))
 
     def _one_by_one(self, batch: InstantBatch, conjunction: Conjunction, values: np.ndarray) -> bool:
         """As `_chunk`, from the mapping sets of a conjunction of several GPMs, or of instants solved one by one."""
@@ -454,7 +469,7 @@ class TermCodes:
         codes: list[list[int]] = []
         for row in np.flatnonzero(batch.holds(conjunction)).tolist():
             for mapping in map(dict, batch.value(conjunction, row)):
-                found = [self._code_of(kind, mapping.get(name)) for kind, name in read]
+                found = [self._code_of(kind, name, mapping.get(name)) for kind, name in read]
                 if None in found:
                     return False
                 rows.append(row)
@@ -463,14 +478,19 @@ class TermCodes:
             self._enter(values, conjunction, np.array(rows), np.array(codes, np.int64).reshape(len(rows), len(read)))
         return True
 
-    def _code_of(self, kind: str, term: Term | None) -> int | None:
-        """The code of a term, or of its number; None if it has none."""
+    def _code_of(self, kind: str, name: str, term: Term | None) -> int | None:
+        """The code of a variable's term, or the one it is compared by; None if it has none."""
         if term is None:
             return NOTHING
         if kind == "term":
             return self._code(term)
         number = number_of(term)
-        return None if number is None else int(_ordered(np.array([number]))[0])
+        if number is not None:
+            return int(_ordered(np.array([number]))[0])
+        if name in self._ordered or not is_name(term):
+            return None
+        code = _NAMES + self._code(term)
+        return None if self._has_aliases else code
 
     # -- back to rows
 
@@ -489,7 +509,9 @@ class TermCodes:
 
     def forget(self, held: np.ndarray) -> None:
         """Let go of the terms that are in none of these registers: int64 (runs, registers)."""
-        codes = set(np.unique(held[:, : len(self._ids)]).tolist())
+        named = held[:, len(self._ids) :]
+        named = named[(named >= _NAMES) & (named < _NAMES + self._next)] - _NAMES
+        codes = {*np.unique(held[:, : len(self._ids)]).tolist(), *np.unique(named).tolist()}
         self._texts = {code: key for code, key in self._texts.items() if code in codes}
         self._index()
 
@@ -500,11 +522,11 @@ class TermCodes:
 
     def state(self) -> Any:
         """What a snapshot must hold."""
-        return self._next, self._texts
+        return self._next, self._texts, self._has_aliases
 
     def restore(self, state: Any) -> None:
         """The opposite of `state`."""
-        self._next, self._texts = state
+        self._next, self._texts, self._has_aliases = state
         self._index()
 
 

@@ -1533,6 +1533,31 @@ def same_rows(sets, i, rows, j, others):
 
 
 @kernel()
+def join_rows(sets, first, rows, have, second, others, needed):
+    """Join two sets of rows, over the registers `have` and `needed` (bits), behind the second one in `sets`: how many
+    rows, -NEED_SETS where one of either set has no partner, or -GROW_SETS."""
+    common = have & needed
+    at = second + others
+    if at + rows + others >= sets.shape[0]:
+        return -GROW_SETS
+    fewer = project_rows(sets, first, rows, at, common)
+    same = project_rows(sets, second, others, at + fewer, common)
+    if not same_rows(sets, at, fewer, at + fewer, same):
+        return -NEED_SETS
+    found = 0
+    for i in range(first, first + rows):
+        for j in range(second, second + others):
+            if at + found >= sets.shape[0]:
+                return -GROW_SETS
+            agree = True
+            for r in range(sets.shape[1]):
+                agree = agree and (not common >> r & 1 or sets[i, r] == sets[j, r])
+                sets[at + found, r] = sets[i, r] if have >> r & 1 else sets[j, r]
+            found += agree
+    return project_rows(sets, at, found, at, have | needed)
+
+
+@kernel()
 def fire_each(ops, first, last, values, extras, sets, count, top):
     """A transition, from the rows sets[:count]: (where in `sets`, from `top` on, how many), or (0, minus a status)."""
     source = 0
@@ -1573,8 +1598,8 @@ def group_sets(
 ):  # fmt: skip
     """As `group_arcs`, of a configuration of any number of rows, at an event of any number of values.
 
-    Where states of one group need different registers, one's rows must be the other's without some of them; that is
-    the rule, as both come of one join. NEED_SETS where it is not so.
+    Where states of one group need different registers, their rows must agree on those that both need, else NEED_SETS;
+    the group then holds the join of them, which either finds its own rows in.
     """
     width = registers.shape[0]
     if rows >= sets.shape[0]:
@@ -1607,7 +1632,7 @@ def group_sets(
         group = groups[g]
         target = arc[ARC_TARGET]
         needed = outputs if target < 0 else alive[target]
-        if top + 2 * found >= sets.shape[0] or top + found + group[GROUP_ROWS] >= sets.shape[0]:
+        if top + found >= sets.shape[0]:
             return -GROW_SETS
         found = project_rows(sets, source, found, top, needed)
         if target < 0:
@@ -1619,29 +1644,24 @@ def group_sets(
             elif not same_rows(sets, top, found, group[GROUP_TAKEN], group[GROUP_TAKEN_ROWS]):
                 return -NEED_SETS
             continue
-        have = group[GROUP_ALIVE]
-        if group[GROUP_STATES] == 0 or (have != needed and have & ~needed == 0):
-            if group[GROUP_STATES] != 0:
-                fewer = project_rows(sets, top, found, top + found, have)
-                if not same_rows(sets, top + found, fewer, group[GROUP_FIRST], group[GROUP_ROWS]):
-                    return -NEED_SETS
+        if group[GROUP_STATES] == 0:
             group[GROUP_FIRST] = top
             group[GROUP_ROWS] = found
             group[GROUP_ALIVE] = needed
             top += found
-        elif needed & ~have == 0:
-            fewer = project_rows(sets, group[GROUP_FIRST], group[GROUP_ROWS], top + found, needed)
-            if not same_rows(sets, top + found, fewer, top, found):
+        elif group[GROUP_ALIVE] == needed:
+            if not same_rows(sets, top, found, group[GROUP_FIRST], group[GROUP_ROWS]):
                 return -NEED_SETS
         else:
-            if found != 1 or group[GROUP_ROWS] != 1:
-                return -NEED_SETS
-            for r in range(width):
-                if needed >> r & 1:
-                    if have >> r & 1 and sets[group[GROUP_FIRST], r] != sets[top, r]:
-                        return -NEED_SETS
-                    sets[group[GROUP_FIRST], r] = sets[top, r]
-            group[GROUP_ALIVE] = have | needed
+            joined = join_rows(
+                sets, group[GROUP_FIRST], group[GROUP_ROWS], group[GROUP_ALIVE], top, found, needed
+            )
+            if joined < 0:
+                return joined
+            group[GROUP_FIRST] = top + found
+            group[GROUP_ROWS] = joined
+            group[GROUP_ALIVE] |= needed
+            top += found + joined
         group[GROUP_STATES] |= 1 << target
     for g in range(count):
         for r in range(width):
