@@ -1653,9 +1653,7 @@ def group_sets(
             if not same_rows(sets, top, found, group[GROUP_FIRST], group[GROUP_ROWS]):
                 return -NEED_SETS
         else:
-            joined = join_rows(
-                sets, group[GROUP_FIRST], group[GROUP_ROWS], group[GROUP_ALIVE], top, found, needed
-            )
+            joined = join_rows(sets, group[GROUP_FIRST], group[GROUP_ROWS], group[GROUP_ALIVE], top, found, needed)
             if joined < 0:
                 return joined
             group[GROUP_FIRST] = top + found
