@@ -522,7 +522,8 @@ def spaseq_case(rng: random.Random) -> SpaseqCase:
     rest = list("ABCD"[: rng.choice((1, 2, 2, 3, 3, 3, 4))])
     negates = len(rest) > 1 and rng.random() < 0.35
     while rest:
-        together, rest = (rest[:2], rest[2:]) if rng.random() < 0.3 else (rest[:1], rest[1:])
+        width = rng.choice((1, 1, 1, 1, 1, 1, 1, 2, 2, 3))
+        together, rest = rest[:width], rest[width:]
         sign = rng.choice("&|")
         suffix = _draw_suffix(rng, len(together) > 1)
         if negates and (rng.random() < 0.4 or not (rest or any(e.endswith("!") for e in elements))):
@@ -535,7 +536,7 @@ def spaseq_case(rng: random.Random) -> SpaseqCase:
             here += own
         if suffix != "!":  # what must not occur binds nothing
             bound = here
-        elements.append((f"({f' {sign} '.join(together)})" if len(together) > 1 else together[0]) + suffix)
+        elements.append(_together(rng, together, sign) + suffix)
     if rng.random() < 0.3 or all(e.endswith("!") for e in elements):
         elements.append(_draw_again(rng, gpms, bound) + _draw_suffix(rng, False))
     sequence = elements[0] + "".join(f" {rng.choice(',;:')} {element}" for element in elements[1:])
@@ -543,12 +544,24 @@ def spaseq_case(rng: random.Random) -> SpaseqCase:
     select = "*"
     if variables and rng.random() < 0.4:
         select = " ".join("?" + v for v in sorted(rng.sample(variables, rng.randint(1, len(variables)))))
-    clauses = rng.choice(("", "", "", "WITHIN 5 SECONDS", "WITHIN 9 SECONDS", "WITHIN 4 SECONDS SLIDING"))
+    clauses = rng.choice((
+        "", "", "", "", "", "WITHIN 5 SECONDS", "WITHIN 9 SECONDS", "WITHIN 4 SECONDS SLIDING", "WITHIN 1500 MILLISECONDS",
+        "WITHIN 2500 MILLISECONDS SLIDING", "WITHIN 4 SECONDS STARTING AT 1.5",
+    ))  # fmt: skip
     if _opens_with_negation(sequence):
         clauses = clauses.removesuffix(" SLIDING")
     if partition:
         clauses += " PARTITION BY (?s)"
     return SpaseqCase(sequence, tuple(gpms), clauses.strip(), select, _draw_events(rng))
+
+
+def _together(rng: random.Random, names: list[str], sign: str) -> str:
+    """GPMs that are joined at one instant, with the other sign inside parentheses at times."""
+    if len(names) < 3 or sign == "&":  # a FILTER of one alternative may not name another one
+        return f"({f' {sign} '.join(names)})" if len(names) > 1 else names[0]
+    first, second, third = names
+    return rng.choice((f"({first} | {second} | {third})", f"({first} & ({second} | {third}))",
+                       f"({first} | {second} & {third})"))  # fmt: skip
 
 
 def _draw_again(rng: random.Random, gpms: list[tuple[str, str]], bound: list[str]) -> str:
@@ -605,9 +618,17 @@ def _draw_gpm(rng: random.Random, before: list[str], partition: bool) -> tuple[s
         own.append(second)
     elif kind < 0.35:
         body = f"{{ ?{subject} :p ?{first} }} UNION {{ ?{subject} :q ?{first} }}"
-    if rng.random() < 0.12:
+    elif kind < 0.4:  # each leaves something unbound
+        body = f"{{ ?{subject} :p ?{first} }} UNION {{ ?{subject} :q ?{second} }}"
+        own.append(second)
+    elif kind < 0.45:
+        body = f"{{ {body} FILTER (?{first} < 3) }} OPTIONAL {{ ?{subject} :q ?{second} FILTER (?{second} > 1) }}"
+        own.append(second)
+    if rng.random() < 0.15:
         neighbour = rng.choice([v for v in "stuv" if v != subject])
-        body += f" GRAPH <{NAMESPACE}kb> {{ ?{subject} :near ?{neighbour} }}"
+        known = f"GRAPH <{NAMESPACE}kb> {{ ?{subject} :near ?{neighbour} }}"
+        body += rng.choice((f" {known}", f" {known}", f" OPTIONAL {{ {known} }}",
+                            f" {{ {known} }} UNION {{ ?{subject} :r ?{neighbour} }}"))  # fmt: skip
         own.append(neighbour)
     sign = rng.choice(("<", "<=", ">", "=", "!="))
     kind = rng.random()
@@ -615,7 +636,11 @@ def _draw_gpm(rng: random.Random, before: list[str], partition: bool) -> tuple[s
     if kind < 0.2:
         body += f" FILTER (?{first} {sign} {rng.randint(1, 3)})"
     elif kind < 0.5 and outer:
-        body += f" FILTER (?{first} {sign} ?{rng.choice(outer)})"
+        other = rng.choice(outer)
+        body += rng.choice((f" FILTER (?{first} {sign} ?{other})",) * 5 + (
+            f" FILTER (?{first} + 1 {sign} ?{other})", f" FILTER (?{first} {sign} ?{other} || ?{first} = 2)",
+            f" FILTER (!bound(?{other}) || ?{first} {sign} ?{other})", f" FILTER (?{first} * ?{other} {sign} 3)",
+        ))  # fmt: skip
     return f"ON {streams} {{ {body} }}", own
 
 
