@@ -545,8 +545,8 @@ def spaseq_case(rng: random.Random) -> SpaseqCase:
     if variables and rng.random() < 0.4:
         select = " ".join("?" + v for v in sorted(rng.sample(variables, rng.randint(1, len(variables)))))
     clauses = rng.choice((
-        "", "", "", "", "", "WITHIN 5 SECONDS", "WITHIN 9 SECONDS", "WITHIN 4 SECONDS SLIDING", "WITHIN 1500 MILLISECONDS",
-        "WITHIN 2500 MILLISECONDS SLIDING", "WITHIN 4 SECONDS STARTING AT 1.5",
+        "", "", "", "", "", "WITHIN 5 SECONDS", "WITHIN 9 SECONDS", "WITHIN 4 SECONDS SLIDING",
+        "WITHIN 1500 MILLISECONDS", "WITHIN 2500 MILLISECONDS SLIDING", "WITHIN 4 SECONDS STARTING AT 1.5",
     ))  # fmt: skip
     if _opens_with_negation(sequence):
         clauses = clauses.removesuffix(" SLIDING")
@@ -568,7 +568,9 @@ def _draw_again(rng: random.Random, gpms: list[tuple[str, str]], bound: list[str
     """The name of a GPM that can stand at the end too: its FILTER names nothing but its own variables and `bound`."""
     fitting = []
     for name, body in gpms:
-        triples, _, condition = body.partition(" FILTER")
+        triples, sign, condition = body.rpartition(" FILTER")
+        if not sign:
+            triples, condition = body, ""
         if set(re.findall(r"\?\w+", condition)) <= set(re.findall(r"\?\w+", triples)) | {f"?{v}" for v in bound}:
             fitting.append(name)
     return rng.choice(fitting)

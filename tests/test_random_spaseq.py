@@ -21,7 +21,7 @@ from strategies import (
     spaseq_toml,
 )
 
-SAMPLE = 300
+SAMPLE = 200
 FULL = int(os.environ.get("SPASEQ_RANDOM", "20000"))
 FIRST = int(os.environ.get("SPASEQ_RANDOM_FIRST", SAMPLE))
 """The first seed of the full suite, to draw others."""
