@@ -8,10 +8,9 @@ place for an expression; both ways of evaluating a pattern, event by event and o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation
 from decimal import localcontext as decimal_context
-from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +19,8 @@ from rdflib.plugins.sparql import operators
 from rdflib.plugins.sparql.parserutils import Expr
 from rdflib.plugins.sparql.sparql import SPARQLError
 from rdflib.term import Literal, URIRef
+
+from spaseq.gpm import expressions
 
 __all__ = ["mean", "number_of", "replacement", "total"]
 
@@ -235,7 +236,10 @@ def _read(text: str, target: URIRef) -> Literal:
     if target == XSD.boolean:
         return _truth(text in ("true", "1"))
     if target == XSD.integer:
-        return _literal(0, int(text))
+        try:
+            return _literal(0, int(text))
+        except ValueError as error:  # of more digits than Python reads
+            raise SPARQLError(str(error)) from None
     if target == XSD.decimal:
         return _literal(1, Decimal(text))
     return _literal(_TYPES.index(target), float(text))
@@ -272,62 +276,6 @@ def _text_of(term: Literal) -> str:
 # -- strings
 
 
-@lru_cache(256)
-def _regex(pattern: str, flags: str) -> re.Pattern[str]:
-    """An XPath regular expression as Python's (XPath Functions §5.6.1). SPARQLError where it is none."""
-    if set(flags) - set("smixq"):
-        raise SPARQLError(f"no such flag of a regular expression: {flags}")
-    pattern = re.escape(pattern) if "q" in flags else "".join(_translated(pattern, "x" in flags, "m" in flags))
-    known = {"i": re.IGNORECASE, "s": re.DOTALL, "m": re.MULTILINE}
-    try:
-        return re.compile(pattern, sum(known[flag] for flag in set(flags) if flag in known))
-    except (re.error, OverflowError) as error:
-        raise SPARQLError(f"not a regular expression: {error}") from None
-
-
-def _translated(pattern: str, spaced: bool, lines: bool) -> Iterable[str]:
-    """The pattern with `$` as the very end, where Python's also stands before a last line break; `spaced`: without
-    white space outside of character classes. `lines`: `$` ends lines, which both have alike."""
-    depth, escaped = 0, False
-    for character in pattern:
-        plain = not escaped and not depth
-        if not escaped:
-            depth += (character == "[") - (character == "]" and depth > 0)
-        if character == "$" and plain and not lines:
-            yield r"\Z"
-        elif depth or not spaced or character not in " \t\n\r":
-            yield character
-        escaped = character == "\\" and not escaped
-
-
-@lru_cache(256)
-def _linear(pattern: str, flags: str) -> str | None:
-    """The pattern for an engine whose time is linear in the text, where it may take another one exponential time and
-    means the same to both; None where Python's is used.
-
-    That is: several parts may repeat without a bound, and all it escapes are punctuation marks.
-    """
-    if "q" in flags or len(re.findall(r"[*+]|,\}", pattern)) < 2 or re.search(r"\\[^\W_]", pattern):
-        return None
-    compiled = _regex(pattern, flags).pattern.replace(r"\Z", r"\z")
-    known = "".join(sorted(set(flags) & set("ims")))
-    return f"(?{known}){compiled}" if known else compiled
-
-
-def _is_found(pattern: str, flags: str, text: str) -> bool:
-    compiled = _regex(pattern, flags)
-    linear = _linear(pattern, flags)
-    if linear is not None:
-        import pyarrow as pa  # not light to load
-        import pyarrow.compute as pc
-
-        try:
-            return bool(pc.match_substring_regex(pa.array([text], pa.string()), linear)[0].as_py())
-        except pa.ArrowInvalid:  # what only Python's engine knows
-            pass
-    return compiled.search(text) is not None
-
-
 def _string(term: Any) -> Literal:
     if not isinstance(term, Literal) or (term.datatype is not None and term.datatype != XSD.string):
         raise SPARQLError(f"{term!r} is no string")
@@ -336,29 +284,16 @@ def _string(term: Any) -> Literal:
 
 def _matches(expression: Expr, context: Any) -> Literal:
     flags = "" if expression.flags is None else str(_string(expression.flags))
-    return Literal(_is_found(str(_string(expression.pattern)), flags, str(_string(expression.text))))
+    pattern = expressions.pattern_of(str(_string(expression.pattern)), flags)
+    return Literal(expressions.found(pattern, str(_string(expression.text))))
 
 
 def _replace(expression: Expr, context: Any) -> Literal:
     text = _string(expression.arg)
     flags = "" if expression.flags is None else str(_string(expression.flags))
-    pattern = _regex(str(_string(expression.pattern)), flags)
-    new = str(_string(expression.replacement))
-    if pattern.search("") is not None:
-        raise SPARQLError("REPLACE with a pattern that matches nothing at all")
-    parts = [new] if "q" in flags else re.split(r"(\\[\\$]|\$\d+)", new)
-
-    def filled(match: re.Match[str]) -> str:
-        return "".join(_part(part, match) for part in parts)
-
-    return Literal(pattern.sub(filled, str(text)), lang=text.language)
-
-
-def _part(part: str, match: re.Match[str]) -> str:
-    if part[:1] == "$" and part[1:].isdigit():
-        number = int(part[1:])
-        return (match[number] or "") if number <= (match.re.groups or 0) else ""
-    return part[1:] if part in ("\\\\", "\\$") else part
+    pattern = expressions.pattern_of(str(_string(expression.pattern)), flags)
+    new = expressions.replaced(pattern, str(text), str(_string(expression.replacement)), literal="q" in flags)
+    return Literal(new, lang=text.language)
 
 
 def _typed(expression: Expr, context: Any) -> Literal:

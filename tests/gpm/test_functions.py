@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from test_columnar import pattern, solved
 
+from spaseq.errors import UnsupportedFeature
+
 CASES = {
     "the product of integers is an integer": ("2 * 3", "6"),
     "and so is a sum": ("1 + 2", "3"),
@@ -34,6 +36,30 @@ CASES = {
     "an end of a line": ("regex('a\\nb', 'a$', 'm')", "true"),
     "time is linear in the text": (f"regex('{'a' * 60}!', '^(a+)+$')", "false"),
     "with flags too": (f"regex('{'A' * 60}', '^(a*)*$', 'i')", "true"),
+    "an alternative that may be read in many ways": (f"regex('{'a' * 60}!', '^(a|aa)*$')", "false"),
+    "optional parts": (f"regex('{'a' * 30}', '^{'(a?)' * 30}{'a' * 30}b')", "false"),
+    "time is linear with escapes": (f"regex('{'a' * 60}!', '^(\\\\w+)+$')", "false"),
+    "REPLACE is linear too": (f"replace('{'a' * 60}!', '^(a+)+$', 'b')", f"'{'a' * 60}!'"),
+    "digits of any script": ("regex('\u0663', '^\\\\d$')", "true"),
+    "letters of words": ("regex('na\u00efve_2', '^\\\\w+$')", "true"),
+    "no letters of words": ("regex('a-b', '^\\\\w+$')", "false"),
+    "white space in a class": ("regex('a b', 'a[\\\\s]b')", "true"),
+    "no white space in a class": ("regex('a b', 'a[\\\\S]b')", "false"),
+    "characters of names": ("regex('x:y-1', '^\\\\i\\\\c*$')", "true"),
+    "a category": ("regex('\u00c9', '^\\\\p{Lu}$')", "true"),
+    "an escaped mark": ("regex('a.c', '^a\\\\.c$')", "true"),
+    "an escaped dollar at the end": ("regex('a$', 'a\\\\$')", "true"),
+    "flag i beyond ASCII": ("regex('\u00c9', '\u00e9', 'i')", "true"),
+    "flags q and i": ("regex('A.C', 'a.c', 'qi')", "true"),
+    "an unknown escape": ("regex('a', '\\\\a')", None),
+    "looking ahead": ("regex('a', 'a(?=b)')", None),
+    "REPLACE with two groups": ("replace('ab', '(a)(b)', '$2$1')", "'ba'"),
+    "REPLACE with the whole": ("replace('ab', 'b', '<$0>')", "'a<b>'"),
+    "REPLACE with a group and a digit": ("replace('ab', '(a)', '$12')", "'a2b'"),
+    "REPLACE with a dollar": ("replace('ab', 'b', '\\\\$')", "'a$'"),
+    "REPLACE with flag q": ("replace('a.b', '.', '$1', 'q')", "'a$1b'"),
+    "REPLACE with a lone dollar": ("replace('ab', 'b', '$')", None),
+    "an integer of too many digits": (f"xsd:integer('{'9' * 5000}')", None),
     "no such flag": ("regex('a', 'a', 'z')", None),
     "not a regular expression": ("regex('a', '(')", None),
     "REPLACE with a group that took no part": ("replace('ab', '(a)|(x)', '[$1$2]')", "'[a]b'"),
@@ -67,6 +93,22 @@ def test_value(case: str) -> None:
         (_, term), (_, other) = found[0], wanted[0]
         assert (term.datatype, term.language) == (other.datatype, other.language)
         assert str(term) == str(other) or float(term) == float(other)
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        (r"regex('aa', '(a)\\1')", "back-references in regular expressions"),
+        (r"replace('aa', '(a)\\1', 'b')", "back-references in regular expressions"),
+        ("regex('a', '((a{100}){100}){100}')", "a regular expression is too large"),
+        ("regex('a', 'a{2000}')", "a regular expression is too large"),
+        ("regex('a', '[a-z-[aeiou]]')", "a character class inside another one"),
+    ],
+)
+def test_regular_expressions_without_a_bound(expression: str, message: str) -> None:
+    compiled = pattern(f"{{ BIND ({expression} AS ?x) }}")
+    with pytest.raises(UnsupportedFeature, match=message):
+        solved(compiled, [[]])
 
 
 def test_what_exists_asks_compares_as_sparql_does() -> None:

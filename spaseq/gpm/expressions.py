@@ -1,0 +1,221 @@
+"""Regular expressions of REGEX and REPLACE (XPath Functions §5.6.1), in time linear in the text.
+
+A pattern is translated for RE2, which never backtracks; so what RE2 cannot do is refused by name: back-references, and
+patterns whose automaton would be too large (RE2's own bound: 8 MB, repetition up to 1,000 times). Python's engine takes
+only what has neither a repetition nor an alternative, where there is nothing to backtrack.
+
+Read generously: `\\w` matches `_` too, `\\b` and `\\B` are known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from rdflib.plugins.sparql.sparql import SPARQLError
+
+from spaseq.errors import UnsupportedFeature
+
+__all__ = ["Pattern", "found", "pattern_of", "replaced"]
+
+_GROUPS: Final = 9
+"""Groups that a replacement can name in RE2."""
+_SPACE: Final = r" \t\n\r"
+_NO_SPACE: Final = r"\x{0}-\x{8}\x{b}\x{c}\x{e}-\x{1f}\x{21}-\x{10ffff}"
+_START: Final = (
+    r":A-Z_a-z\x{c0}-\x{d6}\x{d8}-\x{f6}\x{f8}-\x{2ff}\x{370}-\x{37d}\x{37f}-\x{1fff}\x{200c}\x{200d}\x{2070}-\x{218f}"
+    r"\x{2c00}-\x{2fef}\x{3001}-\x{d7ff}\x{f900}-\x{fdcf}\x{fdf0}-\x{fffd}\x{10000}-\x{effff}"
+)
+_NAME: Final = _START + r"\-.0-9\x{b7}\x{300}-\x{36f}\x{203f}\x{2040}"
+_CLASSES: Final = {"d": r"\p{Nd}", "w": r"\p{L}\p{M}\p{N}\p{S}_", "s": _SPACE, "i": _START, "c": _NAME}
+"""What the escapes for many characters stand for, as the inside of a character class (XML Schema §G.4.2.5)."""
+_PLAIN: Final = frozenset("nrtbBpP")
+"""Letters whose escapes mean the same to RE2."""
+_TOO_LARGE: Final = ("pattern too large", "invalid repetition size")
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """`text` for RE2, flags included; `groups` it captures. `simple`: the same for Python where nothing backtracks."""
+
+    text: str
+    groups: int
+    simple: re.Pattern[str] | None
+
+
+@lru_cache(256)
+def pattern_of(pattern: str, flags: str) -> Pattern:
+    """A regular expression of XPath's. SPARQLError where it is none; UnsupportedFeature where it has no bound."""
+    if set(flags) - set("smixq"):
+        raise SPARQLError(f"no such flag of a regular expression: {flags}")
+    if "q" in flags:
+        text, groups = re.sub(r"([^\w\s])", r"\\\1", pattern, flags=re.ASCII), 0
+        simple = None if "i" in flags else re.compile(re.escape(pattern))
+    else:
+        reader = _Reader(pattern, spaced="x" in flags)
+        text, groups = "".join(reader.translated()), reader.groups
+        simple = _simple(text) if not set(flags) - {"x"} else None
+    known = "".join(sorted(set(flags) & set("ims")))
+    made = Pattern(f"(?{known}){text}" if known else text, groups, simple)
+    if simple is None:
+        _matches(made.text, "")
+    return made
+
+
+def _simple(text: str) -> re.Pattern[str] | None:
+    """For Python, where the pattern is of letters, digits, anchors and escaped punctuation."""
+    if not re.fullmatch(r"\^?(?:[\w ,;:/#=<>@%&'\"~`!-]|\\[^\w\s])*\$?", text, re.ASCII):
+        return None
+    return re.compile(text.removesuffix("$") + r"\Z" if re.search(r"(?<!\\)(\\\\)*\$$", text) else text)
+
+
+class _Reader:
+    """One pass over a pattern; `groups`: those it captures, known behind the pass."""
+
+    def __init__(self, pattern: str, *, spaced: bool) -> None:
+        self._pattern = pattern
+        self._spaced = spaced
+        self.groups = 0
+
+    def translated(self) -> Iterator[str]:
+        """The pieces of the pattern for RE2."""
+        at, text = 0, self._pattern
+        while at < len(text):
+            character = text[at]
+            at += 1
+            if character == "\\":
+                yield self._escape(text[at : at + 1])
+                at += 1
+            elif character == "[":
+                end = self._end_of_class(at)
+                yield "[" + "".join(self._inside(text[at:end])) + "]"
+                at = end + 1
+            elif self._spaced and character in " \t\n\r":
+                continue
+            else:
+                if character == "(" and text[at : at + 1] != "?":
+                    self.groups += 1
+                elif character == "(" and text[at : at + 2] != "?:":
+                    raise SPARQLError(f"not a regular expression: {text[at - 1 : at + 2]}")
+                yield character
+
+    def _escape(self, letter: str) -> str:
+        if letter.isascii() and letter.isdigit():
+            raise UnsupportedFeature(
+                f"back-references in regular expressions (\\{letter}) are refused: there is no bound on their time",
+                hint="compare the parts with = and SUBSTR, STRBEFORE or STRAFTER",
+            )
+        if (inside := _CLASSES.get(letter)) is not None:
+            return f"[{inside}]"
+        if letter.isupper() and (inside := _CLASSES.get(letter.lower())) is not None:
+            return f"[^{inside}]"
+        return "\\" + _known(letter)
+
+    def _end_of_class(self, at: int) -> int:
+        """Where the class that begins before `at` ends."""
+        while at < len(self._pattern) and self._pattern[at] != "]":
+            if self._pattern[at] == "[":
+                raise UnsupportedFeature(
+                    "a character class inside another one ([a-z-[aeiou]]) is refused in regular expressions",
+                    hint="write the characters out, or put a backslash before the inner [",
+                )
+            at += 2 if self._pattern[at] == "\\" else 1
+        if at >= len(self._pattern):
+            raise SPARQLError("not a regular expression: a [ without its ]")
+        return at
+
+    def _inside(self, text: str) -> Iterator[str]:
+        at = 0
+        while at < len(text):
+            letter = text[at + 1 : at + 2]
+            if text[at] != "\\":
+                yield text[at]
+                at += 1
+                continue
+            if letter in _CLASSES:
+                yield _CLASSES[letter]
+            elif letter == "S":
+                yield _NO_SPACE
+            elif letter == "D":
+                yield r"\P{Nd}"
+            elif letter.lower() in _CLASSES and letter:
+                raise UnsupportedFeature(f"\\{letter} inside a character class is refused in regular expressions")
+            else:
+                yield "\\" + _known(letter)
+            at += 2
+
+
+def _known(letter: str) -> str:
+    """A character that may be escaped."""
+    if not letter or ((letter.isalnum() or letter == "_") and letter not in _PLAIN):
+        raise SPARQLError(f"not a regular expression: \\{letter}")
+    return letter
+
+
+def found(pattern: Pattern, text: str) -> bool:
+    """Whether the pattern matches somewhere in `text`. O(pattern · text)."""
+    return pattern.simple.search(text) is not None if pattern.simple is not None else _matches(pattern.text, text)
+
+
+def _matches(pattern: str, text: str) -> bool:
+    import pyarrow as pa  # not light to load
+    import pyarrow.compute as pc
+
+    try:
+        return bool(pc.match_substring_regex(pa.array([text], pa.string()), pattern)[0].as_py())
+    except pa.ArrowInvalid as error:
+        reason = str(error).removeprefix("Invalid regular expression:").strip()
+        if any(words in reason for words in _TOO_LARGE):
+            raise UnsupportedFeature(
+                f"a regular expression is too large: {reason}", hint="repeat less often, at most 1,000 times in all"
+            ) from None
+        raise SPARQLError(f"not a regular expression: {reason}") from None
+
+
+def replaced(pattern: Pattern, text: str, replacement: str, *, literal: bool) -> str:
+    """`text` with each match replaced; `$1` to `$9` stand for groups, unless `literal`. O(pattern · text).
+
+    SPARQLError where the pattern matches the empty text, or the replacement is none.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if found(pattern, ""):
+        raise SPARQLError("REPLACE with a pattern that matches nothing at all")
+    new = replacement.replace("\\", r"\\") if literal else "".join(_rewritten(replacement, pattern.groups))
+    made = pc.replace_substring_regex(pa.array([text], pa.string()), pattern.text, new)
+    return str(made[0].as_py())
+
+
+def _rewritten(replacement: str, groups: int) -> Iterator[str]:
+    """A replacement of XPath's (§5.6.4) as RE2's: `$N` is the longest number that there is a group for."""
+    at = 0
+    while at < len(replacement):
+        character, following = replacement[at], replacement[at + 1 : at + 2]
+        if character == "\\":
+            if following not in ("\\", "$") or not following:
+                raise SPARQLError("a replacement has \\ before \\ or $ only")
+            yield r"\\" if following == "\\" else "$"
+            at += 2
+        elif character == "$":
+            if not (following.isascii() and following.isdigit()):
+                raise SPARQLError("a replacement has $ before a digit only")
+            end = at + 2
+            while replacement[end : end + 1].isdigit() and int(replacement[at + 1 : end + 1]) <= groups:
+                end += 1
+            yield _reference(int(replacement[at + 1 : end]), groups)
+            at = end
+        else:
+            yield character
+            at += 1
+
+
+def _reference(number: int, groups: int) -> str:
+    if number > groups:
+        return ""
+    if number > _GROUPS:
+        raise UnsupportedFeature(f"a replacement may name groups up to ${_GROUPS}, not ${number}")
+    return f"\\{number}"
