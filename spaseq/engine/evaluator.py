@@ -234,7 +234,7 @@ class _Classes:
         self._arena = arena
         self._labels = program.labels
         self._cache = Cache(program.cea, program.settings.automaton_bytes)
-        self._order = kernel_order(program.choice)
+        self._order = kernel_order(program)
         self._limit = kernel_limit(program.choice)
         self._consume = CONSUME[program.choice.consume]
         self._floors = np.zeros(0, np.int64)

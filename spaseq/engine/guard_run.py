@@ -38,7 +38,7 @@ class GuardRun:
         self._codes = codes
         self._automaton = GuardedAutomaton(program.cea, codes)
         width = codes.registers
-        self._order = kernel_order(program.choice)
+        self._order = kernel_order(program)
         self._limit = kernel_limit(program.choice)
         self._by_key = program.window.kind == "events"
         self._vectors: list[int] = []

@@ -43,7 +43,7 @@ class RegisterRun:
         self._labels = program.labels
         self._registers = program.registers or _NoRegisters()
         self._budget = program.settings.live_runs
-        self._order = kernel_order(program.choice)
+        self._order = kernel_order(program)
         self._limit = kernel_limit(program.choice)
         self._consume = program.choice.consume
         self._floors: dict[int, int] = {}

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from spaseq.automata.cea import INITIAL
+from spaseq.engine.program import Program
 from spaseq.engine.settings import Choice, Consume, Selection
 from spaseq.tecs import kernels as k
 
 CONSUME = {Consume.NONE: k.CONSUME_NONE, Consume.ANY: k.CONSUME_ANY, Consume.PARTITION: k.CONSUME_PARTITION}
 
 
-def kernel_order(choice: Choice) -> int:
+def kernel_order(program: Program) -> int:
     """Which runs are kept: all of them in the compact structure, or the frontiers of NEXT or LAST."""
-    match choice.selection:
+    match program.choice.selection:
         case Selection.ALL | Selection.ANY | Selection.MAX:
             return k.KEEP_ALL
         case Selection.NEXT:
-            return k.BEST_NEXT
+            return k.BEST_EARLIEST if all(t.marks for t in program.cea.transitions[INITIAL]) else k.BEST_NEXT
         case Selection.LAST:
             return k.BEST_LAST
 

@@ -124,6 +124,7 @@ STAY = -2
 KEEP_ALL = 0
 BEST_NEXT = 1
 BEST_LAST = 2
+BEST_EARLIEST = 3  # BEST_NEXT where every run marks its start
 
 # consumption: which runs an event that completes a match makes forgotten
 CONSUME_NONE = 0
@@ -672,6 +673,39 @@ def insert_run(nodes, cells, entries, st, cell, node, start, order):
 
 
 @kernel()
+def insert_by_start(nodes, cells, entries, st, cell, node, start, before):
+    """`insert_run` for BEST_EARLIEST: a run that starts earlier is better, so only those of one start are compared.
+
+    `before`: an entry with a later start, or NIL, from which on to look. The same for a run that starts no later.
+    """
+    entry = cells[cell, FIRST] if before < 0 else entries[before, NEXT]
+    while entry >= 0 and entries[entry, NODE_MAX] > start:
+        before = entry
+        entry = entries[entry, NEXT]
+    hint = before
+    while entry >= 0 and entries[entry, NODE_MAX] == start:
+        following = entries[entry, NEXT]
+        verdict = compare_marks(nodes, entries[entry, NODE], node, BEST_NEXT)
+        if verdict > 0:
+            return hint
+        if verdict == 0:
+            before = entry
+        else:
+            if before < 0:
+                cells[cell, FIRST] = following
+            else:
+                entries[before, NEXT] = following
+            entries[entry, NEXT] = NIL
+            free_entries(entries, st, entry)
+            cells[cell, LENGTH] -= 1
+        entry = following
+    link_entry(cells, entries, st, cell, before, node, start)
+    cells[cell, HEAD] = entries[cells[cell, FIRST], NODE]
+    cells[cell, HEAD_MAX] = entries[cells[cell, FIRST], NODE_MAX]
+    return hint
+
+
+@kernel()
 def offer(nodes, st, outs, node, tag, order):
     """Keep `node` among the roots of this event if none is better; drop those that it beats."""
     n = st[OUTS]
@@ -718,21 +752,34 @@ def apply_best(nodes, cells, entries, st, moves, count, position, low, outs, run
     st[OUTS] = 0
     for i in range(count):
         move = moves[i]
+        for column in (MARK_TO, SKIP_TO):
+            if move[column] >= 0:
+                drop_dead_entries(cells, entries, st, move[column], low)
+        # Sources list their runs from the latest start on, so each is looked for from where the one before went.
+        marked_behind = NIL
+        skipped_behind = NIL
         for r in range(move[M_FIRST], move[M_FIRST] + move[M_LENGTH]):
             node = runs[r, 0]
             start = runs[r, 1]
             if move[MARK_TO] >= 0 or move[MARK_ACCEPTS]:
                 marked = new_node(nodes, st, node, IS_OUTPUT - move[M_LABEL], position, start)
-                if move[MARK_TO] >= 0:
-                    drop_dead_entries(cells, entries, st, move[MARK_TO], low)
+                if move[MARK_TO] >= 0 and order == BEST_EARLIEST:
+                    marked_behind = insert_by_start(
+                        nodes, cells, entries, st, move[MARK_TO], marked, start, marked_behind
+                    )
+                elif move[MARK_TO] >= 0:
                     insert_run(nodes, cells, entries, st, move[MARK_TO], marked, start, order)
                 if move[MARK_ACCEPTS]:
                     offer(nodes, st, outs, marked, move[M_TAG], order)
             if move[SKIP_ACCEPTS]:
                 offer(nodes, st, outs, node, -1 - move[M_TAG], order)
-            if move[SKIP_TO] >= 0:
-                drop_dead_entries(cells, entries, st, move[SKIP_TO], low)
+            if move[SKIP_TO] >= 0 and order == BEST_EARLIEST:
+                skipped_behind = insert_by_start(nodes, cells, entries, st, move[SKIP_TO], node, start, skipped_behind)
+            elif move[SKIP_TO] >= 0:
                 insert_run(nodes, cells, entries, st, move[SKIP_TO], node, start, order)
+            if move[MARK_TO] == move[SKIP_TO]:
+                marked_behind = NIL
+                skipped_behind = NIL
     st[OUT] = 0
     st[DEPTH] = 0
     st[END] = position
