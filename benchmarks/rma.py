@@ -2,8 +2,8 @@
 
 Claim: to say at which events a query matches, nothing needs to be enumerated. Without conditions over several events a
 run is one number a state, so an event costs the automaton's size; an iteration, whose matches are exponentially many,
-costs what a sequence does. With such conditions it costs the number of different values that live runs hold, in a loop
-in Python: there the engine's kernels, where they take a condition, are ahead while matches are few.
+costs what a sequence does. With such conditions it costs the number of different values that live runs hold, in a
+kernel as well where attributes are compared with attributes.
 
 Each query runs three times: `recognised` (at how many events a match ends; the number of matches says that),
 `counted` (the engine walks all matches, writing none) and `written`. Data is preloaded as columns; predicates, symbol

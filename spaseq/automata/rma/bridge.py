@@ -56,12 +56,19 @@ Condition = tuple[Slots, Callable[[Any], "bool | None"]]
 order of names."""
 
 
+Place = tuple[str, str]
+
+
 @runtime_checkable
 class SingleEvents(Protocol):
     """A guard that can be asked of one event for each of its variables."""
 
     def on_single_events(self) -> Condition | None:
         """The condition; None if it is about several events of a variable, as aggregates are."""
+        ...
+
+    def compares(self) -> tuple[Place, str, Place] | None:
+        """(variable, attribute), symbol, (variable, attribute), if that is all that the guard says."""
         ...
 
 
@@ -108,6 +115,14 @@ class Guarded:
         """The same for the values that `reads` names, a tuple for each argument."""
         test = _condition(self.guard)[1]
         return lambda choice: test(choice) is True
+
+    def compares(self) -> tuple[tuple[int, str], str, tuple[int, str]] | None:
+        """(argument, attribute), symbol and the same of the right side, if the guard is such a comparison."""
+        found = self.guard.compares()
+        if found is None:
+            return None
+        (left, name), symbol, (right, other) = found
+        return (self.variables.index(left), name), symbol, (self.variables.index(right), other)
 
     def show(self, *names: str) -> str:
         where = ", ".join(f"{v}: {n}" for v, n in zip(self.variables, names, strict=True))

@@ -77,6 +77,16 @@ class GuardedRun:
         self._empty: Kept = (None,) * len(self._place)
         self.configurations = 0
 
+    @property
+    def kept(self) -> dict[str, tuple[str, ...]]:
+        """The attributes that are kept of the event in each register."""
+        return {register: self._layout.kept(register) for register in self._place}
+
+    def restore(self, alive: dict[int, list[dict[Kept, float]]]) -> None:
+        """Go on from these configurations."""
+        self._alive = alive
+        self.configurations = sum(len(runs) for states in alive.values() for runs in states)
+
     def inert(self, classes: int) -> np.ndarray:
         """bool (classes,): the classes at which every run just waits."""
         while len(self._moves) < classes:
@@ -201,6 +211,10 @@ class Layout:
         self._names = tuple(dict.fromkeys(n for names in of.values() for n in names))
         self._index = {name: i for i, name in enumerate(self._names)}
         self._picks = [tuple(self._index[n] for n in self._kept[r]) for r in place]
+
+    def kept(self, register: str) -> tuple[str, ...]:
+        """The attributes that are kept in a register."""
+        return self._kept[register]
 
     def reader(self, rows: Any) -> Callable[[int], Kept]:
         """A function from a row to what is read off it."""

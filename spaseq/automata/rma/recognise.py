@@ -3,8 +3,8 @@
 `Recogniser` determinises as it goes: it keeps the set of configurations that runs are in, each once. A configuration is
 a state and, for each register that can still be read, the attributes that its readers read off it. Of all runs in one
 configuration only the one whose first marked event is the latest matters, for it stays in the window longest; so one
-number stands for all of them. Without registers that is one number a state, and the loop is a kernel; with registers
-there may be a configuration for each value in the window.
+number stands for all of them. Without registers that is one number a state; with registers there may be a configuration
+for each value in the window. The loop is a kernel, but where registers are read by other conditions than comparisons.
 
 Unlike the automaton of `determinise(…, output_agnostic=True)` nothing is built in advance, windows may be of time, and
 any number of partitions run side by side.
@@ -22,6 +22,7 @@ from spaseq.automata.rma import formulas as f
 from spaseq.automata.rma.automaton import RMA
 from spaseq.automata.rma.epsilon import eliminate_epsilon, merge_alike, single_final
 from spaseq.automata.rma.guarded_run import Bound, GuardedRun
+from spaseq.automata.rma.kernel_run import KernelRun
 from spaseq.automata.rma.limits import Limits
 from spaseq.automata.rma.vocabulary import Vocabulary
 from spaseq.errors import OptionError
@@ -116,9 +117,10 @@ class Recogniser:
         self.automaton = merge_alike(single_final(given))
         self._coordinate = _Coordinate(window)
         self._vocabulary = Vocabulary(self.automaton)
-        self._run: GuardedRun | _PlainRun
+        self._run: GuardedRun | KernelRun | _PlainRun
         if self._vocabulary.has_wide:
-            self._run = GuardedRun(self.automaton, self._vocabulary, limits)
+            compared = KernelRun.of(self.automaton, self._vocabulary, limits)
+            self._run = compared or GuardedRun(self.automaton, self._vocabulary, limits)
         else:
             self._run = _PlainRun(self.automaton, self._vocabulary)
         self._position = 0
