@@ -39,6 +39,7 @@ from spaseq.language.lower import conjunction_binds
 if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import BatchEvaluator, Solutions
     from spaseq.language.absence import Sightings
+    from spaseq.language.conjunctions import Joined, Member
     from spaseq.rdf import GraphBatch, GraphEvent, Instant
 
 __all__ = ["ChunkRows", "InstantBatch", "InstantSolutions", "Rows", "SolvedRows", "Solver"]
@@ -200,6 +201,10 @@ class Rows(Protocol):
         not in columns."""
         ...
 
+    def joined(self, patterns: Sequence[GraphPattern], conditions: Sequence[tuple[Condition, Any]]) -> Joined | None:
+        """The conjunction of GPMs under conditions over them, in all rows; None if they are not in columns."""
+        ...
+
 
 class SolvedRows:
     """Rows that were solved one by one."""
@@ -221,6 +226,9 @@ class SolvedRows:
         return self._rows[row].values.get(name, _NONE)
 
     def solutions(self, name: str) -> None:
+        return None
+
+    def joined(self, patterns: Sequence[GraphPattern], conditions: Sequence[tuple[Condition, Any]]) -> None:
         return None
 
 
@@ -247,6 +255,7 @@ class ChunkRows:
                 part.rows = part.instants
         self.positions = chunk.first + instants
         self.times = chunk.times[instants]
+        self._joined: dict[tuple[str, ...], Joined | None] = {}
         self._collect(parts)
 
     def _collect(self, parts: Sequence[_Part]) -> None:
@@ -282,6 +291,23 @@ class ChunkRows:
 
     def solutions(self, name: str) -> list[tuple[np.ndarray, Solutions, np.ndarray]]:
         return [(part.rows, part.solutions, part.places) for part in self._parts.get(name, ())]
+
+    def joined(self, patterns: Sequence[GraphPattern], conditions: Sequence[tuple[Condition, Any]]) -> Joined | None:
+        from spaseq.language.conjunctions import joined  # loads the kernels
+
+        key = tuple(pattern.name for pattern in patterns)
+        if key not in self._joined:
+            self._joined[key] = joined([self._member(pattern) for pattern in patterns], conditions)
+        return self._joined[key]
+
+    def _member(self, pattern: GraphPattern) -> Member:
+        from spaseq.language.conjunctions import Member
+
+        none = np.zeros(0, np.int64)
+        starts, which, places = self._index.get(pattern.name, (np.zeros(len(self.positions) + 1, np.int64), none, none))
+        rows = np.repeat(np.arange(len(self.positions)), np.diff(starts))
+        parts = [part.solutions for part in self._parts.get(pattern.name, ())]
+        return Member(rows, which, places, parts, self._read[pattern.name], pattern.binds)
 
 
 class _Part:
@@ -368,8 +394,12 @@ class InstantBatch:
         """Where the conjunction's mapping set is not empty: bool, shape (n,). It is joined only where all its GPMs have
         a value."""
         first, last = self.first, self.first + len(self)
-        found = np.logical_and.reduce([self.rows.present(name)[first:last] for name in conjunction])
-        if len(conjunction) > 1 or self._conditions(conjunction):
+        found: np.ndarray = np.logical_and.reduce([self.rows.present(name)[first:last] for name in conjunction])
+        if (joined := self._columns(conjunction)) is not None:
+            begin, end = np.searchsorted(joined.rows, [first, last])
+            found[:] = False
+            found[joined.rows[begin:end] - first] = True
+        elif not self.is_plain(conjunction):
             for row in np.flatnonzero(found).tolist():
                 found[row] = bool(self.value(conjunction, row))
         return found
@@ -390,7 +420,15 @@ class InstantBatch:
             found = self._values[conjunction, row] = self._joined(conjunction, row)
         return found
 
+    def _columns(self, conjunction: Conjunction) -> Joined | None:
+        """The conjunction joined in all rows, where it is one of several GPMs and they stand in columns."""
+        if len(conjunction) == 1:
+            return None
+        return self.rows.joined([self._patterns[name] for name in conjunction], self._conditions(conjunction))
+
     def _joined(self, conjunction: Conjunction, row: int) -> MappingSet:
+        if (columns := self._columns(conjunction)) is not None:
+            return columns.mappings(self.first + row)
         first, *rest = conjunction
         joined = self.rows.value(first, self.first + row)
         for name in rest:

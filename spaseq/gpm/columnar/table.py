@@ -12,7 +12,7 @@ from rdflib import Literal
 from spaseq.rdf import Term, plain_literal, term_key
 from spaseq.rdf.columns import Kinds, LiteralColumns, TermTable
 
-__all__ = ["UNBOUND", "Space", "Table", "distinct", "stacked"]
+__all__ = ["UNBOUND", "Space", "Table", "distinct", "stacked", "term_bytes"]
 
 UNBOUND: Final = -1
 _WORD: Final = 8
@@ -119,10 +119,16 @@ class Space:
         return (kind >= Kinds.INTEGER) & (kind <= Kinds.DOUBLE)
 
 
+def term_bytes(term: Term) -> bytes:
+    """The bytes that a term has in a table (`TermTable.key`)."""
+    term = plain_literal(term)
+    tagged = isinstance(term, Literal) and term.language
+    return (f'"{term}"@{tagged.lower()}' if tagged else term_key(term)).encode()
+
+
 def _locate(terms: TermTable, term: Term) -> int:
     """The number of a term in a table, -1 where it is not there. Vectorised: a table is asked for few terms."""
-    tagged = isinstance(term, Literal) and term.language
-    key = (f'"{term}"@{tagged.lower()}' if tagged else term_key(term)).encode()
+    key = term_bytes(term)
     named = len(terms) - len(terms.own)
     places = np.flatnonzero(terms.length[:named] == len(key))
     if not len(places):

@@ -27,7 +27,7 @@ from spaseq.gpm.evaluate import algebra_context, evaluating
 from spaseq.rdf import plain_literal
 from spaseq.rdf.columns import Kinds
 
-__all__ = ["ERROR", "FALSE", "TRUE", "Scope", "computed", "truth"]
+__all__ = ["ERROR", "FALSE", "TRUE", "Numbers", "Scope", "compared", "computed", "term_numbers", "truth"]
 
 TRUE: Final = 1
 FALSE: Final = 0
@@ -89,9 +89,7 @@ def _comparison(
     a, b = _numbers(left, scope), _numbers(right, scope)
     open_rows = np.ones(len(scope.table), bool)
     if a is not None and b is not None:
-        with np.errstate(invalid="ignore", over="ignore"):
-            decided = a.known & b.known & ((np.abs(a.value - b.value) > a.error + b.error) | (a.exact & b.exact))
-            verdict = _SIGN[sign](a.value, b.value)
+        decided, verdict = compared(sign, a, b)
         found[decided] = verdict[decided]
         open_rows = ~decided
     rows = np.flatnonzero(open_rows)
@@ -100,6 +98,13 @@ def _comparison(
             rows = _same_terms(sign, left, right, scope, rows, found)
         found[rows] = _each(whole, scope, rows)
     return found
+
+
+def compared(sign: str, a: Numbers, b: Numbers) -> tuple[np.ndarray, np.ndarray]:
+    """(where numbers decide a comparison, what they say), bool by row. A near tie is open."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart = (np.abs(a.value - b.value) > a.error + b.error) | (a.exact & b.exact)
+        return a.known & b.known & apart, _SIGN[sign](a.value, b.value)
 
 
 _SIGN: Final[dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {
@@ -144,7 +149,7 @@ def _terms(expression: algebra.Expression, scope: Scope) -> np.ndarray | None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Numbers:
+class Numbers:
     """Values by row: whether there is one (`known`), float64 near it, and by how much it may be off. `exact`: not at
     all, nor by what SPARQL's own arithmetic rounds."""
 
@@ -154,34 +159,35 @@ class _Numbers:
     exact: np.ndarray
 
 
-def _numbers(expression: algebra.Expression, scope: Scope) -> _Numbers | None:
+def _numbers(expression: algebra.Expression, scope: Scope) -> Numbers | None:
     """The values of a numeric expression; None where it is of a kind that columns do not hold, or where results may be
     rounded to xsd:float."""
     match expression:
         case algebra.Term():
             terms = _terms(expression, scope)
             assert terms is not None
-            return _term_numbers(terms, scope.space)
+            return term_numbers(terms, scope.space)
         case algebra.Call(name, arguments) if name in ("AdditiveExpression", "MultiplicativeExpression"):
             return _arithmetic(expression, arguments, scope)
         case algebra.Call("UnaryMinus", (argument,)):
             inner = _numbers(argument, scope)
-            return None if inner is None else _Numbers(-inner.value, inner.error, inner.known, inner.exact)
+            return None if inner is None else Numbers(-inner.value, inner.error, inner.known, inner.exact)
         case _:
             return None
 
 
-def _term_numbers(terms: np.ndarray, space: Space) -> _Numbers:
+def term_numbers(terms: np.ndarray, space: Space) -> Numbers:
+    """The values of terms, by number; unknown of what is none, or not bound."""
     literals = space.literals()
     value = literals.number[terms]
     known = (terms >= 0) & literals.is_number[terms]
     exact = literals.exact[terms]
     with np.errstate(invalid="ignore"):
         error = np.where(exact, 0.0, np.abs(value) * _ULP)
-    return _Numbers(value, error, known, exact)
+    return Numbers(value, error, known, exact)
 
 
-def _arithmetic(expression: algebra.Call, arguments: Sequence[algebra.Expression], scope: Scope) -> _Numbers | None:
+def _arithmetic(expression: algebra.Call, arguments: Sequence[algebra.Expression], scope: Scope) -> Numbers | None:
     """Sums and products from left to right, as they are written."""
     signs = list(dict.get(expression.handle, "op") or ())
     if len(signs) != len(arguments) - 1 or scope.space.has_datatype(XSD.float):
@@ -195,7 +201,7 @@ def _arithmetic(expression: algebra.Call, arguments: Sequence[algebra.Expression
     return found
 
 
-def _combined(sign: str, a: _Numbers, b: _Numbers) -> _Numbers:
+def _combined(sign: str, a: Numbers, b: Numbers) -> Numbers:
     known = a.known & b.known
     with np.errstate(all="ignore"):
         if sign in "+-":
@@ -211,7 +217,7 @@ def _combined(sign: str, a: _Numbers, b: _Numbers) -> _Numbers:
             known = known & (near > 0)
         error = error + np.abs(value) * 4 * _ULP
         known = known & np.isfinite(value) & np.isfinite(error)
-    return _Numbers(value, error, known, np.zeros(len(value), bool))
+    return Numbers(value, error, known, np.zeros(len(value), bool))
 
 
 # -- everything else
