@@ -568,9 +568,7 @@ def _draw_again(rng: random.Random, gpms: list[tuple[str, str]], bound: list[str
     """The name of a GPM that can stand at the end too: its FILTER names nothing but its own variables and `bound`."""
     fitting = []
     for name, body in gpms:
-        triples, sign, condition = body.rpartition(" FILTER")
-        if not sign:
-            triples, condition = body, ""
+        triples, _, condition = body.rpartition(" FILTER") if body.endswith(") }") else (body, "", "")
         if set(re.findall(r"\?\w+", condition)) <= set(re.findall(r"\?\w+", triples)) | {f"?{v}" for v in bound}:
             fitting.append(name)
     return rng.choice(fitting)
