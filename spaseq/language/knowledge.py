@@ -8,11 +8,11 @@ from typing import Any
 
 from spaseq.errors import OptionError
 from spaseq.gpm import Knowledge
-from spaseq.gpm.entail import close_knowledge, entailed
+from spaseq.gpm.entail import Schema, close_knowledge, entailed
 from spaseq.language.check import CheckedQuery
 from spaseq.rdf import close_owl_rl, is_table, load_knowledge, table_knowledge
 
-__all__ = ["knowledge_of", "with_entailment"]
+__all__ = ["close_under", "knowledge_of", "with_entailment", "with_schema"]
 
 
 def knowledge_of(kb: Knowledge | Mapping[str, Any] | None) -> Knowledge:
@@ -50,6 +50,12 @@ def with_entailment(
     """
     if entailment is None:
         return query, knowledge
+    closed, schema = close_under(knowledge, entailment)
+    return with_schema(query, schema), closed
+
+
+def close_under(knowledge: Knowledge, entailment: str) -> tuple[Knowledge, Schema]:
+    """The closed knowledge, and what it says of classes and properties. Raises as `with_entailment`."""
     if entailment not in ("rdfs", "owl-rl"):
         raise OptionError(f"--entailment {entailment}: not known", "use rdfs or owl-rl")
     if not knowledge.graphs:
@@ -61,5 +67,9 @@ def with_entailment(
     if entailment == "owl-rl":
         graphs = {iri: close_owl_rl(graph) for iri, graph in graphs.items()}
     closed, schema = close_knowledge(graphs)
-    patterns = {name: entailed(pattern, schema) for name, pattern in query.patterns.items()}
-    return replace(query, patterns=patterns), Knowledge(closed)
+    return Knowledge(closed), schema
+
+
+def with_schema(query: CheckedQuery, schema: Schema) -> CheckedQuery:
+    """The query with its GPMs rewritten: they find on events what follows under `schema`."""
+    return replace(query, patterns={name: entailed(pattern, schema) for name, pattern in query.patterns.items()})

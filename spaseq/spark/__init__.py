@@ -17,6 +17,7 @@ by one task.
 `run_tuples` runs a CEQL query over DataFrames, `explain_tuples` says how it is cut. `start` runs a query over files
 that keep coming (`Reading` says how); `progress` tells what it has seen, `wait` raises its errors.
 `stream_matches` is the streaming DataFrame alone; `start_tuples`, `stream_tuples` are for CEQL.
+`parse_rdf` takes messages (of Kafka, say) apart into quads, which a query reads as DataFrames.
 `register` makes the data source `spaseq` known: `spark.read.format("spaseq")`,
 `spark.readStream.format("spaseq")`.
 
@@ -35,9 +36,11 @@ if TYPE_CHECKING:
     from spaseq.spark.bar import progress_bar
     from spaseq.spark.datasource import register
     from spaseq.spark.failures import clear_errors
+    from spaseq.spark.files import Reading
     from spaseq.spark.job import collect, explain, matches, run
+    from spaseq.spark.messages import parse_rdf
     from spaseq.spark.session import local_session
-    from spaseq.spark.stream import Reading, progress, start, stream_matches, wait
+    from spaseq.spark.stream import progress, start, stream_matches, wait
     from spaseq.spark.tuple_stream import start_tuples, stream_tuples
     from spaseq.spark.tuples import explain_tuples, run_tuples
 
@@ -49,6 +52,7 @@ __all__ = [
     "explain_tuples",
     "local_session",
     "matches",
+    "parse_rdf",
     "progress",
     "progress_bar",
     "register",
@@ -62,15 +66,17 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Reading": "files",
     "local_session": "session",
     "progress_bar": "bar",
+    "parse_rdf": "messages",
     "register": "datasource",
     "clear_errors": "failures",
     "explain_tuples": "tuples",
     "run_tuples": "tuples",
     "start_tuples": "tuple_stream",
     "stream_tuples": "tuple_stream",
-} | dict.fromkeys(("Reading", "progress", "start", "stream_matches", "wait"), "stream")
+} | dict.fromkeys(("progress", "start", "stream_matches", "wait"), "stream")
 
 
 def __getattr__(name: str) -> Any:

@@ -30,12 +30,14 @@ class Clock:
     """The clock of `feeds` streams. State that is pickled; `options` must be settled.
 
     `loose`: the streams have no order of their own inside a batch (a DataFrame), so an event is late only behind what
-    came in batches before.
+    came in batches before. `idle` (ns, 0: never): a stream without an event for so long, by the times of the batches
+    (`begin_batch`), holds the others up no longer; what it brings later is late if its instant was complete.
     """
 
     feeds: int
     options: StreamOptions
     loose: bool = False
+    idle: int = 0
     highs: dict[int, int] = field(default_factory=dict)
     counts: dict[int, int] = field(default_factory=dict)
     closed: set[int] = field(default_factory=set)
@@ -43,6 +45,9 @@ class Clock:
     events: int = 0
     position: int = 0
     coming: dict[int, int] = field(default_factory=dict)
+    now: int = 0
+    seen: dict[int, int] = field(default_factory=dict)
+    released: int | None = None
     waiting: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.int64))
 
     @property
@@ -66,6 +71,9 @@ class Clock:
         if len(times):
             high = self._highest(feed, times)
             late = times < high[:-1] - self.options.lateness
+            self.seen[feed] = self.now
+            if self.idle and self.released is not None:
+                self._note_missed(times, lines, file, late)
             if late.any():
                 self._note_late(feed, times, high, late, lines, file)
         places = np.stack([times, np.full(len(times), feed), numbers], axis=1)
@@ -81,6 +89,12 @@ class Clock:
         high = np.maximum.accumulate(np.concatenate([[self.highs.get(feed, times[0])], times]))
         self.highs[feed] = int(high[-1])
         return high
+
+    def begin_batch(self, now: int) -> None:
+        """A batch begins, at `now` (ns) by the clock."""
+        self.now = max(self.now, now)
+        for feed in range(self.feeds):
+            self.seen.setdefault(feed, self.now)
 
     def end_batch(self) -> None:
         """All events of a batch were taken."""
@@ -105,6 +119,20 @@ class Clock:
             )
         self.late += int(late.sum())
 
+    def _note_missed(self, times: np.ndarray, lines: np.ndarray, file: str, late: np.ndarray) -> None:
+        """Marks as late, in `late`, what comes of a stream that was idle when its instant was completed."""
+        missed = (times < self.released) & ~late
+        if missed.any() and self.options.late != "drop" and len(lines):
+            row = int(np.argmax(missed))
+            raise EventError(
+                f"a stream was silent for more than {self.idle / 1e9:g} s, and what it brings now is too late: "
+                f"{format_time(int(times[row]))} comes after {format_time(int(self.released or 0))}",
+                source=file,
+                record=int(lines[row]),
+                hint="a longer idle waits for it; late=drop leaves it out and counts it",
+            )
+        late |= missed
+
     def close(self, feed: int) -> None:
         """Nothing more comes of a stream."""
         self.closed.add(feed)
@@ -117,21 +145,23 @@ class Clock:
     @property
     def watermark(self) -> int | None:
         """No event before this time (ns) will come any more; None: nothing is known yet."""
-        marks = [
-            self.highs[feed] - self.options.lateness if feed in self.highs else None
-            for feed in range(self.feeds)
-            if feed not in self.closed
-        ]
-        if not marks:
+        if self.over:
             return int(_END)
-        return None if None in marks else min(mark for mark in marks if mark is not None)
+        awaited = [feed for feed in range(self.feeds) if feed not in self.closed and not self._is_idle(feed)]
+        if not awaited or not all(feed in self.highs for feed in awaited):
+            return self.released
+        mark = min(self.highs[feed] for feed in awaited) - self.options.lateness
+        return mark if self.released is None else max(mark, self.released)
+
+    def _is_idle(self, feed: int) -> bool:
+        return self.idle > 0 and self.now - self.seen.get(feed, self.now) > self.idle
 
     def complete(self) -> dict[Place | int, int]:
         """The instants that are complete now, each with its position: by its time, or by its event's place if `apart`.
 
         They are not given again.
         """
-        mark = self.watermark
+        mark = self.released = self.watermark
         if mark is None or not len(self.waiting):
             return {}
         done = self.waiting[:, 0] < mark

@@ -17,6 +17,8 @@ Options (all texts; those of reading are the command line's):
 * for streams: `growing`, `max_files`, `max_bytes` (see `spaseq.spark.feed`), and `closing=true`: what is there is all;
   once it is read the stream is closed.
 
+The terms of `triples` are in N-Triples form, those of `events` as `spaseq.rdf.term_key` has them (without escapes).
+
 A row without triples (`graph` and `terms` null) tells, in `counts`, what a part held: see `Told`. With
 `rows=triples` there are none of these.
 """
@@ -38,8 +40,9 @@ from spaseq.rdf import ARRIVAL, Counters, EventBy, StreamOptions, StreamSource, 
 from spaseq.spark.failures import carried, carried_call
 from spaseq.spark.feed import Feed, FeedPart, Listing, Place, advance, listing, parts_between
 from spaseq.spark.reading import part_events, part_statements
+from spaseq.spark.terms import ntriples
 
-__all__ = ["EVENTS", "TRIPLES", "SpaseqSource", "Told", "register"]
+__all__ = ["EVENTS", "TRIPLES", "SpaseqSource", "Told", "event_batch", "register"]
 
 TRIPLES: Final = "stream string, file string, line long, graph string, subject string, predicate string, object string"
 EVENTS: Final = (
@@ -255,7 +258,7 @@ def _triple_rows(feed: Feed, part: FeedPart, quarantine: str) -> Iterator[tuple[
         return
     for s, p, o, g, line in part_statements(feed, part, Counters(), quarantine):
         graph = None if g is None else term_key(g)
-        yield feed.source.iri, part.path, line, graph, term_key(s), term_key(p), term_key(o)
+        yield feed.source.iri, part.path, line, graph, *(ntriples(term_key(term)) for term in (s, p, o))
 
 
 def _event_rows(feed: Feed, part: FeedPart, quarantine: str) -> Iterator[tuple[Any, ...]]:
@@ -269,7 +272,12 @@ def _event_rows(feed: Feed, part: FeedPart, quarantine: str) -> Iterator[tuple[A
     yield (*head, None, part.path, None, None, None, Told(counters, int(part.last)).row())
 
 
-def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+def event_batch(rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
+    """Rows of EVENTS."""
+    return _batch(rows, _EVENTS)
+
+
+def _batch(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
     columns = zip(*rows, strict=True)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
     return pa.record_batch(arrays, schema=schema)

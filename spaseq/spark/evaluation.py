@@ -19,13 +19,16 @@ from spaseq.rdf import StreamOptions, Term, term_from_key, term_key
 from spaseq.spark.clock import Clock
 from spaseq.spark.parcels import Parcel
 from spaseq.spark.plan import Layout
-from spaseq.spark.solutions import QueryText
+from spaseq.spark.query_text import QueryText
 
 __all__ = ["Evaluation", "GraphEvaluation"]
 
 
 class Evaluation(Protocol):
-    """What `spaseq.spark.processor` runs: `take` each parcel in order, then `release` what is complete."""
+    """What `spaseq.spark.processor` runs: `begin` a batch at a time (ns), `take` each parcel in order, then `release`
+    what is complete."""
+
+    def begin(self, now: int) -> None: ...
 
     def take(self, feed: int, parcel: Parcel) -> None: ...
 
@@ -40,10 +43,18 @@ class Evaluation(Protocol):
 
 class GraphEvaluation:
     """See the module. Its rows: start, end, positions, times, and a term or None for each variable: in N-Triples, or as
-    `term_key` has it if `keys`."""
+    `term_key` has it if `keys`. `loose`, `idle`: see `Clock`."""
 
     def __init__(
-        self, query: QueryText, layout: Layout, options: StreamOptions, feeds: int, keys: bool = False
+        self,
+        query: QueryText,
+        layout: Layout,
+        options: StreamOptions,
+        feeds: int,
+        keys: bool = False,
+        *,
+        loose: bool = False,
+        idle: int = 0,
     ) -> None:
         compiled = query.compiled()
         self._layout = layout
@@ -51,16 +62,23 @@ class GraphEvaluation:
         self._variables = compiled.variables
         self._text = term_key if keys else _n3
         self._recogniser = Recogniser(compiled.checked, compiled.program(options.time_unit), None, keep_events=False)
-        self._clock = Clock(feeds, options)
+        self._clock = Clock(feeds, options, loose, idle)
         self._rows: list[tuple[int, int, int, Any, Any]] = []
         self._malformed = 0
         self._matches = 0
         self._ended = False
+        self._latest: tuple[list[Any], Any] = ([], ())
+
+    def begin(self, now: int) -> None:
+        """The next batch begins, at `now` (ns) by the clock."""
+        self._clock.begin_batch(now)
 
     def take(self, feed: int, parcel: Parcel) -> None:
-        """The next parcel of a stream. EventError for a late event."""
-        places, late = self._clock.take(feed, parcel.times, parcel.lines, parcel.file)
-        at = places.tolist()
+        """The next parcel of a stream, or more rows of the one before. EventError for a late event."""
+        if not parcel.attached:
+            places, arrived = self._clock.take(feed, parcel.times, parcel.lines, parcel.file)
+            self._latest = (places.tolist(), arrived)
+        at, late = self._latest
         self._rows += [(*at[number], key, mappings) for number, key, mappings in parcel.rows if not late[number]]
         if parcel.told is not None:
             self._malformed += parcel.told.counters.malformed

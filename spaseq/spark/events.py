@@ -43,8 +43,10 @@ __all__ = [
     "FilePlan",
     "Summary",
     "assemble_events",
+    "event_batch",
     "event_of",
     "first_positions",
+    "no_ends",
     "ordered_events",
     "own_instants",
     "read_instants",
@@ -112,10 +114,10 @@ def _assemble(plans: dict[int, FilePlan], batches: Iterable[pa.RecordBatch]) -> 
         for row in _assembled(plans[number], statements):
             rows.append(row)
             if len(rows) == _ROWS:
-                yield _batch(rows)
+                yield event_batch(rows)
                 rows.clear()
     if rows:
-        yield _batch(rows)
+        yield event_batch(rows)
 
 
 def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
@@ -168,7 +170,13 @@ def _statements(rows: Iterable[tuple[Any, ...]], counters: Counters) -> Iterator
         yield _term(s), _term(p), _term(o), None if g is None else _term(g), line
 
 
-def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
+def no_ends() -> list[int]:
+    """What stands behind the counters of a task that is not about a file."""
+    return list(astuple(_Ends(-1, -1)))
+
+
+def event_batch(rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
+    """Rows of SCHEMA."""
     columns = zip(*rows, strict=True)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, _ARROW, strict=True)]
     return pa.record_batch(arrays, schema=_ARROW)
@@ -207,9 +215,9 @@ def ordered_events(
         events = _arrived(events, summary, plans, options.interval)
     elif summary.backwards:
         events = _without_late(events, summary, plans, options)
-    keys = ["time", "stream", "file", "number"] if own_instants(options) else ["time"]
-    ranges = events.repartitionByRange(max(1, tasks), *keys)
-    ordered = ranges.sortWithinPartitions("time", "stream", "file", "number")
+    whole = ["time", "stream", "file", "number", "graph"]  # events of DataFrames have no number
+    ranges = events.repartitionByRange(max(1, tasks), *(whole if own_instants(options) else ["time"]))
+    ordered = ranges.sortWithinPartitions(*whole)
     return ordered.withColumn("id", F.monotonically_increasing_id())
 
 

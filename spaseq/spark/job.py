@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import chain, count, islice
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -26,18 +26,22 @@ from pyspark.sql.types import ArrayType, LongType, StringType, StructField, Stru
 from spaseq.errors import OptionError
 from spaseq.gpm import Knowledge
 from spaseq.language.absence import window_number
-from spaseq.language.query import Query, Streams, compile_query, knowledge_of, stream_options, stream_sources
+from spaseq.language.query import Query, compile_query, stream_options, stream_sources
 from spaseq.language.run import Match, match_table
 from spaseq.rdf import Counters, StreamOptions, file_options, settle, term_from_key, term_key
 from spaseq.spark.bar import progress_bar
 from spaseq.spark.events import FilePlan, assemble_events, first_positions, ordered_events, rows_of, summarise
 from spaseq.spark.failures import carried, clear_errors
+from spaseq.spark.frames import Streams, assembled_frames, frame_options, is_frames, streams_of_frames
+from spaseq.spark.knowledge import KNOWLEDGE_ROWS, Known, known_of
 from spaseq.spark.parts import cut, input_files, number_lines
 from spaseq.spark.plan import Layout, lay_out
-from spaseq.spark.solutions import QueryText, instants_of, join_knowledge, solve_events
+from spaseq.spark.quarantine import check_folder
+from spaseq.spark.query_text import QueryText, under_entailment
+from spaseq.spark.solutions import instants_of, join_knowledge, solve_events
 from spaseq.spark.source import read_statements
 
-__all__ = ["collect", "explain", "matches", "run"]
+__all__ = ["collect", "explain", "matches", "prepared", "run"]
 
 _LOG: Final = logging.getLogger("spaseq.spark")
 _INSTANTS: Final = 256  # rows of the table before the engine is called
@@ -61,6 +65,9 @@ def run(
     partitions: int | None = None,
     progress: bool | None = False,
     counters: Counters | None = None,
+    entailment: str | None = None,
+    quarantine: str = "",
+    knowledge_rows: int = KNOWLEDGE_ROWS,
     **words: str | None,
 ) -> DataFrame:
     """The matches over files, as a DataFrame with the columns and values of `Query.run(…).to_arrow()`, in no order.
@@ -69,16 +76,24 @@ def run(
 
     Args:
         query: compiled, or its text.
-        streams, kb, options, words: as for `Query.run`. The workers must be able to open the streams' files.
+        streams, options, words: as for `Query.run`. The workers must be able to open the streams' files. Or DataFrames:
+            see `spaseq.spark.frames`.
+        kb: as for `Query.run`, and DataFrames: see `spaseq.spark.knowledge`.
         partitions: how many tasks a stage has; by default as many as the session runs at a time.
         progress: show a bar on stderr while the streams are read: True, False, or None for only on a terminal.
         counters: is given what was read, late or malformed.
+        entailment: `rdfs` or `owl-rl`, as for `Query.run`.
+        quarantine: a folder for lines that cannot be read, each with its number, in one file for each part of an input
+            file; they are counted as malformed. Like the streams' files it must be within the workers' reach.
+        knowledge_rows: up to so many triples of a DataFrame of knowledge are brought to the driver and broadcast; with
+            more, Spark joins it by a shuffle.
 
     Raises `OptionError` and `EventError` as the local engine does. What goes wrong in the last step, which runs when
     rows are asked for, comes out as clearly only through `collect`.
     """
-    job = _prepare(query, spark, kb, stream_options(options, words), partitions)
-    table, times = _table(job, streams, progress, counters)
+    reading = _options(options, words, quarantine)
+    job = _prepare(query, spark, kb, reading, partitions, entailment, knowledge_rows)
+    table, times = _table(job, streams, progress, counters, quarantine)
     return _recognise(job, table, times, match_table, _table_schema(job.compiled.variables))
 
 
@@ -101,11 +116,15 @@ def matches(
     partitions: int | None = None,
     progress: bool | None = False,
     counters: Counters | None = None,
+    entailment: str | None = None,
+    quarantine: str = "",
+    knowledge_rows: int = KNOWLEDGE_ROWS,
     **words: str | None,
 ) -> Iterator[Match]:
     """The matches over files as the local engine's objects, without their events, in order of their ends. See `run`."""
-    job = _prepare(query, spark, kb, stream_options(options, words), partitions)
-    table, times = _table(job, streams, progress, counters)
+    reading = _options(options, words, quarantine)
+    job = _prepare(query, spark, kb, reading, partitions, entailment, knowledge_rows)
+    table, times = _table(job, streams, progress, counters, quarantine)
     frame = _recognise(job, table, times, _as_terms, _TERMS)
     found = collect(frame, progress=progress)
     variables = job.compiled.variables
@@ -116,9 +135,13 @@ def matches(
             yield Match(start, end, tuple(positions), bindings, tuple(times), ())
 
 
-def explain(query: Query | str) -> str:
-    """How `run` lays the query out."""
-    return "\n".join(lay_out(compile_query(query) if isinstance(query, str) else query).explain())
+def explain(
+    query: Query | str, kb: Knowledge | Mapping[str, Any] | None = None, *, knowledge_rows: int = KNOWLEDGE_ROWS
+) -> str:
+    """How `run` lays the query out, and, given `kb`, where the knowledge of its DataFrames is held (reads them)."""
+    query = compile_query(query) if isinstance(query, str) else query
+    known = known_of(kb, query.checked.patterns.values(), rows=knowledge_rows)
+    return "\n".join([*lay_out(query).explain(), *known.lines])
 
 
 # -- the job
@@ -131,7 +154,7 @@ class _Job:
     spark: SparkSession
     query: QueryText
     layout: Layout
-    knowledge: Knowledge
+    known: Known
     options: StreamOptions
     tasks: int
 
@@ -140,48 +163,90 @@ class _Job:
         return self.query.compiled()
 
 
-def _prepare(query: Query | str, spark: SparkSession, kb: Any, options: StreamOptions, partitions: int | None) -> _Job:
-    """Checks what was given, before anything runs."""
+def _options(options: StreamOptions | None, words: Mapping[str, str | None], quarantine: str) -> StreamOptions:
+    given = stream_options(options, words)
+    return replace(given, malformed="drop") if quarantine else given
+
+
+def _prepare(
+    query: Query | str,
+    spark: SparkSession,
+    kb: Any,
+    options: StreamOptions,
+    partitions: int | None,
+    entailment: str | None,
+    rows: int,
+) -> _Job:
+    """Checks what was given, before the streams are read."""
     if partitions is not None and partitions < 1:
         raise OptionError(f"partitions={partitions}: a stage has at least one task")
     query = compile_query(query) if isinstance(query, str) else query
-    knowledge = knowledge_of(kb)
-    knowledge.check(query.checked.patterns.values())
-    layout = lay_out(query)
-    for line in layout.explain():
+    text, layout, known = prepared(query, kb, entailment, rows)
+    for line in (*layout.explain(), *known.lines):
         _LOG.info(line)
-    text = QueryText(query.text, query.source, query.settings)
-    return _Job(spark, text, layout, knowledge, options, partitions or spark.sparkContext.defaultParallelism)
+    return _Job(spark, text, layout, known, options, partitions or spark.sparkContext.defaultParallelism)
+
+
+def prepared(query: Query, kb: Any, entailment: str | None, rows: int) -> tuple[QueryText, Layout, Known]:
+    """The query, its layout and the knowledge, as entailment has them. OptionError for a graph that is not given."""
+    known = known_of(kb, query.checked.patterns.values(), rows=rows, whole=entailment is not None)
+    text, closed = under_entailment(query, known.knowledge, entailment)
+    known = replace(known, knowledge=closed)
+    layout = lay_out(text.compiled())
+    known.check(text.compiled().checked.patterns.values(), layout.joined)
+    return text, layout, known
 
 
 def _table(
-    job: _Job, streams: Streams, progress: bool | None, counters: Counters | None
+    job: _Job, streams: Streams, progress: bool | None, counters: Counters | None, quarantine: str
 ) -> tuple[DataFrame, list[int]]:
     """The table of solutions, knowledge joined, and where in time ranges of equal work begin. Reads the streams."""
+    frames = is_frames(streams)
+    if frames and quarantine:
+        raise OptionError("quarantine with DataFrames", "malformed=drop leaves such rows out and counts them")
+    with progress_bar(job.spark, "reading the streams", enabled=progress), clear_errors():
+        read = _read_frames if frames else partial(_read_files, quarantine=quarantine)
+        assembled, plans, settled = read(job, streams)
+        assembled.persist()
+        ordered, (firsts, times) = _events(job, assembled, plans, settled, counters)
+    table = solve_events(ordered, job.query, job.layout, job.known.knowledge, plans, firsts, settled)
+    if job.layout.joined:  # it is read once for each of them
+        table = table.localCheckpoint(eager=False)
+    return join_knowledge(table, job.query, job.layout, job.known), times
+
+
+_Read: TypeAlias = tuple[DataFrame, list[FilePlan], StreamOptions]
+
+
+def _read_files(job: _Job, streams: Any, quarantine: str) -> _Read:
+    """The events of files, and what came of each."""
     sources = stream_sources(job.compiled.checked, streams)
-    settled = settle(job.options, sources)
+    settled, form = settle(job.options, sources), job.options.format
     plans = [
         FilePlan(file, sources[file.stream].iri, file_options(file.path, sources[file.stream], settled))
         for file in input_files(sources)
     ]
-    with progress_bar(job.spark, "reading the streams", enabled=progress), clear_errors():
-        ordered, (firsts, times) = _events(job, plans, settled, counters)
-    table = solve_events(ordered, job.query, job.layout, job.knowledge, plans, firsts, settled)
-    if job.layout.joined:  # it is read once for each of them
-        table = table.localCheckpoint(eager=False)
-    return join_knowledge(table, job.query, job.layout, job.knowledge), times
+    if quarantine:
+        check_folder(quarantine)
+    parts = number_lines(job.spark, cut([plan.file for plan in plans], form, job.tasks))
+    statements = read_statements(job.spark, parts, form, job.options.malformed, quarantine)
+    return assemble_events(statements, plans), plans, settled
+
+
+def _read_frames(job: _Job, streams: Any) -> _Read:
+    """The same of DataFrames."""
+    settled = frame_options(job.options)
+    given = streams_of_frames(job.compiled, streams)
+    return assembled_frames(given, settled, job.tasks), given.plans(settled), settled
 
 
 def _events(
-    job: _Job, plans: Sequence[FilePlan], settled: StreamOptions, counters: Counters | None
+    job: _Job, assembled: DataFrame, plans: Sequence[FilePlan], settled: StreamOptions, counters: Counters | None
 ) -> tuple[DataFrame, tuple[dict[int, int], list[int]]]:
     """The events in order, and `first_positions`.
 
     They are kept by a checkpoint and not by `persist`: were they planned again, the ranges could fall elsewhere.
     """
-    form = job.options.format
-    parts = number_lines(job.spark, cut([plan.file for plan in plans], form, job.tasks))
-    assembled = assemble_events(read_statements(job.spark, parts, form, job.options.malformed), plans).persist()
     try:
         summary = summarise(assembled)
         ordered = ordered_events(assembled, summary, plans, settled, job.tasks).localCheckpoint(eager=False)

@@ -19,16 +19,16 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from spaseq.gpm import Knowledge
 from spaseq.language.solve import InstantSolutions, Solver
-from spaseq.rdf import GraphEvent, Instant, Triple, term_from_key, term_key
+from spaseq.rdf import GraphEvent, Instant, term_from_key, term_key
 from spaseq.spark.datasource import Told
 from spaseq.spark.events import rows_of
 from spaseq.spark.failures import carried
 from spaseq.spark.plan import Layout
-from spaseq.spark.solutions import Graphs, QueryText
+from spaseq.spark.query_text import QueryText
+from spaseq.spark.solutions import Graphs, solver_of
 
-__all__ = ["SCHEMA", "Cut", "Parcel", "Row", "graph_keys", "knowledge_of_keys", "parcel_batch", "send_parcels"]
+__all__ = ["MIXED", "SCHEMA", "Cut", "Parcel", "Row", "key_of", "parcel_batch", "send_parcels"]
 
 SCHEMA: Final = "bucket int, feed int, file_number long, start long, part int, body binary"
 _ARROW: Final = pa.schema(
@@ -41,6 +41,11 @@ _ARROW: Final = pa.schema(
         ("body", pa.binary()),
     ]
 )
+MIXED: Final = f"{SCHEMA}, gpm int, number int, time long, terms array<string>"
+_ARROW_MORE: Final = pa.schema(
+    [("gpm", pa.int32()), ("number", pa.int32()), ("time", pa.int64()), ("terms", pa.list_(pa.string()))]
+)
+_ARROW_MIXED: Final = pa.schema([*_ARROW, *_ARROW_MORE])
 _EVENTS: Final = 5_000
 """Events for which one parcel is made: it is held in memory, in the task and in the bucket."""
 
@@ -51,17 +56,20 @@ Row = tuple[int, tuple[str, ...] | None, list[tuple[int, tuple[str | None, ...]]
 @dataclass(frozen=True, slots=True)
 class Parcel:
     """`times`: int64 (n,), ns, of all events of a stretch of a stream, in order; `lines`: int64 (n,), where they stand.
-    `rows`: what the bucket is to know of them. `file`, for messages. `told`: at the end of a part, what it held."""
+    `rows`: what the bucket is to know of them. `file`, for messages. `told`: at the end of a part, what it held.
+    `attached`: only more rows of the events of the parcel with the same place."""
 
     times: np.ndarray
     lines: np.ndarray
     rows: list[Any]
     file: str
     told: Told | None
+    attached: bool = False
 
     def pack(self) -> bytes:
         """As a value for Spark."""
-        return pickle.dumps((self.times, self.lines, self.rows, self.file, self.told), pickle.HIGHEST_PROTOCOL)
+        whole = (self.times, self.lines, self.rows, self.file, self.told, self.attached)
+        return pickle.dumps(whole, pickle.HIGHEST_PROTOCOL)
 
     @staticmethod
     def unpack(body: bytes) -> Parcel:
@@ -94,48 +102,35 @@ class _Send:
     cut: Cut
 
 
-def graph_keys(graph: Iterable[Any]) -> tuple[tuple[str, ...], ...]:
-    """A graph of background knowledge to be sent."""
-    return tuple(tuple(term_key(term) for term in triple) for triple in graph)
-
-
-def knowledge_of_keys(graphs: Graphs) -> Knowledge:
-    """The inverse, for several graphs."""
-    from spaseq.gpm import event_graph
-
-    return Knowledge({iri: event_graph(_triples(graph)) for iri, graph in graphs.items()})
-
-
-def _triples(graph: Iterable[Sequence[str]]) -> Iterator[Triple]:
-    for s, p, o in graph:
-        yield term_from_key(s), term_from_key(p), term_from_key(o)
-
-
 def send_parcels(events: DataFrame, query: QueryText, layout: Layout, cut: Cut, graphs: Graphs) -> DataFrame:
-    """The parcels (SCHEMA) of a DataFrame of events (`spaseq.spark.datasource.EVENTS`)."""
+    """The parcels of a DataFrame of events (`spaseq.spark.datasource.EVENTS`): rows of SCHEMA.
+
+    If the layout has `joined` GPMs, rows of MIXED: parcels without what those find, and that in rows of its own, to be
+    joined with its knowledge (`spaseq.spark.attach`).
+    """
     shared = events.sparkSession.sparkContext.broadcast(graphs)
     job = _Send(query, layout, cut)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return _send(job, shared, batches)
 
-    return events.mapInArrow(run, SCHEMA)
+    return events.mapInArrow(run, MIXED if layout.joined else SCHEMA)
 
 
 @carried
 def _send(job: _Send, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    solver = Solver(job.query.compiled().checked, knowledge_of_keys(shared.value))
+    solver = solver_of(job.query, job.layout, shared.value)
     for head, rows in groupby(rows_of(batches), key=lambda row: row[:3]):
         part = 0
         packing = _Packing(job, solver)
         for row in rows:
             packing.add(row)
             if len(packing.times) >= _EVENTS or packing.told is not None:
-                yield parcel_batch(head, part, packing.parcels(), job.cut.buckets)
+                yield from packing.batches(head, part)
                 part += 1
                 packing = _Packing(job, solver)
         if packing.times:
-            yield parcel_batch(head, part, packing.parcels(), job.cut.buckets)
+            yield from packing.batches(head, part)
 
 
 class _Packing:
@@ -148,6 +143,7 @@ class _Packing:
         self._job = job
         self._solver = solver
         self._rows: list[list[Row]] = [[] for _ in job.cut.buckets]
+        self._unjoined: list[tuple[int, int, int, list[str | None]]] = []
         self._file = ""
 
     def add(self, row: tuple[Any, ...]) -> None:
@@ -161,21 +157,45 @@ class _Packing:
         triples = tuple(zip(terms[::3], terms[1::3], terms[2::3], strict=True))
         event = GraphEvent(stream, time, triples, None if graph is None else term_from_key(graph), file, line)
         for solutions in self._solver.solve(Instant(0, time, (event,))):
-            found = self._row(len(self.times), solutions)
-            if found is not None:
+            for found in self._found(len(self.times), solutions):
                 self._rows[self._job.cut.of(time, found[1])].append(found)
         self.times.append(time)
         self._lines.append(line)
 
-    def _row(self, number: int, solutions: InstantSolutions) -> Row | None:
+    def _found(self, number: int, solutions: InstantSolutions) -> Iterator[Row]:
+        """What the buckets are to know of an instant's row. What is to be joined first is put aside."""
         layout = self._job.layout
-        key = None if solutions.key is None else tuple(term_key(term) for _, term in sorted(solutions.key))
         mappings: list[tuple[int, tuple[str | None, ...]]] = []
         for gpm, (name, variables) in enumerate(zip(layout.gpms, layout.variables, strict=True)):
             for mapping in solutions.values.get(name, ()):
                 terms = dict(mapping)
-                mappings.append((gpm, tuple(term_key(terms[v]) if v in terms else None for v in variables)))
-        return (number, key, mappings) if mappings or layout.blanks else None
+                keys = [term_key(terms[v]) if v in terms else None for v in variables]
+                if name in layout.joined:
+                    self._unjoined.append((gpm, number, solutions.time, keys))
+                else:
+                    mappings.append((gpm, tuple(keys)))
+        if layout.joined and (partition := self._job.query.compiled().checked.partition):
+            for gpm, own in mappings:
+                key = key_of(layout, partition, gpm, own)
+                if key is not None:
+                    yield number, key, [(gpm, own)]
+        elif mappings or layout.blanks:
+            key = None if solutions.key is None else tuple(term_key(term) for _, term in sorted(solutions.key))
+            yield number, key, mappings
+
+    def batches(self, head: tuple[Any, ...], part: int) -> Iterator[pa.RecordBatch]:
+        """The parcels as rows; `head`: feed, file number, start."""
+        sent = parcel_batch(head, part, self.parcels(), self._job.cut.buckets)
+        if not self._job.layout.joined:
+            yield sent
+            return
+        yield pa.record_batch([*sent.columns, *_unused(_ARROW_MORE, sent.num_rows)], schema=_ARROW_MIXED)
+        if self._unjoined:
+            count = len(self._unjoined)
+            place = [[-1] * count, *([value] * count for value in head), [part] * count, [None] * count]
+            columns = [*place, *zip(*self._unjoined, strict=True)]
+            arrays = [pa.array(column, field.type) for column, field in zip(columns, _ARROW_MIXED, strict=True)]
+            yield pa.record_batch(arrays, schema=_ARROW_MIXED)
 
     def parcels(self) -> list[bytes]:
         """One for each bucket; the first has the lines, and what was told."""
@@ -185,6 +205,18 @@ class _Packing:
         ends = None if self.told is None else Told(type(self.told.counters)(), self.told.last)
         rest = [Parcel(times, none, rows, self._file, ends) for rows in self._rows[1:]]
         return [parcel.pack() for parcel in (first, *rest)]
+
+
+def key_of(layout: Layout, partition: Sequence[str], gpm: int, terms: Sequence[str | None]) -> tuple[str, ...] | None:
+    """The PARTITION BY key of a mapping of GPM number `gpm`; None where it does not bind all of it."""
+    key = [terms[layout.variables[gpm].index(name)] for name in sorted(partition)]
+    whole = tuple(term for term in key if term is not None)
+    return whole if len(whole) == len(key) else None
+
+
+def _unused(schema: pa.Schema, rows: int) -> list[pa.Array]:
+    """Columns without values, but `gpm`, which is -1: of no GPM."""
+    return [pa.array([-1 if field.name == "gpm" else None] * rows, field.type) for field in schema]
 
 
 def parcel_batch(head: tuple[Any, ...], part: int, bodies: Sequence[bytes], buckets: Sequence[int]) -> pa.RecordBatch:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from operator import itemgetter
 from typing import Any, Final
 
 import pandas as pd
@@ -61,14 +62,19 @@ class Processor(StatefulProcessor):
 
     @carried
     def _handle(self, bucket: int, rows: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        parcels: list[tuple[int, int, int, int, bytes]] = []
+        parcels: list[tuple[tuple[int, ...], Parcel]] = []
+        now = 0
         for frame in rows:
             values = (frame[name] for name in ("feed", "file_number", "start", "part", "body"))
-            parcels += zip(*values, strict=True)
-        parcels.sort(key=lambda row: row[:4])
+            for *place, body in zip(*values, strict=True):
+                parcel = Parcel.unpack(body)
+                parcels.append(((*place, parcel.attached), parcel))
+            now = int(frame["now"].iloc[0]) * 1000
+        parcels.sort(key=itemgetter(0))
         evaluation = self._load(bucket)
-        for feed, _, _, _, body in parcels:
-            evaluation.take(int(feed), Parcel.unpack(body))
+        evaluation.begin(now)
+        for (feed, *_), parcel in parcels:
+            evaluation.take(int(feed), parcel)
         found: list[tuple[Any, ...]] = []
         for match in evaluation.release():
             found.append(match)

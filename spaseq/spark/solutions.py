@@ -19,20 +19,21 @@ from operator import and_, itemgetter
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spaseq.engine import Settings
-from spaseq.gpm import Knowledge, PatternEvaluator, event_graph, holds
+from spaseq.gpm import Knowledge, event_graph, holds
 from spaseq.gpm.algebra import certain
-from spaseq.language.query import Query, compile_query
 from spaseq.language.solve import InstantSolutions, Solver
 from spaseq.rdf import StreamOptions, term_from_key, term_key
 from spaseq.spark.events import FilePlan, own_instants, read_instants, rows_of
 from spaseq.spark.failures import carried
-from spaseq.spark.plan import Layout, event_part, knowledge_parts
+from spaseq.spark.knowledge import Known
+from spaseq.spark.plan import Layout, event_part
+from spaseq.spark.query_text import QueryText
+from spaseq.spark.sides import Side, joined_terms, side_of
 
-__all__ = ["INSTANT", "SCHEMA", "QueryText", "instants_of", "join_knowledge", "solve_events"]
+__all__ = ["INSTANT", "SCHEMA", "graph_keys", "instants_of", "join_knowledge", "satisfies", "solve_events", "solver_of"]
 
 SCHEMA: Final = "position long, time long, gpm int, terms array<string>, key array<string>"
 INSTANT: Final = -1
@@ -46,28 +47,9 @@ _ARROW: Final = pa.schema(
     ]
 )
 _ROWS: Final = 10_000
-_BROADCAST_ROWS: Final = 100_000
 
 Graphs = Mapping[str, tuple[tuple[str, ...], ...]]
 """Background knowledge to be sent: by IRI, the triples as keys of terms."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueryText:
-    """A query as it travels to the workers, where it is compiled once per process."""
-
-    text: str
-    source: str
-    settings: Settings
-
-    def compiled(self) -> Query:
-        """The query."""
-        return _compiled(self)
-
-
-@lru_cache(8)
-def _compiled(query: QueryText) -> Query:
-    return compile_query(query.text, query.source, query.settings)
 
 
 # -- evaluating
@@ -86,14 +68,21 @@ def solve_events(
     patterns = query.compiled().checked.patterns
     whole = [pattern for name, pattern in patterns.items() if name not in layout.joined]
     needed = {iri for pattern in whole for iri in (knowledge.graphs if pattern.any_graph else pattern.graphs)}
-    graphs = {iri: _graph_keys(knowledge.graphs[iri]) for iri in sorted(needed)}
+    graphs = graph_keys(knowledge, needed)
     shared = ordered.sparkSession.sparkContext.broadcast(graphs)
     job = _Solve(query, layout, {plan.file.number: plan for plan in plans}, firsts, own_instants(options))
     return ordered.mapInArrow(partial(_solve, job, shared), SCHEMA)
 
 
-def _graph_keys(graph: Iterable[Any]) -> tuple[tuple[str, ...], ...]:
-    return tuple(tuple(term_key(term) for term in triple) for triple in graph)
+def _key(term: Any) -> str:
+    return term_key(term)
+
+
+def graph_keys(knowledge: Knowledge, needed: Iterable[str]) -> Graphs:
+    """Graphs of background knowledge to be sent."""
+    return {
+        iri: tuple(tuple(_key(term) for term in triple) for triple in knowledge.graphs[iri]) for iri in sorted(needed)
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +99,7 @@ class _Solve:
 @carried
 def _solve(job: _Solve, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of the table for the instants of one range."""
-    solver = _solver(job, shared.value)
+    solver = solver_of(job.query, job.layout, shared.value)
     rows: list[tuple[Any, ...]] = []
     for instant in read_instants(batches, job.plans, job.firsts, job.apart):
         for solutions in solver.solve(instant):
@@ -122,10 +111,10 @@ def _solve(job: _Solve, shared: Any, batches: Iterable[pa.RecordBatch]) -> Itera
         yield _batch(rows)
 
 
-def _solver(job: _Solve, graphs: Graphs) -> Solver:
+def solver_of(query: QueryText, layout: Layout, graphs: Graphs) -> Solver:
     """The local solver, for the parts of the GPMs that are not joined later."""
-    checked = job.query.compiled().checked
-    joined = job.layout.joined
+    checked = query.compiled().checked
+    joined = layout.joined
     patterns = {name: event_part(p) if name in joined else p for name, p in checked.patterns.items()}
     if joined:  # a key may come with the knowledge: the rows get theirs after the join
         checked = replace(checked, partition=())
@@ -158,7 +147,7 @@ def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
 # -- joining
 
 
-def join_knowledge(table: DataFrame, query: QueryText, layout: Layout, knowledge: Knowledge) -> DataFrame:
+def join_knowledge(table: DataFrame, query: QueryText, layout: Layout, known: Known) -> DataFrame:
     """`table` with the knowledge of the layout's `joined` GPMs joined, their own conditions applied, and keys."""
     if not layout.joined:
         return table
@@ -169,56 +158,38 @@ def join_knowledge(table: DataFrame, query: QueryText, layout: Layout, knowledge
         pattern = checked.patterns[layout.gpms[place]]
         piece = table.where(F.col("gpm") == place)
         sure = certain(pattern.event.node)
-        for iri, part in knowledge_parts(pattern):
-            found = PatternEvaluator(part, knowledge).solve(knowledge.graphs[iri], frozenset())[1]
-            piece = _joined(piece, layout.variables[place], sure, [dict(mapping) for mapping in found])
-            sure |= certain(part.event.node)
+        for number in range(len(pattern.knowledge)):
+            side = side_of(table.sparkSession, query, pattern, number, sure, known)
+            piece = _joined(piece, layout.variables[place], sure, side)
+            sure |= side.sure
         if pattern.local:
             piece = piece.mapInArrow(partial(_keep, query, layout), SCHEMA)
         pieces.append(piece)
     return _keyed(reduce(DataFrame.unionByName, pieces), checked.partition, layout)
 
 
-def _joined(
-    piece: DataFrame, variables: Sequence[str], sure: frozenset[str], solutions: Sequence[Mapping[str, Any]]
-) -> DataFrame:
-    """`piece` ⋈ `solutions`, on the variables they share; `sure` are bound in every row of `piece`."""
-    names = sorted({name for solution in solutions for name in solution})
-    rows = [tuple(term_key(s[n]) if n in s else None for n in names) for s in solutions]
-    columns = [f"v{i}" for i in range(len(names))]
-    schema = ", ".join(f"{column} string" for column in columns) or "v0 string"
-    side = _local_table(piece.sparkSession, rows if names else [(None,)] * len(rows), schema)
+def _joined(piece: DataFrame, variables: Sequence[str], sure: frozenset[str], side: Side) -> DataFrame:
+    """`piece` joined with `side` on the variables they share; `sure` are bound in every row of `piece`."""
     terms = [F.get("terms", F.lit(i)) for i in range(len(variables))]
-    matches: list[Column] = []
-    for name, column in zip(names, columns, strict=True):
-        mine, theirs = terms[variables.index(name)], F.col(column)
-        everywhere = name in sure and all(name in solution for solution in solutions)
-        matches.append(mine == theirs if everywhere else mine.isNull() | theirs.isNull() | (mine == theirs))
-    joined = piece.join(side, reduce(and_, matches) if matches else F.lit(True))
-    merged = [
-        F.coalesce(term, F.col(columns[names.index(name)])) if name in names else term
-        for name, term in zip(variables, terms, strict=True)
-    ]
+    matches, merged = joined_terms(side, variables, terms, sure)
+    joined = piece.join(side.frame, reduce(and_, matches) if matches else F.lit(True))
     return joined.withColumn("terms", F.array(*merged)).select(*piece.columns)
-
-
-def _local_table(spark: SparkSession, rows: Sequence[tuple[Any, ...]], schema: str) -> DataFrame:
-    table = spark.createDataFrame(rows, schema)
-    return F.broadcast(table) if len(rows) <= _BROADCAST_ROWS else table
 
 
 @carried
 def _keep(query: QueryText, layout: Layout, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows whose mapping satisfies its GPM's own conditions."""
-    patterns = query.compiled().checked.patterns
     for batch in batches:
         columns = (batch.column(name).to_pylist() for name in ("gpm", "terms"))
-        mask = []
-        for gpm, terms in zip(*columns, strict=True):
-            pattern = patterns[layout.gpms[gpm]]
-            mapping = _mapping(terms, layout.variables[gpm])
-            mask.append(all(holds(condition, mapping, pattern.prologue) for condition in pattern.local))
+        mask = [satisfies(query, layout, gpm, terms) for gpm, terms in zip(*columns, strict=True)]
         yield batch.filter(pa.array(mask, pa.bool_()))
+
+
+def satisfies(query: QueryText, layout: Layout, gpm: int, terms: Sequence[str | None]) -> bool:
+    """Whether the conditions of GPM number `gpm` hold of a mapping: a term key or None for each of its variables."""
+    pattern = query.compiled().checked.patterns[layout.gpms[gpm]]
+    mapping = _mapping(terms, layout.variables[gpm])
+    return all(holds(condition, mapping, pattern.prologue) for condition in pattern.local)
 
 
 def _keyed(table: DataFrame, partition: Sequence[str], layout: Layout) -> DataFrame:

@@ -7,6 +7,7 @@ malformed lines were dropped ends with a row without terms, whose `line` is how 
 
 from __future__ import annotations
 
+import os
 import pickle
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from spaseq.rdf import Counters, Terms, format_of, parse_statements, term_key
 from spaseq.spark.failures import carried
 from spaseq.spark.parts import FilePart, part_chunks
+from spaseq.spark.quarantine import Aside, good_statements
 
 __all__ = ["SCHEMA", "StatementSource", "read_statements"]
 
@@ -31,11 +33,15 @@ Malformed = Literal["error", "drop"]
 
 
 def read_statements(
-    spark: SparkSession, parts: Sequence[FilePart], form: str | None, malformed: Malformed
+    spark: SparkSession, parts: Sequence[FilePart], form: str | None, malformed: Malformed, quarantine: str = ""
 ) -> DataFrame:
-    """The statements of `parts`, a task for each part; `form` overrides what the files' names say."""
+    """The statements of `parts`, a task for each part; `form` overrides what the files' names say.
+
+    `quarantine`: a folder for lines that cannot be read.
+    """
     spark.dataSource.register(StatementSource)
-    plan = b64encode(pickle.dumps((tuple(parts), form, malformed))).decode("ascii")
+    folder = os.path.abspath(quarantine) if quarantine else ""
+    plan = b64encode(pickle.dumps((tuple(parts), form, malformed, folder))).decode("ascii")
     return spark.read.format(StatementSource.name()).option("plan", plan).load()
 
 
@@ -56,28 +62,33 @@ class StatementSource(DataSource):
 class _Reader(DataSourceReader):
     def __init__(self, plan: str) -> None:
         self.parts: tuple[FilePart, ...]
-        self.parts, self.form, self.malformed = pickle.loads(b64decode(plan))
+        self.parts, self.form, self.malformed, self.quarantine = pickle.loads(b64decode(plan))
 
     def partitions(self) -> Sequence[InputPartition]:
         return [InputPartition(part) for part in self.parts]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        return _statements(partition.value, self.form, self.malformed)
+        return _statements(partition.value, self.form, self.malformed, self.quarantine)
 
 
 @carried
-def _statements(part: FilePart, form: str | None, malformed: Malformed) -> Iterator[pa.RecordBatch]:
+def _statements(part: FilePart, form: str | None, malformed: Malformed, folder: str) -> Iterator[pa.RecordBatch]:
     """The statements of one part as record batches of up to `_ROWS` rows."""
     counters = Counters()
-    found = parse_statements(
-        part_chunks(part),
-        format_of(part.path, form),
-        part.name,
-        first_line=part.first_line,
-        terms=Terms(),
-        counters=counters,
-        malformed=malformed,
-    )
+    known = format_of(part.path, form)
+    if folder and known.lines:
+        aside = Aside(folder, f"{part.file}-{part.start}-{os.path.basename(part.path)}.tsv")
+        found = good_statements(part_chunks(part), known, part.name, part.first_line, counters, aside)
+    else:
+        found = parse_statements(
+            part_chunks(part),
+            known,
+            part.name,
+            first_line=part.first_line,
+            terms=Terms(),
+            counters=counters,
+            malformed=malformed,
+        )
     rows: list[tuple[Any, ...]] = []
     place = part.first_line
     for s, p, o, g, line in found:

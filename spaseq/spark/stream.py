@@ -9,11 +9,10 @@ that is killed and started again goes on where it was, and into file sinks each 
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -26,18 +25,22 @@ from pyspark.sql.types import ArrayType, LongType, StringType, StructField
 
 from spaseq.errors import OptionError
 from spaseq.gpm import Knowledge
-from spaseq.language.query import Query, Streams, compile_query, knowledge_of, stream_options, stream_sources
+from spaseq.language.query import Query, compile_query, stream_options, stream_sources
 from spaseq.language.run import match_table
-from spaseq.rdf import ARRIVAL, GENERATED_AT, EventBy, StreamOptions, StreamSource, file_options
-from spaseq.spark.datasource import register
+from spaseq.rdf import ARRIVAL, StreamOptions, StreamSource
+from spaseq.spark.attach import attach_knowledge
 from spaseq.spark.evaluation import GraphEvaluation
 from spaseq.spark.failures import clear_errors
-from spaseq.spark.parcels import Cut, graph_keys, send_parcels
-from spaseq.spark.plan import Layout, lay_out
+from spaseq.spark.files import Reading, events_of_files, settled_by_names
+from spaseq.spark.frames import Frames, Streams, event_rows, frame_options, is_frames, streams_of_frames
+from spaseq.spark.job import prepared
+from spaseq.spark.knowledge import KNOWLEDGE_ROWS, large_gpms
+from spaseq.spark.parcels import Cut, send_parcels
+from spaseq.spark.plan import Layout
 from spaseq.spark.processor import COUNTERS, MATCH, Processor, output_schema
-from spaseq.spark.solutions import QueryText
+from spaseq.spark.solutions import graph_keys
 
-__all__ = ["Reading", "begin", "progress", "spread", "start", "stream_matches", "wait"]
+__all__ = ["Reading", "begin", "progress", "spread", "start", "stream_matches", "wait", "with_time"]
 
 _ROCKS: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _CONFIGURATION: Final = {
@@ -50,21 +53,6 @@ _PER_MATCH: Final = (
     StructField("positions", ArrayType(LongType())),
     StructField("times", ArrayType(LongType())),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """How files of a stream come (`spaseq.spark.feed`): `growing`: they grow at their ends; else each is complete when
-    it appears. `bounded`: what is there when reading starts is all, and its end completes what waits. `max_bytes`,
-    `max_files`: the most of each stream in one batch (0: no limit). `quarantine`: a folder for lines that cannot be
-    read. `whole`: do not cut files."""
-
-    growing: bool = False
-    bounded: bool = False
-    max_bytes: int = 0
-    max_files: int = 0
-    quarantine: str = ""
-    whole: bool = False
 
 
 def start(
@@ -83,13 +71,17 @@ def start(
     tasks: int | None = None,
     options: StreamOptions | None = None,
     keys: bool = False,
+    entailment: str | None = None,
+    knowledge_rows: int = KNOWLEDGE_ROWS,
+    idle: str | None = None,
     **words: str | None,
 ) -> StreamingQuery:
     """Begin, or go on with, a query over streams; what it finds goes to files or to a function.
 
     Args:
-        query, streams, kb, options, words: as for `spaseq.spark.run`; a stream is files, named by globs, that
-            come and perhaps grow. The rows are those of `stream_matches`.
+        query, streams, kb, options, words, entailment, knowledge_rows: as for `spaseq.spark.run`; a stream is files,
+            named by globs, that come and perhaps grow, or a streaming DataFrame (`spaseq.spark.frames`). The rows are
+            those of `stream_matches`.
         checkpoint: a folder for what must survive a restart. The same folder goes on with the same query.
         output, format: a folder for files of `format` (parquet, json, csv, orc), each match in it exactly once (read it
             through Spark, which knows which files count). Or `foreach_batch(frame, number)`: see Spark's
@@ -99,11 +91,14 @@ def start(
         reading: how files come, and limits.
         tasks: how many tasks read, and how many buckets hold state, where the query may be cut; fixed by the
             checkpoint's first run.
+        idle: a stream that brought nothing for so long ("30s") no longer holds the others up. The clock is that of the
+            batches: while no stream brings anything, nothing is completed.
 
     Raises OptionError where the checkpoint or the output cannot be used. Errors while it runs stop the query:
     `wait` raises them as they are.
     """
-    frame = stream_matches(query, spark, streams, kb, reading=reading, tasks=tasks, options=options, keys=keys, **words)
+    frame = stream_matches(query, spark, streams, kb, reading=reading, tasks=tasks, options=options, keys=keys,
+                           entailment=entailment, knowledge_rows=knowledge_rows, idle=idle, **words)  # fmt: skip
     sink: dict[str, Any] = {"output": output, "format": format, "foreach_batch": foreach_batch, "every": every}
     return begin(frame, checkpoint=checkpoint, available_now=available_now, tasks=tasks, **sink)
 
@@ -148,6 +143,9 @@ def stream_matches(
     tasks: int | None = None,
     options: StreamOptions | None = None,
     keys: bool = False,
+    entailment: str | None = None,
+    knowledge_rows: int = KNOWLEDGE_ROWS,
+    idle: str | None = None,
     **words: str | None,
 ) -> DataFrame:
     """The matches as a streaming DataFrame, for a sink of one's own: start, end, positions, time, times, and a column
@@ -158,24 +156,35 @@ def stream_matches(
     The session must have Spark's RocksDB state store (`start` sees to it).
     """
     query = compile_query(query) if isinstance(query, str) else query
-    reading = reading or Reading()
     kept = stream_options(options, words)
-    sources = stream_sources(query.checked, streams)
-    settled = _settled(kept, sources)
-    knowledge = knowledge_of(kb)
-    knowledge.check(query.checked.patterns.values())
-    layout = lay_out(query)
-    cut = _cut(spark, query, layout, settled, tasks or spark.sparkContext.defaultParallelism)
-    text = QueryText(query.text, query.source, query.settings)
-    events = _events(spark, sources, settled, reading, tasks or spark.sparkContext.defaultParallelism)
-    graphs = {iri: graph_keys(knowledge.graphs[iri]) for iri in sorted(knowledge.graphs)}
+    count = tasks or spark.sparkContext.defaultParallelism
+    text, layout, known = prepared(query, kb, entailment, knowledge_rows)
+    layout = replace(layout, joined=large_gpms(text.compiled().checked.patterns.values(), known))
+    feeds: Frames | list[StreamSource]
+    if is_frames(streams):
+        settled = frame_options(kept)
+        feeds = given = streams_of_frames(query, streams)
+        events = event_rows(given, settled, count)
+    else:
+        feeds = sources = stream_sources(query.checked, streams)
+        settled = settled_by_names(kept, sources)
+        events = events_of_files(spark, sources, settled, reading or Reading(), count)
+    cut = _cut(spark, query, layout, settled, count)
+    graphs = graph_keys(known.knowledge, known.knowledge.graphs)
     parcels = send_parcels(events, text, layout, cut, graphs)
+    if layout.joined:
+        parcels = attach_knowledge(parcels, text, layout, cut, known, count)
     names = match_table([], query.variables).schema.names[4:]
     fields = [*_PER_MATCH, *(StructField(f"v{i}", StringType()) for i in range(len(names)))]
-    make = partial(GraphEvaluation, text, layout, settled, len(sources), keys)
+    quiet = 0 if idle is None else StreamOptions.parse(lateness=idle).lateness
+    make = partial(GraphEvaluation, text, layout, settled, len(feeds), keys, loose=is_frames(streams), idle=quiet)
     processor = Processor(make, uuid4().hex, fields, cut.buckets[0])
-    found = parcels.groupBy("bucket").transformWithStateInPandas(
-        statefulProcessor=processor, outputStructType=output_schema(fields), outputMode="Append", timeMode="None"
+    found = (
+        with_time(parcels)
+        .groupBy("bucket")
+        .transformWithStateInPandas(
+            statefulProcessor=processor, outputStructType=output_schema(fields), outputMode="Append", timeMode="None"
+        )
     )
     observed = found.observe("spaseq", *(F.sum(f"total_{name}").alias(name) for name in COUNTERS))
     time = F.element_at("times", -1).alias("time")
@@ -203,54 +212,12 @@ def progress(query: StreamingQuery) -> dict[str, int]:
     return {}
 
 
+def with_time(parcels: DataFrame) -> DataFrame:
+    """Parcels with `now`, the time of their batch (microseconds), which a batch that is done again has again."""
+    return parcels.withColumn("now", F.unix_micros(F.current_timestamp()))
+
+
 # -- its pieces
-
-
-def _settled(options: StreamOptions, sources: list[StreamSource]) -> StreamOptions:
-    """`spaseq.rdf.settle` by the names of the files, which may not be there yet."""
-    if options.time is not None:
-        return options
-    kinds = {
-        file_options(path, source, options).event_by == EventBy("graph") for source in sources for path in source.files
-    }
-    if len(kinds) > 1:
-        raise OptionError(
-            "some streams have graphs with times and others have none: their order is unknown",
-            "give --time PREDICATE or --time-from arrival for all streams",
-        )
-    return replace(options, time=GENERATED_AT if kinds == {True} else ARRIVAL)
-
-
-def _events(
-    spark: SparkSession, sources: list[StreamSource], options: StreamOptions, reading: Reading, tasks: int
-) -> DataFrame:
-    register(spark)
-    # The files are listed by a process of Spark's, which may stand elsewhere.
-    given = [
-        (s.iri, [os.path.abspath(path) for path in s.files], None if s.event_by is None else str(s.event_by))
-        for s in sources
-    ]
-    reader = spark.readStream.format("spaseq").option("rows", "events").option("streams", json.dumps(given))
-    malformed = f"quarantine:{reading.quarantine}" if reading.quarantine else options.malformed
-    words = {
-        "event_by": options.event_by,
-        "time": None if options.time == ARRIVAL else options.time,
-        "counted": "true" if options.time == ARRIVAL else None,
-        "time_unit": options.time_unit,
-        "format": options.format,
-        "malformed": malformed,
-        "partitions": tasks,
-        "growing": str(reading.growing).lower(),
-        "closing": str(reading.bounded).lower(),
-        "whole": str(reading.whole).lower(),
-        "max_bytes": reading.max_bytes,
-        "max_files": reading.max_files,
-    }
-    for name, value in words.items():
-        if value is not None:
-            reader = reader.option(name, str(value))
-    with clear_errors():
-        return reader.load()
 
 
 def _cut(spark: SparkSession, query: Query, layout: Layout, options: StreamOptions, tasks: int) -> Cut:

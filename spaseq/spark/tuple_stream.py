@@ -35,7 +35,7 @@ from spaseq.spark.cuts import TIME, TupleCut, TupleQuery
 from spaseq.spark.failures import carried
 from spaseq.spark.parcels import SCHEMA, Parcel, parcel_batch
 from spaseq.spark.processor import COUNTERS, MATCH, Processor, output_schema
-from spaseq.spark.stream import begin, spread
+from spaseq.spark.stream import begin, spread, with_time
 
 __all__ = ["TupleEvaluation", "start_tuples", "stream_tuples"]
 
@@ -60,6 +60,7 @@ def start_tuples(
     time_unit: str = "s",
     lateness: int = 0,
     late: str = "error",
+    idle: int = 0,
     **sink: Any,
 ) -> StreamingQuery:
     """Begin, or go on with, a query over streams of tuples.
@@ -69,7 +70,7 @@ def start_tuples(
     `spaseq.spark.start`, the rest as of `stream_tuples`.
     """
     words: dict[str, Any] = {"type_column": type_column, "time_column": time_column, "time_unit": time_unit}
-    frame = stream_tuples(query, events, tasks=tasks, lateness=lateness, late=late, **words)
+    frame = stream_tuples(query, events, tasks=tasks, lateness=lateness, late=late, idle=idle, **words)
     return begin(frame, checkpoint=checkpoint, tasks=tasks, **sink)
 
 
@@ -83,12 +84,14 @@ def stream_tuples(
     time_unit: str = "s",
     lateness: int = 0,
     late: str = "error",
+    idle: int = 0,
 ) -> DataFrame:
     """The matches as a streaming DataFrame: start, end, positions, start_time, end_time (as of `run_tuples`), and
     `events`, the matched tuples as JSON.
 
     `lateness` (ns) and `late` ("error" or "drop") are about tuples that come in a later batch than they should. Matches
-    come when every stream is past their end. Raises OptionError for tuples without a time column.
+    come when every stream is past their end, those left aside that brought nothing for `idle` ns (0: none is). Raises
+    OptionError for tuples without a time column.
     """
     if late not in ("error", "drop"):
         raise OptionError(f"late {late}: not one of error, drop")
@@ -106,8 +109,8 @@ def stream_tuples(
         for number, frame in enumerate(_with_times(frames, time_column))
     ]
     clock = StreamOptions(time=TIME, ties="arrival", lateness=lateness, late="drop" if late == "drop" else "error")
-    make = partial(TupleEvaluation, query, tuple(names), clock, type_column)
-    found = reduce(DataFrame.unionByName, sent).groupBy("bucket").transformWithStateInPandas(
+    make = partial(TupleEvaluation, query, tuple(names), clock, type_column, idle)
+    found = with_time(reduce(DataFrame.unionByName, sent)).groupBy("bucket").transformWithStateInPandas(
         statefulProcessor=Processor(make, uuid4().hex, _FIELDS, buckets[0]),
         outputStructType=output_schema(_FIELDS), outputMode="Append", timeMode="None",
     )  # fmt: skip
@@ -190,17 +193,26 @@ class TupleEvaluation:
     """One bucket's evaluation: parcels of tuples in, matches out (`_FIELDS`)."""
 
     def __init__(
-        self, query: TupleQuery, names: tuple[str, ...], options: StreamOptions, type_column: str | None
+        self,
+        query: TupleQuery,
+        names: tuple[str, ...],
+        options: StreamOptions,
+        type_column: str | None,
+        idle: int = 0,
     ) -> None:
         self._query = query
         self._names = names
         self._words: dict[str, Any] = {"type_column": type_column, "time_column": TIME, "time_unit": "ns"}
-        self._clock = Clock(len(names), options, loose=True)
+        self._clock = Clock(len(names), options, loose=True, idle=idle)
         self._stream = query.open(streams=[name for name in names if name] or None, **self._words)
         self._pending: list[tuple[np.ndarray, bytes]] = []
         self._known = np.zeros((0, 2), np.int64)
         self._first = 0
         self._matches = 0
+
+    def begin(self, now: int) -> None:
+        """The next batch begins, at `now` (ns) by the clock."""
+        self._clock.begin_batch(now)
 
     def take(self, feed: int, parcel: Parcel) -> None:
         """The next parcel of a stream. EventError for a late tuple."""

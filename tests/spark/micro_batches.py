@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -11,10 +12,12 @@ from spaseq.language.query import Query, knowledge_of, stream_options, stream_so
 from spaseq.spark.datasource import _EVENTS, _batch, _event_rows
 from spaseq.spark.evaluation import GraphEvaluation
 from spaseq.spark.feed import Feed, Place, advance, parts_between
-from spaseq.spark.parcels import Cut, Parcel, _Send, _send, graph_keys
+from spaseq.spark.files import settled_by_names
+from spaseq.spark.parcels import Cut, Parcel, _Send, _send
 from spaseq.spark.plan import lay_out
-from spaseq.spark.solutions import QueryText
-from spaseq.spark.stream import _cut, _settled
+from spaseq.spark.query_text import QueryText
+from spaseq.spark.solutions import graph_keys
+from spaseq.spark.stream import _cut
 
 RESTARTS = 0.3
 """How often a bucket goes on from a snapshot."""
@@ -42,12 +45,12 @@ def in_micro_batches(
     rng = random.Random(seed)
     options = stream_options(None, words)
     sources = stream_sources(query.checked, streams)
-    settled = _settled(options, sources)
-    layout = lay_out(query)
+    settled = settled_by_names(options, sources)
+    layout = replace(lay_out(query), joined=())  # the tasks have all the knowledge
     cut = _cut_into(query, layout, settled, buckets)
     text = QueryText(query.text, query.source, query.settings)
     knowledge = knowledge_of(kb)
-    shared = _Shared({iri: graph_keys(graph) for iri, graph in knowledge.graphs.items()})
+    shared = _Shared(graph_keys(knowledge, knowledge.graphs))
     feeds = [Feed(i, s, settled, max_bytes=max(least, rng.choice((0, 1, 500, 5000)))) for i, s in enumerate(sources)]
     evaluations = [GraphEvaluation(text, layout, settled, len(sources)) for _ in cut.buckets]
     places = [Place() for _ in feeds]

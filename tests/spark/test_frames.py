@@ -1,0 +1,182 @@
+"""Streams from DataFrames of quads: in a batch, in a stream fed by messages, and what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyoxigraph
+import pytest
+from test_micro_batches import _local
+from test_micro_batches import _rows as _comparable
+from test_results import Case, _rows, _streams
+
+import spaseq
+from spaseq.errors import EventError, OptionError
+from spaseq.rdf import Counters, StreamOptions
+from spaseq.spark import parse_rdf, progress, start, wait
+from spaseq.spark.clock import Clock
+
+pytestmark = pytest.mark.spark
+
+QUADS = "stream string, time string, graph string, subject string, predicate string, object string"
+IRIS = {"one-a": "http://example.org/one", "one-b": "http://example.org/one", "two": "http://example.org/two"}
+TIME = "<http://www.w3.org/ns/prov#generatedAtTime>"
+SHOWN = Case("shown", "A; B", select="?hA ?hB ?r")
+PAIRS = Case("pairs", "A: B", select="?hA ?hB ?r", clauses="WITHIN 5 SECONDS SLIDING")
+
+
+def _messages(folder: Path) -> list[tuple[str, int, str, str]]:
+    """(stream, time, graph, N-Triples) of each event of the folder's streams, by time."""
+    found = []
+    for file, iri in IRIS.items():
+        graphs: dict[str, list[Any]] = defaultdict(list)
+        for quad in pyoxigraph.parse((folder / f"{file}.nq").read_bytes(), pyoxigraph.RdfFormat.N_QUADS):
+            graphs[str(quad.graph_name)].append(quad.triple)
+        for graph, triples in graphs.items():
+            (time,) = (t.object.value for t in triples if str(t.predicate) == TIME)
+            found.append((iri, int(time), graph, "".join(f"{t} .\n" for t in triples)))
+    return sorted(found, key=lambda message: message[1])
+
+
+def _quads(folder: Path) -> list[tuple[str, ...]]:
+    return [
+        (stream, str(time), graph, str(t.subject), str(t.predicate), str(t.object))
+        for stream, time, graph, text in _messages(folder)
+        for t in pyoxigraph.parse(text, pyoxigraph.RdfFormat.N_TRIPLES)
+    ]
+
+
+@pytest.mark.parametrize("case", [SHOWN, pytest.param(PAIRS, marks=pytest.mark.slow)], ids=lambda case: case.name)
+def test_a_batch(case: Case, folder: Path, spark: Any) -> None:
+    query = spaseq.compile(case.query())
+    local = query.run(_streams(case, folder))
+    expected = _rows(local.to_arrow())
+    rows = [*_quads(folder), ("http://example.org/other", "1", "<a:g>", "<a:a>", "<a:b>", "<a:c>")]
+    counters = Counters()
+    frame = spark.createDataFrame(rows, QUADS).repartition(3)
+    found = spaseq.spark.collect(spaseq.spark.run(query, spark, frame, partitions=3, counters=counters))
+    assert _rows(found) == expected != []
+    assert counters.events == local.counters.events
+    by_name = {
+        name: spark.createDataFrame([row[1:] for row in rows if row[0] == iri], QUADS.removeprefix("stream string, "))
+        for name, iri in (("S1", IRIS["one-a"]), ("S2", IRIS["two"]))
+    }
+    again = spaseq.spark.collect(spaseq.spark.run(query, spark, by_name, partitions=2))
+    assert _rows(again) == expected
+
+
+def test_messages_of_a_stream(folder: Path, spark: Any, tmp_path: Path) -> None:
+    """What the recipe for Kafka does, with a folder of files in its place."""
+    query = spaseq.compile(SHOWN.query())
+    messages = _messages(folder)
+    end = max(time for _, time, _, _ in messages) + 1000
+    messages += [(iri, end, "<a:end>", "<a:a> <a:b> <a:c> .") for iri in sorted(set(IRIS.values()))]
+    (tmp_path / "in").mkdir()
+    for number, part in enumerate((messages[:50], messages[50:90], messages[90:])):
+        lines = [
+            json.dumps({"topic": stream, "timestamp": time, "graph": graph, "value": text})
+            for stream, time, graph, text in part
+        ]
+        (tmp_path / "in" / f"{number}.json").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    raw = spark.readStream.schema("topic string, timestamp long, graph string, value string")
+    raw = raw.option("maxFilesPerTrigger", 1).json(str(tmp_path / "in"))
+    quads = parse_rdf(raw.withColumnsRenamed({"topic": "stream", "timestamp": "time"}), format="nt")
+    running = start(query, spark, quads, checkpoint=str(tmp_path / "state"), output=str(tmp_path / "out"),
+                    available_now=True, tasks=2)  # fmt: skip
+    assert wait(running)
+    rows = spark.read.parquet(str(tmp_path / "out")).collect()
+    found = [(r.start, r.end, list(r.positions), list(r.times), *(r[v] for v in query.variables)) for r in rows]
+    assert _comparable(found) == _comparable(_local(query, _streams(SHOWN, folder), {})) != []
+    assert progress(running)["events"] == len(messages)
+
+
+def test_messages_are_taken_apart(spark: Any) -> None:
+    texts = [
+        ("k1", '<a:a> <a:b> "x\\"y" .\n<a:a> <a:b> _:c <a:g> .'),
+        ("k2", ""),
+        ("k3", "nonsense"),
+        ("k4", None),
+    ]
+    frame = spark.createDataFrame(texts, "key string, value string")
+    rows = [tuple(row) for row in parse_rdf(frame).collect()]
+    assert rows[0] == ("k1", None, "<a:a>", "<a:b>", '"x\\"y"')
+    assert rows[1][:4] == ("k1", "<a:g>", "<a:a>", "<a:b>")
+    assert rows[2][:4] == ("k3", None, None, None)
+    assert "not N-Quads" in rows[2][4]
+    assert len(rows) == 3
+    with pytest.raises(OptionError, match="no column body"):
+        parse_rdf(frame, "body")
+
+
+def test_what_is_wrong_with_rows_is_said_on_the_driver(folder: Path, spark: Any) -> None:
+    good = ("http://example.org/one", "1", "<a:g>", "<a:a>", "<a:b>", "<a:c>")
+    two = ("http://example.org/two", *good[1:])
+
+    def run(*rows: tuple[Any, ...], **words: Any) -> Any:
+        frame = spark.createDataFrame([good, two, *rows], QUADS)
+        return spaseq.spark.run(SHOWN.query(), spark, frame, partitions=2, **words)
+
+    bad = (*good[:3], "a", "<a:b>", "<a:c>")
+    with pytest.raises(EventError, match=r"not N-Quads.*(?s:.*)the row is a <a:b>"):
+        run(bad)
+    counters = Counters()
+    run(bad, (*good[:3], None, None, "why"), malformed="drop", counters=counters)
+    assert (counters.malformed, counters.events) == (2, 2)
+    with pytest.raises(EventError, match="an event has no time"):
+        run((good[0], None, *good[2:]))
+    with pytest.raises(EventError, match="'noon' is not a time"):
+        run((good[0], "noon", *good[2:]))
+    with pytest.raises(EventError, match="more than one term in a column"):
+        run((*good[:2], None, "<a:a> <a:b>", *good[4:]))
+    with pytest.raises(EventError, match="no column graph"):
+        spaseq.spark.run(SHOWN.query(), spark, spark.createDataFrame([good], QUADS).drop("graph"))
+    with pytest.raises(OptionError, match="some streams are DataFrames and some are files"):
+        spaseq.spark.run(SHOWN.query(), spark, {"S1": spark.range(1), "S2": "a.nq"})
+    with pytest.raises(OptionError, match="time with DataFrames"):
+        run(time_from="arrival")
+
+
+def test_a_silent_stream_is_waited_for_no_longer_than_it_may_be_idle() -> None:
+    second = 10**9
+    clock = Clock(2, StreamOptions(late="drop"), loose=True, idle=10 * second)
+    nothing = np.zeros(0, np.int64)
+
+    def batch(now: int, feed: int, *times: int) -> dict[Any, int]:
+        clock.begin_batch(now * second)
+        clock.take(feed, np.array(times, np.int64), nothing, "")
+        clock.end_batch()
+        return clock.complete()
+
+    assert batch(0, 0, 1, 2, 3) == {}
+    assert batch(9, 0, 4) == {}
+    assert batch(11, 0, 5) == {1: 0, 2: 1, 3: 2, 4: 3}
+    assert batch(12, 1, 2, 5, 6) == {}  # it is back, and holds the others up again; what was complete is too late
+    assert clock.late == 1
+    assert batch(13, 0, 7) == {5: 4}
+    clock.options = StreamOptions()
+    with pytest.raises(EventError, match="silent for more than 10 s, and what it brings now is too late"):
+        clock.take(1, np.array([1]), np.array([1]), "")
+
+
+@pytest.mark.slow
+def test_an_idle_stream_in_a_query(folder: Path, spark: Any, tmp_path: Path) -> None:
+    text = """PREFIX : <http://example.org/> SELECT ?x WITHIN 9 SECONDS SLIDING FROM STREAM S <http://example.org/one>
+    FROM STREAM T <http://example.org/two> WHERE { SEQ (A; B) DEFINE GPM A ON S { ?a :heat ?x }
+    DEFINE GPM B ON S, T { ?b :heat ?y } }"""
+    (tmp_path / "in").mkdir()
+    for idle, expected in ((None, 0), ("1ms", 1)):
+        place = tmp_path / str(idle)
+        for number, time in enumerate((1, 2, 3)):
+            event = f'<a:g{number}> {TIME} "{time}" .\n<a:s> <http://example.org/heat> "{time}" <a:g{number}> .\n'
+            (tmp_path / "in" / f"{number}.nq").write_text(event)
+            running = start(text, spark, {"S": str(tmp_path / "in" / "*.nq"), "T": str(tmp_path / "none" / "*.nq")},
+                            checkpoint=str(place / "state"), output=str(place / "out"), available_now=True,
+                            tasks=1, idle=idle)  # fmt: skip
+            assert wait(running)
+        assert spark.read.schema("x string").parquet(str(place / "out")).count() == expected
+        for file in (tmp_path / "in").iterdir():
+            file.unlink()
