@@ -26,6 +26,8 @@ def spark_matches(
     knowledge: Mapping[str, list[str]],
     options: StreamOptions,
     counters: Counters,
+    entailment: str | None = None,
+    quarantine: str = "",
 ) -> Iterator[Match]:
     """The matches over files, in order of their ends; `counters` is given what was read.
 
@@ -33,7 +35,15 @@ def spark_matches(
     """
     spark = _spark()
     yield from spark.matches(
-        query, spark.local_session(), streams, knowledge, options=options, counters=counters, progress=None
+        query,
+        spark.local_session(),
+        streams,
+        knowledge,
+        options=options,
+        counters=counters,
+        progress=None,
+        entailment=entailment,
+        quarantine=quarantine,
     )
 
 
@@ -43,6 +53,8 @@ def followed_matches(
     knowledge: Mapping[str, list[str]],
     options: StreamOptions,
     counters: Counters,
+    entailment: str | None = None,
+    quarantine: str = "",
 ) -> Iterator[Match]:
     """The matches over files that grow and folders that get files, as they are found; it ends by Ctrl-C or an error.
 
@@ -51,9 +63,7 @@ def followed_matches(
     spark = _spark()
     session = spark.local_session()
     if threading.current_thread() is threading.main_thread():  # Spark's handler would speak to a JVM that is spoken to
-        signal.signal(
-            signal.SIGINT, signal.default_int_handler
-        )
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     found: queue.SimpleQueue[Any] = queue.SimpleQueue()
     with tempfile.TemporaryDirectory(prefix="spaseq-") as folder:
         running = spark.start(
@@ -63,7 +73,8 @@ def followed_matches(
             knowledge,
             checkpoint=folder,
             foreach_batch=lambda frame, number: found.put(frame.orderBy("end", "start").collect()),
-            reading=spark.Reading(growing=True),
+            reading=spark.Reading(growing=True, quarantine=quarantine),
+            entailment=entailment,
             options=options,
             keys=True,
         )

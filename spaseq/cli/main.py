@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from spaseq.cli.options import parser, settings_of
-from spaseq.errors import InternalError, OptionError, SpaseqError, UnsupportedFeature
+from spaseq.errors import InternalError, OptionError, SpaseqError
 
 if TYPE_CHECKING:
     from spaseq.language.query import Query
@@ -117,7 +117,8 @@ def _matches(options: argparse.Namespace, query: Query) -> tuple[Iterable[Match]
 
         counted = Counters()
         found = followed_matches if options.follow else spark_matches  # they show their own progress
-        return found(query, streams, knowledge, settings, counted), lambda: counted
+        more = {"entailment": options.entailment, "quarantine": options.quarantine or ""}
+        return found(query, streams, knowledge, settings, counted, **more), lambda: counted
     matches = (query.follow if options.follow else query.run)(
         streams,
         knowledge,
@@ -166,9 +167,8 @@ def _query_text(path: str) -> tuple[str, str]:
 
 def _refuse(options: argparse.Namespace) -> None:
     """What cannot be asked for together."""
-    if options.engine == "spark" and options.entailment is not None:
-        problem = "--entailment with --engine spark is not supported by this version"
-        raise UnsupportedFeature(problem, source="spaseq run")
+    if options.quarantine and options.engine != "spark":
+        raise OptionError("--quarantine needs --engine spark", "--malformed drop leaves such lines out and counts them")
     if options.follow and options.format in _WHOLE:
         raise OptionError(
             f"--format {options.format} with --follow",
@@ -201,6 +201,7 @@ def _stream_options(options: argparse.Namespace) -> StreamOptions:
         ties=options.ties,
         lateness=options.lateness,
         late=options.late,
+        malformed=options.malformed,
     )
 
 

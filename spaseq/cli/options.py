@@ -89,6 +89,9 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
                         help="whether graphs of equal time are one instant (instant)")  # fmt: skip
     events.add_argument("--lateness", default="0s", metavar="DURATION", help="how late an event may come (0s)")
     events.add_argument("--late", default="error", metavar="drop|error", help="what to do with later ones (error)")
+    events.add_argument("--malformed", default="error", metavar="drop|error",
+                        help="what to do with lines of N-Triples and N-Quads that cannot be read (error)")  # fmt: skip
+    events.add_argument("--quarantine", metavar="FOLDER", help="write such lines there and go on (engine spark)")
     where = parser.add_argument_group("evaluation")
     where.add_argument("--engine", choices=("local", "spark"), default="local", help="where to run (local)")
     where.add_argument("--gpm", choices=("columnar", "rdflib"), default="columnar",

@@ -230,10 +230,17 @@ def test_an_order_is_kept(files: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert code == 0 and [out.index(f",{E}{name},") for name in "vu"] == sorted(out.index(f",{E}{n},") for n in "vu")
 
 
-def test_entailment_is_refused_on_spark(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (files / "o.rq").write_text(QUERY + "ORDER BY ?a")
-    code, _, err = run(capsys, "run", "o.rq", "--stream", "S=s.nt", "--engine", "spark", "--entailment", "rdfs")
-    assert code == 2 and "--entailment with --engine spark is not supported" in err
+def test_a_quarantine_is_one_of_spark(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--quarantine", "aside")
+    assert code == 2 and "--quarantine needs --engine spark" in err
+
+
+def test_malformed_lines_are_dropped_and_counted(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (files / "s.nt").write_text("nonsense\n" + (files / "s.nt").read_text())
+    code, _, err = run(capsys, "run", "q.rq", "--stream", "S=s.nt")
+    assert code == 3 and "s.nt:1" in err
+    code, out, err = run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--malformed", "drop")
+    assert code == 0 and out and "1 malformed line(s)" in err
 
 
 def test_a_truncated_stream(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

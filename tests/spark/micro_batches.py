@@ -15,7 +15,7 @@ from spaseq.spark.feed import Feed, Place, advance, parts_between
 from spaseq.spark.files import settled_by_names
 from spaseq.spark.parcels import Cut, Parcel, _Send, _send
 from spaseq.spark.plan import lay_out
-from spaseq.spark.query_text import QueryText
+from spaseq.spark.query_text import under_entailment
 from spaseq.spark.solutions import graph_keys
 from spaseq.spark.stream import _cut
 
@@ -36,6 +36,7 @@ def in_micro_batches(
     buckets: int,
     *,
     least: int = 0,
+    entailment: str | None = None,
     **words: str,
 ) -> tuple[list[tuple[Any, ...]], list[list[int]]]:
     """The rows that the buckets give, and their counters at the end. Now and then a bucket goes on from a snapshot.
@@ -46,10 +47,9 @@ def in_micro_batches(
     options = stream_options(None, words)
     sources = stream_sources(query.checked, streams)
     settled = settled_by_names(options, sources)
-    layout = replace(lay_out(query), joined=())  # the tasks have all the knowledge
+    text, knowledge = under_entailment(query, knowledge_of(kb), entailment)
+    layout = replace(lay_out(text.compiled()), joined=())  # the tasks have all the knowledge
     cut = _cut_into(query, layout, settled, buckets)
-    text = QueryText(query.text, query.source, query.settings)
-    knowledge = knowledge_of(kb)
     shared = _Shared(graph_keys(knowledge, knowledge.graphs))
     feeds = [Feed(i, s, settled, max_bytes=max(least, rng.choice((0, 1, 500, 5000)))) for i, s in enumerate(sources)]
     evaluations = [GraphEvaluation(text, layout, settled, len(sources)) for _ in cut.buckets]

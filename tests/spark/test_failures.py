@@ -15,6 +15,7 @@ import pytest
 import spaseq
 from spaseq.engine import Settings
 from spaseq.errors import BudgetExceeded, EventError, OptionError, QuerySyntaxError, Span
+from spaseq.rdf import Counters
 from spaseq.spark.failures import carried, clear_errors
 
 pytestmark = pytest.mark.spark
@@ -44,6 +45,32 @@ def test_a_malformed_line_has_its_file_and_number(
     lines[77] = "<http://example.org/sensor1> nonsense .\n"
     (tmp_path / "bad.nq").write_text("".join(lines), encoding="utf-8")
     assert _error({"S": str(tmp_path / "bad.nq")}, spark).record == 78
+
+
+def test_malformed_lines_are_dropped_or_put_aside(
+    folder: Path, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One bad file among many: the others' matches, the bad lines counted, and written with their numbers."""
+    monkeypatch.setattr("spaseq.spark.parts.cut.__defaults__", (500,))
+    lines = (folder / "one-b.nq").read_text("utf-8").splitlines(keepends=True)
+    heat = [i for i, line in enumerate(lines) if "heat" in line]
+    for number in (heat[3], heat[4], heat[-1]):
+        lines[number] = "nonsense é\n"
+    (tmp_path / "one-b.nq").write_text("".join(lines), encoding="utf-8")
+    query = spaseq.compile(QUERY)
+    streams = {"S": [str(folder / "one-a.nq"), str(tmp_path / "one-b.nq")]}
+    local = query.run(streams, malformed="drop")
+    expected = sorted(map(str, local.to_arrow().to_pylist()))
+    for words in ({"malformed": "drop"}, {"quarantine": str(tmp_path / "aside")}):
+        counters = Counters()
+        frame = spaseq.spark.run(query, spark, streams, partitions=5, counters=counters, **words)
+        assert sorted(map(str, spaseq.spark.collect(frame).to_pylist())) == expected != []
+        assert counters == local.counters and counters.malformed == 3
+    found = sorted(line for p in (tmp_path / "aside").iterdir() for line in p.read_text("utf-8").splitlines())
+    assert found == sorted(f"{number + 1}\tnonsense é" for number in (heat[3], heat[4], heat[-1]))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OptionError, match="quarantine .* cannot be used"):
+        spaseq.spark.run(query, spark, streams, quarantine=str(tmp_path / "file" / "aside"))
 
 
 def test_a_truncated_file(folder: Path, tmp_path: Path, spark: Any) -> None:

@@ -157,9 +157,10 @@ def test_a_silent_stream_is_waited_for_no_longer_than_it_may_be_idle() -> None:
     assert batch(12, 1, 2, 5, 6) == {}  # it is back, and holds the others up again; what was complete is too late
     assert clock.late == 1
     assert batch(13, 0, 7) == {5: 4}
+    assert batch(30, 0, 20) == {6: 5, 7: 6}
     clock.options = StreamOptions()
     with pytest.raises(EventError, match="silent for more than 10 s, and what it brings now is too late"):
-        clock.take(1, np.array([1]), np.array([1]), "")
+        clock.take(1, np.array([7]), np.array([1]), "")
 
 
 @pytest.mark.slow
