@@ -69,7 +69,7 @@ def test_malformed_lines_are_dropped_or_put_aside(
     found = sorted(line for p in (tmp_path / "aside").iterdir() for line in p.read_text("utf-8").splitlines())
     assert found == sorted(f"{number + 1}\tnonsense é" for number in (heat[3], heat[4], heat[-1]))
     (tmp_path / "file").write_text("")
-    with pytest.raises(OptionError, match="quarantine .* cannot be used"):
+    with pytest.raises(OptionError, match=r"quarantine .* cannot be used"):
         spaseq.spark.run(query, spark, streams, quarantine=str(tmp_path / "file" / "aside"))
 
 

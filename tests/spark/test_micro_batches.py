@@ -1,4 +1,5 @@
-"""Streams in random micro-batches give the local engine's matches: every case file, and random streams."""
+"""Every case file, the examples and random streams give the local engine's matches: in random micro-batches, and in
+batches of 1, 2 and 7 partitions, cut by windows, keys and slices of time."""
 
 from __future__ import annotations
 
@@ -11,14 +12,17 @@ from typing import Any
 import harness
 import pytest
 from micro_batches import in_micro_batches
+from partitions import with_partitions
 from test_example_spaseq import EXAMPLES, Example
 from test_results import CASES as RANDOM_STREAMS
-from test_results import Case, _streams
+from test_results import GRID_KB, GRID_STREAMS, Case, _streams
 
 import spaseq
 import spaseq.spark
 
 _CASES = [case for case in harness.load_all() if case.is_spaseq and case.error is None and not case.oracle_only]
+_ALL = {"smart grid": Example("smart-grid", GRID_STREAMS, (), 0, "", knowledge=GRID_KB), **EXAMPLES}
+"""Use cases 1 to 5."""
 ROUNDS = 1
 """Random cuts per case."""
 _BLANK = re.compile(r"_:e[0-9a-f]{8}n\d+b\d+")
@@ -73,7 +77,7 @@ def _given(example: Example) -> tuple[Any, dict[str, str], dict[str, str], dict[
 
 @pytest.mark.parametrize(
     "example",
-    [pytest.param(e, id=n, marks=[] if n == "card fraud" else [pytest.mark.slow]) for n, e in EXAMPLES.items()],
+    [pytest.param(e, id=n, marks=[] if n == "card fraud" else [pytest.mark.slow]) for n, e in _ALL.items()],
 )
 def test_examples(example: Example) -> None:
     query, streams, kb, words = _given(example)
@@ -85,9 +89,37 @@ def test_examples(example: Example) -> None:
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("partitions", [1, 2, 7])
-@pytest.mark.parametrize("example", EXAMPLES.values(), ids=list(EXAMPLES))
+@pytest.mark.parametrize("example", _ALL.values(), ids=list(_ALL))
 def test_examples_in_batch(example: Example, partitions: int, spark: Any) -> None:
     query, streams, kb, words = _given(example)
     expected = query.run(streams, kb, **words).to_arrow()
     found = spaseq.spark.collect(spaseq.spark.run(query, spark, streams, kb, partitions=partitions, **words))
     assert sorted(map(str, found.to_pylist())) == sorted(map(str, expected.to_pylist()))
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("example", _ALL.values(), ids=list(_ALL))
+def test_examples_in_slices(example: Example, spark: Any) -> None:
+    """The examples with windows that slide, and are short enough for several slices."""
+    query, streams, kb, words = _given(example)
+    sliding = spaseq.compile(re.sub(r"WITHIN \d+ MINUTES", "WITHIN 8 MINUTES SLIDING", query.text))
+    expected = sliding.run(streams, kb, **words).to_arrow()
+    frame = spaseq.spark.run(sliding, spark, streams, kb, partitions=7, **words)
+    assert frame.rdd.getNumPartitions() > 1
+    assert sorted(map(str, spaseq.spark.collect(frame).to_pylist())) == sorted(map(str, expected.to_pylist()))
+    found, _ = in_micro_batches(sliding, streams, kb, 2, 3, least=20_000, **words)
+    assert _rows(found) == _rows(_local(sliding, streams, kb, **words))
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize(("case", "partitions"), with_partitions(_CASES))
+def test_cases_in_batch(case: harness.Case, partitions: int, tmp_path: Path, spark: Any) -> None:
+    streams = harness.write_streams(case.graphs, tmp_path)
+    kb = harness.write_knowledge(case.kb, tmp_path)
+    query = spaseq.compile(case.query)
+    expected = [row[:3] + row[4:] for row in _local(query, streams, kb)]
+    table = spaseq.spark.collect(spaseq.spark.run(query, spark, streams, kb, partitions=partitions))
+    found = [(r["start"], r["end"], r["positions"], *(r[v] for v in query.variables)) for r in table.to_pylist()]
+    assert _rows(found) == _rows(expected)

@@ -7,10 +7,12 @@ import random
 from pathlib import Path
 from typing import Any
 
+import harness
 import numpy as np
 import pyarrow as pa
 import pytest
-from test_tuples import QUERIES, _events
+from test_tuples import _CASES as CASES
+from test_tuples import QUERIES, _events, _schema
 
 import ceql
 from spaseq.errors import EventError, OptionError
@@ -25,19 +27,21 @@ pytestmark = pytest.mark.spark
 SCHEMA = "type string, time long, id long, v long, seq long"
 
 
-def _in_micro_batches(query: Any, events: list[dict[str, Any]], seed: int, buckets: int) -> list[Any]:
+def _in_micro_batches(
+    query: Any, events: list[dict[str, Any]], seed: int, buckets: int, schema: Any = None
+) -> list[Any]:
+    """The rows that buckets give; the last event only says that those before it are complete."""
     rng = random.Random(seed)
     keys = TupleCut.of(query).keys
     job = _Send(0, EventOptions(), keys, tuple(range(buckets if keys else 1)))
     clock = StreamOptions(time=TIME, ties="arrival", late="error")
     evaluations = [TupleEvaluation(query, ("",), clock, None) for _ in job.buckets]
     found, done = [], 0
-    end = {"type": "end", "time": events[-1]["time"] + 1000, "id": -1, "v": 0, "seq": events[-1]["seq"] + 10_000}
-    events = [*events, *({**end, "id": key} for key in range(-1, 10)), {**end, "time": end["time"] + 1}]
+    table = pa.Table.from_pylist(events, schema)
     while done < len(events):
         size = rng.choice((1, 5, 40))
         rows = []
-        batch = pa.RecordBatch.from_pylist(events[done : done + size])
+        batch = table[done : done + size].combine_chunks().to_batches()[0]
         for sent in _send(job, iter([batch])):
             rows += zip(*(column.to_pylist() for column in sent.columns), strict=True)
         done += size
@@ -56,9 +60,44 @@ def test_random_micro_batches(name: str, text: str) -> None:
     query = ceql.compile(text)
     events = _events(5, 150)
     local = sorted((m.start, m.end, tuple(m.positions), [dict(e) for e in m.events]) for m in query.run(events))
-    found = _in_micro_batches(query, events, 1, 3)
+    last = events[-1]
+    end = {"type": "end", "time": last["time"] + 1000, "id": -1, "v": 0, "seq": last["seq"] + 10_000}
+    more = [*({**end, "id": key} for key in range(-1, 10)), {**end, "time": end["time"] + 1}]
+    found = _in_micro_batches(query, [*events, *more], 1, 3)
     assert sorted((r[0], r[1], tuple(r[2]), json.loads(r[5])) for r in found) == local != []
     assert all(events[r[0]]["time"] * 10**9 == r[3] and events[r[1]]["time"] * 10**9 == r[4] for r in found)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.place for case in CASES])
+def test_cases(case: harness.Case) -> None:
+    """What a session gives without being closed: a stream has no end."""
+    query = ceql.compile(case.query)
+    events = [{"time": second, **event} for second, event in enumerate(case.events)]
+    if any("stream" in event for event in events):
+        pytest.skip("several streams: they are pushed by name, and test_several_streams has them")
+    if not events or not all(isinstance(event["time"], int) for event in events):
+        pytest.skip("no events, or times that are no whole numbers: the last one cannot be followed by a later one")
+    schema = _arrow_schema(events)
+    end = {**events[-1], "type": "end", "time": events[-1]["time"] + 10**6}
+    table = pa.Table.from_pylist([*events, end], schema)
+    with query.open() as session:
+        expected = [(m.start, m.end, list(m.positions)) for m in session.push(table)]
+    last = {**end, "time": end["time"] + 1}
+    found = _in_micro_batches(query, [*events, end, last], 5, 3, schema)
+    assert sorted((r[0], r[1], list(r[2])) for r in found) == sorted(expected)
+
+
+def _arrow_schema(events: list[dict[str, Any]]) -> pa.Schema:
+    names = list(dict.fromkeys(name for event in events for name in event))
+    kinds = {
+        "array<double>": pa.list_(pa.float64()),
+        "boolean": pa.bool_(),
+        "bigint": pa.int64(),
+        "double": pa.float64(),
+        "string": pa.string(),
+    }
+    types = [part.rsplit(" ", 1)[1] for part in _schema(events, names).split(", ")]
+    return pa.schema([(name, kinds[kind]) for name, kind in zip(names, types, strict=True)])
 
 
 def test_late_tuples(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import harness
 import pytest
+from partitions import with_partitions
 from pyspark.sql import functions as F
 
 import ceql
@@ -23,11 +24,16 @@ _CASES = [case for case in harness.load_all() if not case.is_spaseq and case.err
 def _frame(spark: Any, events: list[dict[str, Any]]) -> Any:
     """A DataFrame of dicts: columns in order of appearance, of mixed types as texts are not to be had."""
     names = list(dict.fromkeys(name for event in events for name in event)) or ["type"]
-    return spark.createDataFrame([tuple(event.get(name) for name in names) for event in events], _schema(events, names))
+    rows = [tuple(_cell(event.get(name)) for name in names) for event in events]
+    return spark.createDataFrame(rows, _schema(events, names))
+
+
+def _cell(value: Any) -> Any:
+    return [None if v is None else float(v) for v in value] if isinstance(value, list) else value
 
 
 def _schema(events: list[dict[str, Any]], names: list[str]) -> str:
-    kinds = {bool: "boolean", int: "bigint", float: "double", str: "string"}
+    kinds = {bool: "boolean", int: "bigint", float: "double", str: "string", list: "array<double>"}
     found = {}
     for name in names:
         types = {type(event[name]) for event in events if event.get(name) is not None} or {str}
@@ -103,11 +109,15 @@ def test_several_streams(spark: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", _CASES, ids=[case.place for case in _CASES])
-def test_cases(case: harness.Case, spark: Any) -> None:
+@pytest.mark.parametrize(("case", "partitions"), with_partitions(_CASES))
+def test_cases(case: harness.Case, partitions: int, spark: Any) -> None:
     query = ceql.compile(case.query)
-    frame = _frame(spark, case.events).coalesce(1)
-    assert _rows(run_tuples(query, frame, partitions=2)) == case.matches
+    names = list(dict.fromkeys(event["stream"] for event in case.events if "stream" in event))
+    frames = {
+        name: _frame(spark, [event for event in case.events if event["stream"] == name]).coalesce(1) for name in names
+    }
+    given = frames or _frame(spark, case.events).coalesce(1)
+    assert _rows(run_tuples(query, given, partitions=partitions)) == case.matches
 
 
 def test_explain_and_refusal(spark: Any) -> None:
