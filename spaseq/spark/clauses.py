@@ -19,7 +19,6 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from rdflib.term import BNode, URIRef, Variable
 
 from spaseq.errors import InternalError, UnsupportedFeature
 from spaseq.gpm import Condition, GraphPattern, holds
@@ -137,11 +136,11 @@ class _Translation:
         found = self._triples
         columns: dict[str, Column] = {}
         for term, name in zip(triple, ("subject", "predicate", "object"), strict=True):
-            if isinstance(term, (Variable, BNode)):
+            if _is_open(term):
                 if _column(term) in columns:
                     found = found.where(columns[_column(term)] == F.col(name))
                 columns.setdefault(_column(term), F.col(name))
-            elif name == "predicate" and not isinstance(term, URIRef):
+            elif not isinstance(term, str):
                 raise self._refused("a property path")
             else:
                 found = found.where(F.col(name) == term_key(term))
@@ -156,11 +155,24 @@ class _Translation:
 
 
 def _columns(triple: tuple[Any, Any, Any]) -> list[str]:
-    return [_column(term) for term in triple if isinstance(term, (Variable, BNode))]
+    return [_column(term) for term in triple if _is_open(term)]
+
+
+def _is_variable(term: Any) -> bool:
+    return bool(visible(BGP(((term, term, term),))))
+
+
+def _is_open(term: Any) -> bool:
+    """Whether a term of a triple pattern is a variable, or a blank node, which acts as one; a property path is not."""
+    return isinstance(term, str) and (_is_variable(term) or _key(term).startswith("_:"))
+
+
+def _key(term: Any) -> str:
+    return term_key(term)
 
 
 def _column(term: Any) -> str:
-    return f"b_{term}" if isinstance(term, BNode) else column_of(str(term))
+    return column_of(str(term)) if _is_variable(term) else f"b_{term}"
 
 
 def _is_true(condition: Expression) -> bool:

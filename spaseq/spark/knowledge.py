@@ -19,11 +19,10 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from rdflib.term import URIRef, Variable
 
 from spaseq.errors import EventError, OptionError
 from spaseq.gpm import GraphPattern, Knowledge, event_graph
-from spaseq.gpm.algebra import GraphNode, Node, patterns_inside, walk
+from spaseq.gpm.algebra import BGP, GraphNode, Node, patterns_inside, visible, walk
 from spaseq.gpm.columnar import read_predicates
 from spaseq.language.query import knowledge_of
 from spaseq.rdf import term_from_key, term_key
@@ -121,9 +120,9 @@ def large_gpms(patterns: Iterable[GraphPattern], known: Known) -> tuple[str, ...
     return tuple(pattern.name for pattern in patterns if set(pattern.graphs) & set(known.large))
 
 
-def used_predicates(patterns: Iterable[GraphPattern], iri: str) -> frozenset[URIRef] | None:
+def used_predicates(patterns: Iterable[GraphPattern], iri: str) -> frozenset[str] | None:
     """The predicates that the GRAPH clauses on a graph can use; None where that may be any."""
-    found: frozenset[URIRef] = frozenset()
+    found: frozenset[str] = frozenset()
     for node in (node for pattern in patterns for node in _clauses(pattern, iri)):
         read = read_predicates(node)
         if read is None:
@@ -141,14 +140,14 @@ def _clauses(pattern: GraphPattern, iri: str) -> Iterator[Node]:
             yield part.node
     for node in (pattern.event.node, *(part.node for _, part in pattern.knowledge), *inside):
         for inner in walk(node):
-            if isinstance(inner, GraphNode) and (isinstance(inner.name, Variable) or str(inner.name) == iri):
+            if isinstance(inner, GraphNode) and (visible(GraphNode(inner.name, BGP(()))) or str(inner.name) == iri):
                 yield inner.child
 
 
 # -- reading
 
 
-def _triples(frame: DataFrame, iri: str, used: frozenset[URIRef] | None) -> DataFrame:
+def _triples(frame: DataFrame, iri: str, used: frozenset[str] | None) -> DataFrame:
     """The triples of a DataFrame as keys of terms, those with the predicates in `used`."""
     if frame.isStreaming:
         raise OptionError(f"knowledge <{iri}> is a stream", "background knowledge does not change while a query runs")
