@@ -22,8 +22,9 @@ from pyspark.sql import functions as F
 
 from spaseq.gpm.algebra import certain
 from spaseq.spark.failures import carried
+from spaseq.spark.found import Row, key_of
 from spaseq.spark.knowledge import Known
-from spaseq.spark.parcels import SCHEMA, Cut, Parcel, Row, key_of, parcel_batch
+from spaseq.spark.parcels import SCHEMA, Cut, Parcel, parcel_batch
 from spaseq.spark.plan import Layout
 from spaseq.spark.query_text import QueryText
 from spaseq.spark.sides import Side, joined_terms, side_of

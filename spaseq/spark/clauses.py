@@ -143,7 +143,7 @@ class _Translation:
             elif not isinstance(term, str):
                 raise self._refused("a property path")
             else:
-                found = found.where(F.col(name) == term_key(term))
+                found = found.where(F.col(name) == _key(term))
         if not columns:
             return found.select(F.lit(1).alias("v_")).distinct()
         return found.select(*(column.alias(name) for name, column in columns.items()))

@@ -7,7 +7,8 @@
 Options (all texts; those of reading are the command line's):
 
 * `path`: a file, or a glob; several apart by commas. `stream`: the IRI of the stream (default: the path).
-* `rows`: `triples` (`TRIPLES`) or `events` (`EVENTS`).
+* `rows`: `triples` (`TRIPLES`), `events` (`EVENTS`), or `parts` (`PARTS`): what is to be read, for a task that reads it
+  itself.
 * `format`, `event_by`, `time`, `time_unit`: see `spaseq.rdf.StreamOptions`. Time from arrival is not to be had: what
   is read in parts has no count of its events.
 * `malformed`: `error`, `drop` (and count), or `quarantine:FOLDER`: each line that cannot be read is written there, in
@@ -26,6 +27,7 @@ A row without triples (`graph` and `terms` null) tells, in `counts`, what a part
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Any, Final
@@ -42,7 +44,7 @@ from spaseq.spark.feed import Feed, FeedPart, Listing, Place, advance, listing, 
 from spaseq.spark.reading import part_events, part_statements
 from spaseq.spark.terms import ntriples
 
-__all__ = ["EVENTS", "TRIPLES", "SpaseqSource", "Told", "event_batch", "register"]
+__all__ = ["EVENTS", "PARTS", "TRIPLES", "SpaseqSource", "Told", "event_batch", "part_row", "register"]
 
 TRIPLES: Final = "stream string, file string, line long, graph string, subject string, predicate string, object string"
 EVENTS: Final = (
@@ -66,6 +68,11 @@ _EVENTS: Final = pa.schema(
         ("counts", pa.list_(pa.int64())),
     ]
 )
+PARTS: Final = "feed int, file_number long, start long, body binary"
+_PARTS: Final = pa.schema(
+    [("feed", pa.int32()), ("file_number", pa.int64()), ("start", pa.int64()), ("body", pa.binary())]
+)
+_SCHEMAS: Final = {"triples": (TRIPLES, _TRIPLES), "events": (EVENTS, _EVENTS), "parts": (PARTS, _PARTS)}
 _ROWS: Final = 10_000
 _READING: Final = ("event_by", "time", "time_unit", "ties", "lateness", "late", "format")
 
@@ -101,7 +108,7 @@ class SpaseqSource(DataSource):
 
     @carried_call
     def schema(self) -> str:
-        return EVENTS if _rows(self.options) == "events" else TRIPLES
+        return _SCHEMAS[_rows(self.options)][0]
 
     @carried_call
     def reader(self, schema: Any) -> DataSourceReader:
@@ -114,8 +121,8 @@ class SpaseqSource(DataSource):
 
 def _rows(options: Mapping[str, str]) -> str:
     rows = options.get("rows", "triples")
-    if rows not in ("triples", "events"):
-        raise OptionError(f"rows {rows}: not known", "triples or events")
+    if rows not in _SCHEMAS:
+        raise OptionError(f"rows {rows}: not known", ", ".join(_SCHEMAS))
     return rows
 
 
@@ -124,7 +131,7 @@ class _Plan:
     """What to read, and how."""
 
     feeds: tuple[Feed, ...]
-    events: bool
+    rows: str
     tasks: int
     closing: bool
     quarantine: str
@@ -139,9 +146,10 @@ class _Plan:
         kept = StreamOptions.parse(**reading, malformed="drop" if policy == "quarantine" else policy)
         sources = _sources(options)
         counted = _flag(options, "counted")
-        guess = _rows(options) == "events" and kept.time is None and not counted
+        events = _rows(options) != "triples"
+        guess = events and kept.time is None and not counted
         settled = settle(kept, sources) if guess else replace(kept, time=ARRIVAL) if counted else kept
-        if _rows(options) == "events" and settled.time == ARRIVAL and not counted:
+        if events and settled.time == ARRIVAL and not counted:
             raise OptionError(
                 "the times of these events would be taken from arrival, and parts of a stream have no common count",
                 "name the predicate that gives the time: time=IRI (--time IRI)",
@@ -149,7 +157,7 @@ class _Plan:
         how = _flag(options, "growing"), _flag(options, "whole")
         limits = _number(options, "max_bytes", 0), _number(options, "max_files", 0)
         feeds = tuple(Feed(i, source, settled, *how, *limits) for i, source in enumerate(sources))
-        return _Plan(feeds, _rows(options) == "events", _number(options, "partitions", 2), _flag(options, "closing"),
+        return _Plan(feeds, _rows(options), _number(options, "partitions", 2), _flag(options, "closing"),
                      folder)  # fmt: skip
 
 
@@ -243,8 +251,8 @@ def _read(plan: _Plan, part: FeedPart) -> Iterator[pa.RecordBatch]:
     """The rows of one part as record batches."""
     feed = plan.feeds[part.feed]
     rows: list[tuple[Any, ...]] = []
-    schema = _EVENTS if plan.events else _TRIPLES
-    for row in _event_rows(feed, part, plan.quarantine) if plan.events else _triple_rows(feed, part, plan.quarantine):
+    schema = _SCHEMAS[plan.rows][1]
+    for row in _MAKERS[plan.rows](feed, part, plan.quarantine):
         rows.append(row)
         if len(rows) == _ROWS:
             yield _batch(rows, schema)
@@ -270,6 +278,14 @@ def _event_rows(feed: Feed, part: FeedPart, quarantine: str) -> Iterator[tuple[A
             graph = None if event.graph is None else term_key(event.graph)
             yield (*head, event.time, part.path, event.record, graph, terms, None)
     yield (*head, None, part.path, None, None, None, Told(counters, int(part.last)).row())
+
+
+def part_row(feed: Feed, part: FeedPart, quarantine: str) -> Iterator[tuple[Any, ...]]:
+    """The row of PARTS for a part."""
+    yield part.feed, *part.order, pickle.dumps((feed, part, quarantine), pickle.HIGHEST_PROTOCOL)
+
+
+_MAKERS: Final = {"triples": _triple_rows, "events": _event_rows, "parts": part_row}
 
 
 def event_batch(rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:

@@ -1,4 +1,4 @@
-"""Streams of files that keep coming, as streaming DataFrames of graph events."""
+"""Streams of files that keep coming, as streaming DataFrames of parts to be read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spaseq.rdf import ARRIVAL, GENERATED_AT, EventBy, StreamOptions, StreamSour
 from spaseq.spark.datasource import register
 from spaseq.spark.failures import clear_errors
 
-__all__ = ["Reading", "events_of_files", "settled_by_names"]
+__all__ = ["Reading", "parts_of_files", "settled_by_names"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +46,17 @@ def settled_by_names(options: StreamOptions, sources: list[StreamSource]) -> Str
     return replace(options, time=GENERATED_AT if kinds == {True} else ARRIVAL)
 
 
-def events_of_files(
+def parts_of_files(
     spark: SparkSession, sources: list[StreamSource], options: StreamOptions, reading: Reading, tasks: int
 ) -> DataFrame:
-    """The graph events of files that keep coming, for a stream (`spaseq.spark.datasource.EVENTS`)."""
+    """The parts of files that keep coming, for a stream (`spaseq.spark.datasource.PARTS`)."""
     register(spark)
     # The files are listed by a process of Spark's, which may stand elsewhere.
     given = [
         (s.iri, [os.path.abspath(path) for path in s.files], None if s.event_by is None else str(s.event_by))
         for s in sources
     ]
-    reader = spark.readStream.format("spaseq").option("rows", "events").option("streams", json.dumps(given))
+    reader = spark.readStream.format("spaseq").option("rows", "parts").option("streams", json.dumps(given))
     malformed = f"quarantine:{reading.quarantine}" if reading.quarantine else options.malformed
     words = {
         "event_by": options.event_by,

@@ -9,26 +9,31 @@ events are late, and the place of each instant in the order of all. A parcel is 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Final
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from spaseq.language.solve import InstantSolutions, Solver
-from spaseq.rdf import GraphEvent, Instant, term_from_key, term_key
+from spaseq.language.solve import Solver
+from spaseq.rdf import Counters, GraphEvent, term_from_key
 from spaseq.spark.datasource import Told
 from spaseq.spark.events import rows_of
 from spaseq.spark.failures import carried
+from spaseq.spark.found import Row, found_in
 from spaseq.spark.plan import Layout
 from spaseq.spark.query_text import QueryText
 from spaseq.spark.solutions import Graphs, solver_of
 
-__all__ = ["MIXED", "SCHEMA", "Cut", "Parcel", "Row", "key_of", "parcel_batch", "send_parcels"]
+if TYPE_CHECKING:
+    from spaseq.spark.columns import Placed
+
+__all__ = ["MIXED", "SCHEMA", "Cut", "Parcel", "parcel_batch", "send_parcels"]
 
 SCHEMA: Final = "bucket int, feed int, file_number long, start long, part int, body binary"
 _ARROW: Final = pa.schema(
@@ -48,9 +53,6 @@ _ARROW_MORE: Final = pa.schema(
 _ARROW_MIXED: Final = pa.schema([*_ARROW, *_ARROW_MORE])
 _EVENTS: Final = 5_000
 """Events for which one parcel is made: it is held in memory, in the task and in the bucket."""
-
-Row = tuple[int, tuple[str, ...] | None, list[tuple[int, tuple[str | None, ...]]]]
-"""Which event of the parcel; the PARTITION BY key, as term keys by name; mappings: the GPM's place, and its terms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,121 +104,116 @@ class _Send:
     cut: Cut
 
 
-def send_parcels(events: DataFrame, query: QueryText, layout: Layout, cut: Cut, graphs: Graphs) -> DataFrame:
-    """The parcels of a DataFrame of events (`spaseq.spark.datasource.EVENTS`): rows of SCHEMA.
+def send_parcels(
+    events: DataFrame, query: QueryText, layout: Layout, cut: Cut, graphs: Graphs, *, parts: bool
+) -> DataFrame:
+    """The parcels of a DataFrame of events (`spaseq.spark.datasource.EVENTS`), or, with `parts`, of parts to be read
+    (`PARTS`): rows of SCHEMA.
 
     If the layout has `joined` GPMs, rows of MIXED: parcels without what those find, and that in rows of its own, to be
     joined with its knowledge (`spaseq.spark.attach`).
     """
     shared = events.sparkSession.sparkContext.broadcast(graphs)
     job = _Send(query, layout, cut)
+    send = _send_parts if parts else _send
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return _send(job, shared, batches)
+        return send(job, shared, batches)
 
     return events.mapInArrow(run, MIXED if layout.joined else SCHEMA)
 
 
 @carried
+def _send_parts(job: _Send, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The parcels of parts, which are read here."""
+    from spaseq.spark.columns import part_batches
+
+    solver = solver_of(job.query, job.layout, shared.value)
+    for *head, body in rows_of(batches):
+        feed, part, quarantine = pickle.loads(body)
+        counters = Counters()
+        placed = () if part.last else part_batches(feed, part, solver.wanted, counters, quarantine)
+        number = yield from _sent(job, solver, tuple(head), placed)
+        yield from _told(job, tuple(head), number, part.path, Told(counters, int(part.last)))
+
+
+@carried
 def _send(job: _Send, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The parcels of events, those of one place behind each other."""
+    from spaseq.spark.columns import gathered
+
     solver = solver_of(job.query, job.layout, shared.value)
     for head, rows in groupby(rows_of(batches), key=lambda row: row[:3]):
-        part = 0
-        packing = _Packing(job, solver)
-        for row in rows:
-            packing.add(row)
-            if len(packing.times) >= _EVENTS or packing.told is not None:
-                yield from packing.batches(head, part)
-                part += 1
-                packing = _Packing(job, solver)
-        if packing.times:
-            yield from packing.batches(head, part)
+        told: list[tuple[str, Told]] = []
+        number = 0
+        for stream, own in groupby(rows, key=itemgetter(3)):
+            number += yield from _sent(job, solver, head, gathered(stream, _graph_events(own, told)), number)
+        for file, what in told:
+            yield from _told(job, head, number, file, what)
 
 
-class _Packing:
-    """A parcel for each bucket, in the making."""
-
-    def __init__(self, job: _Send, solver: Solver) -> None:
-        self.times: list[int] = []
-        self.told: Told | None = None
-        self._lines: list[int] = []
-        self._job = job
-        self._solver = solver
-        self._rows: list[list[Row]] = [[] for _ in job.cut.buckets]
-        self._unjoined: list[tuple[int, int, int, list[str | None]]] = []
-        self._file = ""
-
-    def add(self, row: tuple[Any, ...]) -> None:
-        """A row of EVENTS."""
-        _, _, _, stream, time, file, line, graph, keys, counts = row
-        self._file = file
+def _graph_events(rows: Iterable[tuple[Any, ...]], told: list[tuple[str, Told]]) -> Iterator[GraphEvent]:
+    """The events of rows of EVENTS; what such rows tell goes to `told`."""
+    for _, _, _, stream, time, file, line, graph, keys, counts in rows:
         if counts is not None:
-            self.told = Told.of(counts)
-            return
+            told.append((file, Told.of(counts)))
+            continue
         terms = list(map(term_from_key, keys))
         triples = tuple(zip(terms[::3], terms[1::3], terms[2::3], strict=True))
-        event = GraphEvent(stream, time, triples, None if graph is None else term_from_key(graph), file, line)
-        for solutions in self._solver.solve(Instant(0, time, (event,))):
-            for found in self._found(len(self.times), solutions):
-                self._rows[self._job.cut.of(time, found[1])].append(found)
-        self.times.append(time)
-        self._lines.append(line)
-
-    def _found(self, number: int, solutions: InstantSolutions) -> Iterator[Row]:
-        """What the buckets are to know of an instant's row. What is to be joined first is put aside."""
-        layout = self._job.layout
-        mappings: list[tuple[int, tuple[str | None, ...]]] = []
-        for gpm, (name, variables) in enumerate(zip(layout.gpms, layout.variables, strict=True)):
-            for mapping in solutions.values.get(name, ()):
-                terms = dict(mapping)
-                keys = [term_key(terms[v]) if v in terms else None for v in variables]
-                if name in layout.joined:
-                    self._unjoined.append((gpm, number, solutions.time, keys))
-                else:
-                    mappings.append((gpm, tuple(keys)))
-        if layout.joined and (partition := self._job.query.compiled().checked.partition):
-            for gpm, own in mappings:
-                key = key_of(layout, partition, gpm, own)
-                if key is not None:
-                    yield number, key, [(gpm, own)]
-        elif mappings or layout.blanks:
-            key = None if solutions.key is None else tuple(term_key(term) for _, term in sorted(solutions.key))
-            yield number, key, mappings
-
-    def batches(self, head: tuple[Any, ...], part: int) -> Iterator[pa.RecordBatch]:
-        """The parcels as rows; `head`: feed, file number, start."""
-        sent = parcel_batch(head, part, self.parcels(), self._job.cut.buckets)
-        if not self._job.layout.joined:
-            yield sent
-            return
-        yield pa.record_batch([*sent.columns, *_unused(_ARROW_MORE, sent.num_rows)], schema=_ARROW_MIXED)
-        if self._unjoined:
-            count = len(self._unjoined)
-            place = [[-1] * count, *([value] * count for value in head), [part] * count, [None] * count]
-            columns = [*place, *zip(*self._unjoined, strict=True)]
-            arrays = [pa.array(column, field.type) for column, field in zip(columns, _ARROW_MIXED, strict=True)]
-            yield pa.record_batch(arrays, schema=_ARROW_MIXED)
-
-    def parcels(self) -> list[bytes]:
-        """One for each bucket; the first has the lines, and what was told."""
-        times, lines = np.array(self.times, np.int64), np.array(self._lines, np.int64)
-        first = Parcel(times, lines, self._rows[0], self._file, self.told)
-        none = np.zeros(0, np.int64)
-        ends = None if self.told is None else Told(type(self.told.counters)(), self.told.last)
-        rest = [Parcel(times, none, rows, self._file, ends) for rows in self._rows[1:]]
-        return [parcel.pack() for parcel in (first, *rest)]
+        yield GraphEvent(stream, time, triples, None if graph is None else term_from_key(graph), file, line)
 
 
-def key_of(layout: Layout, partition: Sequence[str], gpm: int, terms: Sequence[str | None]) -> tuple[str, ...] | None:
-    """The PARTITION BY key of a mapping of GPM number `gpm`; None where it does not bind all of it."""
-    key = [terms[layout.variables[gpm].index(name)] for name in sorted(partition)]
-    whole = tuple(term for term in key if term is not None)
-    return whole if len(whole) == len(key) else None
+def _sent(
+    job: _Send, solver: Solver, head: tuple[Any, ...], batches: Iterable[Placed], first: int = 0
+) -> Generator[pa.RecordBatch, None, int]:
+    """Parcels of batches of events, as rows; how many there were. `head`: feed, file number, start."""
+    part = first
+    for placed in batches:
+        batch, found = placed.batch, found_in(placed, solver, job.query, job.layout)
+        order = np.argsort(placed.numbers)
+        times, lines = batch.times[order], batch.records[order]
+        for low in range(0, len(order), _EVENTS):
+            high = min(low + _EVENTS, len(order))
+            rows: list[list[Row]] = [[] for _ in job.cut.buckets]
+            for number, key, mappings in found.rows(low, high):
+                rows[job.cut.of(int(times[number]), key)].append((number - low, key, mappings))
+            bodies = _bodies(times[low:high], lines[low:high], rows, batch.source)
+            yield _with_more(job, parcel_batch(head, part, bodies, job.cut.buckets))
+            loose = [(g, n - low, int(times[n]), terms) for g, n, terms in found.unjoined(low, high)]
+            if loose:
+                yield _loose_batch(head, part, loose)
+            part += 1
+    return part - first
 
 
-def _unused(schema: pa.Schema, rows: int) -> list[pa.Array]:
-    """Columns without values, but `gpm`, which is -1: of no GPM."""
-    return [pa.array([-1 if field.name == "gpm" else None] * rows, field.type) for field in schema]
+def _told(job: _Send, head: tuple[Any, ...], part: int, file: str, told: Told) -> Iterator[pa.RecordBatch]:
+    """The parcels that only tell what a part held; the first bucket counts it."""
+    none = np.zeros(0, np.int64)
+    ends = Told(Counters(), told.last)
+    bodies = [Parcel(none, none, [], file, told if i == 0 else ends).pack() for i in range(len(job.cut.buckets))]
+    yield _with_more(job, parcel_batch(head, part, bodies, job.cut.buckets))
+
+
+def _bodies(times: np.ndarray, lines: np.ndarray, rows: Sequence[list[Row]], file: str) -> list[bytes]:
+    """A parcel for each bucket; the first has the lines."""
+    return [Parcel(times, lines if i == 0 else lines[:0], own, file, None).pack() for i, own in enumerate(rows)]
+
+
+def _with_more(job: _Send, sent: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows of SCHEMA as rows of MIXED, if that is what is sent."""
+    if not job.layout.joined:
+        return sent
+    unused = [pa.array([-1 if field.name == "gpm" else None] * sent.num_rows, field.type) for field in _ARROW_MORE]
+    return pa.record_batch([*sent.columns, *unused], schema=_ARROW_MIXED)
+
+
+def _loose_batch(head: tuple[Any, ...], part: int, loose: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
+    """What is to be joined first: (GPM, number in the parcel, time, terms)."""
+    count = len(loose)
+    place = [[-1] * count, *([value] * count for value in head), [part] * count, [None] * count]
+    columns = [*place, *zip(*loose, strict=True)]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, _ARROW_MIXED, strict=True)]
+    return pa.record_batch(arrays, schema=_ARROW_MIXED)
 
 
 def parcel_batch(head: tuple[Any, ...], part: int, bodies: Sequence[bytes], buckets: Sequence[int]) -> pa.RecordBatch:

@@ -31,7 +31,7 @@ from spaseq.rdf import ARRIVAL, StreamOptions, StreamSource
 from spaseq.spark.attach import attach_knowledge
 from spaseq.spark.evaluation import GraphEvaluation
 from spaseq.spark.failures import clear_errors
-from spaseq.spark.files import Reading, events_of_files, settled_by_names
+from spaseq.spark.files import Reading, parts_of_files, settled_by_names
 from spaseq.spark.frames import Frames, Streams, event_rows, frame_options, is_frames, streams_of_frames
 from spaseq.spark.job import prepared
 from spaseq.spark.knowledge import KNOWLEDGE_ROWS, large_gpms
@@ -168,10 +168,10 @@ def stream_matches(
     else:
         feeds = sources = stream_sources(query.checked, streams)
         settled = settled_by_names(kept, sources)
-        events = events_of_files(spark, sources, settled, reading or Reading(), count)
+        events = parts_of_files(spark, sources, settled, reading or Reading(), count)
     cut = _cut(spark, query, layout, settled, count)
     graphs = graph_keys(known.knowledge, known.knowledge.graphs)
-    parcels = send_parcels(events, text, layout, cut, graphs)
+    parcels = send_parcels(events, text, layout, cut, graphs, parts=not is_frames(streams))
     if layout.joined:
         parcels = attach_knowledge(parcels, text, layout, cut, known, count)
     names = match_table([], query.variables).schema.names[4:]

@@ -9,11 +9,11 @@ from itertools import groupby
 from typing import Any
 
 from spaseq.language.query import Query, knowledge_of, stream_options, stream_sources
-from spaseq.spark.datasource import _EVENTS, _batch, _event_rows
+from spaseq.spark.datasource import _PARTS, _batch, part_row
 from spaseq.spark.evaluation import GraphEvaluation
 from spaseq.spark.feed import Feed, Place, advance, parts_between
 from spaseq.spark.files import settled_by_names
-from spaseq.spark.parcels import Cut, Parcel, _Send, _send
+from spaseq.spark.parcels import Cut, Parcel, _Send, _send_parts
 from spaseq.spark.plan import lay_out
 from spaseq.spark.query_text import under_entailment
 from spaseq.spark.solutions import graph_keys
@@ -65,8 +65,8 @@ def in_micro_batches(
             places[i] = end
         rows = []
         for feed, part in parts:
-            batch = _batch(list(_event_rows(feed, part, "")), _EVENTS)
-            for sent in _send(_Send(text, layout, cut), shared, [batch]):
+            batch = _batch(list(part_row(feed, part, "")), _PARTS)
+            for sent in _send_parts(_Send(text, layout, cut), shared, [batch]):
                 rows += zip(*(column.to_pylist() for column in sent.columns), strict=True)
         found += _evaluate(rows, evaluations, cut, rng, lambda: GraphEvaluation(text, layout, settled, len(sources)))
     return found, [evaluation.counts() for evaluation in evaluations]
