@@ -41,6 +41,9 @@ class TupleQuery(Protocol):
     """A query over tuples, as `ceql.compile` makes it. It pickles."""
 
     @property
+    def text(self) -> str: ...
+
+    @property
     def automaton(self) -> Program: ...
 
     @property

@@ -70,6 +70,8 @@ def is_frames(streams: Streams) -> bool:
     """Whether streams are DataFrames. OptionError where some are and some are not."""
     if isinstance(streams, DataFrame):
         return True
+    if not isinstance(streams, Mapping):
+        raise OptionError("the streams are neither a DataFrame nor given by name", '{"NAME": FILES-OR-DATAFRAME, …}')
     kinds = {isinstance(value, DataFrame) for value in streams.values()}
     if len(kinds) > 1:
         raise OptionError("some streams are DataFrames and some are files", "give all of them in one way")

@@ -9,26 +9,27 @@ that is killed and started again goes on where it was, and into file sinks each 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
-from urllib.parse import urlsplit
 from uuid import uuid4
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField
 
-from spaseq.errors import OptionError
+from spaseq.errors import OptionError, SpaseqError
+from spaseq.events.time import parse_duration
 from spaseq.gpm import Knowledge
 from spaseq.language.query import Query, compile_query, stream_options, stream_sources
 from spaseq.language.run import match_table
 from spaseq.rdf import ARRIVAL, StreamOptions, StreamSource
 from spaseq.spark.attach import attach_knowledge
+from spaseq.spark.checkpoint import check_folder, check_note, started, unusable
 from spaseq.spark.evaluation import GraphEvaluation
 from spaseq.spark.failures import clear_errors
 from spaseq.spark.files import Reading, parts_of_files, settled_by_names
@@ -100,7 +101,8 @@ def start(
     frame = stream_matches(query, spark, streams, kb, reading=reading, tasks=tasks, options=options, keys=keys,
                            entailment=entailment, knowledge_rows=knowledge_rows, idle=idle, **words)  # fmt: skip
     sink: dict[str, Any] = {"output": output, "format": format, "foreach_batch": foreach_batch, "every": every}
-    return begin(frame, checkpoint=checkpoint, available_now=available_now, tasks=tasks, **sink)
+    text = query if isinstance(query, str) else query.text
+    return begin(frame, checkpoint=checkpoint, available_now=available_now, tasks=tasks, query=text, **sink)
 
 
 def begin(
@@ -113,15 +115,17 @@ def begin(
     every: str | None = None,
     available_now: bool = False,
     tasks: int | None = None,
+    query: str = "",
 ) -> StreamingQuery:
-    """Start what a streaming DataFrame of matches says. See `start`."""
+    """Start what a streaming DataFrame of matches says, of the query with the text `query`. See `start`."""
     if (output is None) == (foreach_batch is None):
         raise OptionError("where do the matches go?", "give output=FOLDER or foreach_batch=FUNCTION, one of them")
-    _check_folder("checkpoint", checkpoint)
+    check_folder("checkpoint", checkpoint)
     spark = frame.sparkSession
+    count = tasks or spark.sparkContext.defaultParallelism
     writer = frame.writeStream.option("checkpointLocation", checkpoint).outputMode("append")
     if output is not None:
-        _check_folder("output", output)
+        check_folder("output", output)
         writer = writer.format(format).option("path", output)
     if foreach_batch is not None:
         writer = writer.foreachBatch(foreach_batch)
@@ -129,7 +133,8 @@ def begin(
         writer = writer.trigger(availableNow=True)
     elif every is not None:
         writer = writer.trigger(processingTime=every)
-    with _configured(spark, tasks or spark.sparkContext.defaultParallelism), clear_errors(), _started(checkpoint):
+    with _configured(spark, count), started(checkpoint, output), clear_errors():
+        check_note(spark, checkpoint, query, count)
         return writer.start()
 
 
@@ -176,7 +181,7 @@ def stream_matches(
         parcels = attach_knowledge(parcels, text, layout, cut, known, count)
     names = match_table([], query.variables).schema.names[4:]
     fields = [*_PER_MATCH, *(StructField(f"v{i}", StringType()) for i in range(len(names)))]
-    quiet = 0 if idle is None else StreamOptions.parse(lateness=idle).lateness
+    quiet = 0 if idle is None else _duration(idle)
     make = partial(GraphEvaluation, text, layout, settled, len(feeds), keys, loose=is_frames(streams), idle=quiet)
     processor = Processor(make, uuid4().hex, fields, cut.buckets[0])
     found = (
@@ -195,8 +200,14 @@ def stream_matches(
 def wait(query: StreamingQuery, timeout: float | None = None) -> bool:
     """Wait until the query has stopped, at most `timeout` seconds; whether it has. An error of ours comes out as
     itself."""
-    with clear_errors():
-        return True if timeout is None and query.awaitTermination() is None else bool(query.awaitTermination(timeout))
+    try:
+        with clear_errors():
+            over = query.awaitTermination() is None if timeout is None else query.awaitTermination(timeout)
+            return bool(over)
+    except PySparkException as error:
+        if (said := unusable(error)) is not None:
+            raise said from None
+        raise
 
 
 def progress(query: StreamingQuery) -> dict[str, int]:
@@ -218,6 +229,13 @@ def with_time(parcels: DataFrame) -> DataFrame:
 
 
 # -- its pieces
+
+
+def _duration(idle: str) -> int:
+    try:
+        return parse_duration(idle)
+    except (SpaseqError, ValueError):
+        raise OptionError(f"idle {idle}: not a duration", "write for example 30s, 500ms or 2 minutes") from None
 
 
 def _cut(spark: SparkSession, query: Query, layout: Layout, options: StreamOptions, tasks: int) -> Cut:
@@ -252,31 +270,3 @@ def _configured(spark: SparkSession, tasks: int) -> Iterator[None]:
     finally:
         for name, old in before.items():
             spark.conf.unset(name) if old is None else spark.conf.set(name, old)
-
-
-def _check_folder(what: str, path: str) -> None:
-    """OptionError where a folder on this machine cannot be made or written; others are for Spark to find out."""
-    if urlsplit(path).scheme not in ("", "file"):
-        return
-    local = urlsplit(path).path if path.startswith("file:") else path
-    try:
-        os.makedirs(local, exist_ok=True)
-    except OSError as error:
-        problem = f"{what} {path} cannot be used: {error.strerror or error}"
-        raise OptionError(problem, "name a folder to write to") from None
-    if not os.access(local, os.W_OK | os.X_OK):
-        raise OptionError(f"{what} {path} cannot be used: no permission to write", "name a folder to write to")
-
-
-@contextmanager
-def _started(checkpoint: str) -> Iterator[None]:
-    """What Spark says of a checkpoint it cannot use, in one line."""
-    from py4j.protocol import Py4JJavaError
-
-    try:
-        yield
-    except Py4JJavaError as error:
-        first = str(error.java_exception).splitlines()[0]
-        raise OptionError(
-            f"the query cannot start: {first}", f"is checkpoint {checkpoint} within reach, and of this query?"
-        ) from None

@@ -71,7 +71,7 @@ def start_tuples(
     """
     words: dict[str, Any] = {"type_column": type_column, "time_column": time_column, "time_unit": time_unit}
     frame = stream_tuples(query, events, tasks=tasks, lateness=lateness, late=late, idle=idle, **words)
-    return begin(frame, checkpoint=checkpoint, tasks=tasks, **sink)
+    return begin(frame, checkpoint=checkpoint, tasks=tasks, query=query.text, **sink)
 
 
 def stream_tuples(

@@ -104,6 +104,8 @@ def _named(query: TupleQuery, events: Tuples) -> dict[str, DataFrame]:
         if not events:
             raise OptionError("no streams to run over", "run(query, spark, {name: DataFrame, …})")
         return {name: events[name] for name in query.stream_names(tuple(events))}
+    if not isinstance(events, DataFrame):
+        raise OptionError("the events are neither a DataFrame nor DataFrames by stream", "run_tuples(query, frame)")
     names = query.stream_names(())
     if len(names) > 1:
         raise OptionError(

@@ -137,3 +137,25 @@ def test_the_data_source_gives_triples_and_events(folder: Path, spark: Any) -> N
             reader = reader.option(name, value)
         with pytest.raises(OptionError, match=message), spaseq.spark.clear_errors():
             reader.load().count()
+
+
+@pytest.mark.slow
+def test_a_checkpoint_is_of_one_query(tmp_path: Path, spark: Any) -> None:
+    streams = {"S": str(tmp_path / "*.nq")}
+    (tmp_path / "1.nq").write_text(_reading(0, 1, 10) + _reading(1, 3, 12))
+    _run(HEAT, spark, streams, {}, tmp_path)
+    _run(HEAT.replace("\n", "  "), spark, streams, {}, tmp_path)
+    with pytest.raises(OptionError, match="is of another query"):
+        _run(HEAT.replace("20", "9"), spark, streams, {}, tmp_path)
+    with pytest.raises(OptionError, match="was begun with tasks 2, not 3"):
+        start(HEAT, spark, streams, checkpoint=str(tmp_path / "state"), output=str(tmp_path / "out"), tasks=3)
+    with pytest.raises(OptionError, match=r"the query cannot start: .*now and then"):
+        start(HEAT, spark, streams, checkpoint=str(tmp_path / "x"), output=str(tmp_path / "y"), every="now and then")
+    with pytest.raises(OptionError, match="idle a while: not a duration"):
+        start(HEAT, spark, streams, checkpoint=str(tmp_path / "x"), output=str(tmp_path / "y"), idle="a while")
+    for file in (tmp_path / "state" / "offsets").iterdir():
+        file.write_text("garbage")
+    for file in (tmp_path / "state" / "offsets").glob(".*.crc"):
+        file.unlink()
+    with pytest.raises(OptionError, match="the checkpoint cannot be read"):
+        _run(HEAT, spark, streams, {}, tmp_path)

@@ -1,0 +1,89 @@
+"""The folders of a stream, looked at before it starts: whether they can be used, and whose they are.
+
+Spark takes any query with any checkpoint that has the same shape, and would hand one query's state to another. So a
+checkpoint holds a note, `spaseq.txt`, of the query and of its number of tasks, which must be the same at every start.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from spaseq.errors import OptionError
+
+__all__ = ["check_folder", "check_note", "started", "unusable"]
+
+_NAME: Final = "spaseq.txt"
+_DAMAGED: Final = ("MALFORMED_LOG_FILE", "CANNOT_LOAD_STATE_STORE", "STATE_STORE_", "STATE_DATA_SOURCE", "log file")
+
+
+def check_folder(what: str, path: str) -> None:
+    """OptionError where a folder on this machine cannot be made or written; others are for Spark to find out."""
+    if urlsplit(path).scheme not in ("", "file"):
+        return
+    local = urlsplit(path).path if path.startswith("file:") else path
+    try:
+        os.makedirs(local, exist_ok=True)
+    except OSError as error:
+        problem = f"{what} {path} cannot be used: {error.strerror or error}"
+        raise OptionError(problem, "name a folder to write to") from None
+    if not os.access(local, os.W_OK | os.X_OK):
+        raise OptionError(f"{what} {path} cannot be used: no permission to write", "name a folder to write to")
+
+
+def check_note(spark: SparkSession, checkpoint: str, query: str, tasks: int) -> None:
+    """OptionError where the checkpoint is of another query or number of tasks; a new one is given its note.
+
+    Blanks between words do not count. The note is put in place whole, so that nobody reads half of it.
+    """
+    jvm: Any = spark._jvm
+    path = jvm.org.apache.hadoop.fs.Path(checkpoint, _NAME)
+    files = path.getFileSystem(spark._jsc.hadoopConfiguration())
+    note = f"tasks {tasks}\n{' '.join(query.split())}\n"
+    if not files.exists(path):
+        draft = jvm.org.apache.hadoop.fs.Path(checkpoint, f".{uuid4().hex}")
+        out = files.create(draft)
+        out.write(bytearray(note, "utf-8"))
+        out.close()
+        files.rename(draft, path)
+        return
+    stream = files.open(path)
+    before = bytes(stream.readAllBytes()).decode("utf-8")
+    stream.close()
+    if before == note:
+        return
+    count, _, text = before.partition("\n")
+    if text != note.partition("\n")[2]:
+        raise OptionError(f"checkpoint {checkpoint} is of another query", "a query begins with a folder of its own")
+    raise OptionError(f"checkpoint {checkpoint} was begun with {count}, not {tasks}", f"go on with as many: {count}")
+
+
+@contextmanager
+def started(checkpoint: str, output: str | None) -> Iterator[None]:
+    """What Spark says of a stream that it cannot start, in one line."""
+    where = f"checkpoint {checkpoint}" + (f" and output {output}" if output else "")
+    try:
+        yield
+    except Py4JJavaError as error:
+        first = str(error.java_exception).splitlines()[0]
+        raise OptionError(f"the query cannot start: {first}", f"is {where} within reach?") from None
+    except PySparkException as error:
+        first = str(error).splitlines()[0]
+        raise OptionError(f"the query cannot start: {first}", f"look at its format, every and {where}") from None
+
+
+def unusable(error: PySparkException) -> OptionError | None:
+    """What to say of a stream that stopped as its checkpoint cannot be read; None if that is not why."""
+    lines = str(error).splitlines()
+    told = next((line for line in lines if any(word in line for word in _DAMAGED)), None)
+    if told is None:
+        return None
+    return OptionError(f"the checkpoint cannot be read: {told}", "is it damaged? a new folder begins anew")
