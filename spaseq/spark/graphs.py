@@ -1,7 +1,7 @@
 """Background knowledge as a graph on Spark: motifs over it, and entities that belong together.
 
-Knowledge is a DataFrame with the columns `subject`, `predicate`, `object` (terms as `spaseq.rdf.term_key` writes
-them), as the data source `spaseq` gives it, of any size. With GraphFrames' Java part in the session (`graph_frame`
+Knowledge is a DataFrame with the columns `subject`, `predicate`, `object`, terms in N-Triples form, each always written
+alike, as the data source `spaseq` gives it, of any size. With GraphFrames' Java part in the session (`graph_frame`
 says how to get it) motifs and components are GraphFrames'; without it the same answers come from joins of the DataFrame
 itself: one for each step of a motif, a few for each halving of the longest path in a component.
 
@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 from spaseq.errors import BudgetExceeded, OptionError
 from spaseq.gpm import event_graph
 from spaseq.rdf import term_from_key
+from spaseq.spark.terms import keys_of_lines, lines_of_terms
 
 __all__ = ["PACKAGE", "graph_frame", "groups", "has_graphframes", "knowledge_of_groups", "motif", "reachable"]
 
@@ -67,7 +68,7 @@ def graph_frame(knowledge: DataFrame) -> Any:
 def motif(knowledge: DataFrame, steps: Sequence[Step], way: Way = "auto") -> DataFrame:
     """The solutions of a basic graph pattern: a column for each variable.
 
-    `steps` are triples of terms as `term_key` writes them, or variables (`?name`) in place of subject or object:
+    `steps` are triples of terms in N-Triples form, or variables (`?name`) in place of subject or object:
     `[("?a", "<…ns#next>", "?b"), ("?b", "<…ns#next>", "?c")]`. Rows are distinct.
     """
     names = list(dict.fromkeys(t for s, _, o in steps for t in (s, o) if t.startswith("?")))
@@ -133,11 +134,12 @@ def reachable(
 def knowledge_of_groups(found: DataFrame, predicate: str) -> Any:
     """What `groups` found as a graph of background knowledge: `entity predicate group`. It comes to the driver.
 
-    `predicate` is an IRI as `term_key` writes it.
+    `predicate` is an IRI in angle brackets.
     """
-    name = term_from_key(predicate)
     rows = found.select("entity", "group").collect()
-    return event_graph((term_from_key(entity), name, term_from_key(group)) for entity, group in rows)
+    lines = lines_of_terms(((entity, predicate, group) for entity, group in rows), "groups")
+    keys = keys_of_lines(list(lines), "groups")
+    return event_graph((term_from_key(s), term_from_key(p), term_from_key(o)) for s, p, o, _, _ in keys)
 
 
 # -- its pieces

@@ -129,11 +129,11 @@ def begin(
         writer = writer.format(format).option("path", output)
     if foreach_batch is not None:
         writer = writer.foreachBatch(foreach_batch)
-    if available_now:
-        writer = writer.trigger(availableNow=True)
-    elif every is not None:
-        writer = writer.trigger(processingTime=every)
     with _configured(spark, count), started(checkpoint, output), clear_errors():
+        if available_now:
+            writer = writer.trigger(availableNow=True)
+        elif every is not None:
+            writer = writer.trigger(processingTime=every)
         check_note(spark, checkpoint, query, count)
         return writer.start()
 

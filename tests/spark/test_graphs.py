@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 import spaseq
 from spaseq.errors import BudgetExceeded, OptionError
-from spaseq.spark.graphs import graph_frame, groups, has_graphframes, knowledge_of_groups, motif, reachable
+from spaseq.spark.graphs import PACKAGE, graph_frame, groups, has_graphframes, knowledge_of_groups, motif, reachable
 
 pytestmark = pytest.mark.spark
 NEXT = "<http://example.org/next>"
@@ -102,6 +103,31 @@ def test_groups_as_partitions(spark: Any, tmp_path: Path) -> None:
     found = spaseq.spark.collect(spaseq.spark.run(query, spark, streams, kb, partitions=3)).to_pylist()
     assert {(row["start"], row["end"], row["g"]) for row in found} == expected != set()
     assert len({row["g"] for row in found}) > 1
+
+
+def test_the_calls_of_graphframes_are_those_it_has() -> None:
+    """Its jar may not be there; its Python package says what can be called."""
+    graphframes = pytest.importorskip("graphframes", reason="graphframes-py is not installed")
+    whole = graphframes.GraphFrame
+    for call, positional, named in (
+        (whole.__init__, ("self", "vertices", "edges"), {}),
+        (whole.find, ("self", "(a)-[e]->(b)"), {}),
+        (whole.connectedComponents, ("self",), {"use_local_checkpoints": True}),
+    ):
+        inspect.signature(call).bind(*positional, **named)
+    assert (whole.ID, whole.SRC, whole.DST) == ("id", "src", "dst")
+
+
+@pytest.mark.slow
+def test_graphframes_gives_what_joins_give(spark: Any) -> None:
+    if not has_graphframes(spark):
+        pytest.skip(f"GraphFrames' jar is not in this session: spark.jars.packages={PACKAGE}:VERSION")
+    frame, _ = _random_graph(spark, 5, 20, 30)
+    steps = [("?a", NEXT, "?b"), ("?b", NEXT, "?c")]
+    by_way = [sorted(map(tuple, motif(frame, steps, way).collect())) for way in ("joins", "graphframes")]
+    assert by_way[0] == by_way[1] != []
+    parts = [sorted(map(tuple, groups(frame, [NEXT], way).collect())) for way in ("joins", "graphframes")]
+    assert parts[0] == parts[1] != []
 
 
 def test_without_graphframes_the_error_says_what_to_install(spark: Any) -> None:
