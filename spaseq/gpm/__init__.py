@@ -7,9 +7,9 @@ algebra evaluator.
 
 from __future__ import annotations
 
-from spaseq.gpm.comparison import compared_variables, is_name, number_of
+from spaseq.gpm.comparison import Side, compared_sides, is_name, number_of
 from spaseq.gpm.direct import EventGraph
-from spaseq.gpm.evaluate import Knowledge, PatternEvaluator, event_graph, holds
+from spaseq.gpm.evaluate import Knowledge, PatternEvaluator, event_graph, holds, value_of
 from spaseq.gpm.mappings import IDENTITY, Mapping, MappingSet, freeze, join, project, restrict
 from spaseq.gpm.pattern import Condition, GraphPattern, Source, compile_pattern
 from spaseq.gpm.results import list_literal
@@ -26,10 +26,11 @@ __all__ = [
     "MappingSet",
     "PatternEvaluator",
     "Piece",
+    "Side",
     "SolutionPlan",
     "Source",
     "Template",
-    "compared_variables",
+    "compared_sides",
     "compile_pattern",
     "compile_solutions",
     "compile_template",
@@ -42,4 +43,5 @@ __all__ = [
     "number_of",
     "project",
     "restrict",
+    "value_of",
 ]

@@ -41,6 +41,8 @@ _ORDER: Final[dict[str, Callable[[Any, Any], bool]]] = {
 
 
 SIGNS: Final = frozenset({*_ORDER, "=", "!="})
+_ARITHMETIC: Final = frozenset({"AdditiveExpression", "MultiplicativeExpression", "UnaryMinus", "Builtin_ABS",
+                                "Builtin_CEIL", "Builtin_FLOOR", "Builtin_ROUND"})  # fmt: skip
 
 
 def compares(sign: str, left: Any, right: Any) -> bool:
@@ -80,12 +82,45 @@ def direct_test(expression: algebra.Expression) -> Test | None:
     return None
 
 
-def compared_variables(expression: algebra.Expression) -> tuple[str, str, str] | None:
-    """(left, sign, right) where the expression compares two variables; None for any other."""
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A side of a comparison that is about one variable: arithmetic on it, or the variable itself."""
+
+    name: str
+    expression: algebra.Expression
+
+    @property
+    def is_variable(self) -> bool:
+        return isinstance(self.expression, algebra.Term)
+
+
+def compared_sides(expression: algebra.Expression) -> tuple[Side, str, Side] | None:
+    """(left, sign, right) where the expression compares what is computed from one variable with what is from another;
+    None for any other."""
     match expression:
-        case algebra.Call(name, (algebra.Term(Variable() as left), algebra.Term(Variable() as right))):
+        case algebra.Call(name, (left, right)):
             kind, _, sign = name.partition(" ")
-            return (str(left), sign, str(right)) if kind == "RelationalExpression" else None
+            sides = _side(left), _side(right)
+            if kind == "RelationalExpression" and sign in SIGNS and sides[0] is not None and sides[1] is not None:
+                return sides[0], sign, sides[1]
+    return None
+
+
+def _side(expression: algebra.Expression) -> Side | None:
+    names = _computed_from(expression)
+    return Side(next(iter(names)), expression) if names is not None and len(names) == 1 else None
+
+
+def _computed_from(expression: algebra.Expression) -> frozenset[str] | None:
+    """The variables of an expression that has a value only where all of them have; None of any other."""
+    match expression:
+        case algebra.Term(Variable() as name):
+            return frozenset({str(name)})
+        case algebra.Term():
+            return frozenset()
+        case algebra.Call(name, arguments) if name in _ARITHMETIC:
+            found = [_computed_from(argument) for argument in arguments]
+            return None if None in found else frozenset().union(*(names for names in found if names is not None))
     return None
 
 

@@ -19,10 +19,12 @@ from typing import Any, Final
 from rdflib import Graph
 from rdflib.plugins.sparql.evaluate import evalPart
 from rdflib.plugins.sparql.evalutils import _ebv
-from rdflib.plugins.sparql.sparql import FrozenBindings, Prologue, QueryContext
+from rdflib.plugins.sparql.sparql import FrozenBindings, Prologue, QueryContext, SPARQLError
 from rdflib.term import Identifier, URIRef, Variable
 
 from spaseq.errors import InternalError, OptionError, SpaseqError
+from spaseq.gpm import algebra
+from spaseq.gpm.comparison import Side
 from spaseq.gpm.direct import EventGraph, basic_plan
 from spaseq.gpm.mappings import IDENTITY, IndexedMappings, Mapping, MappingSet, freeze
 from spaseq.gpm.pattern import Condition, GraphPattern
@@ -248,3 +250,18 @@ def holds(condition: Condition, mapping: Mapping, prologue: Prologue) -> bool:
     if condition.test is not None:
         return condition.test(dict(mapping))
     return _true(condition, mapping, _Context(None, _Named({}), prologue))
+
+
+def value_of(side: Side, term: Identifier, prologue: Prologue) -> Identifier | None:
+    """What a side of a comparison comes to where its variable is `term`; None where that is an error."""
+    match side.expression:
+        case algebra.Call(handle=handle):
+            bindings = FrozenBindings(_Context(None, _Named({}), prologue), {Variable(side.name): term})
+            with evaluating():
+                try:
+                    found = handle.eval(bindings)
+                except SPARQLError:
+                    return None
+            return None if isinstance(found, SPARQLError) else plain_literal(found)
+        case _:
+            return term

@@ -8,8 +8,8 @@ too. Where a GPM has several mappings, they are further values of the instant, a
 engine go on with sets of rdflib's terms.
 
 Not in this form: what must not have occurred before the first element or may not behind the last, lists of rounds,
-FILTERs between GPMs other than comparisons of two variables, and a Kleene+ whose variables an earlier element binds on
-some of its ways only.
+FILTERs between GPMs other than comparisons of one variable, or arithmetic on it, with another, and a Kleene+ whose
+variables an earlier element binds on some of its ways only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from spaseq.automata import ACCEPT, CEA, INITIAL, Action, Again, Avoid, Transiti
 from spaseq.automata import Take as TakeAction
 from spaseq.engine.ops import NOTHING, UNKNOWN, Both, Drop, Each, Keep, Op, Test, Unless
 from spaseq.errors import InternalError
-from spaseq.gpm import Condition, GraphPattern, compared_variables, freeze, is_name, number_of
+from spaseq.gpm import Condition, GraphPattern, Side, compared_sides, freeze, is_name, number_of, value_of
 from spaseq.language.expand import Conjunction
 from spaseq.rdf import Term, term_from_key, term_key
 from spaseq.rdf.columns import Kinds
@@ -53,11 +53,11 @@ _Bound = tuple[frozenset[str], frozenset[str]]
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """A FILTER of a conjunction as `inner symbol outer`, by variables: of the conjunction, and of the run."""
+    """A FILTER of a conjunction as `inner symbol outer`: about a variable of the conjunction, and one of the run."""
 
     symbol: str
-    inner: str
-    outer: str
+    inner: Side
+    outer: Side
 
 
 def term_codes(patterns: MappingABC[str, GraphPattern], cea: CEA) -> TermCodes | None:
@@ -104,15 +104,15 @@ def _comparison(
     patterns: MappingABC[str, GraphPattern], conjunction: Conjunction, condition: Condition
 ) -> _Compared | None:
     """A FILTER as a comparison of a variable that the conjunction always binds with one that it never does."""
-    found = compared_variables(condition.expression)
-    if found is None or found[1] not in _MIRROR:
+    found = compared_sides(condition.expression)
+    if found is None:
         return None
     left, symbol, right = found
     certain = frozenset().union(*(patterns[name].certain for name in conjunction))
     inside = _binds(patterns, conjunction)
-    if left in certain and right not in inside:
+    if left.name in certain and right.name not in inside:
         return _Compared(symbol, left, right)
-    if right in certain and left not in inside:
+    if right.name in certain and left.name not in inside:
         return _Compared(_MIRROR[symbol], right, left)
     return None
 
@@ -166,7 +166,8 @@ def _freed(
 class TermCodes:
     """`spaseq.engine.Codes` of a query: a register for each variable that is kept, and for each number compared later.
 
-    `outputs` are the former: the mapping that a match was accepted with.
+    `outputs` are the former: the mapping that a match was accepted with. What is compared is a `Side`: a variable, or
+    arithmetic on one.
     """
 
     def __init__(
@@ -185,12 +186,12 @@ class TermCodes:
         self._may_bind = self._may_bind_in(cea)
         self._ids = {name: i for i, name in enumerate(sorted(kept))}
         comparisons = [c for all_of in compared.values() for c in all_of]
-        outer = sorted({c.outer for c in comparisons})
-        self._ordered = {name for c in comparisons if c.symbol not in ("=", "!=") for name in (c.inner, c.outer)}
-        self._numbers = {name: len(self._ids) + i for i, name in enumerate(outer)}
+        outer = dict.fromkeys(c.outer for c in comparisons)
+        self._ordered = {side for c in comparisons if c.symbol not in ("=", "!=") for side in (c.inner, c.outer)}
+        self._numbers = {side: len(self._ids) + i for i, side in enumerate(outer)}
         self.registers = len(self._ids) + len(self._numbers)
         self.outputs = range(len(self._ids))
-        self._columns: dict[tuple[Conjunction, str, str], int] = {}
+        self._columns: dict[tuple[Conjunction, str, str | Side], int] = {}
         for conjunction in compared:
             for kind, name in self._read(conjunction):
                 self._columns[conjunction, kind, name] = len(self._columns)
@@ -203,14 +204,16 @@ class TermCodes:
         self._last: tuple[Rows, np.ndarray | None] | None = None
         self._extras: list[np.ndarray] = []
         self._has_aliases = False
+        self._values: dict[tuple[Side, int], int | None] = {}
         self._of_chunk = 0
 
-    def _read(self, conjunction: Conjunction) -> list[tuple[str, str]]:
+    def _read(self, conjunction: Conjunction) -> list[tuple[str, str | Side]]:
         """The columns of a conjunction: of its `Each`, whether it has a mapping, terms, and numbers."""
         binds = _binds(self._patterns, conjunction)
-        compared = {c.inner for c in self._compared[conjunction]} | (binds & self._numbers.keys())
+        inner = [c.inner for c in self._compared[conjunction]]
+        compared = dict.fromkeys([*inner, *(side for side in self._numbers if side.name in binds)])
         terms = [("term", name) for name in self._ids if name in binds]
-        numbers = [("number", name) for name in sorted(compared)]
+        numbers = [("number", side) for side in compared]
         return [("others", ""), ("first", ""), ("present", ""), *terms, *numbers, ("nothing", "")]
 
     def _each(self, conjunction: Conjunction) -> Each:
@@ -242,9 +245,8 @@ class TermCodes:
             case Avoid(Meets(conjunction)):
                 return self._unless(conjunction, known)
             case Again(Free(names)):
-                held = [numbers[name] for name in sorted(self._freed[names]) for numbers in (self._ids, self._numbers)
-                        if name in numbers]  # fmt: skip
-                return tuple(map(Drop, held))
+                freed = self._freed[names]
+                return tuple(Drop(register) for name, register in self._registers() if name in freed)
             case _:
                 raise InternalError(f"no operations for {action}")
 
@@ -280,14 +282,19 @@ class TermCodes:
         ops: list[Op] = [self._each(conjunction), *self._joins(conjunction, known)]
         binds = _binds(self._patterns, conjunction)
         certain = frozenset().union(*(self._patterns[name].certain for name in conjunction))
-        for kind, registers in (("term", self._ids), ("number", self._numbers)):
-            for name, register in registers.items():
-                if name not in keep:
-                    ops.append(Drop(register))
-                elif name in binds:
-                    rule = "set" if name in certain else "new"
-                    ops.append(Keep(rule, register, self._columns[conjunction, kind, name]))
+        columns = [("term", name) for name in self._ids] + [("number", side) for side in self._numbers]
+        for (name, register), (kind, what) in zip(self._registers(), columns, strict=True):
+            if name not in keep:
+                ops.append(Drop(register))
+            elif name in binds:
+                rule = "set" if name in certain else "new"
+                ops.append(Keep(rule, register, self._columns[conjunction, kind, what]))
         return tuple(ops)
+
+    def _registers(self) -> Iterator[tuple[str, int]]:
+        """Each register with the variable that it is about."""
+        yield from self._ids.items()
+        yield from ((side.name, register) for side, register in self._numbers.items())
 
     def _joins(self, conjunction: Conjunction, known: frozenset[str]) -> tuple[Test, ...]:
         """That the run's mapping and the conjunction's are compatible, and satisfy the FILTERs over both."""
@@ -301,7 +308,8 @@ class TermCodes:
         # Always true, and no way to look runs up. Sets of mappings, where they take over, need the term that a number
         # was of: what is read is kept.
         nothing = column[conjunction, "nothing", ""]
-        whole = [Test("!=", self._ids[c.outer], nothing) for c in self._compared[conjunction] if c.outer in self._ids]
+        outer = [c.outer.name for c in self._compared[conjunction]]
+        whole = [Test("!=", self._ids[name], nothing) for name in outer if name in self._ids]
         return (*same, *filters, *whole)
 
     def _unless(self, conjunction: Conjunction, known: frozenset[str]) -> tuple[Op, ...]:
@@ -363,9 +371,11 @@ class TermCodes:
         """The codes of the solutions at `places`: int64 (places, value columns); None if a number is asked of what is
         none."""
         columns = []
-        for kind, name in self._read(conjunction)[3:-1]:
-            of = self._term_codes if kind == "term" else self._number_codes
-            codes = of(solutions, places, name)  # PERF: not of the rows that the GPM's own FILTERs stop
+        for _, what in self._read(conjunction)[3:-1]:  # PERF: not of the rows that the GPM's own FILTERs stop
+            if isinstance(what, Side):
+                codes = self._number_codes(conjunction, solutions, places, what)
+            else:
+                codes = self._term_codes(solutions, places, what)
             if codes is None:
                 return None
             columns.append(codes)
@@ -439,15 +449,17 @@ class TermCodes:
             term = self._terms[code] = term_from_key(self._texts[code].decode())
         return term
 
-    def _number_codes(self, solutions: Solutions, places: np.ndarray, name: str) -> np.ndarray | None:
-        """The code that a variable's term is compared by in each solution at `places`: int64, NOTHING where it is not
-        bound; None if one has none."""
-        found = solutions.column(name)
-        if found is None:
-            codes = [
-                self._code_of("number", name, dict(solutions.mapping(i, (name,))).get(name)) for i in places.tolist()
-            ]
-            return None if None in codes else np.array(codes, np.int64)
+    def _number_codes(
+        self, conjunction: Conjunction, solutions: Solutions, places: np.ndarray, side: Side
+    ) -> np.ndarray | None:
+        """The code that a side is compared by in each solution at `places`: int64, NOTHING where its variable is not
+        bound, UNKNOWN where it has no value; None if one has no code."""
+        found = solutions.column(side.name)
+        if found is None or not side.is_variable:
+            terms = self._term_codes(solutions, places, side.name)
+            used, where = np.unique(terms, return_inverse=True)
+            codes = [self._compared_by(conjunction, side, code) for code in used.tolist()]
+            return None if None in codes else np.array(codes, np.int64)[where]
         numbers, space = found[0][places], found[1]
         literals = space.literals()
         doubles = literals.number[numbers]
@@ -455,12 +467,34 @@ class TermCodes:
         if (good | (numbers < 0)).all():
             return np.where(numbers < 0, NOTHING, _ordered(doubles))
         named = np.isin(literals.kind[numbers], (Kinds.NO_LITERAL, Kinds.STRING))
-        if name in self._ordered or not (good | named | (numbers < 0)).all():
+        if side in self._ordered or not (good | named | (numbers < 0)).all():
             return None
-        names = _NAMES + self._term_codes(solutions, places, name)
+        names = _NAMES + self._term_codes(solutions, places, side.name)
         if self._has_aliases:
             return None
         return np.where(numbers < 0, NOTHING, np.where(good, _ordered(doubles), names))
+
+    def _compared_by(self, conjunction: Conjunction, side: Side, code: int) -> int | None:
+        """The code that a side is compared by where its variable is the term of `code`."""
+        if code == NOTHING:
+            return NOTHING
+        known = self._values.get((side, code))
+        if known is None:
+            prologue = self._patterns[conjunction[0]].prologue
+            known = self._values[side, code] = self._value_code(side, value_of(side, self._term(code), prologue))
+        return known
+
+    def _value_code(self, side: Side, term: Any) -> int | None:
+        """The code that a side is compared by where it comes to `term`, None where that is an error."""
+        if term is None:
+            return UNKNOWN
+        number = number_of(term)
+        if number is not None:
+            return int(_ordered(np.array([number]))[0])
+        if side in self._ordered or not is_name(term):
+            return None
+        code = _NAMES + self._code(term)
+        return None if self._has_aliases else code
 
     def _one_by_one(self, batch: InstantBatch, conjunction: Conjunction, values: np.ndarray) -> bool:
         """As `_chunk`, from the mapping sets of a conjunction of several GPMs, or of instants solved one by one."""
@@ -469,7 +503,12 @@ class TermCodes:
         codes: list[list[int]] = []
         for row in np.flatnonzero(batch.holds(conjunction)).tolist():
             for mapping in map(dict, batch.value(conjunction, row)):
-                found = [self._code_of(kind, name, mapping.get(name)) for kind, name in read]
+                found = [
+                    self._compared_by(conjunction, what, self._code_of(mapping.get(what.name)))
+                    if isinstance(what, Side)
+                    else self._code_of(mapping.get(what))
+                    for _, what in read
+                ]
                 if None in found:
                     return False
                 rows.append(row)
@@ -478,19 +517,8 @@ class TermCodes:
             self._enter(values, conjunction, np.array(rows), np.array(codes, np.int64).reshape(len(rows), len(read)))
         return True
 
-    def _code_of(self, kind: str, name: str, term: Term | None) -> int | None:
-        """The code of a variable's term, or the one it is compared by; None if it has none."""
-        if term is None:
-            return NOTHING
-        if kind == "term":
-            return self._code(term)
-        number = number_of(term)
-        if number is not None:
-            return int(_ordered(np.array([number]))[0])
-        if name in self._ordered or not is_name(term):
-            return None
-        code = _NAMES + self._code(term)
-        return None if self._has_aliases else code
+    def _code_of(self, term: Term | None) -> int:
+        return NOTHING if term is None else self._code(term)
 
     # -- back to rows
 
@@ -517,7 +545,7 @@ class TermCodes:
 
     def _index(self) -> None:
         self._keys = {key: code for code, key in self._texts.items()}
-        self._terms, self._spaces, self._last = {}, {}, None
+        self._terms, self._spaces, self._values, self._last = {}, {}, {}, None
         self._full = 2 * len(self._keys) + _TERMS
 
     def state(self) -> Any:

@@ -19,10 +19,13 @@ DEFINE GPM C ON S { ?d x:of ?c . ?d x:price ?r FILTER (?r >= ?p) }
 DEFINE GPM D ON T { ?e x:of ?f OPTIONAL { ?e x:mood ?m } }
 DEFINE GPM E ON S, T { ?g x:of ?c }
 DEFINE GPM F ON S { ?h x:of ?i FILTER (?i != ?c) }
+DEFINE GPM H ON S { ?o x:of ?c . ?o x:price ?t FILTER (?t > ?p - 3) FILTER (-?t != ?q) }
+DEFINE GPM I ON S { ?o x:of ?c . ?o x:price ?t FILTER (?t * 2 <= ABS(?p - 9)) }
 DEFINE GPM G ON T { ?j x:of ?k . ?j x:mood ?n FILTER (?n = ?m) FILTER (?j != ?e) } }
 """
 SEQUENCES = ["A; B; C", "A: B", "A, B", "A; B+; C", "A; D: C", "A; B+, C", "A; D!; C", "D; A; E", "(A | D); E", "A+; C",
-             "A; B?; C", "E; A", "A; (A & D); C", "A; F; E", "D; G", "A; D; F!; G", "A; F+; C"]  # fmt: skip
+             "A; B?; C", "E; A", "A; (A & D); C", "A; F; E", "D; G", "A; D; F!; G", "A; F+; C", "A; B; H",
+             "A; I+; C", "A: I"]  # fmt: skip
 WINDOWS = ["WITHIN 20 SECONDS", "WITHIN 15 SECONDS SLIDING", "PARTITION BY (?c) WITHIN 30 SECONDS"]
 
 
