@@ -7,9 +7,9 @@ too. Where a GPM has several mappings, they are further values of the instant, a
 `term_codes` gives the guards of an automaton in that form, where they have it. A FILTER over other terms makes the
 engine go on with sets of rdflib's terms.
 
-Not in this form: what must not have occurred before the first element or may not behind the last, lists of rounds,
-FILTERs between GPMs other than comparisons of one variable, or arithmetic on it, with another, and a Kleene+ whose
-variables an earlier element binds on some of its ways only.
+Not in this form: lists of rounds, FILTERs between GPMs other than comparisons of one variable, or arithmetic on it,
+with another, a Kleene+ whose variables an earlier element binds on some of its ways only, and alternatives of which not
+all wait for the same to stay absent.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from spaseq.rdf.columns import Kinds
 if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import Solutions
     from spaseq.gpm.columnar.table import Space
+    from spaseq.language.lower import Take
     from spaseq.language.solve import InstantBatch, Rows
 
 __all__ = ["TermCodes", "term_codes"]
@@ -47,8 +48,10 @@ _STRING: Final = b"^^<http://www.w3.org/2001/XMLSchema#string>"
 
 _NO_NAMES: Final[frozenset[str]] = frozenset()
 
-_Bound = tuple[frozenset[str], frozenset[str]]
-"""The variables bound by elements left behind, and those bound by the round now taken; as in `lower.Row`."""
+_Owed = tuple[Conjunction, ...]
+_Bound = tuple[frozenset[str], frozenset[str], _Owed]
+"""The variables bound by elements left behind, those bound by the round now taken, and what must stay absent from now
+on; as in `lower.Row`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +65,9 @@ class _Compared:
 
 def term_codes(patterns: MappingABC[str, GraphPattern], cea: CEA) -> TermCodes | None:
     """The guards of `cea` on codes of terms; None where one of them needs the terms themselves."""
-    from spaseq.language.lower import Take
-
     guards = [a.guard for t in _transitions(cea) for a in t.actions if isinstance(a, TakeAction | Avoid)]
-    takes = [guard for guard in guards if isinstance(guard, Take)]
-    if any(take.before or take.owed or take.collect for take in takes):
+    takes = _takes(cea)
+    if any(take.collect for take in takes):
         return None
     compared: dict[Conjunction, tuple[_Compared, ...]] = {}
     for conjunction in dict.fromkeys(c for guard in guards for c in _conjunctions(guard)):
@@ -83,6 +84,13 @@ def term_codes(patterns: MappingABC[str, GraphPattern], cea: CEA) -> TermCodes |
 
 def _transitions(cea: CEA) -> Iterator[Transition]:
     return (t for out in cea.transitions for t in out)
+
+
+def _takes(cea: CEA) -> list[Take]:
+    from spaseq.language.lower import Take
+
+    guards = [a.guard for t in _transitions(cea) for a in t.actions if isinstance(a, TakeAction)]
+    return [guard for guard in guards if isinstance(guard, Take)]
 
 
 def _conjunctions(guard: Any) -> tuple[Conjunction, ...]:
@@ -119,18 +127,18 @@ def _comparison(
 
 def _bound(patterns: MappingABC[str, GraphPattern], cea: CEA) -> dict[int, _Bound] | None:
     """What a run in each state has bound, as far as Kleene+ must know; None where that depends on its way there."""
-    found: dict[int, _Bound] = {INITIAL: (frozenset(), frozenset())}
+    found: dict[int, _Bound] = {INITIAL: (frozenset(), frozenset(), ())}
     todo = [INITIAL]
     for state in todo:  # grows while it is walked
         for t in cea.transitions[state]:
             way = found[state]
             for action in t.actions:
                 way = _after(patterns, way, action)
-            if t.target == ACCEPT:
-                continue
+            if t.target == ACCEPT:  # where only what is owed is looked at
+                way = frozenset(), frozenset(), way[2]
             if found.setdefault(t.target, way) != way:
                 return None
-            if t.target not in todo:
+            if t.target not in (ACCEPT, *todo):
                 todo.append(t.target)
     return found
 
@@ -139,10 +147,10 @@ def _after(patterns: MappingABC[str, GraphPattern], way: _Bound, action: Action)
     from spaseq.language.lower import Take
 
     match action:
-        case TakeAction(Take(conjunction, _, track)):
-            return (way[0] | way[1]) & track, _binds(patterns, conjunction) & track
+        case TakeAction(Take(conjunction, _, track, _, owed)):
+            return (way[0] | way[1]) & track, _binds(patterns, conjunction) & track, owed
         case Again():
-            return way[0], frozenset()
+            return way[0], frozenset(), way[2]
         case _:
             return way
 
@@ -191,10 +199,13 @@ class TermCodes:
         self._numbers = {side: len(self._ids) + i for i, side in enumerate(outer)}
         self.registers = len(self._ids) + len(self._numbers)
         self.outputs = range(len(self._ids))
+        before = dict.fromkeys(c for take in _takes(cea) for c in take.before)
         self._columns: dict[tuple[Conjunction, str, str | Side], int] = {}
         for conjunction in compared:
             for kind, name in self._read(conjunction):
                 self._columns[conjunction, kind, name] = len(self._columns)
+        self._before = {conjunction: len(self._columns) + i for i, conjunction in enumerate(before)}
+        self._width = len(self._columns) + len(self._before)
         self._keys: dict[bytes, int] = {}
         self._texts: dict[int, bytes] = {}
         self._terms: dict[int, Term] = {}
@@ -230,6 +241,9 @@ class TermCodes:
         ops: list[Op] = []
         known = self._may_bind[transition.source]
         for action in transition.actions:
+            if transition.source == INITIAL:
+                unseen = [self._before[c] for c in getattr(getattr(action, "guard", None), "before", ())]
+                ops += [Both("=", column, column) for column in unseen]
             ops += self._ops(action, known)
             known = self._known_after(known, action)
         return tuple(ops)
@@ -331,6 +345,10 @@ class TermCodes:
         if whole is None:
             return None
         values = whole[first : first + len(batch)]
+        if self._before:
+            values = values.copy()
+            for conjunction, column in self._before.items():
+                values[:, column] = np.where(batch.unseen(conjunction), NOTHING, UNKNOWN)
         for conjunction in self._compared:
             if self._solutions(batch, conjunction) is None:
                 values = values.copy()
@@ -341,7 +359,7 @@ class TermCodes:
     @property
     def extras(self) -> np.ndarray:
         """The further mappings of instants that have several: int64 (rows, columns)."""
-        return np.concatenate([np.zeros((0, len(self._columns)), np.int64), *self._extras])
+        return np.concatenate([np.zeros((0, self._width), np.int64), *self._extras])
 
     @staticmethod
     def _solutions(
@@ -352,7 +370,7 @@ class TermCodes:
 
     def _chunk(self, batch: InstantBatch) -> np.ndarray | None:
         """The codes of all rows that the batch is cut from, of the conjunctions whose solutions stand in columns."""
-        values = np.full((len(batch.rows.positions), len(self._columns)), NOTHING, np.int64)
+        values = np.full((len(batch.rows.positions), self._width), NOTHING, np.int64)
         for conjunction in self._compared:
             values[:, self._columns[conjunction, "others", ""]] = 0
             values[:, self._columns[conjunction, "present", ""]] = UNKNOWN
@@ -527,8 +545,8 @@ class TermCodes:
         omega = frozenset(
             freeze([(name, self._term(row[i])) for name, i in self._ids.items() if row[i] != NOTHING]) for row in codes
         )
-        bound, pending = self._bound.get(state, (frozenset(), frozenset()))
-        return bound, pending, omega, None if state == INITIAL else ()
+        bound, pending, owed = self._bound.get(state, (frozenset(), frozenset(), ()))
+        return bound, pending, omega, None if state == INITIAL else owed
 
     @property
     def full(self) -> bool:

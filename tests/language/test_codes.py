@@ -25,7 +25,7 @@ DEFINE GPM G ON T { ?j x:of ?k . ?j x:mood ?n FILTER (?n = ?m) FILTER (?j != ?e)
 """
 SEQUENCES = ["A; B; C", "A: B", "A, B", "A; B+; C", "A; D: C", "A; B+, C", "A; D!; C", "D; A; E", "(A | D); E", "A+; C",
              "A; B?; C", "E; A", "A; (A & D); C", "A; F; E", "D; G", "A; D; F!; G", "A; F+; C", "A; B; H",
-             "A; I+; C", "A: I"]  # fmt: skip
+             "A; I+; C", "A: I", "A; B; C!", "A; D!", "D!; A; E", "A+; C!", "A?; D; C!"]  # fmt: skip
 WINDOWS = ["WITHIN 20 SECONDS", "WITHIN 15 SECONDS SLIDING", "PARTITION BY (?c) WITHIN 30 SECONDS"]
 
 
@@ -63,6 +63,8 @@ def test_the_kernels_and_the_runs_agree(sequence: str, tmp_path: Path, monkeypat
     for window in WINDOWS:
         if "PARTITION" in window and set("DFG") & set(sequence):
             continue  # every GPM must bind the partition's variable
+        if "SLIDING" in window and sequence.startswith("D!"):
+            continue  # no window begins at a time of its own
         streams = write(rng, tmp_path, 80, rng.choice((0.0, 0.03, 0.3, 0.7)))
         head = HEAD % (window, sequence)
         query = spaseq.compile(head + GPMS)
