@@ -10,7 +10,7 @@ from __future__ import annotations
 from spaseq.gpm.comparison import Side, compared_sides, is_name, number_of
 from spaseq.gpm.direct import EventGraph
 from spaseq.gpm.evaluate import Knowledge, PatternEvaluator, event_graph, holds, value_of
-from spaseq.gpm.mappings import IDENTITY, Mapping, MappingSet, freeze, join, project, restrict
+from spaseq.gpm.mappings import IDENTITY, Mapping, MappingSet, bound_everywhere, freeze, join, project, restrict
 from spaseq.gpm.pattern import Condition, GraphPattern, Source, compile_pattern
 from spaseq.gpm.results import list_literal
 from spaseq.gpm.solutions import ROUNDS, Piece, SolutionPlan, Template, compile_solutions, compile_template
@@ -30,6 +30,7 @@ __all__ = [
     "SolutionPlan",
     "Source",
     "Template",
+    "bound_everywhere",
     "compared_sides",
     "compile_pattern",
     "compile_solutions",

@@ -8,15 +8,16 @@ all windows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spaseq.engine import Window
 from spaseq.errors import InternalError
-from spaseq.gpm import IDENTITY, MappingSet
+from spaseq.gpm import IDENTITY, MappingSet, bound_everywhere
 from spaseq.language.check import CheckedQuery
 from spaseq.language.expand import Conjunction
 from spaseq.language.solve import InstantBatch
@@ -110,12 +111,15 @@ class Endings:
         self._window = window
         self._registers = registers
         self._waiting: list[Waiting] = []
-        self._next_close: int | None = None
+        self._owing = _Owing({c: _certain(query, c) for c in self.conjunctions})
+        self._closing: list[tuple[int, int, Waiting]] = []  # a heap: (end of the window, number, match)
+        self._added = 0
 
     def push(self, batch: InstantBatch, found: Sequence[Waiting]) -> list[Waiting]:
         """The matches that are settled, after `batch`, among those waiting and those `found` in it (in order of end).
 
-        A match that is off is settled too, with no mappings. O(rows · waiting) for rows that match what is negated.
+        A match that is off is settled too, with no mappings. A row that matches what is negated costs the waiting
+        matches that share a term with it.
         """
         holds = {c: batch.holds(c) for c in self.conjunctions}
         arriving = iter([*found, None])
@@ -125,11 +129,10 @@ class Endings:
             while upcoming is not None and upcoming.end < position:
                 self._add(upcoming)
                 upcoming = next(arriving)
-            if self._next_close is not None and time > self._next_close:
-                self._close(time)
-            strays = frozenset(c for c in self.conjunctions if holds[c][row])
-            if strays:
-                self._strike(batch, row, strays)
+            self._close(time)
+            for conjunction in self.conjunctions:
+                if holds[conjunction][row]:
+                    self._strike(batch, row, conjunction)
         while upcoming is not None:
             self._add(upcoming)
             upcoming = next(arriving)
@@ -142,36 +145,32 @@ class Endings:
 
     def close(self) -> list[Waiting]:
         """All that still waits: the streams end, and nothing can come behind."""
-        self._close(None)
+        for match in self._waiting:
+            _hold(match)
         return self._settled()
 
     def _add(self, match: Waiting) -> None:
         self._waiting.append(match)
         if match.rows:
+            self._owing.add(match)
             end = window_end(self._window, match.start_time)
             if end is not None:
-                self._next_close = end if self._next_close is None else min(end, self._next_close)
+                self._added += 1
+                heappush(self._closing, (end, self._added, match))
 
-    def _close(self, now: int | None) -> None:
-        """Settles the matches whose windows are closed at `now`; None: all."""
-        ends = []
-        for match in self._waiting:
-            if match.rows:
-                end = window_end(self._window, match.start_time)
-                if now is None or (end is not None and end < now):
-                    match.sure |= _mappings(match.rows)
-                    match.rows = []
-                elif end is not None:
-                    ends.append(end)
-        self._next_close = min(ends, default=None)
+    def _close(self, now: int) -> None:
+        """Settles the matches whose windows are closed at `now`."""
+        while self._closing and self._closing[0][0] < now:
+            _hold(heappop(self._closing)[2])
 
-    def _strike(self, batch: InstantBatch, row: int, strays: frozenset[Conjunction]) -> None:
-        """Takes off the rows that owe the absence of what matches at `row` and joins with them."""
-        for match in self._waiting:
+    def _strike(self, batch: InstantBatch, row: int, conjunction: Conjunction) -> None:
+        """Takes off the rows that owe the absence of `conjunction`, which matches at `row`, and join with it."""
+        for match in self._owing.near(conjunction, batch.value(conjunction, row)):
             match.rows = [
                 run
                 for run in match.rows
-                if not any(c in strays and self._registers.joined(run[2], c, batch, row) for c in run[3] or ())
+                if conjunction not in (run[3] or ())
+                or not self._registers.joined(run[2], conjunction, batch, row)
             ]
 
     def _settled(self) -> list[Waiting]:
@@ -179,15 +178,70 @@ class Endings:
         while 0 < count < len(self._waiting) and self._waiting[count - 1].end == self._waiting[count].end:
             count -= 1
         settled, self._waiting = self._waiting[:count], self._waiting[count:]
+        self._owing.tidy(self._waiting)
         return settled
 
     def state(self) -> Any:
         """What a snapshot must hold."""
-        return self._waiting, self._next_close
+        return self._waiting
 
     def restore(self, state: Any) -> None:
         """The opposite of `state`."""
-        self._waiting, self._next_close = state
+        waiting, self._waiting = state, []
+        for match in waiting:
+            self._add(match)
+
+
+class _Owing:
+    """Waiting matches by what must stay absent, and there by the terms of a variable that both sides bind.
+
+    `certain`: the variables that each conjunction binds in all its mappings.
+    """
+
+    def __init__(self, certain: Mapping[Conjunction, frozenset[str]]) -> None:
+        self._certain = certain
+        self._places: dict[tuple[Conjunction, str], dict[Any, list[Waiting]]] = {}
+        self._size = 0
+
+    def add(self, match: Waiting) -> None:
+        """Enters a match that waits."""
+        for run in match.rows:
+            for conjunction in run[3] or ():
+                shared = self._certain[conjunction] & bound_everywhere(run[2])
+                name = min(shared, default="")
+                terms = {dict(mapping)[name] for mapping in run[2]} if name else {None}
+                place = self._places.setdefault((conjunction, name), {})
+                for term in terms:
+                    place.setdefault(term, []).append(match)
+                    self._size += 1
+
+    def near(self, conjunction: Conjunction, mappings: MappingSet) -> list[Waiting]:
+        """The matches that may be off where `conjunction` has these mappings."""
+        found: dict[int, Waiting] = {}
+        for (owed, name), place in self._places.items():
+            if owed == conjunction:
+                terms = {dict(mapping)[name] for mapping in mappings} if name else {None}
+                for term in terms & place.keys():
+                    place[term] = [match for match in place[term] if match.rows]
+                    found.update((id(match), match) for match in place[term])
+        return list(found.values())
+
+    def tidy(self, waiting: Sequence[Waiting]) -> None:
+        """Forgets the matches that wait no more, when they may be the most."""
+        if self._size > 4 * len(waiting) + 1024:
+            self._places, self._size = {}, 0
+            for match in waiting:
+                self.add(match)
+
+
+def _certain(query: CheckedQuery, conjunction: Conjunction) -> frozenset[str]:
+    return frozenset().union(*(query.patterns[name].certain for name in conjunction))
+
+
+def _hold(match: Waiting) -> None:
+    """Nothing can take a match off any more."""
+    match.sure |= _mappings(match.rows)
+    match.rows = []
 
 
 def _mappings(rows: Iterable[Row]) -> MappingSet:
