@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaseq.gpm import Condition, Mapping, compared_variables, freeze, holds
+from spaseq.gpm import Condition, Mapping, compared_sides, freeze, holds
 from spaseq.gpm.columnar.evaluate import SOLUTION_ROWS
 from spaseq.gpm.columnar.joins import join
 from spaseq.gpm.columnar.table import Table, distinct, term_bytes
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from spaseq.gpm.columnar.table import Space
 
 __all__ = ["Joined", "Member", "joined"]
-
-_SIGNS: Final = frozenset({"=", "!=", "<", "<=", ">", ">="})
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Member:
@@ -112,13 +109,13 @@ class Joined:
     def _by_numbers(self, condition: Condition) -> tuple[np.ndarray, np.ndarray]:
         """(which rows pass, bool; the rows that numbers do not decide)."""
         passed, every = np.zeros(len(self.rows), bool), np.arange(len(self.rows))
-        variables = compared_variables(condition.expression)
-        if variables is None or variables[1] not in _SIGNS:
+        sides = compared_sides(condition.expression)
+        if sides is None or not (sides[0].is_variable and sides[2].is_variable):
             return passed, every
-        left, right = self._numbers(variables[0]), self._numbers(variables[2])
+        left, right = self._numbers(sides[0].name), self._numbers(sides[2].name)
         if left is None or right is None:
             return passed, every
-        decided, verdict = compared(variables[1], left, right)
+        decided, verdict = compared(sides[1], left, right)
         return decided & verdict, every[~decided]
 
     def _codes(self, name: str, rows: np.ndarray, codes: _Codes) -> np.ndarray | None:
