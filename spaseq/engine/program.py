@@ -31,8 +31,8 @@ class Program:
         """The sets of variables that `MatchBatch.labels` number; None where matches are not valuations."""
         return self.cea.labels
 
-    def explain(self) -> str:
-        """The automaton and how it is run, as text."""
+    def explain(self, per_second: int | None = None) -> str:
+        """The automaton and how it is run, as text. `per_second`: how many units of the window's size a second has."""
         if self.cea.has_registers and codes_of(self) is not None:
             how = "registers: conditions are tests of codes, and the kernel moves (states, codes held)"
         elif self.cea.has_registers:
@@ -42,7 +42,7 @@ class Program:
             how = f"no registers: determinised lazily over symbol classes, within {budget:,} bytes; beyond, set by set"
         window = self.window.kind
         if window != "none":
-            window += f" {self.window.size:,}"
+            window += f" {self.window.size:,}" if per_second is None else f" {self.window.size / per_second:,.12g} s"
         chosen = [f"selection: {self.choice.selection.name}"]
         if self.choice.consume is not Consume.NONE:
             chosen.append(f"consume by: {self.choice.consume.name}")

@@ -246,7 +246,7 @@ class Query:
             yield "warning: without WITHIN runs never end, and memory grows with the streams"
         for warning in self.warnings:
             yield f"warning: {warning}"
-        yield self._program.explain()
+        yield self._program.explain(per_second=1_000_000_000)
 
     def _check_start(self) -> None:
         within = self.checked.tree.within
