@@ -24,7 +24,7 @@ from spaseq.engine import Settings
 from spaseq.events import EventBatch, EventOptions, EventStream
 
 WAYS = ("compact", "chain", "tree", "auto")
-ROUNDS = 4
+ROUNDS = 3
 SLOW = 3.0
 """A way this many times slower than the fastest has only one turn."""
 LONG = 5e-6
@@ -73,7 +73,7 @@ def contests() -> Iterator[Contest]:
     for some, prices in ((lazy.experiments(window), plain), (lazy.ratios(window), plain), (drift, moving)):
         yield from (_experiment(e.name, e, prices) for e in some if e.first_chance)
     if lazy_bars.BARS.exists():
-        bars = lazy_bars.bars(MORNINGS // 4)
+        bars = lazy_bars.bars(MORNINGS // 2)
         yield from (_experiment(f"bars {e.name}", e, bars) for e in lazy.experiments(5.0) if e.first_chance)
         tuples = list(EventStream({"": lazy_bars.events(MORNINGS)}, EventOptions()))
         yield from (_query(name, text, tuples) for name, text in lazy_bars.QUERIES.items())

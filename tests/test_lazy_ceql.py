@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from spaseq.engine import Settings
 from spaseq.engine.lazy import LazyEvaluator, auto, plan_of
 from spaseq.engine.lazy.auto import AutoEvaluator
 from spaseq.engine.lazy.cost import estimate
+from spaseq.engine.lazy.normal import Branch
 from spaseq.errors import UnsupportedFeature
 from spaseq.events import EventFeed, EventOptions
 
@@ -149,6 +151,50 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_sample() -> None:
     for seed in range(SAMPLE):
         check(seed)
+
+
+def test_every_kind_of_pattern_is_drawn() -> None:
+    """So that the random cases are of what they should be."""
+    seen: set[str] = set()
+    for seed in range(250):
+        query = ceql.compile(drawn(random.Random(seed)).text)
+        lowered = query._lowered
+        try:
+            plan = plan_of(lowered.pattern, strict=lowered.strict, choice=lowered.choice, registers=lowered.registers)
+        except UnsupportedFeature:
+            continue
+        seen |= {f"window {lowered.window.kind}"}
+        seen |= {"absent at the end"} if lowered.absent is not None else set()
+        seen |= {"partitions"} if lowered.partition else set()
+        seen |= {"strict"} if lowered.strict else set()
+        seen |= {"alternatives"} if len(plan.branches) > 1 else set()
+        for branch in plan.branches:
+            seen |= set(parts_of(branch))
+    assert seen == {
+        "window none", "window events", "window span", "absent at the end", "partitions", "strict", "alternatives",
+        "adjacent", "partial order", "absence", "absence under a condition", "rounds", "rounds in rounds",
+        "rounds of alternatives", "absence in rounds", "whole", "tuples of 2", "tuples of 3", "tuples of 4",
+        "tuples of 2 in rounds", "tuples of 3 in rounds",
+    } | (seen & {"tuples of 4 in rounds"})  # fmt: skip
+
+
+def parts_of(branch: Branch) -> Iterator[str]:
+    """What a branch has, by name."""
+    if branch.adjacent:
+        yield "adjacent"
+    if 2 * len(branch.before) < len(branch.nodes) * (len(branch.nodes) - 1):
+        yield "partial order"
+    for absence in branch.absences:
+        yield "absence under a condition" if any(a.test for a in absence.alternatives) else "absence"
+    for test in branch.tests:
+        inside = " in rounds" if test.leaves - branch.nodes else ""
+        yield "whole" if test.whole else f"tuples of {len(test.variables)}{inside}"
+    for rounds in branch.rounds:
+        yield "rounds" if len(rounds.branches) == 1 else "rounds of alternatives"
+        if any(inner.rounds for inner in rounds.branches):
+            yield "rounds in rounds"
+        if any(inner.absences for inner in rounds.branches):
+            yield "absence in rounds"
 
 
 @pytest.mark.random

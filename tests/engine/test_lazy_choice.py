@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
+import pickle
 import random
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,9 +16,21 @@ import pytest
 from engine.patterns import Rows, lower
 from engine.test_against_oracle import as_list
 
-from spaseq.engine import Evaluator, MatchBatch, Settings, Window, compile_program, open_evaluator, restore_evaluator
+from spaseq.engine import (
+    Choice,
+    Evaluator,
+    MatchBatch,
+    Settings,
+    Window,
+    compile_program,
+    open_evaluator,
+    restore_evaluator,
+)
 from spaseq.engine.lazy import auto as choosing
+from spaseq.engine.lazy import plan_of
 from spaseq.engine.lazy.auto import AutoEvaluator
+from spaseq.engine.lazy.reach import Reach
+from spaseq.engine.statistics import Statistics
 from spaseq.errors import OptionError, UnsupportedFeature
 from spaseq.pattern import And, Atom, Correlate, NoneOf, Pattern, Skip
 from spaseq.pattern import Sequence as Then
@@ -156,3 +171,61 @@ def test_what_lazy_evaluators_refuse_is_an_error_only_where_they_are_asked_for()
             compile_program(pattern, settings=Settings(evaluator=name))
     with pytest.raises(OptionError, match="no evaluator 'quick'"):
         compile_program(pattern, settings=Settings(evaluator="quick"))
+
+
+def test_a_tree_takes_over_where_rates_change_at_once() -> None:
+    """Before the batch with the new rates is evaluated; the matches stay what they are."""
+    rows = drifting(np.random.default_rng(6), 3 * 16_384, 16_384)
+    program = compile_program(SEQUENCE, Window("span", 300), registers=CloseRegisters(),
+                              settings=Settings(evaluator="auto"))  # fmt: skip
+    evaluator, plain = AutoEvaluator(program), open_evaluator(dataclasses.replace(program, lazy=None))
+    in_charge = []
+    for at in range(0, len(rows), 4096):
+        part = rows[at : at + 4096]
+        assert evaluator.count(part) == plain.count(part)
+        in_charge.append(evaluator.evaluator)
+    assert in_charge[0] == "chain" and "tree" in (in_charge[4], in_charge[8])
+    assert evaluator._statistics.changes == 2
+
+
+class Cut(Rows):
+    """A batch that can be cut."""
+
+    def part(self, start: int, stop: int) -> Rows:
+        return self[start:stop]
+
+
+def test_long_batches_are_looked_at_in_parts_and_read_again_as_far_as_windows_reach() -> None:
+    rows = drifting(np.random.default_rng(7), 20_000, 20_000)
+    long = Cut(rows.types, rows.values, rows.positions, rows.times)
+    statistics = Statistics(plan_of(SEQUENCE, strict=False, choice=Choice(), registers=CloseRegisters()).branches,
+                            CloseRegisters())  # fmt: skip
+    statistics.observe(long, 41.0, sample=True)
+    assert statistics.events == 4096 and statistics.events_in_window == 41.0
+    assert abs(statistics.rate(0) - 0.02) < 0.01 and abs(statistics.rate(2) - 0.7) < 0.05
+    reach = Reach(Window("span", 40))
+    assert reach.is_whole and reach.in_window(long) == 41.0
+    reach.append(long)
+    (part,) = reach.open_batches()
+    assert part.positions.tolist() == list(range(19_959, 20_000))
+    restored = pickle.loads(pickle.dumps(reach))
+    assert not restored.is_whole
+    restored.append(rows[19_000:])  # as if it came behind
+    assert not restored.is_whole
+
+
+def test_the_window_of_a_reach_is_that_of_the_engine() -> None:
+    rows = drifting(np.random.default_rng(8), 3000, 3000)
+    for window, first in (
+        (Window("none"), 0),
+        (Window("span", 40), 2959),
+        (Window("events", 40), 2959),
+        (Window("tumbling", 64, 8), 2952),
+    ):
+        reach = Reach(window)
+        for at in range(0, 3000, 500):
+            reach.forget()
+            reach.append(rows[at : at + 500])
+        assert reach.is_whole
+        assert min(b.positions[0] for b in reach.batches) <= first
+        assert reach._still_open() == (first if window.kind != "none" else -math.inf)

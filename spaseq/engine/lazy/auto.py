@@ -43,6 +43,8 @@ DRIFT: Final = 1.4
 """How much a rate may change until evaluators are compared again."""
 GAIN: Final = 1.1
 """How much cheaper another evaluator must be to take over."""
+ROBUST: Final = 1.8
+"""The same where the compact structure's guards are codes: bursts cost it little, and averages do not show them."""
 
 AnyEvaluator = Evaluator | LazyEvaluator
 
@@ -158,8 +160,8 @@ class AutoEvaluator:
         found = self._estimate = estimate(self._plan, self._statistics, size, kernel=self._kernel)
         now = self._cost_now(found)
         best = found.best
-        gain = GAIN
-        if best == "chain" and self._statistics.changes > self._changes_known:
+        gain = ROBUST if self._kernel and self._name == "compact" else GAIN
+        if best == "chain" and self._name != "compact" and self._statistics.changes > self._changes_known:
             # What was counted since is part old, part new: a tree is right for both. Choose again at the next look.
             best, gain, self._stale = "tree", 0.0, 1
         self._changes_known = self._statistics.changes

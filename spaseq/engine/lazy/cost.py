@@ -52,8 +52,10 @@ STEP: Final = 3.0
 """An event that such runs are asked about."""
 KERNEL_RUN: Final = 0.02
 """A live run that an event's codes select."""
+KERNEL_START: Final = 0.25
+"""A run that begins where guards are operations on codes."""
 KERNEL_MOVE: Final = 0.13
-"""Such a run that moves."""
+"""A run that an event's codes select, and that moves."""
 MATCH: Final = 0.015
 """A match of the compact structure."""
 LAZY_MATCH: Final = 0.12
@@ -280,7 +282,7 @@ class _Sets:
 
     def kernel_runs(self) -> float:
         """The same where guards are operations on codes."""
-        total = KERNEL_MOVE * min(1.0, sum(self.rates))
+        total = KERNEL_START * sum(r for r, before in zip(self.rates, self.preceding, strict=True) if not before)
         for mask, able in self.moving():
             runs = self.configurations(mask)
             total += KERNEL_RUN * runs * self.strays(mask)
