@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from rdflib import Literal, URIRef
+from rdflib import BNode, Literal, URIRef
 
 import spaseq
 from spaseq.errors import EventError
-from spaseq.gpm import Knowledge
+from spaseq.gpm import Knowledge, event_graph
 from spaseq.language.chunks import merge_batches
-from spaseq.language.solve import ChunkRows, SolvedRows, Solver
+from spaseq.language.solve import ChunkRows, InstantBatch, SolvedRows, Solver
 from spaseq.rdf import GraphBatch, GraphEvent, StreamOptions, instants, merge_streams
 
 E = "http://example.org/"
@@ -95,6 +95,48 @@ def test_rows(name: str, apart: bool, reference: bool) -> None:
             table: ChunkRows = solver.rows(chunk)
             for gpm in gpms:
                 assert table.present(gpm).tolist() == [bool(table.value(gpm, i)) for i in range(len(table.positions))]
+
+
+@pytest.mark.parametrize(
+    "gpms",
+    [
+        "GPM A ON S { ?x :p ?y } DEFINE GPM B ON T { ?x :p ?z FILTER (?z > ?y) }",
+        "GPM A ON S { ?x :p ?y } DEFINE GPM B ON T { ?x :p ?z FILTER (STR(?z) != STR(?y)) }",
+        "GPM A ON S { ?x :p ?y FILTER (?y != ?w) } DEFINE GPM B ON T { ?x :p ?z OPTIONAL { ?x :r ?w } }",
+        "GPM A ON S { ?x :p ?y OPTIONAL { ?x :r ?z } } DEFINE GPM B ON T, U { ?x :p ?w OPTIONAL { ?w :q ?z } }",
+        "GPM A ON S { ?x :p ?y } DEFINE GPM B ON T { ?v :p ?z FILTER (?z + 1 = ?y || ?v = ?y) }",
+        "GPM A ON S { [] :p ?y } DEFINE GPM B ON T { ?x :p ?y FILTER NOT EXISTS { ?x :r ?y } }",
+        "GPM A ON S { ?x :p ?y } DEFINE GPM B ON T { ?x :q ?v GRAPH :kb { ?v :p ?y } }",
+    ],
+)
+def test_conjunctions(gpms: str) -> None:
+    """Joined as columns, and row by row."""
+    query = _query(f"FROM WHERE {{ SEQ (A & B) DEFINE {gpms} }}")
+    conjunction, patterns = ("A", "B"), query.checked.patterns
+    triples = [(URIRef(E + name), URIRef(E + "p"), Literal(i)) for name in "uvw" for i in range(4)]
+    known = Knowledge({E + "kb": event_graph(triples)})
+    joined = 0
+    for seed in range(6):
+        rng = random.Random(seed)
+        streams = _streams(rng)
+        solver = Solver(query.checked, known)
+        rows = [row for i in instants(merge_streams(streams), StreamOptions(time="t")) for row in solver.solve(i)]
+        whole = InstantBatch(SolvedRows(rows), patterns, None)
+        at = 0
+        for chunk in merge_batches([_cut(own, rng) for _, own in streams], solver.solve_batch, apart=False):
+            found = InstantBatch(solver.rows(chunk), patterns, None)
+            holds = whole.holds(conjunction)[at : at + len(found)]
+            assert found.holds(conjunction).tolist() == holds.tolist()
+            for row in range(len(found)):
+                assert _shown(found.value(conjunction, row)) == _shown(whole.value(conjunction, at + row))
+            at += len(found)
+            joined += int(holds.sum())
+    assert joined
+
+
+def _shown(mappings: Any) -> set[Any]:
+    """Without what blank nodes are called."""
+    return {tuple((n, "_" if isinstance(t, BNode) else t) for n, t in mapping) for mapping in mappings}
 
 
 def test_what_comes_before_an_error_is_done_first() -> None:
