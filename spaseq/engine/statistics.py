@@ -30,9 +30,9 @@ POOL: Final = 64
 """The latest events of each kind that tuples are drawn of; a rare kind's may be older than a frequent one's."""
 MEMORY: Final = 32_000
 """Events over which counters decay to about a third."""
-PARTS: Final = 16
+PARTS: Final = 8
 """So many parts of a long batch are looked at, if it can be cut."""
-PART: Final = 256
+PART: Final = 512
 """Events of a part."""
 CHANGE: Final = 5.0
 """Standard deviations by which what came must differ from what was expected for a rate to have changed."""
@@ -87,6 +87,12 @@ class Statistics:
         self.window = self.window * fade + events * in_window
         for kind in self._kinds:
             self._counts[kind] = self._counts[kind] * fade + counts[kind]
+
+    def recount(self, events: int, counts: Mapping[Kind, int]) -> None:
+        """Take these events for the ones observed last, of which only parts were looked at."""
+        self.window = self.events_in_window * events
+        self.events = events
+        self._counts = {kind: float(counts[kind]) for kind in self._kinds}
 
     def observed(self, tried: Mapping[Test, tuple[int, int]]) -> None:
         """Take note of tests that were made, and how many of them held, instead of what samples said."""

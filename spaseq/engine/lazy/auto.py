@@ -147,6 +147,8 @@ class AutoEvaluator:
                 self._patience = PATIENCE if drifted else min(2.0 * self._patience, LONGEST)
                 self._stale = self._patience
                 self._choose()
+                if self._estimate is not None and self._name == "chain" and sample and not self._reach.batches:
+                    self._order(batch)
             self._stale -= 1
 
     def _choose(self) -> None:
@@ -168,6 +170,14 @@ class AutoEvaluator:
         other = best != self._name or (best == "chain" and found.orders != self._orders)
         if other and getattr(found, best) * gain < now and self._reach.is_whole:
             self._change(best, found)
+
+    def _order(self, first: Batch) -> None:
+        """The chain's order by all of the first batch, not by the parts that told that it is to be a chain."""
+        assert isinstance(self._current, LazyEvaluator)
+        self._statistics.recount(len(first), self._current.kinds_in(first))
+        found = self._estimate = estimate(self._plan, self._statistics, len(first), kernel=self._kernel)
+        self._rates, self._orders = self._statistics.rates(), found.orders
+        self._current.reorder(found.orders)
 
     def _has_drifted(self) -> bool:
         """Whether some rate is another than when evaluators were last compared."""

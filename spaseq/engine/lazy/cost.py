@@ -230,8 +230,8 @@ class _Sets:
             for leaf in _bits(mask):
                 cost, before = best[mask & ~(1 << leaf)]
                 options.append((cost + self.step(mask & ~(1 << leaf), leaf), (*before, leaf)))
-            # Of equal costs, leaves first that end the pattern: those after them wait for nothing.
-            best[mask] = min(options, key=lambda o: (round(o[0], 9), [-self.preceding[i].bit_count() for i in o[1]]))
+            # Of about equal costs, leaves first that end the pattern: those after them wait for nothing.
+            best[mask] = min(options, key=lambda o: (_about(o[0]), [-self.preceding[i].bit_count() for i in o[1]]))
         cost, found = best[self.all]
         return cost, tuple(self.numbers[i] for i in found)
 
@@ -308,6 +308,11 @@ def _rounds(branch: Branch, statistics: Statistics, window: float) -> list[tuple
 
 def _mask(leaves: frozenset[int], place: Mapping[int, int]) -> int:
     return sum(1 << place[n] for n in leaves if n in place)
+
+
+def _about(cost: float) -> int:
+    """Steps of a tenth."""
+    return round(10 * math.log(max(cost, 1e-9)))
 
 
 def _bits(mask: int) -> list[int]:

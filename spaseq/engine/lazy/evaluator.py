@@ -123,6 +123,12 @@ class LazyEvaluator:
             "lazy_bytes": self._nbytes,
         }
 
+    def reorder(self, orders: Orders) -> None:
+        """The chains, before the first event."""
+        if self._started:
+            raise InternalError("a chain has its order from its first event on")
+        self._given = orders
+
     def tried(self) -> dict[Test, tuple[int, int]]:
         """The tests made since this was last asked, each with how often it was made and held."""
         if not self._started:
