@@ -11,8 +11,8 @@ is a process, which warms each mode up on a small stream first; so JVM, imports 
 go to results/DATE-spark.csv; at the end come the rates on the most cores over those on the fewest. A million triples
 take about five minutes on two quiet cores.
 
-What is timed: `to triples`, `to events`: the data source's rows, written nowhere. `batch`: `run` (read, assemble,
-order), and counting its rows (evaluate GPMs, recognise). `stream`: all of a bounded stream into Parquet, in batches of
+What is timed: `to triples`, `to events`: the data source's rows, written nowhere. `batch`: `run` (read, evaluate GPMs,
+order), and counting its rows (recognise). `stream`: all of a bounded stream into Parquet, in batches of
 50 MB; of it `behind the first batch`, as the first also starts the workers.
 """
 
@@ -36,6 +36,8 @@ from typing import Any
 RESULTS = Path(__file__).parent / "results"
 NS = "http://example.org/ns#"
 WARM = 20_000
+FILES = 4
+INTEGER = "<http://www.w3.org/2001/XMLSchema#integer>"
 CHUNK = 50_000_000  # bytes of a stream for one batch
 
 GRID = f"""PREFIX : <{NS}>
@@ -50,36 +52,48 @@ WHERE {{ SEQ (A; B)
   DEFINE GPM B ON S {{ ?b :name ?name ; :price ?q ; :volume ?w . FILTER (?w < 20 && ?q > ?p) }} }}"""
 
 
+def in_files(folder: Path, name: str, events: int, lines: Callable[[int], str]) -> None:
+    """The lines of events 0, 1, … in four files, one behind the other in time: a task of a batch reads a file."""
+    for number in range(FILES):
+        with (folder / name.replace("*", str(number))).open("w") as file:
+            for event in range(number * events // FILES, (number + 1) * events // FILES):
+                file.write(lines(event))
+
+
 def write_grid(folder: Path, triples: int) -> None:
     """Events of six statements: the time, and five triples of a house."""
     rng = random.Random(1)
-    integer = "<http://www.w3.org/2001/XMLSchema#integer>"
-    with (folder / "grid.nq").open("w") as file:
-        for event in range(triples // 6):
-            g, h = f"<http://example.org/g/{event}>", f"<http://example.org/house/{rng.randint(0, 999)}>"
-            file.write(f'{g} <http://www.w3.org/ns/prov#generatedAtTime> "{event // 50}" .\n')
-            file.write(f'{h} <{NS}load> "{rng.randint(0, 100)}"^^{integer} {g} .\n')
-            file.write(f'{h} <{NS}state> "on" {g} .\n{h} <{NS}at> <http://example.org/d/{rng.randint(0, 20)}> {g} .\n')
-            file.write(f'{h} <{NS}volt> "{rng.randint(220, 240)}"^^{integer} {g} .\n')
-            file.write(f"{h} <{NS}kind> <{NS}House> {g} .\n")
+
+    def lines(event: int) -> str:
+        g, h = f"<http://example.org/g/{event}>", f"<http://example.org/house/{rng.randint(0, 999)}>"
+        return (
+            f'{g} <http://www.w3.org/ns/prov#generatedAtTime> "{event // 50}" .\n'
+            f'{h} <{NS}load> "{rng.randint(0, 100)}"^^{INTEGER} {g} .\n'
+            f'{h} <{NS}state> "on" {g} .\n{h} <{NS}at> <http://example.org/d/{rng.randint(0, 20)}> {g} .\n'
+            f'{h} <{NS}volt> "{rng.randint(220, 240)}"^^{INTEGER} {g} .\n'
+            f"{h} <{NS}kind> <{NS}House> {g} .\n"
+        )
+
+    in_files(folder, "grid-*.nq", triples // 6, lines)
 
 
 def write_stock(folder: Path, triples: int) -> None:
     """Events of four triples: name, price, volume, time."""
     rng = random.Random(2)
-    integer = "<http://www.w3.org/2001/XMLSchema#integer>"
-    with (folder / "stock.nt").open("w") as file:
-        for event in range(triples // 4):
-            s = f"<http://example.org/trade/{event}>"
-            file.write(
-                f'{s} <{NS}name> "{rng.randint(0, 999)}" .\n{s} <{NS}price> "{rng.randint(0, 500)}"^^{integer} .\n'
-            )
-            file.write(f'{s} <{NS}volume> "{rng.randint(0, 999)}"^^{integer} .\n{s} <{NS}time> "{event // 200}" .\n')
+
+    def lines(event: int) -> str:
+        s = f"<http://example.org/trade/{event}>"
+        return (
+            f'{s} <{NS}name> "{rng.randint(0, 999)}" .\n{s} <{NS}price> "{rng.randint(0, 500)}"^^{INTEGER} .\n'
+            f'{s} <{NS}volume> "{rng.randint(0, 999)}"^^{INTEGER} .\n{s} <{NS}time> "{event // 200}" .\n'
+        )
+
+    in_files(folder, "stock-*.nt", triples // 4, lines)
 
 
 WORKLOADS: dict[str, tuple[str, str, Callable[[Path, int], None], dict[str, str]]] = {
-    "grid": (GRID, "grid.nq", write_grid, {}),
-    "stock": (STOCK, "stock.nt", write_stock, {"time": f"{NS}time"}),
+    "grid": (GRID, "grid-*.nq", write_grid, {}),
+    "stock": (STOCK, "stock-*.nt", write_stock, {"time": f"{NS}time"}),
 }
 
 
@@ -129,7 +143,7 @@ def _batch(spark: Any, query: str, path: str, words: dict[str, str], cores: int)
     frames: list[Any] = []
     read = _timed(lambda: frames.append(spaseq.spark.run(query, spark, {"S": path}, partitions=cores, **words)))
     found = _timed(lambda: frames[0].count())
-    return {"batch: read, assemble, order": read, "batch: solve, recognise": found, "batch": read + found}
+    return {"batch: read, evaluate GPMs, order": read, "batch: recognise": found, "batch": read + found}
 
 
 def _stream(spark: Any, query: str, path: str, words: dict[str, str], cores: int) -> dict[str, float]:

@@ -8,7 +8,7 @@ clear errors; `matches` gives the local engine's `Match` objects. `explain` says
 will do; `local_session` makes a quiet one on this machine.
 
 Streams are files, or DataFrames of quads; knowledge is files, graphs or DataFrames of triples of any size.
-Files of N-Triples and N-Quads are read by several tasks each, compressed ones and other formats by one. Matches come
+A batch reads each file by one task, a stream cuts files of lines for several. Matches come
 from as many tasks as there are windows or PARTITION BY keys to divide among them; a query with neither is recognised
 by one task.
 

@@ -71,7 +71,7 @@ _ARROW: Final = pa.schema(
 )
 _ROWS: Final = 5_000
 _MOST_TASKS: Final = 1_000
-_INDEX_BITS: Final = 33  # monotonically_increasing_id: the partition's number above, the row's below
+INDEX_BITS: Final = 33  # monotonically_increasing_id: the partition's number above, the row's below
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +221,13 @@ def ordered_events(
     return ordered.withColumn("id", F.monotonically_increasing_id())
 
 
+def in_ranges(events: DataFrame, options: StreamOptions, tasks: int) -> DataFrame:
+    """Events in ranges of time, one a task, in order in it, and `id`, as of `ordered_events`."""
+    whole = ["time", "stream", "file", "number"]
+    ranges = events.repartitionByRange(max(1, tasks), *(whole if own_instants(options) else ["time"]))
+    return ranges.sortWithinPartitions(*whole).withColumn("id", F.monotonically_increasing_id())
+
+
 def own_instants(options: StreamOptions) -> bool:
     """Whether each event is an instant of its own."""
     return options.time == ARRIVAL or options.ties == "arrival"
@@ -282,7 +289,7 @@ def _raise_late(row: Any, plans: Sequence[FilePlan], options: StreamOptions) -> 
 def first_positions(ordered: DataFrame, options: StreamOptions) -> tuple[dict[int, int], list[int]]:
     """The position of the first instant of each range of `ordered`, by the range's number, and the ranges' first times
     in order."""
-    task = F.shiftright("id", _INDEX_BITS).alias("task")
+    task = F.shiftright("id", INDEX_BITS).alias("task")
     instants = F.count("*") if own_instants(options) else F.countDistinct("time")
     counted = ordered.groupBy(task).agg(instants.alias("instants"), F.min("time").alias("first")).collect()
     positions: dict[int, int] = {}
@@ -303,7 +310,7 @@ def read_instants(
     for _, rows in groupby(rows_of(batches), key=itemgetter(_ID if apart else _TIME)):
         events = [event_of(row, plans) for row in rows]
         if position is None:
-            position = firsts[events[0][0] >> _INDEX_BITS]
+            position = firsts[events[0][0] >> INDEX_BITS]
         yield Instant(position, events[0][1].time, tuple(event for _, event in events))
         position += 1
 

@@ -1,9 +1,10 @@
 """A SPAseq query as a Spark batch job: the same matches as `Query.run`.
 
-    files ─► statements ─► events ─► instants and their solutions ─► with knowledge ─► engine ─► matches
-    parts    source        events    solutions                       solutions         job
+    files ─► events and their solutions ─► instants, ordered ─► with knowledge ─► engine ─► matches
+             solved                        solved, events       solutions         job
 
-`plan` decides what is joined by Spark, and where the table of solutions may be cut for the engine.
+`table` is what comes before the engine, and says which streams go another way there. `plan` decides what is joined by
+Spark, and where the table of solutions may be cut for the engine.
 
 Up to the numbering of the instants the job runs when `run` is called: the number of an instant depends on all before
 it, and so wrong input is an error of `run`. The rest runs when somebody asks for the DataFrame's rows.
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import chain, count, islice
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -26,20 +27,18 @@ from pyspark.sql.types import ArrayType, LongType, StringType, StructField, Stru
 from spaseq.errors import OptionError
 from spaseq.gpm import Knowledge
 from spaseq.language.absence import window_number
-from spaseq.language.query import Query, compile_query, stream_options, stream_sources
+from spaseq.language.query import Query, compile_query, stream_options
 from spaseq.language.run import Match, match_table
-from spaseq.rdf import Counters, StreamOptions, file_options, settle, term_from_key, term_key
+from spaseq.rdf import Counters, StreamOptions, term_from_key, term_key
 from spaseq.spark.bar import progress_bar
-from spaseq.spark.events import FilePlan, assemble_events, first_positions, ordered_events, rows_of, summarise
+from spaseq.spark.events import rows_of
 from spaseq.spark.failures import carried, clear_errors
-from spaseq.spark.frames import Streams, assembled_frames, frame_options, is_frames, streams_of_frames
+from spaseq.spark.frames import Streams
 from spaseq.spark.knowledge import KNOWLEDGE_ROWS, Known, known_of
-from spaseq.spark.parts import cut, input_files, number_lines
 from spaseq.spark.plan import Layout, lay_out
-from spaseq.spark.quarantine import check_folder
 from spaseq.spark.query_text import QueryText, under_entailment
-from spaseq.spark.solutions import instants_of, join_knowledge, solve_events
-from spaseq.spark.source import read_statements
+from spaseq.spark.solutions import instants_of
+from spaseq.spark.table import Job, table_of
 
 __all__ = ["collect", "explain", "matches", "prepared", "run"]
 
@@ -93,7 +92,7 @@ def run(
     """
     reading = _options(options, words, quarantine)
     job = _prepare(query, spark, kb, reading, partitions, entailment, knowledge_rows)
-    table, times = _table(job, streams, progress, counters, quarantine)
+    table, times = table_of(job, streams, progress, counters, quarantine)
     return _recognise(job, table, times, match_table, _table_schema(job.compiled.variables))
 
 
@@ -124,7 +123,7 @@ def matches(
     """The matches over files as the local engine's objects, without their events, in order of their ends. See `run`."""
     reading = _options(options, words, quarantine)
     job = _prepare(query, spark, kb, reading, partitions, entailment, knowledge_rows)
-    table, times = _table(job, streams, progress, counters, quarantine)
+    table, times = table_of(job, streams, progress, counters, quarantine)
     frame = _recognise(job, table, times, _as_terms, _TERMS)
     found = collect(frame, progress=progress)
     variables = job.compiled.variables
@@ -147,22 +146,6 @@ def explain(
 # -- the job
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """A query with everything it is run with."""
-
-    spark: SparkSession
-    query: QueryText
-    layout: Layout
-    known: Known
-    options: StreamOptions
-    tasks: int
-
-    @property
-    def compiled(self) -> Query:
-        return self.query.compiled()
-
-
 def _options(options: StreamOptions | None, words: Mapping[str, str | None], quarantine: str) -> StreamOptions:
     given = stream_options(options, words)
     return replace(given, malformed="drop") if quarantine else given
@@ -176,7 +159,7 @@ def _prepare(
     partitions: int | None,
     entailment: str | None,
     rows: int,
-) -> _Job:
+) -> Job:
     """Checks what was given, before the streams are read."""
     if partitions is not None and partitions < 1:
         raise OptionError(f"partitions={partitions}: a stage has at least one task")
@@ -184,7 +167,7 @@ def _prepare(
     text, layout, known = prepared(query, kb, entailment, rows)
     for line in (*layout.explain(), *known.lines):
         _LOG.info(line)
-    return _Job(spark, text, layout, known, options, partitions or spark.sparkContext.defaultParallelism)
+    return Job(spark, text, layout, known, options, partitions or spark.sparkContext.defaultParallelism)
 
 
 def prepared(query: Query, kb: Any, entailment: str | None, rows: int) -> tuple[QueryText, Layout, Known]:
@@ -197,68 +180,7 @@ def prepared(query: Query, kb: Any, entailment: str | None, rows: int) -> tuple[
     return text, layout, known
 
 
-def _table(
-    job: _Job, streams: Streams, progress: bool | None, counters: Counters | None, quarantine: str
-) -> tuple[DataFrame, list[int]]:
-    """The table of solutions, knowledge joined, and where in time ranges of equal work begin. Reads the streams."""
-    frames = is_frames(streams)
-    if frames and quarantine:
-        raise OptionError("quarantine with DataFrames", "malformed=drop leaves such rows out and counts them")
-    with progress_bar(job.spark, "reading the streams", enabled=progress), clear_errors():
-        read = _read_frames if frames else partial(_read_files, quarantine=quarantine)
-        assembled, plans, settled = read(job, streams)
-        assembled.persist()
-        ordered, (firsts, times) = _events(job, assembled, plans, settled, counters)
-    table = solve_events(ordered, job.query, job.layout, job.known.knowledge, plans, firsts, settled)
-    if job.layout.joined:  # it is read once for each of them
-        table = table.localCheckpoint(eager=False)
-    return join_knowledge(table, job.query, job.layout, job.known), times
-
-
-_Read: TypeAlias = tuple[DataFrame, list[FilePlan], StreamOptions]
-
-
-def _read_files(job: _Job, streams: Any, quarantine: str) -> _Read:
-    """The events of files, and what came of each."""
-    sources = stream_sources(job.compiled.checked, streams)
-    settled, form = settle(job.options, sources), job.options.format
-    plans = [
-        FilePlan(file, sources[file.stream].iri, file_options(file.path, sources[file.stream], settled))
-        for file in input_files(sources)
-    ]
-    if quarantine:
-        check_folder(quarantine)
-    parts = number_lines(job.spark, cut([plan.file for plan in plans], form, job.tasks))
-    statements = read_statements(job.spark, parts, form, job.options.malformed, quarantine)
-    return assemble_events(statements, plans), plans, settled
-
-
-def _read_frames(job: _Job, streams: Any) -> _Read:
-    """The same of DataFrames."""
-    settled = frame_options(job.options)
-    given = streams_of_frames(job.compiled, streams)
-    return assembled_frames(given, settled, job.tasks), given.plans(settled), settled
-
-
-def _events(
-    job: _Job, assembled: DataFrame, plans: Sequence[FilePlan], settled: StreamOptions, counters: Counters | None
-) -> tuple[DataFrame, tuple[dict[int, int], list[int]]]:
-    """The events in order, and `first_positions`.
-
-    They are kept by a checkpoint and not by `persist`: were they planned again, the ranges could fall elsewhere.
-    """
-    try:
-        summary = summarise(assembled)
-        ordered = ordered_events(assembled, summary, plans, settled, job.tasks).localCheckpoint(eager=False)
-        firsts = first_positions(ordered, settled)
-    finally:
-        assembled.unpersist()
-    if counters is not None:
-        counters.add(summary.counters)
-    return ordered, firsts
-
-
-def _recognise(job: _Job, table: DataFrame, times: list[int], shape: Shape, schema: StructType) -> DataFrame:
+def _recognise(job: Job, table: DataFrame, times: list[int], shape: Shape, schema: StructType) -> DataFrame:
     """The matches in `table`, in parts that the layout allows. `times`: where ranges of equal work begin."""
     window = job.compiled.window(job.options.time_unit)
     cuts: list[Column] = []

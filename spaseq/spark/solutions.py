@@ -33,7 +33,17 @@ from spaseq.spark.plan import Layout, event_part
 from spaseq.spark.query_text import QueryText
 from spaseq.spark.sides import Side, joined_terms, side_of
 
-__all__ = ["INSTANT", "SCHEMA", "graph_keys", "instants_of", "join_knowledge", "satisfies", "solve_events", "solver_of"]
+__all__ = [
+    "INSTANT",
+    "SCHEMA",
+    "graph_keys",
+    "instants_of",
+    "join_knowledge",
+    "satisfies",
+    "solution_batch",
+    "solve_events",
+    "solver_of",
+]
 
 SCHEMA: Final = "position long, time long, gpm int, terms array<string>, key array<string>"
 INSTANT: Final = -1
@@ -105,10 +115,10 @@ def _solve(job: _Solve, shared: Any, batches: Iterable[pa.RecordBatch]) -> Itera
         for solutions in solver.solve(instant):
             rows += _table_rows(solutions, job.layout)
         if len(rows) >= _ROWS:
-            yield _batch(rows)
+            yield solution_batch(rows)
             rows.clear()
     if rows:
-        yield _batch(rows)
+        yield solution_batch(rows)
 
 
 def solver_of(query: QueryText, layout: Layout, graphs: Graphs) -> Solver:
@@ -138,8 +148,9 @@ def _table_rows(solutions: InstantSolutions, layout: Layout) -> Iterator[tuple[A
             yield (*head, gpm, [term_key(terms[v]) if v in terms else None for v in variables], key)
 
 
-def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True)
+def solution_batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
+    """Rows of SCHEMA."""
+    columns = zip(*rows, strict=True) if rows else [()] * len(_ARROW)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, _ARROW, strict=True)]
     return pa.record_batch(arrays, schema=_ARROW)
 
