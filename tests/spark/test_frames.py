@@ -69,6 +69,7 @@ def test_a_batch(case: Case, folder: Path, spark: Any) -> None:
     assert _rows(again) == expected
 
 
+@pytest.mark.slow
 def test_messages_of_a_stream(folder: Path, spark: Any, tmp_path: Path) -> None:
     """What the recipe for Kafka does, with a folder of files in its place."""
     query = spaseq.compile(SHOWN.query())

@@ -28,7 +28,7 @@ _FILTERED = Case(
     },
 )
 _CASES = [_BY_NAME["knowledge in keys"], _FILTERED, _BY_NAME["knowledge"], _BY_NAME["two graphs"]]
-_MARKED = [pytest.param(c, id=c.name, marks=[] if i < 2 else [pytest.mark.slow]) for i, c in enumerate(_CASES)]
+_MARKED = [pytest.param(c, id=c.name, marks=[] if i < 1 else [pytest.mark.slow]) for i, c in enumerate(_CASES)]
 
 
 def _terms(spark: Any, folder: Path) -> Any:
@@ -39,7 +39,9 @@ def _terms(spark: Any, folder: Path) -> Any:
     return spark.createDataFrame(rows + more, "subject string, predicate string, object string")
 
 
-@pytest.mark.parametrize("rows", [1000, 2], ids=["held", "left on Spark"])
+@pytest.mark.parametrize(
+    "rows", [pytest.param(1000, id="held", marks=pytest.mark.slow), pytest.param(2, id="left on Spark")]
+)
 @pytest.mark.parametrize("case", _MARKED)
 def test_a_dataframe_is_knowledge(case: Case, rows: int, folder: Path, spark: Any) -> None:
     query = spaseq.compile(case.query())
@@ -52,6 +54,7 @@ def test_a_dataframe_is_knowledge(case: Case, rows: int, folder: Path, spark: An
     assert _rows(found) == _rows(expected) != []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1000, 2], ids=["held", "left on Spark"])
 def test_in_a_stream(rows: int, folder: Path, spark: Any, tmp_path: Path) -> None:
     case = _BY_NAME["knowledge in keys"] if rows == 2 else _BY_NAME["knowledge"]
@@ -66,6 +69,7 @@ def test_in_a_stream(rows: int, folder: Path, spark: Any, tmp_path: Path) -> Non
     assert _comparable(rows_found) == _comparable(_local(query, streams, {KB: str(folder / "kb.ttl")})) != []
 
 
+@pytest.mark.slow
 def test_lines_and_files_are_one_graph(folder: Path, spark: Any, tmp_path: Path) -> None:
     case = _BY_NAME["knowledge"]
     query = spaseq.compile(case.query())
