@@ -101,26 +101,3 @@ def test_on_spark(seed: int, tmp_path: Path, spark_session: Any) -> None:
     kb = harness.write_knowledge(BACKGROUND, tmp_path)
     found = Counter(harness.spaseq_spark(case.text, spark_session, case.graphs, tmp_path, kb))
     assert found == expected, spaseq_toml(case, f"random {seed}")
-
-
-OPEN = SpaseqCase(
-    "A ; (B & C)",
-    (
-        ("A", "ON S { ?s :q ?y }"),
-        ("B", "ON S { ?v :p ?w . OPTIONAL { ?v :q ?y } }"),
-        ("C", "ON S { ?u :p ?z FILTER (?z > ?y) }"),
-    ),
-    "",
-    "*",
-    (("S", 1.0, (":n :q 1",)), ("S", 2.0, (":m :p 2",))),
-)
-
-
-@pytest.mark.xfail(
-    strict=True,
-    reason="a FILTER between GPMs of one conjunction is decided inside it, also where only the run binds its variable: "
-    "unless the conjunction always binds what it names, it belongs to the join with the run",
-)
-def test_a_filter_in_a_conjunction_whose_variable_the_run_binds(tmp_path: Path) -> None:
-    assert _answers(OPEN)
-    assert not _difference(OPEN, 0, tmp_path)

@@ -65,13 +65,16 @@ class _Compared:
 
 def term_codes(patterns: MappingABC[str, GraphPattern], cea: CEA) -> TermCodes | None:
     """The guards of `cea` on codes of terms; None where one of them needs the terms themselves."""
+    from spaseq.language.lower import conditions
+
     guards = [a.guard for t in _transitions(cea) for a in t.actions if isinstance(a, TakeAction | Avoid)]
     takes = _takes(cea)
     if any(take.collect for take in takes):
         return None
     compared: dict[Conjunction, tuple[_Compared, ...]] = {}
     for conjunction in dict.fromkeys(c for guard in guards for c in _conjunctions(guard)):
-        found = [_comparison(patterns, conjunction, condition) for condition in _outer(patterns, conjunction)]
+        outer = conditions(patterns, conjunction, inner=False)
+        found = [_comparison(patterns, conjunction, condition) for condition, _ in outer]
         if None in found:
             return None
         compared[conjunction] = tuple(one for one in found if one is not None)
@@ -100,12 +103,6 @@ def _conjunctions(guard: Any) -> tuple[Conjunction, ...]:
 
 def _binds(patterns: MappingABC[str, GraphPattern], conjunction: Conjunction) -> frozenset[str]:
     return frozenset().union(*(patterns[name].binds for name in conjunction))
-
-
-def _outer(patterns: MappingABC[str, GraphPattern], conjunction: Conjunction) -> list[Condition]:
-    """The FILTERs of a conjunction that name variables from outside it."""
-    inside = _binds(patterns, conjunction)
-    return [c for name in conjunction for c in patterns[name].correlated if not c.variables <= inside]
 
 
 def _comparison(

@@ -18,7 +18,7 @@ what must not have occurred before the first step is asked by the guard of that,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from functools import reduce
@@ -28,7 +28,7 @@ import numpy as np
 
 from spaseq.automata import CEA
 from spaseq.errors import InternalError
-from spaseq.gpm import IDENTITY, ROUNDS, GraphPattern, Mapping, MappingSet, freeze, holds, join, project
+from spaseq.gpm import IDENTITY, ROUNDS, Condition, GraphPattern, Mapping, MappingSet, freeze, holds, join, project
 from spaseq.language.ast import Operator
 from spaseq.language.check import CheckedQuery
 from spaseq.language.codes import TermCodes, term_codes
@@ -244,17 +244,10 @@ class MappingRegisters:
         return found
 
     def _conditions(self, conjunction: Conjunction) -> tuple[tuple[Any, Any], ...]:
-        """The conditions of the conjunction that name variables from outside it, each with its prologue."""
+        """The conditions of the conjunction that belong to the join with the run, each with its prologue."""
         found = self._outer.get(conjunction)
         if found is None:
-            inside, patterns = conjunction_binds(self._patterns, conjunction), self._patterns
-            found = tuple(
-                (c, patterns[name].prologue)
-                for name in conjunction
-                for c in patterns[name].correlated
-                if not c.variables <= inside
-            )
-            self._outer[conjunction] = found
+            found = self._outer[conjunction] = tuple(conditions(self._patterns, conjunction, inner=False))
         return found
 
     def leave(self, row: Row, guard: Any) -> Row:
@@ -276,6 +269,18 @@ def _with_round(mapping: Mapping, names: frozenset[str]) -> Mapping:
     terms = dict(mapping)
     taken = tuple(pair for pair in mapping if pair[0] in names)
     return freeze(terms | {ROUNDS: (*terms.get(ROUNDS, ()), taken)})
+
+
+def conditions(
+    patterns: MappingABC[str, GraphPattern], names: Conjunction, *, inner: bool
+) -> Iterator[tuple[Condition, Any]]:
+    """The FILTERs between GPMs of a conjunction that are decided inside it, or those that belong to the join with the
+    run, each with its prologue: the latter are those over a variable that the conjunction does not always bind."""
+    certain = frozenset().union(*(patterns[name].certain for name in names))
+    for name in names:
+        for condition in patterns[name].correlated:
+            if (condition.variables <= certain) == inner:
+                yield condition, patterns[name].prologue
 
 
 def conjunction_binds(patterns: MappingABC[str, GraphPattern], names: Iterable[str]) -> frozenset[str]:

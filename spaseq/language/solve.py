@@ -34,7 +34,7 @@ from spaseq.gpm.columnar.keys import Keys
 from spaseq.language.check import CheckedQuery
 from spaseq.language.chunks import Chunk, Piece
 from spaseq.language.expand import Conjunction, Variant
-from spaseq.language.lower import conjunction_binds
+from spaseq.language.lower import conditions
 
 if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import BatchEvaluator, Solutions
@@ -438,14 +438,8 @@ class InstantBatch:
         return joined
 
     def _conditions(self, conjunction: Conjunction) -> list[tuple[Condition, Any]]:
-        """The FILTERs of its GPMs over several of them that name only its own variables, each with its prologue."""
+        """The FILTERs of its GPMs over several of them that are decided inside it, each with its prologue."""
         found = self._inner.get(conjunction)
         if found is None:
-            inside, patterns = conjunction_binds(self._patterns, conjunction), self._patterns
-            found = self._inner[conjunction] = [
-                (condition, patterns[name].prologue)
-                for name in conjunction
-                for condition in patterns[name].correlated
-                if condition.variables <= inside
-            ]
+            found = self._inner[conjunction] = list(conditions(self._patterns, conjunction, inner=True))
         return found
