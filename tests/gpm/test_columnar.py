@@ -308,6 +308,26 @@ def test_aggregates_with_errors(aggregate: str, expected: str | None) -> None:
     assert {n: str(t) for n, t in found} == ({} if expected is None else {"n": expected})
 
 
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("{ ?a :p ?b FILTER EXISTS { GRAPH :kb { ?x :in ?y } } }", True),
+        ("{ ?a :p ?b FILTER NOT EXISTS { GRAPH :kb { ?x :none ?y } } }", True),
+        ("{ ?a :p ?b FILTER NOT EXISTS { GRAPH :kb { ?x :in ?y } } }", False),
+        ("{ ?a :p ?b MINUS { GRAPH :kb { ?x :in ?y } } }", True),
+        ("{ ?a :p ?b OPTIONAL { GRAPH :kb { ?b :in ?y } } }", True),
+        ("{ ?a :p ?b MINUS { GRAPH :kb { ?b :in ?y } } }", True),
+    ],
+)
+def test_knowledge_is_not_set_beside_every_event(text: str, kept: bool) -> None:
+    """Nor does it count against the budget of rows."""
+    triples = [(URIRef(f"{E}i{i}"), URIRef(E + "in"), URIRef(f"{E}c{i % 7}")) for i in range(300)]
+    knowledge = Knowledge({E + "kb": event_graph(triples)})
+    graphs = [[(URIRef(E + "a"), URIRef(E + "p"), URIRef(f"{E}n{i}"))] for i in range(300)]
+    found = solved(pattern(text), graphs, knowledge, budget=2000)
+    assert [bool(after) for _, after in found] == [kept] * 300
+
+
 def test_the_rows_of_solutions_have_a_budget() -> None:
     compiled = pattern("{ ?a :p ?b . ?c :p ?d . ?e :p ?f }")
     with pytest.raises(BudgetExceeded, match="solution_rows is 1,000 rows"):

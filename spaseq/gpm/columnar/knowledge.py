@@ -43,6 +43,9 @@ class KnowledgeColumns:
         self._certain = frozenset(n for n, column in zip(self.names, self._rows, strict=True) if (column >= 0).all())
         self._indexes: dict[tuple[str, ...], _Index] = {}
 
+    def __len__(self) -> int:
+        return self._rows.shape[1]
+
     @staticmethod
     def of_table(table: Table, space: Space) -> KnowledgeColumns:
         """Those of a table's rows."""

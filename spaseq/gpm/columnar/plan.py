@@ -41,6 +41,8 @@ __all__ = ["Evaluation", "KnowledgeRows", "KnowledgeSource"]
 class KnowledgeRows(Protocol):
     """The solutions of one GRAPH."""
 
+    def __len__(self) -> int: ...
+
     def beside(self, table: Table, space: Space, budget: int) -> Table:
         """Its rows that are compatible with some row of `table`, at the events of such rows."""
         ...
@@ -99,6 +101,8 @@ class Evaluation:
                 return left_join(one, self.table(right, (one,)), held, self.lists.budget)
             case algebra.Minus(left, right):
                 one = self.table(left, beside)
+                if not algebra.visible(left) & algebra.visible(right):  # nothing is ever taken away
+                    return one
                 return minus(one, self.table(right, (one,)), self.lists.budget)
             case algebra.Union(left, right):
                 return Table.concat([self.table(left, beside), self.table(right, beside)])
@@ -225,6 +229,10 @@ class Evaluation:
 
     def _exists(self, pattern: algebra.Node, table: Table) -> np.ndarray:
         """For which rows of `table`, which hold all outer terms, the pattern has a solution."""
+        while isinstance(pattern, algebra.Join) and _EMPTY in (pattern.left, pattern.right):
+            pattern = pattern.right if pattern.left == _EMPTY else pattern.left
+        if isinstance(pattern, algebra.GraphNode) and not mentioned(pattern) & table.columns.keys():
+            return np.full(len(table), len(self.graphs.columns(pattern)) > 0)
         if joins_alike(pattern):
             return semi_join(table, self.table(pattern, (table,)), self.lists.budget)
         names = mentioned(pattern) & table.columns.keys()
