@@ -32,6 +32,8 @@ MEMORY: Final = 32_000
 """Events over which counters decay to about a third."""
 PARTS: Final = 8
 """So many parts of a long batch are looked at, if it can be cut."""
+GLANCE: Final = 2
+"""And so many where only rates are wanted."""
 PART: Final = 512
 """Events of a part."""
 CHANGE: Final = 5.0
@@ -65,7 +67,7 @@ class Statistics:
 
     def observe(self, batch: Batch, in_window: float, sample: bool) -> None:
         """Count what there is in `batch`; `in_window`: events in a window. `sample`: selectivities too."""
-        parts = _parts(batch)
+        parts = _parts(batch, PARTS if sample else GLANCE)
         counts = dict.fromkeys(self._kinds, 0)
         for part in parts:
             found = self._found(part)
@@ -218,12 +220,12 @@ def _spread(count: int) -> np.ndarray:
     return np.unique(np.linspace(0, count - 1, min(POOL, count)).astype(np.int64)) if count else np.zeros(0, np.int64)
 
 
-def _parts(batch: Batch) -> list[Batch]:
-    """A short batch; of a long one that can be cut (`part(start, stop)`), `PARTS` parts."""
+def _parts(batch: Batch, count: int) -> list[Batch]:
+    """A short batch; of a long one that can be cut (`part(start, stop)`), so many parts."""
     cut: Any = getattr(batch, "part", None)
     if cut is None or len(batch) <= 2 * PARTS * PART:
         return [batch]
-    starts = np.linspace(0, len(batch) - PART, PARTS).astype(np.int64).tolist()
+    starts = np.linspace(0, len(batch) - PART, count).astype(np.int64).tolist()
     return [cut(start, start + PART) for start in starts]
 
 
