@@ -274,7 +274,7 @@ def test_a_failure_of_rdflib_is_not_a_traceback(
     def fail(*_: object) -> None:
         raise ZeroDivisionError("oh")
 
-    (files / "q.rq").write_text(QUERY.replace("?a :p ?x", "{ SELECT ?a ?x WHERE { ?a :p ?x } LIMIT 9 }"))
+    (files / "q.rq").write_text(QUERY.replace("?a :p ?x", "?a :p ?x . BIND (RAND() AS ?r)"))
     monkeypatch.setattr("spaseq.gpm.evaluate.evalPart", fail)
     code, _, err = run(capsys, "run", "q.rq", "--stream", "S=s.nt")
     assert code == 1 and err == "rdflib failed to evaluate a graph pattern: ZeroDivisionError: oh\n"
