@@ -205,7 +205,7 @@ def unite(nodes, st, a, b, max_start):
     return new_node(nodes, st, nodes[a & mask, LEFT], middle, max_start, max_start)
 
 
-@hot()
+@kernel()
 def free_entries(entries, st, first):
     """Give the chain of entries that starts at `first` back. O(length)."""
     while first >= 0:
@@ -216,7 +216,7 @@ def free_entries(entries, st, first):
         first = following
 
 
-@hot()
+@kernel()
 def clear_cell(cells, entries, st, cell):
     """The cell's state is no longer active."""
     free_entries(entries, st, cells[cell, FIRST])
@@ -226,7 +226,7 @@ def clear_cell(cells, entries, st, cell):
     cells[cell, LENGTH] = 0
 
 
-@hot()
+@kernel()
 def drop_dead_entries(cells, entries, st, cell, low):
     """Cut the entries whose maximum start is before `low` off the list: they are a suffix (law 3)."""
     kept = 0
@@ -277,7 +277,7 @@ def merge(nodes, cells, entries, st, cell, low):
     return node
 
 
-@hot()
+@kernel()
 def link_entry(cells, entries, st, cell, before, node, max_start):
     """Put `node` behind entry `before` of the cell's list (NIL: first)."""
     entry = st[FREE]
@@ -441,7 +441,7 @@ def compact(nodes, fresh, lows, remap, cells, entries, st, cell_lows):
     st[CHECK_COUNT] = 0
 
 
-@hot()
+@kernel()
 def reserve(nodes, entries, st, checks, position, dead_before, moves):
     """Room for the nodes and entries of one event with at most `moves` moves, or the status that asks for it.
 
