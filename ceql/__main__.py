@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
+from ceql.cli import entry
 
-from ceql.cli import main
-
-sys.exit(main())
+entry()

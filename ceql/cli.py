@@ -6,12 +6,13 @@ Exit codes: 0 done, 2 a wrong query or option, 3 wrong input, 4 a limit was hit,
 from __future__ import annotations
 
 import argparse
+import atexit
 import contextlib
 import difflib
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NoReturn
 
 from spaseq.errors import OptionError, SpaseqError
 
@@ -47,6 +48,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
+
+
+def entry() -> NoReturn:
+    """The `ceql` command as a process.
+
+    It ends without taking the interpreter apart: where that overlaps with threads of pyarrow that have just begun,
+    their library aborts the process, once in some forty times on a busy machine.
+    """
+    code = main()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # what could not be written was said, or nobody reads it
+            stream.flush()
+    os._exit(code)
 
 
 def _flush_output() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import queue
 import threading
@@ -41,6 +42,7 @@ def ahead(make: Callable[[], Iterator[T]], depth: int = _DEPTH) -> Iterator[T]:
             offer(None, _End())
 
     thread = threading.Thread(target=work, daemon=True)
+    _at_work[thread] = stop
     thread.start()
     try:
         while True:
@@ -51,6 +53,21 @@ def ahead(make: Callable[[], Iterator[T]], depth: int = _DEPTH) -> Iterator[T]:
                 raise error
             yield item  # type: ignore[misc]
     finally:
+        stop.set()
+        thread.join()
+        _at_work.pop(thread, None)
+
+
+_at_work: Final[dict[threading.Thread, threading.Event]] = {}
+
+
+@atexit.register
+def _stop_all() -> None:
+    """A thread that is in a library's code when the interpreter ends would abort the process: none is left then.
+
+    An error may keep an iterator from being closed before.
+    """
+    for thread, stop in list(_at_work.items()):
         stop.set()
         thread.join()
 

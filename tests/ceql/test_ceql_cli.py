@@ -29,7 +29,7 @@ def folder(tmp_path: pathlib.Path) -> pathlib.Path:
 
 
 def run(folder: pathlib.Path, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from ceql.cli import main; sys.exit(main())"
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from ceql.cli import entry; entry()"
     return subprocess.run(
         [sys.executable, "-c", code, *arguments], cwd=folder, input=stdin, capture_output=True, text=True, timeout=120
     )
