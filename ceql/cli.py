@@ -1,6 +1,6 @@
 """The `ceql` command: run, check and explain CEQL queries; alerts and forecasts (`ceql.alerting`).
 
-Exit codes: 0 done, 2 a wrong query or option, 3 wrong input, 4 a limit was hit, 130 interrupted.
+Exit codes: 0 done, 1 a bug, 2 a wrong query or option, 3 wrong input, 4 a limit was hit, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import IO, Any, Final, NoReturn
 
-from spaseq.errors import OptionError, SpaseqError
+from spaseq.errors import InternalError, OptionError, SpaseqError
 
 __all__ = ["add_events", "asked", "main", "output", "reading", "report"]
 
@@ -31,8 +31,8 @@ _SCHEMA_HELP: Final = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command and returns its exit code."""
-    options = _parser().parse_args(arguments)
     try:
+        options = _parser().parse_args(arguments)
         return int(options.command(options))
     except SpaseqError as error:
         _flush_output()
@@ -48,6 +48,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
+    except Exception as error:
+        if os.environ.get("SPASEQ_DEBUG"):
+            raise
+        print(f"ceql failed: {type(error).__name__}: {error}", file=sys.stderr)
+        print("hint: this is a bug, please report it; SPASEQ_DEBUG=1 shows where it happened", file=sys.stderr)
+        return InternalError.exit_code
 
 
 def entry() -> NoReturn:
@@ -211,8 +217,10 @@ def asked(options: argparse.Namespace, evaluator: str = "compact") -> Any:
     """The query that is to be run over events."""
     if options.limit is not None and options.limit < 0:
         raise OptionError("--limit cannot be negative")
-    if options.query == "-" and "-" in (options.events or ()):
-        raise OptionError("the query and the events cannot both come from standard input")
+    named = [options.query, *(options.events or ())]
+    named += [file for given in options.stream or () for file in given.partition("=")[2].split(",")]
+    if named.count("-") > 1:
+        raise OptionError("standard input is asked for twice", "only one of the query and the files of events can be -")
     query = _compiled(options.query, evaluator)
     _warn(query)
     return query

@@ -21,6 +21,8 @@ from spaseq.events.time import duration_nanoseconds
 __all__ = ["parse"]
 
 _INT64: Final = range(-(1 << 63), 1 << 63)
+_DIGITS: Final = 400
+"""Beyond any number; int() refuses thousands of them."""
 _OPERATORS: Final = {"==": "=", "<>": "!="}
 _ARITHMETIC: Final = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "modulo": "%"}
 _MAX_DEPTH_HINT: Final = "split the query, or write long lists with IN {…}"
@@ -70,13 +72,14 @@ class _Builder:
     def integer(self, token: Token, what: str) -> int:
         if not str(token).isdigit():
             raise self.error(f"{what} is a whole number, not {token}", self.span(token))
+        if len(token) > _DIGITS or int(token) not in _INT64:
+            raise self.error(f"{what} goes up to {_INT64[-1]}", self.span(token))
         return int(token)
 
     def number(self, token: Token, sign: int = 1) -> int | float:
         text = str(token)
-        value: int | float = sign * int(text) if text.isdigit() else sign * float(text)
-        if isinstance(value, int) and value not in _INT64:
-            value = float(value)
+        whole = text.isdigit() and len(text) <= _DIGITS and sign * int(text) in _INT64
+        value: int | float = sign * int(text) if whole else sign * float(text)
         if value in (float("inf"), float("-inf")):
             raise self.error("this number is too large", self.span(token), "numbers go up to about 1.8e308")
         return value

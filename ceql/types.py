@@ -66,7 +66,7 @@ class _Types:
         if not self.schema.closed or name in names:
             return
         close = difflib.get_close_matches(name, names, 1, 0.6)
-        listed = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
+        listed = ", ".join(names[:20]) + (", …" if len(names) > 20 else "") or "none"
         hint = f"did you mean {close[0]}?" if close else f"the attributes of {self.schema.source} are {listed}"
         raise self.error(f"no event has an attribute {name}", span, hint)
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from spaseq.errors import OptionError
 from spaseq.language.query import Query
 from spaseq.rdf import StreamSource, parse_streams_file
 
 __all__ = ["knowledge_files", "stream_files"]
+
+_STDIN: Final = "<stdin>"
+"""What errors call a query that comes from standard input."""
 
 
 def stream_files(query: Query, given: Sequence[str], streams_file: str | None) -> dict[str, StreamSource]:
@@ -33,6 +37,9 @@ def stream_files(query: Query, given: Sequence[str], streams_file: str | None) -
             raise OptionError(f"--stream {text}: stream {name} is given twice", "give all its files: NAME=FILE,FILE")
         named.add(iri)
         sources[iri] = StreamSource(iri, tuple(part for part in files.split(",") if part))
+    asked = [query.source == _STDIN, *(path == "-" for source in sources.values() for path in source.files)]
+    if sum(asked) > 1:
+        raise OptionError("standard input is asked for twice", "only one of the query and the streams' files can be -")
     return sources
 
 
@@ -43,6 +50,8 @@ def knowledge_files(query: Query, given: Sequence[str]) -> dict[str, list[str]]:
     for text in given:
         iri, paths = _split(text, graphs, "--kb", "IRI=FILE")
         iri = iri.removeprefix("<").removesuffix(">")
+        if any(c in iri for c in '<>"{}|^`\\ \t\n'):
+            raise OptionError(f"--kb {text}: <{iri}> is no IRI", "write it as the query does behind GRAPH")
         files.setdefault(iri, []).extend(part for part in paths.split(",") if part)
     return files
 

@@ -7,6 +7,7 @@ to stdout (or --output), everything else to stderr; progress only to a terminal.
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from spaseq.cli.options import parser, settings_of
-from spaseq.errors import InternalError, OptionError, SpaseqError
+from spaseq.errors import EventError, InternalError, OptionError, SpaseqError
 
 if TYPE_CHECKING:
     from spaseq.language.query import Query
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _WHOLE = ("json", "xml", "parquet")
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,15 +42,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # the reader of our output went away: nothing is left to say, and nothing may be flushed at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()  # the reader of our output went away: nothing is left to say
         return 0
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            _discard_output()
+            print(f"cannot write the results: {error.strerror}", file=sys.stderr)
+            return EventError.exit_code
         if os.environ.get("SPASEQ_DEBUG"):
             raise
         print(f"spaseq failed: {type(error).__name__}: {error}", file=sys.stderr)
         print("hint: this is a bug, please report it; SPASEQ_DEBUG=1 shows where it happened", file=sys.stderr)
         return InternalError.exit_code
+
+
+def _discard_output() -> None:
+    """What stdout still holds cannot be written: it must not be tried again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 # -- the commands

@@ -95,9 +95,11 @@ def _no_events(source: object, hint: str) -> EventError:
 
 
 def _from_pandas(frame: Any) -> pa.Table:
+    if not hasattr(frame, "columns"):
+        raise _no_events(frame, "give a frame: its columns are the attributes")
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+    except (pa.ArrowException, TypeError, ValueError) as error:  # sparse columns, two of one name
         raise EventError(f"the frame cannot be read as columns: {first_line(error)}") from None
 
 
@@ -120,14 +122,21 @@ def _values(values: list[Any], name: str) -> pa.Array:
     try:
         return pa.array(values, pa.float64(), from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-        kinds = list(dict.fromkeys(type(v).__name__ for v in values if v is not None))
-        odd = next((i for i, v in enumerate(values) if v is not None and type(v).__name__ == kinds[-1]), None)
-        raise EventError(
-            f"attribute {name} holds values of different kinds: {', '.join(kinds)}",
-            record=None if odd is None else odd + 1,
-            attribute=name,
-            hint="one attribute holds numbers, or texts, or booleans, or times, all along the stream",
-        ) from None
+        raise _not_a_column(values, name) from None
+
+
+def _not_a_column(values: list[Any], name: str) -> EventError:
+    """Why `values` are no column: they are of several kinds, or of one that columns do not have."""
+    kinds = list(dict.fromkeys(type(v).__name__ for v in values if v is not None))
+    if kinds == ["int"]:
+        odd = next((i for i, v in enumerate(values) if v is not None and not -(1 << 63) <= v < 1 << 63), 0)
+        problem, hint = f"attribute {name} holds a whole number of more than 64 bits", "write such numbers as floats"
+    else:
+        odd = next((i for i, v in enumerate(values) if v is not None and type(v).__name__ == kinds[-1]), 0)
+        what = f"of different kinds: {', '.join(kinds)}" if len(kinds) > 1 else f"of no known kind: {kinds[0]}"
+        problem = f"attribute {name} holds values {what}"
+        hint = "one attribute holds numbers, or texts, or booleans, or times, all along the stream"
+    return EventError(problem, record=odd + 1, attribute=name, hint=hint)
 
 
 # Files

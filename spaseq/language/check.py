@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import NoReturn
 
-from spaseq.errors import QuerySemanticsError, Span, UnsupportedFeature
+from spaseq.errors import OptionError, QuerySemanticsError, Span, UnsupportedFeature
 from spaseq.events.time import parse_duration
 from spaseq.gpm import GraphPattern, Source, compile_pattern
 from spaseq.gpm.scope import hidden_variables
@@ -130,7 +130,10 @@ class _Checker:
         within = self._tree.within
         if within is None:
             return None
-        size = parse_duration(f"{within.amount} {within.unit.lower()}")
+        try:
+            size = parse_duration(f"{within.amount} {within.unit.lower()}")
+        except OptionError:
+            self._fail("this window is longer than time itself", within.span, "windows go up to 292 years")
         if size <= 0:
             self._fail("the window holds no time", within.span, "WITHIN needs a duration above zero")
         return size

@@ -12,6 +12,8 @@ __all__ = ["ARRIVAL", "GENERATED_AT", "EventBy", "StreamOptions"]
 
 GENERATED_AT: Final = "http://www.w3.org/ns/prov#generatedAtTime"
 ARRIVAL: Final = "arrival"
+_DIGITS: Final = 9
+"""Of the triples of an event: rows are numbered in int32, and an event is held whole."""
 
 EventKind: TypeAlias = Literal["graph", "file", "subject", "size"]
 
@@ -31,9 +33,11 @@ class EventBy:
             return EventBy("graph")
         if kind == "subject" and not colon:
             return EventBy("subject")
-        if kind == "size" and number.isascii() and number.isdecimal() and int(number) > 0:
+        if kind == "size" and number.isascii() and number.isdecimal() and len(number) <= _DIGITS and int(number):
             return EventBy("size", int(number))
-        raise OptionError(f"--event-by {text}: no such way to make events", "use graph, subject or size:N (N triples)")
+        raise OptionError(
+            f"--event-by {text}: no such way to make events", "use graph, subject or size:N (N triples, below 10^9)"
+        )
 
     def __str__(self) -> str:
         return f"size:{self.size}" if self.kind == "size" else self.kind
@@ -96,7 +100,7 @@ class StreamOptions:
             ties=_one_of("--ties", ties, "instant", "arrival"),  # type: ignore[arg-type]
             lateness=_duration("--lateness", lateness),
             late=_one_of("--late", late, "error", "drop"),  # type: ignore[arg-type]
-            malformed=_one_of("malformed", malformed, "error", "drop"),  # type: ignore[arg-type]
+            malformed=_one_of("--malformed", malformed, "error", "drop"),  # type: ignore[arg-type]
             format=format,
         )
 

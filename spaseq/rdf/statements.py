@@ -7,6 +7,7 @@ said to stand on the last line that the parser asked for, which is the line wher
 
 from __future__ import annotations
 
+import codecs
 import io
 import re
 from collections.abc import Iterable, Iterator
@@ -59,9 +60,23 @@ def parse_statements(
     """
     terms = terms or Terms()
     counters = counters or Counters()
+    if first_line == 1:
+        chunks = _unmarked(chunks)
     if form.lines:
         return _by_lines(chunks, form, source, first_line, terms, counters, malformed == "drop")
     return _by_document(chunks, form, source, first_line, terms, counters)
+
+
+def _unmarked(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes without the mark with which some editors begin UTF-8 (EF BB BF)."""
+    rest = iter(chunks)
+    head = b""
+    for chunk in rest:
+        head += chunk
+        if len(head) >= len(codecs.BOM_UTF8):
+            break
+    yield head.removeprefix(codecs.BOM_UTF8)
+    yield from rest
 
 
 def _whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -10,6 +10,8 @@ import sys
 import pyarrow.parquet as pq
 import pytest
 
+from ceql.cli import main
+
 ROOT = pathlib.Path(__file__).parents[2]
 CSV = """type,price,time
 A,1,2024-01-01T00:00:00Z
@@ -106,6 +108,8 @@ def test_streams(folder: pathlib.Path) -> None:
         (["run", "from.ceql", "--stream", "T=events.csv"], 2, "unknown stream T"),
         (["run", "query.ceql", "--events", "events.csv", "--lateness", "soon"], 2, "'soon' is not a duration"),
         (["run", "query.ceql", "--events", "events.csv", "--format", "parquet"], 2, "--output"),
+        (["run", "-", "--events", "-"], 2, "standard input is asked for twice"),
+        (["run", "query.ceql", "--stream", "S=-", "--stream", "T=-"], 2, "standard input is asked for twice"),
         (["plot", "query.ceql", "--events", "events.csv"], 2, "plot draws into a file"),
         (["run", "query.ceql", "--events", "events.csv", "--format", "xml"], 2, "invalid choice"),
     ],
@@ -152,3 +156,12 @@ def test_what_cannot_match_is_a_warning(folder: pathlib.Path) -> None:
             "warning: never.ceql:1:16: A: price > 5 and price < 3 never hold together",
             "warning: never.ceql: no stream has a match: the query reports nothing",
         ]
+
+
+def test_a_bug_is_said_to_be_one(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr("ceql.cli._compiled", fail)
+    assert main(["check", "query.ceql"]) == 1
+    assert capsys.readouterr().err.startswith("ceql failed: ZeroDivisionError: oh\nhint: this is a bug")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -10,6 +13,7 @@ import pytest
 
 from spaseq.cli.main import main
 
+ROOT = Path(__file__).parents[2]
 E = "http://example.org/"
 QUERY = f"""PREFIX : <{E}>
 SELECT ?a ?x ?y ?n
@@ -170,6 +174,10 @@ def test_explain(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "q.rq", "--stream", "S=no.nt"], 3, "no.nt"),
         (["run", "q.rq", "--stream", "S=s.nt", "--kb", "x"], 2, "not of the form IRI=FILE"),
         (["run", "q.rq", "--stream", "S=s.nt", "--event-by", "colour"], 2, "--event-by colour"),
+        (["run", "q.rq", "--stream", "S=s.nt", "--event-by", "size:" + "9" * 20], 2, "size:N (N triples, below 10^9)"),
+        (["run", "q.rq", "--stream", "S=s.nt", "--malformed", "keep"], 2, "--malformed keep: not one of"),
+        (["run", "q.rq", "--stream", "S=s.nt", "--kb", "http://a b=s.nt"], 2, "<http://a b> is no IRI"),
+        (["run", "q.rq", "--stream", "S=-,-"], 2, "standard input is asked for twice"),
         (["run", "q.rq", "--stream", "S=s.nt", "--time-unit", "y"], 2, "--time-unit y"),
         (["run", "q.rq", "--stream", "S=s.nt", "--interval", "soon"], 2, "--interval soon"),
         (["run", "q.rq", "--stream", "S=s.nt", "--entailment", "rdfs"], 2, "--entailment rdfs without background"),
@@ -247,6 +255,22 @@ def test_a_truncated_stream(files: Path, capsys: pytest.CaptureFixture[str]) -> 
     (files / "s.nq").write_text(f'<{E}u> <{E}p> "one" <{E}g> .\n<{E}u> <{E}p> "o')
     code, _, err = run(capsys, "run", "q.rq", "--stream", "S=s.nq", "--time-from", "arrival")
     assert code == 3 and "s.nq:2" in err and "Traceback" not in err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk(files: Path) -> None:
+    command = [sys.executable, "-m", "spaseq", "run", str(files / "q.rq"), "--stream", f"S={files / 's.nt'}"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (3, "cannot write the results: No space left on device\n")
+
+
+def test_the_query_and_a_stream_are_not_both_standard_input(
+    files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(QUERY))
+    code, _, err = run(capsys, "run", "-", "--stream", "S=-")
+    assert code == 2 and "standard input is asked for twice" in err
 
 
 def test_an_interrupt(files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

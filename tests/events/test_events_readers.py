@@ -143,12 +143,28 @@ def test_what_holds_no_events(tmp_path: pathlib.Path) -> None:
         (str(tmp_path), "folder"), (str(tmp_path / "no*.csv"), "no such file"), (5, "int holds no events"),
         ({"type": "A"}, "dict holds no events"), ([{"p": 1}, {"p": "x"}], "different kinds"),
         ([{"p": 1}, 5], "int is not an event"),
+        ([{"p": 1}, {"p": 10**30}], "record 2: attribute p holds a whole number of more than 64 bits"),
+        ([{"p": object()}], "of no known kind: object"),
     ]:  # fmt: skip
         with pytest.raises(EventError, match=message):
             rows(source)
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "header.csv").write_text("type,p\n")
     assert rows(str(tmp_path / "empty.csv")) == rows(str(tmp_path / "header.csv")) == []
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (pandas.DataFrame({"p": [1j]}), "cannot be read as columns: .*complex128"),
+        (pandas.DataFrame({"p": pandas.arrays.SparseArray([1])}), "cannot be read as columns: Sparse pandas data"),
+        (pandas.DataFrame([[1, 2]], columns=["p", "p"]), "cannot be read as columns: Duplicate column names"),
+        (pandas.Series([1], name="p"), "a Series holds no events"),
+    ],
+)
+def test_frames_that_are_no_columns(frame: object, message: str) -> None:
+    with pytest.raises(EventError, match=message):
+        rows(frame)
 
 
 @pytest.mark.parametrize("name", ["e.csv", "e.tsv", "e.parquet", "e.csv.gz"])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import os
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -194,6 +195,14 @@ def test_all_together(form: Format) -> None:
     check(b"\n".join(GOOD) + b"\n", form, (1 << 18, 7, 200))
     check(b"\r\n".join(GOOD) + b"\n", form, (1 << 18, 200))
     check(b"\n".join(GOOD + BAD) + b"\n", form, (1 << 18, 200))
+
+
+@pytest.mark.parametrize("form", [NT, NQ], ids=["nt", "nq"])
+def test_a_byte_order_mark_is_passed_over(form: Format) -> None:
+    text = b"\n".join(GOOD[:1] * 3) + b"\n"
+    for marked in (BOM_UTF8 + text, BOM_UTF8, BOM_UTF8 + b"\n" + text, text + BOM_UTF8 + text):
+        check(marked, form, (1 << 18, 61, 2))
+    assert by_parser([BOM_UTF8 + text], form, "error") == by_parser([text], form, "error")
 
 
 iris = st.sampled_from([b"<a:s>", b"<http://example.org/s>", b"<http://example.org/p#x>", b"<a:t>", b"<urn:a:b>"])

@@ -84,6 +84,10 @@ class TestFormats:
         ]
         assert [event.record for event in found] == ([7, 9] if "trig" in name else [2, 5])
 
+    @pytest.mark.parametrize(("name", "text"), [("s.nq", NQUADS), ("s.trig", TRIG), ("s.trig.gz", TRIG)])
+    def test_a_byte_order_mark_is_passed_over(self, tmp_path: Path, name: str, text: str) -> None:
+        assert statements(write(tmp_path, name, "\ufeff" + text)) == statements(write(tmp_path, "plain." + name, text))
+
     def test_turtle_is_one_graph_a_file(self, tmp_path: Path) -> None:
         for k in range(3):
             write(tmp_path, f"data_{k}.ttl", f"@prefix : <urn:> .\n\n:a :p {k} ; :q [ :r 1 ] .")
