@@ -204,7 +204,7 @@ def _rewritten(replacement: str, groups: int) -> Iterator[str]:
             if not (following.isascii() and following.isdigit()):
                 raise SPARQLError("a replacement has $ before a digit only")
             end = at + 2
-            while replacement[end : end + 1].isdigit() and int(replacement[at + 1 : end + 1]) <= groups:
+            while replacement[end : end + 1].isdecimal() and replacement[end].isascii() and int(replacement[at + 1 : end + 1]) <= groups:
                 end += 1
             yield _reference(int(replacement[at + 1 : end]), groups)
             at = end

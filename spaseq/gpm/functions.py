@@ -1,16 +1,19 @@
 """Arithmetic, casts and functions of strings as SPARQL 1.1 §17 and XPath have them, in place of rdflib's.
 
 rdflib computes sums and products of integers as decimals or the other way round, knows no xsd:float, lets casts accept
-what has no such value, keeps only some flags of REGEX, and gives STRDT any argument. `replacement` names what takes its
+what has no such value, keeps only some flags of REGEX, counts the places of SUBSTR below 1 from the end, cannot round infinity, and gives STRDT
+any argument. `replacement` names what takes its
 place for an expression; both ways of evaluating a pattern, event by event and over columns, go through it.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation
 from decimal import localcontext as decimal_context
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -296,6 +299,21 @@ def _replace(expression: Expr, context: Any) -> Literal:
     return Literal(new, lang=text.language)
 
 
+def _substring(expression: Expr, context: Any) -> Literal:
+    """Places count from 1; what would lie before the first is not there (XPath §5.4.3)."""
+    text = _string(expression.arg)
+    start = _place(expression.start)
+    stop = len(text) + 1 if expression.length is None else start + _place(expression.length)
+    return Literal(str(text)[max(start, 1) - 1 : max(stop - 1, 0)], lang=text.language)
+
+
+def _place(term: Any) -> int:
+    rank, value = number_of(term)
+    if rank:
+        raise SPARQLError(f"{term!r} is no integer")
+    return int(value)
+
+
 def _typed(expression: Expr, context: Any) -> Literal:
     text = _string(expression.arg1)
     if text.language or not isinstance(expression.arg2, URIRef):
@@ -344,7 +362,25 @@ def _of_value(function: _Function) -> _Function:
     return checked
 
 
-_OF_VALUES: Final = ("YEAR", "MONTH", "DAY", "HOURS", "MINUTES", "SECONDS", "TZ", "ABS", "CEIL", "FLOOR", "ROUND")
+def _whole(rounded: Callable[[Any], int]) -> _Function:
+    """CEIL, FLOOR or ROUND, by what they do to a finite number; infinities and NaN stay what they are."""
+
+    def of(expression: Expr, context: Any) -> Literal:
+        term = expression.arg
+        _, value = number_of(term)
+        if isinstance(value, float) and not math.isfinite(value):
+            return term
+        return Literal(rounded(value), datatype=term.datatype)
+
+    return of
+
+
+def _nearest(value: int | Decimal | float) -> int:
+    """The nearest whole number; of two the greater one (XPath §4.4.4)."""
+    return math.floor(Fraction(value) + Fraction(1, 2))
+
+
+_OF_VALUES: Final = ("YEAR", "MONTH", "DAY", "HOURS", "MINUTES", "SECONDS", "TZ", "ABS")
 _FUNCTIONS: Final[dict[str, _Function]] = {
     **{f"Builtin_{name}": _of_value(getattr(operators, f"Builtin_{name}")) for name in _OF_VALUES},
     "AdditiveExpression": _arithmetic(operators.AdditiveExpression),
@@ -356,5 +392,9 @@ _FUNCTIONS: Final[dict[str, _Function]] = {
     "Builtin_STRDT": _typed,
     "Builtin_CONCAT": _concatenated,
     "Builtin_COALESCE": _first_value,
-    "Builtin_TIMEZONE": _time_zone,
+    "Builtin_TIMEZONE": _of_value(_time_zone),
+    "Builtin_CEIL": _whole(math.ceil),
+    "Builtin_FLOOR": _whole(math.floor),
+    "Builtin_ROUND": _whole(_nearest),
+    "Builtin_SUBSTR": _substring,
 }
