@@ -46,6 +46,7 @@ __all__ = [
     "convert",
     "convert_expression",
     "expression_variables",
+    "functions_called",
     "graph_names",
     "has_exists",
     "patterns_inside",
@@ -425,6 +426,20 @@ def has_exists(expression: Expression) -> bool:
             return any(has_exists(a) for a in arguments)
         case _:
             return False
+
+
+def functions_called(value: object) -> Iterator[str]:
+    """The IRIs of the functions that the expressions in a node or an expression call, with repetitions."""
+    if isinstance(value, Call):
+        if value.name == "Function":
+            yield str(dict.get(value.handle, "iri"))
+        yield from functions_called(value.arguments)
+    elif isinstance(value, Node | Exists):
+        for part in fields(value):
+            yield from functions_called(getattr(value, part.name))
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from functions_called(item)
 
 
 def patterns_inside(expression: Expression) -> list[Node]:

@@ -22,6 +22,7 @@ from spaseq.errors import UnsupportedFeature
 __all__ = ["Pattern", "found", "pattern_of", "replaced"]
 
 _GROUPS: Final = 9
+_DIGITS: Final = frozenset("0123456789")
 """Groups that a replacement can name in RE2."""
 _SPACE: Final = r" \t\n\r"
 _NO_SPACE: Final = r"\x{0}-\x{8}\x{b}\x{c}\x{e}-\x{1f}\x{21}-\x{10ffff}"
@@ -204,7 +205,7 @@ def _rewritten(replacement: str, groups: int) -> Iterator[str]:
             if not (following.isascii() and following.isdigit()):
                 raise SPARQLError("a replacement has $ before a digit only")
             end = at + 2
-            while replacement[end : end + 1].isdecimal() and replacement[end].isascii() and int(replacement[at + 1 : end + 1]) <= groups:
+            while replacement[end : end + 1] in _DIGITS and int(replacement[at + 1 : end + 1]) <= groups:
                 end += 1
             yield _reference(int(replacement[at + 1 : end]), groups)
             at = end

@@ -1,9 +1,9 @@
 """Arithmetic, casts and functions of strings as SPARQL 1.1 §17 and XPath have them, in place of rdflib's.
 
 rdflib computes sums and products of integers as decimals or the other way round, knows no xsd:float, lets casts accept
-what has no such value, keeps only some flags of REGEX, counts the places of SUBSTR below 1 from the end, cannot round infinity, and gives STRDT
-any argument. `replacement` names what takes its
-place for an expression; both ways of evaluating a pattern, event by event and over columns, go through it.
+what has no such value, keeps only some flags of REGEX, counts places of SUBSTR below 1 from the end, cannot round
+infinity, and gives STRDT any argument. `replacement` names what takes its place for an expression; both ways of
+evaluating a pattern, event by event and over columns, go through it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rdflib.term import Literal, URIRef
 
 from spaseq.gpm import expressions
 
-__all__ = ["mean", "number_of", "replacement", "total"]
+__all__ = ["is_function", "mean", "number_of", "replacement", "total"]
 
 _INTEGERS: Final = frozenset({
     XSD.integer, XSD.nonPositiveInteger, XSD.negativeInteger, XSD.nonNegativeInteger, XSD.positiveInteger,
@@ -34,6 +34,7 @@ _INTEGERS: Final = frozenset({
 _TYPES: Final = (XSD.integer, XSD.decimal, XSD.float, XSD.double)
 """The types of results, in order of promotion (XPath §6.2, B.1)."""
 _FLOAT, _DOUBLE = 2, 3
+_TAG: Final = re.compile(r"[a-zA-Z]{1,8}(?:-[a-zA-Z0-9]{1,8})*")
 _PRECISION: Final = Context(prec=28)
 
 _Function = Callable[[Expr, Any], Any]
@@ -44,6 +45,11 @@ def replacement(value: Expr) -> _Function | None:
     if value.name == "Function":
         return _CASTS.get(dict.get(value, "iri"))
     return _FUNCTIONS.get(value.name)
+
+
+def is_function(iri: str) -> bool:
+    """Whether there is a cast or function of that IRI, SPARQL's own or one that was registered with rdflib."""
+    return URIRef(iri) in operators._CUSTOM_FUNCTIONS
 
 
 # -- numbers
@@ -321,6 +327,13 @@ def _typed(expression: Expr, context: Any) -> Literal:
     return Literal(str(text), datatype=expression.arg2, normalize=False)
 
 
+def _tagged(expression: Expr, context: Any) -> Literal:
+    text, tag = _string(expression.arg1), _string(expression.arg2)
+    if text.language or not _TAG.fullmatch(tag):
+        raise SPARQLError("STRLANG takes a string and a language tag")
+    return Literal(str(text), lang=str(tag))
+
+
 def _concatenated(expression: Expr, context: Any) -> Literal:
     """With the tag that all have, if they have one."""
     given = dict.get(expression, "arg")
@@ -390,6 +403,7 @@ _FUNCTIONS: Final[dict[str, _Function]] = {
     "Builtin_REGEX": _matches,
     "Builtin_REPLACE": _replace,
     "Builtin_STRDT": _typed,
+    "Builtin_STRLANG": _tagged,
     "Builtin_CONCAT": _concatenated,
     "Builtin_COALESCE": _first_value,
     "Builtin_TIMEZONE": _of_value(_time_zone),

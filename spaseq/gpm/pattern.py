@@ -30,6 +30,7 @@ from rdflib.term import Literal, URIRef, Variable
 
 from spaseq.errors import QuerySemanticsError, QuerySyntaxError, Span, SpaseqError, UnsupportedFeature
 from spaseq.gpm import algebra, comparison
+from spaseq.gpm.functions import is_function
 from spaseq.rdf import plain_literal, quiet_literals
 
 __all__ = [
@@ -138,6 +139,14 @@ class GraphPattern:
     def needs(self) -> frozenset[str]:
         """The variables that the correlated conditions take from other GPMs."""
         return frozenset().union(*(c.variables for c in self.correlated)) - self.binds
+
+    @property
+    def unknown_functions(self) -> frozenset[str]:
+        """The IRIs of functions that its expressions call and nobody has defined: they are errors wherever asked."""
+        nodes = [self.event.node, *(part.node for _, part in self.knowledge)]
+        conditions = [condition.expression for condition in (*self.local, *self.correlated)]
+        called = frozenset(algebra.functions_called((*nodes, *conditions)))
+        return frozenset(iri for iri in called if not is_function(iri))
 
     @property
     def mentions(self) -> frozenset[str]:

@@ -8,10 +8,10 @@ disjunction of conjunctions has the same value). The operators between elements 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from spaseq.errors import OptionError, QuerySemanticsError, Span, UnsupportedFeature
 from spaseq.events.time import parse_duration
@@ -24,6 +24,8 @@ from spaseq.language.parse import KNOWN_PREFIXES
 from spaseq.language.scan import mask
 
 __all__ = ["CheckedQuery", "Conjunction", "Element", "check"]
+
+_XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class _Checker:
             clauses=self._clauses(elements, sequence_patterns),
             partition=self._partition(sequence_patterns),
             window=self._window(),
-            warnings=(*unused, *_without_effect(elements)),
+            warnings=(*unused, *_without_effect(elements), *_undefined(sequence_patterns)),
         )
 
     # -- errors
@@ -325,6 +327,15 @@ def _without_effect(elements: tuple[Element, ...]) -> Iterator[str]:
             names = " | ".join(" & ".join(c) for c in element.alternatives)
             sign = element.operator.value if element.operator else ""
             yield f"{names}! forbids nothing between '{sign}' and ',': no instant can lie there"
+
+
+def _undefined(patterns: Mapping[str, GraphPattern]) -> Iterator[str]:
+    """Warnings about calls of functions that nobody has defined: in SPARQL an error where asked, not in the query."""
+    for name, pattern in patterns.items():
+        for iri in sorted(pattern.unknown_functions):
+            casts = " (casts are xsd:integer, decimal, float, double, boolean, string and dateTime)"
+            hint = casts if iri.startswith(_XSD) else ""
+            yield f"GPM {name} calls <{iri}>, which is no function here: it never has a value{hint}"
 
 
 def _binds(patterns: Iterable[GraphPattern]) -> frozenset[str]:

@@ -430,6 +430,16 @@ def test_a_negation_without_effect_is_a_warning() -> None:
     assert query.warnings == ("B! forbids nothing between ';' and ',': no instant can lie there",)
 
 
+def test_a_call_of_no_function_is_a_warning() -> None:
+    b = "  DEFINE GPM B ON S { ?a :p ?y FILTER (xsd:int(?y) > 1) FILTER EXISTS { ?a :q ?q BIND(:f(:f(?q)) AS ?r) } }\n"
+    query = spaseq.compile("PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>\n" + _query("  SEQ (A; B)\n" + A + b))
+    assert query.warnings == (
+        "GPM B calls <http://example.org/f>, which is no function here: it never has a value",
+        "GPM B calls <http://www.w3.org/2001/XMLSchema#int>, which is no function here: it never has a value "
+        "(casts are xsd:integer, decimal, float, double, boolean, string and dateTime)",
+    )
+
+
 def test_too_many_variants_are_a_budget() -> None:
     with pytest.raises(spaseq.BudgetExceeded) as caught:
         spaseq.compile(_query("  SEQ (A" + ", A?" * 9 + ")\n" + A))
