@@ -16,18 +16,12 @@ import numpy as np
 
 from spaseq.engine.lazy.conditions import Conditions
 from spaseq.engine.lazy.normal import Branch, Test
+from spaseq.engine.lazy.samples import CANDIDATES, TUPLES, Kind, Pool
 from spaseq.engine.settings import Batch
-from spaseq.errors import EventError
 from spaseq.pattern import Predicate
 
 __all__ = ["Statistics"]
 
-TUPLES: Final = 256
-"""Tuples that a selectivity is estimated from, per observation."""
-FEW: Final = 16
-"""With fewer tuples in the pattern's order, tuples in any order are tried."""
-POOL: Final = 64
-"""The latest events of each kind that tuples are drawn of; a rare kind's may be older than a frequent one's."""
 MEMORY: Final = 32_000
 """Events over which counters decay to about a third."""
 PARTS: Final = 8
@@ -40,8 +34,13 @@ CHANGE: Final = 5.0
 """Standard deviations by which what came must differ from what was expected for a rate to have changed."""
 FACTOR: Final = 2.0
 """And the factor: streams come in bursts."""
+DRIFTED: Final = 3.0
+"""Standard deviations by which a rate must differ to have drifted, which takes longer to see."""
+COUNTED: Final = 2 * CANDIDATES
+"""Tuples that a lazy evaluator's own counts weigh at most, against those of samples."""
 
-Kind = frozenset[Predicate]
+Steps = Mapping[tuple[frozenset[int], int], tuple[int, int]]
+"""For leaves taken and the next one: candidates, and how many of them passed."""
 
 
 class Statistics:
@@ -52,6 +51,7 @@ class Statistics:
         self._kind_of = {leaf.number: leaf.predicates for leaf in leaves}
         absent = [a.predicates for branch in branches for x in branch.absences for a in x.alternatives]
         self._kinds = tuple(dict.fromkeys([*self._kind_of.values(), *absent]))
+        self._predicates: tuple[Predicate, ...] = tuple(dict.fromkeys(p for kind in self._kinds for p in kind))
         tests = {t: _order_of(t, branch) for branch in branches for t in _tests(branch) if not t.whole}
         self._tests: dict[Test, int] = tests
         self._held = dict.fromkeys(tests, (0.0, 0.0))
@@ -60,24 +60,50 @@ class Statistics:
         """Decayed number of events."""
         self.window = 0.0
         """Decayed sum of the number of events in the windows that end with each."""
+        self.partitions = 1
+        """About as many take turns."""
         self.changes = 0
         """How often a rate has plainly changed."""
+        self._joint: dict[frozenset[int], tuple[float, float]] = {}
+        self._dense: dict[tuple[frozenset[int], int], tuple[float, float]] = {}
+        self._followed: set[tuple[int, ...]] = set()
+        """The orders that were followed through the present sample."""
         self._draws = 0
-        self._pool = _Pool(conditions, self._kinds) if conditions is not None and tests else None
+        self._pool = Pool(conditions, self._kinds) if conditions is not None and tests else None
 
     def observe(self, batch: Batch, in_window: float, sample: bool) -> None:
         """Count what there is in `batch`; `in_window`: events in a window. `sample`: selectivities too."""
+        counts = np.zeros(len(self._kinds), np.int64)
         parts = _parts(batch, PARTS if sample else GLANCE)
-        counts = dict.fromkeys(self._kinds, 0)
         for part in parts:
-            found = self._found(part)
-            for kind, rows in found.items():
-                counts[kind] += len(rows)
+            truth = self._truth(part)
+            counts += np.count_nonzero(truth, axis=1)
             if sample and self._pool is not None:
-                self._pool.add(part, found)
-        self.count(sum(map(len, parts)), in_window, counts)
+                self._pool.add(part, truth)
+        self.count(sum(map(len, parts)), in_window, dict(zip(self._kinds, counts.tolist(), strict=True)))
         if sample:
-            self._sample(in_window if batch.keys is None else math.inf)
+            self._sample(_near(batch, in_window))
+
+    def sample(self, batch: Batch, in_window: float) -> None:
+        """Look at tuples of a batch's events, without counting these."""
+        if self._pool is not None:
+            for part in _parts(batch, PARTS):
+                self._pool.add(part, self._truth(part))
+            self._sample(_near(batch, in_window))
+
+    def has_followed(self, order: tuple[int, ...]) -> bool:
+        """Whether this chain was followed through the present sample."""
+        return self._pool is None or order in self._followed
+
+    def follow(self, branch: Branch, order: tuple[int, ...], batch: Batch, in_window: float) -> None:
+        """Find out what part of the tuples of each prefix of a chain passes, from the present sample."""
+        assert self._pool is not None
+        self._followed.add(order)
+        tests = {t: self.selectivity(t) for t in branch.tests if not t.whole}
+        for join in self._pool.join(order, self._kind_of, branch.before, tests, _near(batch, in_window)):
+            _mix(self._joint, join.leaves, join.part, join.tuples)
+            if len(join.leaves) < len(order):
+                _mix(self._dense, (join.leaves, order[len(join.leaves)]), join.dense, join.tuples)
 
     def count(self, events: int, in_window: float, counts: Mapping[Kind, int]) -> None:
         """Take note of so many events, among them `counts` of each kind."""
@@ -96,11 +122,30 @@ class Statistics:
         self.events = events
         self._counts = {kind: float(counts[kind]) for kind in self._kinds}
 
-    def observed(self, tried: Mapping[Test, tuple[int, int]]) -> None:
-        """Take note of tests that were made, and how many of them held, instead of what samples said."""
+    def observed(self, tried: Mapping[Test, tuple[int, int]], steps: Steps) -> None:
+        """Take note of what a lazy evaluator counted, instead of what samples said.
+
+        `tried`: tests of tuples that no other had chosen, how many were made, and how many held.
+        """
         for test, (made, held) in tried.items():
             if made >= TUPLES and test in self._held:
                 self._held[test] = held / made * TUPLES, TUPLES
+        for (before, leaf), (made, held) in sorted(steps.items(), key=lambda item: len(item[0][0])):
+            unknown = before not in self._joint and any(t.leaves <= before for t in self._tests)
+            if made < TUPLES or not before or unknown:
+                continue
+            reached = self._joint.get(before, (1.0, 0.0))[0] * self._dense.get((before, leaf), (1.0, 0.0))[0]
+            self._joint[before | {leaf}] = reached * (held + 0.5) / (made + 1.0), min(made, COUNTED)
+
+    @property
+    def joint(self) -> dict[frozenset[int], float]:
+        """For sets of leaves the part of all tuples that pass all tests within, where that was found."""
+        return {leaves: part for leaves, (part, _) in self._joint.items()}
+
+    @property
+    def dense(self) -> dict[tuple[frozenset[int], int], float]:
+        """For such a set and one more leaf: how many more events of it those have in reach than all tuples have."""
+        return {step: ratio for step, (ratio, _) in self._dense.items()}
 
     def rate(self, leaf: int) -> float:
         """Events of a leaf's kind per event; never 0, for what has not come may come."""
@@ -111,13 +156,23 @@ class Statistics:
         return max(self._counts[kind], 0.5) / max(self.events, 1.0)
 
     def rates(self) -> tuple[float, ...]:
-        """What tells whether the stream has changed: the rate of every kind, and the size of windows."""
-        return (*(max(c, 0.5) / max(self.events, 1.0) for c in self._counts.values()), self.events_in_window)
+        """What tells whether the stream has changed: the size of windows, and the rate of every kind."""
+        return (self.events_in_window, *(max(c, 0.5) / max(self.events, 1.0) for c in self._counts.values()))
 
-    def selectivity(self, test: Test) -> float:
-        """The part of the tuples that hold; 1/2 while nothing is known."""
+    def has_drifted(self, before: Sequence[float], factor: float) -> bool:
+        """Whether some of `rates` is `factor` times another than it was, and not by chance."""
+        for i, (new, old) in enumerate(zip(self.rates(), before, strict=True)):
+            low, high = min(new, old), max(new, old)
+            chance = DRIFTED * math.sqrt(high / max(self.events, 1.0)) if i else 0.0
+            if high > factor * low and high - low > chance:
+                return True
+        return False
+
+    def selectivity(self, test: Test, hopeful: bool = False) -> float:
+        """The part of the tuples that hold; 1/2 while nothing is known. `hopeful`: it may well be as small as this."""
         held, tried = self._held.get(test, (0.0, 0.0))
-        return (held + 0.5) / (tried + 1.0)
+        found = (held + 0.5) / (tried + 1.0)
+        return found * (1.0 - 1.0 / math.sqrt(held + 2.0)) if hopeful else found
 
     @property
     def events_in_window(self) -> float:
@@ -127,11 +182,12 @@ class Statistics:
     def state(self) -> Any:
         """What a snapshot must hold. The pool is filled anew."""
         return (list(self._held.values()), list(self._counts.values()), self.events, self.window, self._draws,
-                self.changes)  # fmt: skip
+                self.changes, self.partitions, self._joint, self._dense)  # fmt: skip
 
     def restore(self, state: Any) -> None:
         """The opposite of `state`, for the same branches."""
-        held, counts, self.events, self.window, self._draws, self.changes = state
+        (held, counts, self.events, self.window, self._draws, self.changes, self.partitions, self._joint,
+         self._dense) = state  # fmt: skip
         self._held = dict(zip(self._tests, held, strict=True))
         self._counts = dict(zip(self._kinds, counts, strict=True))
 
@@ -148,19 +204,23 @@ class Statistics:
                 return True
         return False
 
-    def _found(self, batch: Batch) -> dict[Kind, np.ndarray]:
-        """The rows of each kind."""
-        holds: dict[Predicate, np.ndarray] = {
-            p: p.evaluate(batch) for p in dict.fromkeys(p for kind in self._kinds for p in kind)
-        }
-        there = np.ones(len(batch), bool) if batch.keys is None else np.asarray(batch.keys) >= 0
-        return {
-            kind: np.flatnonzero(np.logical_and.reduce([there, *(holds[p] for p in kind)])) for kind in self._kinds
-        }
+    def _truth(self, batch: Batch) -> np.ndarray:
+        """Which events are of which kind: bool (kinds, n)."""
+        holds = {p: p.evaluate(batch) for p in self._predicates}
+        truth = np.ones((len(self._kinds), len(batch)), bool)
+        for own, kind in zip(truth, self._kinds, strict=True):
+            for predicate in kind:
+                own &= holds[predicate]
+        if batch.keys is not None:
+            truth[:, np.asarray(batch.keys) < 0] = False
+        return truth
 
     def _sample(self, near: float) -> None:
         rng = np.random.default_rng(self._draws)
         self._draws += 1
+        self._followed.clear()
+        _age(self._joint)
+        _age(self._dense)
         for test, order in self._tests.items():
             if self._pool is None:
                 return
@@ -171,53 +231,24 @@ class Statistics:
                 self._held[test] = held / 2 + found, tried / 2 + TUPLES
 
 
-class _Pool:
-    """The latest `POOL` events of each kind, with what conditions read of them."""
-
-    def __init__(self, conditions: Conditions, kinds: tuple[Kind, ...]) -> None:
-        self._kinds = kinds
-        self._memory = conditions.memory()
-        self._is_of = np.zeros((len(kinds), 0), bool)
-        self._positions = np.zeros(0, np.int64)
-
-    def add(self, batch: Batch, found: Mapping[Kind, np.ndarray]) -> None:
-        rows = np.unique(np.concatenate([rows[_spread(len(rows))] for rows in found.values()]))
-        self._memory.append(batch, rows)
-        fresh = np.stack([np.isin(rows, found[kind]) for kind in self._kinds])
-        both = np.hstack([self._is_of, fresh])
-        # Of what each kind had before, only as much as there is too little of now.
-        kept = np.unique(np.concatenate([np.flatnonzero(row)[-POOL:] for row in both]))
-        self._memory.keep(kept)
-        self._is_of = both[:, kept]
-        self._positions = np.concatenate([self._positions, np.asarray(batch.positions)[rows]])[kept]
-
-    def holding(
-        self, test: Test, kinds: list[list[Kind]], order: int, near: float, rng: np.random.Generator
-    ) -> float | None:
-        """How many of `TUPLES` tuples the test lets pass; None where some kind has no event, or values do not compare.
-
-        Tuples are no more than `near` positions wide, and the event of the first variable comes first or last (`order`
-        1 or -1), where there are `FEW` of that kind.
-        """
-        pools = [np.flatnonzero(self._is_of[[self._kinds.index(kind) for kind in some]].any(axis=0)) for some in kinds]
-        if not all(len(pool) for pool in pools):
-            return None
-        tuples = np.stack([pool[rng.integers(len(pool), size=4 * TUPLES)] for pool in pools])
-        places = self._positions[tuples]
-        fits = places.max(axis=0) - places.min(axis=0) <= near
-        if order:
-            fits &= places[0] < places[1] if order > 0 else places[0] > places[1]
-        tuples = tuples[:, fits] if np.count_nonzero(fits) >= FEW else tuples[:, :TUPLES]
-        try:
-            ok = self._memory.test(test.guard, {v: tuples[i] for i, (v, _) in enumerate(test.variables)})
-        except EventError:
-            return None  # the evaluation itself says so, should it come to compare such values
-        return float(np.count_nonzero(ok)) / tuples.shape[1] * TUPLES
+def _near(batch: Batch, in_window: float) -> float:
+    """How many positions wide a tuple may be."""
+    return in_window if batch.keys is None else math.inf
 
 
-def _spread(count: int) -> np.ndarray:
-    """At most `POOL` of so many, over all of them."""
-    return np.unique(np.linspace(0, count - 1, min(POOL, count)).astype(np.int64)) if count else np.zeros(0, np.int64)
+def _mix(table: dict[Any, tuple[float, float]], key: Any, value: float, tuples: float) -> None:
+    """The average with what was found before."""
+    old, weight = table.get(key, (0.0, 0.0))
+    table[key] = (old * weight + value * tuples) / (weight + tuples), weight + tuples
+
+
+def _age(table: dict[Any, tuple[float, float]]) -> None:
+    """What was found before weighs half; of few tuples nothing is left."""
+    for key, (value, weight) in list(table.items()):
+        if weight < TUPLES:
+            del table[key]
+        else:
+            table[key] = value, weight / 2.0
 
 
 def _parts(batch: Batch, count: int) -> list[Batch]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from spaseq.engine.evaluator import Evaluator
 from spaseq.engine.guard_run import GuardRun
-from spaseq.engine.lazy.cost import Estimate, estimate
+from spaseq.engine.lazy.cost import Costs, Estimate
 from spaseq.engine.lazy.evaluator import LazyEvaluator
 from spaseq.engine.lazy.planning import LazyPlan
 from spaseq.engine.lazy.reach import Reach
@@ -41,9 +41,13 @@ LONGEST: Final = 128
 """The next is good for twice as many, and so on up to this, as long as evaluator and rates stay the same."""
 DRIFT: Final = 1.4
 """How much a rate may change until evaluators are compared again."""
+MATTERS: Final = 0.2
+"""The part of a chain's cost that must depend on its order for orders to be followed through a sample."""
+FOLLOWED: Final = 4
+"""So often at most."""
 GAIN: Final = 1.1
 """How much cheaper another evaluator must be to take over."""
-ROBUST: Final = 1.8
+ROBUST: Final = 1.3
 """The same where the compact structure's guards are codes: bursts cost it little, and averages do not show them."""
 
 AnyEvaluator = Evaluator | LazyEvaluator
@@ -62,6 +66,7 @@ class AutoEvaluator:
         """Whether the compact structure's guards are operations on codes."""
         conditions = program.registers.conditions() if self._plan.guarded else None  # type: ignore[union-attr]
         self._statistics = Statistics(self._plan.branches, conditions)
+        self._costs = Costs(self._plan)
         self._estimate: Estimate | None = None
         self._reach = Reach(program.window)
         self._seen = 0
@@ -73,6 +78,9 @@ class AutoEvaluator:
         self._stale = 0.0
         self._patience = PATIENCE / 2
         self._rates: tuple[float, ...] = ()
+        self._sampled: Batch | None = None
+        """The batch whose events have just been sampled."""
+        self._inside = 0.0
 
     def push(self, batch: Batch) -> MatchBatch:
         """The matches that `batch` completes, all at once. Raises `BudgetExceeded` at `output_bytes`."""
@@ -131,7 +139,10 @@ class AutoEvaluator:
         """Look at the batch, and choose who evaluates it."""
         self._pushes += 1
         self._reach.forget()
-        inside = self._reach.in_window(batch)
+        inside = self._current.events_in_window if isinstance(self._current, LazyEvaluator) else None
+        if inside is None:
+            inside = self._reach.in_window(batch)
+            self._statistics.partitions = self._reach.partitions
         self._seen += len(batch)
         due = self._seen >= self._next_choice
         # A lazy evaluator says itself how often its tests hold.
@@ -142,24 +153,27 @@ class AutoEvaluator:
             self._statistics.count(len(batch), inside, self._current.kinds_in(batch))
         if due:
             self._next_choice = self._seen * 2 if self._seen < EVERY else self._seen + EVERY
-            drifted = bool(self._rates) and self._has_drifted()
+            drifted = bool(self._rates) and self._statistics.has_drifted(self._rates, DRIFT)
             if self._stale <= 0 or drifted:
                 self._patience = PATIENCE if drifted else min(2.0 * self._patience, LONGEST)
                 self._stale = self._patience
+                self._sampled = batch if sample or self._resample(batch, inside) else None
+                self._inside = inside
                 self._choose()
                 if self._estimate is not None and self._name == "chain" and sample and not self._reach.batches:
                     self._order(batch)
+                self._sampled = None
             self._stale -= 1
 
     def _choose(self) -> None:
         self._rates = self._statistics.rates()
         if isinstance(self._current, LazyEvaluator):
-            self._statistics.observed(self._current.tried())
+            self._statistics.observed(*self._current.tried())
         run = self._current._run if isinstance(self._current, Evaluator) else None
         if isinstance(run, GuardRun) and run.handed_over:
             self._kernel = False
         size = self._seen / self._pushes
-        found = self._estimate = estimate(self._plan, self._statistics, size, kernel=self._kernel)
+        found = self._estimate = self._estimated(size)
         now = self._cost_now(found)
         best = found.best
         gain = ROBUST if self._kernel and self._name == "compact" else GAIN
@@ -171,23 +185,45 @@ class AutoEvaluator:
         if other and getattr(found, best) * gain < now and self._reach.is_whole:
             self._change(best, found)
 
+    def _resample(self, batch: Batch, inside: float) -> bool:
+        """Look at the tuples of a batch while a chain is in charge, where another order might be much better."""
+        found = self._estimate
+        if self._name != "chain" or found is None or not self._depends_on_order(found):
+            return False
+        self._statistics.sample(batch, inside)
+        return True
+
+    def _depends_on_order(self, found: Estimate) -> bool:
+        long = any(len(order) > 2 for order in found.orders)
+        return long and found.steps > MATTERS * found.chain and found.chain < found.compact
+
+    def _estimated(self, size: float) -> Estimate:
+        """The costs. With a new sample orders are followed through it, until the one that might be best has been."""
+        found = self._costs.estimate(self._statistics, size, kernel=self._kernel)
+        if self._sampled is None or not self._depends_on_order(found):
+            return found
+        for _ in range(FOLLOWED):
+            orders = self._costs.orders(self._statistics)
+            pairs = zip(self._plan.branches, orders, strict=True)
+            new = [(b, o) for b, o in pairs if len(o) > 2 and not self._statistics.has_followed(o)]
+            if not new:
+                break
+            for branch, order in new:
+                self._statistics.follow(branch, order, self._sampled, self._inside)
+        return self._costs.estimate(self._statistics, size, kernel=self._kernel)
+
     def _order(self, first: Batch) -> None:
         """The chain's order by all of the first batch, not by the parts that told that it is to be a chain."""
         assert isinstance(self._current, LazyEvaluator)
         self._statistics.recount(len(first), self._current.kinds_in(first))
-        found = self._estimate = estimate(self._plan, self._statistics, len(first), kernel=self._kernel)
+        found = self._estimate = self._estimated(len(first))
         self._rates, self._orders = self._statistics.rates(), found.orders
         self._current.reorder(found.orders)
-
-    def _has_drifted(self) -> bool:
-        """Whether some rate is another than when evaluators were last compared."""
-        pairs = zip(self._statistics.rates(), self._rates, strict=True)
-        return any(max(a, b) > DRIFT * min(a, b) for a, b in pairs)
 
     def _cost_now(self, found: Estimate) -> float:
         if self._name != "chain" or self._orders == found.orders:
             return float(getattr(found, self._name))
-        return estimate(self._plan, self._statistics, self._seen / self._pushes, self._orders).chain
+        return self._costs.estimate(self._statistics, self._seen / self._pushes, self._orders).chain
 
     def _change(self, name: str, found: Estimate) -> None:
         """Hand over to another evaluator: it reads the current window's batches again."""
@@ -211,7 +247,7 @@ class AutoEvaluator:
 
         Batches to be read again are not in it: after `restore`, no change before they are out of the window.
         """
-        left_out = ("_program", "_plan", "_current", "_statistics")
+        left_out = ("_program", "_plan", "_current", "_statistics", "_costs")
         state = {name: value for name, value in self.__dict__.items() if name not in left_out}
         return pickle.dumps((state, self._current.snapshot(), self._statistics.state()))
 

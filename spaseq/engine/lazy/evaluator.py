@@ -23,7 +23,7 @@ from spaseq.engine.lazy.normal import Test
 from spaseq.engine.lazy.output import Found
 from spaseq.engine.lazy.plan import BranchPlan, Kinds
 from spaseq.engine.lazy.planning import LazyPlan
-from spaseq.engine.lazy.space import Space, Trace
+from spaseq.engine.lazy.space import Space, Steps, Trace
 from spaseq.engine.matches import MatchBatch
 from spaseq.engine.settings import Batch, Window
 from spaseq.engine.windows import Lows
@@ -68,6 +68,8 @@ class LazyEvaluator:
         self._pushed = 0
         self._started = False
         self._looked_at: tuple[Batch | None, np.ndarray] = (None, np.zeros((0, 0), bool))
+        self.events_in_window: float | None = None
+        """In the last batch; None before there is one, and with partitions."""
 
     # Pushing
 
@@ -96,7 +98,8 @@ class LazyEvaluator:
     def kinds_in(self, batch: Batch) -> dict[frozenset[Predicate], int]:
         """How many events of each kind are in a batch; if it is the next to be pushed, it is looked at only once."""
         self._looked_at = (batch, self._truth(batch))
-        return dict(zip(self._kinds, self._looked_at[1].sum(axis=1).tolist(), strict=True))
+        counts = [int(np.count_nonzero(row)) for row in self._looked_at[1]]
+        return dict(zip(self._kinds, counts, strict=True))
 
     def count(self, batch: Batch) -> int:
         """How many matches `batch` completes."""
@@ -129,12 +132,14 @@ class LazyEvaluator:
             raise InternalError("a chain has its order from its first event on")
         self._given = orders
 
-    def tried(self) -> dict[Test, tuple[int, int]]:
-        """The tests made since this was last asked, each with how often it was made and held."""
+    def tried(self) -> tuple[dict[Test, tuple[int, int]], Steps]:
+        """What was counted since this was last asked: `Space.tried` and `Space.steps`."""
         if not self._started:
-            return {}
-        tried, self._space.tried = self._space.tried, {}
-        return tried
+            return {}, {}
+        space = self._space
+        found = space.tried, space.steps
+        space.tried, space.steps = {}, {}
+        return found
 
     @property
     def trace(self) -> Trace | None:
@@ -175,6 +180,9 @@ class LazyEvaluator:
         sequence = np.arange(self._pushed, self._pushed + len(batch), dtype=np.int64)
         self._pushed += len(batch)
         lows = self._lows_of(batch, sequence)
+        if batch.keys is None:
+            middle = len(batch) // 2
+            self.events_in_window = float(sequence[middle] - lows[middle] + sequence[-1] - lows[-1]) / 2 + 1
         ordinals = self._ordinals(batch, sequence)
         kept: np.ndarray = np.asarray(truth.any(axis=0))
         for start in range(0, len(batch), BLOCK):

@@ -21,7 +21,9 @@ HISTORY: Final = 1 << 18
 EACH: Final = 1024
 """The window of one event in so many is looked at."""
 SAMPLES: Final = 16
-"""But of no more than so many of a batch."""
+"""But of no more than so many of the first batch, when nothing is known yet."""
+LATER: Final = 2
+"""And of each after it."""
 KEYS: Final = 4096
 """Events of a batch whose partitions are counted."""
 MARGIN: Final = 1e-9
@@ -34,6 +36,8 @@ class Reach:
     def __init__(self, window: Window) -> None:
         self._window = window
         self.batches: list[Batch] = []
+        self.partitions = 1
+        """Different ones in the last batch whose window was looked at, up to `KEYS`."""
         self._dropped: float | None = None
         """Where the window is measured: the last event that is no longer kept."""
 
@@ -82,27 +86,35 @@ class Reach:
     def __setstate__(self, state: tuple[Window, float | None]) -> None:
         self._window, self._dropped = state
         self.batches = []
+        self.partitions = 1
 
     def in_window(self, batch: Batch) -> float:
         """About how many events of one partition a window holds that ends in `batch`."""
+        self.partitions = 1 if batch.keys is None else _different(np.asarray(batch.keys)[-KEYS:])
         if self._window.kind == "events":
             return float(self._window.size) + 1.0
-        samples = min(SAMPLES, -(-len(batch) // EACH))
-        found = [self._count(batch, len(batch) * (2 * i + 1) // (2 * samples)) for i in range(samples)]
-        keys = 1 if batch.keys is None else max(1, len(np.unique(np.asarray(batch.keys)[-KEYS:])))
-        return sum(found) / len(found) / keys + 1.0
+        samples = min(LATER if self.batches else SAMPLES, -(-len(batch) // EACH))
+        rows = len(batch) * (2 * np.arange(samples) + 1) // (2 * samples)
+        return float(self._counts(batch, rows).mean()) / self.partitions + 1.0
 
-    def _count(self, batch: Batch, row: int) -> int:
-        """Events between the start of the window of a row and the row."""
-        first = self._first(self._places(batch)[row], batch)
-        at = int(np.searchsorted(self._places(batch), first))
-        count = max(row - at, 0)
+    def _counts(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
+        """Events between the start of the window of each row and the row."""
+        places = self._places(batch)
+        if self._window.kind == "span":
+            first = places[rows] - self._window.size
+            if first.dtype.kind == "f":
+                first -= MARGIN * np.abs(places[rows])
+        else:
+            first = np.array([self._first(place, batch) for place in places[rows].tolist()])
+        at = np.searchsorted(places, first)
+        counts = np.maximum(rows - at, 0)
         for kept in reversed(self.batches):
-            if at:
+            before = at == 0  # windows that reach further back
+            if not before.any():
                 break
-            at = int(np.searchsorted(self._places(kept), first))
-            count += len(kept) - at
-        return count
+            at[before] = np.searchsorted(self._places(kept), first[before])
+            counts[before] += len(kept) - at[before]
+        return counts
 
     def _places(self, batch: Batch) -> np.ndarray:
         """What the window is measured in."""
@@ -121,3 +133,11 @@ class Reach:
             case _:
                 first = place - self._window.size
         return first - MARGIN * abs(place) if isinstance(place, float) else first
+
+
+def _different(keys: np.ndarray) -> int:
+    """How many different ones there are, and at least one. O(n) where they lie close together."""
+    low, high = int(keys.min()), int(keys.max())
+    if high - low > 16 * KEYS:
+        return len(np.unique(keys))
+    return int(np.count_nonzero(np.bincount(keys - low)))

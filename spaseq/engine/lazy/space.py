@@ -16,11 +16,12 @@ from spaseq.engine.lazy.normal import Absence, Adjacent, Test
 from spaseq.engine.lazy.partial import Partial
 from spaseq.engine.lazy.plan import BranchPlan, Check
 
-__all__ = ["CHUNK", "Frame", "Space", "Trace"]
+__all__ = ["CHUNK", "Frame", "Space", "Steps", "Trace"]
 
 CHUNK: Final = 1 << 17
 """Candidates that are looked at together; bounds the memory of instances that do not wait."""
 
+Steps = dict[tuple[frozenset[int], int], tuple[int, int]]
 Frame = tuple[BranchPlan, int]
 """A branch and, inside a round, the column of `Partial.extra` from which on events are of this round."""
 
@@ -49,6 +50,10 @@ class Space:
         self.evaluations = self.instances = self.searches = 0
         self.trace: Trace | None = None
         self.tried: dict[Test, tuple[int, int]] = {}
+        """Tests of tuples that no other had chosen: how many were made, and how many held."""
+        self.steps: Steps = {}
+        """For leaves taken and the next one: candidates, and how many of them passed its tests."""
+        self._chosen = False
         self._order: tuple[int, np.ndarray, np.ndarray] | None = None
 
     # Where the candidates are
@@ -151,6 +156,17 @@ class Space:
         new.seen.pop(leaf, None)
         np.minimum(new.low, events, out=new.low)
         np.maximum(new.high, events, out=new.high)
+        new = self._tested(new, leaf, frames, len(done) > 2)
+        plan, since = frames[-1]
+        if len(frames) == 1:
+            step = done - {leaf}, leaf
+            made, held = self.steps.get(step, (0, 0))
+            self.steps[step] = made + len(rows), held + len(new)
+        return self.checked(new, plan.ready(leaf, done), since)
+
+    def _tested(self, new: Partial, leaf: int, frames: list[Frame], chosen: bool) -> Partial:
+        """The rows that pass the tests which `leaf` completes; `chosen`: by other tests before, unless in rounds."""
+        self._chosen = chosen and len(frames) == 1
         for plan, since in frames:
             for test in plan.tests.get(leaf, ()):
                 if not len(new):
@@ -158,8 +174,7 @@ class Space:
                 ok = self._holds(new, test, leaf, since)
                 if not ok.all():
                     new = new.take(ok)
-        plan, since = frames[-1]
-        return self.checked(new, plan.ready(leaf, done), since)
+        return new
 
     def checked(self, partial: Partial, checks: list[Check], since: int) -> Partial:
         """The rows that pass `checks`."""
@@ -215,8 +230,9 @@ class Space:
         assert self.memory is not None
         base = self.rows.base
         found = self.memory.test(test.guard, {v: e - base for v, e in events.items()})
-        tried, held = self.tried.get(test, (0, 0))
-        self.tried[test] = tried + len(found), held + int(np.count_nonzero(found))
+        if not self._chosen:
+            tried, held = self.tried.get(test, (0, 0))
+            self.tried[test] = tried + len(found), held + int(np.count_nonzero(found))
         self.evaluations += len(found)
         return found
 
