@@ -22,12 +22,12 @@ from rdflib.namespace import XSD
 from rdflib.plugins.sparql.evalutils import _eval
 from rdflib.plugins.sparql.parserutils import CompValue, Expr
 from rdflib.plugins.sparql.sparql import SPARQLError
-from rdflib.term import Identifier, Literal, Variable
+from rdflib.term import BNode, Identifier, Literal, URIRef, Variable
 
 from spaseq.gpm import algebra
 from spaseq.gpm.functions import replacement
 
-__all__ = ["SIGNS", "Test", "compares", "direct_test", "order_value", "settle"]
+__all__ = ["SIGNS", "Test", "compares", "direct_test", "order_place", "settle"]
 
 Test = Callable[[Mapping[str, Any]], bool]
 """Whether a condition is true of a mapping; an error in it is not true."""
@@ -224,6 +224,20 @@ def number_of(term: Any) -> float | None:
     if isinstance(value, Decimal) and len(value.as_tuple().digits) > 15:
         return None
     return None if isinstance(value, int) and abs(value) > 1 << 53 else float(value)
+
+
+def order_place(term: Any) -> tuple[Any, ...]:
+    """What ORDER BY, MIN and MAX order a term by (SPARQL 1.1 §15.1): what is none, an unbound variable or an error,
+    first, then blank nodes, IRIs, literals. Terms that they do not tell apart have one place."""
+    match term:
+        case BNode():
+            return (1, "", str(term))
+        case URIRef():
+            return (2, "", str(term))
+        case Literal():
+            return (3, *order_value(term))
+        case _:
+            return (0,)
 
 
 def order_value(term: Literal) -> tuple[Any, ...]:

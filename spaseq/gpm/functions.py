@@ -21,11 +21,11 @@ from rdflib.namespace import XSD
 from rdflib.plugins.sparql import operators
 from rdflib.plugins.sparql.parserutils import Expr
 from rdflib.plugins.sparql.sparql import SPARQLError
-from rdflib.term import Literal, URIRef
+from rdflib.term import BNode, Literal, URIRef
 
 from spaseq.gpm import expressions
 
-__all__ = ["is_function", "mean", "number_of", "replacement", "total"]
+__all__ = ["concatenation", "is_function", "mean", "number_of", "replacement", "total"]
 
 _INTEGERS: Final = frozenset({
     XSD.integer, XSD.nonPositiveInteger, XSD.negativeInteger, XSD.nonNegativeInteger, XSD.positiveInteger,
@@ -147,6 +147,8 @@ def _arithmetic(original: _Function) -> _Function:
 
 def _of_times(original: _Function, expression: Expr, context: Any) -> Any:
     """rdflib's arithmetic of times, which fails on what is none; such a failure is an error of the expression."""
+    if any(isinstance(term, Literal) and term.value is None for term in (expression.expr, *expression.other)):
+        raise SPARQLError("a literal without a value has no sum or difference")
     try:
         return original(expression, context)
     except (AttributeError, TypeError, ValueError, ArithmeticError, KeyError) as error:
@@ -161,6 +163,13 @@ def total(terms: list[Any]) -> Literal:
 def mean(terms: list[Any]) -> Literal:
     """The mean of numbers, 0 of none (SPARQL 1.1 §18.5.1.4). SPARQLError where one is none."""
     return _literal(*_combined("/", _sum(terms), (0, len(terms)))) if terms else _literal(0, 0)
+
+
+def concatenation(terms: list[Any], separator: str) -> Literal:
+    """The texts of terms, one behind the other (SPARQL 1.1 §18.5.1.7). SPARQLError where one is a blank node."""
+    if any(isinstance(term, BNode) for term in terms):
+        raise SPARQLError("a blank node has no text")
+    return Literal(separator.join(map(str, terms)))
 
 
 def _sum(terms: list[Any]) -> tuple[int, Any]:

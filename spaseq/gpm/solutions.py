@@ -15,13 +15,15 @@ from typing import Any, Final
 from pyparsing import ParseBaseException
 from rdflib.plugins.sparql.algebra import translateQuery
 from rdflib.plugins.sparql.evaluate import evalPart
-from rdflib.plugins.sparql.evalutils import _eval, _val
+from rdflib.plugins.sparql.evalutils import _eval
 from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue, value
 from rdflib.plugins.sparql.sparql import FrozenBindings
 from rdflib.term import BNode, Literal, URIRef, Variable
 
 from spaseq.errors import InternalError, QuerySyntaxError, SpaseqError
+from spaseq.gpm.aggregates import aggregated
+from spaseq.gpm.comparison import order_place
 from spaseq.gpm.evaluate import algebra_context, evaluating
 from spaseq.gpm.pattern import Source, check_prefixes, check_values, literals_as_written, prepared, settled
 from spaseq.rdf import plain_literal
@@ -52,7 +54,8 @@ class SolutionPlan:
     `grouped`: whether a row is made of a group of solutions (there is an aggregate or a GROUP BY). `keys`: the
     variables of GROUP BY. `aggregated`: those that aggregates range over. `over_rounds`: they range over the rounds of
     one solution's iterations (its `ROUNDS`), which bind the variables `iterated` afresh. `node`, `leaf`, `group`,
-    `order`, `prologue`: rdflib's algebra, of which `leaf` takes the solutions.
+    `aggregates`, `order`, `prologue`: rdflib's algebra, of which `leaf` takes the solutions, and `whole` in `node` what
+    the `aggregates` come to.
     """
 
     grouped: bool
@@ -63,6 +66,8 @@ class SolutionPlan:
     node: Any = field(repr=False)
     leaf: Any = field(repr=False)
     group: Any = field(repr=False)
+    aggregates: tuple[Any, ...] = field(repr=False)
+    whole: Any = field(repr=False)
     order: tuple[tuple[Any, bool], ...] = field(repr=False)
     prologue: Any = field(repr=False)
 
@@ -76,9 +81,11 @@ class SolutionPlan:
             own = {Variable(name): term for name, term in solutions[0].items() if name != ROUNDS}
             solutions = [row for solution in solutions for row in self._rounds(solution)]
         with evaluating():
+            if self.group is not None:
+                self.whole.res = [aggregated(self.aggregates, list(self._evaluate(self.group.p, solutions)))]
             rows = [FrozenBindings(row.ctx, {**own, **row}) for row in self._evaluate(self.node, solutions)]
             return [
-                (_bindings(row), tuple(_val(value(row, expression, variables=True)) for expression, _ in self.order))
+                (_bindings(row), tuple(order_place(value(row, key, variables=True)) for key, _ in self.order))
                 for row in rows
             ]
 
@@ -153,9 +160,10 @@ def compile_solutions(
     order = tuple((_renamed(expression, renamed), descending) for expression, descending in order)
     leaves = [n for n in _nodes(node) if n.name == "values" and any(Variable(_NO_VARIABLE) in row for row in n.res)]
     groups = [n for n in _nodes(node) if n.name == "Group"]
-    if len(leaves) != 1 or len(groups) > 1:
+    joins = [n for n in _nodes(node) if n.name == "AggregateJoin"]
+    if len(leaves) != 1 or len(groups) > 1 or len(joins) != len(groups):
         raise InternalError("the algebra of the result clauses is not as expected")
-    aggregated = frozenset(
+    ranged = frozenset(
         str(name)
         for a in aggregates
         if a.res not in renamed
@@ -169,7 +177,29 @@ def compile_solutions(
         for aggregate in aggregates:
             if aggregate.name == "Aggregate_Sample" and isinstance(aggregate.vars, Variable):
                 aggregate.vars = Variable(_LAST + aggregate.vars)  # outside aggregates, a variable is its last value
-    return SolutionPlan(bool(groups), keys, aggregated, over_rounds, iterated, node, leaves[0], group, order, prologue)
+    return SolutionPlan(
+        grouped=bool(groups),
+        keys=keys,
+        aggregated=ranged,
+        over_rounds=over_rounds,
+        iterated=iterated,
+        node=node,
+        leaf=leaves[0],
+        group=group,
+        aggregates=tuple(aggregates),
+        whole=_given(joins[0]) if joins else None,
+        order=order,
+        prologue=prologue,
+    )
+
+
+def _given(node: CompValue) -> CompValue:
+    """Puts inline data, which it gives, in the place of a node of the algebra."""
+    data = CompValue("values", res=[])
+    node.clear()
+    node.name = "ToMultiSet"
+    node.p = data
+    return data
 
 
 def _over_rounds(aggregates: Sequence[Any], iterated: frozenset[str]) -> bool:

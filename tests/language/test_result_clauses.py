@@ -118,6 +118,24 @@ CASES: dict[str, tuple[str, str, str, Shown]] = {
         "A",
         [(3, (0, 1, 2), "all=5,3,2,7 n=4"), (12, (3, 4), "all=1,4 n=2")],
     ),
+    "an aggregate over an error is one, but for COUNT and SAMPLE": (
+        "SELECT (SUM(?s) AS ?a) (AVG(?s) AS ?b) (MIN(?s + 1) AS ?c) (COUNT(?s + 1) AS ?n) (SAMPLE(?s) AS ?d)",
+        "",
+        "A",
+        [(3, (0, 1, 2), "d=m n=0"), (12, (3, 4), "d=m n=0")],
+    ),
+    "least and greatest of IRIs are IRIs": (
+        "SELECT (MIN(?s) AS ?least) (isIRI(MAX(?s)) AS ?iri) (COUNT(DISTINCT *) AS ?n)",
+        "",
+        "A",
+        [(3, (0, 1, 2), "iri=true least=m n=4"), (12, (3, 4), "iri=true least=m n=2")],
+    ),
+    "ORDER BY an error, which comes first": (
+        "SELECT ?x",
+        "ORDER BY (1 / (?x - 3)) LIMIT 2",
+        "A",
+        [(2, (1,), "x=3"), (3, (2,), "x=2"), (11, (3,), "x=1"), (12, (4,), "x=4")],
+    ),
     "a computed key, and counts of what is not always there": (
         "SELECT ?big (COUNT(?y) AS ?n)",
         "GROUP BY (?x > 4 AS ?big)",

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 from rdflib.plugins.sparql.sparql import SPARQLError
-from rdflib.term import BNode, Identifier, Literal
+from rdflib.term import Identifier, Literal
 
 from spaseq.errors import InternalError
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar.order import ranks
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.columnar.truth import Scope, computed
-from spaseq.gpm.functions import mean, total
+from spaseq.gpm.functions import concatenation, mean, total
 
 __all__ = ["aggregated"]
 
@@ -83,7 +83,7 @@ def _result(expression: algebra.Expression, table: Table, scope: Scope, groups: 
         case "Aggregate_GroupConcat":
             separator = dict.get(handle, "separator")
             between = " " if separator is None else str(separator)
-            return values.sound(values.folded(lambda terms: _concatenated(terms, between), space))
+            return values.sound(values.folded(lambda terms: concatenation(terms, between), space))
         case name:
             raise InternalError(f"SPARQL has an aggregate {name} that this version does not know")
 
@@ -163,8 +163,3 @@ def _asked(function: Callable[[list[Any]], Identifier], terms: list[Any], space:
     except SPARQLError:
         return UNBOUND
 
-
-def _concatenated(terms: list[Any], separator: str) -> Literal:
-    if any(isinstance(term, BNode) for term in terms):
-        raise SPARQLError("a blank node has no text")
-    return Literal(separator.join(map(str, terms)))

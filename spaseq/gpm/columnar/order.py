@@ -10,36 +10,25 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from rdflib.term import BNode, Literal, URIRef
+from rdflib.term import Literal
 
 from spaseq.gpm.columnar.table import Space, Table
-from spaseq.gpm.comparison import order_value
+from spaseq.gpm.comparison import order_place
 
 __all__ = ["by_all_terms", "by_keys", "ranks"]
 
 
-def _place(term: Any) -> tuple[Any, ...]:
-    """What a term is ordered by; terms that ORDER BY does not tell apart have one place."""
-    match term:
-        case BNode():
-            return (1, "", str(term))
-        case URIRef():
-            return (2, "", str(term))
-        case _:
-            return (3, *order_value(term))
-
-
 def _whole(term: Any) -> tuple[Any, ...]:
-    """As `_place`, and different terms are apart."""
+    """As `order_place`, and different terms are apart."""
     text = (str(term.datatype or ""), term.language or "") if isinstance(term, Literal) else ()
-    return (_place(term), str(term), *text)
+    return (order_place(term), str(term), *text)
 
 
 def ranks(numbers: np.ndarray, space: Space, *, apart: bool) -> np.ndarray:
     """By row the place of its term among those of `numbers` (int32, -1 unbound), from 0: int64. `apart`: different
     terms have different places. O(t log t) in the different terms, a Python step each."""
     used, codes = np.unique(numbers, return_inverse=True)
-    places = [() if number < 0 else (_whole if apart else _place)(space.term(number)) for number in used.tolist()]
+    places = [() if number < 0 else (_whole if apart else order_place)(space.term(number)) for number in used.tolist()]
     order = {place: i for i, place in enumerate(sorted(set(places)))}
     return np.array([order[place] for place in places], np.int64)[codes]
 
