@@ -34,6 +34,7 @@ LONG = 5e-6
 PROBE = 2500
 """Events of that beginning."""
 MINUTES, MORNINGS, DAYS = 9 * lazy.MINUTES, 40, 4
+LONGER = 250_000
 """Long enough for what `auto` costs once, some milliseconds, not to decide."""
 
 _TRADES = "SELECT * FROM S WHERE (SELL AS a; BUY AS b; SELL AS c) FILTER {} WITHIN {} [stock_time]"
@@ -82,7 +83,7 @@ def contests() -> Iterator[Contest]:
     else:
         print(f"bars: skipped, {lazy_bars.BARS} is not there (set SPASEQ_DATA)")
     for made in itertools.islice(lazy_fit.made(held_out=True), 0, None, 4):
-        yield _query(made.name, made.query, made.batches())
+        yield _query(made.name, made.query, made.batches(LONGER))
     if stock.TRACE.exists():
         trades = _days(stock.preload())
         yield from (_query(name, text, trades) for name, text in STOCK.items())

@@ -137,10 +137,10 @@ class Statistics:
             reached = self._joint.get(before, (1.0, 0.0))[0] * self._dense.get((before, leaf), (1.0, 0.0))[0]
             self._joint[before | {leaf}] = reached * (held + 0.5) / (made + 1.0), min(made, COUNTED)
 
-    @property
-    def joint(self) -> dict[frozenset[int], float]:
+    def joint(self, hopeful: bool = False) -> dict[frozenset[int], float]:
         """For sets of leaves the part of all tuples that pass all tests within, where that was found."""
-        return {leaves: part for leaves, (part, _) in self._joint.items()}
+        found = self._joint.items()
+        return {leaves: _hoped(part, part * tuples) if hopeful else part for leaves, (part, tuples) in found}
 
     @property
     def dense(self) -> dict[tuple[frozenset[int], int], float]:
@@ -172,7 +172,7 @@ class Statistics:
         """The part of the tuples that hold; 1/2 while nothing is known. `hopeful`: it may well be as small as this."""
         held, tried = self._held.get(test, (0.0, 0.0))
         found = (held + 0.5) / (tried + 1.0)
-        return found * (1.0 - 1.0 / math.sqrt(held + 2.0)) if hopeful else found
+        return _hoped(found, held) if hopeful else found
 
     @property
     def events_in_window(self) -> float:
@@ -234,6 +234,11 @@ class Statistics:
 def _near(batch: Batch, in_window: float) -> float:
     """How many positions wide a tuple may be."""
     return in_window if batch.keys is None else math.inf
+
+
+def _hoped(part: float, held: float) -> float:
+    """A part of which so many were seen, less a standard deviation."""
+    return part * (1.0 - 1.0 / math.sqrt(held + 2.0))
 
 
 def _mix(table: dict[Any, tuple[float, float]], key: Any, value: float, tuples: float) -> None:

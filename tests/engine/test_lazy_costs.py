@@ -129,8 +129,8 @@ def test_counts_of_chosen_tuples_are_not_taken_for_those_of_all() -> None:
     statistics = Statistics(plan.branches, CloseRegisters())
     statistics.observed(tried, steps)
     made, held = steps[frozenset({1, 2}), 0]
-    whole = statistics.joint[frozenset({1, 2})] * (held + 0.5) / (made + 1.0)
-    assert math.isclose(statistics.joint[frozenset({0, 1, 2})], whole)
+    whole = statistics.joint()[frozenset({1, 2})] * (held + 0.5) / (made + 1.0)
+    assert math.isclose(statistics.joint()[frozenset({0, 1, 2})], whole)
     assert evaluator.tried() == ({}, {})
 
 

@@ -2,10 +2,10 @@
 
 An `AutoEvaluator` begins with the compact structure, counts what the stream is like (`spaseq.engine.statistics`), and
 now and then compares what each evaluator would cost (`spaseq.engine.lazy.cost`). Where another would be `GAIN` times
-cheaper it takes over between two batches: it reads the batches of the current window again and its matches of those are
-left out, as the one before has reported them. So each match is reported once, by the evaluator that was in charge at
-its end. It can only change where the batches that a window reaches back to are all still there; they are kept up to
-`HISTORY` events.
+cheaper, and that pays, it takes over between two batches: it reads the batches of the current window again and its
+matches of those are left out, as the one before has reported them. So each match is reported once, by the evaluator
+that was in charge at its end. It can only change where the batches that a window reaches back to are all still there;
+they are kept up to `HISTORY` events.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MATTERS: Final = 0.2
 """The part of a chain's cost that must depend on its order for orders to be followed through a sample."""
 FOLLOWED: Final = 4
 """So often at most."""
-GAIN: Final = 1.1
+GAIN: Final = 1.05
 """How much cheaper another evaluator must be to take over."""
 ROBUST: Final = 1.3
 """The same where the compact structure's guards are codes: bursts cost it little, and averages do not show them."""
@@ -182,8 +182,13 @@ class AutoEvaluator:
             best, gain, self._stale = "tree", 0.0, 1
         self._changes_known = self._statistics.changes
         other = best != self._name or (best == "chain" and found.orders != self._orders)
-        if other and getattr(found, best) * gain < now and self._reach.is_whole:
+        cost = getattr(found, best)
+        if other and cost * gain < now and self._reach.is_whole and (not gain or self._pays(now - cost, cost)):
             self._change(best, found)
+
+    def _pays(self, saving: float, cost: float) -> bool:
+        """Whether reading the window again costs less than is saved until evaluators are compared again."""
+        return saving * self._stale * EVERY > cost * self._reach.open_events
 
     def _resample(self, batch: Batch, inside: float) -> bool:
         """Look at the tuples of a batch while a chain is in charge, where another order might be much better."""

@@ -15,8 +15,9 @@ are min(card(S), card(leaves of S that such tests read)). Where guards are opera
 them costs those that one of its tests lets pass, as these are looked up; where guards are asked one by one, all.
 
 The constants were fitted to `benchmarks/lazy.py` and to queries over its stock and bar workloads, on one machine; only
-their ratios matter. Those of guards as codes and of partitions were fitted to every other workload of
-`benchmarks/lazy_choice.py`'s made-up and stock ones, and tried on the rest (docs/lazy.md).
+their ratios matter. Those of guards as codes and of partitions were fitted to one half of the made-up
+trades of `benchmarks/lazy_fit.py` and every other query over stock trades and bars, and tried on the rest; but a move
+of a run costs what it does where values recur, as prices do, and runs that agree are one.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ KERNEL_START: Final = 0.05
 """A run that begins there."""
 KERNEL_RUN: Final = 0.01
 """A run that an event's codes select."""
-KERNEL_MOVE: Final = 0.56
-"""A run that an event's codes select, and that moves to where it waits for more."""
+KERNEL_MOVE: Final = 0.13
+"""A run that an event's codes select, and that moves on to wait. Four times that where no value recurs."""
 CROWD: Final = 1.25
 """How much more all of that costs where partitions are very many, as their runs lie far apart."""
 CROWDED: Final = 600.0
@@ -172,7 +173,7 @@ class _Sets:
         self.absent = [(left, right, statistics.rate_of(kind)) for left, right, _, kind in shape.absent]
         self.known: dict[int, float] = {}
         """The part of the tuples that pass all tests within a set, where that was found."""
-        for leaves, part in statistics.joint.items():
+        for leaves, part in statistics.joint(hopeful).items():
             mask = shape.mask(leaves)
             if mask is not None:
                 self.known[mask] = part

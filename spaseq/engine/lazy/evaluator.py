@@ -10,6 +10,7 @@ the order of leaves makes it look at. Memory: the events of a window that some l
 
 from __future__ import annotations
 
+import math
 import pickle
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
@@ -69,7 +70,7 @@ class LazyEvaluator:
         self._started = False
         self._looked_at: tuple[Batch | None, np.ndarray] = (None, np.zeros((0, 0), bool))
         self.events_in_window: float | None = None
-        """In the last batch; None before there is one, and with partitions."""
+        """In the last batch, as `Reach.in_window`; None before there is one, and with partitions."""
 
     # Pushing
 
@@ -181,8 +182,8 @@ class LazyEvaluator:
         self._pushed += len(batch)
         lows = self._lows_of(batch, sequence)
         if batch.keys is None:
-            middle = len(batch) // 2
-            self.events_in_window = float(sequence[middle] - lows[middle] + sequence[-1] - lows[-1]) / 2 + 1
+            sizes = (sequence - lows).astype(np.float64)
+            self.events_in_window = math.sqrt(float(sizes @ sizes) / len(sizes)) + 1.0
         ordinals = self._ordinals(batch, sequence)
         kept: np.ndarray = np.asarray(truth.any(axis=0))
         for start in range(0, len(batch), BLOCK):

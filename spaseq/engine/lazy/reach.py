@@ -67,6 +67,12 @@ class Reach:
             cut: Any = getattr(batch, "part", None)
             yield batch if cut is None or not at else cut(min(at, len(batch) - 1), len(batch))
 
+    @property
+    def open_events(self) -> int:
+        """How many events `open_batches` would give if every batch could be cut."""
+        first = self._still_open() if self.batches else -math.inf
+        return sum(len(batch) - int(np.searchsorted(self._places(batch), first)) for batch in self.batches)
+
     def _still_open(self) -> float:
         """Where the earliest window starts that did not end before the last event.
 
@@ -89,13 +95,17 @@ class Reach:
         self.partitions = 1
 
     def in_window(self, batch: Batch) -> float:
-        """About how many events of one partition a window holds that ends in `batch`."""
+        """About how many events of one partition a window holds that ends in `batch`.
+
+        Of different sizes the root of the mean square, as the number of tuples grows faster than the window.
+        """
         self.partitions = 1 if batch.keys is None else _different(np.asarray(batch.keys)[-KEYS:])
         if self._window.kind == "events":
             return float(self._window.size) + 1.0
         samples = min(LATER if self.batches else SAMPLES, -(-len(batch) // EACH))
         rows = len(batch) * (2 * np.arange(samples) + 1) // (2 * samples)
-        return float(self._counts(batch, rows).mean()) / self.partitions + 1.0
+        counts = self._counts(batch, rows)
+        return math.sqrt(float(np.mean(counts * counts))) / self.partitions + 1.0
 
     def _counts(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
         """Events between the start of the window of each row and the row."""
