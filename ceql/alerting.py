@@ -7,6 +7,7 @@ the batch of its event has been read.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import functools
 import json
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 __all__ = ["add_alerts"]
 
 _FORMATS: Final = ("text", "csv", "jsonl")
+_FOLLOW_HELP: Final = (
+    "go on as the file grows, until Ctrl-C: one .csv, .tsv or .jsonl file, or - for standard input line by line"
+)
+_INTERRUPTED: Final = 130
 Line = dict[str, Any]
 
 
@@ -41,6 +46,7 @@ def add_alerts(commands: Any) -> None:
     alert.add_argument("--format", choices=(*_FORMATS, "count"), default="text")
     alert.add_argument("--output", metavar="PATH", help="write to a file")
     alert.add_argument("--limit", metavar="N", type=int, help="stop after N events; 1 asks whether there is a match")
+    alert.add_argument("--follow", action="store_true", help=_FOLLOW_HELP)
     alert.set_defaults(command=_alert)
     forecast = commands.add_parser(
         "forecast",
@@ -68,28 +74,55 @@ def add_alerts(commands: Any) -> None:
     forecast.add_argument("--output", metavar="PATH", help="write to a file")
     forecast.add_argument("--limit", metavar="N", type=int, help="stop after N events")
     forecast.add_argument("--evaluate", action="store_true", help="say afterwards, on standard error, how good it was")
+    forecast.add_argument("--follow", action="store_true", help=_FOLLOW_HELP)
     forecast.set_defaults(command=_forecast)
 
 
 def _alert(options: argparse.Namespace) -> int:
+    if options.follow and options.format == "count":
+        raise OptionError("--format count with --follow: there is no end to count to", "leave one of them out")
     query = cli.asked(options)
     alerts = query.alerts()
-    lines = _alerts(alerts, options)
-    with cli.output(options) as out:
+    lines = _alerts(alerts, options, _reading(options))
+    with cli.output(options) as out, _until_interrupted(options) as interrupted:
         if options.format == "count":
             out.write(f"{sum(map(len, lines))}\n")
         else:
             _write(lines, options.format, out, ("position", "time", "type"), _alert_text)
     cli.report(query, alerts.summary)
-    return 0
+    return _INTERRUPTED if interrupted else 0
 
 
-def _alerts(alerts: Alerts, options: argparse.Namespace) -> Iterator[list[Line]]:
+def _reading(options: argparse.Namespace) -> dict[str, Any]:
+    """How events are read, with `--follow` as they come."""
+    reading = cli.reading(options)
+    if options.follow:
+        from spaseq.events import GrowingFile
+
+        if not isinstance(reading["events"], str):
+            raise OptionError("--follow reads one file as it grows", "--events FILE, once, and no --stream")
+        reading["events"] = GrowingFile(reading["events"])
+    return reading
+
+
+@contextlib.contextmanager
+def _until_interrupted(options: argparse.Namespace) -> Iterator[list[bool]]:
+    """With `--follow` Ctrl-C is the end of the events; the list is not empty then."""
+    interrupted: list[bool] = []
+    try:
+        yield interrupted
+    except KeyboardInterrupt:
+        if not options.follow:
+            raise
+        interrupted.append(True)
+
+
+def _alerts(alerts: Alerts, options: argparse.Namespace, reading: dict[str, Any]) -> Iterator[list[Line]]:
     """A line for each event at which a match ends, batch by batch."""
     left = options.limit
     if left == 0:
         return
-    for batch, found in alerts.answers(**cli.reading(options)):
+    for batch, found in alerts.answers(**reading):
         show, types = _clock(alerts, options), batch.types
         rows = found.nonzero()[0] if left is None else found.nonzero()[0][:left]
         lines = []
@@ -116,9 +149,12 @@ def _forecast(options: argparse.Namespace) -> int:
         raise OptionError("--threshold is a probability", "more than 0, at most 1")
     if options.horizon < 1:
         raise OptionError("--horizon counts events", "1 or more")
+    if options.follow and options.evaluate:
+        raise OptionError("--evaluate with --follow: forecasts are judged at the end", "leave one of them out")
     if options.stream and len(options.stream) > 1:
         raise OptionError("forecasts are of one stream of events", "--events FILE, past ones with --train FILE")
     query = cli.asked(options)
+    reading = _reading(options)
     alerts = query.alerts()
     run = SingleRun(alerts.deterministic())
     past = cli.reading(options)
@@ -127,17 +163,19 @@ def _forecast(options: argparse.Namespace) -> int:
     forecaster = Forecaster(model, threshold=options.threshold, horizon=options.horizon)
     seen: list[tuple[np.ndarray, Forecasts]] = []
     names = ("position", "time", "first", "last", "probability", "match")
-    with cli.output(options) as out:
-        _write(_forecasts(alerts, forecaster, options, seen), options.format, out, names, _forecast_text)
+    with cli.output(options) as out, _until_interrupted(options) as interrupted:
+        lines = _forecasts(alerts, forecaster, options, reading, seen)
+        _write(lines, options.format, out, names, _forecast_text)
     if options.evaluate:
         print(_evaluation(seen), file=sys.stderr)
     cli.report(query, alerts.summary)
-    return 0
+    return _INTERRUPTED if interrupted else 0
 
 
 def _forecasts(
-    alerts: Alerts, forecaster: Any, options: argparse.Namespace, seen: list[tuple[np.ndarray, Forecasts]]
-) -> Iterator[list[Line]]:
+    alerts: Alerts, forecaster: Any, options: argparse.Namespace, reading: dict[str, Any],
+    seen: list[tuple[np.ndarray, Forecasts]],
+) -> Iterator[list[Line]]:  # fmt: skip
     """A line for each event, batch by batch; `seen` receives what is to be evaluated, with the partitions."""
     import numpy as np
 
@@ -145,7 +183,7 @@ def _forecasts(
     batches: list[Any] = []
 
     def read() -> Iterator[Any]:
-        for rows in alerts.rows(**cli.reading(options)):
+        for rows in alerts.rows(**reading):
             batches.append(rows)
             yield rows
 

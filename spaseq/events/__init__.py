@@ -19,6 +19,7 @@ from spaseq.events.columns import (
     text_array,
     truths_of,
 )
+from spaseq.events.growing import GrowingFile
 from spaseq.events.readers import source_name, tables
 from spaseq.events.streams import EventFeed, EventOptions, EventStream, Summary
 from spaseq.events.time import format_time, order_events, parse_duration, parse_time
@@ -29,6 +30,7 @@ __all__ = [
     "EventFeed",
     "EventOptions",
     "EventStream",
+    "GrowingFile",
     "Instant",
     "ListColumn",
     "NumberColumn",

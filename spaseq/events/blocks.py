@@ -15,7 +15,9 @@ _BLOCK: Final = 16 << 20
 
 
 def read_some(stream: Any, size: int) -> bytes:
-    """Up to `size` bytes, fewer only at the end."""
+    """Up to `size` bytes, fewer only at the end; of a `live` stream what has come, none only at the end."""
+    if getattr(stream, "live", False):
+        return bytes(stream.read(size))
     parts: list[bytes] = []
     while size > 0 and (part := bytes(stream.read(size))):
         parts.append(part)
@@ -29,6 +31,8 @@ class Joined(io.RawIOBase):
     def __init__(self, head: bytes, rest: Any) -> None:
         self._head = io.BytesIO(head)
         self._rest = rest
+        self.live: bool = getattr(rest, "live", False)
+        """Whether the rest comes bit by bit, in whole lines."""
 
     def readable(self) -> bool:
         return True
@@ -55,7 +59,7 @@ def line_blocks(stream: Joined, quoted: bool) -> Iterator[bytes]:
     rest = b""
     while part := read_some(stream, _BLOCK):
         rest += part
-        if len(part) < _BLOCK:
+        if len(part) < _BLOCK and not stream.live:
             break
         cut = rest.rfind(b"\n") + 1
         quotes = rest.count(b'"', 0, cut) if quoted else 0

@@ -1,9 +1,9 @@
 """Readers: whatever holds events becomes a run of Arrow tables.
 
 `tables(source)` takes a path (CSV, TSV, JSON Lines, Parquet; `.gz` and `.zst`; a glob; `-` for standard input), several
-paths, a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or Polars frame, a list of dicts, or an iterable of
-any of these. Files are read in blocks, so that a file larger than memory streams through, and a block or two ahead of
-who uses them, in a thread. Errors name file and record.
+paths, a `GrowingFile`, a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or Polars frame, a list of dicts, or
+an iterable of any of these. Files are read in blocks, so that a file larger than memory streams through, and a block or
+two ahead of who uses them, in a thread. Errors name file and record.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from spaseq.errors import EventError
 from spaseq.events.ahead import ahead
 from spaseq.events.blocks import Joined, decoded, first_line, line_blocks, read_some
 from spaseq.events.csv_files import padded, read_csv
+from spaseq.events.growing import GrowingBytes, GrowingFile
 
 __all__ = ["FORMATS", "source_name", "tables"]
 
@@ -51,6 +52,8 @@ def source_name(source: object) -> str:
         return "<stdin>" if os.fspath(source) == "-" else os.fspath(source)
     if isinstance(source, list | tuple) and source and all(isinstance(s, str | os.PathLike) for s in source):
         return source_name(source[0])
+    if isinstance(source, GrowingFile):
+        return source.name
     return "<events>"
 
 
@@ -66,6 +69,8 @@ def tables(source: Any, wanted: Collection[str] | None = None) -> Iterator[pa.Ta
             yield from _read(sys.stdin.buffer, "<stdin>", None, wanted)
         else:
             yield from ahead(lambda: _files(path, wanted))
+    elif isinstance(source, GrowingFile):
+        yield from _growing(source, wanted)
     elif isinstance(source, pa.Table):
         yield source
     elif isinstance(source, pa.RecordBatch):
@@ -164,8 +169,15 @@ def _file(path: str, wanted: Collection[str] | None) -> Iterator[pa.Table]:
             yield from _read(stream, path, kind, wanted)
 
 
+def _growing(source: GrowingFile, wanted: Collection[str] | None) -> Iterator[pa.Table]:
+    with _translated(source.name), contextlib.ExitStack() as stack:
+        kind = FORMATS.get(Path(source.path).suffix.lower())
+        file = sys.stdin.buffer if source.path == "-" else stack.enter_context(open(source.path, "rb"))
+        yield from _read(GrowingBytes(source, file), source.name, kind, wanted)
+
+
 def _read(
-    stream: IO[bytes] | pa.NativeFile, name: str, kind: str | None, wanted: Collection[str] | None
+    stream: IO[bytes] | pa.NativeFile | GrowingBytes, name: str, kind: str | None, wanted: Collection[str] | None
 ) -> Iterator[pa.Table]:
     """The tables in a stream of bytes; the format is guessed from the first of them where no name tells it."""
     with _translated(name):

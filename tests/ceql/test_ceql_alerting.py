@@ -124,3 +124,65 @@ def test_forecasts_batch_by_batch_are_those_of_the_whole() -> None:
             for name in ("first", "last", "probability", "accepted"):
                 found = np.concatenate([getattr(part, name) for part in parts])[rows.keys == key]
                 assert np.array_equal(found, getattr(expected, name)), (order, key, name)
+
+
+@pytest.fixture
+def growing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that gets two pieces while it is followed; then Ctrl-C."""
+    path = folder / "growing.csv"
+    path.write_text("type,v,time\nA,1,0\n")
+    pieces = iter(["B,2,1\nA,5", ",2\nB,7,3\n"])
+
+    def sleep(seconds: float) -> None:
+        piece = next(pieces, None)
+        if piece is None:
+            raise KeyboardInterrupt
+        with path.open("a") as file:
+            file.write(piece)
+
+    monkeypatch.setattr("spaseq.events.growing.time.sleep", sleep)
+    return path
+
+
+def test_alerts_follow_a_file(folder: Path, growing: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["alert", str(folder / "query.ceql"), "--events", str(growing), "--follow", "--format", "csv"]
+    assert cli.main(arguments) == 130
+    assert capsys.readouterr() == ("position,time,type\n1,1,B\n3,3,B\n", "")
+
+
+def test_following_ends_with_the_limit(folder: Path, growing: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = "alert", folder / "query.ceql", "--events", growing, "--follow", "--limit", 1, "--format", "csv"
+    assert said(capsys, *arguments) == "position,time,type\n1,1,B\n"
+    assert growing.read_text().endswith("A,5")  # nothing was waited for behind it
+
+
+def test_forecasts_follow_a_file(folder: Path, growing: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [str(folder / a) if "." in a else a for a in FORECAST[:4]]
+    assert cli.main([*arguments, "--events", str(growing), "--follow", "--format", "jsonl"]) == 130
+    out, err = capsys.readouterr()
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert err == "" and [line["position"] for line in lines] == [0, 1, 2, 3]
+    whole = said(capsys, *arguments, "--events", growing, "--format", "jsonl")
+    assert out == whole
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["alert", "query.ceql", "--stream", "S=events.csv"], "--follow reads one file"),
+        (["alert", "query.ceql", "--events", "events.csv", "--events", "past.csv"], "--follow reads one file"),
+        (["alert", "query.ceql", "--events", "events.parquet"], "only text can be read as it grows"),
+        (["alert", "query.ceql", "--events", "events.csv", "--format", "count"], "no end to count to"),
+        ([*FORECAST, "--evaluate"], "judged at the end"),
+    ],
+)
+def test_what_cannot_be_followed(
+    arguments: list[str],
+    message: str,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(folder)
+    assert cli.main([*arguments, "--follow"]) == 2
+    assert message in capsys.readouterr().err
