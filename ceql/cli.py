@@ -6,7 +6,6 @@ Exit codes: 0 done, 1 a bug, 2 a wrong query or option, 3 wrong input, 4 a limit
 from __future__ import annotations
 
 import argparse
-import atexit
 import contextlib
 import difflib
 import os
@@ -15,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import IO, Any, Final, NoReturn
 
 from spaseq.errors import InternalError, OptionError, SpaseqError
+from spaseq.process import leave
 
 __all__ = ["add_events", "asked", "main", "output", "reading", "report"]
 
@@ -57,17 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def entry() -> NoReturn:
-    """The `ceql` command as a process.
-
-    It ends without taking the interpreter apart: where that overlaps with threads of pyarrow that have just begun,
-    their library aborts the process, once in some forty times on a busy machine.
-    """
-    code = main()
-    atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):  # what could not be written was said, or nobody reads it
-            stream.flush()
-    os._exit(code)
+    """The `ceql` command as a process."""
+    leave(main())
 
 
 def _flush_output() -> None:

@@ -78,6 +78,7 @@ class ValueCodes:
     """
 
     outputs: tuple[int, ...] = ()
+    asked = 0
 
     def __init__(self, guards: Sequence[Guard], comparisons: Sequence[Comparison]) -> None:
         self._guards = tuple(guards)
@@ -167,6 +168,10 @@ class ValueCodes:
         number = self._texts.setdefault(text, self._next)
         self._next += number == self._next
         return number
+
+    def answer(self, number: int, codes: list[int], row: int) -> bool:
+        """Nothing is asked: all guards are comparisons."""
+        raise InternalError("a question about comparisons")
 
     @property
     def full(self) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
+from spaseq.cli.main import entry
 
-from spaseq.cli.main import main
-
-sys.exit(main())
+entry()

@@ -33,11 +33,12 @@ ALLOWED: dict[str, set[str]] = {
     "gpm": _LANGUAGE | {"rdf"},
     "language": _LANGUAGE | {"rdf", "gpm"},
     "spark": _LANGUAGE | {"rdf", "gpm", "language"},
-    "cli": _LANGUAGE | {"rdf", "gpm", "language", "spark", ""},
+    "process": set(),
+    "cli": _LANGUAGE | {"rdf", "gpm", "language", "spark", "process", ""},
     "": _LANGUAGE | {"rdf", "gpm", "language", "spark"},
     "__main__": {"cli"},
 }
-CEQL_MAY_USE = {"errors", "events", "pattern", "engine", "automata", "drawing", "forecast"}
+CEQL_MAY_USE = {"errors", "events", "pattern", "engine", "automata", "drawing", "forecast", "process"}
 
 # Where a library may be imported at all: packages, or packages inside one.
 _KERNELS = {"automata", "tecs", "engine", "rdf.columns", "gpm.columnar"}

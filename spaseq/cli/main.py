@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from spaseq.cli.options import parser, settings_of
 from spaseq.errors import EventError, InternalError, OptionError, SpaseqError
+from spaseq.process import leave
 
 if TYPE_CHECKING:
     from spaseq.language.query import Query
@@ -59,6 +60,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _discard_output() -> None:
     """What stdout still holds cannot be written: it must not be tried again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def entry() -> NoReturn:
+    """The `spaseq` command as a process."""
+    leave(main())
 
 
 # -- the commands
@@ -262,4 +268,4 @@ def _warn(messages: Iterable[str]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    entry()

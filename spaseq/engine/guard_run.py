@@ -27,6 +27,10 @@ from spaseq.errors import BudgetExceeded
 from spaseq.tecs import Arena, Chunk
 from spaseq.tecs import kernels as k
 
+_ANSWERS = 1 << 16
+_QUESTIONS = 1 << 10
+"""Rows: of the table of answers, which is emptied when half full, and of questions that are answered at a time."""
+
 
 class GuardRun:
     """The live configurations, each with a cell of the arena: a partition, a set of states, and rows of a code per
@@ -53,6 +57,10 @@ class GuardRun:
         self._answers = np.zeros((64, width), np.int64)
         self._held = np.zeros((0, k.HELD_REGISTERS + width), np.int64)
         self._levels = np.zeros(k.LEVELS, np.int64)
+        self._memo = np.zeros((_ANSWERS if codes.asked else 1, 2 + codes.asked), np.int64)
+        self._remembered = 0
+        self._questions = np.zeros((_QUESTIONS if codes.asked else 1, 2 + codes.asked), np.int64)
+        self._figures = np.zeros((2, k.STACK))
         self._confs = np.zeros((0, k.REGISTERS + width), np.int64)
         self._heads = np.zeros(0, np.int64)
         self._instead: RegisterRun | None = None
@@ -135,9 +143,9 @@ class GuardRun:
                     events, values, extras, *self._tables, arena.nodes, arena.cells, arena.entries, arena.st,
                     arena.checks, self._confs, self._held, self._table, self._heads, self._equals, self._links,
                     self._tops, arena.moves, arena.outs, arena.runs, self._floors, self._accepted, self._answers,
-                    self._groups, self._sets, self._out, self._levels, arena.stack, arena.heap, arena.path,
-                    arena.links, arena.matches, arena.places, write, self._order, self._limit,
-                    CONSUME[self._program.choice.consume], self._by_key,
+                    self._groups, self._sets, self._out, self._levels, self._memo, self._questions, self._figures,
+                    arena.stack, arena.heap, arena.path, arena.links, arena.matches, arena.places, write, self._order,
+                    self._limit, CONSUME[self._program.choice.consume], self._by_key,
                     self._program.settings.live_runs,
                 )
             )
@@ -162,6 +170,8 @@ class GuardRun:
             elif status == k.GROW_SETS:
                 self._check_rows(2 * len(self._sets))
                 self._sets = np.zeros((2 * len(self._sets), self._codes.registers), np.int64)
+            elif status == k.NEED_ANSWERS:
+                self._answer(int(events[arena.st[k.ROW], k.E_ROW]))
             elif status == k.NEED_STATES:
                 self._add_states(int(arena.st[k.NEEDED]))
             elif status != k.FLUSH:
@@ -169,6 +179,20 @@ class GuardRun:
         if self._by_key:
             done = int(arena.st[k.ROW])
             self._key_lows[events[:done, k.E_KEY]] = events[:done, k.E_LOW]
+
+    def _answer(self, row: int) -> None:
+        """Answer what guards ask at a row of the batch, each question once."""
+        count = int(self._questions[0, 0])
+        self._questions[0, 0] = 0
+        asked = np.unique(self._questions[1 : 1 + count], axis=0)
+        for question in asked:
+            number, _, *about = question.tolist()
+            question[1] = self._codes.answer(number - 1, about, row)
+        if self._remembered + len(asked) > len(self._memo) // 2:
+            self._memo[:] = 0
+            self._remembered = 0
+        self._remembered += len(asked)
+        k.remember_answers(self._memo, asked)
 
     def _add_states(self, bits: int) -> None:
         """Take note of a set of states that a run has reached for the first time."""

@@ -15,12 +15,14 @@ import numpy as np
 
 from spaseq.automata.cea import ACCEPT, CEA, INITIAL, Transition
 from spaseq.automata.determinise import SKIP, Stepper
-from spaseq.engine.ops import Both, Codes, Drop, Each, Keep, Op, Test, Unless
+from spaseq.engine.ops import Ask, Both, Codes, Drop, Each, Keep, Op, Operand, Test, Unless
 from spaseq.tecs import kernels as k
 
 _SYMBOLS = {"=": k.EQUAL, "!=": k.DIFFERENT, "<": k.LESS, "<=": k.AT_MOST, ">": k.GREATER, ">=": k.AT_LEAST}
 _RULES = {"same": k.KEEP_SAME, "one": k.KEEP_ONE, "greatest": k.KEEP_GREATEST, "least": k.KEEP_LEAST, "new": k.KEEP_NEW,
           "set": k.KEEP_NEW}
+_STEPS = {"+": k.ADD, "-": k.SUBTRACT, "*": k.MULTIPLY, "/": k.DIVIDE, "neg": k.NEGATE, "abs": k.ABSOLUTE, "not": k.NOT,
+          "and": k.AND, "or": k.OR}
 _REACH = {"=": k.SAME, "<": k.BELOW, "<=": k.BELOW, ">": k.ABOVE, ">=": k.ABOVE}
 
 
@@ -201,7 +203,8 @@ def _overwrites(op: Op) -> TypeGuard[Drop | Keep]:
 def _reads(ops: tuple[Op, ...]) -> set[int]:
     """The registers that a transition reads."""
     tests = [t for op in ops for t in (op.tests if isinstance(op, Unless) else (op,))]
-    return {t.register for t in tests if isinstance(t, Test)}
+    asked = {o.register for t in tests if isinstance(t, Ask) for o in t.operands if o.register is not None}
+    return {t.register for t in tests if isinstance(t, Test)} | asked
 
 
 def _rows(op: Op) -> list[tuple[int, int, int, int]]:
@@ -216,6 +219,27 @@ def _rows(op: Op) -> list[tuple[int, int, int, int]]:
         case Drop(register):
             return [(k.DROP, register, 0, 0)]
         case Unless(tests):
-            return [(k.UNLESS, len(tests), 0, 0), *(row for test in tests for row in _rows(test))]
+            rows = [row for test in tests for row in _rows(test)]
+            return [(k.UNLESS, len(rows), 0, 0), *rows]
+        case Ask(number, about, program, lenient):
+            rows = [_operand(o, k.NAMED) for o in about] + [_step(step) for step in program]
+            return [(k.ASK, number, len(rows), k.LENIENT if lenient else 0), *rows]
         case Each(others, first):
             return [(k.EACH, first, others, 0)]
+
+
+def _operand(operand: Operand, role: int) -> tuple[int, int, int, int]:
+    register, column = operand.register, operand.column
+    kind = k.HELD if column is None else k.GIVEN if register is None else k.EITHER
+    return kind, register or 0, column or 0, role
+
+
+def _step(step: Operand | float | str) -> tuple[int, int, int, int]:
+    match step:
+        case Operand():
+            return _operand(step, k.NUMBER)
+        case str():
+            return (_STEPS[step], 0, 0, 0) if step in _STEPS else (k.COMPARE, 0, 0, _SYMBOLS[step])
+        case _:
+            low, high = np.array([step], np.float64).view(np.int32).tolist()
+            return k.CONSTANT, low, high, 0

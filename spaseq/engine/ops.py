@@ -68,10 +68,37 @@ class Drop:
 
 
 @dataclass(frozen=True, slots=True)
+class Operand:
+    """The code in a column, or in a register; of both, the register's where the column holds nothing."""
+
+    register: int | None = None
+    column: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """The run goes on only if `Codes.answer` says yes to question `number` about the codes of `about`.
+
+    It is asked once about the same codes, and not at all where `program` can tell: postfix notation over operands
+    (codes in the order of doubles, as close as doubles are to the value), numbers, `+ - * / neg abs`, comparisons,
+    `not`, `and`, `or`. `lenient`: it goes on, too, where some operand holds nothing.
+    """
+
+    number: int
+    about: tuple[Operand, ...]
+    program: tuple[Operand | float | str, ...] = ()
+    lenient: bool = False
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        return (*self.about, *(step for step in self.program if isinstance(step, Operand)))
+
+
+@dataclass(frozen=True, slots=True)
 class Unless:
     """The run goes on only if one of `tests` does not hold."""
 
-    tests: tuple[Test | Both, ...]
+    tests: tuple[Test | Both | Ask, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +113,15 @@ class Each:
     first: int
 
 
-Op = Test | Both | Keep | Drop | Unless | Each
+Op = Test | Both | Ask | Keep | Drop | Unless | Each
 
 
 class Codes(Protocol):
     """The guards of an evaluation as operations, and the values of events as codes.
 
     `registers`: how many there are, at most 62. `outputs`: those that tell matches apart, and come with them. `extras`:
-    the further values of events that have several (`Each`), of the batch loaded last: int64 (rows, columns).
+    the further values of events that have several (`Each`), of the batch loaded last: int64 (rows, columns). `asked`:
+    the most codes that a question is about (`Ask`), 0 where there are none.
     """
 
     @property
@@ -105,6 +133,9 @@ class Codes(Protocol):
     @property
     def extras(self) -> np.ndarray: ...
 
+    @property
+    def asked(self) -> int: ...
+
     def ops(self, transition: Transition) -> tuple[Op, ...]:
         """What the actions of a transition do, in their order."""
         ...
@@ -112,6 +143,10 @@ class Codes(Protocol):
     def load(self, batch: Any) -> np.ndarray | None:
         """The codes of each event: int64 (n, columns). None where the values of this batch cannot be held against those
         before as numbers."""
+        ...
+
+    def answer(self, number: int, codes: list[int], row: int) -> bool:
+        """The answer to a question about these codes, which came up at a row of the batch loaded last."""
         ...
 
     def row(self, codes: list[list[int]], state: int) -> Any:

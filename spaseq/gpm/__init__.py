@@ -7,7 +7,7 @@ algebra evaluator.
 
 from __future__ import annotations
 
-from spaseq.gpm.comparison import Side, compared_sides, is_name, number_of
+from spaseq.gpm.comparison import Program, Side, compared_sides, is_name, near_number, number_of, number_program
 from spaseq.gpm.direct import EventGraph
 from spaseq.gpm.evaluate import Knowledge, PatternEvaluator, event_graph, holds, value_of
 from spaseq.gpm.mappings import IDENTITY, Mapping, MappingSet, bound_everywhere, freeze, join, project, restrict
@@ -26,6 +26,7 @@ __all__ = [
     "MappingSet",
     "PatternEvaluator",
     "Piece",
+    "Program",
     "Side",
     "SolutionPlan",
     "Source",
@@ -41,7 +42,9 @@ __all__ = [
     "is_name",
     "join",
     "list_literal",
+    "near_number",
     "number_of",
+    "number_program",
     "project",
     "restrict",
     "value_of",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -104,6 +104,74 @@ def compared_sides(expression: algebra.Expression) -> tuple[Side, str, Side] | N
             if kind == "RelationalExpression" and sign in SIGNS and sides[0] is not None and sides[1] is not None:
                 return sides[0], sign, sides[1]
     return None
+
+
+Program = tuple[float | str, ...]
+"""An expression in postfix notation: numbers, variables as `?name`, `+ - * / neg abs`, comparisons, `not`, `and` and
+`or`."""
+
+_LOGIC: Final = {"ConditionalAndExpression": "and", "ConditionalOrExpression": "or"}
+_DEPTH: Final = 16
+
+
+def number_program(expression: algebra.Expression) -> Program | None:
+    """The expression as a program, where it compares what is computed from numbers; None for any other."""
+    program = _truth_program(expression)
+    return program if program is None or _depth(program) <= _DEPTH else None
+
+
+def _truth_program(expression: algebra.Expression) -> Program | None:
+    match expression:
+        case algebra.Call(name, (left, right)) if name.startswith("RelationalExpression "):
+            sign, sides = name.split(" ", 1)[1], (_value_program(left), _value_program(right))
+            return _postfix(sides, (sign,)) if sign in SIGNS else None
+        case algebra.Call(name, arguments) if name in _LOGIC:
+            return _postfix(map(_truth_program, arguments), (_LOGIC[name],) * (len(arguments) - 1))
+        case algebra.Call("UnaryNot", (argument,)):
+            return _postfix((_truth_program(argument),), ("not",))
+    return None
+
+
+def _value_program(expression: algebra.Expression) -> Program | None:
+    match expression:
+        case algebra.Term(Variable() as name):
+            return (f"?{name}",)
+        case algebra.Term(Literal() as literal):
+            number = near_number(literal)
+            return None if number is None else (number,)
+        case algebra.Call("AdditiveExpression" | "MultiplicativeExpression", (first, *others), handle):
+            signs = list(dict.get(handle, "op") or ())
+            program = _value_program(first)
+            for sign, other in zip(signs, others, strict=True):
+                program = _postfix((program, _value_program(other)), (str(sign),))
+            return program
+        case algebra.Call("UnaryMinus", (argument,)):
+            return _postfix((_value_program(argument),), ("neg",))
+        case algebra.Call("Builtin_ABS", (argument,)):
+            return _postfix((_value_program(argument),), ("abs",))
+    return None
+
+
+def _postfix(parts: Iterable[Program | None], signs: Program) -> Program | None:
+    """The parts one after the other, and then the signs; None where a part is."""
+    program: Program = ()
+    for part in parts:
+        if part is None:
+            return None
+        program += part
+    return program + signs
+
+
+def _depth(program: Program) -> int:
+    """How many values there are at most at a time."""
+    depth = most = 0
+    for step in program:
+        if not isinstance(step, str) or step.startswith("?"):
+            depth += 1
+        elif step not in ("neg", "abs", "not"):
+            depth -= 1
+        most = max(most, depth)
+    return most
 
 
 def _side(expression: algebra.Expression) -> Side | None:
@@ -224,6 +292,16 @@ def number_of(term: Any) -> float | None:
     if isinstance(value, Decimal) and len(value.as_tuple().digits) > 15:
         return None
     return None if isinstance(value, int) and abs(value) > 1 << 53 else float(value)
+
+
+def near_number(term: Any) -> float | None:
+    """The double nearest to a literal's value; None of what is no number, and of an xsd:float, whose sums are rounded
+    to fewer digits."""
+    try:
+        kind, value = _comparable(term)
+        return float(value) if kind == "number" and term.datatype != XSD.float else None
+    except (SPARQLError, OverflowError):
+        return None
 
 
 def order_place(term: Any) -> tuple[Any, ...]:

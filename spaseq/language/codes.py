@@ -3,13 +3,14 @@
 `spaseq.language.lower.MappingRegisters` says what the guards of a query mean, on sets of mappings. Here a mapping is a
 code per variable: terms are numbered as they come, a join is a test for equality, and a FILTER `?a < ?b` between GPMs
 is one of the numbers' order; where a variable is only asked for `=` and `!=`, IRIs, blank nodes and plain strings do
-too. Where a GPM has several mappings, they are further values of the instant, and Ω is a set of rows of codes.
-`term_codes` gives the guards of an automaton in that form, where they have it. A FILTER over other terms makes the
-engine go on with sets of rdflib's terms.
+too. Any other FILTER between GPMs is a question about the terms of its variables, asked once about the same terms, and
+not at all where it compares sums and products of numbers that are not too close to each other.
+Where a GPM has several mappings, they are further values of the instant, and Ω is a set of rows of codes.
+`term_codes` gives the guards of an automaton in that form, where they have it. A FILTER `?a < ?b` over other terms than
+numbers makes the engine go on with sets of rdflib's terms.
 
-Not in this form: lists of rounds, FILTERs between GPMs other than comparisons of one variable, or arithmetic on it,
-with another, a Kleene+ whose variables an earlier element binds on some of its ways only, and alternatives of which not
-all wait for the same to stay absent.
+Not in this form: lists of rounds, FILTERs between GPMs with RAND and the like, a Kleene+ whose variables an earlier
+element binds on some of its ways only, and alternatives of which not all wait for the same to stay absent.
 """
 
 from __future__ import annotations
@@ -23,9 +24,23 @@ import numpy as np
 
 from spaseq.automata import ACCEPT, CEA, INITIAL, Action, Again, Avoid, Transition
 from spaseq.automata import Take as TakeAction
-from spaseq.engine.ops import NOTHING, UNKNOWN, Both, Drop, Each, Keep, Op, Test, Unless
+from spaseq.engine.ops import NOTHING, UNKNOWN, Ask, Both, Drop, Each, Keep, Op, Operand, Test, Unless
 from spaseq.errors import InternalError
-from spaseq.gpm import Condition, GraphPattern, Side, compared_sides, freeze, is_name, number_of, value_of
+from spaseq.gpm import (
+    Condition,
+    GraphPattern,
+    Program,
+    Side,
+    compared_sides,
+    freeze,
+    holds,
+    is_name,
+    near_number,
+    number_of,
+    number_program,
+    value_of,
+)
+from spaseq.gpm.columnar import unsteady
 from spaseq.language.expand import Conjunction
 from spaseq.rdf import Term, term_from_key, term_key
 from spaseq.rdf.columns import Kinds
@@ -63,6 +78,26 @@ class _Compared:
     outer: Side
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Any other FILTER of a conjunction: question `number`. `program` decides it from numbers, where it can."""
+
+    number: int
+    condition: Condition
+    prologue: Any
+    names: tuple[str, ...]
+    program: Program
+
+    @property
+    def numbers(self) -> frozenset[str]:
+        """The variables that the program takes for numbers."""
+        return frozenset(step[1:] for step in self.program if isinstance(step, str) and step.startswith("?"))
+
+
+_Kind = str
+"""What a column or a register holds of a variable: "term", "number" (of a `Side`) or "near", its nearest double."""
+
+
 def term_codes(patterns: MappingABC[str, GraphPattern], cea: CEA) -> TermCodes | None:
     """The guards of `cea` on codes of terms; None where one of them needs the terms themselves."""
     from spaseq.language.lower import conditions
@@ -72,17 +107,25 @@ def term_codes(patterns: MappingABC[str, GraphPattern], cea: CEA) -> TermCodes |
     if any(take.collect for take in takes):
         return None
     compared: dict[Conjunction, tuple[_Compared, ...]] = {}
+    asked: dict[Conjunction, tuple[_Asked, ...]] = {}
     for conjunction in dict.fromkeys(c for guard in guards for c in _conjunctions(guard)):
-        outer = conditions(patterns, conjunction, inner=False)
-        found = [_comparison(patterns, conjunction, condition) for condition, _ in outer]
-        if None in found:
+        outer = list(conditions(patterns, conjunction, inner=False))
+        if any(unsteady(condition.expression) for condition, _ in outer):
             return None
+        found = [_comparison(patterns, conjunction, condition) for condition, _ in outer]
         compared[conjunction] = tuple(one for one in found if one is not None)
+        before = sum(map(len, asked.values()))
+        others = [one for one, comparison in zip(outer, found, strict=True) if comparison is None]
+        asked[conjunction] = tuple(
+            _Asked(before + i, condition, prologue, tuple(sorted(condition.variables)),
+                   number_program(condition.expression) or ())
+            for i, (condition, prologue) in enumerate(others)
+        )  # fmt: skip
     bound = _bound(patterns, cea)
     freed = None if bound is None else _freed(cea, patterns, bound)
     if bound is None or freed is None:
         return None
-    return TermCodes(patterns, compared, frozenset().union(*(take.keep for take in takes)), bound, freed, cea)
+    return TermCodes(patterns, compared, asked, frozenset().union(*(take.keep for take in takes)), bound, freed, cea)
 
 
 def _transitions(cea: CEA) -> Iterator[Transition]:
@@ -172,13 +215,14 @@ class TermCodes:
     """`spaseq.engine.Codes` of a query: a register for each variable that is kept, and for each number compared later.
 
     `outputs` are the former: the mapping that a match was accepted with. What is compared is a `Side`: a variable, or
-    arithmetic on one.
+    arithmetic on one. Programs of questions take doubles near to the values of variables.
     """
 
     def __init__(
         self,
         patterns: MappingABC[str, GraphPattern],
         compared: MappingABC[Conjunction, tuple[_Compared, ...]],
+        asked: MappingABC[Conjunction, tuple[_Asked, ...]],
         kept: frozenset[str],
         bound: MappingABC[int, _Bound],
         freed: MappingABC[frozenset[str], frozenset[str]],
@@ -186,6 +230,9 @@ class TermCodes:
     ) -> None:
         self._patterns = patterns
         self._compared = compared
+        self._asked = asked
+        self._questions = [question for all_of in asked.values() for question in all_of]
+        self.asked = max((len(question.names) for question in self._questions), default=0)
         self._bound = bound
         self._freed = freed
         self._may_bind = self._may_bind_in(cea)
@@ -194,10 +241,12 @@ class TermCodes:
         outer = dict.fromkeys(c.outer for c in comparisons)
         self._ordered = {side for c in comparisons if c.symbol not in ("=", "!=") for side in (c.inner, c.outer)}
         self._numbers = {side: len(self._ids) + i for i, side in enumerate(outer)}
-        self.registers = len(self._ids) + len(self._numbers)
+        near = sorted(frozenset().union(*(q.numbers for q in self._questions)) & kept)
+        self._near = {name: len(self._ids) + len(self._numbers) + i for i, name in enumerate(near)}
+        self.registers = len(self._ids) + len(self._numbers) + len(self._near)
         self.outputs = range(len(self._ids))
         before = dict.fromkeys(c for take in _takes(cea) for c in take.before)
-        self._columns: dict[tuple[Conjunction, str, str | Side], int] = {}
+        self._columns: dict[tuple[Conjunction, _Kind, str | Side], int] = {}
         for conjunction in compared:
             for kind, name in self._read(conjunction):
                 self._columns[conjunction, kind, name] = len(self._columns)
@@ -215,14 +264,18 @@ class TermCodes:
         self._values: dict[tuple[Side, int], int | None] = {}
         self._of_chunk = 0
 
-    def _read(self, conjunction: Conjunction) -> list[tuple[str, str | Side]]:
+    def _read(self, conjunction: Conjunction) -> list[tuple[_Kind, str | Side]]:
         """The columns of a conjunction: of its `Each`, whether it has a mapping, terms, and numbers."""
         binds = _binds(self._patterns, conjunction)
         inner = [c.inner for c in self._compared[conjunction]]
         compared = dict.fromkeys([*inner, *(side for side in self._numbers if side.name in binds)])
-        terms = [("term", name) for name in self._ids if name in binds]
+        asked = self._asked[conjunction]
+        names = dict.fromkeys([*self._ids, *(name for question in asked for name in question.names)])
+        terms = [("term", name) for name in names if name in binds]
         numbers = [("number", side) for side in compared]
-        return [("others", ""), ("first", ""), ("present", ""), *terms, *numbers, ("nothing", "")]
+        close = dict.fromkeys([*self._near, *(name for question in asked for name in sorted(question.numbers))])
+        near = [("near", name) for name in close if name in binds]
+        return [("others", ""), ("first", ""), ("present", ""), *terms, *numbers, *near, ("nothing", "")]
 
     def _each(self, conjunction: Conjunction) -> Each:
         return Each(self._columns[conjunction, "others", ""], self._columns[conjunction, "first", ""])
@@ -293,7 +346,8 @@ class TermCodes:
         ops: list[Op] = [self._each(conjunction), *self._joins(conjunction, known)]
         binds = _binds(self._patterns, conjunction)
         certain = frozenset().union(*(self._patterns[name].certain for name in conjunction))
-        columns = [("term", name) for name in self._ids] + [("number", side) for side in self._numbers]
+        columns: list[tuple[_Kind, str | Side]] = [("term", name) for name in self._ids]
+        columns += [*(("number", side) for side in self._numbers), *(("near", name) for name in self._near)]
         for (name, register), (kind, what) in zip(self._registers(), columns, strict=True):
             if name not in keep:
                 ops.append(Drop(register))
@@ -306,8 +360,9 @@ class TermCodes:
         """Each register with the variable that it is about."""
         yield from self._ids.items()
         yield from ((side.name, register) for side, register in self._numbers.items())
+        yield from self._near.items()
 
-    def _joins(self, conjunction: Conjunction, known: frozenset[str]) -> tuple[Test, ...]:
+    def _joins(self, conjunction: Conjunction, known: frozenset[str]) -> tuple[Test | Ask, ...]:
         """That the run's mapping and the conjunction's are compatible, and satisfy the FILTERs over both."""
         column, shared = self._columns, known & _binds(self._patterns, conjunction)
         same = [Test("=", register, column[conjunction, "term", name]) for name, register in self._ids.items()
@@ -321,11 +376,31 @@ class TermCodes:
         nothing = column[conjunction, "nothing", ""]
         outer = [c.outer.name for c in self._compared[conjunction]]
         whole = [Test("!=", self._ids[name], nothing) for name in outer if name in self._ids]
-        return (*same, *filters, *whole)
+        asks = [self._ask(conjunction, question) for question in self._asked[conjunction]]
+        return (*same, *filters, *asks, *whole)
+
+    def _ask(self, conjunction: Conjunction, question: _Asked) -> Ask:
+        """A question of the values that an event gives a conjunction, and else of the run's."""
+
+        certain = frozenset().union(*(self._patterns[name].certain for name in conjunction))
+
+        def operand(kind: _Kind, name: str) -> Operand:
+            registers = self._ids if kind == "term" else self._near
+            register = None if name in certain else registers.get(name)
+            column = self._columns.get((conjunction, kind, name))
+            if register is None and column is None:  # no run has it
+                column = self._columns[conjunction, "nothing", ""]
+            return Operand(register, column)
+
+        def step(of: str | float) -> Operand | str | float:
+            return operand("near", of[1:]) if isinstance(of, str) and of.startswith("?") else of
+
+        about = tuple(operand("term", name) for name in question.names)
+        return Ask(question.number, about, tuple(map(step, question.program)))
 
     def _unless(self, conjunction: Conjunction, known: frozenset[str]) -> tuple[Op, ...]:
         present = self._columns[conjunction, "present", ""]
-        tests: tuple[Test | Both, ...] = (Both("=", present, present), *self._joins(conjunction, known))
+        tests: tuple[Test | Both | Ask, ...] = (Both("=", present, present), *self._joins(conjunction, known))
         return self._each(conjunction), Unless(tests)
 
     # -- the values
@@ -386,9 +461,11 @@ class TermCodes:
         """The codes of the solutions at `places`: int64 (places, value columns); None if a number is asked of what is
         none."""
         columns = []
-        for _, what in self._read(conjunction)[3:-1]:  # PERF: not of the rows that the GPM's own FILTERs stop
+        for kind, what in self._read(conjunction)[3:-1]:  # PERF: not of the rows that the GPM's own FILTERs stop
             if isinstance(what, Side):
                 codes = self._number_codes(conjunction, solutions, places, what)
+            elif kind == "near":
+                codes = self._near_codes(solutions, places, what)
             else:
                 codes = self._term_codes(solutions, places, what)
             if codes is None:
@@ -489,6 +566,25 @@ class TermCodes:
             return None
         return np.where(numbers < 0, NOTHING, np.where(good, _ordered(doubles), names))
 
+    def _near_codes(self, solutions: Solutions, places: np.ndarray, name: str) -> np.ndarray:
+        """The code of the double nearest to a variable's value in each solution at `places`: int64, NOTHING where it is
+        not bound, UNKNOWN where there is none."""
+        found = solutions.column(name)
+        if found is None or found[1].has_floats:
+            used, where = np.unique(self._term_codes(solutions, places, name), return_inverse=True)
+            return np.array([self._near_code(code) for code in used.tolist()], np.int64)[where]
+        numbers, literals = found[0][places], found[1].literals()
+        doubles = literals.number[numbers]
+        good = literals.is_number[numbers] & ~np.isnan(doubles)
+        return np.where(numbers < 0, NOTHING, np.where(good, _ordered(np.where(good, doubles, 0.0)), UNKNOWN))
+
+    def _near_code(self, code: int) -> int:
+        """The code of the double nearest to the value of the term of `code`."""
+        number = None if code == NOTHING else near_number(self._term(code))
+        if number is None:
+            return NOTHING if code == NOTHING else UNKNOWN
+        return int(_ordered(np.array([number]))[0])
+
     def _compared_by(self, conjunction: Conjunction, side: Side, code: int) -> int | None:
         """The code that a side is compared by where its variable is the term of `code`."""
         if code == NOTHING:
@@ -518,12 +614,7 @@ class TermCodes:
         codes: list[list[int]] = []
         for row in np.flatnonzero(batch.holds(conjunction)).tolist():
             for mapping in map(dict, batch.value(conjunction, row)):
-                found = [
-                    self._compared_by(conjunction, what, self._code_of(mapping.get(what.name)))
-                    if isinstance(what, Side)
-                    else self._code_of(mapping.get(what))
-                    for _, what in read
-                ]
+                found = [self._value_of(conjunction, kind, what, mapping) for kind, what in read]
                 if None in found:
                     return False
                 rows.append(row)
@@ -532,8 +623,25 @@ class TermCodes:
             self._enter(values, conjunction, np.array(rows), np.array(codes, np.int64).reshape(len(rows), len(read)))
         return True
 
+    def _value_of(
+        self, conjunction: Conjunction, kind: _Kind, what: str | Side, mapping: MappingABC[str, Term]
+    ) -> int | None:
+        """What a column holds of a mapping; None if that has no code."""
+        if isinstance(what, Side):
+            return self._compared_by(conjunction, what, self._code_of(mapping.get(what.name)))
+        code = self._code_of(mapping.get(what))
+        return self._near_code(code) if kind == "near" else code
+
     def _code_of(self, term: Term | None) -> int:
         return NOTHING if term is None else self._code(term)
+
+    # -- questions
+
+    def answer(self, number: int, codes: list[int], row: int) -> bool:
+        """Whether the FILTER of a question is true of these terms. See `Codes.answer`."""
+        question = self._questions[number]
+        bound = [(name, code) for name, code in zip(question.names, codes, strict=False) if code != NOTHING]
+        return holds(question.condition, freeze((name, self._term(code)) for name, code in bound), question.prologue)
 
     # -- back to rows
 

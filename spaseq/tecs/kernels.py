@@ -65,6 +65,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
 from numba import njit
 
 # PERF: the kernels allocate nothing, so they need no reference counts, which numba otherwise keeps, with atomic
@@ -1107,9 +1108,36 @@ TEST = 0  # go on only if `register symbol column`
 BOTH = 1  # the same of two columns
 KEEP = 2
 DROP = 3
-UNLESS = 4  # go on only if one of the next REGISTER tests does not hold
+UNLESS = 4  # go on only if one of the tests in the next REGISTER rows does not hold
 EACH = 5  # what follows, up to the next EACH, is done for the event's own values and for COLUMN others of `extras`,
 # from the one on whose number is in the column REGISTER
+ASK = 6  # go on only if question REGISTER, in the next COLUMN rows, has the answer yes; LENIENT ones have where
+# something was not taken or bound
+
+# rows of a question, told apart from operations: what it is about, and a program in postfix notation that may decide it
+HELD = 16  # the register REGISTER
+GIVEN = 17  # the column COLUMN
+EITHER = 18  # the column, or the register where that holds nothing
+ADD = 19
+SUBTRACT = 20
+MULTIPLY = 21
+DIVIDE = 22
+NEGATE = 23
+ABSOLUTE = 24
+CONSTANT = 25  # a double, its bits in REGISTER (low) and COLUMN
+COMPARE = 26  # of two numbers, by SYMBOL
+NOT = 27
+AND = 28
+OR = 29
+
+# what HELD, GIVEN and EITHER are for
+NAMED = 0  # part of what the question is about
+NUMBER = 1  # an operand: a code in the order of doubles, close to the value
+
+LENIENT = 1
+STACK = 32  # how high the stack of programs may grow
+ULP = 1.2e-16  # more than half the distance between doubles, relatively
+TINY = 1e-300
 
 # columns of `arcs`, the automaton's transitions
 ARC_LABEL = 0  # or -1: does not mark
@@ -1184,6 +1212,7 @@ NEED_SETS = 10
 GROW_ACCEPTED = 11
 GROW_HELD = 12
 GROW_SETS = 13
+NEED_ANSWERS = 14
 IN_SETS = -100
 
 
@@ -1227,8 +1256,164 @@ def remember(registers, at, rule, value):
     return DONE
 
 
+@hot()
+def double_of(code):
+    """The double that a code stands for, of those in the order of doubles."""
+    return np.int64(code if code >= 0 else code ^ 0x7FFFFFFFFFFFFFFF).view(np.float64)
+
+
+@hot()
+def operand_of(ops, o, values, row):
+    """The code that a row of a question names."""
+    code = NOTHING if ops[o, OP] == HELD else values[ops[o, COLUMN]]
+    if code == NOTHING and ops[o, OP] != GIVEN:
+        code = row[ops[o, REGISTER]]
+    return code
+
+
+@hot()
+def compared(symbol, left, left_off, right, right_off):
+    """1, 0, or -1 where the numbers are too close to say: whether `left symbol right`, each that far off at most."""
+    gap = left - right
+    if not abs(gap) > left_off + right_off + abs(gap) * ULP + TINY:
+        return -1
+    if symbol in (EQUAL, DIFFERENT):
+        return symbol
+    if symbol in (LESS, AT_MOST):
+        return 1 if gap < 0 else 0
+    return 1 if gap > 0 else 0
+
+
 @kernel()
-def follow(ops, first, last, values, row):
+def decide(ops, first, last, values, row, stack):
+    """Run the program of a question: 1, 0, or -1 where it has none or cannot say.
+
+    `stack` (float64, (2, STACK)) holds numbers with a bound of their distance from what any of a language's
+    arithmetics makes of exact operands: doubles, decimals, whole numbers. A truth is 1, 0 or -1.
+    """
+    depth = 0
+    for o in range(first, last):
+        kind = ops[o, OP]
+        if kind <= EITHER:
+            if ops[o, SYMBOL] == NAMED:
+                continue
+            code = operand_of(ops, o, values, row)
+            value = double_of(code) if code > UNKNOWN else 0.0
+            stack[0, depth] = value
+            stack[1, depth] = abs(value) * 4 * ULP if code > UNKNOWN else np.inf
+            depth += 1
+        elif kind == CONSTANT:
+            bits = (np.int64(ops[o, COLUMN]) << 32) | (np.int64(ops[o, REGISTER]) & 0xFFFFFFFF)
+            value = np.int64(bits).view(np.float64)
+            stack[0, depth] = value
+            stack[1, depth] = abs(value) * 4 * ULP
+            depth += 1
+        elif kind == NEGATE:
+            stack[0, depth - 1] = -stack[0, depth - 1]
+        elif kind == ABSOLUTE:
+            stack[0, depth - 1] = abs(stack[0, depth - 1])
+        elif kind == NOT:
+            if stack[0, depth - 1] >= 0:
+                stack[0, depth - 1] = 1 - stack[0, depth - 1]
+        else:
+            depth -= 1
+            a = stack[0, depth - 1]
+            b = stack[0, depth]
+            a_off = stack[1, depth - 1]
+            b_off = stack[1, depth]
+            off = 0.0
+            if kind == COMPARE:
+                a = compared(ops[o, SYMBOL], a, a_off, b, b_off)
+            elif kind == AND:
+                a = 0.0 if a == 0 or b == 0 else min(a, b)
+            elif kind == OR:
+                a = 1.0 if a == 1 or b == 1 else min(a, b)
+            else:
+                if kind == ADD:
+                    off = a_off + b_off
+                    a = a + b
+                elif kind == SUBTRACT:
+                    off = a_off + b_off
+                    a = a - b
+                elif kind == MULTIPLY:
+                    off = abs(a) * b_off + abs(b) * a_off + a_off * b_off
+                    a = a * b
+                elif abs(b) > 2 * b_off:
+                    off = 2 * (a_off + abs(a / b) * b_off) / abs(b)
+                    a = a / b
+                else:
+                    off = np.inf
+                off += abs(a) * 2 * ULP + TINY
+            stack[0, depth - 1] = a
+            stack[1, depth - 1] = off
+    return int(stack[0, 0]) if depth == 1 else -1
+
+
+@hot()
+def question_slot(memo, question):
+    """The slot of a question in the table of answers, or the free one where it belongs."""
+    hashed = mixed(question[0], 3)
+    for r in range(2, question.shape[0]):
+        hashed = mixed(hashed, question[r])
+    slot = hashed & (memo.shape[0] - 1)
+    while memo[slot, 0] != 0:
+        same = memo[slot, 0] == question[0]
+        for r in range(2, question.shape[0]):
+            same = same and memo[slot, r] == question[r]
+        if same:
+            break
+        slot = (slot + 1) & (memo.shape[0] - 1)
+    return slot
+
+
+@kernel()
+def remember_answers(memo, questions):
+    """Put questions with their answers (see `granted`) into the table, which has room for them."""
+    for i in range(questions.shape[0]):
+        slot = question_slot(memo, questions[i])
+        for r in range(questions.shape[1]):
+            memo[slot, r] = questions[i, r]
+
+
+@kernel()
+def granted(ops, o, values, row, memo, questions, stack):
+    """Whether the question in row `o` of `ops` has the answer yes, by its program or by `memo`. If neither says so, it
+    is noted in `questions`, and the answer is no for now.
+
+    `memo` (int64, (slots, 2 + codes)): the question's number from 1 on, or 0 for a free slot, its answer, and what it
+    is about. `questions` likewise, from row 1 on; [0, 0] says how many. Where there is no room for more, they come up
+    again.
+    """
+    last = o + 1 + ops[o, COLUMN]
+    if ops[o, SYMBOL] == LENIENT:
+        for i in range(o + 1, last):
+            if ops[i, OP] <= EITHER and operand_of(ops, i, values, row) == NOTHING:
+                return True
+    found = decide(ops, o + 1, last, values, row, stack)
+    if found >= 0:
+        return found > 0
+    count = questions[0, 0]
+    if count + 1 >= questions.shape[0]:
+        return False
+    question = questions[count + 1]
+    question[0] = ops[o, REGISTER] + 1
+    question[1] = 0
+    width = 2
+    for i in range(o + 1, last):
+        if ops[i, OP] <= EITHER and ops[i, SYMBOL] == NAMED:
+            question[width] = operand_of(ops, i, values, row)
+            width += 1
+    for r in range(width, question.shape[0]):
+        question[r] = NOTHING
+    slot = question_slot(memo, question)
+    if memo[slot, 0] != 0:
+        return memo[slot, 1] != 0
+    questions[0, 0] = count + 1
+    return False
+
+
+@kernel()
+def follow(ops, first, last, values, row, memo, questions, stack):
     """Do the operations to a row of registers: 1, 0 where a test fails, REJECT where the transition must not fire,
     CLASH, or MANY at an EACH of several values."""
     o = first
@@ -1239,10 +1424,18 @@ def follow(ops, first, last, values, row):
             holds = True
             while o < stop:
                 o += 1
+                if ops[o, OP] == ASK:
+                    holds = holds and granted(ops, o, values, row, memo, questions, stack)
+                    o += ops[o, COLUMN]
+                    continue
                 left = row[ops[o, REGISTER]] if ops[o, OP] == TEST else values[ops[o, REGISTER]]
                 holds = holds and admits(ops[o, SYMBOL], left, values[ops[o, COLUMN]])
             if holds:
                 return REJECT
+        elif kind == ASK:
+            if not granted(ops, o, values, row, memo, questions, stack):
+                return 0
+            o += ops[o, COLUMN]
         elif kind == TEST:
             if not admits(ops[o, SYMBOL], row[ops[o, REGISTER]], values[ops[o, COLUMN]]):
                 return 0
@@ -1482,7 +1675,9 @@ def find_group(groups, count, label):
 
 
 @kernel()
-def group_arcs(registers, able, first, last, arcs, ops, alive, outputs, values, groups, out):
+def group_arcs(
+    registers, able, first, last, arcs, ops, alive, outputs, values, groups, out, memo, questions, stack
+):  # fmt: skip
     """What a configuration of one row does at an event, grouped by label: how many groups, or minus a status, or
     IN_SETS where the event has several values.
 
@@ -1502,7 +1697,7 @@ def group_arcs(registers, able, first, last, arcs, ops, alive, outputs, values, 
             continue
         for r in range(width):
             out[r] = registers[r]
-        status = follow(ops, arc[ARC_OPS], arc[ARC_OPS_END], values, out)
+        status = follow(ops, arc[ARC_OPS], arc[ARC_OPS_END], values, out, memo, questions, stack)
         if status == MANY:
             return IN_SETS
         if status == CLASH:
@@ -1605,7 +1800,7 @@ def join_rows(sets, first, rows, have, second, others, needed):
 
 
 @kernel()
-def fire_each(ops, first, last, values, extras, sets, count, top):
+def fire_each(ops, first, last, values, extras, sets, count, top, memo, questions, stack):
     """A transition, from the rows sets[:count]: (where in `sets`, from `top` on, how many), or (0, minus a status)."""
     source = 0
     while first < last and count > 0:
@@ -1626,7 +1821,8 @@ def fire_each(ops, first, last, values, extras, sets, count, top):
                 row = sets[top + found]
                 for r in range(row.shape[0]):
                     row[r] = sets[source + i, r]
-                status = follow(ops, first, stop, values if j == 0 else extras[more + j - 1], row)
+                given = values if j == 0 else extras[more + j - 1]
+                status = follow(ops, first, stop, given, row, memo, questions, stack)
                 if status == REJECT:
                     return 0, 0
                 if status == CLASH:
@@ -1641,7 +1837,8 @@ def fire_each(ops, first, last, values, extras, sets, count, top):
 
 @kernel()
 def group_sets(
-    registers, more, rows, held, able, first, last, arcs, ops, alive, outputs, values, extras, groups, sets
+    registers, more, rows, held, able, first, last, arcs, ops, alive, outputs, values, extras, groups, sets, memo,
+    questions, stack,
 ):  # fmt: skip
     """As `group_arcs`, of a configuration of any number of rows, at an event of any number of values.
 
@@ -1667,7 +1864,9 @@ def group_sets(
             fired = False
         if arc[ARC_OTHERWISE] and fired:
             continue
-        source, found = fire_each(ops, arc[ARC_OPS], arc[ARC_OPS_END], values, extras, sets, rows, top)
+        source, found = fire_each(
+            ops, arc[ARC_OPS], arc[ARC_OPS_END], values, extras, sets, rows, top, memo, questions, stack
+        )
         if found < 0:
             return found
         if found == 0:
@@ -1737,7 +1936,7 @@ def note_answers(st, accepted, answers, group, sets):
 @kernel()
 def plan_moves(
     source, key, able, first, last, arcs, ops, alive, outputs, known, values, extras, confs, held, table, heads, equals,
-    links, tops, index, st, moves, count, accepted, answers, groups, sets, out, path,
+    links, tops, index, st, moves, count, accepted, answers, groups, sets, out, path, memo, questions, stack,
 ):  # fmt: skip
     """Append the moves of one configuration (cell `source`, NIL for a run that starts here) to `moves`.
 
@@ -1748,11 +1947,14 @@ def plan_moves(
     rows = confs[source, CONF_ROWS] if source >= 0 else 1
     found = IN_SETS
     if rows == 1:
-        found = group_arcs(registers, able, first, last, arcs, ops, alive, outputs, values, groups, out[0])
+        found = group_arcs(
+            registers, able, first, last, arcs, ops, alive, outputs, values, groups, out[0], memo, questions, stack
+        )
     if found == IN_SETS:
         more = confs[source, CONF_MORE] if source >= 0 else NIL
         found = group_sets(
-            registers, more, rows, held, able, first, last, arcs, ops, alive, outputs, values, extras, groups, sets
+            registers, more, rows, held, able, first, last, arcs, ops, alive, outputs, values, extras, groups, sets,
+            memo, questions, stack,
         )
     if found < 0:
         return found
@@ -1876,14 +2078,15 @@ def looked_before(mover, values, extras, first, j):
 def plan_event(
     c, key, low, values, extras, init_from, init_able, movers_from, movers, able, arcs, ops, alive, outputs, known,
     cells, entries, confs, held, table, heads, equals, links, tops, index, st, moves, accepted, answers, groups, sets,
-    out, path,
+    out, path, memo, questions, stack,
 ):  # fmt: skip
     """The moves of all configurations of one partition at one event: their number, or minus a status."""
     for r in range(out.shape[1]):
         out[1, r] = NOTHING
     count = plan_moves(
         NIL, key, init_able, init_from[c], init_from[c + 1], arcs, ops, alive, outputs, known, values, extras, confs,
-        held, table, heads, equals, links, tops, index, st, moves, 0, accepted, answers, groups, sets, out, path,
+        held, table, heads, equals, links, tops, index, st, moves, 0, accepted, answers, groups, sets, out, path, memo,
+        questions, stack,
     )  # fmt: skip
     if count < 0:
         return count
@@ -1936,7 +2139,7 @@ def plan_event(
                 count = plan_moves(
                     cell, key, able, movers[m, ARCS], movers[m, ARCS_END], arcs, ops, alive, outputs, known, values,
                     extras, confs, held, table, heads, equals, links, tops, index, st, moves, count, accepted, answers,
-                    groups, sets, out, path,
+                    groups, sets, out, path, memo, questions, stack,
                 )  # fmt: skip
                 if count < 0:
                     return count
@@ -1958,8 +2161,8 @@ def free_left(cells, confs, held, table, heads, equals, links, tops, index, st, 
 def run_guarded(
     events, values, extras, init_from, init_able, movers_from, movers, able, arcs, ops, alive, outputs, known, index,
     nodes, cells, entries, st, checks, confs, held, table, heads, equals, links, tops, moves, outs, runs, floors,
-    accepted, answers, groups, sets, out, levels, stack, heap, path, lists, matches, places, write, order, limit,
-    consume, sweep_by_key, budget,
+    accepted, answers, groups, sets, out, levels, memo, questions, figures, stack, heap, path, lists, matches, places,
+    write, order, limit, consume, sweep_by_key, budget,
 ):  # fmt: skip
     """Algorithm 1 over a batch for an automaton whose guards are operations on registers.
 
@@ -1972,8 +2175,9 @@ def run_guarded(
     (int64, (a, 2)) receives at the tag of a match, one more where the event was not marked, where the rows it was
     accepted with are in `answers` (int64, (b, registers)) and how many, if there are `outputs`. `groups` (int64,
     (labels + 1, 8 + 2 registers)), `sets` (int64, (c, registers)), `out` (int64, (2, registers)) and `levels` (int64,
-    (LEVELS,)) are scratch. Cost: the configurations whose transitions on the event's class have guards that hold, or
-    cannot be looked up; of several rows, each with each value of the event.
+    (LEVELS,)) are scratch. `memo`, `questions`: see `granted`; `figures` is its stack. Cost: the configurations whose
+    transitions on the event's class have guards that hold, or cannot be looked up; of several rows, each with each
+    value of the event.
     """
     status = finish_event(nodes, st, outs, stack, heap, path, lists, matches, places, write, limit)
     if status != DONE:
@@ -1999,8 +2203,10 @@ def run_guarded(
         count = plan_event(
             events[k, E_CLASS], key, low, values[events[k, E_ROW]], extras, init_from, init_able, movers_from, movers,
             able, arcs, ops, alive, outputs, known, cells, entries, confs, held, table, heads, equals, links, tops,
-            index, st, moves, accepted, answers, groups, sets, out, levels,
+            index, st, moves, accepted, answers, groups, sets, out, levels, memo, questions, figures,
         )  # fmt: skip
+        if questions[0, 0] > 0:  # whatever else it came to, answers are missing
+            count = -NEED_ANSWERS
         if count < 0:
             st[ACCEPTED] = logged
             st[ANSWERS] = answered

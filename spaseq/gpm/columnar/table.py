@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 from rdflib import Literal
+from rdflib.namespace import XSD
 
 from spaseq.rdf import Term, plain_literal, term_key
 from spaseq.rdf.columns import Kinds, LiteralColumns, TermTable
@@ -75,9 +76,10 @@ class Space:
             found = self._known[term] = self._append(plain_literal(term))
         return found
 
-    def has_datatype(self, datatype: Term) -> bool:
-        """Whether there may be a literal of a datatype."""
-        return self.find(datatype) >= 0 or any(getattr(term, "datatype", None) == datatype for term in self.extras)
+    @property
+    def has_floats(self) -> bool:
+        """Whether there may be an xsd:float: sums of those are rounded to fewer digits than a double has."""
+        return self.find(XSD.float) >= 0 or any(getattr(term, "datatype", None) == XSD.float for term in self.extras)
 
     def adopt(self, term: Callable[[int], Term], numbers: np.ndarray, *, compared: bool) -> np.ndarray:
         """`numbers`, of which `term` gives the terms, as numbers of this space.

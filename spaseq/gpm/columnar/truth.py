@@ -190,7 +190,7 @@ def term_numbers(terms: np.ndarray, space: Space) -> Numbers:
 def _arithmetic(expression: algebra.Call, arguments: Sequence[algebra.Expression], scope: Scope) -> Numbers | None:
     """Sums and products from left to right, as they are written."""
     signs = list(dict.get(expression.handle, "op") or ())
-    if len(signs) != len(arguments) - 1 or scope.space.has_datatype(XSD.float):
+    if len(signs) != len(arguments) - 1 or scope.space.has_floats:
         return None
     found = _numbers(arguments[0], scope)
     for sign, argument in zip(signs, arguments[1:], strict=True):
