@@ -636,10 +636,12 @@ def _draw_gpm(rng: random.Random, before: list[str], partition: bool) -> tuple[s
     if kind < 0.2:
         body += f" FILTER (?{first} {sign} {rng.randint(1, 3)})"
     elif kind < 0.5 and outer:
-        other = rng.choice(outer)
+        other, third = rng.choice(outer), rng.choice([*outer, first])
         body += rng.choice((f" FILTER (?{first} {sign} ?{other})",) * 5 + (
             f" FILTER (?{first} + 1 {sign} ?{other})", f" FILTER (?{first} {sign} ?{other} || ?{first} = 2)",
             f" FILTER (!bound(?{other}) || ?{first} {sign} ?{other})", f" FILTER (?{first} * ?{other} {sign} 3)",
+            f" FILTER (?{first} + ?{other} {sign} ?{third} + 1)", f" FILTER (?{first} / ?{other} {sign} ?{third} - 1)",
+            f" FILTER (!(?{first} = ?{other} && ?{first} {sign} ?{third}))",
         ))  # fmt: skip
     return f"ON {streams} {{ {body} }}", own
 
