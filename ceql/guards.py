@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from ceql import ast, values
 from ceql.aggregates import AggregateGuard
-from ceql.comparisons import ValueCodes, comparison_of
+from ceql.codes import ValueCodes, value_codes
 from ceql.printer import print_expression
 from ceql.scalar import compile_condition, compile_value
 from ceql.walk import aggregates_of, attributes_of
@@ -222,9 +222,8 @@ class GuardRegisters:
         self._getters = {}
 
     def codes(self, cea: CEA) -> ValueCodes | None:
-        """The codes of the values of one evaluation; None if some guard is not a comparison of two variables."""
-        found = [comparison for guard in self.guards if (comparison := comparison_of(guard)) is not None]
-        return ValueCodes(self.guards, found) if len(found) == len(self.guards) else None
+        """The codes of the values of one evaluation; None if some guard has aggregates or lists."""
+        return value_codes(self.guards)
 
     def attribute(self, node: ast.Attribute) -> Callable[[int], Any]:
         """A function from a row of the loaded batch to the value of an attribute."""

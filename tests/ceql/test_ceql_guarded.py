@@ -32,6 +32,16 @@ FORMULAS = [
     "(A+ AS x ; A+ AS y ; B AS z) FILTER x.p < z.p AND y.p = z.p",
     "((A AS x ; B AS y) FILTER x.p < y.p) OR ((A AS x ; C AS z) FILTER x.p > z.p)",
     "(A AS x ; A AS y) FILTER x.t < y.t AND x.b = y.b AND x.f >= y.f",
+    "(A AS x ; B AS y ; C AS z) FILTER x.p + y.p > z.p * 2",
+    "(A AS x ; B AS y ; C AS z) FILTER x.p - y.p = z.p / 2 - 1 AND x.f < y.p",
+    "(A AS x ; B AS y ; C AS z) FILTER (x.p < y.p OR z.s = x.s)",
+    "(A AS x ; B AS y) FILTER (NOT (x.p * y.p < 10 AND x.b = y.b))",
+    "(A AS x ; B AS y) FILTER (x.s LIKE 'u%' OR y.p / x.p > 1)",
+    "(A AS x : B AS y ; C AS z) FILTER -x.p + y.p % 3 <= z.p",
+    "((A AS x ; B AS y ; C AS z) FILTER x.p + z.p != y.p)+",
+    "(A AS x ; C AS y ; NOT (B AS n FILTER n.p + y.p > x.p) ; C AS z) FILTER x.p < z.p",
+    "(A AS x ; B+ AS y ; C AS z) FILTER x.p + y.p >= z.p",
+    "AND(A AS x, B AS y, C AS z) FILTER x.p + y.p > z.p + 1",
 ]
 ENDINGS = ["WITHIN 12 EVENTS", "WITHIN 12 EVENTS CONSUME BY ANY", "WITHIN 15 [n]", "PARTITION BY [k] WITHIN 8 EVENTS",
            "PARTITION BY [k] WITHIN 20 [n] CONSUME BY PARTITION", "WITHIN 20 [n] LIMIT 2"]  # fmt: skip
@@ -105,6 +115,7 @@ def test_most_queries_stay_in_the_kernels() -> None:
         "(A+ AS x ; A+ AS y ; B AS z) FILTER x.p < z.p AND y.p = z.p",  # an event may be of x or of y
         "(A+ AS x ; B AS y) FILTER x.p != y.p",  # != would have to remember several values
         "(A AS x ; A AS y) FILTER x.t < y.t AND x.b = y.b AND x.f >= y.f",  # an order of texts
+        "(A AS x ; B+ AS y ; C AS z) FILTER x.p + y.p >= z.p",  # several values of y
     }
 
 
