@@ -1,10 +1,10 @@
 """Evaluation of automata whose guards are operations on codes: configurations in arrays, moved by the kernel.
 
 It does what `spaseq.engine.register_run` does, for the guards that most queries have: comparisons of a value of one
-variable with one of another, joins on single terms, and conditions on values of several events. Where that is not enough for an exact answer it hands over to
-`RegisterRun`, for good: when a run is in several configurations at once (an event may be marked in two ways that leave
-different registers), when one code does not do for what was taken, or when the values of a batch do not compare as
-numbers with those before. An event may have several values at once (`spaseq.engine.ops.Each`); a configuration then
+variable with one of another, joins on single terms, and conditions on values of several events. Where that is not
+enough for an exact answer it hands over to `RegisterRun`, for good: when a run is in several configurations at once (an
+event may be marked in two ways that leave different registers), when one code does not do for what was taken, or when
+the values of a batch do not compare as numbers with those before. An event may have several values at once (`spaseq.engine.ops.Each`); a configuration then
 holds a set of rows.
 """
 
