@@ -673,7 +673,7 @@ def _smaller_spaseq(case: SpaseqCase) -> Iterator[SpaseqCase]:
         if simpler != case:
             yield simpler
     for i, (name, body) in enumerate(case.gpms):
-        plain = re.sub(r" FILTER \([^)]*\)", "", body)
+        plain = re.sub(r" FILTER \((?:[^()]|\([^()]*\)|!\((?:[^()]|\([^()]*\))*\))*\)", "", body)
         if plain != body:
             yield replace(case, gpms=(*case.gpms[:i], (name, plain), *case.gpms[i + 1 :]))
     for suffix in "+?!":

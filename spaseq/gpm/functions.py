@@ -19,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 from rdflib.namespace import XSD
 from rdflib.plugins.sparql import operators
+from rdflib.plugins.sparql.evalutils import _eval
 from rdflib.plugins.sparql.parserutils import Expr
 from rdflib.plugins.sparql.sparql import SPARQLError
 from rdflib.term import BNode, Literal, URIRef
@@ -357,6 +358,24 @@ def _first_value(expression: Expr, context: Any) -> Any:
     return operators.Builtin_COALESCE(expression, context)
 
 
+def _folded(settled: bool) -> _Function:
+    """`||` (settled by true) or `&&` (by false): an error gives way to what settles (SPARQL 1.1 §17.2)."""
+
+    def evaluate(expression: Expr, context: Any) -> Literal:
+        error: SPARQLError | None = None
+        for item in (dict.__getitem__(expression, "expr"), *(dict.get(expression, "other") or ())):
+            try:
+                if (operators.EBV(_eval(item, context)) is True) is settled:
+                    return Literal(settled)
+            except SPARQLError as caught:
+                error = caught
+        if error is not None:
+            raise error
+        return Literal(not settled)
+
+    return evaluate
+
+
 def _time_zone(expression: Expr, context: Any) -> Literal:
     offset = operators.datetime(expression.arg).utcoffset()
     if offset is None:
@@ -409,6 +428,8 @@ _FUNCTIONS: Final[dict[str, _Function]] = {
     "MultiplicativeExpression": _arithmetic(operators.MultiplicativeExpression),
     "UnaryMinus": _minus,
     "UnaryPlus": _plus,
+    "ConditionalAndExpression": _folded(False),
+    "ConditionalOrExpression": _folded(True),
     "Builtin_REGEX": _matches,
     "Builtin_REPLACE": _replace,
     "Builtin_STRDT": _typed,

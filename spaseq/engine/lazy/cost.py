@@ -60,6 +60,8 @@ KERNEL_START: Final = 0.05
 """A run that begins there."""
 KERNEL_RUN: Final = 0.01
 """A run that an event's codes select."""
+KERNEL_ASK: Final = 0.04
+"""A condition over more than two events that such a run is asked."""
 KERNEL_MOVE: Final = 0.13
 """A run that an event's codes select, and that moves on to wait. Four times that where no value recurs."""
 CROWD: Final = 1.25
@@ -334,9 +336,12 @@ class _Sets:
             total += KERNEL_RUN * runs * self.strays(mask)
             for leaf in able:
                 after = mask | 1 << leaf
-                selected = min((self.selectivities[t] for t in self.shape.decided(mask, leaf)), default=1.0)
+                tests = self.shape.decided(mask, leaf)
+                pairs = [t for t in tests if len(self.shape.tests[t].leaves) == 2]
+                selected = min((self.selectivities[t] for t in pairs), default=1.0)
+                asked = KERNEL_ASK * (len(tests) - len(pairs))
                 moving = 0.0 if after == self.shape.all else min(1.0, self.joint(after) / self.joint(mask))
-                total += self.rates[leaf] * runs * (KERNEL_RUN * selected + KERNEL_MOVE * moving)
+                total += self.rates[leaf] * runs * ((KERNEL_RUN + asked) * selected + KERNEL_MOVE * moving)
         return total
 
 
