@@ -4,8 +4,8 @@ It does what `spaseq.engine.register_run` does, for the guards that most queries
 variable with one of another, joins on single terms, and conditions on values of several events. Where that is not
 enough for an exact answer it hands over to `RegisterRun`, for good: when a run is in several configurations at once (an
 event may be marked in two ways that leave different registers), when one code does not do for what was taken, or when
-the values of a batch do not compare as numbers with those before. An event may have several values at once (`spaseq.engine.ops.Each`); a configuration then
-holds a set of rows.
+the values of a batch do not compare as numbers with those before. An event may have several values at once
+(`spaseq.engine.ops.Each`); a configuration then holds a set of rows.
 """
 
 from __future__ import annotations
