@@ -188,3 +188,27 @@ def test_long_branches_are_ordered_step_by_step() -> None:
     shape = Shape(plan.branches[0])
     assert shape.mask(frozenset(order)) == shape.all and shape.mask(frozenset({99})) is None
     assert len(shape.moving()) == len(names) - 1
+
+
+def test_a_chain_gives_way_only_to_one_that_was_followed() -> None:
+    """What is known of its own conditions together is more than their product says, and so of no other order."""
+    evaluator = AutoEvaluator(program_of(80))
+    evaluator.count(mixed(400, np.random.default_rng(9)))
+    evaluator._orders = ((2, 1, 0),)
+    evaluator._sampled = None
+    assert not evaluator._is_better_known(((2, 0, 1),))
+    evaluator._sampled = mixed(40, np.random.default_rng(10))
+    evaluator._statistics.sample(evaluator._sampled, 60.0)
+    assert not evaluator._is_better_known(((2, 0, 1),))
+    evaluator._statistics.follow(evaluator._plan.branches[0], (2, 0, 1), evaluator._sampled, 60.0)
+    assert evaluator._is_better_known(((2, 0, 1),)) and not evaluator._is_better_known(((2, 1, 0),))
+    assert evaluator._is_better_known(((0, 1),))  # of two leaves there is nothing to follow
+
+
+def test_a_change_must_pay_for_reading_the_window_again() -> None:
+    evaluator = AutoEvaluator(program_of(100))
+    evaluator.count(mixed(400, np.random.default_rng(11)))
+    assert evaluator._reach.open_events == 101
+    evaluator._stale = 2
+    least = 101 / (2 * choosing.EVERY)
+    assert evaluator._pays(1.01 * least, 1.0) and not evaluator._pays(0.99 * least, 1.0)

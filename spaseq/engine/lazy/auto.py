@@ -181,10 +181,20 @@ class AutoEvaluator:
             # What was counted since is part old, part new: a tree is right for both. Choose again at the next look.
             best, gain, self._stale = "tree", 0.0, 1
         self._changes_known = self._statistics.changes
-        other = best != self._name or (best == "chain" and found.orders != self._orders)
+        other = best != self._name or (best == "chain" and self._is_better_known(found.orders))
         cost = getattr(found, best)
         if other and cost * gain < now and self._reach.is_whole and (not gain or self._pays(now - cost, cost)):
             self._change(best, found)
+
+    def _is_better_known(self, orders: tuple[tuple[int, ...], ...]) -> bool:
+        """Whether these are other chains, which have been followed through a sample.
+
+        Of the present ones it is known how often conditions hold together, which is more often than if they were
+        independent: chains of which it is not known would seem cheaper than they are.
+        """
+        long = [order for order in orders if len(order) > 2]
+        known = self._sampled is not None and all(map(self._statistics.has_followed, long))
+        return orders != self._orders and (known or not long)
 
     def _pays(self, saving: float, cost: float) -> bool:
         """Whether reading the window again costs less than is saved until evaluators are compared again."""
