@@ -28,7 +28,7 @@ from ceql.types import check_types
 from ceql.values import KIND_WORDS
 from ceql.walk import attributes_of
 from spaseq.engine import Program, Settings, compile_program
-from spaseq.errors import EventError, OptionError
+from spaseq.errors import EventError, OptionError, named_query
 from spaseq.events import EventBatch, EventOptions, EventStream, Summary
 from spaseq.pattern import Pattern
 
@@ -51,6 +51,8 @@ def compile_query(text: str, *, source: str = "<query>", settings: Settings | No
     ...     [{"type": "A"}, {"type": "C"}, {"type": "B"}]).count()
     1
     """
+    if not isinstance(text, str):
+        raise OptionError(f"a query is text, and this is a {type(text).__name__}", "open(path).read() reads a file")
     tree = parse(text, source)
     check(tree, text, source)
     return Query(text, source, tree, settings or Settings())
@@ -74,17 +76,18 @@ class Query:
     def _program_of(self, valuations: bool) -> Program:
         """The automaton that reports complex events, or valuations; each compiled when it is first asked for."""
         if valuations not in self._programs:
-            self._programs[valuations] = compile_program(
-                self._lowered.pattern,
-                self._lowered.window,
-                strict=self._lowered.strict,
-                choice=self._lowered.choice,
-                absent=self._lowered.absent,
-                registers=self._lowered.registers,
-                settings=self._settings,
-                valuations=valuations,
-                shown=frozenset(self._shown.variables) if valuations else None,
-            )
+            with named_query(self.source):
+                self._programs[valuations] = compile_program(
+                    self._lowered.pattern,
+                    self._lowered.window,
+                    strict=self._lowered.strict,
+                    choice=self._lowered.choice,
+                    absent=self._lowered.absent,
+                    registers=self._lowered.registers,
+                    settings=self._settings,
+                    valuations=valuations,
+                    shown=frozenset(self._shown.variables) if valuations else None,
+                )
         return self._programs[valuations]
 
     def _bindings_of(self, valuations: bool, schema: Schema | None = None) -> Bindings | None:

@@ -18,7 +18,10 @@ class                   who must act                        exit code
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final
 
 __all__ = [
     "BudgetExceeded",
@@ -31,7 +34,11 @@ __all__ = [
     "Span",
     "SpaseqError",
     "UnsupportedFeature",
+    "named_query",
 ]
+
+UNNAMED: Final = "<query>"
+"""What errors call a query that came from no file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +82,7 @@ class QueryError(SpaseqError):
         *,
         text: str = "",
         span: Span | None = None,
-        source: str = "<query>",
+        source: str = UNNAMED,
         expected: tuple[str, ...] = (),
         hint: str = "",
     ) -> None:
@@ -101,6 +108,17 @@ class QueryError(SpaseqError):
         if self.hint:
             lines.append("hint: " + self.hint)
         return "\n".join(lines)
+
+
+@contextmanager
+def named_query(source: str) -> Iterator[None]:
+    """What is raised inside by who does not know what the query is called, the engine say, gets the name `source`."""
+    try:
+        yield
+    except QueryError as error:
+        if error.source == UNNAMED:
+            error.source = source
+        raise
 
 
 def _rebuild(cls: type[SpaseqError], state: dict[str, object]) -> SpaseqError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -23,6 +24,9 @@ def knowledge_of(kb: Knowledge | Mapping[str, Any] | None) -> Knowledge:
     """
     if isinstance(kb, Knowledge):
         return kb
+    if kb is not None and not isinstance(kb, Mapping):
+        hint = 'for example kb={"http://…": "kb.ttl"}'
+        raise OptionError(f"background knowledge is given by IRI, not as a {type(kb).__name__}", hint)
     return Knowledge({iri.removeprefix("<").removesuffix(">"): _graph(value) for iri, value in (kb or {}).items()})
 
 
@@ -33,7 +37,12 @@ def _graph(value: Any) -> Any:
         return load_knowledge([str(path) for path in value])
     if is_table(value):
         return table_knowledge(value)
-    return value if hasattr(value, "triples") else load_knowledge(str(value))
+    if hasattr(value, "triples"):
+        return value
+    if isinstance(value, os.PathLike):
+        return load_knowledge(str(value))
+    hint = "give a path, a list of paths, an rdflib Graph or a table"
+    raise OptionError(f"a {type(value).__name__} is no background knowledge", hint)
 
 
 def with_entailment(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from spaseq.automata import CEA
 from spaseq.automata.diagram import automaton_text
 from spaseq.engine import Program, Settings, Window, compile_program
-from spaseq.errors import EventError, OptionError, QuerySemanticsError
+from spaseq.errors import EventError, OptionError, QuerySemanticsError, named_query
 from spaseq.events.time import parse_time
 from spaseq.gpm import GraphPattern, Knowledge
 from spaseq.gpm.columnar import uncovered_pattern
@@ -39,6 +40,8 @@ class Query:
     """
 
     def __init__(self, text: str, source: str = "<query>", settings: Settings | None = None) -> None:
+        if not isinstance(text, str):
+            raise OptionError(f"a query is text, and this is a {type(text).__name__}", "open(path).read() reads a file")
         self.text = text
         self.source = source
         self.settings = settings or Settings()
@@ -83,7 +86,8 @@ class Query:
     def program(self, time_unit: str = "s") -> Program:
         """The program the engine runs."""
         registers = MappingRegisters(self.checked.patterns)
-        return compile_program(self.pattern, self.window(time_unit), registers=registers, settings=self.settings)
+        with named_query(self.source):
+            return compile_program(self.pattern, self.window(time_unit), registers=registers, settings=self.settings)
 
     def recogniser(self, time_unit: str = "s", *, keep_events: bool = False) -> Recogniser:
         """An evaluation that takes rows solved elsewhere (`Recogniser.push_rows`), perhaps only those of a part of the
@@ -301,5 +305,11 @@ def stream_sources(query: CheckedQuery, streams: Streams) -> list[StreamSource]:
 def _source(iri: str, value: Any) -> StreamSource:
     if isinstance(value, StreamSource):
         return StreamSource(iri, value.files, value.event_by)
-    files = tuple(map(str, value)) if isinstance(value, (list, tuple)) else (str(value),)
-    return StreamSource(iri, files)
+    files = value if isinstance(value, (list, tuple)) else (value,)
+    for file in files:
+        if not isinstance(file, str | os.PathLike):
+            raise OptionError(
+                f"stream <{iri}>: a {type(file).__name__} is no path",
+                "give a path or a list of them; Query.open takes events, spaseq.spark DataFrames of Spark",
+            )
+    return StreamSource(iri, tuple(map(str, files)))

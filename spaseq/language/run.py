@@ -450,7 +450,10 @@ def match_table(matches: Sequence[Match], variables: Sequence[str]) -> pa.Record
 
 def named(streams: MappingABC[str, Any], query: CheckedQuery) -> dict[str, Any]:
     """`streams` by IRI, in order of the FROM clause; given by name or IRI. Raises `OptionError` for unknown and
-    missing ones."""
+    missing ones, and for what is no mapping."""
+    if not isinstance(streams, MappingABC):
+        hint = f'for example streams={{"{query.streams[0][0]}": "events.nq"}}'
+        raise OptionError(f"streams are given by name, not as a {type(streams).__name__}", hint)
     found: dict[str, Any] = {}
     iris = {name: iri for key, iri in query.streams for name in (key, iri)}
     for name, value in streams.items():

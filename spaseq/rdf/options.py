@@ -28,7 +28,7 @@ class EventBy:
     @staticmethod
     def parse(text: str) -> EventBy:
         """`graph`, `subject` or `size:N`; OptionError otherwise."""
-        kind, colon, number = text.strip().partition(":")
+        kind, colon, number = str(text).strip().partition(":")
         if kind == "graph" and not colon:
             return EventBy("graph")
         if kind == "subject" and not colon:
@@ -132,7 +132,7 @@ def _one_of(option: str, value: str, *allowed: str) -> str:
 
 def _duration(option: str, text: str) -> int:
     try:
-        length = parse_duration(text)
+        length = parse_duration(str(text))
     except (SpaseqError, ValueError) as error:
         raise OptionError(f"{option} {text}: not a duration", "write for example 5s, 100ms or 2 minutes") from error
     if length < 0:

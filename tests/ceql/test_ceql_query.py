@@ -242,3 +242,9 @@ def test_matches_that_waited_for_their_window_know_their_events() -> None:
     assert [(m.positions, [e["n"] for e in m.events]) for m in stream.close()] == [((14,), [14])]
     assert [(m.positions, m.events[0]["n"]) for m in query.run(events)] == [((n,), n) for n in (0, 5, 14)]
     assert query.run(events).count() == 3
+
+
+def test_a_query_is_text() -> None:
+    for text in (None, 3, b"SELECT"):
+        with pytest.raises(OptionError, match="a query is text"):
+            ceql.compile(text)  # type: ignore[arg-type]

@@ -310,3 +310,28 @@ def test_ill_typed_literals_are_errors_of_conditions_and_make_no_noise(
     table = spaseq.compile(everything).run({"S": str(tmp_path / "s.nt")}, reference=reference).to_arrow()
     assert sorted(term.split('"')[1] for term in table["x"].to_pylist()) == sorted(text for text, _ in texts)
     assert not [str(warning.message) for warning in recwarn]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"streams": None}, "streams are given by name, not as a NoneType"),
+        ({"streams": ["s.nt"]}, "streams are given by name, not as a list"),
+        ({"streams": {"S": None}}, "a NoneType is no path"),
+        ({"streams": {"S": [b"s.nt"]}}, "a bytes is no path"),
+        ({"kb": "kb.ttl"}, "background knowledge is given by IRI, not as a str"),
+        ({"kb": {E + "kb": 3}}, "a int is no background knowledge"),
+        ({"lateness": 5}, "--lateness 5: not a duration"),
+        ({"event_by": 3}, "--event-by 3: no such way"),
+    ],
+)
+def test_arguments_that_cannot_be_used(given: dict[str, Any], message: str) -> None:
+    compiled = spaseq.compile(query("A", AB))
+    with pytest.raises(OptionError, match=message):
+        list(compiled.run(**{"streams": {"S": "s.nt"}, **given}))
+
+
+@pytest.mark.parametrize("text", [None, 3, b"SELECT"])
+def test_a_query_is_text(text: Any) -> None:
+    with pytest.raises(OptionError, match="a query is text"):
+        spaseq.compile(text)
