@@ -157,6 +157,7 @@ def test_any_automaton_runs_as_its_definition_says(seed: int) -> None:
         assume(False)
     expected = o.walk_matches({0}, finals, plain, stream)
     assert rma.matches(automaton, stream) == expected
+    assert {marked(run) for run in rma.accepting_runs(automaton, stream)} == expected
     assert rma.matches(rma.merge_alike(automaton), stream) == expected
     assert rma.matches(rma.single_final(automaton), stream) == expected
     assert rma.matches(rma.union(automaton, automaton), stream) == expected
@@ -165,6 +166,11 @@ def test_any_automaton_runs_as_its_definition_says(seed: int) -> None:
               for i in range(len(stream) + 1)}  # fmt: skip
     joined = {a + b for a in expected for b in behind[a[-1] + 1]}
     assert rma.matches(rma.concatenation(automaton, automaton), stream) == joined
+
+
+def marked(run: tuple[rma.Configuration, ...]) -> tuple[int, ...]:
+    """The positions of the events that a run marks."""
+    return tuple(c.position - 1 for c in run if c.marks)
 
 
 def random_transition(rng: random.Random, states: int) -> tuple[int, Any, int, tuple[str, ...], bool]:

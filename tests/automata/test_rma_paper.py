@@ -62,6 +62,12 @@ def test_pairs_and_expression_1_over_table_1() -> None:
 def test_run_3() -> None:
     """After the first four events the accepting runs are {1,3}, which the paper writes out, and {0,3}."""
     assert rma.matches(rma.build(PHI_1), TABLE_1[:4]) == {(0, 3), (1, 3)}
+    shown = {rma.show_run(run) for run in rma.accepting_runs(rma.build(PHI_1), TABLE_1[:4])}
+    assert shown == {
+        "[0, q0, ♯] •→ [1, q1, r1 = t0] ∘→ [2, q1, r1 = t0] ∘→ [3, q1, r1 = t0] •→ [4, q3, r1 = t0]",
+        "[0, q0, ♯] ∘→ [1, q0, ♯] •→ [2, q1, r1 = t1] ∘→ [3, q1, r1 = t1] •→ [4, q3, r1 = t1]",
+    }
+    assert TABLE_1[1] == {"type": "T", "id": 1, "value": 24}
 
 
 def test_expression_2_is_not_bounded() -> None:

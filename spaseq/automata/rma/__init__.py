@@ -54,7 +54,7 @@ from spaseq.automata.rma.formulas import (
     relate,
 )
 from spaseq.automata.rma.limits import Limits
-from spaseq.automata.rma.run import Acceptor, accepts, matches
+from spaseq.automata.rma.run import Acceptor, Configuration, accepting_runs, accepts, matches, show_run
 from spaseq.automata.rma.unroll import count_events, unroll
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ __all__ = [
     "RMA",
     "TRUE",
     "Acceptor",
+    "Configuration",
     "Either",
     "EventRows",
     "Expression",
@@ -88,6 +89,7 @@ __all__ = [
     "Transition",
     "Where",
     "Within",
+    "accepting_runs",
     "accepts",
     "bound",
     "build",
@@ -113,6 +115,7 @@ __all__ = [
     "read",
     "relate",
     "show_expression",
+    "show_run",
     "single_final",
     "to_dot",
     "to_expression",

@@ -1,13 +1,15 @@
 """Runs of an automaton over a stream of single events (seed RMA, Definitions 4.3 to 4.5).
 
-`matches` follows every run, for automata small enough to look at. `Acceptor` follows configurations, a state and what
-is in the registers, each once: it says at which events a run accepts. Over an output-agnostic deterministic automaton
-there is one configuration. For streams in batches, windows of time and partitions see `Recogniser`.
+`matches` and `accepting_runs` follow every run, for automata small enough to look at. `Acceptor` follows
+configurations, a state and what is in the registers, each once: it says at which events a run accepts. Over an
+output-agnostic deterministic automaton there is one configuration. For streams in batches, windows of time and
+partitions see `Recogniser`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from spaseq.automata.rma import formulas as f
@@ -15,7 +17,7 @@ from spaseq.automata.rma.automaton import RMA, Transition
 from spaseq.automata.rma.epsilon import eliminate_epsilon
 from spaseq.automata.rma.limits import Limits
 
-__all__ = ["Acceptor", "accepts", "matches"]
+__all__ = ["Acceptor", "Configuration", "accepting_runs", "accepts", "matches", "show_run"]
 
 _Contents = tuple[int, ...]
 """The position of the event in each register, -1 for none."""
@@ -66,6 +68,60 @@ def matches(
         limits.configurations(len(moved))
         runs = moved
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """[j, q, γ] of seed RMA (Definition 4.3).
+
+    `position`: of the next event; `state`: its name; `registers`: by name the position of what each holds, -1 for
+    none; `marks`: whether the transition that led here marks its event.
+    """
+
+    position: int
+    state: str
+    registers: tuple[tuple[str, int], ...]
+    marks: bool
+
+
+def accepting_runs(
+    automaton: RMA, events: Sequence[Any], *, start: int = 0, limits: Limits = Limits()  # noqa: B008 - frozen
+) -> Iterator[tuple[Configuration, ...]]:
+    """The runs over `events[start:]` up to where each accepts, by the position of their last event.
+
+    Their marks are `matches`. Follows each run apart, as `matches` does. ε-transitions are removed first.
+    """
+    steps = _Steps(automaton)
+    names = steps.automaton.names
+
+    def configuration(position: int, state: int, contents: _Contents, marks: bool) -> Configuration:
+        return Configuration(position, names[state], tuple(zip(steps.place, contents, strict=True)), marks)
+
+    runs: list[tuple[int, _Contents, tuple[Configuration, ...]]] = [
+        (q, steps.empty, (configuration(start, q, steps.empty, False),)) for q in sorted(steps.automaton.starts)
+    ]
+    for position in range(start, len(events)):
+        moved: list[tuple[int, _Contents, tuple[Configuration, ...]]] = []
+        for state, contents, path in runs:
+            for t in steps.applying(state, contents, events[position], events):
+                after = steps.written(contents, t, position)
+                longer = (*path, configuration(position + 1, t.target, after, t.marks))
+                if t.marks and t.target in steps.automaton.finals:
+                    yield longer
+                moved.append((t.target, after, longer))
+        limits.configurations(len(moved))
+        runs = moved
+
+
+def show_run(run: Sequence[Configuration]) -> str:
+    """A run as the paper writes it, with the index of the event in each register: `[0, q0, ♯] ∘→ [1, q0, ♯] •→ …`."""
+
+    def shown(c: Configuration) -> str:
+        held = ", ".join(f"{register} = t{at}" for register, at in c.registers if at >= 0)
+        return f"[{c.position}, {c.state}, {held or '♯'}]"
+
+    first, *others = run
+    return " ".join([shown(first), *(f"{'•' if c.marks else '∘'}→ {shown(c)}" for c in others)])
 
 
 class Acceptor:
