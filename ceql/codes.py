@@ -80,7 +80,8 @@ class ValueCodes:
             events = self._events
             assert events is not None
             raise EventError(f"{self._guards[number]}: {error.problem}", source=events.source,
-                             record=int(events.positions[row]) + 1, hint=error.hint) from None  # fmt: skip
+                             record=int(events.positions[row]) + 1, counted="event",
+                             hint=error.hint) from None  # fmt: skip
 
     @property
     def full(self) -> bool:

@@ -65,7 +65,7 @@ def _placed(error: EventError, condition: ast.Condition, events: EventBatch) -> 
             row = int(np.argmax(column.codes >= 0))
             text = column.texts[int(column.codes[row])].as_py()
             return EventError(f"{error.problem}: {attribute.name} is {text!r} here", source=events.source,
-                              record=int(events.positions[row]) + 1, attribute=attribute.name,
+                              record=int(events.positions[row]) + 1, counted="event", attribute=attribute.name,
                               hint=error.hint)  # fmt: skip
     return EventError(error.problem, source=events.source, attribute=error.attribute, hint=error.hint)
 

@@ -186,6 +186,7 @@ class Coordinate:
             problem,
             source=batch.source,
             record=int(batch.positions[row]) + 1,
+            counted="event",
             attribute=self._attribute or "",
             hint="a window over an attribute needs its number in every event, in order; else use WITHIN n SECONDS",
         )

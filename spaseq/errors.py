@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 __all__ = [
     "BudgetExceeded",
@@ -168,8 +168,8 @@ class OptionError(SpaseqError):
 class EventError(SpaseqError):
     """The input cannot be read as events.
 
-    Attributes: `problem`, `source` (the file or stream), `record` (line or event number, from 1, or None),
-    `attribute`, `hint`.
+    Attributes: `problem`, `source` (the file or stream), `record` (line or event number, from 1, or None), `counted`
+    (`event` where `record` counts the events of a stream), `attribute`, `hint`.
     """
 
     exit_code = 3
@@ -180,12 +180,14 @@ class EventError(SpaseqError):
         *,
         source: str = "",
         record: int | None = None,
+        counted: Literal["", "event"] = "",
         attribute: str = "",
         hint: str = "",
     ) -> None:
         self.problem = problem
         self.source = source
         self.record = record
+        self.counted = counted
         self.attribute = attribute
         self.hint = hint
         super().__init__(str(self))
@@ -195,7 +197,9 @@ class EventError(SpaseqError):
 
     def __str__(self) -> str:
         place = self.source
-        if self.record is not None:
+        if self.record is not None and self.counted:
+            place += f"{', ' if place else ''}{self.counted} {self.record}"
+        elif self.record is not None:
             place = f"{place}:{self.record}" if place else f"record {self.record}"
         text = f"{place}: {self.problem}" if place else self.problem
         return text + (f"\nhint: {self.hint}" if self.hint else "")

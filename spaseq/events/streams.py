@@ -156,13 +156,15 @@ class _Clock:
                     f"column {name!r} holds true or false, not times",
                     source=self.source,
                     record=self.records + 1,
+                    counted="event",
                     attribute=name,
                     hint="--time COLUMN names another column",
                 )
         if unknown is not None and not unknown.all():
             record = int(np.argmin(unknown))
             raise EventError(
-                "this event has no time", source=self.source, record=self.records + record + 1, attribute=name,
+                "this event has no time", source=self.source, record=self.records + record + 1, counted="event",
+                attribute=name,
                 hint=f"every event needs a value in column {name!r}; --time COLUMN names another one",
             )  # fmt: skip
         return times
@@ -178,7 +180,8 @@ class _Clock:
         if len(far):
             raise EventError(
                 f"the time {values[far[0]]} is outside those that can be held (1677 to 2262)", source=self.source,
-                record=self.records + int(far[0]) + 1, hint="is the unit right? --time-unit is s, ms, us or ns",
+                record=self.records + int(far[0]) + 1, counted="event",
+                hint="is the unit right? --time-unit is s, ms, us or ns",
             )  # fmt: skip
         return values.astype(np.int64) * scale
 
@@ -191,7 +194,9 @@ class _Clock:
             except EventError as error:
                 record = self.records + int(np.argmax(codes == index)) + 1
                 hint = f"{error.hint}; --time COLUMN names another column, --time-from arrival takes none"
-                raise EventError(error.problem, source=self.source, record=record, attribute=name, hint=hint) from None
+                raise EventError(
+                    error.problem, source=self.source, record=record, counted="event", attribute=name, hint=hint
+                ) from None
         return np.asarray(values[codes])
 
 

@@ -238,6 +238,7 @@ def late_error(source: str, record: int, behind: int, lateness: int) -> EventErr
         f"the stream goes back in time by {_seconds(behind)} s ({allowed})",
         source=source,
         record=record,
+        counted="event",
         hint="state a lateness (--lateness 5s) to put such events in order, or drop them with --late drop",
     )
 

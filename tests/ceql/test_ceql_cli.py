@@ -100,7 +100,7 @@ def test_streams(folder: pathlib.Path) -> None:
         (["check", "open.ceql"], 2, "open.ceql:1:16: '(' is not closed"),
         (["run", "query.ceql", "--events", "events.csv", "--type-column", "typ"], 3, "no column 'typ'"),
         (["run", "query.ceql", "--events", "none.csv"], 3, "none.csv: no such file"),
-        (["run", "query.ceql", "--events", "back.csv"], 3, "back.csv:2: the stream goes back in time by 1 s"),
+        (["run", "query.ceql", "--events", "back.csv"], 3, "back.csv, event 2: the stream goes back in time by 1 s"),
         (["run", "query.ceql", "--events", "cut.csv.gz"], 3, "cut.csv.gz: the compressed data is damaged or cut off"),
         (["run", "none.ceql", "--events", "events.csv"], 2, "none.ceql: no such file"),
         (["run", "query.ceql"], 2, "no events to run over"),

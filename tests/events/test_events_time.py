@@ -78,7 +78,7 @@ def test_order_within_lateness() -> None:
     assert order.tolist() == [1, 2, 0, 4, 6, 3, 5]  # equal times keep their order
     order, dropped = t.order_events(times, 1, "drop", "S")
     assert times[order].tolist() == [4, 5, 9, 9] and dropped == 3
-    with pytest.raises(EventError, match=r"S:2: the stream goes back in time") as caught:
+    with pytest.raises(EventError, match=r"S, event 2: the stream goes back in time") as caught:
         t.order_events(times, 1, "error", "S")
     assert caught.value.record == 2
     assert t.order_events(np.zeros(0, np.int64), 0, "error", "S")[0].tolist() == []
