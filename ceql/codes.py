@@ -25,7 +25,7 @@ _TEXTS: Final = 1 << 16
 
 def value_codes(guards: Sequence[Guard]) -> ValueCodes | None:
     """The codes of a new evaluation; None if some guard has aggregates or lists."""
-    found = [comparison_of(guard) or question_of(guard) for guard in guards]
+    found = [comparison_of(guard) or question_of(guard, number) for number, guard in enumerate(guards)]
     forms = [form for form in found if form is not None]
     return ValueCodes(guards, forms) if len(forms) == len(guards) else None
 
@@ -53,8 +53,7 @@ class ValueCodes:
         if isinstance(action, Again):
             raise InternalError("a register action between rounds, in CEQL")
         g = self._guards.index(action.guard)
-        form = self._forms[g]
-        return form.ops(action, self._first[g], *([g] if isinstance(form, Question) else []))
+        return self._forms[g].ops(action, self._first[g])
 
     @property
     def extras(self) -> np.ndarray:

@@ -9,7 +9,6 @@ sets of values.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -28,35 +27,34 @@ __all__ = ["Question", "question_of"]
 
 _Place = tuple[str, str]
 """An attribute: variable and name."""
-_DEPTH: Final = 16
 
 
-def question_of(guard: Guard) -> Question | None:
-    """A guard as a question about attributes; None where it is about all events of a variable, or lists."""
+def question_of(guard: Guard, number: int) -> Question | None:
+    """A guard as question `number`, about attributes; None where it is about all events of a variable, or lists."""
     places = {(a.variable, a.name) for a in attributes_of(guard.condition)}
     if any(calls_of(guard.condition)) or {variable for variable, _ in places} != guard.variables:
         return None
-    return Question(guard)
+    return Question(guard, number)
 
 
 class Question:
     """A guard as `Ask`: a register and a column for each attribute, and another for each that is computed with."""
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: Guard, number: int) -> None:
+        self._number = number
         found = guard.on_single_events()
         assert found is not None
         slots, self._test = found
         self._order = sorted(guard.variables)
         self._places: list[_Place] = [(v, name) for v in self._order for name in slots[v]]
-        program = tuple(_program(guard.condition) or ())
-        self._program = program if _depth(program) <= _DEPTH else ()
+        self._program = tuple(_program(guard.condition) or ())
         self._numbers = [place for place in self._places if place in self._program]
         self._kinds: list[str | None] = [None] * len(self._places)
         self.asked = len(self._places)
         self.width = len(self._places) + len(self._numbers)
 
-    def ops(self, action: Take | Avoid | Leave, at: int, number: int) -> tuple[Op, ...]:
-        """What an action of this guard, question `number`, does to the registers from `at` on."""
+    def ops(self, action: Take | Avoid | Leave, at: int) -> tuple[Op, ...]:
+        """What an action of this guard does to the registers from `at` on."""
         variables = [variable for variable, _ in (*self._places, *self._numbers)]
         if isinstance(action, Leave):
             return tuple(Drop(at + i) for i in range(self.width))
@@ -68,7 +66,7 @@ class Question:
         about = tuple(operand(i) for i in range(len(self._places)))
         numbers = {place: operand(len(about) + i) for i, place in enumerate(self._numbers)}
         program = tuple(numbers[step] if isinstance(step, tuple) else step for step in self._program)
-        ask = Ask(number, about, program, lenient=True)
+        ask = Ask(self._number, about, program, lenient=True)
         if isinstance(action, Avoid):
             return (Unless((ask,)),)
         kept = [i for i, variable in enumerate(variables) if variable in action.variables]
@@ -159,14 +157,3 @@ def _postfix(parts: tuple[_Program | None, ...], sign: str) -> _Program | None:
         joined += part
     return [*joined, sign]
 
-
-def _depth(program: tuple[float | str | _Place, ...]) -> int:
-    """How many values there are at most at a time."""
-    return max(_depths(program), default=0)
-
-
-def _depths(program: tuple[float | str | _Place, ...]) -> Iterator[int]:
-    depth = 0
-    for step in program:
-        depth += 1 if not isinstance(step, str) else 0 if step in ("neg", "abs", "not") else -1
-        yield depth

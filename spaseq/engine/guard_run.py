@@ -58,7 +58,7 @@ class GuardRun:
         self._held = np.zeros((0, k.HELD_REGISTERS + width), np.int64)
         self._levels = np.zeros(k.LEVELS, np.int64)
         self._memo = np.zeros((_ANSWERS if codes.asked else 1, 2 + codes.asked), np.int64)
-        self._remembered = 0
+        self._remembered, self._emptied_at = 0, -1
         self._questions = np.zeros((_QUESTIONS if codes.asked else 1, 2 + codes.asked), np.int64)
         self._figures = np.zeros((2, k.STACK))
         self._confs = np.zeros((0, k.REGISTERS + width), np.int64)
@@ -171,7 +171,7 @@ class GuardRun:
                 self._check_rows(2 * len(self._sets))
                 self._sets = np.zeros((2 * len(self._sets), self._codes.registers), np.int64)
             elif status == k.NEED_ANSWERS:
-                self._answer(int(events[arena.st[k.ROW], k.E_ROW]))
+                self._answer(events[arena.st[k.ROW]])
             elif status == k.NEED_STATES:
                 self._add_states(int(arena.st[k.NEEDED]))
             elif status != k.FLUSH:
@@ -180,17 +180,19 @@ class GuardRun:
             done = int(arena.st[k.ROW])
             self._key_lows[events[:done, k.E_KEY]] = events[:done, k.E_LOW]
 
-    def _answer(self, row: int) -> None:
-        """Answer what guards ask at a row of the batch, each question once."""
+    def _answer(self, event: np.ndarray) -> None:
+        """Answer what guards ask at an event, each question once."""
         count = int(self._questions[0, 0])
         self._questions[0, 0] = 0
         asked = np.unique(self._questions[1 : 1 + count], axis=0)
         for question in asked:
             number, _, *about = question.tolist()
-            question[1] = self._codes.answer(number - 1, about, row)
+            question[1] = self._codes.answer(number - 1, about, int(event[k.E_ROW]))
         if self._remembered + len(asked) > len(self._memo) // 2:
-            self._memo[:] = 0
-            self._remembered = 0
+            # All that one event asks must fit: emptied a second time, it would ask for ever.
+            size = len(self._memo) * (2 if self._emptied_at == event[k.E_POSITION] else 1)
+            self._memo = np.zeros((size, self._memo.shape[1]), np.int64)
+            self._remembered, self._emptied_at = 0, int(event[k.E_POSITION])
         self._remembered += len(asked)
         k.remember_answers(self._memo, asked)
 

@@ -9,6 +9,7 @@ test lets pass are looked up, by a hash for `=` and in a skip list for an order,
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import NamedTuple, TypeGuard
 
 import numpy as np
@@ -222,7 +223,8 @@ def _rows(op: Op) -> list[tuple[int, int, int, int]]:
             rows = [row for test in tests for row in _rows(test)]
             return [(k.UNLESS, len(rows), 0, 0), *rows]
         case Ask(number, about, program, lenient):
-            rows = [_operand(o, k.NAMED) for o in about] + [_step(step) for step in program]
+            steps = [_step(step) for step in program] if _height(program) <= k.STACK else []
+            rows = [_operand(o, k.NAMED) for o in about] + steps
             return [(k.ASK, number, len(rows), k.LENIENT if lenient else 0), *rows]
         case Each(others, first):
             return [(k.EACH, first, others, 0)]
@@ -232,6 +234,12 @@ def _operand(operand: Operand, role: int) -> tuple[int, int, int, int]:
     register, column = operand.register, operand.column
     kind = k.HELD if column is None else k.GIVEN if register is None else k.EITHER
     return kind, register or 0, column or 0, role
+
+
+def _height(program: tuple[Operand | float | str, ...]) -> int:
+    """How many values there are at most at a time."""
+    changes = (1 if not isinstance(s, str) else 0 if s in ("neg", "abs", "not") else -1 for s in program)
+    return max(accumulate(changes), default=0)
 
 
 def _step(step: Operand | float | str) -> tuple[int, int, int, int]:

@@ -111,24 +111,18 @@ Program = tuple[float | str, ...]
 `or`."""
 
 _LOGIC: Final = {"ConditionalAndExpression": "and", "ConditionalOrExpression": "or"}
-_DEPTH: Final = 16
 
 
 def number_program(expression: algebra.Expression) -> Program | None:
     """The expression as a program, where it compares what is computed from numbers; None for any other."""
-    program = _truth_program(expression)
-    return program if program is None or _depth(program) <= _DEPTH else None
-
-
-def _truth_program(expression: algebra.Expression) -> Program | None:
     match expression:
         case algebra.Call(name, (left, right)) if name.startswith("RelationalExpression "):
             sign, sides = name.split(" ", 1)[1], (_value_program(left), _value_program(right))
             return _postfix(sides, (sign,)) if sign in SIGNS else None
         case algebra.Call(name, arguments) if name in _LOGIC:
-            return _postfix(map(_truth_program, arguments), (_LOGIC[name],) * (len(arguments) - 1))
+            return _postfix(map(number_program, arguments), (_LOGIC[name],) * (len(arguments) - 1))
         case algebra.Call("UnaryNot", (argument,)):
-            return _postfix((_truth_program(argument),), ("not",))
+            return _postfix((number_program(argument),), ("not",))
     return None
 
 
@@ -160,18 +154,6 @@ def _postfix(parts: Iterable[Program | None], signs: Program) -> Program | None:
             return None
         program += part
     return program + signs
-
-
-def _depth(program: Program) -> int:
-    """How many values there are at most at a time."""
-    depth = most = 0
-    for step in program:
-        if not isinstance(step, str) or step.startswith("?"):
-            depth += 1
-        elif step not in ("neg", "abs", "not"):
-            depth -= 1
-        most = max(most, depth)
-    return most
 
 
 def _side(expression: algebra.Expression) -> Side | None:

@@ -1138,6 +1138,7 @@ LENIENT = 1
 STACK = 32  # how high the stack of programs may grow
 ULP = 1.2e-16  # more than half the distance between doubles, relatively
 TINY = 1e-300
+HUGE = 9e18  # from where on a sum of whole numbers may be too great for a language
 
 # columns of `arcs`, the automaton's transitions
 ARC_LABEL = 0  # or -1: does not mark
@@ -1343,7 +1344,7 @@ def decide(ops, first, last, values, row, stack):
                     a = a / b
                 else:
                     off = np.inf
-                off += abs(a) * 2 * ULP + TINY
+                off += abs(a) * 2 * ULP + TINY if abs(a) < HUGE else np.inf
             stack[0, depth - 1] = a
             stack[1, depth - 1] = off
     return int(stack[0, 0]) if depth == 1 else -1

@@ -9,7 +9,9 @@ import pytest
 
 import ceql
 from spaseq.engine import evaluator as engine
+from spaseq.engine import guard_run
 from spaseq.engine.guard_run import GuardRun
+from spaseq.errors import EventError
 
 FORMULAS = [
     "(A AS x ; B AS y) FILTER x.p < y.p",
@@ -117,6 +119,30 @@ def test_most_queries_stay_in_the_kernels() -> None:
         "(A AS x ; A AS y) FILTER x.t < y.t AND x.b = y.b AND x.f >= y.f",  # an order of texts
         "(A AS x ; B+ AS y ; C AS z) FILTER x.p + y.p >= z.p",  # several values of y
     }
+
+
+def test_more_questions_than_answers_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table of answers is emptied, and grows where one event asks more than fits."""
+    monkeypatch.setattr(guard_run, "_ANSWERS", 16)
+    monkeypatch.setattr(guard_run, "_QUESTIONS", 4)
+    text = "SELECT * WHERE (A AS x ; B AS y ; C AS z) FILTER (x.n % 3 = y.n % 5 OR z.n % 7 = 1) WITHIN 60 EVENTS"
+    stream = events(random.Random(3), 150, floats=False)
+    found = reported(ceql.compile(text), stream)
+    assert not handed_over(text, stream)
+    monkeypatch.setattr(engine, "codes_of", lambda program: None)
+    assert found == reported(ceql.compile(text), stream) != []
+
+
+def test_a_question_that_has_no_answer_says_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Text against a number, found by the kernel's question and by the runs."""
+    text = "SELECT * WHERE (A AS x ; B AS y ; C AS z) FILTER x.p + y.p > z.s"
+    stream = [{"type": "A", "p": 1}, {"type": "B", "p": 2}, {"type": "C", "p": 3, "s": "u"}]
+    with pytest.raises(EventError) as asked:
+        reported(ceql.compile(text), stream)
+    monkeypatch.setattr(engine, "codes_of", lambda program: None)
+    with pytest.raises(EventError) as told:
+        reported(ceql.compile(text), stream)
+    assert str(asked.value) == str(told.value) and str(asked.value).startswith("<events>:3: ")
 
 
 def test_whole_numbers_beyond_doubles_are_exact() -> None:
