@@ -12,7 +12,34 @@ its `open` gives a `Stream` to push events to. Errors are those of `spaseq.error
 
 from __future__ import annotations
 
-from ceql.query import Match, Matches, Query, Stream
-from ceql.query import compile_query as compile
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ceql.query import Match, Matches, Query, Stream
+    from spaseq.engine import Settings
 
 __all__ = ["Match", "Matches", "Query", "Stream", "compile"]
+
+
+def compile(text: str, *, source: str = "<query>", settings: Settings | None = None) -> Query:
+    """Parse, check and compile a CEQL query.
+
+    Args:
+        text: the query.
+        source: the name that errors show for it.
+        settings: budgets of the engine.
+
+    Raises `QuerySyntaxError`, `QuerySemanticsError` or `UnsupportedFeature`, each with the place in the text.
+    """
+    from ceql.query import compile_query
+
+    return compile_query(text, source=source, settings=settings)
+
+
+def __getattr__(name: str) -> Any:
+    """The classes, loaded when first asked for: the command is there at once, and can be interrupted from then on."""
+    if name in __all__:
+        import ceql.query
+
+        return getattr(ceql.query, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any
+from typing import Any, Final
 
 from spaseq.errors import OptionError
 
@@ -13,6 +13,8 @@ __all__ = ["FORMATS", "parser", "settings_of"]
 
 FORMATS = ("table", "json", "xml", "csv", "tsv", "jsonl", "parquet", "nquads")
 Command = Callable[[argparse.Namespace], int]
+_DIGITS: Final = 18
+"""Of a setting: it is counted in 64 bits."""
 
 
 def parser(run: Command, check: Command, explain: Command, plot: Command) -> argparse.ArgumentParser:
@@ -25,10 +27,14 @@ def parser(run: Command, check: Command, explain: Command, plot: Command) -> arg
     _add_inputs(running)
     _add_results(running)
     running.set_defaults(command=run)
-    checking = commands.add_parser("check", help="check syntax and meaning of a query")
+    checking = commands.add_parser(
+        "check", help="check syntax and meaning of a query", description="Check syntax and meaning of a query."
+    )
     _add_query(checking)
     checking.set_defaults(command=check)
-    explaining = commands.add_parser("explain", help="say how a query is run")
+    explaining = commands.add_parser(
+        "explain", help="say how a query is run", description="Say how a query is understood and run."
+    )
     _add_query(explaining)
     explaining.add_argument("--format", choices=("text", "dot", "svg", "json"), default="text",
                             help="text, its automaton as DOT or SVG, or all as JSON (text)")  # fmt: skip
@@ -53,7 +59,7 @@ def settings_of(given: list[str], evaluator: str = "compact") -> Any:
         name, _, value = text.partition("=")
         if name not in known:
             raise OptionError(f"--set {text}: there is no such setting", "there is " + ", ".join(sorted(known)))
-        if not value.isascii() or not value.isdecimal():
+        if not value.isascii() or not value.isdecimal() or len(value) > _DIGITS:
             raise OptionError(f"--set {text}: not a count", f"write --set {name}=1000")
         values[name] = int(value)
     return Settings(**values, evaluator=evaluator)

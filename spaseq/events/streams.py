@@ -337,7 +337,7 @@ def _merge(streams: list[Iterator[_Part]], names: tuple[str, ...]) -> Iterator[t
     open_streams = set(range(len(streams)))
     while True:
         for index in sorted(open_streams):
-            if not _fill(streams[index], waiting, index, names):
+            if not _fill(streams[index], waiting, index):
                 open_streams.discard(index)
         mark = min((int(waiting[i].times[-1]) for i in open_streams), default=None)  # type: ignore[union-attr]
         taken: list[tuple[int, _Part]] = []
@@ -360,7 +360,7 @@ def _merge(streams: list[Iterator[_Part]], names: tuple[str, ...]) -> Iterator[t
                     waiting[index] = _joined([part, more], names[index])
 
 
-def _fill(stream: Iterator[_Part], waiting: list[_Part | None], index: int, names: tuple[str, ...]) -> bool:
+def _fill(stream: Iterator[_Part], waiting: list[_Part | None], index: int) -> bool:
     """Makes sure that the stream has events waiting; False when it has no more."""
     if waiting[index] is None:
         waiting[index] = next((p for p in stream if len(p)), None)

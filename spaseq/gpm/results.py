@@ -8,11 +8,10 @@ from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
 from rdflib.term import BNode, Literal, URIRef
-from rdflib.util import from_n3
 
 from spaseq.errors import InternalError, OptionError
 
-__all__ = ["LIST", "json_term", "list_literal", "nquads_term", "parse_term", "plain_text", "short_text", "xml_term"]
+__all__ = ["LIST", "json_term", "list_literal", "nquads_term", "plain_text", "short_text", "xml_term"]
 
 
 def json_term(term: Any) -> dict[str, str]:
@@ -104,8 +103,3 @@ def short_text(term: Any, prefixes: Sequence[tuple[str, str]]) -> str:
                 return f"{label}:{local}"
         return f"<{term}>"
     return plain_text(term)
-
-
-def parse_term(text: str) -> Any:
-    """The term that `text` writes in N-Triples syntax."""
-    return from_n3(text)

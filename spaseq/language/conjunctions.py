@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Joined", "Member", "joined"]
 
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Member:
     """One GPM of a conjunction in a chunk: its solutions in order of `rows` (int64, ascending), each at `places` of

@@ -184,6 +184,7 @@ def test_explain(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "q.rq", "--stream", "S=s.nt", "--follow", "--format", "json"], 2, "--format json with --follow"),
         (["run", "q.rq", "--stream", "S=s.nt", "--set", "runs=3"], 2, "--set runs=3: there is no such setting"),
         (["run", "q.rq", "--stream", "S=s.nt", "--set", "variants=many"], 2, "--set variants=many: not a count"),
+        (["check", "q.rq", "--set", "live_runs=" + "9" * 5000], 2, "not a count"),
         (["check", "q.rq", "--evaluator", "chain"], 2, "q.rq: the lazy evaluators do not take skip-till-next"),
         (["check", "q.rq", "--set", "variants=0"], 4, "variants is 0 sequences without"),
         (
