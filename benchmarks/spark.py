@@ -1,19 +1,27 @@
 """Spark: triples and events a second on one and two cores, batch and streaming, and where the time goes.
 
-    python -m benchmarks.spark --triples 1000000 10000000 --cores 1 2 --modes stages batch stream
+    python -m benchmarks.spark --triples 1000000 10000000 100000000 --cores 1 2
 
-Claims: each stage is linear in the size of the input; the engine's part, behind the parser, is at least 1.7 times as
-fast on two cores as on one; a batch of a stream costs a fixed part and one linear in its events.
+Claims: cost is linear in the size of the input; the engine's part, behind the parser, is at least 1.7 times as fast on
+two cores as on one; a batch of a stream costs a fixed part and one linear in its events. Every run's number of matches
+is compared with the local engine's; a difference ends the benchmark.
 
 The streams are generated: `grid` has graph events of six triples from many houses, `stock` subject events of four
-triples. Both queries are cut by PARTITION BY key and tumbling window. For each workload, size and number of cores there
-is a process, which warms each mode up on a small stream first; so JVM, imports and kernels are not in the times. Rows
-go to results/DATE-spark.csv; at the end come the rates on the most cores over those on the fewest. A million triples
-take about five minutes on two quiet cores.
+triples. Both queries are cut by PARTITION BY key and tumbling window. One size of one workload is on disk at a time, in
+`--scratch`, and is deleted before the next. For each workload, size and number of cores there is a process, which warms
+each mode up on a small stream first; so JVM, imports and kernels are not in the times. Rows go to
+results/DATE-spark.csv as they are measured; at the end of each size come the rates on the most cores over those on the
+fewest.
 
-What is timed: `to triples`, `to events`: the data source's rows, written nowhere. `batch`: `run` (read, evaluate GPMs,
-order), and counting its rows (recognise). `stream`: all of a bounded stream into Parquet, in batches of
-50 MB; of it `behind the first batch`, as the first also starts the workers.
+What is timed (`--modes`):
+
+* `batch`: `run` (read, evaluate GPMs, order) and counting its rows (recognise). Of it, by jobs of their own that keep
+  no rows: `read` (files into columns) and `evaluate GPMs` (the same with them, less `read`); `order` is the rest.
+* `stream`: all of a bounded stream into Parquet, in batches of 50 MB (`--chunk`); of it `behind the first batch`, as
+  the first also starts the workers; `in buckets`, what the tasks of the operator with state took, all together, with
+  what they waited for; `planning and commits`, what is not in tasks.
+* `local`: the local engine over the same files, for the number of matches and for comparison.
+* `rows` (if asked for: ten times as slow): the data source's triples and events, written nowhere.
 """
 
 from __future__ import annotations
@@ -21,24 +29,28 @@ from __future__ import annotations
 import argparse
 import csv
 import datetime
+import glob
 import json
 import os
+import pickle
 import platform
 import random
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 RESULTS = Path(__file__).parent / "results"
 NS = "http://example.org/ns#"
 WARM = 20_000
 FILES = 4
 INTEGER = "<http://www.w3.org/2001/XMLSchema#integer>"
-CHUNK = 50_000_000  # bytes of a stream for one batch
 
 GRID = f"""PREFIX : <{NS}>
 SELECT ?h ?x ?y WITHIN 10 MINUTES PARTITION BY (?h) FROM STREAM S <http://example.org/grid>
@@ -100,31 +112,42 @@ WORKLOADS: dict[str, tuple[str, str, Callable[[Path, int], None], dict[str, str]
 # -- one measurement, in a process of its own
 
 
-def measure(name: str, folder: Path, modes: list[str], cores: int) -> dict[str, float]:
-    """Seconds (and for `events`, a number) by what was measured."""
-    import spaseq.spark
-
+def measure(name: str, folder: Path, options: argparse.Namespace, cores: int) -> dict[str, float]:
+    """Seconds, and what else was counted, by what was measured. `cores` 0: the local engine."""
     query, file, write, words = WORKLOADS[name]
-    spark = spaseq.spark.local_session(cores, memory="4g")
     small = folder.parent / "warm"
     small.mkdir(exist_ok=True)
     write(small, WARM)
+    if cores == 0:
+        return _local(query, str(small / file), words) and _local(query, str(folder / file), words)
+    import spaseq.spark
+
+    spark = spaseq.spark.local_session(cores, memory=options.memory)
+    spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", "100000")  # else only the last 100 batches are told
     found: dict[str, float] = {}
-    for mode in modes:
-        run = {"stages": _stages, "batch": _batch, "stream": _stream}[mode]
-        run(spark, query, str(small / file), words, cores)
-        found |= run(spark, query, str(folder / file), words, cores)
+    for mode in options.modes:
+        run = {"rows": _rows, "batch": _batch, "stream": _stream}[mode]
+        run(spark, query, str(small / file), words, cores, options.chunk)
+        found |= run(spark, query, str(folder / file), words, cores, options.chunk)
     return found
 
 
-def _timed(work: Callable[[], Any]) -> float:
+def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
     start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+    done = work()
+    return time.perf_counter() - start, done
 
 
-def _stages(spark: Any, query: str, path: str, words: dict[str, str], cores: int) -> dict[str, float]:
-    """Each stage with those before it, no rows kept."""
+def _local(query: str, path: str, words: dict[str, str]) -> dict[str, float]:
+    import spaseq
+
+    run = spaseq.compile(query).run({"S": path}, keep_events=False, **words)
+    seconds, matches = _timed(run.count)
+    return {"local": seconds, "local: matches": matches}
+
+
+def _rows(spark: Any, query: str, path: str, words: dict[str, str], cores: int, chunk: int) -> dict[str, float]:
+    """The data source's rows, triple by triple; no rows kept."""
     import spaseq.spark
 
     spaseq.spark.register(spark)
@@ -133,31 +156,85 @@ def _stages(spark: Any, query: str, path: str, words: dict[str, str], cores: int
         reader = spark.read.format("spaseq").option("path", path).option("rows", rows)
         for key, value in (words | {"partitions": str(cores)}).items():
             reader = reader.option(key, value)
-        seconds[f"to {rows}"] = _timed(lambda r=reader: r.load().write.format("noop").mode("overwrite").save())
+        seconds[f"rows: to {rows}"] = _noop(reader.load())
     return seconds
 
 
-def _batch(spark: Any, query: str, path: str, words: dict[str, str], cores: int) -> dict[str, float]:
+def _noop(frame: Any) -> float:
+    return _timed(lambda: frame.write.format("noop").mode("overwrite").save())[0]
+
+
+def _batch(spark: Any, query: str, path: str, words: dict[str, str], cores: int, chunk: int) -> dict[str, float]:
     import spaseq.spark
 
-    frames: list[Any] = []
-    read = _timed(lambda: frames.append(spaseq.spark.run(query, spark, {"S": path}, partitions=cores, **words)))
-    found = _timed(lambda: frames[0].count())
-    return {"batch: read, evaluate GPMs, order": read, "batch: recognise": found, "batch": read + found}
+    reading, solving = (_noop(frame) for frame in _first_stages(spark, query, path, words))
+    ready, frame = _timed(lambda: spaseq.spark.run(query, spark, {"S": path}, partitions=cores, **words))
+    found, matches = _timed(frame.count)
+    return {
+        "batch: read": reading,
+        "batch: evaluate GPMs": solving - reading,
+        "batch: order": ready - solving,
+        "batch: read, evaluate GPMs, order": ready,
+        "batch: recognise": found,
+        "batch": ready + found,
+        "batch: matches": matches,
+    }
 
 
-def _stream(spark: Any, query: str, path: str, words: dict[str, str], cores: int) -> dict[str, float]:
+def _first_stages(spark: Any, query: str, path: str, words: dict[str, str]) -> Iterator[Any]:
+    """What `run` begins with, as jobs of their own: the files read into columns, and the GPMs evaluated on them."""
+    import spaseq
+    from spaseq.language.query import stream_options, stream_sources
+    from spaseq.rdf import settle
+    from spaseq.spark.plan import lay_out
+    from spaseq.spark.query_text import QueryText
+    from spaseq.spark.solutions import solver_of
+    from spaseq.spark.solved import solved_events
+
+    compiled = spaseq.compile(query)
+    (source,) = sources = stream_sources(compiled.checked, {"S": path})
+    settled, text, layout = settle(stream_options(None, words), sources), QueryText.of(compiled), lay_out(compiled)
+    files = [(i, replace(source, files=(each,))) for i, each in enumerate(sorted(glob.glob(path)))]
+    wanted = solver_of(text, layout, {}).wanted
+    given = spark.createDataFrame([(i, pickle.dumps(each)) for i, each in files], "number int, body binary")
+
+    def read(batches: Iterable[Any]) -> Iterator[Any]:
+        from spaseq.rdf import Counters
+        from spaseq.rdf.columns.reader import read_batches
+
+        for batch in batches:
+            for body in batch.column("body").to_pylist():
+                events = sum(len(held) for held in read_batches(pickle.loads(body), settled, Counters(), wanted))
+                yield pa.record_batch([pa.array([events])], names=["events"])
+
+    yield given.repartitionById(len(files), "number").mapInArrow(read, "events long")
+    yield solved_events(spark, sources, settled, text, layout, {})
+
+
+def _stream(spark: Any, query: str, path: str, words: dict[str, str], cores: int, chunk: int) -> dict[str, float]:
     import spaseq.spark
 
-    reading = spaseq.spark.Reading(bounded=True, max_bytes=CHUNK)
-    with tempfile.TemporaryDirectory() as folder:
+    reading = spaseq.spark.Reading(bounded=True, max_bytes=chunk)
+    with tempfile.TemporaryDirectory(dir=Path(path).parent) as folder:
         running = spaseq.spark.start(query, spark, {"S": path}, checkpoint=f"{folder}/state", output=f"{folder}/out",
                                      available_now=True, reading=reading, tasks=cores, **words)  # fmt: skip
-        seconds = _timed(lambda: spaseq.spark.wait(running))
+        seconds, _ = _timed(lambda: spaseq.spark.wait(running))
         state = spaseq.spark.progress(running)["state_bytes"]
-        batches = [record.batchDuration / 1000 for record in running.recentProgress]
-    return {"stream": seconds, "stream: batches": len(batches), "stream: behind the first batch": sum(batches[1:]),
-            "stream: last batch, which only closes": batches[-1], "stream: MB of state": state / 1e6}  # fmt: skip
+        told = running.recentProgress
+        matches = spark.read.parquet(f"{folder}/out").count()
+    durations = [record.batchDuration / 1000 for record in told]
+    outside = [record.batchDuration - record.durationMs.get("addBatch", 0) for record in told]
+    buckets = [operator.allUpdatesTimeMs for record in told for operator in record.stateOperators]
+    return {
+        "stream": seconds,
+        "stream: behind the first batch": sum(durations[1:]),
+        "stream: planning and commits": sum(outside) / 1000,
+        "stream: in buckets": sum(buckets) / 1000,
+        "stream: last batch, which only closes": durations[-1],
+        "stream: batches": len(told),
+        "stream: MB of state": state / 1e6,
+        "stream: matches": matches,
+    }
 
 
 # -- all of them
@@ -167,30 +244,31 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spark", description=__doc__.splitlines()[0])
     parser.add_argument("--triples", type=int, nargs="+", default=[1_000_000])
     parser.add_argument("--cores", type=int, nargs="+", default=[1, 2])
-    parser.add_argument(
-        "--modes", nargs="+", choices=("stages", "batch", "stream"), default=["stages", "batch", "stream"]
-    )
+    parser.add_argument("--modes", nargs="+", choices=("local", "batch", "stream", "rows"), default=list(_MODES))
     parser.add_argument("--workloads", nargs="+", choices=tuple(WORKLOADS), default=list(WORKLOADS))
+    parser.add_argument("--chunk", type=int, default=50_000_000, help="bytes of a stream for one batch")
+    parser.add_argument("--memory", default="6g", help="heap of Spark's Java process")
+    parser.add_argument("--scratch", help="folder for generated streams and Spark's own files (default: the system's)")
     parser.add_argument("--note", default="", help="kept with the rows: what else the machine was doing")
-    parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--one", nargs=3, metavar=("WORKLOAD", "FOLDER", "CORES"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
-        name, folder, modes, cores = options.one
-        print(json.dumps(measure(name, Path(folder), modes.split(","), int(cores))))
+        name, folder, cores = options.one
+        print(json.dumps(measure(name, Path(folder), options, int(cores))))
         return 0
     path = RESULTS / f"{datetime.date.today().isoformat()}-spark.csv"
     fresh = not path.exists()
-    with path.open("a", newline="") as file, tempfile.TemporaryDirectory() as scratch:
+    with path.open("a", newline="", buffering=1) as file:
         out = csv.writer(file, lineterminator="\n")
         if fresh:
             out.writerow(["workload", "triples", "cores", "what", "value", "triples_per_s", "machine", "note"])
         for name in options.workloads:
             for triples in options.triples:
-                folder = Path(scratch, f"{name}{triples}")
-                folder.mkdir()
-                WORKLOADS[name][2](folder, triples)
-                _measure_all(options, name, triples, folder, out)
-                file.flush()
+                with tempfile.TemporaryDirectory(dir=options.scratch) as scratch:  # one size at a time is on disk
+                    folder = Path(scratch, "streams")
+                    folder.mkdir()
+                    WORKLOADS[name][2](folder, triples)
+                    _measure_all(options, name, triples, folder, out)
     return 0
 
 
@@ -198,23 +276,41 @@ def _measure_all(options: argparse.Namespace, name: str, triples: int, folder: P
     """One workload of one size on each number of cores, and how much faster the most of them are than the fewest."""
     machine = f"{platform.machine()}, {os.cpu_count()} cores"
     by_cores: dict[int, dict[str, float]] = {}
-    for cores in options.cores:
-        words = ["--one", name, str(folder), ",".join(options.modes), str(cores)]
-        command = [sys.executable, "-m", "benchmarks.spark", *words]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    modes = [mode for mode in options.modes if mode != "local"]
+    for cores in [*([0] if "local" in options.modes else []), *(options.cores if modes else [])]:
+        words = ["--one", name, str(folder), str(cores), "--chunk", str(options.chunk), "--memory", options.memory]
+        command = [sys.executable, "-m", "benchmarks.spark", *words, "--modes", *(modes or ["local"])]
+        environment = os.environ | {"SPARK_LOCAL_DIRS": str(folder.parent)}
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
         by_cores[cores] = json.loads(done.stdout.splitlines()[-1])
         for what, value in by_cores[cores].items():
-            rate = "" if what.endswith(_NO_TIME) or not value else f"{triples / value:.0f}"
+            rate = "" if what.endswith(_NO_TIME) or value <= 0 else f"{triples / value:.0f}"
             shown = f"{int(rate):12,} triples/s" if rate else ""
-            print(f"{name:6} {triples:>11,} {cores} {what:38} {value:9.2f} {shown}", flush=True)
-            out.writerow([name, triples, cores, what, f"{value:.3f}", rate, machine, options.note])
-    few, most = min(by_cores), max(by_cores)
-    for what, value in by_cores[most].items():
-        if few != most and value and not what.endswith(_NO_TIME):
+            print(f"{name:6} {triples:>11,} {cores or '-'} {what:38} {value:9.2f} {shown}", flush=True)
+            out.writerow([name, triples, cores or "", what, f"{value:.3f}", rate, machine, options.note])
+    _check_matches(name, triples, by_cores)
+    few, most = min(options.cores), max(options.cores)
+    for what, value in by_cores.get(most, {}).items():
+        if few != most and value > 0 and not what.endswith(_NO_TIME):
             print(f"{name:6} {triples:>11,} {what:38} {by_cores[few][what] / value:5.2f} x from {few} to {most} cores")
 
 
-_NO_TIME = ("batches", "MB of state", "closes")
+def _check_matches(name: str, triples: int, by_cores: dict[int, dict[str, float]]) -> None:
+    """All runs must have found as many matches."""
+    counts = {
+        f"{what} on {cores}" if cores else what: int(value)
+        for cores, found in by_cores.items()
+        for what, value in found.items()
+        if what.endswith("matches")
+    }
+    if len(set(counts.values())) > 1:
+        raise SystemExit(f"{name}, {triples:,} triples: the numbers of matches differ: {counts}")
+    if counts:
+        print(f"{name:6} {triples:>11,} every run found {next(iter(counts.values())):,} matches", flush=True)
+
+
+_MODES = ("local", "batch", "stream")
+_NO_TIME = ("batches", "MB of state", "closes", "matches")
 
 
 if __name__ == "__main__":
