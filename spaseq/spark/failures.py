@@ -9,16 +9,19 @@ from __future__ import annotations
 import base64
 import pickle
 import re
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
 
-from spaseq.errors import SpaseqError
+from spaseq.errors import OptionError, SpaseqError
 
 _MARK = "spaseq-error="
+_OWN_COLUMNS = re.compile(r", spaseq_(?:time|stream|order|position|row|part|own|slice)\b")
 _CARRIED = re.compile(_MARK + r"([A-Za-z0-9+/=]+)\.")
 
 P = ParamSpec("P")
@@ -55,7 +58,40 @@ def carried_call(function: Callable[P, T]) -> Callable[P, T]:
     return run
 
 
+def carried_batches(function: Callable[[DataFrame, int], None]) -> Callable[[DataFrame, int], None]:
+    """A user's function for the batches of a stream, which Spark calls back. What goes wrong in it reaches
+    `clear_errors`: a worker's error as itself, anything else as an OptionError that says what, where and in which
+    batch."""
+
+    @wraps(function)
+    def run(frame: DataFrame, number: int) -> None:
+        try:
+            with clear_errors():
+                function(frame, number)
+        except SpaseqError as error:
+            raise _carrier(error) from None
+        except Exception as error:
+            raise _carrier(_failed(function, number, error)) from error
+
+    return run
+
+
+def _failed(function: Callable[..., None], number: int, error: Exception) -> OptionError:
+    """What to say of an exception of a user's function: its first line, and the last place in the function's file."""
+    text = (str(error).splitlines() or [""])[0]
+    code = getattr(function, "__code__", None)
+    places = traceback.extract_tb(error.__traceback__)
+    own = [place for place in places if code is not None and place.filename == code.co_filename]
+    where = f" ({own[-1].filename}:{own[-1].lineno})" if own else ""
+    said = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    hint = "when the query is started again with its checkpoint this batch comes again, with the same rows"
+    return OptionError(f"the function foreach_batch failed in batch {number}{where}: {said}", hint)
+
+
 def _carrier(error: SpaseqError) -> _Carrier:
+    for name in ("problem", "hint"):  # columns that we added to a user's, which a message may list
+        if _OWN_COLUMNS.search(getattr(error, name, "")):
+            setattr(error, name, _OWN_COLUMNS.sub("", getattr(error, name)))
     body = base64.b64encode(pickle.dumps(error)).decode("ascii")
     return _Carrier(f"{error}\n{_MARK}{body}.")
 

@@ -36,6 +36,7 @@ from spaseq.spark.failures import carried
 from spaseq.spark.parcels import SCHEMA, Parcel, parcel_batch
 from spaseq.spark.processor import COUNTERS, MATCH, Processor, output_schema
 from spaseq.spark.stream import begin, spread, with_time
+from spaseq.spark.tuples import check_columns
 
 __all__ = ["TupleEvaluation", "start_tuples", "stream_tuples"]
 
@@ -102,11 +103,13 @@ def stream_tuples(
         raise OptionError(f"the query reads several streams: {', '.join(names)}", "give each its own: {name: frame, …}")
     spark = frames[0].sparkSession
     options = EventOptions(type_column, time_column, False, time_unit)
+    timed = _with_times(frames, time_column)
+    check_columns(query, dict(zip(names, frames, strict=True)), options)
     keys = TupleCut.of(query).keys
     buckets = spread(spark, tasks or spark.sparkContext.defaultParallelism) if keys else (0,)
     sent = [
         frame.mapInArrow(partial(_send, _Send(number, options, keys, buckets)), SCHEMA)
-        for number, frame in enumerate(_with_times(frames, time_column))
+        for number, frame in enumerate(timed)
     ]
     clock = StreamOptions(time=TIME, ties="arrival", lateness=lateness, late="drop" if late == "drop" else "error")
     make = partial(TupleEvaluation, query, tuple(names), clock, type_column, idle)

@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from spaseq.errors import OptionError
 from spaseq.events import EventOptions
@@ -29,7 +30,7 @@ from spaseq.events.streams import _Clock as Clock
 from spaseq.spark.cuts import ORDER, POSITION, SOURCE, STREAM, TIME, TupleCut, TupleQuery, choose_cut
 from spaseq.spark.failures import carried, clear_errors
 
-__all__ = ["explain_tuples", "run_tuples"]
+__all__ = ["check_columns", "explain_tuples", "run_tuples"]
 
 _LOG: Final = logging.getLogger("spaseq.spark")
 _INDEX_BITS: Final = 33
@@ -83,6 +84,7 @@ def run_tuples(
             f"times cannot be taken from {time_from!r}", "time_from is 'arrival'; a column is time_column="
         )
     options = EventOptions(type_column, time_column, time_from == "arrival", time_unit, interval)
+    check_columns(query, named, options)
     with clear_errors():
         timed = [_timed(frame, number, options) for number, frame in enumerate(named.values())]
         ordered = _positioned(reduce(partial(DataFrame.unionByName, allowMissingColumns=True), timed), tasks)
@@ -96,6 +98,14 @@ def run_tuples(
 def explain_tuples(query: TupleQuery) -> str:
     """How `run_tuples` would cut the work, as far as the query alone says."""
     return "\n".join(TupleCut.of(query).explain())
+
+
+def check_columns(query: TupleQuery, frames: Mapping[str, DataFrame], options: EventOptions) -> None:
+    """The local engine's errors on the columns of the DataFrames, found on tables without rows: no job runs."""
+    tables = {name: to_arrow_schema(frame.schema).empty_table() for name, frame in frames.items()}
+    given: dict[str, Any] = {"events": next(iter(tables.values()))} if len(tables) == 1 else {"streams": tables}
+    times = {"time_from": "arrival"} if options.from_arrival else {"time_column": options.time_column}
+    query.run(**given, type_column=options.type_column, time_unit=options.time_unit, **times).to_arrow()
 
 
 def _named(query: TupleQuery, events: Tuples) -> dict[str, DataFrame]:

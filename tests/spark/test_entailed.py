@@ -64,7 +64,7 @@ def given(tmp_path: Path) -> tuple[dict[str, str], dict[str, str]]:
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_in_micro_batches(pattern: str, entailment: str, given: Any) -> None:
     if entailment == "owl-rl":
-        pytest.importorskip("owlrl", reason="owlrl, the extra `owl`, is not installed")
+        pytest.importorskip("owlrl", reason="owlrl is not installed (extra `owl`): no OWL RL closure")
     query, (streams, kb) = _query(pattern), given
     expected = _rows(_local(query, streams, kb, entailment=entailment))
     found, _ = in_micro_batches(query, streams, kb, 3, 2, entailment=entailment)

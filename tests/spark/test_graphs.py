@@ -107,7 +107,10 @@ def test_groups_as_partitions(spark: Any, tmp_path: Path) -> None:
 
 def test_the_calls_of_graphframes_are_those_it_has() -> None:
     """Its jar may not be there; its Python package says what can be called."""
-    graphframes = pytest.importorskip("graphframes", reason="graphframes-py is not installed")
+    graphframes = pytest.importorskip(
+        "graphframes",
+        reason="graphframes-py, the Python part of GraphFrames, is not installed",
+    )
     whole = graphframes.GraphFrame
     for call, positional, named in (
         (whole.__init__, ("self", "vertices", "edges"), {}),
@@ -121,7 +124,7 @@ def test_the_calls_of_graphframes_are_those_it_has() -> None:
 @pytest.mark.slow
 def test_graphframes_gives_what_joins_give(spark: Any) -> None:
     if not has_graphframes(spark):
-        pytest.skip(f"GraphFrames' jar is not in this session: spark.jars.packages={PACKAGE}:VERSION")
+        pytest.skip(f"GraphFrames' Java part is not installed: spark.jars.packages={PACKAGE}:VERSION brings it")
     frame, _ = _random_graph(spark, 5, 20, 30)
     steps = [("?a", NEXT, "?b"), ("?b", NEXT, "?c")]
     by_way = [sorted(map(tuple, motif(frame, steps, way).collect())) for way in ("joins", "graphframes")]
@@ -132,7 +135,7 @@ def test_graphframes_gives_what_joins_give(spark: Any) -> None:
 
 def test_without_graphframes_the_error_says_what_to_install(spark: Any) -> None:
     if has_graphframes(spark):
-        pytest.skip("GraphFrames' jar is in this session")
+        pytest.skip("GraphFrames' Java part is installed: its absence cannot be shown")
     frame, _ = _random_graph(spark, 1, 4, 4)
     for call in (lambda: graph_frame(frame), lambda: groups(frame, way="graphframes")):
         with pytest.raises(OptionError, match=r"graphframes-spark4_2\.13:VERSION"):

@@ -15,7 +15,8 @@ from test_tuples import _CASES as CASES
 from test_tuples import QUERIES, _events, _schema
 
 import ceql
-from spaseq.errors import EventError, OptionError
+import spaseq.spark
+from spaseq.errors import EventError, OptionError, QuerySemanticsError
 from spaseq.events import EventOptions
 from spaseq.rdf import StreamOptions
 from spaseq.spark import progress, start_tuples, stream_tuples, wait
@@ -28,29 +29,31 @@ SCHEMA = "type string, time long, id long, v long, seq long"
 
 
 def _in_micro_batches(
-    query: Any, events: list[dict[str, Any]], seed: int, buckets: int, schema: Any = None
+    query: Any, events: list[dict[str, Any]], seed: int, buckets: int, schema: Any = None, names: Any = ("",)
 ) -> list[Any]:
-    """The rows that buckets give; the last event only says that those before it are complete."""
+    """The rows that buckets give; the last event of each stream only says that those before it are complete."""
     rng = random.Random(seed)
     keys = TupleCut.of(query).keys
-    job = _Send(0, EventOptions(), keys, tuple(range(buckets if keys else 1)))
+    jobs = [_Send(feed, EventOptions(), keys, tuple(range(buckets if keys else 1))) for feed in range(len(names))]
     clock = StreamOptions(time=TIME, ties="arrival", late="error")
-    evaluations = [TupleEvaluation(query, ("",), clock, None) for _ in job.buckets]
+    evaluations = [TupleEvaluation(query, tuple(names), clock, None) for _ in jobs[0].buckets]
     found, done = [], 0
     table = pa.Table.from_pylist(events, schema)
     while done < len(events):
         size = rng.choice((1, 5, 40))
-        rows = []
-        batch = table[done : done + size].combine_chunks().to_batches()[0]
-        for sent in _send(job, iter([batch])):
-            rows += zip(*(column.to_pylist() for column in sent.columns), strict=True)
+        rows: list[Any] = []
+        for job, name in zip(jobs, names, strict=True):
+            which = [done + i for i, e in enumerate(events[done : done + size]) if e.get("stream", name) == name]
+            for batch in table.take(pa.array(which, pa.int64())).combine_chunks().to_batches():
+                for sent in _send(job, iter([batch])):
+                    rows += zip(*(column.to_pylist() for column in sent.columns), strict=True)
         done += size
         for bucket, feed, *_, body in rows:
             evaluations[bucket].take(feed, Parcel.unpack(body))
         for bucket, evaluation in enumerate(evaluations):
             found += evaluation.release()
             if rng.random() < 0.3:
-                evaluations[bucket] = TupleEvaluation(query, ("",), clock, None)
+                evaluations[bucket] = TupleEvaluation(query, tuple(names), clock, None)
                 evaluations[bucket].restore(evaluation.snapshot())
     return found
 
@@ -73,18 +76,26 @@ def test_cases(case: harness.Case) -> None:
     """What a session gives without being closed: a stream has no end."""
     query = ceql.compile(case.query)
     events = [{"time": second, **event} for second, event in enumerate(case.events)]
-    if any("stream" in event for event in events):
-        pytest.skip("several streams: they are pushed by name, and test_several_streams has them")
-    if not events or not all(isinstance(event["time"], int) for event in events):
-        pytest.skip("no events, or times that are no whole numbers: the last one cannot be followed by a later one")
-    schema = _arrow_schema(events)
-    end = {**events[-1], "type": "end", "time": events[-1]["time"] + 10**6}
-    table = pa.Table.from_pylist([*events, end], schema)
-    with query.open() as session:
-        expected = [(m.start, m.end, list(m.positions)) for m in session.push(table)]
-    last = {**end, "time": end["time"] + 1}
-    found = _in_micro_batches(query, [*events, end, last], 5, 3, schema)
+    names = query.stream_names(tuple(dict.fromkeys(e["stream"] for e in events if "stream" in e))) if events else ("",)
+    ends = [
+        {**events[-1], **({"stream": name} if "stream" in events[-1] else {}), "type": "end", "time": later}
+        for later in (_later(events[-1]["time"], step) for step in range(1, 3) if events)
+        for name in names
+    ]
+    schema = _arrow_schema(events) if events else None
+    with query.open(streams=[name for name in names if name] or None) as session:
+        expected = []
+        for event in [*events, *ends[: len(names)]]:
+            own = [event["stream"]] if "stream" in event else []
+            pushed = session.push(pa.Table.from_pylist([event], schema), *own)
+            expected += [(m.start, m.end, list(m.positions)) for m in pushed]
+    found = _in_micro_batches(query, [*events, *ends], 5, 3, schema, names)
     assert sorted((r[0], r[1], list(r[2])) for r in found) == sorted(expected)
+
+
+def _later(time: Any, step: int) -> Any:
+    """A time long behind `time`."""
+    return f"{9000 + step}-01-01T00:00:00Z" if isinstance(time, str) else time + step * 10**6
 
 
 def _arrow_schema(events: list[dict[str, Any]]) -> pa.Schema:
@@ -144,3 +155,50 @@ def test_streams_without_times_are_refused(spark: Any) -> None:
     query = ceql.compile("SELECT * WHERE A ; B WITHIN 9 SECONDS")
     with pytest.raises(OptionError, match="no column time or timestamp"):
         stream_tuples(query, frame)
+
+
+def test_a_column_that_is_not_there_is_an_error_before_anything_runs(spark: Any) -> None:
+    frame = spark.createDataFrame([], "type string, time long, v long")
+    for text in ("FILTER a[zz > 1] WITHIN 9 SECONDS", "PARTITION BY [zz] WITHIN 9 SECONDS", "WITHIN 9 [zz]"):
+        query = ceql.compile(f"SELECT * WHERE A AS a ; B {text}")
+        for call in (stream_tuples, spaseq.spark.run_tuples):
+            with pytest.raises(QuerySemanticsError, match="no event has an attribute zz") as found:
+                call(query, frame)
+            assert found.value.hint.endswith("are type, time, v")
+
+
+@pytest.mark.slow
+def test_what_goes_wrong_in_foreach_batch_is_one_message(tmp_path: Path, spark: Any) -> None:
+    query = ceql.compile("SELECT * WHERE A ; B WITHIN 9 SECONDS")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "0.json").write_text('{"type": "A", "time": "soon"}\n')
+
+    def broken(frame: Any, number: int) -> None:
+        raise ValueError("no such table\nand more")
+
+    def asking(frame: Any, number: int) -> None:
+        frame.collect()
+
+    for number, (function, kind, message) in enumerate(
+        ((broken, OptionError, r"batch 0 \(.*test_tuple_streams.py:\d+\): ValueError: no such table\n"),
+         (asking, EventError, "'soon' is not a time"))
+    ):  # fmt: skip
+        frame = spark.readStream.schema("type string, time string").json(str(tmp_path / "in"))
+        running = start_tuples(query, frame, checkpoint=str(tmp_path / f"state{number}"), foreach_batch=function,
+                               available_now=True, tasks=1)  # fmt: skip
+        with pytest.raises(kind, match=message):
+            wait(running)
+
+
+@pytest.mark.slow
+def test_csv_has_lists_as_json(tmp_path: Path, spark: Any) -> None:
+    (tmp_path / "in").mkdir()
+    rows = [("A", 1), ("B", 2), ("end", 99), ("end", 100)]
+    (tmp_path / "in" / "0.json").write_text("".join(f'{{"type": "{t}", "time": {at}}}\n' for t, at in rows))
+    frame = spark.readStream.schema("type string, time long").json(str(tmp_path / "in"))
+    query = ceql.compile("SELECT * WHERE A ; B WITHIN 9 SECONDS")
+    running = start_tuples(query, frame, checkpoint=str(tmp_path / "state"), output=str(tmp_path / "out"),
+                           format="csv", available_now=True, tasks=1)  # fmt: skip
+    assert wait(running)
+    (row,) = spark.read.csv(str(tmp_path / "out"), escape='"').collect()
+    assert row[:3] == ("0", "1", "[0,1]")
