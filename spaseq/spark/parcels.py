@@ -123,12 +123,28 @@ def send_parcels(
     return events.mapInArrow(run, MIXED if layout.joined else SCHEMA)
 
 
+_SOLVERS: Final = 8
+_solvers: dict[tuple[QueryText, Layout], tuple[Graphs, Solver]] = {}
+
+
+def _kept_solver(query: QueryText, layout: Layout, graphs: Graphs) -> Solver:
+    """The solver of a query, kept by the process for its next batch: knowledge is indexed and its GRAPH clauses are
+    evaluated once, not in every batch. Spark gives the process one and the same `graphs` as long as the query runs."""
+    known, solver = _solvers.pop((query, layout), (None, None))
+    if solver is None or known is not graphs:
+        solver = solver_of(query, layout, graphs)
+    while len(_solvers) >= _SOLVERS:
+        _solvers.pop(next(iter(_solvers)))
+    _solvers[query, layout] = (graphs, solver)
+    return solver
+
+
 @carried
 def _send_parts(job: _Send, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The parcels of parts, which are read here."""
     from spaseq.spark.columns import part_batches
 
-    solver = solver_of(job.query, job.layout, shared.value)
+    solver = _kept_solver(job.query, job.layout, shared.value)
     for *head, body in rows_of(batches):
         feed, part, quarantine = pickle.loads(body)
         counters = Counters()
@@ -142,7 +158,7 @@ def _send(job: _Send, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterato
     """The parcels of events, those of one place behind each other."""
     from spaseq.spark.columns import gathered
 
-    solver = solver_of(job.query, job.layout, shared.value)
+    solver = _kept_solver(job.query, job.layout, shared.value)
     for head, rows in groupby(rows_of(batches), key=lambda row: row[:3]):
         told: list[tuple[str, Told]] = []
         number = 0

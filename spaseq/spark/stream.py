@@ -29,9 +29,9 @@ from spaseq.language.query import Query, compile_query, stream_options, stream_s
 from spaseq.language.run import match_table
 from spaseq.rdf import ARRIVAL, StreamOptions, StreamSource
 from spaseq.spark.attach import attach_knowledge
-from spaseq.spark.checkpoint import check_folder, check_note, started, unusable
+from spaseq.spark.checkpoint import check_folder, check_note, file_manager, started, unusable
 from spaseq.spark.evaluation import GraphEvaluation
-from spaseq.spark.failures import clear_errors
+from spaseq.spark.failures import carried_batches, clear_errors
 from spaseq.spark.files import Reading, parts_of_files, settled_by_names
 from spaseq.spark.frames import Frames, Streams, event_rows, frame_options, is_frames, streams_of_frames
 from spaseq.spark.job import prepared
@@ -85,8 +85,8 @@ def start(
             those of `stream_matches`.
         checkpoint: a folder for what must survive a restart. The same folder goes on with the same query.
         output, format: a folder for files of `format` (parquet, json, csv, orc), each match in it exactly once (read it
-            through Spark, which knows which files count). Or `foreach_batch(frame, number)`: see Spark's
-            `foreachBatch`; a batch may come again after a failure, with the same number and the same rows.
+            through Spark, which knows which files count). In CSV a list is JSON. Or `foreach_batch(frame, number)`: see
+            Spark's `foreachBatch`; a batch may come again after a failure, with the same number and the same rows.
         every: begin a batch so often ("10 seconds"); else at once after the one before. `available_now`: read
             what is there, in as many batches as the limits ask for, and stop.
         reading: how files come, and limits.
@@ -123,13 +123,18 @@ def begin(
     check_folder("checkpoint", checkpoint)
     spark = frame.sparkSession
     count = tasks or spark.sparkContext.defaultParallelism
+    if format == "csv":  # it has no lists
+        lists = {field.name for field in frame.schema if isinstance(field.dataType, ArrayType)}
+        frame = frame.select(*(F.to_json(name).alias(name) if name in lists else name for name in frame.columns))
     writer = frame.writeStream.option("checkpointLocation", checkpoint).outputMode("append")
     if output is not None:
         check_folder("output", output)
         writer = writer.format(format).option("path", output)
     if foreach_batch is not None:
-        writer = writer.foreachBatch(foreach_batch)
-    with _configured(spark, count), started(checkpoint, output), clear_errors():
+        writer = writer.foreachBatch(carried_batches(foreach_batch))
+    with started(checkpoint, output):
+        files = file_manager(spark, [checkpoint, *([] if output is None else [output])])
+    with _configured(spark, count, files), started(checkpoint, output), clear_errors():
         if available_now:
             writer = writer.trigger(availableNow=True)
         elif every is not None:
@@ -224,8 +229,12 @@ def progress(query: StreamingQuery) -> dict[str, int]:
 
 
 def with_time(parcels: DataFrame) -> DataFrame:
-    """Parcels with `now`, the time of their batch (microseconds), which a batch that is done again has again."""
-    return parcels.withColumn("now", F.unix_micros(F.current_timestamp()))
+    """Parcels with `now`, the time of their batch (microseconds), which a batch that is done again has again.
+
+    It is text: Spark writes a number into the code that it makes of the plan, which then would be compiled anew for
+    each batch; a text is a reference there.
+    """
+    return parcels.withColumn("now", F.unix_micros(F.current_timestamp()).cast("string"))
 
 
 # -- its pieces
@@ -259,9 +268,9 @@ def spread(spark: SparkSession, tasks: int) -> tuple[int, ...]:
 
 
 @contextmanager
-def _configured(spark: SparkSession, tasks: int) -> Iterator[None]:
-    """While a query starts, the session has our state store and as many tasks as buckets; then what it had."""
-    wanted = _CONFIGURATION | {"spark.sql.shuffle.partitions": str(tasks)}
+def _configured(spark: SparkSession, tasks: int, more: dict[str, str]) -> Iterator[None]:
+    """While a query starts, the session has our state store, as many tasks as buckets, and `more`; then what it had."""
+    wanted = _CONFIGURATION | {"spark.sql.shuffle.partitions": str(tasks)} | more
     before = {name: spark.conf.get(name, None) for name in wanted}
     for name, value in wanted.items():
         spark.conf.set(name, value)

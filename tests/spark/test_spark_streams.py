@@ -13,6 +13,10 @@ from test_results import GRID, GRID_KB, GRID_STREAMS
 import spaseq
 from spaseq.errors import EventError, OptionError
 from spaseq.spark import Reading, progress, start, wait
+from spaseq.spark.checkpoint import file_manager
+from spaseq.spark.parcels import _kept_solver
+from spaseq.spark.plan import lay_out
+from spaseq.spark.query_text import QueryText
 
 pytestmark = pytest.mark.spark
 
@@ -159,3 +163,22 @@ def test_a_checkpoint_is_of_one_query(tmp_path: Path, spark: Any) -> None:
         file.unlink()
     with pytest.raises(OptionError, match="the checkpoint cannot be read"):
         _run(HEAT, spark, streams, {}, tmp_path)
+
+
+def test_files_of_a_checkpoint_on_this_machine_are_written_without_processes(tmp_path: Path, spark: Any) -> None:
+    """Spark by itself starts ten processes for each file; what a session says, and other places, stay as they are."""
+    (name,) = given = file_manager(spark, [str(tmp_path), f"file:{tmp_path}/out"])
+    assert given[name].endswith("FileSystemBasedCheckpointFileManager")
+    spark.conf.set(name, "mine")
+    try:
+        assert file_manager(spark, [str(tmp_path)]) == {}
+    finally:
+        spark.conf.unset(name)
+
+
+def test_a_process_keeps_the_solver_of_a_query_for_the_next_batch() -> None:
+    query = spaseq.compile(HEAT)
+    graphs: Any = {}
+    first = _kept_solver(QueryText.of(query), lay_out(query), graphs)
+    assert _kept_solver(QueryText.of(query), lay_out(query), graphs) is first
+    assert _kept_solver(QueryText.of(query), lay_out(query), dict(graphs)) is not first
