@@ -9,6 +9,7 @@ sets of values.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -59,18 +60,22 @@ class Question:
         if isinstance(action, Leave):
             return tuple(Drop(at + i) for i in range(self.width))
 
-        def operand(i: int) -> Operand:
-            taken = variables[i] in action.variables
-            return Operand(column=at + i) if taken else Operand(register=at + i)
+        def ask(new: tuple[str, ...]) -> Ask:
+            operands = [
+                Operand(column=at + i) if variable in new else Operand(register=at + i)
+                for i, variable in enumerate(variables)
+            ]
+            numbers = dict(zip(self._numbers, operands[len(self._places) :], strict=True))
+            program = tuple(numbers[step] if isinstance(step, tuple) else step for step in self._program)
+            return Ask(self._number, tuple(operands[: len(self._places)]), program, lenient=True)
 
-        about = tuple(operand(i) for i in range(len(self._places)))
-        numbers = {place: operand(len(about) + i) for i, place in enumerate(self._numbers)}
-        program = tuple(numbers[step] if isinstance(step, tuple) else step for step in self._program)
-        ask = Ask(self._number, about, program, lenient=True)
+        taken = [variable for variable in self._order if variable in action.variables]
+        # An event of several variables is asked about with itself, and as each of them with what others took before.
+        asks = tuple(ask(new) for size in range(len(taken), 0, -1) for new in itertools.combinations(taken, size))
         if isinstance(action, Avoid):
-            return (Unless((ask,)),)
+            return (Unless(asks),)
         kept = [i for i, variable in enumerate(variables) if variable in action.variables]
-        return ask, *(Keep("one", at + i, at + i) for i in kept)
+        return *asks, *(Keep("one", at + i, at + i) for i in kept)
 
     def load(self, events: EventBatch, texts: Texts, out: np.ndarray) -> bool:
         """As of `Comparison.load`: int64 (n, width)."""
