@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import IO, Any, Final, NoReturn
 
 from spaseq.errors import InternalError, OptionError, SpaseqError
-from spaseq.process import leave
+from spaseq.process import run_command, settle_interrupt
 
 __all__ = ["add_events", "asked", "main", "output", "reading", "report"]
 
@@ -46,6 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"cannot write the matches: {error.strerror or error}", file=sys.stderr)
         return 3
     except KeyboardInterrupt:
+        settle_interrupt()
         print("interrupted", file=sys.stderr)
         return 130
     except Exception as error:
@@ -58,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def entry() -> NoReturn:
     """The `ceql` command as a process."""
-    leave(main())
+    run_command(main)
 
 
 def _flush_output() -> None:

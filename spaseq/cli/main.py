@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from spaseq.cli.options import parser, settings_of
 from spaseq.errors import EventError, InternalError, OptionError, SpaseqError
-from spaseq.process import leave
+from spaseq.process import run_command, settle_interrupt
 
 if TYPE_CHECKING:
     from spaseq.language.query import Query
@@ -40,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
+        settle_interrupt()
         print("interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
@@ -64,7 +65,7 @@ def _discard_output() -> None:
 
 def entry() -> NoReturn:
     """The `spaseq` command as a process."""
-    leave(main())
+    run_command(main)
 
 
 # -- the commands
@@ -80,6 +81,7 @@ def _run(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         if not options.follow:
             raise
+        settle_interrupt()
         read = counters()
         print(f"interrupted: {read.events:,} events read", file=sys.stderr)
         _warn(read.warnings())

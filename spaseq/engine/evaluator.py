@@ -22,12 +22,13 @@ from spaseq.engine.fallback import Exploded, set_by_set
 from spaseq.engine.guard_run import GuardRun
 from spaseq.engine.matches import MatchBatch, label_bits, matches_of, no_matches
 from spaseq.engine.max_run import MaxRun
+from spaseq.engine.order import check_order
 from spaseq.engine.program import Program, codes_of
 from spaseq.engine.register_run import RegisterRun
 from spaseq.engine.selection import CONSUME, kernel_limit, kernel_order
 from spaseq.engine.settings import Batch, Selection
 from spaseq.engine.windows import Lows
-from spaseq.errors import BudgetExceeded, EventError, InternalError
+from spaseq.errors import BudgetExceeded
 from spaseq.tecs import Arena, Chunk
 from spaseq.tecs import kernels as k
 
@@ -116,7 +117,7 @@ class Evaluator:
         count = len(batch)
         if not count:
             return
-        self._check_order(batch)
+        self._last = check_order(batch, self._last)
         predicates = self._program.cea.predicates
         truth = np.zeros((len(predicates), count), bool)
         for p, predicate in enumerate(predicates):
@@ -178,20 +179,6 @@ class Evaluator:
         vectors = self._alphabet.vectors
         self._run = set_by_set(self._program, self._arena, self._run, exploded.states, vectors)
         self._fell_back = True
-
-    def _check_order(self, batch: Batch) -> None:
-        """Positions and times must not run backwards: front ends put events in order before they push them."""
-        times, positions = np.asarray(batch.times), np.asarray(batch.positions)
-        first = self._last if self._last is not None else (int(positions[0]), times[0])
-        if positions[0] < first[0] or np.any(positions[1:] < positions[:-1]):
-            raise InternalError("positions run backwards")
-        back = np.flatnonzero(times[1:] < times[:-1]) + 1
-        if times[0] < first[1]:
-            back = np.array([0])
-        if len(back):
-            raise EventError("time runs backwards", record=int(positions[back[0]]) + 1,
-                             hint="put the events in order of time, or allow for lateness")  # fmt: skip
-        self._last = (int(positions[-1]), times[-1])
 
     def snapshot(self) -> bytes:
         """The state of the evaluation; `restore` goes on from it. Holds pickled data: restore only what you trust."""

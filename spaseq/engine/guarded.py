@@ -56,7 +56,7 @@ class GuardedAutomaton:
         self._ops = [codes.ops(t) for t in self._all]
         self._out = [[i for i, t in enumerate(self._all) if t.source == q] for q in range(cea.states)]
         self._outputs = frozenset(codes.outputs)
-        self._alive = self._liveness(codes.registers)
+        self._alive = self._liveness()
         self._flat = self._flattened()
         self.sets: list[frozenset[int]] = []
         self._numbers: dict[frozenset[int], int] = {}
@@ -74,7 +74,7 @@ class GuardedAutomaton:
         """Of the registers of a run, those that one of its states needs; the others hold nothing."""
         return [code if r in self._alive[state] else k.NOTHING for r, code in enumerate(held)]
 
-    def _liveness(self, registers: int) -> list[set[int]]:
+    def _liveness(self) -> list[set[int]]:
         """For each state, the registers that some way on from it reads before it drops them."""
         alive: list[set[int]] = [set() for _ in self._out]
         effects = [(_reads(ops), {op.register for op in ops if _overwrites(op)}) for ops in self._ops]

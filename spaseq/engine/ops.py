@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from spaseq.automata import CEA, Transition
+from spaseq.automata import Transition
 
 NOTHING: Final = -(1 << 63)
 """The code of what was not taken, or is not bound: every test holds."""
@@ -169,12 +169,4 @@ class Codes(Protocol):
 
     def restore(self, state: Any) -> None:
         """The opposite of `state`."""
-        ...
-
-
-class Coded(Protocol):
-    """Registers (see `Registers`) whose guards can all be operations on codes."""
-
-    def codes(self, cea: CEA) -> Codes | None:
-        """Those of a new evaluation of an automaton; None where some guard needs more."""
         ...

@@ -134,7 +134,8 @@ class GuardedRun:
                     found[row] = True
             except EventError as error:
                 position = int(rows.positions[row]) + 1
-                raise EventError(error.problem, source=error.source, record=position, hint=error.hint) from None
+                raise EventError(error.problem, source=error.source, record=position, counted="event",
+                                 hint=error.hint) from None  # fmt: skip
             if self.configurations > self._limits.max_configurations:
                 self._sweep(alive, numbers[row], bound)
         return found

@@ -118,7 +118,8 @@ class SingleRun:
                     move, event = self._taken(state, letter, kept, read, row)
                 except EventError as error:
                     record = int(rows.positions[row]) + 1
-                    raise EventError(error.problem, source=error.source, record=record, hint=error.hint) from None
+                    raise EventError(error.problem, source=error.source, record=record, counted="event",
+                                     hint=error.hint) from None  # fmt: skip
                 if move.writes:
                     kept = self._layout.after(kept, event, move.writes, ())
                 self._at[key] = (move.target, kept)

@@ -26,9 +26,10 @@ from spaseq.engine.lazy.plan import BranchPlan, Kinds
 from spaseq.engine.lazy.planning import LazyPlan
 from spaseq.engine.lazy.space import Space, Steps, Trace
 from spaseq.engine.matches import MatchBatch
+from spaseq.engine.order import check_order
 from spaseq.engine.settings import Batch, Window
 from spaseq.engine.windows import Lows
-from spaseq.errors import BudgetExceeded, EventError, InternalError
+from spaseq.errors import BudgetExceeded, InternalError
 from spaseq.pattern import Predicate
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ class LazyEvaluator:
         self._started = True
 
     def _blocks(self, batch: Batch) -> Iterator[MatchBatch]:
-        self._check_order(batch)
+        self._last = check_order(batch, self._last)
         truth = self._truth(batch)
         self._looked_at = (None, truth)
         if not self._started:
@@ -334,20 +335,6 @@ class LazyEvaluator:
         budget = getattr(self._program.settings, setting)
         if used > budget:
             raise BudgetExceeded(setting, budget, used, unit)
-
-    def _check_order(self, batch: Batch) -> None:
-        """Positions and times must not run backwards: front ends put events in order before they push them."""
-        times, positions = np.asarray(batch.times), np.asarray(batch.positions)
-        first = self._last if self._last is not None else (int(positions[0]), times[0])
-        if positions[0] < first[0] or np.any(positions[1:] < positions[:-1]):
-            raise InternalError("positions run backwards")
-        back = np.flatnonzero(times[1:] < times[:-1]) + 1
-        if times[0] < first[1]:
-            back = np.array([0])
-        if len(back):
-            raise EventError("time runs backwards", record=int(positions[back[0]]) + 1,
-                             hint="put the events in order of time, or allow for lateness")  # fmt: skip
-        self._last = (int(positions[-1]), times[-1])
 
     # Snapshots
 
