@@ -80,7 +80,8 @@ class Statistics:
             counts += np.count_nonzero(truth, axis=1)
             if sample and self._pool is not None:
                 self._pool.add(part, truth)
-        self.count(sum(map(len, parts)), in_window, dict(zip(self._kinds, counts.tolist(), strict=True)))
+        found = dict(zip(self._kinds, counts.tolist(), strict=True))
+        self.count(sum(map(len, parts)), in_window, found, whole=len(parts) == 1)
         if sample:
             self._sample(_near(batch, in_window))
 
@@ -105,10 +106,13 @@ class Statistics:
             if len(join.leaves) < len(order):
                 _mix(self._dense, (join.leaves, order[len(join.leaves)]), join.dense, join.tuples)
 
-    def count(self, events: int, in_window: float, counts: Mapping[Kind, int]) -> None:
-        """Take note of so many events, among them `counts` of each kind."""
+    def count(self, events: int, in_window: float, counts: Mapping[Kind, int], whole: bool = True) -> None:
+        """Take note of so many events, among them `counts` of each kind.
+
+        `whole`: they are all there were. A few parts of a stream with bursts do not say that rates have changed.
+        """
         fade = math.exp(-events / MEMORY)
-        if self._has_changed(events, counts):
+        if whole and self._has_changed(events, counts):
             fade = 0.0
             self.changes += 1
         self.events = self.events * fade + events

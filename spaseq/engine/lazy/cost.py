@@ -60,7 +60,7 @@ KERNEL_START: Final = 0.05
 """A run that begins there."""
 KERNEL_RUN: Final = 0.01
 """A run that an event's codes select."""
-KERNEL_ASK: Final = 0.04
+KERNEL_ASK: Final = 0.01
 """A condition over more than two events that such a run is asked."""
 KERNEL_MOVE: Final = 0.13
 """A run that an event's codes select, and that moves on to wait. Four times that where no value recurs."""
