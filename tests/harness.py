@@ -22,6 +22,7 @@ A file of `cases/` holds `[[case]]` tables (and `[streams.NAME]` tables they sha
 from __future__ import annotations
 
 import random
+import signal
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -325,3 +326,12 @@ def spaseq_spark(query: str, session: Any, graphs: Graphs, folder: Path, kb: Map
 
 
 SPARK_COLUMNS = ("start", "end", "positions", "time")
+
+
+# -- processes
+
+
+def hear_interrupts() -> None:
+    """For `preexec_fn`: a process that is started in the background of a shell does not hear Ctrl-C, nor do those that
+    it starts; this one does."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

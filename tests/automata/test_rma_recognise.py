@@ -148,7 +148,7 @@ def test_configurations_have_a_limit_which_forgets_first_what_left_the_window() 
 
 def test_a_condition_that_cannot_be_asked_names_the_event() -> None:
     expression = rma.Where(rma.Then(rma.event("T", "x"), rma.event("T", "y")), rma.relate("x.id", "<", "y.id"))
-    with pytest.raises(EventError, match="record 2"):
+    with pytest.raises(EventError, match="event 2"):
         rma.Recogniser(rma.build(expression)).push([{"type": "T", "id": 1}, {"type": "T", "id": "one"}])
 
 

@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 
+import harness
+
 _SCRIPT = """
 import time
 from spaseq.process import run_command, settle_interrupt
@@ -29,7 +31,9 @@ run_command(main)
 
 def test_an_interrupt_that_was_swallowed_comes_again() -> None:
     command = [sys.executable, "-c", _SCRIPT]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=harness.hear_interrupts
+    )
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=40)

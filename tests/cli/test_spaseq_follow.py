@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import harness
 import pytest
 
 import spaseq
@@ -178,8 +179,9 @@ def test_results_come_as_they_are_found_and_ctrl_c_ends_it(tmp_path: Path) -> No
     path.write_text(_graph(1, 1, "p").replace('"1" <', '"x" <'))
     command = [sys.executable, "-m", "spaseq.cli.main", "run", "q.rq", "--stream", "S=s.nq", "--follow"]
     process = subprocess.Popen(
-        [*command, "--format", "csv"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+        [*command, "--format", "csv"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=harness.hear_interrupts,
+    )  # fmt: skip
     assert process.stdout is not None and process.stderr is not None
     try:
         rows = [process.stdout.readline()]
