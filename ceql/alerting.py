@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from ceql import cli
 from spaseq.errors import OptionError
+from spaseq.process import settle_interrupt
 
 if TYPE_CHECKING:
     import numpy as np
@@ -114,6 +115,7 @@ def _until_interrupted(options: argparse.Namespace) -> Iterator[list[bool]]:
     except KeyboardInterrupt:
         if not options.follow:
             raise
+        settle_interrupt()
         interrupted.append(True)
 
 
