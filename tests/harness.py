@@ -15,8 +15,8 @@ A file of `cases/` holds `[[case]]` tables (and `[streams.NAME]` tables they sha
     solutions   for SPAseq: expected tables with `time` and the variables' terms in Turtle, in any order
     instants    for SPAseq: expected times of all matched instants, in any order
     error, message  for a wrong query: the class of the exception, and a part of its text
-    oracle_only     why no engine runs the case yet
-    not_spark       why Spark does not run it
+
+What a road into the engine does not take stands in `roads.py`.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Case:
     instants: list[list[float]] | None = None
     error: str | None = None
     message: str = ""
-    oracle_only: str = ""
-    not_spark: str = ""
+    valuations: bool = False
+    """Whether it asks for `bindings` in place of `matches`."""
 
     @property
     def is_spaseq(self) -> bool:
@@ -91,7 +91,7 @@ def _case(table: dict[str, Any], place: str, shared: Mapping[str, dict[str, Any]
     graphs = {name: [(time, text) for time, text in events] for name, events in source.get("graphs", {}).items()}
     matches = rest.get("matches")
     known = {"query", "word", "columns", "rows", "graphs", "kb", "matches", "bindings", "solutions", "instants"}
-    known |= {"error", "message", "oracle_only", "not_spark"}
+    known |= {"error", "message"}
     assert rest.keys() <= known, f"{place}: {sorted(rest.keys() - known)}"
     return Case(
         place,
@@ -105,8 +105,6 @@ def _case(table: dict[str, Any], place: str, shared: Mapping[str, dict[str, Any]
         rest.get("instants"),
         rest.get("error"),
         rest.get("message", ""),
-        rest.get("oracle_only", ""),
-        rest.get("not_spark", ""),
     )
 
 
@@ -122,13 +120,13 @@ def ceql_whole(query: str, events: Events) -> list[oracle.Match]:
     """What the engine reports for the whole stream at once, in its own order."""
     import ceql
 
-    streams = _streams(events)
+    streams = streams_of(events)
     compiled = ceql.compile(query)
     matches = compiled.run(events) if streams is None else compiled.run(streams=streams)
     return [_plain(match) for match in matches]
 
 
-def _streams(events: Events) -> dict[str, Events] | None:
+def streams_of(events: Events) -> dict[str, Events] | None:
     """The events by their `stream`, if they have one; it is no attribute of theirs."""
     if not any("stream" in event for event in events):
         return None
@@ -143,13 +141,13 @@ def ceql_batches(query: str, batches: Sequence[Events], randomness: random.Rando
     import ceql
 
     compiled = ceql.compile(query)
-    names = _streams([event for batch in batches for event in batch])
+    names = streams_of([event for batch in batches for event in batch])
     stream = compiled.open(streams=names)
     found = []
     for batch in batches:
         for part in [batch] if names is None else [[event] for event in batch]:
-            own = _streams(part)
-            found += [_plain(m) for m in (stream.push(part) if own is None else stream.push(*_named(own)))]
+            own = [named(event) for event in part] if names is not None else [(part, None)]
+            found += [_plain(m) for given in own for m in stream.push(*given)]
         if randomness.random() < RESTARTS:
             stream = compiled.open(stream.snapshot())
     return found + [_plain(match) for match in stream.close()]
@@ -203,9 +201,9 @@ def _plain(match: Any) -> oracle.Match:
     return int(match.start), int(match.end), tuple(int(p) for p in match.positions)
 
 
-def _named(streams: dict[str, Events]) -> tuple[Events, str]:
-    ((name, events),) = streams.items()
-    return events, name
+def named(event: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """An event without its `stream`, and that."""
+    return {k: v for k, v in event.items() if k != "stream"}, event["stream"]
 
 
 def cut(events: Sequence[Any], randomness: random.Random, scale: int = 1) -> Iterator[list[Any]]:

@@ -1,46 +1,38 @@
-"""Every case of `cases/` by every evaluator: the naive one, the engine whole and in random batches, and Spark."""
+"""Every case of `cases/` by the naive evaluators and on every road of `roads.py`."""
 
 from __future__ import annotations
 
 import ast
 import random
+import re
 import sys
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import harness
 import oracle_spaseq
 import pytest
+import roads
 from harness import Case
+from roads import LEFT_OUT, Ride, Road
 
 from spaseq import errors
 
 CASES = harness.load_all()
-ROUNDS = 3
-"""Random cuts per case."""
+ANSWERED = [case for case in CASES if case.error is None]
+ASKED = [*ANSWERED, *(replace(c, place=f"{c.place} [valuations]", valuations=True) for c in ANSWERED if c.bindings)]
+"""What is asked on each road: the matches of every case, and the valuations of those that list them."""
+
+SPARK_SHARE = 29
+"""Jobs of Spark take seconds."""
 
 
 def _each(wanted: Callable[[Case], bool]) -> pytest.MarkDecorator:
     cases = [case for case in CASES if wanted(case)]
     return pytest.mark.parametrize("case", cases, ids=[case.place for case in cases])
-
-
-def _answered(case: Case) -> bool:
-    return case.error is None
-
-
-def _ceql(case: Case) -> bool:
-    return _answered(case) and not case.is_spaseq
-
-
-def _spaseq(case: Case) -> bool:
-    return _answered(case) and case.is_spaseq
-
-
-def _skip_unless_run(case: Case) -> None:
-    if case.oracle_only:
-        pytest.skip(case.oracle_only)
 
 
 def test_names_are_unique() -> None:
@@ -59,92 +51,78 @@ def test_the_naive_evaluators_know_nothing_of_the_engine() -> None:
                 assert root in sys.stdlib_module_names or root.startswith("oracle"), f"{path.name} imports {name}"
 
 
-@_each(_ceql)
+# -- the definitions
+
+
+@_each(lambda case: case.error is None and not case.is_spaseq)
 def test_ceql_by_definition(case: Case) -> None:
     assert harness.ceql_oracle(case.query, case.events) == case.matches
 
 
-@_each(_ceql)
-def test_ceql_engine(case: Case) -> None:
-    _skip_unless_run(case)
-    assert sorted(harness.ceql_whole(case.query, case.events)) == case.matches
-
-
-@_each(_ceql)
-def test_ceql_engine_in_batches(case: Case) -> None:
-    _skip_unless_run(case)
-    for seed in range(ROUNDS):
-        rng = random.Random(seed)
-        found = harness.ceql_batches(case.query, list(harness.cut(case.events, rng)), rng)
-        assert sorted(found) == case.matches, f"cut with seed {seed}"
-
-
-def _bound(case: Case) -> bool:
-    return case.bindings is not None
-
-
-@_each(_bound)
+@_each(lambda case: case.bindings is not None)
 def test_ceql_valuations_by_definition(case: Case) -> None:
     assert harness.ceql_bindings_by_definition(case.query, case.events) == case.bindings
 
 
-@_each(_bound)
-def test_ceql_valuations(case: Case) -> None:
-    assert harness.ceql_bindings_whole(case.query, case.events) == case.bindings
-    for seed in range(ROUNDS):
-        rng = random.Random(seed)
-        cut = list(harness.cut(case.events, rng))
-        assert harness.ceql_bindings_batches(case.query, cut, rng) == case.bindings, f"cut with seed {seed}"
-
-
-def _check_answers(case: Case, answers: list[oracle_spaseq.Answer]) -> None:
-    """The expected solutions and instants, and each answer once."""
+@_each(lambda case: case.error is None and case.is_spaseq)
+def test_spaseq_by_definition(case: Case) -> None:
+    """The expected solutions and instants."""
+    answers = harness.spaseq_oracle(case.query, case.graphs, case.kb)
     assert oracle_spaseq.solutions(answers) == harness.expected_solutions(case)
     if case.instants is not None:
         expected = {tuple(round(t * 10**9) for t in times) for times in case.instants}
         assert {times for _, _, times, _ in answers} == expected
-    assert len(answers) == len(set(answers))
 
 
-@_each(_spaseq)
-def test_spaseq_by_definition(case: Case) -> None:
-    _check_answers(case, list(harness.spaseq_oracle(case.query, case.graphs, case.kb)))
+# -- the roads
 
 
-@_each(_spaseq)
-def test_spaseq_engine(case: Case, tmp_path: Path) -> None:
-    _skip_unless_run(case)
-    streams, kb = harness.write_streams(case.graphs, tmp_path), harness.write_knowledge(case.kb, tmp_path)
-    _check_answers(case, harness.spaseq_whole(case.query, streams, kb))
+def _rides(wanted: Callable[[Road], bool]) -> pytest.MarkDecorator:
+    """Every case on every road of its language; on Spark's one of `SPARK_SHARE`, and the others in the slow run."""
+    params: list[Any] = []
+    for number, case in enumerate(ASKED):
+        for road in filter(wanted, roads.roads(case)):
+            marks = [pytest.mark.slow] if road.spark and number % SPARK_SHARE else []
+            params.append(pytest.param(case, road, id=f"{road.name}: {case.place}", marks=marks))
+    return pytest.mark.parametrize(("case", "road"), params)
 
 
-@_each(_spaseq)
-def test_spaseq_engine_in_batches(case: Case, tmp_path: Path) -> None:
-    _skip_unless_run(case)
-    streams, kb = harness.write_streams(case.graphs, tmp_path), harness.write_knowledge(case.kb, tmp_path)
-    for seed in range(ROUNDS):
-        _check_answers(case, harness.spaseq_batches(case.query, streams, kb, random.Random(seed)))
-
-
-def _on_spark() -> list[Any]:
-    """The SPAseq cases; the first of each file in every run, the others in the slow one."""
-    seen: set[str] = set()
-    params = []
-    for case in filter(_spaseq, CASES):
-        file = case.place.split(":")[0]
-        params.append(pytest.param(case, id=case.place, marks=[pytest.mark.slow] if file in seen else []))
-        seen.add(file)
-    return params
+@_rides(lambda road: not road.spark)
+def test_on_every_road(case: Case, road: Road, tmp_path: Path) -> None:
+    _check(case, road, tmp_path)
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("case", _on_spark())
-def test_spaseq_spark(case: Case, tmp_path: Path, spark_session: Any) -> None:
-    _skip_unless_run(case)
-    if case.not_spark:
-        pytest.skip(case.not_spark)
-    kb = harness.write_knowledge(case.kb, tmp_path)
-    _check_answers(case, harness.spaseq_spark(case.query, spark_session, case.graphs, tmp_path, kb))
+@_rides(lambda road: road.spark)
+def test_on_every_road_of_spark(case: Case, road: Road, tmp_path: Path, spark_session: Any) -> None:
+    _check(case, road, tmp_path, spark_session)
+
+
+def _check(case: Case, road: Road, folder: Path, spark: Any = None) -> None:
+    """The same answers on every road, each once, or a refusal that `LEFT_OUT` lists."""
+    refused = road.leaves(case)
+    if refused:
+        assert _reason(road, refused) is not None, f"{road.name} does not take it, without a listed reason: {refused}"
+        return
+    found = roads.given(case, road, Ride(random.Random(case.place), folder, spark))
+    assert found == roads.expected(case, road)
+
+
+def _reason(road: Road, refused: str) -> str | None:
+    """The pattern of `LEFT_OUT` that a refusal is."""
+    listed = LEFT_OUT.get((road.language, road.name), {})
+    return next((pattern for pattern in listed if re.fullmatch(pattern, refused)), None)
+
+
+@pytest.mark.parametrize("road", roads.ROADS, ids=[f"{road.language}: {road.name}" for road in roads.ROADS])
+def test_what_a_road_leaves_out_is_counted(road: Road) -> None:
+    """So that it cannot grow unseen."""
+    refusals = [road.leaves(case) for case in ASKED if road in roads.roads(case)]
+    counts = Counter(_reason(road, refused) or refused for refused in refusals if refused)
+    assert counts == LEFT_OUT.get((road.language, road.name), {})
+
+
+# -- wrong queries
 
 
 @_each(lambda case: case.error is not None)

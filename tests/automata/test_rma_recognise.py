@@ -261,7 +261,7 @@ def test_every_case_of_the_fragment() -> None:
         except UnsupportedFeature:
             continue
         tried += 1
-        streams = harness._streams(case.events)
+        streams = harness.streams_of(case.events)
         found = asked.run(case.events) if streams is None else asked.run(streams=streams)
         assert set(found) == {end for _, end, _ in case.matches}, case.place
     assert tried > 60

@@ -18,7 +18,7 @@ from spaseq.spark.tuples import explain_tuples, run_tuples
 
 pytestmark = pytest.mark.spark
 
-_CASES = [case for case in harness.load_all() if not case.is_spaseq and case.error is None and not case.oracle_only]
+_CASES = [case for case in harness.load_all() if not case.is_spaseq and case.error is None]
 
 
 def _frame(spark: Any, events: list[dict[str, Any]]) -> Any:
