@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from functools import partial, total_ordering
+from functools import total_ordering
 from types import MethodType
 from typing import Any, Final
 
@@ -27,10 +27,7 @@ from rdflib.term import BNode, Identifier, Literal, URIRef, Variable
 from spaseq.gpm import algebra
 from spaseq.gpm.functions import replacement
 
-__all__ = ["SIGNS", "Test", "compares", "direct_test", "order_place", "settle"]
-
-Test = Callable[[Mapping[str, Any]], bool]
-"""Whether a condition is true of a mapping; an error in it is not true."""
+__all__ = ["SIGNS", "compares", "order_place", "settle"]
 
 _ORDER: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "<": operator.lt,
@@ -66,20 +63,6 @@ def settle(value: CompValue) -> None:
         value._evalfn = MethodType(_equality, value)
     elif value.get("op") in ("IN", "NOT IN"):
         value._evalfn = MethodType(_one_of, value)
-
-
-def direct_test(expression: algebra.Expression) -> Test | None:
-    """A test for a comparison of two terms, without rdflib's evaluator; None for any other expression."""
-    match expression:
-        case algebra.Call(name, (algebra.Term(left), algebra.Term(right))) if name.startswith("RelationalExpression "):
-            sign = name.split(" ", 1)[1]
-        case _:
-            return None
-    if sign in _ORDER:
-        return partial(_test_order, _ORDER[sign], _reader(left), _reader(right))
-    if sign in ("=", "!="):
-        return partial(_test_equal, sign == "=", _reader(left), _reader(right))
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,31 +155,6 @@ def _computed_from(expression: algebra.Expression) -> frozenset[str] | None:
             found = [_computed_from(argument) for argument in arguments]
             return None if None in found else frozenset().union(*(names for names in found if names is not None))
     return None
-
-
-_Reader = Callable[[Mapping[str, Any]], Any]
-
-
-def _reader(term: Identifier) -> _Reader:
-    """What gives the term's value under a mapping: None where it is unbound."""
-    if isinstance(term, Variable):
-        name = str(term)
-        return lambda mapping: mapping.get(name)
-    return lambda mapping: term
-
-
-def _test_order(compare: Callable[[Any, Any], bool], left: _Reader, right: _Reader, mapping: Mapping[str, Any]) -> bool:
-    try:
-        return _in_order(compare, left(mapping), right(mapping))
-    except SPARQLError:
-        return False
-
-
-def _test_equal(wanted: bool, left: _Reader, right: _Reader, mapping: Mapping[str, Any]) -> bool:
-    try:
-        return _equal(left(mapping), right(mapping)) is wanted
-    except SPARQLError:
-        return False
 
 
 def _ordered(expression: Expr, context: Any) -> Literal:

@@ -1,7 +1,5 @@
-"""Evaluate compiled GPMs on event graphs and background knowledge.
-
-Plain basic graph patterns and comparisons are evaluated directly (`spaseq.gpm.direct`, `spaseq.gpm.comparison`), all
-else by rdflib's algebra evaluator.
+"""Evaluate compiled GPMs by rdflib's algebra evaluator, an event graph at a time: what the columnar plan does not
+cover, and the reference that it is held against. And ask an expression of one mapping (`holds`, `verdict`).
 
 A pattern is parsed and translated once (`spaseq.gpm.pattern`) and evaluated on each event graph as the default graph,
 the registered knowledge being the named graphs. Nothing is ever loaded: the evaluation context refuses, and a graph
@@ -14,29 +12,38 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Mapping as MappingABC
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, Final
 
 from rdflib import Graph
 from rdflib.plugins.sparql.evaluate import evalPart
-from rdflib.plugins.sparql.evalutils import _ebv
+from rdflib.plugins.sparql.evalutils import _ebv, _eval
+from rdflib.plugins.sparql.operators import EBV
+from rdflib.plugins.sparql.parserutils import Expr
 from rdflib.plugins.sparql.sparql import FrozenBindings, Prologue, QueryContext, SPARQLError
 from rdflib.term import Identifier, URIRef, Variable
 
 from spaseq.errors import InternalError, OptionError, SpaseqError
 from spaseq.gpm import algebra
-from spaseq.gpm.comparison import Side
-from spaseq.gpm.direct import EventGraph, basic_plan
+from spaseq.gpm.comparison import SIGNS, Side, compares
 from spaseq.gpm.mappings import IDENTITY, IndexedMappings, Mapping, MappingSet, freeze
-from spaseq.gpm.pattern import Condition, GraphPattern
-from spaseq.rdf import plain_literal, quiet_literals
+from spaseq.gpm.pattern import Condition, GraphPattern, Part
+from spaseq.rdf import Triple, plain_literal, quiet_literals
 
-__all__ = ["Knowledge", "PatternEvaluator", "algebra_context", "evaluating", "event_graph", "holds"]
+__all__ = [
+    "EventGraph",
+    "Knowledge",
+    "PatternEvaluator",
+    "algebra_context",
+    "evaluated",
+    "evaluating",
+    "event_graph",
+    "holds",
+    "verdict",
+]
 
 _LOCK: Final = threading.Lock()
 """rdflib's algebra nodes hold state while they are evaluated; two threads must not share a plan."""
-
-_DIRECT: Final = 100
-"""Triples in a graph up to which the direct evaluation is used."""
 
 _NO_GRAPH: Final = Graph(bind_namespaces="none")
 
@@ -124,17 +131,31 @@ def event_graph(triples: Iterable[tuple[Any, Any, Any]]) -> Graph:
     return graph
 
 
+class EventGraph:
+    """The graph of an event, as rdflib holds it when that is asked for."""
+
+    def __init__(self, triples: Iterable[Triple]) -> None:
+        self.triples: tuple[Triple, ...] = tuple((s, p, plain_literal(o)) for s, p, o in triples)
+
+    @property
+    def predicates(self) -> frozenset[Any]:
+        """Those of its triples."""
+        return frozenset(predicate for _, predicate, _ in self.triples)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """As rdflib holds it."""
+        return event_graph(self.triples)
+
+
 class PatternEvaluator:
     """A GPM ready to run: its knowledge parts are evaluated once (Definition 15).
 
-    `solve` gives the pairs (mappings before the FILTERs, mappings after them) for one event graph. With `reference`
-    rdflib's evaluator does all of it.
+    `solve` gives the pairs (mappings before the FILTERs, mappings after them) for one event graph, by rdflib.
     """
 
-    def __init__(self, pattern: GraphPattern, knowledge: Knowledge, *, reference: bool = False) -> None:
+    def __init__(self, pattern: GraphPattern, knowledge: Knowledge) -> None:
         self.pattern = pattern
-        self._reference = reference
-        self._plan = None if reference else basic_plan(pattern.event.node)
         self._named = knowledge.named
         self._given = knowledge
 
@@ -169,43 +190,30 @@ class PatternEvaluator:
         for iri, part in self.pattern.knowledge:
             if iri not in self._given.graphs:  # `Knowledge.check` is who refuses it
                 return IndexedMappings(frozenset())
-            context = _Context(self.graph(iri), self._named, self.pattern.prologue)
-            found = IndexedMappings(found).join(_solutions(context, part.handle))
+            found = IndexedMappings(found).join(self.of_part(iri, part))
         return IndexedMappings(found)
 
-    @property
-    def knowledge(self) -> MappingSet | None:
-        """The solutions of the knowledge parts, joined; None where there are none."""
-        known = self._knowledge
-        return None if known is None else known.mappings
+    def of_part(self, iri: str, part: Part) -> MappingSet:
+        """The solutions of a knowledge part on a registered graph."""
+        return _solutions(_Context(self.graph(iri), self._named, self.pattern.prologue), part.handle)
 
-    def solve(self, facts: EventGraph | Graph, predicates: frozenset[Any]) -> tuple[MappingSet, MappingSet]:
+    def solve(self, facts: EventGraph, predicates: frozenset[Any]) -> tuple[MappingSet, MappingSet]:
         """Ω without the top-level FILTERs, and Ω; `predicates` are the event's, to turn it away early."""
         if not self.pattern.required <= predicates:
             return frozenset(), frozenset()
-        if isinstance(facts, Graph):
-            facts = EventGraph.of(facts)
-        found = self._found(facts)
+        found = self.by_rdflib(facts)
         if (known := self._knowledge) is not None:
             found = known.join(found)
         if not self.pattern.local or not found:
             return found, found
         return found, frozenset(m for m in found if all(self._holds(c, m, facts) for c in self.pattern.local))
 
-    def _found(self, facts: EventGraph) -> MappingSet:
-        """The event part's mapping set. The direct way tries all triples of a predicate; rdflib has indexes."""
-        if self._plan is not None and len(facts) <= _DIRECT:
-            return self._plan.solve(facts)
-        return self.by_rdflib(facts)
-
     def by_rdflib(self, facts: EventGraph) -> MappingSet:
-        """The event part's mapping set as rdflib's evaluator gives it: the reference, and what any pattern can have."""
+        """The event part's mapping set."""
         context = _Context(facts.graph, self._named, self.pattern.prologue)
         return _solutions(context, self.pattern.event.handle)
 
     def _holds(self, condition: Condition, mapping: Mapping, facts: EventGraph) -> bool:
-        if condition.test is not None and not self._reference:
-            return condition.test(dict(mapping))
         return _true(condition, mapping, _Context(facts.graph, self._named, self.pattern.prologue))
 
 
@@ -247,9 +255,43 @@ def _true(condition: Condition, mapping: Mapping, context: _Context) -> bool:
 
 def holds(condition: Condition, mapping: Mapping, prologue: Prologue) -> bool:
     """Whether a condition without EXISTS is true of a mapping; an error in it, as an unbound variable, is not true."""
-    if condition.test is not None:
-        return condition.test(dict(mapping))
-    return _true(condition, mapping, _Context(None, _Named({}), prologue))
+    with evaluating():
+        try:
+            return verdict(condition.expression, dict(mapping), algebra_context(prologue))
+        except SPARQLError:
+            return False
+
+
+def verdict(expression: algebra.Expression, mapping: dict[str, Any], context: QueryContext) -> bool:
+    """The truth of an expression of one mapping, while `evaluating`; SPARQLError where it is an error."""
+    match expression:
+        case algebra.Call(name, (algebra.Term(left), algebra.Term(right))) if name.removeprefix(_RELATION) in SIGNS:
+            return compares(name.removeprefix(_RELATION), _term_of(left, mapping), _term_of(right, mapping))
+        case _:
+            return bool(EBV(evaluated(expression, mapping, context)))
+
+
+def evaluated(expression: algebra.Expression, mapping: dict[str, Any], context: QueryContext) -> Any:
+    """The value of an expression of one mapping, while `evaluating`: a term, a Python value, or None where it is an
+    unbound variable. SPARQLError where it is an error."""
+    match expression:
+        case algebra.Term(value):
+            return _term_of(value, mapping)
+        case algebra.Call(handle=handle):
+            bindings = FrozenBindings(context, {Variable(name): term for name, term in mapping.items()})
+            found = handle.eval(bindings) if isinstance(handle, Expr) else _eval(handle, bindings)
+            if isinstance(found, SPARQLError):
+                raise found
+            return found
+        case _:
+            raise SPARQLError("no value")
+
+
+def _term_of(term: Identifier, mapping: dict[str, Any]) -> Any:
+    return mapping.get(str(term)) if isinstance(term, Variable) else term
+
+
+_RELATION: Final = "RelationalExpression "
 
 
 def value_of(side: Side, term: Identifier, prologue: Prologue) -> Identifier | None:

@@ -330,6 +330,13 @@ def _place(term: Any) -> int:
     return int(value)
 
 
+def _text(expression: Expr, context: Any) -> Any:
+    """STR of an IRI or a literal; of a blank node, whose label says nothing, it is an error (SPARQL 1.1 §17.4.2.5)."""
+    if isinstance(expression.arg, BNode):
+        raise SPARQLError("a blank node has no text")
+    return operators.Builtin_STR(expression, context)
+
+
 def _typed(expression: Expr, context: Any) -> Literal:
     text = _string(expression.arg1)
     if text.language or not isinstance(expression.arg2, URIRef):
@@ -432,6 +439,7 @@ _FUNCTIONS: Final[dict[str, _Function]] = {
     "ConditionalOrExpression": _folded(True),
     "Builtin_REGEX": _matches,
     "Builtin_REPLACE": _replace,
+    "Builtin_STR": _text,
     "Builtin_STRDT": _typed,
     "Builtin_STRLANG": _tagged,
     "Builtin_CONCAT": _concatenated,

@@ -101,15 +101,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A conjunct of a top-level FILTER: its expression, the variables it names, and rdflib's expression.
-
-    `test` evaluates it directly where it is a plain comparison.
-    """
+    """A conjunct of a top-level FILTER: its expression, the variables it names, and rdflib's expression."""
 
     expression: algebra.Expression
     variables: frozenset[str]
     handle: Any = field(compare=False, repr=False)
-    test: comparison.Test | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,8 +410,7 @@ def _conjuncts(expression: Any) -> Iterator[Any]:
 
 def _condition(handle: Any) -> Condition:
     expression = algebra.convert_expression(handle)
-    test = comparison.direct_test(expression)
-    return Condition(expression, algebra.expression_variables(expression), handle, test)
+    return Condition(expression, algebra.expression_variables(expression), handle)
 
 
 def _leaves(body: CompValue) -> Iterator[CompValue]:

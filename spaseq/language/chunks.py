@@ -19,7 +19,7 @@ from spaseq.rdf import GraphBatch, GraphEvent, Instant
 if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import Solutions
 
-__all__ = ["Chunk", "Piece", "chunk_of", "merge_batches"]
+__all__ = ["Chunk", "Piece", "batches_of", "chunk_of", "merge_batches"]
 
 Solve = Callable[[GraphBatch], Mapping[str, "Solutions"]]
 
@@ -153,6 +153,13 @@ def _chunk(first: int, parts: Sequence[tuple[GraphBatch, int, int, Mapping[str, 
 
 def chunk_of(instants: Sequence[Instant], solve: Solve) -> Chunk:
     """The chunk of consecutive instants that hold events already made."""
+    pieces = (Piece(batch, 0, len(batch), places, solve(batch)) for batch, places in batches_of(instants))
+    return Chunk(instants[0].position, np.array([i.time for i in instants], np.int64), tuple(pieces))
+
+
+def batches_of(instants: Sequence[Instant]) -> Iterator[tuple[GraphBatch, np.ndarray]]:
+    """The events of instants as batches of one stream and source each, and which of the instants each event is of:
+    int64 (events,), ascending."""
     by_stream: dict[str, list[list[tuple[int, GraphEvent]]]] = {}
     for place, instant in enumerate(instants):
         for event in instant.events:
@@ -160,9 +167,5 @@ def chunk_of(instants: Sequence[Instant], solve: Solve) -> Chunk:
             if not runs or runs[-1][-1][1].source != event.source:
                 runs.append([])
             runs[-1].append((place, event))
-    pieces = []
     for run in (run for runs in by_stream.values() for run in runs):
-        batch = GraphBatch.of([event for _, event in run])
-        places = np.array([place for place, _ in run], np.int64)
-        pieces.append(Piece(batch, 0, len(run), places, solve(batch)))
-    return Chunk(instants[0].position, np.array([i.time for i in instants], np.int64), tuple(pieces))
+        yield GraphBatch.of([event for _, event in run]), np.array([place for place, _ in run], np.int64)

@@ -608,7 +608,7 @@ class TermCodes:
         return None if self._has_aliases else code
 
     def _one_by_one(self, batch: InstantBatch, conjunction: Conjunction, values: np.ndarray) -> bool:
-        """As `_chunk`, from the mapping sets of a conjunction of several GPMs, or of instants solved one by one."""
+        """As `_chunk`, from the mapping sets of a conjunction of several GPMs, or of rows solved elsewhere."""
         read = self._read(conjunction)[3:-1]
         rows: list[int] = []
         codes: list[list[int]] = []

@@ -114,7 +114,7 @@ class Query:
         entailment: str | None = None,
         reference: bool = False,
     ) -> Solver:
-        """What turns instants into rows (`Solver.solve`); the words as of `run`."""
+        """What evaluates the GPMs on batches of events; the words as of `run`."""
         return Solver(*with_entailment(self.checked, knowledge_of(knowledge), entailment), reference=reference)
 
     def run(

@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Match", "Matches", "Recogniser", "Session", "match_table"]
 
-_COLUMNS = 16
-"""Instants pushed at once from which on they are solved as columns."""
-
 _ROWS = 4096
 """Rows the engine gets at once, which bounds the matches held."""
 
@@ -139,10 +136,7 @@ class Recogniser:
         positions = np.array([instant.position for instant in instants], np.int64)
         times = np.array([instant.time for instant in instants], np.int64)
         self._history.add(positions, times, events.__getitem__ if self._keep_events else None)
-        if len(instants) < _COLUMNS:
-            yield from self._push(SolvedRows([row for instant in instants for row in self._solver.solve(instant)]))
-        else:
-            yield from self._push(self._solver.rows(chunk_of(instants, self._solver.solve_batch)))
+        yield from self._push(self._solver.rows(chunk_of(instants, self._solver.solve_batch)))
         self._forget(instants[-1].time)
 
     def push_chunk(self, chunk: Chunk) -> Iterator[Match]:

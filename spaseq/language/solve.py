@@ -1,16 +1,17 @@
 """The table between graph pattern matching and sequence recognition: what every GPM's value is at an instant.
 
-`Solver.solve` turns an instant into rows of that table, one per partition the instant belongs to (one in all without
-PARTITION BY). It is a pure function of the instant, the query and the knowledge, so it may run anywhere, in any order.
-`Solver.rows` gives the rows of a chunk of instants at once, from batches of events as columns (`Solver.solve_batch`).
+`Solver.solve_batch` gives the value of the GPMs at each event of a batch, be that one event or many, and `Solver.rows`
+makes of a chunk of instants the rows of that table: one per partition that an instant belongs to (one in all without
+PARTITION BY). Both are pure functions of the events, the query and the knowledge, so they may run anywhere, in any
+order.
 The engine reads the rows in order, as an `InstantBatch`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,7 +19,6 @@ import numpy as np
 
 from spaseq.gpm import (
     Condition,
-    EventGraph,
     GraphPattern,
     Knowledge,
     Mapping,
@@ -26,7 +26,6 @@ from spaseq.gpm import (
     PatternEvaluator,
     holds,
     join,
-    restrict,
 )
 from spaseq.gpm.algebra import patterns_inside
 from spaseq.gpm.columnar import read_predicates
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import BatchEvaluator, Solutions
     from spaseq.language.absence import Sightings
     from spaseq.language.conjunctions import Joined, Member
-    from spaseq.rdf import GraphBatch, GraphEvent, Instant
+    from spaseq.rdf import GraphBatch
 
 __all__ = ["ChunkRows", "InstantBatch", "InstantSolutions", "Rows", "SolvedRows", "Solver"]
 
@@ -62,7 +61,7 @@ class InstantSolutions:
 
 
 class Solver:
-    """`solve` for one query and one knowledge base; made once per run (or per worker).
+    """Evaluates the GPMs of one query with one knowledge base; made once per run (or per worker).
 
     With `reference`, rdflib's evaluator does all graph patterns. Raises `OptionError` if the query asks for a graph
     that the knowledge does not hold.
@@ -75,30 +74,12 @@ class Solver:
         self._patterns = tuple(query.patterns.values())
         self._by_stream: dict[str, list[PatternEvaluator]] = {}
         for pattern in query.patterns.values():
-            evaluator = PatternEvaluator(pattern, knowledge, reference=reference)
+            evaluator = PatternEvaluator(pattern, knowledge)
             for stream in pattern.streams:
                 self._by_stream.setdefault(stream, []).append(evaluator)
         self._columns: dict[str, BatchEvaluator] = {}
         self._read = read_by_others(query)
         self._keys = Keys()
-
-    def solve(self, instant: Instant) -> tuple[InstantSolutions, ...]:
-        """The rows of one instant; none if there is a PARTITION BY and the instant belongs to no partition.
-
-        The value of a GPM at an instant is the union of its values on each graph of its streams there. An instant
-        belongs to a partition if some GPM without its top-level FILTERs has a mapping with the partition's key.
-        """
-        before: dict[str, MappingSet] = {}
-        after: dict[str, MappingSet] = {}
-        for event in instant.events:
-            self._add(event, before, after)
-        if not self._partition:
-            return (InstantSolutions(instant.position, instant.time, None, {n: v for n, v in after.items() if v}),)
-        rows = []
-        for key in sorted(_keys(before.values(), self._partition), key=repr):
-            values = {name: kept for name, value in after.items() if (kept := restrict(value, key))}
-            rows.append(InstantSolutions(instant.position, instant.time, key, values))
-        return tuple(rows)
 
     @property
     def wanted(self) -> frozenset[str] | None:
@@ -124,24 +105,13 @@ class Solver:
         return found.solve(batch)
 
     def rows(self, chunk: Chunk) -> ChunkRows:
-        """The rows of a chunk's instants, as `solve` has them. Mappings hold only the variables that something else in
-        the query reads, and are made when asked for."""
-        return ChunkRows(chunk, self._read, self._partition, self._keys)
+        """The rows of a chunk's instants, in order.
 
-    def _add(self, event: GraphEvent, before: dict[str, MappingSet], after: dict[str, MappingSet]) -> None:
-        evaluators = self._by_stream.get(event.stream)
-        if not evaluators:
-            return
-        predicates = frozenset(triple[1] for triple in event.triples)
-        wanted = [e for e in evaluators if e.pattern.required <= predicates]
-        if not wanted:
-            return
-        graph = EventGraph(event.triples)
-        for evaluator in wanted:
-            name = evaluator.pattern.name
-            candidates, kept = evaluator.solve(graph, predicates)
-            before[name] = before.get(name, _NONE) | candidates
-            after[name] = after.get(name, _NONE) | kept
+        The value of a GPM at an instant is the union of its values on each graph of its streams there. An instant
+        belongs to a partition if some GPM without its top-level FILTERs has a mapping with the partition's key.
+        Mappings hold only the variables that something else in the query reads, and are made when asked for.
+        """
+        return ChunkRows(chunk, self._read, self._partition, self._keys)
 
 
 def read_by_others(query: CheckedQuery) -> dict[str, tuple[str, ...]]:
@@ -165,17 +135,6 @@ def _places(variant: Variant) -> Counter[str]:
     """At how many places of a sequence each GPM is asked."""
     groups = [*(s.alternatives for s in variant.steps), *(s.absent for s in variant.steps), variant.before]
     return Counter(name for group in [*groups, variant.after] for name in {n for c in group for n in c})
-
-
-def _keys(values: Iterable[MappingSet], names: tuple[str, ...]) -> set[Mapping]:
-    """The restrictions to `names`, sorted, of the mappings that bind all of them."""
-    keys: set[Mapping] = set()
-    for value in values:
-        for mapping in value:
-            key = tuple(pair for pair in mapping if pair[0] in names)
-            if len(key) == len(names):
-                keys.add(key)
-    return keys
 
 
 class Rows(Protocol):
@@ -207,7 +166,7 @@ class Rows(Protocol):
 
 
 class SolvedRows:
-    """Rows that were solved one by one."""
+    """Rows that were solved elsewhere, as mappings."""
 
     def __init__(self, rows: Sequence[InstantSolutions]) -> None:
         self._rows = rows

@@ -7,9 +7,9 @@ sides are sorted by the variables they share. That needs one that is bound in ev
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -61,7 +61,10 @@ def side_of(
     iri, part = list(knowledge_parts(pattern))[number]
     if iri in known.large:
         return _left_on_spark(known.large[iri], query, Place(pattern.name, number), sure)
-    found = PatternEvaluator(part, known.knowledge).solve(known.knowledge.graphs[iri], frozenset())[1]
+    from spaseq.gpm.columnar.evaluate import value_on  # loads the kernels
+
+    triples: Iterable[Any] = known.knowledge.graphs[iri]
+    found = value_on(PatternEvaluator(part, known.knowledge), triples)
     solutions = [dict(mapping) for mapping in found]
     names = sorted({name for solution in solutions for name in solution})
     rows = [tuple(term_key(s[n]) if n in s else None for n in names) for s in solutions]

@@ -14,20 +14,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial, reduce
-from itertools import groupby
+from itertools import groupby, islice
 from operator import and_, itemgetter
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spaseq.gpm import Knowledge, event_graph, holds
 from spaseq.gpm.algebra import certain
+from spaseq.language.chunks import batches_of
 from spaseq.language.solve import InstantSolutions, Solver
-from spaseq.rdf import StreamOptions, term_from_key, term_key
+from spaseq.rdf import Instant, StreamOptions, term_from_key, term_key
+from spaseq.spark.columns import Placed
 from spaseq.spark.events import FilePlan, own_instants, read_instants, rows_of
 from spaseq.spark.failures import carried
+from spaseq.spark.found import Mapped, found_in
 from spaseq.spark.knowledge import Known
 from spaseq.spark.plan import Layout, event_part
 from spaseq.spark.query_text import QueryText
@@ -56,7 +60,7 @@ _ARROW: Final = pa.schema(
         ("key", pa.list_(pa.string())),
     ]
 )
-_ROWS: Final = 10_000
+_INSTANTS: Final = 5_000
 
 Graphs = Mapping[str, tuple[tuple[str, ...], ...]]
 """Background knowledge to be sent: by IRI, the triples as keys of terms."""
@@ -110,15 +114,9 @@ class _Solve:
 def _solve(job: _Solve, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of the table for the instants of one range."""
     solver = solver_of(job.query, job.layout, shared.value)
-    rows: list[tuple[Any, ...]] = []
-    for instant in read_instants(batches, job.plans, job.firsts, job.apart):
-        for solutions in solver.solve(instant):
-            rows += _table_rows(solutions, job.layout)
-        if len(rows) >= _ROWS:
-            yield solution_batch(rows)
-            rows.clear()
-    if rows:
-        yield solution_batch(rows)
+    rest = read_instants(batches, job.plans, job.firsts, job.apart)
+    while instants := list(islice(rest, _INSTANTS)):
+        yield solution_batch(_table_rows(instants, solver, job))
 
 
 def solver_of(query: QueryText, layout: Layout, graphs: Graphs) -> Solver:
@@ -137,15 +135,21 @@ def _triples(keys: Iterable[tuple[str, ...]]) -> Iterator[tuple[Any, Any, Any]]:
         yield term_from_key(s), term_from_key(p), term_from_key(o)
 
 
-def _table_rows(solutions: InstantSolutions, layout: Layout) -> Iterator[tuple[Any, ...]]:
-    key = None if solutions.key is None else [term_key(term) for _, term in solutions.key]
-    head = (solutions.position, solutions.time)
-    if layout.blanks:
-        yield (*head, INSTANT, None, key)
-    for gpm, (name, variables) in enumerate(zip(layout.gpms, layout.variables, strict=True)):
-        for mapping in solutions.values.get(name, ()):
-            terms = dict(mapping)
-            yield (*head, gpm, [term_key(terms[v]) if v in terms else None for v in variables], key)
+def _table_rows(instants: Sequence[Instant], solver: Solver, job: _Solve) -> list[tuple[Any, ...]]:
+    """Rows of SCHEMA, in order of their instants."""
+    found: list[tuple[int, tuple[str, ...] | None, list[Mapped]]] = []
+    for batch, places in batches_of(instants):
+        solved = found_in(Placed(batch, np.arange(len(batch))), solver, job.query, job.layout)
+        instant_of = places.tolist()
+        found += [(instant_of[number], key, mappings) for number, key, mappings in solved.found]
+        found += [(instant_of[number], None, [(gpm, terms)]) for gpm, number, terms in solved.loose]
+    rows: list[tuple[Any, ...]] = []
+    for place, key, mappings in sorted(found, key=itemgetter(0)):
+        head, own = (instants[place].position, instants[place].time), None if key is None else list(key)
+        if job.layout.blanks:
+            rows.append((*head, INSTANT, None, own))
+        rows += [(*head, gpm, list(terms), own) for gpm, terms in mappings]
+    return rows
 
 
 def solution_batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:

@@ -1,4 +1,4 @@
-"""Batches merged into chunks of instants, and their rows, against instants made of events one by one."""
+"""Batches merged into chunks of instants, and their rows, against those of each instant alone."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rdflib import BNode, Literal, URIRef
 import spaseq
 from spaseq.errors import EventError
 from spaseq.gpm import Knowledge, event_graph
-from spaseq.language.chunks import merge_batches
-from spaseq.language.solve import ChunkRows, InstantBatch, SolvedRows, Solver
-from spaseq.rdf import GraphBatch, GraphEvent, StreamOptions, instants, merge_streams
+from spaseq.language.chunks import chunk_of, merge_batches
+from spaseq.language.solve import ChunkRows, InstantBatch, InstantSolutions, SolvedRows, Solver
+from spaseq.rdf import GraphBatch, GraphEvent, Instant, StreamOptions, instants, merge_streams
 
 E = "http://example.org/"
 STREAMS = [E + name for name in "STU"]
@@ -88,9 +88,8 @@ def test_rows(name: str, apart: bool, reference: bool) -> None:
         chunks = list(merge_batches([_cut(own, rng) for _, own in streams], solver.solve_batch, apart=apart))
         events = [chunk.events(i) for chunk in chunks for i in range(len(chunk))]
         assert events == [instant.events for instant in expected]
-        rows = [row for instant in expected for row in solver.solve(instant)]
         found = [row for chunk in chunks for row in _table(solver.rows(chunk), gpms)]
-        assert found == _table(SolvedRows(rows), gpms)
+        assert found == [row for i in expected for row in _table(solver.rows(chunk_of([i], solver.solve_batch)), gpms)]
         for chunk in chunks:
             table: ChunkRows = solver.rows(chunk)
             for gpm in gpms:
@@ -120,8 +119,8 @@ def test_conjunctions(gpms: str) -> None:
         rng = random.Random(seed)
         streams = _streams(rng)
         solver = Solver(query.checked, known)
-        rows = [row for i in instants(merge_streams(streams), StreamOptions(time="t")) for row in solver.solve(i)]
-        whole = InstantBatch(SolvedRows(rows), patterns, None)
+        every = list(instants(merge_streams(streams), StreamOptions(time="t")))
+        whole = InstantBatch(SolvedRows(_solved(solver, every)), patterns, None)
         at = 0
         for chunk in merge_batches([_cut(own, rng) for _, own in streams], solver.solve_batch, apart=False):
             found = InstantBatch(solver.rows(chunk), patterns, None)
@@ -132,6 +131,15 @@ def test_conjunctions(gpms: str) -> None:
             at += len(found)
             joined += int(holds.sum())
     assert joined
+
+
+def _solved(solver: Solver, every: list[Instant]) -> list[InstantSolutions]:
+    """Each instant alone, as mappings."""
+    rows = [solver.rows(chunk_of([instant], solver.solve_batch)) for instant in every]
+    return [
+        InstantSolutions(i.position, i.time, None, {name: row.value(name, 0) for name in "AB"})
+        for i, row in zip(every, rows, strict=True)
+    ]
 
 
 def _shown(mappings: Any) -> set[Any]:

@@ -158,9 +158,9 @@ def _check(seed: int, knowledge: float = 0.0) -> bool:
 
 def _by_rdflib(compiled: Any, triples: list[Any], known: Knowledge | None = None) -> tuple[set[Any], set[Any]]:
     facts = EventGraph(triples)
-    evaluator = PatternEvaluator(compiled, known or Knowledge(), reference=True)
+    evaluator = PatternEvaluator(compiled, known or Knowledge())
     try:
-        before, after = evaluator.solve(facts, frozenset(facts.by_predicate))
+        before, after = evaluator.solve(facts, facts.predicates)
     except InternalError:  # rdflib fails where an expression inside an aggregate does
         return {"failed"}, set()
     return set(before), set(after)
@@ -240,11 +240,11 @@ def test_knowledge(text: str) -> None:
     ]
     compiled = pattern(text)
     assert uncovered_pattern(compiled) is None
-    evaluator = PatternEvaluator(compiled, knowledge, reference=True)
+    evaluator = PatternEvaluator(compiled, knowledge)
     expected = []
     for triples in graphs:
         facts = EventGraph(triples)
-        before, after = evaluator.solve(facts, frozenset(facts.by_predicate))
+        before, after = evaluator.solve(facts, facts.predicates)
         expected.append((set(before), set(after)))
     assert solved(compiled, graphs, knowledge) == expected
 

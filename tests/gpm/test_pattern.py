@@ -12,8 +12,10 @@ from rdflib import BNode, Graph, Literal, URIRef, Variable
 from rdflib.plugins.sparql.parserutils import CompValue
 
 from spaseq.errors import InternalError, OptionError, QuerySyntaxError, UnsupportedFeature
-from spaseq.gpm import GraphPattern, Knowledge, PatternEvaluator, Source, algebra, compile_pattern, event_graph, holds
+from spaseq.gpm import EventGraph, GraphPattern, Knowledge, PatternEvaluator, Source, algebra, compile_pattern, holds
+from spaseq.gpm.columnar.evaluate import BatchEvaluator, value_on
 from spaseq.language.scan import mask
+from spaseq.rdf import GraphBatch, GraphEvent
 
 E = "http://example.org/"
 KB = E + "kb"
@@ -33,8 +35,7 @@ def graph(turtle: str) -> Graph:
 def solve(group: str, event: str, kb: str = "") -> list[dict[str, Any]]:
     """Ω of a group on an event, terms as text, in order."""
     evaluator = PatternEvaluator(pattern(group), Knowledge({KB: graph(kb)}))
-    facts = event_graph(graph(event))
-    found = evaluator.solve(facts, frozenset(facts.predicates()))[1]
+    found = value_on(evaluator, graph(event))  # type: ignore[arg-type]
     return sorted(({name: str(term).removeprefix(E) for name, term in m} for m in found), key=repr)
 
 
@@ -136,24 +137,25 @@ def test_certain_and_required() -> None:
 
 def test_an_event_without_a_required_predicate_is_turned_away() -> None:
     evaluator = PatternEvaluator(pattern("{ ?a :p ?x }"), Knowledge())
-    assert evaluator.solve(event_graph([]), frozenset()) == (frozenset(), frozenset())
+    assert evaluator.solve(EventGraph([]), frozenset()) == (frozenset(), frozenset())
+    assert not value_on(evaluator, [])
 
 
 def test_mappings_before_and_after_the_filters() -> None:
     evaluator = PatternEvaluator(pattern("{ ?a :p ?x FILTER (?x > 1) }"), Knowledge())
-    facts = event_graph(graph(":a :p 1, 2"))
-    before, after = evaluator.solve(facts, frozenset(facts.predicates()))
+    facts = EventGraph(graph(":a :p 1, 2"))  # type: ignore[arg-type]
+    before, after = evaluator.solve(facts, facts.predicates)
     assert len(before) == 2 and len(after) == 1
+    event = GraphEvent(E, 0, facts.triples, None, "", 1)
+    (columns,) = BatchEvaluator([evaluator]).solve(GraphBatch.of([event])).values()
+    assert sorted(columns.kept.tolist()) == [False, True]
 
 
 def test_literals_match_as_written(caplog: pytest.LogCaptureFixture) -> None:
-    facts = event_graph(
-        [(URIRef(E + "a"), URIRef(E + "p"), Literal("01", datatype=rdflib.XSD.integer, normalize=False))]
-    )
-    predicates = frozenset(facts.predicates())
+    facts = [(URIRef(E + "a"), URIRef(E + "p"), Literal("01", datatype=rdflib.XSD.integer, normalize=False))]
     with caplog.at_level(logging.DEBUG):
         for group, count in [("{ ?a :p 01 }", 1), ("{ ?a :p 1 }", 0), ("{ ?a :p ?x FILTER (?x = 1) }", 1)]:
-            assert len(PatternEvaluator(pattern(group), Knowledge()).solve(facts, predicates)[1]) == count
+            assert len(value_on(PatternEvaluator(pattern(group), Knowledge()), facts)) == count
         pattern("{ ?a :p ?x FILTER (?x = '10'^^xsd:date) }")
     assert not caplog.records, "rdflib complains about literals that do not fit their type"
 
@@ -161,15 +163,14 @@ def test_literals_match_as_written(caplog: pytest.LogCaptureFixture) -> None:
 def test_strings_with_and_without_their_type_are_one_term() -> None:
     assert solve("{ ?a :p 'x'^^xsd:string }", ":a :p 'x'") == [{"a": "a"}]
     evaluator = PatternEvaluator(pattern("{ ?a :p ?x BIND (xsd:string(?x) AS ?y) }"), Knowledge())
-    ((_, _, (_, text)),) = evaluator.solve(event_graph(graph(":a :p 1")), frozenset({URIRef(E + "p")}))[1]
+    ((_, _, (_, text)),) = value_on(evaluator, graph(":a :p 1"))  # type: ignore[arg-type]
     assert text == Literal("1") and text.datatype is None
 
 
 def test_blank_nodes_of_a_pattern_are_no_variables_of_it() -> None:
     assert pattern("{ _:b :p ?x . [] :q ?y }").binds == {"x", "y"}
-    ((pair,),) = PatternEvaluator(pattern("{ _:b :p ?x }"), Knowledge()).solve(
-        event_graph([(BNode("n"), URIRef(E + "p"), BNode("m"))]), frozenset({URIRef(E + "p")})
-    )[1]
+    triples = [(BNode("n"), URIRef(E + "p"), BNode("m"))]
+    ((pair,),) = value_on(PatternEvaluator(pattern("{ _:b :p ?x }"), Knowledge()), triples)
     assert pair == ("x", BNode("m"))
 
 

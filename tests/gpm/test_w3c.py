@@ -190,8 +190,8 @@ def knowledge_of(case: Case) -> Knowledge:
 def by_evaluator(pattern: GraphPattern, case: Case, *, reference: bool = False) -> set[Row]:
     """The value of a GPM on the case's graph, solved as single events are."""
     facts = EventGraph(event_of(case).triples)
-    evaluator = PatternEvaluator(pattern, knowledge_of(case), reference=reference)
-    found = evaluator.solve(facts, frozenset(facts.by_predicate))
+    evaluator = PatternEvaluator(pattern, knowledge_of(case))
+    found = evaluator.solve(facts, facts.predicates)
     return {_row(dict(mapping)) for mapping in found[1]}
 
 

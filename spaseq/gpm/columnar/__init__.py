@@ -1,6 +1,6 @@
 """Graph patterns over whole batches of events: tables of numbered terms instead of a mapping at a time.
 
-`uncovered_pattern` says why a pattern is left to the evaluator of single events; `read_predicates` which triples it
+`uncovered_pattern` says why a pattern is left to rdflib; `read_predicates` which triples it
 can use. Both only look at the algebra. The evaluation is `spaseq.gpm.columnar.evaluate.BatchEvaluator`, which loads
 numba: it is not imported here, so that compiling and explaining a query stays light.
 """

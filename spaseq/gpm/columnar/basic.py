@@ -19,11 +19,11 @@ from spaseq.gpm import algebra
 from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.paths import Pairs, path_pairs
 from spaseq.gpm.columnar.table import Space, Table
-from spaseq.gpm.direct import ordered_triples
 from spaseq.rdf.columns import GraphBatch
 
 __all__ = ["BasicPattern", "Lists", "basic_pattern", "match"]
 
+_Triple = tuple[Any, Any, Any]
 _SEEK: Final = 24  # candidates of one event from which on a list is sorted; the kernel scans shorter ones anyway
 
 
@@ -111,9 +111,26 @@ class BasicPattern:
 def basic_pattern(node: algebra.BGP) -> BasicPattern:
     """The plan of a basic graph pattern that is not empty."""
     slots: dict[Any, int] = {}
-    steps = tuple(_step(triple, slots) for triple in ordered_triples(node.triples))
+    steps = tuple(_step(triple, slots) for triple in _ordered(node.triples))
     names = tuple(sorted((str(term), slot) for term, slot in slots.items() if isinstance(term, Variable)))
     return BasicPattern(steps, names, len(slots))
+
+
+def _is_open(term: Any) -> bool:
+    """Variables, and blank nodes of a pattern, which act as variables."""
+    return isinstance(term, (Variable, BNode))
+
+
+def _ordered(triples: Sequence[_Triple]) -> list[_Triple]:
+    """The triple patterns, each as far as possible connected to those before it, those with most constants first."""
+    rest, order = list(triples), []
+    known: set[Any] = set()
+    while rest:
+        best = max(rest, key=lambda t: sum(term in known or not _is_open(term) for term in t))
+        rest.remove(best)
+        order.append(best)
+        known.update(term for term in best if _is_open(term))
+    return order
 
 
 def _step(triple: tuple[Any, Any, Any], slots: dict[Any, int]) -> _Step:

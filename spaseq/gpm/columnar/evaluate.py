@@ -18,12 +18,11 @@ from spaseq.gpm.columnar.named import mapped_expression, with_known_graphs
 from spaseq.gpm.columnar.plan import Evaluation
 from spaseq.gpm.columnar.table import Space, Table, distinct
 from spaseq.gpm.columnar.truth import TRUE, truth
-from spaseq.gpm.direct import EventGraph
-from spaseq.gpm.evaluate import PatternEvaluator
-from spaseq.gpm.mappings import Mapping
-from spaseq.rdf.columns import GraphBatch
+from spaseq.gpm.evaluate import EventGraph, PatternEvaluator
+from spaseq.gpm.mappings import Mapping, MappingSet
+from spaseq.rdf import GraphBatch, GraphEvent, Triple
 
-__all__ = ["SOLUTION_ROWS", "BatchEvaluator", "Solutions"]
+__all__ = ["SOLUTION_ROWS", "BatchEvaluator", "Solutions", "value_on"]
 
 SOLUTION_ROWS: Final = 50_000_000
 """Rows that one step of a pattern may have in one batch, unless told otherwise."""
@@ -174,6 +173,14 @@ class BatchEvaluator:
         return found
 
 
+def value_on(evaluator: PatternEvaluator, graph: Iterable[Triple]) -> MappingSet:
+    """The value of a GPM on one graph, as mappings."""
+    event = GraphEvent("", 0, tuple(graph), None, "", 1)
+    solved = BatchEvaluator([evaluator]).solve(GraphBatch.of([event]))
+    rows = ((found, row) for found in solved.values() for row in np.flatnonzero(found.kept).tolist())
+    return frozenset(found.mapping(row, None) for found, row in rows)
+
+
 def _constant_predicates(evaluator: PatternEvaluator) -> frozenset[URIRef]:
     """The predicates, those inside paths too, that lists are made of."""
     pattern = evaluator.pattern
@@ -188,7 +195,7 @@ def _by_event(evaluator: PatternEvaluator, batch: GraphBatch, events: np.ndarray
     kept: list[bool] = []
     for event in events.tolist():
         facts = EventGraph(batch.event(event).triples)
-        before, after = evaluator.solve(facts, frozenset(facts.by_predicate))
+        before, after = evaluator.solve(facts, facts.predicates)
         found += [event] * len(before)
         mappings += before
         kept += [mapping in after for mapping in before]

@@ -21,7 +21,8 @@ from spaseq.gpm.columnar.named import inward, with_known_graphs
 from spaseq.gpm.columnar.plan import Evaluation
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.evaluate import PatternEvaluator
-from spaseq.gpm.mappings import MappingSet
+from spaseq.gpm.mappings import IDENTITY, IndexedMappings, MappingSet
+from spaseq.gpm.pattern import Part
 from spaseq.rdf import GraphBatch, GraphEvent, Term
 
 __all__ = ["Graphs", "KnowledgeColumns"]
@@ -182,18 +183,35 @@ class Graphs:
     def whole(self) -> KnowledgeColumns | None:
         """The solutions of the GPM's knowledge parts as a set; None where it has none.
 
-        A single part that the plan covers is evaluated as one large event, else by the evaluator of single events.
+        A part that the plan covers is evaluated as one large event, any other by rdflib.
         """
         parts = self._evaluator.pattern.knowledge
-        if len(parts) != 1 or uncovered(parts[0][1].node) is not None:
-            known = self._evaluator.knowledge
-            return None if known is None else KnowledgeColumns.of(known)
-        iri, part = parts[0]
-        if iri not in self._evaluator.graphs:
+        if not parts:
+            return None
+        if any(iri not in self._evaluator.graphs for iri, _ in parts):
             return KnowledgeColumns.of(frozenset())
+        if len(parts) == 1 and uncovered(parts[0][1].node) is None:
+            return KnowledgeColumns.of_table(*self._of_part(*parts[0]))
+        found = IDENTITY
+        for iri, part in parts:
+            found = IndexedMappings(found).join(self._mappings_of(iri, part))
+        return KnowledgeColumns.of(found)
+
+    def _mappings_of(self, iri: str, part: Part) -> MappingSet:
+        if uncovered(part.node) is not None:
+            return self._evaluator.of_part(iri, part)
+        table, space = self._of_part(iri, part)
+        columns = [(name, column.tolist()) for name, column in sorted(table.columns.items())]
+        return frozenset(
+            tuple((name, space.term(column[row])) for name, column in columns if column[row] >= 0)
+            for row in range(len(table))
+        )
+
+    def _of_part(self, iri: str, part: Part) -> tuple[Table, Space]:
+        """The solutions of a part that is covered, each once."""
         table, space = self._solved(iri, with_known_graphs(part.node, self._evaluator.graphs))
         first, _ = distinct(list(table.columns.values()), len(table))
-        return KnowledgeColumns.of_table(table.take(np.sort(first)), space)
+        return table.take(np.sort(first)), space
 
     def _solved(self, iri: str, node: algebra.Node) -> tuple[Table, Space]:
         """The solutions of a pattern on a registered graph."""

@@ -47,6 +47,8 @@ class Space:
     def keys(self, numbers: np.ndarray) -> list[bytes | None]:
         """The bytes of the terms (`TermTable.key`), None for those a query has added or of one event alone."""
         terms = self._terms
+        if not self.base:
+            return [None] * len(numbers)
         if self._text is None:
             self._text = terms.text.tobytes()
         own = numbers < len(terms) - len(terms.own)

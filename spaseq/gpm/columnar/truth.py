@@ -2,7 +2,7 @@
 
 Truth is int8 by row: 1, 0, or -1 for an error. `&&`, `||`, `!` and EXISTS are worked out over columns, comparisons of
 numbers (arithmetic included) by float64 with a bound on its error, which decides all but near ties. All else is asked
-once for each distinct choice of terms, of the same functions that evaluate single events.
+once for each distinct choice of terms (`spaseq.gpm.evaluate.verdict`), as conditions on mappings are.
 """
 
 from __future__ import annotations
@@ -14,16 +14,14 @@ from typing import Any, Final
 
 import numpy as np
 from rdflib.namespace import XSD
-from rdflib.plugins.sparql.evalutils import _eval
-from rdflib.plugins.sparql.operators import EBV
 from rdflib.plugins.sparql.parserutils import CompValue, Expr
-from rdflib.plugins.sparql.sparql import FrozenBindings, Prologue, SPARQLError
+from rdflib.plugins.sparql.sparql import Prologue, QueryContext, SPARQLError
 from rdflib.term import Identifier, Literal, Variable
 
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
-from spaseq.gpm.comparison import SIGNS, compares
-from spaseq.gpm.evaluate import algebra_context, evaluating
+from spaseq.gpm.comparison import SIGNS
+from spaseq.gpm.evaluate import algebra_context, evaluated, evaluating, verdict
 from spaseq.rdf import plain_literal
 from spaseq.rdf.columns import Kinds
 
@@ -227,36 +225,13 @@ def _each(expression: algebra.Expression, scope: Scope, rows: np.ndarray) -> np.
     """The truth of `expression` at `rows`, asked once for each distinct choice of terms."""
     expression, scope = _without_exists(expression, scope)
 
-    def ask(mapping: dict[str, Any], bindings: FrozenBindings) -> int:
+    def ask(mapping: dict[str, Any], context: QueryContext) -> int:
         try:
-            return int(_verdict(expression, mapping, bindings))
+            return int(verdict(expression, mapping, context))
         except SPARQLError:
             return ERROR
 
     return _asked(expression, scope, rows, ask, np.int8)
-
-
-def _verdict(expression: algebra.Expression, mapping: dict[str, Any], bindings: FrozenBindings) -> bool:
-    match expression:
-        case algebra.Call(name, (algebra.Term(left), algebra.Term(right))) if name.removeprefix(_RELATION) in SIGNS:
-            return compares(name.removeprefix(_RELATION), _term_of(left, mapping), _term_of(right, mapping))
-        case algebra.Call(handle=handle):
-            return bool(EBV(_valued(handle, bindings)))
-        case algebra.Term(value):
-            return bool(EBV(_term_of(value, mapping)))
-        case _:
-            raise SPARQLError("no value")
-
-
-def _term_of(term: Identifier, mapping: dict[str, Any]) -> Any:
-    return mapping.get(str(term)) if isinstance(term, Variable) else term
-
-
-def _valued(handle: Any, bindings: FrozenBindings) -> Any:
-    value = handle.eval(bindings) if isinstance(handle, Expr) else _eval(handle, bindings)
-    if isinstance(value, SPARQLError):
-        raise value
-    return value
 
 
 def computed(expression: algebra.Expression, scope: Scope) -> np.ndarray:
@@ -268,15 +243,9 @@ def computed(expression: algebra.Expression, scope: Scope) -> np.ndarray:
         return _truth_terms(truth(expression, scope), scope.space)
     expression, scope = _without_exists(expression, scope)
 
-    def ask(mapping: dict[str, Any], bindings: FrozenBindings) -> int:
+    def ask(mapping: dict[str, Any], context: QueryContext) -> int:
         try:
-            match expression:
-                case algebra.Term(value):
-                    found = _term_of(value, mapping)
-                case algebra.Call(handle=handle):
-                    found = _valued(handle, bindings)
-                case _:
-                    return UNBOUND
+            found = evaluated(expression, mapping, context)
         except SPARQLError:
             return UNBOUND
         return UNBOUND if found is None else scope.space.number(plain_literal(_as_term(found)))
@@ -292,7 +261,7 @@ def _asked(
     expression: algebra.Expression,
     scope: Scope,
     rows: np.ndarray,
-    ask: Callable[[dict[str, Any], FrozenBindings], int],
+    ask: Callable[[dict[str, Any], QueryContext], int],
     dtype: Any,
 ) -> np.ndarray:
     """`ask` of each distinct choice of terms for the expression's variables, spread over `rows`."""
@@ -305,8 +274,7 @@ def _asked(
         for place in first.tolist():
             terms = ((name, int(column[place])) for name, column in zip(names, columns, strict=True))
             mapping = {name: scope.space.term(number) for name, number in terms if number >= 0}
-            bindings = FrozenBindings(context, {Variable(name): term for name, term in mapping.items()})
-            answers.append(ask(mapping, bindings))
+            answers.append(ask(mapping, context))
     return np.array(answers, dtype)[codes]
 
 

@@ -1,0 +1,127 @@
+"""A pushed event is a batch of one: the same answers whether events come from files, all at once, or one by one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rdflib import Graph
+
+import spaseq
+from spaseq.gpm.results import nquads_term
+from spaseq.rdf import GraphEvent
+
+E = "http://example.org/"
+S = "http://streams.org/s"
+PREFIXES = f"PREFIX : <{E}> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>"
+IN_ORDER = "SELECT * FROM STREAM S <http://streams.org/s> WHERE { SEQ (A) DEFINE GPM A ON S %s }"
+
+
+def _events(graphs: list[str]) -> list[GraphEvent]:
+    """An event a second."""
+    events = []
+    for second, text in enumerate(graphs):
+        parsed = Graph().parse(data=f"@prefix : <{E}> .\n{text}", format="turtle")
+        triples: Any = tuple(parsed)
+        events.append(GraphEvent(S, second * 10**9, triples, None, "", second + 1))
+    return events
+
+
+def _shown(matches: Any) -> list[Any]:
+    """Positions and terms of matches, in order."""
+    return sorted(
+        (match.positions, tuple(sorted((name, nquads_term(term)) for name, term in match.bindings.items())))
+        for match in matches
+    )
+
+
+def _pushed(query: Any, events: list[GraphEvent], size: int) -> list[Any]:
+    session = query.open()
+    found = [match for i in range(0, len(events), size) for match in session.push(events[i : i + size])]
+    return _shown([*found, *session.close()])
+
+
+ROOM = "{ ?room :seen ?w . { SELECT ?s (%s AS ?n) { ?s :value ?x . FILTER (?x > 100) } GROUP BY ?s } }"
+
+CASES = {
+    "AVG of nothing in groups": (ROOM % "AVG(?x)", ':r1 :seen "x" . :s1 :value 5 .', []),
+    "AVG of a group": (
+        ROOM % "AVG(?x)",
+        ':r1 :seen "x" . :s1 :value 105 .',
+        [{"room": f"<{E}r1>", "w": "x", "s": f"<{E}s1>", "n": "105"}],
+    ),
+    "MAX where nothing matches": (
+        "{ ?room :seen ?w . { SELECT ?s (MAX(?x) AS ?n) { ?s :value ?x } GROUP BY ?s } }",
+        ':r1 :seen "x" .',
+        [],
+    ),
+    "SUM over an IRI": ("{ { SELECT (SUM(?x) AS ?n) { ?s :value ?x } } }", ":s :value :a .", [{}]),
+    "SUM(DISTINCT) with an unbound variable": (
+        "{ { SELECT (SUM(DISTINCT ?x) AS ?n) { ?s :p ?y OPTIONAL { ?s :value ?x } } } }",
+        ":s :p 1 ; :value 2 . :t :p 1 .",
+        [{}],
+    ),
+    "AVG over a text": ("{ { SELECT (AVG(?x) AS ?n) { ?s :value ?x } } }", ':s :value 1, "abc" .', [{}]),
+    "AVG over an IRI": ("{ { SELECT (AVG(?x) AS ?n) { ?s :value ?x } } }", ":s :value :a .", [{}]),
+    "MIN over IRIs": (
+        "{ { SELECT (MIN(?x) AS ?n) { ?s :value ?x } } }",
+        ":s :value :b, :a .",
+        [{"n": f"<{E}a>"}],
+    ),
+    "MINUS inside OPTIONAL": (
+        "{ ?s :p ?o OPTIONAL { ?a :q ?b MINUS { ?b :r ?b } } }",
+        ":s :p 1 . :u :q :v . :v :r :v .",
+        [{"s": f"<{E}s>", "o": "1"}],
+    ),
+    "OPTIONAL { MINUS { … } … }": (
+        "{ ?s :p ?o OPTIONAL { MINUS { ?b :r ?b } ?a :q ?b } }",
+        ":s :p 1 . :u :q :v . :v :r :v .",
+        [{"s": f"<{E}s>", "o": "1", "a": f"<{E}u>", "b": f"<{E}v>"}],
+    ),
+    "MINUS inside EXISTS": (
+        "{ ?s :p ?o FILTER EXISTS { ?s :q ?x MINUS { ?s :r ?y } } }",  # ?s is replaced: nothing is shared
+        ":s :p 1 ; :q 2 ; :r 3 .",
+        [{"s": f"<{E}s>", "o": "1"}],
+    ),
+    "a count of nothing, on an event without triples": (
+        "{ { SELECT (COUNT(?x) AS ?n) { ?s :p ?x } } }",
+        "",
+        [{"n": "0"}],
+    ),
+    "the label of a blank node is no text": ("{ ?s :p ?o BIND (STR(?o) AS ?t) }", ":s :p [] .", [{"s": f"<{E}s>"}]),
+    "nor in a condition": ("{ ?s :p ?o FILTER (STR(?o) != 'x') }", ":s :p [] .", []),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_meaning(name: str) -> None:
+    """What is right by SPARQL 1.1, for an event pushed alone, several, and many."""
+    group, text, expected = CASES[name]
+    query = spaseq.compile(f"{PREFIXES} {IN_ORDER % group}")
+    for count in (1, 3, 20):
+        events = _events([text] * count)
+        for size in (1, count):
+            found = _pushed(query, events, size)
+            plain = [dict(bindings) for _, bindings in found]
+            shown = [
+                {n: t.split("^^")[0].strip('"') for n, t in row.items() if not t.startswith("_:")} for row in plain
+            ]
+            assert shown == expected * count, f"{count} events, {size} at a time"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_files_as_well(name: str, tmp_path: Path) -> None:
+    group, text, expected = CASES[name]
+    if not text:
+        pytest.skip("N-Quads have no empty graphs")
+    lines = []
+    for event in _events([text] * 2):
+        graph = f"<{E}g{event.record}>"
+        time = f'"{event.time // 10**9}"'
+        lines.append(f"{graph} <http://www.w3.org/ns/prov#generatedAtTime> {time} .\n")
+        lines += [" ".join(map(nquads_term, triple)) + f" {graph} .\n" for triple in event.triples]
+    path = tmp_path / "s.nq"
+    path.write_text("".join(lines).replace("_:", "_:b"), "utf-8")
+    found = spaseq.compile(f"{PREFIXES} {IN_ORDER % group}").run({"S": str(path)})
+    assert len(list(found)) == 2 * len(expected)
