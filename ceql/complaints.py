@@ -65,9 +65,7 @@ _WORD_HINTS: Final[dict[str, str]] = {
     "DEFINE": "conditions on variables are a FILTER: FILTER a[price > 3] AND b[price < 2]",
     "MEASURES": "SELECT lists the variables to report: SELECT a, b",
     "EVERY": "every match is reported anyway; SELECT ANY, NEXT, LAST or MAX reports fewer",
-    "GROUP": "to treat each key on its own write PARTITION BY [key]",
     "HAVING": "conditions are a FILTER after the formula",
-    "ORDER": "matches come in the order of their ends",
     "UNTIL": "write the end of the pattern as its last event: A; B+; C",
     "EVENT": "a window over events is WITHIN 100 EVENTS",
     "BETWEEN": "write price IN {10..20}, or price >= 10 AND price <= 20",
@@ -97,7 +95,8 @@ _SLIPS: Final = tuple(
         (r"FROM\s+[\w,\s]+", r"AS\b", "streams have no other names; s>A is an A of stream s"),
         (r"FROM\s+\w+", r"[.#]", "windows stand at the end: WITHIN 30 SECONDS"),
         (r"\bEVERY", r"\w", "every match is reported anyway; SELECT ANY, NEXT, LAST or MAX reports fewer"),
-        (r"\bORDER", r"BY\b", "matches come in the order of their ends"),
+        (r"", r"ORDER\s+BY\b", "matches come in the order of their ends"),
+        (r"", r"GROUP\s+BY\b", "to treat each key on its own write PARTITION BY [key]"),
         (r"\bIN", r"\(", "sets are written in braces: IN {'a', 'b'}"),
         (r"\bIN", r"[\d-]", "sets and ranges are written in braces: IN {1, 2}, IN {1..3}"),
         (r"\bIN\s*\{", r"\}", "a set has at least one value"),
@@ -112,6 +111,7 @@ _SLIPS: Final = tuple(
         (r"", r"OFFSET\b", "there is no OFFSET; LIMIT n reports at most n matches for each event that completes some"),
     )
 )
+_BETWEEN: Final = "; lets anything lie between them, : nothing"
 # The same, where a formula might go on.
 _FORMULA_SLIPS: Final = tuple(
     (re.compile(rf"(?:{before})$", re.IGNORECASE), re.compile(behind, re.IGNORECASE), hint)
@@ -127,15 +127,20 @@ _FORMULA_SLIPS: Final = tuple(
         (r"", r"\*", "A+ is one A or more; where there may be none write (A; B+; C) OR (A; C)"),
         (r"", r"\?", "what may be missing is an OR: (A; B; C) OR (A; C)"),
         (r"", r",", "in order: A; B; C. In any order: AND(A, B, C)"),
-        (r"[\w+)}]", r"\w", "between two events stands ; (anything may lie between) or : (nothing may)"),
+        (r"[\w+)}`]", r"[^\W\d]|`", _BETWEEN),
     )
 )
+_NUMBER_AND_WORD: Final = re.compile(r"((?:\d+(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?)(\w+)", re.IGNORECASE)
 _TIME_WORDS: Final = {"MS", "S", "SEC", "SECS", "MIN", "MINS", "M", "H", "HR", "HRS", "D", "WEEK", "WEEKS", "NS", "US"}
 
 
 def syntax_error(error: UnexpectedInput, text: str, source: str) -> QuerySyntaxError:
     """The error to show for what lark stumbled over."""
     start, end, expected = _where(error, text)
+    if isinstance(error, UnexpectedCharacters) and (run := _NUMBER_AND_WORD.match(text, start)):
+        span = Span.at(text, start, run.end())
+        hint = f"is a blank missing: {run[1]} {run[2]}?"
+        return QuerySyntaxError(f"{run[0]} is no number", text=text, span=span, source=source, hint=hint)
     hung = _unclosed(text)
     if hung is not None and (text[hung] not in _CLOSER or _CLOSER_TERMINAL[text[hung]] in expected):
         return _unclosed_error(text, source, hung)
@@ -147,14 +152,24 @@ def syntax_error(error: UnexpectedInput, text: str, source: str) -> QuerySyntaxE
         problem = f"nothing is open here that {found!r} could close"
     else:
         problem = f"unexpected {found}"
+    hint = _hint(text, start, found, expected)
+    if hint == _BETWEEN:
+        problem = f"two events want ';' between them: nothing stands before {found}"
     return QuerySyntaxError(
-        problem,
-        text=text,
-        span=Span.at(text, start, end),
-        source=source,
-        expected=expected_words,
-        hint=_hint(text, start, found, expected),
+        problem, text=text, span=Span.at(text, start, end), source=source, expected=expected_words, hint=hint
     )
+
+
+def _parted(word: str, expected: set[str]) -> str:
+    """`LIMIT 3` for LIMIT3: a word that begins with one that might stand there. `asset` is hardly `AS set`: short ones
+    count before a digit, and where no event type could be meant."""
+    least = 5 if "SEMICOLON" in expected else 3
+    for keyword in sorted(expected):
+        rest = word[len(keyword) :]
+        telling = keyword.isalpha() and (len(keyword) >= least or rest[:1].isdigit())
+        if rest and telling and word.upper().startswith(keyword):
+            return f"{word[: len(keyword)]} {rest}"
+    return ""
 
 
 def _where(error: UnexpectedInput, text: str) -> tuple[int, int, set[str]]:
@@ -249,6 +264,8 @@ def _hint(text: str, start: int, found: str, expected: set[str]) -> str:
         return "is a quote missing before it?"
     if word in _WORD_HINTS:
         return _WORD_HINTS[word]
+    if parted := _parted(found, expected):
+        return f"is a blank missing: {parted}?"
     if found and ("SEMICOLON" in expected or rest[:1] in "?,"):
         for slip_before, slip_behind, hint in _FORMULA_SLIPS:
             if slip_before.search(before) and slip_behind.match(rest):

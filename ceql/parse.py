@@ -17,6 +17,7 @@ from ceql import ast
 from ceql.complaints import syntax_error
 from spaseq.errors import QuerySyntaxError, Span
 from spaseq.events.time import duration_nanoseconds
+from spaseq.text import WholeWords, check_characters
 
 __all__ = ["parse"]
 
@@ -30,11 +31,19 @@ _MAX_DEPTH_HINT: Final = "split the query, or write long lists with IN {…}"
 
 @functools.cache
 def _parser() -> Lark:
-    return Lark.open("grammar.lark", rel_to=__file__, parser="lalr", propagate_positions=True, maybe_placeholders=False)
+    return Lark.open(
+        "grammar.lark",
+        rel_to=__file__,
+        parser="lalr",
+        propagate_positions=True,
+        maybe_placeholders=False,
+        postlex=WholeWords("IDENT"),
+    )
 
 
 def parse(text: str, source: str = "<query>") -> ast.Query:
     """The tree of a CEQL query; `QuerySyntaxError` (with line, column and caret) if the text is not one."""
+    check_characters(text, source)
     try:
         tree = _parser().parse(text)
         return _Builder(text, source).query(tree)

@@ -10,6 +10,7 @@ It reads well-formed queries of the cases and of the random tests, no more: wron
     element  NOT element | postfix
     postfix  (type | stream>type | "(" formula ")" | AND "(" formula, … ")") ("+" | ":+" | "{" l, m "}" | AS v)*
 
+A word is read whole and then looked up among the keywords; no letter or digit follows a number at once.
 A NOT joined by ";" on both sides, or behind a ";" at the end of the query, is an absence; any other is one event.
 """
 
@@ -49,6 +50,8 @@ _TOKEN = re.compile(
 )
 _STRATEGIES = ("ALL", "ANY", "NEXT", "LAST", "MAX", "STRICT")
 _UNITS = {
+    "NANOSECOND": 1,
+    "MICROSECOND": 10**3,
     "MILLISECOND": 10**6,
     "SECOND": 10**9,
     "MINUTE": 60 * 10**9,
@@ -95,6 +98,8 @@ class _Reader:
             if match is None:
                 raise ValueError(f"unexpected {text[position : position + 10]!r}")
             position = match.end()
+            if match.lastgroup == "number" and re.match(r"\w", text[position:]):
+                raise ValueError(f"a number that goes on with {text[position : position + 10]!r}")
             if match.lastgroup != "skip":
                 self.tokens.append((str(match.lastgroup), match.group()))
         self.at = 0
@@ -103,11 +108,11 @@ class _Reader:
     # tokens
 
     def ahead(self, *words: str, offset: int = 0) -> bool:
-        """Whether the next token is one of `words`, keywords in any case; strings and numbers never are."""
+        """Whether the next token is one of `words`: keywords are whole words of ASCII letters, in any case."""
         if self.at + offset >= len(self.tokens):
             return False
         kind, text = self.tokens[self.at + offset]
-        return kind in ("name", "sign") and text.upper() in words
+        return kind in ("name", "sign") and text.isascii() and text.upper() in words
 
     def take(self, *words: str) -> bool:
         if self.ahead(*words):
@@ -148,6 +153,8 @@ class _Reader:
         if self.take("CONSUME"):
             self.need("BY")
             consume = self.next("name").upper()
+            if consume not in ("ANY", "PARTITION", "NONE"):
+                raise ValueError(f"CONSUME BY {consume}")
         if self.take("LIMIT"):
             limit = int(self.next("number"))
         if self.at < len(self.tokens):
@@ -198,7 +205,11 @@ class _Reader:
         return Within(total, "time")
 
     def unit(self) -> int:
-        return _UNITS[self.next("name").upper().removesuffix("S")]
+        word = self.next("name")
+        unit = word.upper().removesuffix("S")
+        if unit not in _UNITS or not word.isascii():
+            raise ValueError(f"no unit of time: {word}")
+        return _UNITS[unit]
 
     # formulas
 

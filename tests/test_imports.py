@@ -31,14 +31,15 @@ ALLOWED: dict[str, set[str]] = {
     "forecast": _COMPILE | {"automata"},
     "rdf": _LANGUAGE,
     "gpm": _LANGUAGE | {"rdf"},
-    "language": _LANGUAGE | {"rdf", "gpm"},
+    "text": {"errors"},
+    "language": _LANGUAGE | {"rdf", "gpm", "text"},
     "spark": _LANGUAGE | {"rdf", "gpm", "language"},
     "process": set(),
     "cli": _LANGUAGE | {"rdf", "gpm", "language", "spark", "process", ""},
     "": _LANGUAGE | {"rdf", "gpm", "language", "spark"},
     "__main__": {"cli"},
 }
-CEQL_MAY_USE = {"errors", "events", "pattern", "engine", "automata", "drawing", "forecast", "process"}
+CEQL_MAY_USE = {"errors", "events", "pattern", "engine", "automata", "drawing", "forecast", "process", "text"}
 
 # Where a library may be imported at all: packages, or packages inside one.
 _KERNELS = {"automata", "tecs", "engine", "rdf.columns", "gpm.columnar"}

@@ -17,6 +17,7 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 from spaseq.errors import QueryError, QuerySemanticsError, QuerySyntaxError, Span
 from spaseq.language import ast
 from spaseq.language.scan import Skeleton, mask, skeleton
+from spaseq.text import WholeWords, check_characters
 
 __all__ = ["KNOWN_PREFIXES", "parse", "unknown_prefix"]
 
@@ -61,6 +62,7 @@ def parse(text: str, source: str = "<query>") -> ast.Query:
     Raises `QuerySyntaxError` where the text is not SPAseq, and `QuerySemanticsError` for a clause that stands twice or
     a prefix that is not declared. `source` is the name errors show.
     """
+    check_characters(text, source)
     cut = skeleton(text, source)
     try:
         tree = _parser().parse(cut.text)
@@ -77,7 +79,8 @@ def parse(text: str, source: str = "<query>") -> ast.Query:
 @cache
 def _parser() -> Lark:
     grammar = (files("spaseq.language") / "grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", propagate_positions=True, maybe_placeholders=False)
+    words = WholeWords("NAME")
+    return Lark(grammar, parser="lalr", propagate_positions=True, maybe_placeholders=False, postlex=words)
 
 
 def _readable(names: Iterable[str]) -> tuple[str, ...]:
