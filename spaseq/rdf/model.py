@@ -68,6 +68,11 @@ class Counters:
     ignored: int = 0
     reopened: int = 0
 
+    def leave_out(self, source: str, line: int, text: bytes) -> None:
+        """A line of `source` cannot be read and is dropped: it is counted. Who wants to keep it has its own `Counters`
+        (`spaseq.spark.quarantine`)."""
+        self.malformed += 1
+
     def add(self, other: Counters) -> None:
         """Add the counts of `other`, for inputs read apart."""
         for field in fields(Counters):

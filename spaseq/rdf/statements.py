@@ -109,8 +109,9 @@ def _by_lines(
             if failed is None or failed.record is None:
                 line += rest.count(b"\n")
                 break
-            counters.malformed += 1
-            rest = rest.split(b"\n", failed.record - line + 1)[-1] if rest.count(b"\n") > failed.record - line else b""
+            lines = rest.split(b"\n", failed.record - line + 1)
+            counters.leave_out(source, failed.record, lines[failed.record - line])
+            rest = lines[-1] if len(lines) > failed.record - line + 1 else b""
             line = failed.record + 1
 
 

@@ -1,28 +1,30 @@
 """Parts of a feed as batches of graph events in columns, with the places of the events in the source.
 
-What lines say is read by the kernels of `spaseq.rdf.columns`, a piece of 32 MB of whole events at a time. TriG, Turtle
-and parts with a quarantine come event by event and are gathered. Whether an event is late is not decided here: a batch
-is in order of time, and says which event of the part each of its events is.
+What lines say is read by the kernels of `spaseq.rdf.columns`, a piece of 32 MB of whole events at a time. TriG and
+Turtle come event by event and are gathered. Whether an event is late is not decided here: a batch is in order of time,
+and says which event of the part each of its events is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from spaseq.errors import EventError
-from spaseq.rdf import Counters, GraphBatch, GraphEvent, file_options, format_of
+from spaseq.rdf import Counters, GraphBatch, GraphEvent, file_options, format_of, term_from_key
 from spaseq.rdf.columns import BatchLimits
 from spaseq.spark.boundaries import first_boundary, newlines
+from spaseq.spark.datasource import Told
 from spaseq.spark.feed import Feed, FeedPart
-from spaseq.spark.parts import FilePart, part_chunks
+from spaseq.spark.parts import part_chunks
 from spaseq.spark.reading import part_events
 
-__all__ = ["Placed", "gathered", "part_batches"]
+__all__ = ["Placed", "gathered", "graph_events", "part_batches"]
 
 _PIECE: Final = 32 << 20
 _GATHERED: Final = 5_000
@@ -38,9 +40,7 @@ class Placed:
     numbers: np.ndarray
 
 
-def part_batches(
-    feed: Feed, part: FeedPart, wanted: Collection[str] | None, counters: Counters, quarantine: str = ""
-) -> Iterator[Placed]:
+def part_batches(feed: Feed, part: FeedPart, wanted: Collection[str] | None, counters: Counters) -> Iterator[Placed]:
     """The events of a part, some at a time, in the order of the source from one batch to the next.
 
     `wanted`: IRIs of the predicates whose triples are needed (None: all). Counts what was read. Raises EventError.
@@ -48,8 +48,8 @@ def part_batches(
     options = file_options(part.path, feed.source, feed.options)
     form = format_of(part.path, feed.options.format)
     by = options.event_by
-    if not form.lines or quarantine or by is None or by.kind not in ("graph", "subject", "size"):
-        yield from gathered(feed.source.iri, part_events(feed, part, counters, quarantine))
+    if not form.lines or by is None or by.kind not in ("graph", "subject", "size"):
+        yield from gathered(feed.source.iri, part_events(feed, part, counters))
         return
     for piece in _pieces(part) if by.kind != "size" else (part,):
         if (found := _read(feed, piece, wanted, counters)) is not None:
@@ -62,6 +62,20 @@ def gathered(stream: str, events: Iterable[GraphEvent]) -> Iterator[Placed]:
     while held := list(islice(rest, _GATHERED)):
         batch = replace(GraphBatch.of([replace(event, stream=stream) for event in held]), stream=stream)
         yield Placed(batch, np.arange(len(held)))
+
+
+def graph_events(rows: Iterable[tuple[Any, ...]], told: list[tuple[str, Told]]) -> Iterator[GraphEvent]:
+    """The events of rows of `spaseq.spark.datasource.EVENTS`; what such rows tell goes to `told`, with the file."""
+    for _, _, _, stream, time, file, line, graph, keys, counts in rows:
+        if counts is not None:
+            told.append((file, Told.of(counts)))
+            continue
+        terms = list(map(_term, keys))
+        triples = tuple(zip(terms[::3], terms[1::3], terms[2::3], strict=True))
+        yield GraphEvent(stream, time, triples, None if graph is None else _term(graph), file, line)
+
+
+_term = lru_cache(1 << 17)(term_from_key)
 
 
 def _pieces(part: FeedPart) -> Iterator[FeedPart]:
@@ -79,21 +93,13 @@ def _pieces(part: FeedPart) -> Iterator[FeedPart]:
 
 
 def _read(feed: Feed, part: FeedPart, wanted: Collection[str] | None, counters: Counters) -> Placed | None:
-    """The events of a piece; None where it has none. Lines are counted from where the piece begins."""
-    try:
-        batch = _columns(feed, part, wanted, counters)
-    except EventError as error:
-        if error.record is None or part.line == 1:
-            raise
-        record = error.record + part.line - 1
-        raise EventError(
-            error.problem, source=error.source, record=record, attribute=error.attribute, hint=error.hint
-        ) from None
+    """The events of a piece; None where it has none."""
+    batch = _columns(feed, part, wanted, counters)
     if batch is None:
         return None
     numbers = np.empty(len(batch), np.int64)
     numbers[np.argsort(batch.records, kind="stable")] = np.arange(len(batch))
-    return Placed(replace(batch, stream=feed.source.iri, records=batch.records + (part.line - 1)), numbers)
+    return Placed(replace(batch, stream=feed.source.iri), numbers)
 
 
 def _columns(feed: Feed, part: FeedPart, wanted: Collection[str] | None, counters: Counters) -> GraphBatch | None:
@@ -111,10 +117,10 @@ def _columns(feed: Feed, part: FeedPart, wanted: Collection[str] | None, counter
     scope = feed.source.iri if part.start == 0 else f"{feed.source.iri} {part.start}"
     ordering = Ordering(scope, options, scanner, drafting, counters, None if needed is None else len(needed))
     drafting.begin_file(part.path, file_options(part.path, feed.source, options))
-    chunks = part_chunks(FilePart(part.feed, part.path, part.path, part.start, part.end, part.line))
+    chunks = part_chunks(part.path, part.start, part.end)
     failure: EventError | None = None
     try:
-        for _ in scanner.read(chunks, format_of(part.path, options.format), part.path):
+        for _ in scanner.read(chunks, format_of(part.path, options.format), part.path, part.line):
             pass
     except EventError as error:
         failure = error

@@ -41,7 +41,8 @@ from spaseq.errors import EventError, OptionError
 from spaseq.rdf import ARRIVAL, Counters, EventBy, StreamOptions, StreamSource, settle, term_key
 from spaseq.spark.failures import carried, carried_call
 from spaseq.spark.feed import Feed, FeedPart, Listing, Place, advance, listing, parts_between
-from spaseq.spark.reading import part_events, part_statements
+from spaseq.spark.quarantine import counted
+from spaseq.spark.reading import part_events, part_statements, quarantine_names
 from spaseq.spark.terms import ntriples
 
 __all__ = ["EVENTS", "PARTS", "TRIPLES", "SpaseqSource", "Told", "event_batch", "part_row", "register"]
@@ -264,16 +265,16 @@ def _read(plan: _Plan, part: FeedPart) -> Iterator[pa.RecordBatch]:
 def _triple_rows(feed: Feed, part: FeedPart, quarantine: str) -> Iterator[tuple[Any, ...]]:
     if part.last:
         return
-    for s, p, o, g, line in part_statements(feed, part, Counters(), quarantine):
-        graph = None if g is None else term_key(g)
-        yield feed.source.iri, part.path, line, graph, *(ntriples(term_key(term)) for term in (s, p, o))
+    with counted(quarantine, quarantine_names(part)) as counters:
+        for s, p, o, g, line in part_statements(feed, part, counters):
+            graph = None if g is None else term_key(g)
+            yield feed.source.iri, part.path, line, graph, *(ntriples(term_key(term)) for term in (s, p, o))
 
 
 def _event_rows(feed: Feed, part: FeedPart, quarantine: str) -> Iterator[tuple[Any, ...]]:
-    counters = Counters()
     head = (part.feed, *part.order, feed.source.iri)
-    if not part.last:
-        for event in part_events(feed, part, counters, quarantine):
+    with counted(quarantine, quarantine_names(part)) as counters:
+        for event in () if part.last else part_events(feed, part, counters):
             terms = [term_key(term) for triple in event.triples for term in triple]
             graph = None if event.graph is None else term_key(event.graph)
             yield (*head, event.time, part.path, event.record, graph, terms, None)

@@ -13,9 +13,9 @@ and its rows must come in one batch: send a message for each event, and take it 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial, reduce
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, Final, TypeAlias
 from zlib import crc32
 
@@ -32,12 +32,11 @@ from spaseq.language.run import named
 from spaseq.rdf import Counters, StreamOptions
 from spaseq.spark import datasource
 from spaseq.spark.datasource import EVENTS, Told
-from spaseq.spark.events import SCHEMA, FilePlan, event_batch, no_ends, rows_of
 from spaseq.spark.failures import carried
-from spaseq.spark.parts import InputFile
+from spaseq.spark.instants import rows_of
 from spaseq.spark.terms import Keys, keys_of_lines, lines_of_terms
 
-__all__ = ["Frames", "Streams", "assembled_frames", "event_rows", "frame_options", "is_frames", "streams_of_frames"]
+__all__ = ["Frames", "Streams", "event_rows", "frame_options", "is_frames", "ordered_events", "streams_of_frames"]
 
 Streams: TypeAlias = Files | DataFrame | Mapping[str, DataFrame]
 """What a query reads: files by stream name, or DataFrames of quads."""
@@ -60,10 +59,6 @@ class Frames:
 
     def __len__(self) -> int:
         return len(self.iris)
-
-    def plans(self, options: StreamOptions) -> list[FilePlan]:
-        """For messages: each stream as if it were a file."""
-        return [FilePlan(InputFile(i, i, f"<{iri}>", ""), iri, options) for i, iri in enumerate(self.iris)]
 
 
 def is_frames(streams: Streams) -> bool:
@@ -111,21 +106,21 @@ def _checked(frame: DataFrame, wanted: Sequence[str]) -> DataFrame:
     return frame
 
 
-def assembled_frames(given: Frames, options: StreamOptions, tasks: int) -> DataFrame:
-    """The events of DataFrames, and a row with counters for each task, as `spaseq.spark.events.assemble_events` has."""
+def ordered_events(given: Frames, options: StreamOptions, tasks: int) -> DataFrame:
+    """The graph events of DataFrames (`spaseq.spark.datasource.EVENTS`), those of a stream in one task together."""
     if any(frame.isStreaming for frame in given.frames):
         raise OptionError("a streaming DataFrame in a batch", "spaseq.spark.start(…) runs a query over streams")
     quads = _quads(given, options).repartition(tasks, "stream", "time", "graph")
     ordered = quads.sortWithinPartitions("stream", "time", "graph")
-    return ordered.mapInArrow(_assemble, SCHEMA)
+    return ordered.mapInArrow(partial(_event_rows, given.iris, True), EVENTS)
 
 
 def event_rows(given: Frames, options: StreamOptions, tasks: int) -> DataFrame:
-    """The graph events of streaming DataFrames (`spaseq.spark.datasource.EVENTS`)."""
+    """The same of streaming DataFrames, in no order."""
     if not all(frame.isStreaming for frame in given.frames):
         raise OptionError("a DataFrame that is no stream", "spaseq.spark.run(…) runs a query over what is there")
     quads = _quads(given, options).repartition(tasks, "stream", "time", "graph")
-    return quads.mapInArrow(partial(_event_rows, given.iris), EVENTS)
+    return quads.mapInArrow(partial(_event_rows, given.iris, False), EVENTS)
 
 
 # -- rows to quads
@@ -243,37 +238,26 @@ def _scoped(terms: list[str], scope: str) -> list[str]:
     return [labels.setdefault(term, f"{scope}{len(labels)}") if term.startswith("_:") else term for term in terms]
 
 
-@carried
-def _assemble(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Events (`spaseq.spark.events.SCHEMA`) of quads in order, and what was counted."""
-    counters = Counters()
-    rows: list[tuple[Any, ...]] = []
-    for event in _events(rows_of(batches), counters):
-        rows.append((event.stream, 0, event.stream, event.time, None, event.graph, event.terms, None))
-        if len(rows) == _ROWS:
-            yield event_batch(rows)
-            rows.clear()
-    rows.append((None, None, None, None, None, None, None, [*astuple(counters), *no_ends()]))
-    yield event_batch(rows)
-
-
 _ROWS: Final = 5_000
 
 
 @carried
-def _event_rows(iris: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Events (`EVENTS`) of the quads of a batch of a stream, which are sorted here."""
+def _event_rows(iris: Sequence[str], ordered: bool, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Events (`EVENTS`) of quads, and what was counted. The quads come in order, or, in a batch of a stream, are sorted
+    here."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
     task = 0 if context is None else context.partitionId()
     counters = Counters()
-    quads = sorted(rows_of(batches), key=lambda row: (row[0], row[1], row[2] or ""))
-    rows: list[tuple[Any, ...]] = [
-        (e.stream, task, 0, iris[e.stream], e.time, _NAME, number, e.graph, e.terms, None)
-        for number, e in enumerate(_events(quads, counters), 1)
-    ]
-    if counters.malformed:
-        rows.append((0, task, 1, iris[0], None, _NAME, None, None, None, Told(counters, 0).row()))
-    for first in range(0, len(rows), _ROWS):
-        yield datasource.event_batch(rows[first : first + _ROWS])
+    quads = rows_of(batches)
+    if not ordered:
+        quads = iter(sorted(quads, key=lambda row: (row[0], row[1], row[2] or "")))
+    events = enumerate(_events(quads, counters), 1)
+    while held := list(islice(events, _ROWS)):
+        yield datasource.event_batch(
+            [(e.stream, task, 0, iris[e.stream], e.time, _NAME, n, e.graph, e.terms, None) for n, e in held]
+        )
+    if ordered or counters.malformed:  # a stream counts its events itself
+        told = Told(counters, 0).row()
+        yield datasource.event_batch([(0, task, 1, iris[0], None, _NAME, None, None, None, told)])

@@ -31,9 +31,9 @@ from spaseq.language.query import Query, compile_query, stream_options
 from spaseq.language.run import Match, match_table
 from spaseq.rdf import Counters, StreamOptions, term_from_key, term_key
 from spaseq.spark.bar import progress_bar
-from spaseq.spark.events import rows_of
 from spaseq.spark.failures import carried, clear_errors
 from spaseq.spark.frames import Streams
+from spaseq.spark.instants import rows_of
 from spaseq.spark.knowledge import KNOWLEDGE_ROWS, Known, known_of
 from spaseq.spark.plan import Layout, lay_out
 from spaseq.spark.query_text import QueryText, under_entailment

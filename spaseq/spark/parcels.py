@@ -13,7 +13,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from zlib import crc32
 
 import numpy as np
@@ -21,17 +21,17 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from spaseq.language.solve import Solver
-from spaseq.rdf import Counters, GraphEvent, term_from_key
+from spaseq.rdf import Counters
+from spaseq.spark.columns import Placed, gathered, graph_events, part_batches
 from spaseq.spark.datasource import Told
-from spaseq.spark.events import rows_of
 from spaseq.spark.failures import carried
 from spaseq.spark.found import Row, found_in
+from spaseq.spark.instants import rows_of
 from spaseq.spark.plan import Layout
+from spaseq.spark.quarantine import counted
 from spaseq.spark.query_text import QueryText
+from spaseq.spark.reading import quarantine_names
 from spaseq.spark.solutions import Graphs, solver_of
-
-if TYPE_CHECKING:
-    from spaseq.spark.columns import Placed
 
 __all__ = ["MIXED", "SCHEMA", "Cut", "Parcel", "parcel_batch", "send_parcels"]
 
@@ -142,41 +142,26 @@ def _kept_solver(query: QueryText, layout: Layout, graphs: Graphs) -> Solver:
 @carried
 def _send_parts(job: _Send, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The parcels of parts, which are read here."""
-    from spaseq.spark.columns import part_batches
-
     solver = _kept_solver(job.query, job.layout, shared.value)
     for *head, body in rows_of(batches):
         feed, part, quarantine = pickle.loads(body)
-        counters = Counters()
-        placed = () if part.last else part_batches(feed, part, solver.wanted, counters, quarantine)
-        number = yield from _sent(job, solver, tuple(head), placed)
+        with counted(quarantine, quarantine_names(part)) as counters:
+            placed = () if part.last else part_batches(feed, part, solver.wanted, counters)
+            number = yield from _sent(job, solver, tuple(head), placed)
         yield from _told(job, tuple(head), number, part.path, Told(counters, int(part.last)))
 
 
 @carried
 def _send(job: _Send, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The parcels of events, those of one place behind each other."""
-    from spaseq.spark.columns import gathered
-
     solver = _kept_solver(job.query, job.layout, shared.value)
     for head, rows in groupby(rows_of(batches), key=lambda row: row[:3]):
         told: list[tuple[str, Told]] = []
         number = 0
         for stream, own in groupby(rows, key=itemgetter(3)):
-            number += yield from _sent(job, solver, head, gathered(stream, _graph_events(own, told)), number)
+            number += yield from _sent(job, solver, head, gathered(stream, graph_events(own, told)), number)
         for file, what in told:
             yield from _told(job, head, number, file, what)
-
-
-def _graph_events(rows: Iterable[tuple[Any, ...]], told: list[tuple[str, Told]]) -> Iterator[GraphEvent]:
-    """The events of rows of EVENTS; what such rows tell goes to `told`."""
-    for _, _, _, stream, time, file, line, graph, keys, counts in rows:
-        if counts is not None:
-            told.append((file, Told.of(counts)))
-            continue
-        terms = list(map(term_from_key, keys))
-        triples = tuple(zip(terms[::3], terms[1::3], terms[2::3], strict=True))
-        yield GraphEvent(stream, time, triples, None if graph is None else term_from_key(graph), file, line)
 
 
 def _sent(

@@ -4,34 +4,29 @@ Columns (`SCHEMA`): `position` and `time` of the instant; `gpm` the place of the
 that only says that the instant exists; `terms` the mapping, a term (`spaseq.rdf.term_key`) or null for each of the
 GPM's variables, sorted; `key` the terms of the PARTITION BY variables, sorted by name, null without PARTITION BY.
 
-`solve_events` evaluates the GPMs on ranges of instants, at the same time. Where the layout says so it leaves the
-background knowledge to `join_knowledge`, which joins it to the table with Spark: each GRAPH clause is evaluated once,
-to a table of its own.
+Tasks evaluate the GPMs with the background knowledge they are sent (`solver_of`). What is too large to be sent is left
+to `join_knowledge`, which joins it to the table with Spark: each GRAPH clause is evaluated once, to a table of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial, reduce
-from itertools import groupby, islice
+from itertools import groupby
 from operator import and_, itemgetter
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spaseq.gpm import Knowledge, event_graph, holds
 from spaseq.gpm.algebra import certain
-from spaseq.language.chunks import batches_of
 from spaseq.language.solve import InstantSolutions, Solver
-from spaseq.rdf import Instant, StreamOptions, term_from_key, term_key
-from spaseq.spark.columns import Placed
-from spaseq.spark.events import FilePlan, own_instants, read_instants, rows_of
+from spaseq.rdf import term_from_key, term_key
 from spaseq.spark.failures import carried
-from spaseq.spark.found import Mapped, found_in
+from spaseq.spark.instants import rows_of
 from spaseq.spark.knowledge import Known
 from spaseq.spark.plan import Layout, event_part
 from spaseq.spark.query_text import QueryText
@@ -45,7 +40,6 @@ __all__ = [
     "join_knowledge",
     "satisfies",
     "solution_batch",
-    "solve_events",
     "solver_of",
 ]
 
@@ -60,8 +54,6 @@ _ARROW: Final = pa.schema(
         ("key", pa.list_(pa.string())),
     ]
 )
-_INSTANTS: Final = 5_000
-
 Graphs = Mapping[str, tuple[tuple[str, ...], ...]]
 """Background knowledge to be sent: by IRI, the triples as keys of terms."""
 
@@ -69,54 +61,9 @@ Graphs = Mapping[str, tuple[tuple[str, ...], ...]]
 # -- evaluating
 
 
-def solve_events(
-    ordered: DataFrame,
-    query: QueryText,
-    layout: Layout,
-    knowledge: Knowledge,
-    plans: Sequence[FilePlan],
-    firsts: dict[int, int],
-    options: StreamOptions,
-) -> DataFrame:
-    """The table of solutions of the events in `ordered`, a task for each range, without the joins of the layout."""
-    patterns = query.compiled().checked.patterns
-    whole = [pattern for name, pattern in patterns.items() if name not in layout.joined]
-    needed = {iri for pattern in whole for iri in (knowledge.graphs if pattern.any_graph else pattern.graphs)}
-    graphs = graph_keys(knowledge, needed)
-    shared = ordered.sparkSession.sparkContext.broadcast(graphs)
-    job = _Solve(query, layout, {plan.file.number: plan for plan in plans}, firsts, own_instants(options))
-    return ordered.mapInArrow(partial(_solve, job, shared), SCHEMA)
-
-
-def _key(term: Any) -> str:
-    return term_key(term)
-
-
 def graph_keys(knowledge: Knowledge, needed: Iterable[str]) -> Graphs:
     """Graphs of background knowledge to be sent."""
-    return {
-        iri: tuple(tuple(_key(term) for term in triple) for triple in knowledge.graphs[iri]) for iri in sorted(needed)
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class _Solve:
-    """What a task needs to know to evaluate its instants."""
-
-    query: QueryText
-    layout: Layout
-    plans: dict[int, FilePlan]
-    firsts: dict[int, int]
-    apart: bool
-
-
-@carried
-def _solve(job: _Solve, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of the table for the instants of one range."""
-    solver = solver_of(job.query, job.layout, shared.value)
-    rest = read_instants(batches, job.plans, job.firsts, job.apart)
-    while instants := list(islice(rest, _INSTANTS)):
-        yield solution_batch(_table_rows(instants, solver, job))
+    return {iri: tuple(tuple(map(_key, triple)) for triple in knowledge.graphs[iri]) for iri in sorted(needed)}
 
 
 def solver_of(query: QueryText, layout: Layout, graphs: Graphs) -> Solver:
@@ -133,23 +80,6 @@ def solver_of(query: QueryText, layout: Layout, graphs: Graphs) -> Solver:
 def _triples(keys: Iterable[tuple[str, ...]]) -> Iterator[tuple[Any, Any, Any]]:
     for s, p, o in keys:
         yield term_from_key(s), term_from_key(p), term_from_key(o)
-
-
-def _table_rows(instants: Sequence[Instant], solver: Solver, job: _Solve) -> list[tuple[Any, ...]]:
-    """Rows of SCHEMA, in order of their instants."""
-    found: list[tuple[int, tuple[str, ...] | None, list[Mapped]]] = []
-    for batch, places in batches_of(instants):
-        solved = found_in(Placed(batch, np.arange(len(batch))), solver, job.query, job.layout)
-        instant_of = places.tolist()
-        found += [(instant_of[number], key, mappings) for number, key, mappings in solved.found]
-        found += [(instant_of[number], None, [(gpm, terms)]) for gpm, number, terms in solved.loose]
-    rows: list[tuple[Any, ...]] = []
-    for place, key, mappings in sorted(found, key=itemgetter(0)):
-        head, own = (instants[place].position, instants[place].time), None if key is None else list(key)
-        if job.layout.blanks:
-            rows.append((*head, INSTANT, None, own))
-        rows += [(*head, gpm, list(terms), own) for gpm, terms in mappings]
-    return rows
 
 
 def solution_batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
@@ -249,4 +179,5 @@ def _mapping(terms: Sequence[str | None], variables: Sequence[str]) -> tuple[tup
     return tuple((name, _term(key)) for name, key in zip(variables, terms, strict=True) if key is not None)
 
 
+_key: Callable[[Any], str] = term_key
 _term = lru_cache(1 << 17)(term_from_key)

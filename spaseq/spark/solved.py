@@ -1,7 +1,8 @@
-"""The events of files with what the GPMs find on them, for a batch: read as columns, by the local engine's own readers.
+"""The events of streams with what the GPMs find on them, for a batch: evaluated as columns, many events at once.
 
-A task reads what the local engine reads by itself: a file, or the files of a stream that are read one after another.
-So what is late, malformed or wrong is what it is there, in the same words. The rows (SCHEMA) are an event each, without
+Of files a task reads what the local engine reads by itself, with its readers: a file, or the files of a stream that are
+read one after another. So what is late, malformed or wrong is what it is there, in the same words. Events of DataFrames
+come as rows (`spaseq.spark.datasource.EVENTS`) and are gathered. The rows made here (SCHEMA) are an event each, without
 its triples; then `in_ranges` puts them into ranges of time, and `solution_rows` makes the table of solutions.
 """
 
@@ -11,7 +12,8 @@ import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import partial
-from itertools import count
+from itertools import count, groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,24 +22,28 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from spaseq.errors import EventError, OptionError
-from spaseq.rdf import Counters, StreamOptions, StreamSource, expand_files, merged_files
-from spaseq.spark.events import INDEX_BITS, own_instants
+from spaseq.rdf import Counters, GraphBatch, StreamOptions, StreamSource, expand_files, merged_files, term_key
+from spaseq.spark.columns import Placed, gathered, graph_events
+from spaseq.spark.datasource import Told
 from spaseq.spark.failures import carried
 from spaseq.spark.found import found_in
+from spaseq.spark.instants import INDEX_BITS, own_instants, rows_of
 from spaseq.spark.plan import Layout
+from spaseq.spark.quarantine import counted
 from spaseq.spark.query_text import QueryText
 from spaseq.spark.solutions import INSTANT, Graphs, solution_batch, solver_of
 from spaseq.spark.solutions import SCHEMA as SOLUTIONS
 
-__all__ = ["solution_rows", "solved_events", "total_counters"]
+__all__ = ["SCHEMA", "solution_rows", "solved_files", "solved_rows", "total_counters"]
 
-SCHEMA: Final = "file int, number long, stream int, time long, found binary, counts array<long>"
+SCHEMA: Final = "file int, number long, stream int, time long, graph string, found binary, counts array<long>"
 _ARROW: Final = pa.schema(
     [
         ("file", pa.int32()),
         ("number", pa.int64()),
         ("stream", pa.int32()),
         ("time", pa.int64()),
+        ("graph", pa.string()),
         ("found", pa.binary()),
         ("counts", pa.list_(pa.int64())),
     ]
@@ -50,6 +56,7 @@ class _Job:
     query: QueryText
     layout: Layout
     options: StreamOptions
+    quarantine: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,23 +68,38 @@ class _Input:
     source: StreamSource
     names: dict[str, str]
 
+    @property
+    def quarantined(self) -> dict[str, str]:
+        """By path, the name of the file for lines that cannot be read."""
+        return {path: f"{self.number}-{i}-{Path(path).name}.tsv" for i, path in enumerate(self.names)}
 
-def solved_events(
+
+def solved_files(
     spark: SparkSession,
     sources: Sequence[StreamSource],
     options: StreamOptions,
     query: QueryText,
     layout: Layout,
     graphs: Graphs,
+    quarantine: str = "",
 ) -> DataFrame:
-    """The events of all streams, and for each task a row that has only `counts`. `options` are settled."""
+    """The events of all streams, and for each task a row that has only `counts`. `options` are settled. `quarantine`: a
+    folder for lines that cannot be read, which `options` then have dropped."""
     inputs = list(_inputs(sources, options))
     shared = spark.sparkContext.broadcast(graphs)
     rows = [(each.number, pickle.dumps(each, pickle.HIGHEST_PROTOCOL)) for each in inputs]
     given = spark.createDataFrame(rows, "number int, body binary")
     tasks = max(1, min(len(inputs), _MOST_TASKS))
     parted = given.repartitionById(tasks, given["number"] % tasks)
-    return parted.mapInArrow(partial(_solved, _Job(query, layout, options), shared), SCHEMA)
+    return parted.mapInArrow(partial(_of_files, _Job(query, layout, options, quarantine), shared), SCHEMA)
+
+
+def solved_rows(
+    events: DataFrame, options: StreamOptions, query: QueryText, layout: Layout, graphs: Graphs
+) -> DataFrame:
+    """The same of events in rows (`spaseq.spark.datasource.EVENTS`), those of a stream together."""
+    shared = events.sparkSession.sparkContext.broadcast(graphs)
+    return events.mapInArrow(partial(_of_rows, _Job(query, layout, options), shared), SCHEMA)
 
 
 def _inputs(sources: Sequence[StreamSource], options: StreamOptions) -> Iterator[_Input]:
@@ -91,7 +113,7 @@ def _inputs(sources: Sequence[StreamSource], options: StreamOptions) -> Iterator
 
 
 @carried
-def _solved(job: _Job, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _of_files(job: _Job, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     solver = solver_of(job.query, job.layout, shared.value)
     for batch in batches:
         for body in batch.column("body").to_pylist():
@@ -112,33 +134,67 @@ def _named(error: EventError, names: dict[str, str]) -> EventError:
 
 def _read(job: _Job, solver: Any, given: _Input) -> Iterator[pa.RecordBatch]:
     from spaseq.rdf.columns.reader import read_batches  # loads the kernels
-    from spaseq.spark.columns import Placed
 
-    counters = Counters()
     first = 0
-    for batch in read_batches(given.source, job.options, counters, solver.wanted):
-        size = len(batch)
-        found: list[Any] = [None] * size
-        solved = found_in(Placed(batch, np.arange(size)), solver, job.query, job.layout)
-        for number, key, mappings in solved.found:
-            found[number] = (found[number] or []) + [(key, mappings)]
-        for gpm, number, terms in solved.loose:
-            found[number] = (found[number] or []) + [(None, [(gpm, terms)])]
-        bodies = [None if what is None else pickle.dumps(what, pickle.HIGHEST_PROTOCOL) for what in found]
-        yield pa.record_batch(
-            [
-                pa.array(np.full(size, given.number, np.int32)),
-                pa.array(np.arange(first, first + size)),
-                pa.array(np.full(size, given.stream, np.int32)),
-                pa.array(batch.times),
-                pa.array(bodies, pa.binary()),
-                pa.nulls(size, _ARROW.field("counts").type),
-            ],
-            schema=_ARROW,
-        )
-        first += size
-    last = [[given.number], [None], [given.stream], [None], [None], [list(astuple(counters))]]
-    yield pa.record_batch([pa.array(v, f.type) for v, f in zip(last, _ARROW, strict=True)], schema=_ARROW)
+    with counted(job.quarantine, given.quarantined) as counters:
+        for batch in read_batches(given.source, job.options, counters, solver.wanted):
+            placed = Placed(batch, np.arange(len(batch)))
+            graphs = pa.nulls(len(batch), pa.string())  # events of equal time have an order of their own
+            yield _solved(job, solver, placed, given.number, given.stream, first, graphs)
+            first += len(batch)
+    yield _counts(counters)
+
+
+@carried
+def _of_rows(job: _Job, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    solver = solver_of(job.query, job.layout, shared.value)
+    told: list[tuple[str, Told]] = []
+    for (stream, iri), rows in groupby(rows_of(batches), key=itemgetter(0, 3)):
+        first = 0
+        for placed in gathered(iri, graph_events(rows, told)):
+            yield _solved(job, solver, placed, stream, stream, first, _graph_names(placed.batch))
+            first += len(placed.batch)
+    counters = Counters()
+    for _, what in told:
+        counters.add(what.counters)
+    yield _counts(counters)
+
+
+def _graph_names(batch: GraphBatch) -> pa.Array:
+    names = [batch.event(number).graph for number in range(len(batch))]
+    return pa.array([None if name is None else term_key(name) for name in names], pa.string())
+
+
+def _solved(
+    job: _Job, solver: Any, placed: Placed, file: int, stream: int, first: int, graphs: pa.Array
+) -> pa.RecordBatch:
+    """The rows of a batch of events. `first`: the number of the first of them."""
+    size = len(placed.batch)
+    found: list[Any] = [None] * size
+    solved = found_in(placed, solver, job.query, job.layout)
+    for number, key, mappings in solved.found:
+        found[number] = (found[number] or []) + [(key, mappings)]
+    for gpm, number, terms in solved.loose:
+        found[number] = (found[number] or []) + [(None, [(gpm, terms)])]
+    bodies = [None if what is None else pickle.dumps(what, pickle.HIGHEST_PROTOCOL) for what in found]
+    return pa.record_batch(
+        [
+            pa.array(np.full(size, file, np.int32)),
+            pa.array(np.arange(first, first + size)),
+            pa.array(np.full(size, stream, np.int32)),
+            pa.array(placed.batch.times),
+            graphs,
+            pa.array(bodies, pa.binary()),
+            pa.nulls(size, _ARROW.field("counts").type),
+        ],
+        schema=_ARROW,
+    )
+
+
+def _counts(counters: Counters) -> pa.RecordBatch:
+    """The row that has only `counts`."""
+    row = {field.name: [None] for field in _ARROW} | {"counts": [list(astuple(counters))]}
+    return pa.record_batch([pa.array(row[field.name], field.type) for field in _ARROW], schema=_ARROW)
 
 
 def total_counters(solved: DataFrame) -> Counters:

@@ -37,21 +37,15 @@ def _error(streams: dict[str, Any], spark: Any, **words: str) -> EventError:
     return found.value
 
 
-def test_a_malformed_line_has_its_file_and_number(
-    folder: Path, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("spaseq.spark.parts.cut.__defaults__", (100,))
+def test_a_malformed_line_has_its_file_and_number(folder: Path, tmp_path: Path, spark: Any) -> None:
     lines = (folder / "one-a.nq").read_text("utf-8").splitlines(keepends=True)
     lines[77] = "<http://example.org/sensor1> nonsense .\n"
     (tmp_path / "bad.nq").write_text("".join(lines), encoding="utf-8")
     assert _error({"S": str(tmp_path / "bad.nq")}, spark).record == 78
 
 
-def test_malformed_lines_are_dropped_or_put_aside(
-    folder: Path, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_malformed_lines_are_dropped_or_put_aside(folder: Path, tmp_path: Path, spark: Any) -> None:
     """One bad file among many: the others' matches, the bad lines counted, and written with their numbers."""
-    monkeypatch.setattr("spaseq.spark.parts.cut.__defaults__", (500,))
     lines = (folder / "one-b.nq").read_text("utf-8").splitlines(keepends=True)
     heat = [i for i, line in enumerate(lines) if "heat" in line]
     for number in (heat[3], heat[4], heat[-1]):

@@ -50,13 +50,13 @@ class Scanner:
         self._malformed = malformed
         self._terms = Terms()
 
-    def read(self, chunks: Iterable[bytes], form: Format, source: str) -> Iterator[bool]:
-        """Adds the rows of a file, a block at a time; yields False after each.
+    def read(self, chunks: Iterable[bytes], form: Format, source: str, line: int = 1) -> Iterator[bool]:
+        """Adds the rows of a file, or of a part that begins with the line number `line`, a block at a time; yields
+        False after each.
 
         EventError as of `parse_statements`; the rows before it have been added, but not yielded after.
         """
         rest: list[bytes] = []  # of a line that has not ended
-        line = 1
         for chunk in chunks:
             cut = chunk.rfind(b"\n") + 1
             if not cut:
