@@ -189,7 +189,7 @@ def _first_stages(spark: Any, query: str, path: str, words: dict[str, str]) -> I
     from spaseq.spark.plan import lay_out
     from spaseq.spark.query_text import QueryText
     from spaseq.spark.solutions import solver_of
-    from spaseq.spark.solved import solved_events
+    from spaseq.spark.solved import solved_files
 
     compiled = spaseq.compile(query)
     (source,) = sources = stream_sources(compiled.checked, {"S": path})
@@ -208,7 +208,7 @@ def _first_stages(spark: Any, query: str, path: str, words: dict[str, str]) -> I
                 yield pa.record_batch([pa.array([events])], names=["events"])
 
     yield given.repartitionById(len(files), "number").mapInArrow(read, "events long")
-    yield solved_events(spark, sources, settled, text, layout, {})
+    yield solved_files(spark, sources, settled, text, layout, {})
 
 
 def _stream(spark: Any, query: str, path: str, words: dict[str, str], cores: int, chunk: int) -> dict[str, float]:

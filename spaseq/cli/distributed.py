@@ -28,6 +28,7 @@ def spark_matches(
     counters: Counters,
     entailment: str | None = None,
     quarantine: str = "",
+    reference: bool = False,
 ) -> Iterator[Match]:
     """The matches over files, in order of their ends; `counters` is given what was read.
 
@@ -44,6 +45,7 @@ def spark_matches(
         progress=None,
         entailment=entailment,
         quarantine=quarantine,
+        reference=reference,
     )
 
 
@@ -55,6 +57,7 @@ def followed_matches(
     counters: Counters,
     entailment: str | None = None,
     quarantine: str = "",
+    reference: bool = False,
 ) -> Iterator[Match]:
     """The matches over files that grow and folders that get files, as they are found; it ends by Ctrl-C or an error.
 
@@ -75,6 +78,7 @@ def followed_matches(
             foreach_batch=lambda frame, number: found.put(frame.orderBy("end", "start").collect()),
             reading=spark.Reading(growing=True, quarantine=quarantine),
             entailment=entailment,
+            reference=reference,
             options=options,
             keys=True,
         )

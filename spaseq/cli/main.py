@@ -136,6 +136,7 @@ def _matches(options: argparse.Namespace, query: Query) -> tuple[Iterable[Match]
         counted = Counters()
         found = followed_matches if options.follow else spark_matches  # they show their own progress
         more = {"entailment": options.entailment, "quarantine": options.quarantine or ""}
+        more["reference"] = options.gpm == "rdflib"
         return found(query, streams, knowledge, settings, counted, **more), lambda: counted
     matches = (query.follow if options.follow else query.run)(
         streams,

@@ -67,6 +67,7 @@ def run(
     entailment: str | None = None,
     quarantine: str = "",
     knowledge_rows: int = KNOWLEDGE_ROWS,
+    reference: bool = False,
     **words: str | None,
 ) -> DataFrame:
     """The matches over files, as a DataFrame with the columns and values of `Query.run(…).to_arrow()`, in no order.
@@ -82,16 +83,17 @@ def run(
         progress: show a bar on stderr while the streams are read: True, False, or None for only on a terminal.
         counters: is given what was read, late or malformed.
         entailment: `rdfs` or `owl-rl`, as for `Query.run`.
-        quarantine: a folder for lines that cannot be read, each with its number, in one file for each part of an input
-            file; they are counted as malformed. Like the streams' files it must be within the workers' reach.
+        quarantine: a folder for lines that cannot be read, each with its number, in one file for each input file;
+            they are counted as malformed. Like the streams' files it must be within the workers' reach.
         knowledge_rows: up to so many triples of a DataFrame of knowledge are brought to the driver and broadcast; with
             more, Spark joins it by a shuffle.
+        reference: whether rdflib's evaluator does all graph patterns that tasks evaluate, for comparison.
 
     Raises `OptionError` and `EventError` as the local engine does. What goes wrong in the last step, which runs when
     rows are asked for, comes out as clearly only through `collect`.
     """
     reading = _options(options, words, quarantine)
-    job = _prepare(query, spark, kb, reading, partitions, entailment, knowledge_rows)
+    job = _prepare(query, spark, kb, reading, partitions, entailment, knowledge_rows, reference)
     table, times = table_of(job, streams, progress, counters, quarantine)
     return _recognise(job, table, times, match_table, _table_schema(job.compiled.variables))
 
@@ -118,11 +120,12 @@ def matches(
     entailment: str | None = None,
     quarantine: str = "",
     knowledge_rows: int = KNOWLEDGE_ROWS,
+    reference: bool = False,
     **words: str | None,
 ) -> Iterator[Match]:
     """The matches over files as the local engine's objects, without their events, in order of their ends. See `run`."""
     reading = _options(options, words, quarantine)
-    job = _prepare(query, spark, kb, reading, partitions, entailment, knowledge_rows)
+    job = _prepare(query, spark, kb, reading, partitions, entailment, knowledge_rows, reference)
     table, times = table_of(job, streams, progress, counters, quarantine)
     frame = _recognise(job, table, times, _as_terms, _TERMS)
     found = collect(frame, progress=progress)
@@ -159,21 +162,24 @@ def _prepare(
     partitions: int | None,
     entailment: str | None,
     rows: int,
+    reference: bool,
 ) -> Job:
     """Checks what was given, before the streams are read."""
     if partitions is not None and partitions < 1:
         raise OptionError(f"partitions={partitions}: a stage has at least one task")
     query = compile_query(query) if isinstance(query, str) else query
-    text, layout, known = prepared(query, kb, entailment, rows)
+    text, layout, known = prepared(query, kb, entailment, rows, reference)
     for line in (*layout.explain(), *known.lines):
         _LOG.info(line)
     return Job(spark, text, layout, known, options, partitions or spark.sparkContext.defaultParallelism)
 
 
-def prepared(query: Query, kb: Any, entailment: str | None, rows: int) -> tuple[QueryText, Layout, Known]:
+def prepared(
+    query: Query, kb: Any, entailment: str | None, rows: int, reference: bool
+) -> tuple[QueryText, Layout, Known]:
     """The query, its layout and the knowledge, as entailment has them. OptionError for a graph that is not given."""
     known = known_of(kb, query.checked.patterns.values(), rows=rows, whole=entailment is not None)
-    text, closed = under_entailment(query, known.knowledge, entailment)
+    text, closed = under_entailment(query, known.knowledge, entailment, reference=reference)
     known = replace(known, knowledge=closed)
     layout = lay_out(text.compiled())
     known.check(text.compiled().checked.patterns.values(), layout.joined)

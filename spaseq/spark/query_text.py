@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from spaseq.engine import Settings
@@ -17,16 +17,17 @@ __all__ = ["QueryText", "under_entailment"]
 @dataclass(frozen=True, slots=True)
 class QueryText:
     """A query as text, compiled once per process. `schema`: what entailment has GPMs follow (`spaseq.gpm.entail`),
-    pickled; empty without."""
+    pickled; empty without. `reference`: whether rdflib's evaluator does the graph patterns."""
 
     text: str
     source: str
     settings: Settings
     schema: bytes = b""
+    reference: bool = False
 
     @staticmethod
     def of(query: Query) -> QueryText:
-        """A query without entailment."""
+        """A query without entailment, by our own evaluator."""
         return QueryText(query.text, query.source, query.settings)
 
     def compiled(self) -> Query:
@@ -42,10 +43,12 @@ def _compiled(query: QueryText) -> Query:
     return compiled
 
 
-def under_entailment(query: Query, knowledge: Knowledge, entailment: str | None) -> tuple[QueryText, Knowledge]:
+def under_entailment(
+    query: Query, knowledge: Knowledge, entailment: str | None, *, reference: bool = False
+) -> tuple[QueryText, Knowledge]:
     """The query and the knowledge as entailment has them. See `spaseq.language.knowledge.with_entailment`."""
-    text = QueryText.of(query)
+    text = replace(QueryText.of(query), reference=reference)
     if entailment is None:
         return text, knowledge
     closed, schema = close_under(knowledge, entailment)
-    return QueryText(text.text, text.source, text.settings, pickle.dumps(schema)), closed
+    return replace(text, schema=pickle.dumps(schema)), closed

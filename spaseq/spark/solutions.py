@@ -74,7 +74,7 @@ def solver_of(query: QueryText, layout: Layout, graphs: Graphs) -> Solver:
     if joined:  # a key may come with the knowledge: the rows get theirs after the join
         checked = replace(checked, partition=())
     named = {iri: event_graph(_triples(graph)) for iri, graph in graphs.items()}
-    return Solver(replace(checked, patterns=patterns), Knowledge(named))
+    return Solver(replace(checked, patterns=patterns), Knowledge(named), reference=query.reference)
 
 
 def _triples(keys: Iterable[tuple[str, ...]]) -> Iterator[tuple[Any, Any, Any]]:

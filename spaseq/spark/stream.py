@@ -75,6 +75,7 @@ def start(
     entailment: str | None = None,
     knowledge_rows: int = KNOWLEDGE_ROWS,
     idle: str | None = None,
+    reference: bool = False,
     **words: str | None,
 ) -> StreamingQuery:
     """Begin, or go on with, a query over streams; what it finds goes to files or to a function.
@@ -94,12 +95,14 @@ def start(
             checkpoint's first run.
         idle: a stream that brought nothing for so long ("30s") no longer holds the others up. The clock is that of the
             batches: while no stream brings anything, nothing is completed.
+        reference: whether rdflib's evaluator does all graph patterns that tasks evaluate, for comparison.
 
     Raises OptionError where the checkpoint or the output cannot be used. Errors while it runs stop the query:
     `wait` raises them as they are.
     """
     frame = stream_matches(query, spark, streams, kb, reading=reading, tasks=tasks, options=options, keys=keys,
-                           entailment=entailment, knowledge_rows=knowledge_rows, idle=idle, **words)  # fmt: skip
+                           entailment=entailment, knowledge_rows=knowledge_rows, idle=idle, reference=reference,
+                           **words)  # fmt: skip
     sink: dict[str, Any] = {"output": output, "format": format, "foreach_batch": foreach_batch, "every": every}
     text = query if isinstance(query, str) else query.text
     return begin(frame, checkpoint=checkpoint, available_now=available_now, tasks=tasks, query=text, **sink)
@@ -156,6 +159,7 @@ def stream_matches(
     entailment: str | None = None,
     knowledge_rows: int = KNOWLEDGE_ROWS,
     idle: str | None = None,
+    reference: bool = False,
     **words: str | None,
 ) -> DataFrame:
     """The matches as a streaming DataFrame, for a sink of one's own: start, end, positions, time, times, and a column
@@ -168,7 +172,7 @@ def stream_matches(
     query = compile_query(query) if isinstance(query, str) else query
     kept = stream_options(options, words)
     count = tasks or spark.sparkContext.defaultParallelism
-    text, layout, known = prepared(query, kb, entailment, knowledge_rows)
+    text, layout, known = prepared(query, kb, entailment, knowledge_rows, reference)
     layout = replace(layout, joined=large_gpms(text.compiled().checked.patterns.values(), known))
     feeds: Frames | list[StreamSource]
     if is_frames(streams):

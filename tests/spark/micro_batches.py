@@ -37,6 +37,7 @@ def in_micro_batches(
     *,
     least: int = 0,
     entailment: str | None = None,
+    reference: bool = False,
     **words: str,
 ) -> tuple[list[tuple[Any, ...]], list[list[int]]]:
     """The rows that the buckets give, and their counters at the end. Now and then a bucket goes on from a snapshot.
@@ -47,7 +48,7 @@ def in_micro_batches(
     options = stream_options(None, words)
     sources = stream_sources(query.checked, streams)
     settled = settled_by_names(options, sources)
-    text, knowledge = under_entailment(query, knowledge_of(kb), entailment)
+    text, knowledge = under_entailment(query, knowledge_of(kb), entailment, reference=reference)
     layout = replace(lay_out(text.compiled()), joined=())  # the tasks have all the knowledge
     cut = _cut_into(query, layout, settled, buckets)
     shared = _Shared(graph_keys(knowledge, knowledge.graphs))
