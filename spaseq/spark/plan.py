@@ -50,7 +50,7 @@ class Layout:
     def explain(self) -> Iterator[str]:
         """A line on each decision."""
         for name in self.joined:
-            yield f"GPM {name}: its background knowledge is sent to the tasks when small, else joined by Spark by a shuffle"
+            yield f"GPM {name}: its knowledge is sent to the tasks when small, else joined by Spark by a shuffle"
         cuts = [text for cut, text in ((self.by_window, "window"), (self.by_key, "PARTITION BY key")) if cut]
         if self.by_slice:
             yield "cut into slices of time that overlap by the window; each reports the matches that end in it"
