@@ -34,7 +34,7 @@ def infer_keys(
 
     `strict`: selection STRICT; `waits`: there is a NOT at the end.
     """
-    if strict or waits or window.kind == "events" or choice.consume is Consume.PARTITION or not _is_free(pattern):
+    if strict or waits or window.counts_events or choice.consume is Consume.PARTITION or not _is_free(pattern):
         return pattern, ()
     keys: list[str] = []
     for attribute in reversed(dict.fromkeys(name for name, _, _ in _equalities(pattern))):  # as they were written

@@ -125,7 +125,7 @@ class Coordinate:
         self.kind: str | None = None
 
     def of(self, batch: EventBatch) -> np.ndarray:
-        """int64 or float64 (n,), the same of the two in every batch; never decreasing. `EventError` if it would."""
+        """int64 or, from the first decimal on, float64 (n,); never decreasing. `EventError` if it would."""
         name = self._attribute
         if name is None:
             return batch.times
@@ -144,29 +144,26 @@ class Coordinate:
             row = 0 if known is None else int(np.argmin(known))
             raise self._error(batch, row, f"this event has no {name}, which the window is measured in")
         if isinstance(column, TimeColumn):
-            numbers = column.values / 1e9
+            numbers = column.values // 10**9 + column.values % 10**9 / 1e9  # each rounded once
         elif isinstance(column, NumberColumn):
             numbers = column.values
         else:
             raise self._error(batch, 0, f"{name} holds no numbers, and the window is measured in it")
-        numbers = self._settled(batch, numbers)
+        if not np.isfinite(numbers).all():
+            row = int(np.argmin(np.isfinite(numbers)))
+            raise self._error(batch, row, f"{name} is {numbers[row]}, and the window is measured in it")
+        numbers = self._settled(numbers)
         self._check_order(batch, numbers)
         self.last = numbers[-1].item()
         return numbers
 
-    def _settled(self, batch: EventBatch, numbers: np.ndarray) -> np.ndarray:
-        """In the type of the first batch."""
-        if self.kind is None:
-            self.kind = numbers.dtype.kind
-        if numbers.dtype.kind == self.kind:
-            return numbers
-        if self.kind == "f":
-            return numbers.astype(np.float64)
-        whole = numbers == np.trunc(numbers)
-        if not whole.all():
-            row = int(np.argmin(whole))
-            raise self._error(batch, row, f"{self._attribute} is {numbers[row]} here and was a whole number before")
-        return numbers.astype(np.int64)
+    def _settled(self, numbers: np.ndarray) -> np.ndarray:
+        """Whole numbers until there are decimals, decimals from then on."""
+        if self.kind != "f" and numbers.dtype.kind == "f" and self.last is not None:
+            whole = (np.abs(numbers) < 2.0**63) & (numbers == np.trunc(numbers))
+            numbers = numbers.astype(np.int64) if whole.all() else numbers
+        self.kind = "f" if self.kind == "f" else numbers.dtype.kind
+        return numbers.astype(np.float64) if self.kind == "f" else numbers
 
     def _check_order(self, batch: EventBatch, numbers: np.ndarray) -> None:
         back = np.flatnonzero(numbers[1:] < numbers[:-1]) + 1
@@ -241,13 +238,13 @@ class Past:
 
     def forget(self, window: Window, partitioned: bool, position: int, coordinate: int | float) -> None:
         """Lets go of what a window that ends at this position and coordinate, or later, cannot reach."""
-        if window.kind == "span":
-            count = bisect.bisect_left(self.lasts, coordinate - window.size)
-        elif window.kind == "events" and not partitioned:
-            reach = position - int(window.size)
+        if window.counts_events:
+            if partitioned:
+                return
+            reach = window.open_from(position)
             count = bisect.bisect_left(self.batches, reach, key=lambda b: int(b.positions[-1]))
         else:
-            return
+            count = bisect.bisect_left(self.lasts, window.open_from(coordinate))
         if 2 * count >= len(self.batches):  # seldom, so that each batch is moved a few times at most
             del self.batches[:count], self.lasts[:count]
 

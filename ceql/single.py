@@ -14,6 +14,7 @@ move a run are slower with conditions over several events and with MAX: the engi
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
@@ -272,7 +273,7 @@ class Singles:
         elif kind is float and abs(value) <= self._limit:
             whole = int(value)
             return whole * self._scale if whole == value else parse_time(repr(value), self._options.time_unit)
-        elif kind is str and value != "NaN":
+        elif kind is str:
             time = parse_time(value, self._options.time_unit)
             self._clock.iso = self._clock.iso or value.strip()[4:5] == "-"
             return time
@@ -288,9 +289,9 @@ class Singles:
         value = event[self._window_attribute or ""]
         kind = value.__class__
         if kind is float:
-            if self._run._coordinate.kind == "f" and value == value:
+            if self._run._coordinate.kind == "f" and isfinite(value):
                 return value
-            if value == value and abs(value) < 2.0**63 and int(value) == value:
+            if isfinite(value) and abs(value) < 2.0**63 and int(value) == value:
                 return int(value)
         elif kind is int and value in _INT64:
             return float(value) if self._run._coordinate.kind == "f" else value

@@ -19,8 +19,8 @@ from spaseq.engine.settings import (
     Registers,
     Selection,
     Settings,
-    Window,
 )
+from spaseq.engine.window import Window
 
 if TYPE_CHECKING:
     from spaseq.engine.evaluator import Evaluator

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from spaseq.engine.matches import MatchBatch
-from spaseq.engine.settings import Batch, Window
+from spaseq.engine.settings import Batch
+from spaseq.engine.window import Window
 from spaseq.pattern import NoneOf
 
 
@@ -31,7 +32,7 @@ class Ending:
     def __init__(self, absent: NoneOf, window: Window) -> None:
         self._absent = absent
         # With a window in events, partitions have windows of their own.
-        self._lows_by_key = window.kind == "events"
+        self._lows_by_key = window.counts_events
         self._waiting = _Waiting()
         self._lows: dict[int, int] = {}
 

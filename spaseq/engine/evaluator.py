@@ -146,16 +146,16 @@ class Evaluator:
         An array is overwritten by the next.
         """
         assert self._lows is not None
-        positions, times = np.asarray(batch.positions, np.int64), np.asarray(batch.times)
+        positions, places = np.asarray(batch.positions, np.int64), self._program.window.places(batch)
         keys = None if batch.keys is None else np.asarray(batch.keys, np.int64)
         moving = ~self._run.inert[classes]
         if keys is not None:
             moving &= keys >= 0
         rows = np.flatnonzero(moving)
         if self._ending is None:
-            lows, keeps = self._lows.of(positions, times, keys, rows)
+            lows, keeps = self._lows.of(positions, places, keys, rows)
         else:
-            self._batch_lows, keeps = self._lows.of(positions, times, keys)
+            self._batch_lows, keeps = self._lows.of(positions, places, keys)
             lows, keeps = self._batch_lows[rows], keeps[rows]
         # PERF: in blocks that stay in the cache; Q1 of benchmarks/cel_figures.py, table2: 43.7 ms, 47.5 in one.
         size = _BLOCK if isinstance(self._run, _Classes) else len(rows)
@@ -237,7 +237,7 @@ class _Classes:
         self._floors = np.zeros(0, np.int64)
         self._width = 4
         self._keys = 0
-        self._key_lows = np.zeros(0, np.int64) if program.window.kind == "events" else None
+        self._key_lows = np.zeros(0, np.int64) if program.window.counts_events else None
         self.inert = np.zeros(0, bool)
 
     @property

@@ -44,7 +44,7 @@ class GuardRun:
         width = codes.registers
         self._order = kernel_order(program)
         self._limit = kernel_limit(program.choice)
-        self._by_key = program.window.kind == "events"
+        self._by_key = program.window.counts_events
         self._vectors: list[int] = []
         self._tables: GuardTables = self._automaton.tables([], 8)
         self.inert = np.zeros(0, bool)

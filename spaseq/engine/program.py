@@ -8,7 +8,8 @@ from typing import Any
 from spaseq.automata import CEA, compile_pattern
 from spaseq.engine.lazy.planning import LazyPlan, planned
 from spaseq.engine.ops import MOST, Codes
-from spaseq.engine.settings import Choice, Consume, Registers, Selection, Settings, Window
+from spaseq.engine.settings import Choice, Consume, Registers, Selection, Settings
+from spaseq.engine.window import Window
 from spaseq.errors import InternalError
 from spaseq.pattern import NoneOf, Pattern
 
@@ -40,8 +41,8 @@ class Program:
         else:
             budget = self.settings.automaton_bytes
             how = f"no registers: determinised lazily over symbol classes, within {budget:,} bytes; beyond, set by set"
-        window = self.window.kind
-        if window != "none":
+        window: str = self.window.kind
+        if self.window.is_bounded:
             window += f" {self.window.size:,}" if per_second is None else f" {self.window.size / per_second:,.12g} s"
         chosen = [f"selection: {self.choice.selection.name}"]
         if self.choice.consume is not Consume.NONE:

@@ -58,7 +58,7 @@ class RegisterRun:
         self._count = 0
         self._sweep_at = 256
         # With a window in events, partitions have windows of their own and the current one says nothing of the others.
-        self._low_is_per_key = program.window.kind == "events"
+        self._low_is_per_key = program.window.counts_events
         self._key_lows: dict[int, int] = {}
         self._free: list[int] = []
         self._accepted: list[tuple[_Rows, _Rows]] = []

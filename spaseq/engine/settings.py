@@ -1,4 +1,4 @@
-"""What a program is told besides the pattern: its window and its budgets."""
+"""What a program is told besides the pattern and its window: what is reported of the matches, and its budgets."""
 
 from __future__ import annotations
 
@@ -7,21 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """Which starts are still alive at an end.
-
-    * `none`: all of them;
-    * `events`: position(end) - position(start) <= size, counted in rows of the partition;
-    * `span`: time(end) - time(start) <= size, in the unit of `Batch.times` (closed, seed CORE §2.2);
-    * `tumbling`: both in one [origin + k size, origin + (k+1) size) (half-open, seed SPAseq Definition 16).
-    """
-
-    kind: str
-    size: int | float = 0
-    origin: int | float = 0
 
 
 class Selection(enum.Enum):

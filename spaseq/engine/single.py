@@ -12,7 +12,9 @@ the run's own `advance`, with a batch of one row that the caller makes (some ten
 
 from __future__ import annotations
 
+import math
 import struct
+import sys
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
@@ -55,6 +57,7 @@ class Single:
         self._run: Any = None
         self._arena = evaluator._arena
         self._window = evaluator._program.window
+        self._whole = math.floor(self._window.size)
         self.symbols = _Symbols(self._learn)
         self.reads = True  # unless the run is a `_Classes`
         self.counts = False
@@ -73,7 +76,7 @@ class Single:
         windows that tumble."""
         if not isinstance(evaluator, Evaluator) or evaluator._ending is not None:
             return False
-        return evaluator._program.window.kind != "tumbling"
+        return not evaluator._program.window.tumbles
 
     def enter(self, partitioned: bool) -> None:
         """Take over from batches. O(events of the window) where a window was open."""
@@ -82,7 +85,7 @@ class Single:
             lows = self._evaluator._lows = Lows(self._window, partitioned)
         self._run = self._evaluator._run
         self.reads = type(self._run) is not _Classes
-        self.counts = partitioned and self._window.kind == "events"
+        self.counts = partitioned and self._window.counts_events
         self._low = self._chosen_low()
         if lows._times is not None and not self.counts:
             self._recent = deque(zip(lows._times.tolist(), lows._positions.tolist(), strict=True))
@@ -96,7 +99,7 @@ class Single:
         assert lows is not None
         self._evaluator._last = (position, time)
         for key, recent in self._by_key.items():
-            lows._recent[key] = np.array(recent, np.int64)[max(0, len(recent) - int(self._window.size)) :]
+            lows._recent[key] = np.array(recent, np.int64)[max(0, len(recent) - self._whole) :]
         self._by_key.clear()
         if self._recent:
             lows._times = np.array([t for t, _ in self._recent])
@@ -209,12 +212,12 @@ class Single:
     # First live starts: as `Lows.of` gives them, up to events that move nothing
 
     def _chosen_low(self) -> Callable[[int, Any, int], int]:
-        match self._window.kind:
-            case "none":
-                return self._no_low
-            case "events":
-                return self._low_in_partition if self.counts else self._low_by_position
-        return self._low_by_rounded_time if isinstance(self._window.size, float) else self._low_by_time
+        if not self._window.is_bounded:
+            return self._no_low
+        if self._window.counts_events:
+            return self._low_in_partition if self.counts else self._low_by_position
+        last = self._evaluator._last
+        return self._low_by_decimal if last is not None and isinstance(last[1], float) else self._low_by_time
 
     def _no_low(self, position: int, time: Any, key: int) -> int:
         return 0
@@ -225,18 +228,21 @@ class Single:
     def _low_by_time(self, position: int, time: Any, key: int) -> int:
         recent = self._recent
         recent.append((time, position))
-        bound = time - self._window.size
+        bound = time - self._whole
         while recent[0][0] < bound:
             recent.popleft()
         return recent[0][1]
 
-    def _low_by_rounded_time(self, position: int, time: Any, key: int) -> int:
-        """Integer times and a size that is not: doubles are compared, as on columns."""
+    def _low_by_decimal(self, position: int, time: float, key: int) -> int:
         recent = self._recent
         recent.append((time, position))
-        bound = float(time) - self._window.size
-        while float(recent[0][0]) < bound:
+        bound, sure = self._window.doubt(time)
+        while recent[0][0] < bound:
             recent.popleft()
+        if recent[0][0] < sure:
+            bound = self._window.open_from(time)
+            while recent[0][0] < bound:
+                recent.popleft()
         return recent[0][1]
 
     def _low_in_partition(self, position: int, time: Any, key: int) -> int:
@@ -245,6 +251,6 @@ class Single:
             lows = self._evaluator._lows
             assert lows is not None
             before = lows._recent.get(key, ())
-            recent = self._by_key[key] = deque(map(int, before), maxlen=int(self._window.size) + 1)
+            recent = self._by_key[key] = deque(map(int, before), maxlen=min(self._whole + 1, sys.maxsize))
         recent.append(position)
         return recent[0]

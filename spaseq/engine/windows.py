@@ -1,7 +1,8 @@
 """Windows as positions: the first start that is still alive at each row.
 
-Every kind of window becomes one number per row, so the kernels compare positions and know no clocks. Times never run
-backwards, hence the first live start never does within a substream.
+Every kind of window becomes one number per row, so the kernels compare positions and know no clocks. What is alive
+`spaseq.engine.window` says; here the rows are found. Times never run backwards, hence the first live start never does
+within a substream.
 """
 
 from __future__ import annotations
@@ -11,29 +12,17 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from spaseq.engine.settings import Window
+from spaseq.engine.window import Window
 
 
 @njit(cache=True)
-def _span_lows(
-    times: np.ndarray, positions: np.ndarray, size: float, skip: int, rows: np.ndarray, lows: np.ndarray
-) -> int:
-    """lows[i] = position of the first row whose time is at least times[skip + rows[i]] - size. Two pointers, O(n).
-
-    `times`, `positions`: rows kept from before (`skip` of them), then the new ones; `rows` ascends. Returns the first
-    row that the last one still sees.
-    """
-    first = 0
-    for i in range(len(rows)):
-        bound = times[skip + rows[i]] - size
-        while times[first] < bound:
+def _first_from(places: np.ndarray, bounds: np.ndarray, found: np.ndarray) -> None:
+    """found[i] = the first place that is at least bounds[i], else the last. Both ascend. Two pointers, O(n)."""
+    first, last = 0, len(places) - 1
+    for i in range(len(bounds)):
+        while first < last and places[first] < bounds[i]:
             first += 1
-        lows[i] = positions[first]
-    if len(times):
-        bound = times[-1] - size
-        while times[first] < bound:
-            first += 1
-    return first
+        found[i] = first
 
 
 class Lows:
@@ -47,50 +36,48 @@ class Lows:
         self._recent: dict[int, np.ndarray] = {}
 
     def of(
-        self, positions: np.ndarray, times: np.ndarray, keys: np.ndarray | None, rows: np.ndarray | None = None
+        self, positions: np.ndarray, places: np.ndarray, keys: np.ndarray | None, rows: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """(first live start, first position to keep) of each of `rows` (ascending; all by default): int64 each.
 
-        All rows are taken in, those that nobody asks for too. O(n).
+        `places`: what the window is measured in (`Window.places`). All rows are taken in, those that nobody asks for
+        too. O(n).
         """
         if rows is None:
             rows = np.arange(len(positions))
-        match self._window.kind:
-            case "none":
-                zeros = np.zeros(len(rows), np.int64)
-                return zeros, zeros
-            case "events" if keys is not None:
-                return self._in_partition(positions, keys)[rows], np.zeros(len(rows), np.int64)
-            case "events":
-                lows = self._span(positions, positions, rows)
-            case "span":
-                lows = self._span(positions, times, rows)
-            case "tumbling":
-                lows = self._tumbling(positions, times)[rows]
-            case kind:
-                raise ValueError(f"no window kind {kind!r}")
+        if not self._window.is_bounded:
+            zeros = np.zeros(len(rows), np.int64)
+            return zeros, zeros
+        if self._window.counts_events and keys is not None:
+            return self._in_partition(positions, keys)[rows], np.zeros(len(rows), np.int64)
+        lows = self._in_all(positions, places, rows)
         return lows, lows
 
-    def _history(self, positions: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        if self._times is None:
-            return times, positions
-        return np.concatenate([self._times, times]), np.concatenate([self._positions, positions])
+    def _in_all(self, positions: np.ndarray, places: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        ends = np.append(places[rows], places[-1:])
+        if self._times is not None:
+            places = np.concatenate([self._times, places])
+            positions = np.concatenate([self._positions, positions])
+        first = self._first_alive(places, ends)
+        # Of a window that tumbles only the first event is ever asked for.
+        kept = slice(first[-1], first[-1] + 1 if self._window.tumbles else None) if len(first) else slice(0)
+        self._times, self._positions = places[kept].copy(), positions[kept].copy()
+        return np.asarray(positions[first[: len(rows)]])
 
-    def _span(self, positions: np.ndarray, times: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        all_times, all_positions = self._history(positions, times)
-        lows = np.empty(len(rows), np.int64)
-        first = _span_lows(all_times, all_positions, self._window.size, len(all_times) - len(times), rows, lows)
-        self._times, self._positions = all_times[first:].copy(), all_positions[first:].copy()
-        return lows
-
-    def _tumbling(self, positions: np.ndarray, times: np.ndarray) -> np.ndarray:
-        all_times, all_positions = self._history(positions, times)
-        numbers = np.floor_divide(all_times - self._window.origin, self._window.size)
-        starts = np.searchsorted(numbers, numbers, "left")
-        lows = all_positions[starts][len(all_times) - len(times) :]
-        if len(all_times):
-            self._times, self._positions = all_times[starts[-1] :][:1].copy(), all_positions[starts[-1] :][:1].copy()
-        return lows
+    def _first_alive(self, places: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """The number of the first of `places` that is alive at each of `ends`, which ascend too: int64 (n,)."""
+        found = np.empty(len(ends), np.int64)
+        if places.dtype.kind != "f":
+            _first_from(places, self._window.bounds(ends), found)
+            return found
+        ends = ends.astype(np.float64)
+        low, sure = self._window.doubts(ends)
+        alive = np.empty(len(ends), np.int64)
+        _first_from(places, low, found)
+        _first_from(places, sure, alive)
+        asked = np.flatnonzero(found < alive)
+        found[asked] = np.searchsorted(places, self._window.bounds(ends[asked]))
+        return found
 
     def _in_partition(self, positions: np.ndarray, keys: np.ndarray) -> np.ndarray:
         size = int(self._window.size)

@@ -23,7 +23,7 @@ from spaseq.errors import EventError, OptionError
 from spaseq.events.batch import EventBatch, encode_texts
 from spaseq.events.columns import NumberColumn, TextColumn, TimeColumn, column_of
 from spaseq.events.readers import common_schema, source_name, tables
-from spaseq.events.time import LatePolicy, late_error, parse_time, unit_nanoseconds
+from spaseq.events.time import LatePolicy, late_error, parse_time, time_behind, unit_nanoseconds
 
 __all__ = ["EventFeed", "EventOptions", "EventStream", "Summary"]
 
@@ -140,8 +140,8 @@ class _Clock:
         column = column_of(table[name], name)
         unknown = None if column is None or isinstance(column, TextColumn) else column.known
         match column:
-            case NumberColumn(values, _):
-                times = self._scaled(table[name], values)
+            case NumberColumn(values, known):
+                times = self._scaled(table[name], values, known, name)
             case TimeColumn(values, _):
                 self.iso = True
                 times = values
@@ -169,14 +169,19 @@ class _Clock:
             )  # fmt: skip
         return times
 
-    def _scaled(self, raw: pa.ChunkedArray, values: np.ndarray) -> np.ndarray:
-        """Numbers in the time unit as ns: integers exactly, others as their shortest decimal notation says."""
+    def _scaled(self, raw: pa.ChunkedArray, values: np.ndarray, known: np.ndarray | None, name: str) -> np.ndarray:
+        """Numbers in the time unit as ns: integers exactly, others as their shortest decimal notation says.
+
+        Anything where a number is not `known`.
+        """
         scale = unit_nanoseconds(self.options.time_unit)
-        limit = ((1 << 63) - 1) // scale
-        if values.dtype == np.float64 and not bool((np.trunc(values) == values).all()):
+        whole = values.dtype == np.int64 or bool((np.trunc(values) == values).all())
+        if not whole or pa.types.is_decimal(raw.type):
             texts = pc.dictionary_encode(pc.cast(raw, pa.string()).combine_chunks())
-            return self._parsed(np.asarray(pc.fill_null(texts.indices, 0)), texts.dictionary, "")
-        far = np.flatnonzero(np.abs(values) > limit)
+            codes = np.asarray(pc.fill_null(texts.indices, -1))
+            return self._parsed(codes if known is None else np.where(known, codes, -1), texts.dictionary, name)
+        beyond = ((1 << 63) - 1) // scale + 1
+        far = np.flatnonzero((values >= beyond) | (values <= -beyond))
         if len(far):
             raise EventError(
                 f"the time {values[far[0]]} is outside those that can be held (1677 to 2262)", source=self.source,
@@ -186,10 +191,15 @@ class _Clock:
         return values.astype(np.int64) * scale
 
     def _parsed(self, codes: np.ndarray, texts: pa.StringArray, name: str) -> np.ndarray:
+        """The times of rows that hold a text each; anything where the code is -1."""
         values = np.zeros(len(texts) + 1, np.int64)
+        used = np.zeros(len(texts) + 1, bool)
+        used[codes] = True
         for index, text in enumerate(texts.to_pylist()):
+            if not used[index]:
+                continue
             try:
-                values[index] = parse_time(text, self.options.time_unit) if text != "NaN" else 0
+                values[index] = parse_time(text, self.options.time_unit)
                 self.iso = self.iso or text.strip()[4:5] == "-"
             except EventError as error:
                 record = self.records + int(np.argmax(codes == index)) + 1
@@ -247,7 +257,8 @@ class _Orderer:
         high = np.maximum.accumulate(times)
         if self.high is not None:
             high = np.maximum(high, self.high)
-        late = high - times > self.options.lateness
+        behind = time_behind(high, times)
+        late = behind > self.options.lateness
         first = self.seen
         self.seen += len(times)
         self.high = int(high[-1])
@@ -255,7 +266,7 @@ class _Orderer:
             return part
         if self.options.late == "error":
             row = int(np.argmax(late))
-            raise late_error(self.source, first + row + 1, int(high[row] - times[row]), self.options.lateness)
+            raise late_error(self.source, first + row + 1, int(behind[row]), self.options.lateness)
         self.dropped += int(late.sum())
         kept = np.flatnonzero(~late)
         return _Part(part.table.take(kept), times[kept])

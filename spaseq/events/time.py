@@ -24,6 +24,7 @@ __all__ = [
     "order_events",
     "parse_duration",
     "parse_time",
+    "time_behind",
     "unit_nanoseconds",
 ]
 
@@ -222,13 +223,18 @@ def order_events(times: np.ndarray, lateness: int, policy: LatePolicy, source: s
         raise OptionError("a lateness cannot be negative", "0 means: events come in order of time")
     if len(times) < 2 or bool((times[1:] >= times[:-1]).all()):
         return np.arange(len(times), dtype=np.int64), 0
-    behind = np.maximum.accumulate(times) - times
+    behind = time_behind(np.maximum.accumulate(times), times)
     late = behind > lateness
     dropped = int(late.sum())
     if dropped and policy == "error":
         raise late_error(source, int(np.argmax(late)) + 1, int(behind[np.argmax(late)]), lateness)
     kept = np.flatnonzero(~late)
     return kept[np.argsort(times[kept], kind="stable")], dropped
+
+
+def time_behind(highs: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """By how many ns `times` are before `highs`, which are not less: uint64 (n,), as int64 would not hold it of all."""
+    return highs.view(np.uint64) - times.view(np.uint64)
 
 
 def late_error(source: str, record: int, behind: int, lateness: int) -> EventError:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaseq.engine import Window
-from spaseq.errors import InternalError
 from spaseq.gpm import IDENTITY, MappingSet, bound_everywhere
 from spaseq.language.check import CheckedQuery
 from spaseq.language.expand import Conjunction
@@ -25,25 +24,7 @@ from spaseq.language.solve import InstantBatch
 if TYPE_CHECKING:
     from spaseq.language.lower import MappingRegisters, Row
 
-__all__ = ["Endings", "Sightings", "Waiting", "window_end", "window_number"]
-
-
-def window_number(window: Window, time: int) -> int:
-    """Which tumbling window a time (ns) lies in; 0 where there is only one."""
-    return int((time - window.origin) // window.size) if window.kind == "tumbling" else 0
-
-
-def window_end(window: Window, start: int) -> int | None:
-    """The last time (ns) at which the window of a match that starts at `start` is open; None: it never closes."""
-    match window.kind:
-        case "none":
-            return None
-        case "span":
-            return int(start + window.size)
-        case "tumbling":
-            return int(window.origin + (window_number(window, start) + 1) * window.size - 1)
-        case kind:
-            raise InternalError(f"a window of kind {kind!r} over instants")
+__all__ = ["Endings", "Sightings", "Waiting"]
 
 
 class Sightings:
@@ -67,7 +48,7 @@ class Sightings:
         keys = [0] * len(batch) if batch.keys is None else batch.keys.tolist()
         unseen = np.ones(len(batch), bool)
         for row, time in enumerate(batch.times.tolist()):
-            number = window_number(self._window, time)
+            number = self._window.number(time)
             place = (conjunction, keys[row])
             unseen[row] = self._seen.get(place) != number
             if holds[row] and self._registers.joined(IDENTITY, conjunction, batch, row):
@@ -153,7 +134,7 @@ class Endings:
         self._waiting.append(match)
         if match.rows:
             self._owing.add(match)
-            end = window_end(self._window, match.start_time)
+            end = self._window.closes_at(match.start_time)
             if end is not None:
                 self._added += 1
                 heappush(self._closing, (end, self._added, match))

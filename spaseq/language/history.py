@@ -124,7 +124,7 @@ class History:
     def _block(self, position: int) -> _Block:
         return self._blocks[bisect_right(self._firsts, position) - 1]
 
-    def forget(self, first: float) -> None:
+    def forget(self, first: int) -> None:
         """Drops what lies before the time `first`."""
         count = 0
         while count < len(self._blocks) and self._blocks[count].times[-1] < first:

@@ -15,7 +15,6 @@ from typing import Any
 
 from spaseq.engine import Window
 from spaseq.gpm import ROUNDS, Mapping, freeze, list_literal
-from spaseq.language.absence import window_number
 from spaseq.language.clauses import Clauses
 from spaseq.language.match import Match
 
@@ -134,7 +133,7 @@ class Results:
         yield from finish(self._clauses, pending)
 
     def _number(self, time: int) -> int:
-        return window_number(self._window, time)
+        return self._window.number(time)
 
     def _each(self, matches: Iterable[Match]) -> Iterator[Match]:
         seen: set[tuple[int, tuple[int, ...], Mapping]] = set()

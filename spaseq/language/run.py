@@ -234,14 +234,7 @@ class Recogniser:
 
     def _forget(self, now: int) -> None:
         """Drops the instants that no match to come can hold: they left the window."""
-        window = self._program.window
-        if window.kind == "span":
-            first = now - window.size
-        elif window.kind == "tumbling":
-            first = now - (now - window.origin) % window.size
-        else:
-            return
-        self._history.forget(first)
+        self._history.forget(self._program.window.open_from(now))
 
 
 class Session:

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from spaseq.errors import EventError
-from spaseq.events.time import format_time
+from spaseq.events.time import format_time, time_behind
 from spaseq.rdf import ARRIVAL, StreamOptions
 
 __all__ = ["Clock", "Place"]
@@ -70,7 +70,7 @@ class Clock:
         late = np.zeros(len(times), bool)
         if len(times):
             high = self._highest(feed, times)
-            late = times < high[:-1] - self.options.lateness
+            late = (times < high[:-1]) & (time_behind(high[:-1], times) > self.options.lateness)
             self.seen[feed] = self.now
             if self.idle and self.released is not None:
                 self._note_missed(times, lines, file, late)

@@ -19,10 +19,11 @@ from itertools import pairwise
 from math import ceil
 from typing import Any, Final, Protocol
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import Window as Rows
 from pyspark.sql import functions as F
 
-from spaseq.engine import Consume, Program
+from spaseq.engine import Consume, Program, Window
 from spaseq.errors import OptionError
 
 __all__ = ["ORDER", "POSITION", "SOURCE", "STREAM", "TIME", "TupleCut", "TupleQuery", "choose_cut"]
@@ -62,13 +63,14 @@ class TupleQuery(Protocol):
 @dataclass(frozen=True, slots=True)
 class TupleCut:
     """`keys`: the brackets of PARTITION BY that parts are cut by, in `groups` parts. `slices`: the coordinate's first
-    value of each slice; a slice also holds what is up to `before` less, and `behind` more. `why`: what is amiss."""
+    value of each slice; a slice also holds what the `window` reaches back to and, with `behind`, on to. `why`: what is
+    amiss."""
 
     keys: tuple[tuple[str, ...], ...]
     may_slice: bool
     coordinate: str
-    before: int | float
-    behind: int | float
+    window: Window
+    behind: bool
     why: str
     groups: int = 1
     slices: tuple[Any, ...] = ()
@@ -79,17 +81,16 @@ class TupleCut:
         program = query.automaton
         window, consume = program.window, program.choice.consume
         keys = () if consume is Consume.ANY else query.partition
-        counted = window.kind == "events" and bool(query.partition)
-        may_slice = window.kind in ("span", "events") and consume is Consume.NONE and not counted
-        coordinate = POSITION if window.kind == "events" else query.window_attribute or TIME
-        behind = window.size if program.absent is not None else 0
+        counted = window.counts_events and bool(query.partition)
+        may_slice = window.slides and consume is Consume.NONE and not counted
+        coordinate = POSITION if window.counts_events else query.window_attribute or TIME
         if consume is not Consume.NONE:
             why = "what CONSUME forgets reaches back beyond any window"
         elif counted:
             why = "a window in EVENTS counts inside each partition"
         else:
             why = "" if may_slice else "without WITHIN a match may begin anywhere"
-        return TupleCut(keys, may_slice, coordinate, window.size, behind, why)
+        return TupleCut(keys, may_slice, coordinate, window, program.absent is not None, why)
 
     def key_column(self, bracket: Sequence[str]) -> Column:
         """A text that is the same for equal keys: that of the first attribute that is not NULL."""
@@ -101,9 +102,9 @@ class TupleCut:
             names = ", ".join(" or ".join(bracket) for bracket in self.keys)
             yield f"partitioned by the key {names}" + (f" into {self.groups} groups" if self.groups > 1 else "")
         if self.slices:
-            yield f"{len(self.slices)} slices of {self._name()}, each reaching {self.before:,} further back"
+            yield f"{len(self.slices)} slices of {self._name()}, each reaching {self.window.size:,} further back"
         elif self.may_slice:
-            yield f"may be cut into slices of {self._name()} that overlap by {self.before:,}"
+            yield f"may be cut into slices of {self._name()} that overlap by {self.window.size:,}"
         if not self.keys and not self.may_slice:
             yield f"recognised in one partition: {self.why}"
 
@@ -151,7 +152,7 @@ def _is_in_order(ordered: DataFrame, attribute: str) -> bool:
     if kinds.get(attribute, "") not in ("tinyint", "smallint", "int", "bigint", "float", "double"):
         return False
     task, value = F.shiftright(SOURCE, 33), F.col(f"`{attribute}`")
-    before = F.lag(value).over(Window.partitionBy("task").orderBy(SOURCE))
+    before = F.lag(value).over(Rows.partitionBy("task").orderBy(SOURCE))
     back = F.col("value") < F.col("before")
     rows = (
         ordered.withColumn("task", task)
@@ -177,9 +178,9 @@ def _bounds(ordered: DataFrame, cut: TupleCut, count: int) -> tuple[Any, ...]:
     row = ordered.agg(F.percentile_approx(column, F.array(*shares), 10_000), F.min(column)).first()
     if row is None or row[0] is None:
         return ()
-    bounds = [row[1]]
+    bounds, overlap = [row[1]], cut.window.size * (2 if cut.behind else 1)
     for bound in row[0][1:]:
-        if bound - bounds[-1] >= max(cut.before + cut.behind, 1):
+        if bound - bounds[-1] >= max(overlap, 1):
             bounds.append(bound)
     return tuple(bounds) if len(bounds) > 1 else ()
 

@@ -22,11 +22,11 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, DecimalType, LongType, StringType, StructField, StructType
 
+from spaseq.engine import Window
 from spaseq.errors import OptionError
 from spaseq.gpm import Knowledge
-from spaseq.language.absence import window_number
 from spaseq.language.query import Query, compile_query, stream_options
 from spaseq.language.run import Match, match_table
 from spaseq.rdf import Counters, StreamOptions, term_from_key, term_key
@@ -191,18 +191,18 @@ def _recognise(job: Job, table: DataFrame, times: list[int], shape: Shape, schem
     window = job.compiled.window(job.options.time_unit)
     cuts: list[Column] = []
     if job.layout.by_window:
-        since = f"(time - ({window.origin}L))"
-        cuts.append(F.expr(f"({since} - pmod({since}, {window.size}L)) div {window.size}L"))
+        cuts.append(F.expr(_window_number(window)))
     if job.layout.by_key:
         cuts.append(F.hash("key").cast("long"))
-    ranked = StructType([*schema.fields, StructField(_RANK, LongType())]) if job.layout.ordered else schema
-    bounds = _slice_bounds(times, int(window.size)) if job.layout.by_slice else []
+    ranked = StructType([*schema.fields, StructField(_RANK, DecimalType(38, 0))]) if job.layout.ordered else schema
+    bounds = _slice_bounds(times, window) if job.layout.by_slice else []
     if len(bounds) > 1:
-        sliced = _sliced(table, bounds, int(window.size), behind=any(v.after for v in job.compiled.checked.variants))
+        sliced = _sliced(table, bounds, window, behind=any(v.after for v in job.compiled.checked.variants))
         parted = sliced.repartitionById(len(bounds), "slice").sortWithinPartitions("position")
     else:
         tasks = job.tasks if cuts else 1
-        part = F.pmod(reduce(Column.__add__, cuts, F.lit(0)), F.lit(tasks)).cast("int")
+        parts = (F.pmod(cut, F.lit(tasks)) for cut in cuts)
+        part = F.pmod(reduce(Column.__add__, parts, F.lit(0)), F.lit(tasks)).cast("int")
         parted = table.repartitionById(tasks, part).sortWithinPartitions("position")
     work = _Work(job.query, job.layout, job.options.time_unit, shape, tuple(bounds))
     found = parted.mapInArrow(partial(_matches, work), ranked)
@@ -211,27 +211,34 @@ def _recognise(job: Job, table: DataFrame, times: list[int], shape: Shape, schem
     return found.distinct() if merges else found  # equal matches of several keys are one
 
 
-def _slice_bounds(times: Sequence[int], size: int) -> list[int]:
+def _window_number(window: Window) -> str:
+    """The number of the tumbling window of `time` but for a constant, without overflow, as SQL."""
+    size, first = window.size, window.origin % window.size
+    number = f"(time div {size}L) - if(time % {size}L < 0, 1L, 0L)"  # div cuts towards zero
+    return f"{number} - if(pmod(time, {size}L) < {first}L, 1L, 0L)"
+
+
+def _slice_bounds(times: Sequence[int], window: Window) -> list[int]:
     """The first times of slices, from those of ranges of equal work; none shorter than the overlap."""
     bounds = list(times[:1])
     for time in times[1:]:
-        if time - bounds[-1] >= max(size, 1):
+        if time - bounds[-1] >= max(window.size, 1):
             bounds.append(time)
     return bounds
 
 
-def _sliced(table: DataFrame, bounds: Sequence[int], size: int, *, behind: bool) -> DataFrame:
+def _sliced(table: DataFrame, bounds: Sequence[int], window: Window, *, behind: bool) -> DataFrame:
     """`table` with each row once for every slice that needs it, and `slice`, the slice's number.
 
     `behind`: slices reach on by the window too, as matches wait for what must not come behind them.
     """
     time = F.col("time")
-    extra = size + 1 if behind else 0
     inside = []
     for k, low in enumerate(bounds):
-        needs = time >= F.lit(low - size)
+        needs = time >= F.lit(window.open_from(low))
         if k + 1 < len(bounds):
-            needs &= time < F.lit(bounds[k + 1] + extra)
+            high = bounds[k + 1]
+            needs &= time <= F.lit(window.closes_at(high)) if behind else time < F.lit(high)
         inside.append(F.when(needs, F.lit(k)))
     return table.withColumn("slice", F.explode(F.array_compact(F.array(*inside))))
 
@@ -256,8 +263,8 @@ def _matches(work: _Work, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
     for found in _chunks(_evaluated(work, iter(batches)), _MATCHES):
         batch = work.shape(found, variables)
         if work.layout.ordered:
-            numbers = [(window_number(window, match.times[-1]) << _INDEX_BITS) + next(ranks) for match in found]
-            batch = batch.append_column(_RANK, pa.array(numbers, pa.int64()))
+            numbers = [(window.number(match.times[-1]) << _INDEX_BITS) + next(ranks) for match in found]
+            batch = batch.append_column(_RANK, pa.array(numbers, pa.decimal128(38)))
         yield batch
 
 

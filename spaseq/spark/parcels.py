@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from spaseq.engine import Window
 from spaseq.language.solve import Solver
 from spaseq.rdf import Counters
 from spaseq.spark.columns import Placed, gathered, graph_events, part_batches
@@ -81,17 +82,16 @@ class Parcel:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Which bucket a row belongs to. `buckets`: their keys. `size`, `origin`: of the tumbling windows they are cut by,
-    or 0. `by_key`: by the PARTITION BY key."""
+    """Which bucket a row belongs to. `buckets`: their keys. `window`: the tumbling one they are cut by, or one of kind
+    none. `by_key`: by the PARTITION BY key."""
 
     buckets: tuple[int, ...]
     by_key: bool
-    size: int
-    origin: int
+    window: Window
 
     def of(self, time: int, key: tuple[str, ...] | None) -> int:
         """The place in `buckets` for what happens at `time` (ns) under `key`."""
-        number = (time - self.origin) // self.size if self.size else 0
+        number = self.window.number(time)
         if self.by_key and key is not None:
             number += crc32("\0".join(key).encode())
         return number % len(self.buckets)

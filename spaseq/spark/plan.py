@@ -67,7 +67,7 @@ def lay_out(query: Query) -> Layout:
     patterns = query.checked.patterns
     blanks = _is_contiguous(query.pattern)
     by_key = bool(query.checked.partition)
-    kind = query.window().kind
+    window = query.window()
     clauses = query.checked.clauses
     # Inside a partition an instant can count without a value, by its mappings before the FILTERs; those need it all.
     may_join = not (blanks and by_key)
@@ -76,9 +76,9 @@ def lay_out(query: Query) -> Layout:
         variables=tuple(tuple(sorted(pattern.binds)) for pattern in patterns.values()),
         joined=tuple(name for name, pattern in patterns.items() if may_join and _is_joinable(pattern)),
         blanks=blanks,
-        by_window=kind == "tumbling",
+        by_window=window.tumbles,
         by_key=by_key and not clauses.by_window,
-        by_slice=kind == "span" and not by_key,
+        by_slice=window.slides and not by_key,
         ordered=clauses.by_window and clauses.ordered,
     )
 

@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField
 
+from spaseq.engine import Window
 from spaseq.errors import OptionError, SpaseqError
 from spaseq.events.time import parse_duration
 from spaseq.gpm import Knowledge
@@ -258,9 +259,8 @@ def _cut(spark: SparkSession, query: Query, layout: Layout, options: StreamOptio
     by_key = layout.by_key and not merges
     by_window = layout.by_window and options.time != ARRIVAL and not (layout.by_key and not by_key)
     if not (by_key or by_window):
-        return Cut((0,), False, 0, 0)
-    size, origin = (int(window.size), int(window.origin)) if by_window else (0, 0)
-    return Cut(spread(spark, tasks), by_key, size, origin)
+        return Cut((0,), False, Window("none"))
+    return Cut(spread(spark, tasks), by_key, window if by_window else Window("none"))
 
 
 def spread(spark: SparkSession, tasks: int) -> tuple[int, ...]:

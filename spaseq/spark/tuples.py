@@ -189,7 +189,7 @@ def _parted(ordered: DataFrame, cut: TupleCut) -> DataFrame:
         coordinate: Column = F.col(cut.coordinate)
         bounds = [*cut.slices, None]
         inside = [
-            F.when(_between(coordinate, _less(low, cut.before), _more(high, cut.behind)), F.lit(k))
+            F.when(_inside(coordinate, cut, low, high), F.lit(k))
             for k, (low, high) in enumerate(pairwise(bounds))
         ]
         frame = frame.withColumn("spaseq_slice", F.explode(F.array_compact(F.array(*inside))))
@@ -205,17 +205,12 @@ def _parted(ordered: DataFrame, cut: TupleCut) -> DataFrame:
     return frame.repartitionById(count, F.col("spaseq_part").cast("int")).sortWithinPartitions("spaseq_part", POSITION)
 
 
-def _less(bound: Any, size: Any) -> Any:
-    return bound - size
-
-
-def _more(bound: Any, size: Any) -> Any:
-    return None if bound is None else bound + size
-
-
-def _between(column: Column, low: Any, high: Any) -> Column:
-    condition = column >= F.lit(low)
-    return condition if high is None else condition & (column < F.lit(high))
+def _inside(column: Column, cut: TupleCut, low: Any, high: Any) -> Column:
+    """Where the coordinate is in the slice from `low` to before `high`, or in a window that reaches into it."""
+    condition = column >= F.lit(cut.window.open_from(low))
+    if high is None:
+        return condition
+    return condition & (column <= F.lit(cut.window.closes_at(high)) if cut.behind else column < F.lit(high))
 
 
 # -- 3. the engine

@@ -139,7 +139,7 @@ def test_explain_and_refusal(spark: Any) -> None:
         run_tuples(ceql.compile(QUERIES[2][1]), frame, cut="keys")
     with pytest.raises(OptionError, match="no such way"):
         run_tuples(ceql.compile(QUERIES[2][1]), frame, cut="quarters")
-    assert TupleCut.of(ceql.compile(QUERIES[5][1])).behind > 0
+    assert TupleCut.of(ceql.compile(QUERIES[5][1])).behind
 
 
 def test_what_is_wrong_with_tuples_is_said_on_the_driver(spark: Any) -> None:

@@ -27,7 +27,7 @@ from spaseq.engine.lazy.planning import LazyPlan
 from spaseq.engine.lazy.space import Space, Steps, Trace
 from spaseq.engine.matches import MatchBatch
 from spaseq.engine.order import check_order
-from spaseq.engine.settings import Batch, Window
+from spaseq.engine.settings import Batch
 from spaseq.engine.windows import Lows
 from spaseq.errors import BudgetExceeded, InternalError
 from spaseq.pattern import Predicate
@@ -93,8 +93,8 @@ class LazyEvaluator:
             yield from self._blocks(batch)
         else:
             found = MatchBatch.concat(list(self._blocks(batch)))
-            positions, times = np.asarray(batch.positions, np.int64), np.asarray(batch.times)
-            lows, _ = self._places.of(positions, times, batch.keys)
+            positions, places = np.asarray(batch.positions, np.int64), self._program.window.places(batch)
+            lows, _ = self._places.of(positions, places, batch.keys)
             yield self._ending.push(batch, found, lows)
 
     def kinds_in(self, batch: Batch) -> dict[frozenset[Predicate], int]:
@@ -158,13 +158,11 @@ class LazyEvaluator:
     def _start(self, batch: Batch, truth: np.ndarray) -> None:
         window, registers = self._program.window, self._program.registers
         keyed = batch.keys is not None
-        self._own_windows = keyed and window.kind == "events"
+        self._own_windows = keyed and window.counts_events
         memory = registers.conditions().memory() if self._plan.guarded else None  # type: ignore[union-attr]
         self._space = Space(len(self._kinds), keyed, self._own_windows, memory)
         self._space.trace = self._trace
-        # Without partitions a window in events is over positions.
-        own = Window("span", window.size) if window.kind == "events" and not keyed else window
-        self._lows = Lows(own, keyed)
+        self._lows = Lows(window, keyed)
         self._places = Lows(window, keyed)
         counts = truth.sum(axis=1).tolist()
         orders = self._given
@@ -214,10 +212,8 @@ class LazyEvaluator:
 
     def _lows_of(self, batch: Batch, sequence: np.ndarray) -> np.ndarray:
         """The first event in a window that ends with each, by number."""
-        by_position = self._program.window.kind == "events" and batch.keys is None
-        times = np.asarray(batch.positions, np.int64) if by_position else np.asarray(batch.times)
         keys = None if batch.keys is None else np.asarray(batch.keys, np.int64)
-        return self._lows.of(sequence, times, keys)[0]
+        return self._lows.of(sequence, self._program.window.places(batch), keys)[0]
 
     def _ordinals(self, batch: Batch, sequence: np.ndarray) -> np.ndarray:
         """The number of each event in its partition; without a partition, any."""

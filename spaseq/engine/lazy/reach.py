@@ -1,7 +1,7 @@
 """How far back the window of the next event reaches, as far as the choice of an evaluator must know it.
 
 The batches that some evaluator may have to read again are kept here. The engine's own windows are exact, event by event
-(`spaseq.engine.windows`); these are bounds that may keep a batch too long, never too short.
+(`spaseq.engine.windows`); here whole batches are kept, perhaps too long, never too short.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from spaseq.engine.settings import Batch, Window
+from spaseq.engine.settings import Batch
+from spaseq.engine.window import Window
 
 __all__ = ["HISTORY", "Reach"]
 
@@ -26,8 +27,8 @@ LATER: Final = 2
 """And of each after it."""
 KEYS: Final = 4096
 """Events of a batch whose partitions are counted."""
-MARGIN: Final = 1e-9
-"""Relative: windows over decimals may reach back that much further than the subtraction here says."""
+_NEVER: Final = -(1 << 63)
+"""No place is before it."""
 
 
 class Reach:
@@ -48,10 +49,10 @@ class Reach:
 
     def forget(self) -> None:
         """Let go of what no open window holds, and of what is too much."""
-        first = self._still_open() if self.batches else -math.inf
+        first = self._still_open() if self.batches else _NEVER
         size, count = sum(map(len, self.batches)), 0
         for kept in self.batches:
-            last = self._places(kept)[-1]
+            last = self._last_place(kept)
             if last >= first and size <= HISTORY:
                 break
             self._dropped = last
@@ -61,17 +62,17 @@ class Reach:
 
     def open_batches(self) -> Iterator[Batch]:
         """The events of the windows still open, and some before them, in order."""
-        first = self._still_open() if self.batches else -math.inf
+        first = self._still_open() if self.batches else _NEVER
         for batch in self.batches:
-            at = int(np.searchsorted(self._places(batch), first))
+            at = int(np.searchsorted(self._window.places(batch), first))
             cut: Any = getattr(batch, "part", None)
             yield batch if cut is None or not at else cut(min(at, len(batch) - 1), len(batch))
 
     @property
     def open_events(self) -> int:
         """How many events `open_batches` would give if every batch could be cut."""
-        first = self._still_open() if self.batches else -math.inf
-        return sum(len(batch) - int(np.searchsorted(self._places(batch), first)) for batch in self.batches)
+        first = self._still_open() if self.batches else _NEVER
+        return sum(len(batch) - int(np.searchsorted(self._window.places(batch), first)) for batch in self.batches)
 
     def _still_open(self) -> float:
         """Where the earliest window starts that did not end before the last event.
@@ -79,7 +80,13 @@ class Reach:
         Not that of the next event: matches that wait for their windows to close (NOT at the end) are still to come.
         """
         last = self.batches[-1]
-        return self._first(self._places(last)[-1], last)
+        if self._window.counts_events and last.keys is not None:
+            return _NEVER  # each partition's window reaches back by itself
+        return self._window.open_from(self._last_place(last))
+
+    def _last_place(self, batch: Batch) -> float:
+        last: float = self._window.places(batch)[-1].item()
+        return last
 
     def append(self, batch: Batch) -> None:
         """Keep a batch; those before it stay."""
@@ -87,7 +94,7 @@ class Reach:
 
     def __getstate__(self) -> tuple[Window, float | None]:
         """Batches are in no snapshot: it is as if all had been dropped."""
-        return self._window, self._places(self.batches[-1])[-1] if self.batches else self._dropped
+        return self._window, self._last_place(self.batches[-1]) if self.batches else self._dropped
 
     def __setstate__(self, state: tuple[Window, float | None]) -> None:
         self._window, self._dropped = state
@@ -100,7 +107,7 @@ class Reach:
         Of different sizes the root of the mean square, as the number of tuples grows faster than the window.
         """
         self.partitions = 1 if batch.keys is None else _different(np.asarray(batch.keys)[-KEYS:])
-        if self._window.kind == "events":
+        if self._window.counts_events:
             return float(self._window.size) + 1.0
         samples = min(LATER if self.batches else SAMPLES, -(-len(batch) // EACH))
         rows = len(batch) * (2 * np.arange(samples) + 1) // (2 * samples)
@@ -109,40 +116,17 @@ class Reach:
 
     def _counts(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
         """Events between the start of the window of each row and the row."""
-        places = self._places(batch)
-        if self._window.kind == "span":
-            first = places[rows] - self._window.size
-            if first.dtype.kind == "f":
-                first -= MARGIN * np.abs(places[rows])
-        else:
-            first = np.array([self._first(place, batch) for place in places[rows].tolist()])
+        places = self._window.places(batch)
+        first = self._window.bounds(places[rows])
         at = np.searchsorted(places, first)
         counts = np.maximum(rows - at, 0)
         for kept in reversed(self.batches):
             before = at == 0  # windows that reach further back
             if not before.any():
                 break
-            at[before] = np.searchsorted(self._places(kept), first[before])
+            at[before] = np.searchsorted(self._window.places(kept), first[before])
             counts[before] += len(kept) - at[before]
         return counts
-
-    def _places(self, batch: Batch) -> np.ndarray:
-        """What the window is measured in."""
-        return np.asarray(batch.positions if self._window.kind == "events" else batch.times)
-
-    def _first(self, place: float, batch: Batch) -> float:
-        """The first place that a window holds which ends at `place`."""
-        match self._window.kind:
-            case "none":
-                return -math.inf
-            case "events" if batch.keys is not None:
-                return -math.inf  # each partition's window reaches back by itself
-            case "tumbling":
-                size, origin = self._window.size, self._window.origin
-                first = (place - origin) // size * size + origin
-            case _:
-                first = place - self._window.size
-        return first - MARGIN * abs(place) if isinstance(place, float) else first
 
 
 def _different(keys: np.ndarray) -> int:

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from spaseq.errors import EventError
+from spaseq.events.time import time_behind
 from spaseq.rdf.columns import gathering
 from spaseq.rdf.columns import kernels as k
 from spaseq.rdf.columns.dictionary import Dictionary
@@ -82,8 +83,7 @@ class Ordering:
         if len(times):
             first = times[0] if self._latest is None else self._latest
             most = np.maximum.accumulate(np.maximum(times, first))
-            behind = most.view(np.uint64) - times.view(np.uint64)  # of any two times, which int64 would not hold
-            late = np.flatnonzero(behind > lateness)
+            late = np.flatnonzero(time_behind(most, times) > lateness)
             if len(late) and self._options.late != "drop":
                 end = begin + int(late[0]) + 1
                 self._note_latest(begin, end)
