@@ -154,7 +154,7 @@ class Coordinate:
             raise self._error(batch, row, f"{name} is {numbers[row]}, and the window is measured in it")
         numbers = self._settled(numbers)
         self._check_order(batch, numbers)
-        self.last = numbers[-1].item()
+        self.last, self.kind = numbers[-1].item(), numbers.dtype.kind
         return numbers
 
     def _settled(self, numbers: np.ndarray) -> np.ndarray:
@@ -162,7 +162,6 @@ class Coordinate:
         if self.kind != "f" and numbers.dtype.kind == "f" and self.last is not None:
             whole = (np.abs(numbers) < 2.0**63) & (numbers == np.trunc(numbers))
             numbers = numbers.astype(np.int64) if whole.all() else numbers
-        self.kind = "f" if self.kind == "f" else numbers.dtype.kind
         return numbers.astype(np.float64) if self.kind == "f" else numbers
 
     def _check_order(self, batch: EventBatch, numbers: np.ndarray) -> None:

@@ -190,7 +190,10 @@ def test_what_is_pushed_may_change_afterwards() -> None:
         {"type": "A", "v": 1, "time": True, "n": 8},
         {"type": "A", "time": 9, "n": 4},
         {"type": "A", "time": 9},
-        {"type": "A", "time": 9, "n": 7.5},
+        {"type": "A", "time": 9, "n": float("inf")},
+        {"type": "A", "v": 1, "time": "NaN", "n": 8},
+        {"type": "A", "v": 1, "time": float("nan"), "n": 8},
+        {"type": "A", "v": 1, "time": float("inf"), "n": 8},
     ],
     ids=str,
 )
@@ -207,6 +210,16 @@ def test_errors_are_those_of_columns(event: dict[str, Any], monkeypatch: pytest.
             assert len(stream.push({"type": "B", "time": 9, "n": 9})) == 3  # nothing of it was taken
         monkeypatch.setattr("ceql.stream.Singles.of", lambda *_: None)
     assert told[0] == told[1]
+
+
+def test_a_window_over_whole_numbers_goes_on_over_decimals() -> None:
+    """As in a batch, whose column has one type from the start."""
+    events = [{"type": "A", "n": n} for n in (1, 2, 2.5, 3, 5, 5.25, 6)]
+    for size in ("2", "0.5", "0.25", "2.75"):
+        query = ceql.compile(f"SELECT * WHERE A ; A WITHIN {size} [n]")
+        with query.open() as stream:
+            found = [(m.start, m.end) for event in events for m in stream.push(event)]
+        assert sorted(found) == sorted((m.start, m.end) for m in query.run(events))
 
 
 def test_single_events_take_their_own_road() -> None:

@@ -1,4 +1,4 @@
-"""Windows against their definition in Python's own numbers: at the edges of int64, before 1677, after 2262, decimals."""
+"""Windows against their definition in Python's own numbers: at the edges of int64 and of float64, decimals."""
 
 from __future__ import annotations
 
