@@ -8,81 +8,36 @@ that is not registered is an error before the first event.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from collections.abc import Mapping as MappingABC
-from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Final
 
 from rdflib import Graph
-from rdflib.plugins.sparql.evaluate import evalPart
-from rdflib.plugins.sparql.evalutils import _ebv, _eval
+from rdflib.plugins.sparql.evalutils import _eval
 from rdflib.plugins.sparql.operators import EBV
 from rdflib.plugins.sparql.parserutils import Expr
 from rdflib.plugins.sparql.sparql import FrozenBindings, Prologue, QueryContext, SPARQLError
 from rdflib.term import Identifier, URIRef, Variable
 
-from spaseq.errors import InternalError, OptionError, SpaseqError
+from spaseq.errors import OptionError
 from spaseq.gpm import algebra
 from spaseq.gpm.comparison import SIGNS, Side, compares
 from spaseq.gpm.mappings import IDENTITY, IndexedMappings, Mapping, MappingSet, freeze
 from spaseq.gpm.pattern import Condition, GraphPattern, Part
-from spaseq.rdf import Triple, plain_literal, quiet_literals
+from spaseq.gpm.reference import Context, NamedGraphs, Row, evaluating, is_true, solutions, value_in
+from spaseq.rdf import Triple, plain_literal
 
 __all__ = [
     "EventGraph",
     "Knowledge",
     "PatternEvaluator",
-    "algebra_context",
     "evaluated",
-    "evaluating",
     "event_graph",
     "holds",
+    "value_of",
     "verdict",
 ]
-
-_LOCK: Final = threading.Lock()
-"""rdflib's algebra nodes hold state while they are evaluated; two threads must not share a plan."""
-
-_NO_GRAPH: Final = Graph(bind_namespaces="none")
-
-
-class _Named:
-    """The registered graphs, as much of a dataset as rdflib's evaluator asks for."""
-
-    def __init__(self, graphs: MappingABC[str, Graph]) -> None:
-        self._graphs = graphs
-        self.default_context = _NO_GRAPH
-
-    def contexts(self) -> Iterable[Graph]:
-        return self._graphs.values()
-
-    def get_context(self, name: Any) -> Graph:
-        return self._graphs.get(str(name), _NO_GRAPH)
-
-
-class _Context(QueryContext):
-    """An evaluation context over one graph and the registered graphs; it cannot load anything."""
-
-    def __init__(self, graph: Graph | None, named: _Named, prologue: Prologue | None, bindings: Any = None) -> None:
-        super().__init__(None, bindings or [], initBindings={})
-        self.graph = graph
-        self.prologue = prologue
-        self._named = named
-
-    @property
-    def dataset(self) -> Any:
-        return self._named
-
-    def clone(self, bindings: Any = None) -> QueryContext:
-        copy = _Context(self.graph, self._named, self.prologue, bindings or self.bindings)
-        copy._now = self._now
-        copy.bnodes = self.bnodes
-        return copy
-
-    def load(self, source: URIRef, default: bool = False, into: Identifier | None = None, **kwargs: Any) -> None:
-        raise InternalError(f"a query tried to load {source}: nothing is ever loaded")
 
 
 class Knowledge:
@@ -93,7 +48,7 @@ class Knowledge:
 
     def __init__(self, graphs: MappingABC[str, Graph] | None = None) -> None:
         self.graphs = {iri: _under_name(graph, iri) for iri, graph in (graphs or {}).items()}
-        self.named = _Named(self.graphs)
+        self.named = NamedGraphs(self.graphs)
         self._derived: dict[Any, Any] = {}
 
     def derived(self, key: Any, make: Callable[[], Any]) -> Any:
@@ -195,69 +150,50 @@ class PatternEvaluator:
 
     def of_part(self, iri: str, part: Part) -> MappingSet:
         """The solutions of a knowledge part on a registered graph."""
-        return _solutions(_Context(self.graph(iri), self._named, self.pattern.prologue), part.handle)
+        return _solutions(part.handle, Context(self.graph(iri), self._named, self.pattern.prologue))
 
-    def solve(self, facts: EventGraph, predicates: frozenset[Any]) -> tuple[MappingSet, MappingSet]:
-        """Ω without the top-level FILTERs, and Ω; `predicates` are the event's, to turn it away early."""
+    def solve(
+        self, facts: EventGraph, predicates: frozenset[Any], budget: int | None = None
+    ) -> tuple[MappingSet, MappingSet]:
+        """Ω without the top-level FILTERs, and Ω; `predicates` are the event's, to turn it away early.
+
+        Raises `BudgetExceeded` where a step of the pattern has more solutions than `budget`.
+        """
         if not self.pattern.required <= predicates:
             return frozenset(), frozenset()
-        found = self.by_rdflib(facts)
+        found = self.by_rdflib(facts, budget)
         if (known := self._knowledge) is not None:
             found = known.join(found)
         if not self.pattern.local or not found:
             return found, found
         return found, frozenset(m for m in found if all(self._holds(c, m, facts) for c in self.pattern.local))
 
-    def by_rdflib(self, facts: EventGraph) -> MappingSet:
+    def by_rdflib(self, facts: EventGraph, budget: int | None = None) -> MappingSet:
         """The event part's mapping set."""
-        context = _Context(facts.graph, self._named, self.pattern.prologue)
-        return _solutions(context, self.pattern.event.handle)
+        context = Context(facts.graph, self._named, self.pattern.prologue, budget=budget)
+        return _solutions(self.pattern.event.handle, context)
 
     def _holds(self, condition: Condition, mapping: Mapping, facts: EventGraph) -> bool:
-        return _true(condition, mapping, _Context(facts.graph, self._named, self.pattern.prologue))
+        return _true(condition, mapping, Context(facts.graph, self._named, self.pattern.prologue))
 
 
-@contextmanager
-def evaluating() -> Iterator[None]:
-    """While it is open, rdflib evaluates: one thread, no complaints about literals, its failures under our name."""
-    with _LOCK, quiet_literals():
-        try:
-            yield
-        except SpaseqError:
-            raise
-        except RecursionError:
-            raise InternalError("rdflib could not evaluate a graph pattern: it is nested too deeply") from None
-        except Exception as error:
-            raise InternalError(
-                f"rdflib failed to evaluate a graph pattern: {type(error).__name__}: {error}"
-            ) from error
-
-
-def algebra_context(prologue: Prologue) -> QueryContext:
-    """A context for algebra that reads no graph."""
-    return _Context(_NO_GRAPH, _Named({}), prologue)
-
-
-def _solutions(context: _Context, handle: Any) -> MappingSet:
-    """The solutions of an algebra node; blank nodes of the pattern, which act as variables, are not part of them."""
+def _solutions(handle: Any, context: Context) -> MappingSet:
+    """The solutions of an algebra node."""
     with evaluating():
-        return frozenset(
-            freeze((str(name), plain_literal(term)) for name, term in solution.items() if isinstance(name, Variable))
-            for solution in evalPart(context, handle)
-        )
+        return frozenset(freeze((str(name), term) for name, term in row.items()) for row in solutions(handle, context))
 
 
-def _true(condition: Condition, mapping: Mapping, context: _Context) -> bool:
-    bindings = FrozenBindings(context, {Variable(name): term for name, term in mapping})
+def _true(condition: Condition, mapping: Mapping, context: Context) -> bool:
+    row = Row(context, {Variable(name): term for name, term in mapping})
     with evaluating():
-        return bool(_ebv(condition.handle, bindings))
+        return is_true(condition.handle, row, context)
 
 
 def holds(condition: Condition, mapping: Mapping, prologue: Prologue) -> bool:
     """Whether a condition without EXISTS is true of a mapping; an error in it, as an unbound variable, is not true."""
     with evaluating():
         try:
-            return verdict(condition.expression, dict(mapping), algebra_context(prologue))
+            return verdict(condition.expression, dict(mapping), Context(prologue=prologue))
         except SPARQLError:
             return False
 
@@ -298,12 +234,9 @@ def value_of(side: Side, term: Identifier, prologue: Prologue) -> Identifier | N
     """What a side of a comparison comes to where its variable is `term`; None where that is an error."""
     match side.expression:
         case algebra.Call(handle=handle):
-            bindings = FrozenBindings(_Context(None, _Named({}), prologue), {Variable(side.name): term})
+            context = Context(prologue=prologue)
             with evaluating():
-                try:
-                    found = handle.eval(bindings)
-                except SPARQLError:
-                    return None
-            return None if isinstance(found, SPARQLError) else plain_literal(found)
+                found: Identifier | None = value_in(handle, Row(context, {Variable(side.name): term}), context)
+            return found
         case _:
             return term

@@ -2,7 +2,7 @@
 
 rdflib computes sums and products of integers as decimals or the other way round, knows no xsd:float, lets casts accept
 what has no such value, keeps only some flags of REGEX, counts places of SUBSTR below 1 from the end, cannot round
-infinity, and gives STRDT any argument. `replacement` names what takes its place for an expression; both ways of
+infinity, and gives STR and STRDT any argument. `replacement` names what takes its place for an expression; both ways of
 evaluating a pattern, event by event and over columns, go through it.
 """
 
@@ -383,6 +383,13 @@ def _folded(settled: bool) -> _Function:
     return evaluate
 
 
+def _exists(expression: Expr, context: Any) -> Literal:
+    """Asked of the evaluation that the bindings belong to (`spaseq.gpm.reference`); rdflib's own lets the bindings of
+    the outside into scopes that they do not reach."""
+    found: bool = context.ctx.exists(vars(expression)["graph"], context)
+    return Literal(found is (expression.name == "Builtin_EXISTS"))
+
+
 def _time_zone(expression: Expr, context: Any) -> Literal:
     offset = operators.datetime(expression.arg).utcoffset()
     if offset is None:
@@ -441,6 +448,8 @@ _FUNCTIONS: Final[dict[str, _Function]] = {
     "Builtin_REPLACE": _replace,
     "Builtin_STR": _text,
     "Builtin_STRDT": _typed,
+    "Builtin_EXISTS": _exists,
+    "Builtin_NOTEXISTS": _exists,
     "Builtin_STRLANG": _tagged,
     "Builtin_CONCAT": _concatenated,
     "Builtin_COALESCE": _first_value,

@@ -14,18 +14,15 @@ from typing import Any, Final
 
 from pyparsing import ParseBaseException
 from rdflib.plugins.sparql.algebra import translateQuery
-from rdflib.plugins.sparql.evaluate import evalPart
-from rdflib.plugins.sparql.evalutils import _eval
 from rdflib.plugins.sparql.parser import parseQuery
-from rdflib.plugins.sparql.parserutils import CompValue, value
-from rdflib.plugins.sparql.sparql import FrozenBindings
+from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import BNode, Literal, URIRef, Variable
 
 from spaseq.errors import InternalError, QuerySyntaxError, SpaseqError
-from spaseq.gpm.aggregates import aggregated
 from spaseq.gpm.comparison import order_place
-from spaseq.gpm.evaluate import algebra_context, evaluating
 from spaseq.gpm.pattern import Source, check_prefixes, check_values, literals_as_written, prepared, settled
+from spaseq.gpm.reference import Context, Row, evaluating, value_in
+from spaseq.gpm.reference import solutions as solved
 from spaseq.rdf import plain_literal
 
 __all__ = ["ROUNDS", "Piece", "SolutionPlan", "Template", "compile_solutions", "compile_template"]
@@ -54,8 +51,7 @@ class SolutionPlan:
     `grouped`: whether a row is made of a group of solutions (there is an aggregate or a GROUP BY). `keys`: the
     variables of GROUP BY. `aggregated`: those that aggregates range over. `over_rounds`: they range over the rounds of
     one solution's iterations (its `ROUNDS`), which bind the variables `iterated` afresh. `node`, `leaf`, `group`,
-    `aggregates`, `order`, `prologue`: rdflib's algebra, of which `leaf` takes the solutions, and `whole` in `node` what
-    the `aggregates` come to.
+    `order`, `prologue`: rdflib's algebra, of which `leaf` takes the solutions.
     """
 
     grouped: bool
@@ -66,8 +62,6 @@ class SolutionPlan:
     node: Any = field(repr=False)
     leaf: Any = field(repr=False)
     group: Any = field(repr=False)
-    aggregates: tuple[Any, ...] = field(repr=False)
-    whole: Any = field(repr=False)
     order: tuple[tuple[Any, bool], ...] = field(repr=False)
     prologue: Any = field(repr=False)
 
@@ -80,12 +74,11 @@ class SolutionPlan:
         if self.over_rounds:  # of one match: what it binds can still be named behind the aggregation
             own = {Variable(name): term for name, term in solutions[0].items() if name != ROUNDS}
             solutions = [row for solution in solutions for row in self._rounds(solution)]
+        context = self._context(solutions)
         with evaluating():
-            if self.group is not None:
-                self.whole.res = [aggregated(self.aggregates, list(self._evaluate(self.group.p, solutions)))]
-            rows = [FrozenBindings(row.ctx, {**own, **row}) for row in self._evaluate(self.node, solutions)]
+            rows = [Row(context, {**own, **row.terms}, row.nodes) for row in solved(self.node, context)]
             return [
-                (_bindings(row), tuple(order_place(value(row, key, variables=True)) for key, _ in self.order))
+                (_bindings(row), tuple(order_place(value_in(key, row, context)) for key, _ in self.order))
                 for row in rows
             ]
 
@@ -103,9 +96,10 @@ class SolutionPlan:
         found: dict[Any, list[int]] = {}
         with evaluating():
             for index, solution in enumerate(solutions):
-                for row in self._evaluate(self.group.p, [solution]):
-                    key = tuple(_eval(expression, row, False) for expression in self.group.expr)
-                    found.setdefault(tuple(map(_group_key, key)), []).append(index)
+                context = self._context([solution])
+                for row in solved(self.group.p, context):
+                    key = tuple(value_in(expression, row, context) for expression in self.group.expr)
+                    found.setdefault(key, []).append(index)
         return list(found.values())
 
     def sort(self, rows: list[Any], keys: Callable[[Any], tuple[Any, ...]]) -> list[Any]:
@@ -114,23 +108,14 @@ class SolutionPlan:
             rows = sorted(rows, key=lambda row, place=place: keys(row)[place], reverse=descending)  # type: ignore[misc]
         return rows
 
-    def _evaluate(self, node: Any, solutions: Sequence[Bindings]) -> Iterator[Any]:
-        self.leaf.res = [{Variable(n): term for n, term in solution.items() if n != ROUNDS} for solution in solutions]
-        return iter(evalPart(algebra_context(self.prologue), node))
-
-
-def _group_key(term: Any) -> Any:
-    """Errors are one key: two solutions for which a GROUP BY expression fails are in one group."""
-    return term if isinstance(term, (URIRef, BNode, Literal)) else None
+    def _context(self, solutions: Sequence[Bindings]) -> Context:
+        """An evaluation in which the solutions stand in the place of the inline data."""
+        rows = [{Variable(n): term for n, term in solution.items() if n != ROUNDS} for solution in solutions]
+        return Context(prologue=self.prologue, inline=(self.leaf, rows), behind_where=True)
 
 
 def _bindings(row: Any) -> Bindings:
-    return {
-        str(name): plain_literal(term)
-        for name, term in row.items()
-        # An expression that rdflib fails to evaluate may give something else than a term.
-        if isinstance(name, Variable) and isinstance(term, (URIRef, BNode, Literal)) and not name.startswith("__agg_")
-    }
+    return {str(name): plain_literal(term) for name, term in row.terms.items() if not name.startswith("__agg_")}
 
 
 def compile_solutions(
@@ -176,7 +161,7 @@ def compile_solutions(
     if over_rounds:
         for aggregate in aggregates:
             if aggregate.name == "Aggregate_Sample" and isinstance(aggregate.vars, Variable):
-                aggregate.vars = Variable(_LAST + aggregate.vars)  # outside aggregates, a variable is its last value
+                aggregate["vars"] = Variable(_LAST + aggregate.vars)  # outside aggregates, a variable is its last value
     return SolutionPlan(
         grouped=bool(groups),
         keys=keys,
@@ -186,20 +171,9 @@ def compile_solutions(
         node=node,
         leaf=leaves[0],
         group=group,
-        aggregates=tuple(aggregates),
-        whole=_given(joins[0]) if joins else None,
         order=order,
         prologue=prologue,
     )
-
-
-def _given(node: CompValue) -> CompValue:
-    """Puts inline data, which it gives, in the place of a node of the algebra."""
-    data = CompValue("values", res=[])
-    node.clear()
-    node.name = "ToMultiSet"
-    node.p = data
-    return data
 
 
 def _over_rounds(aggregates: Sequence[Any], iterated: frozenset[str]) -> bool:

@@ -18,7 +18,7 @@ from rdflib.plugins.sparql.sparql import FrozenBindings, SPARQLError
 from rdflib.term import BNode, Literal, URIRef, Variable
 
 from spaseq.gpm import algebra
-from spaseq.gpm.evaluate import algebra_context
+from spaseq.gpm.reference import Context
 from spaseq.rdf import plain_literal
 
 Mapping = dict[str, Any]
@@ -230,7 +230,7 @@ class Oracle:
                     return None
 
     def term(self, expression: Any, mapping: Mapping) -> Any:
-        bindings = FrozenBindings(algebra_context(self.prologue), {Variable(n): t for n, t in mapping.items()})
+        bindings = FrozenBindings(Context(prologue=self.prologue), {Variable(n): t for n, t in mapping.items()})
         handle = expression.value if isinstance(expression, algebra.Term) else expression.handle
         found = _eval(handle, bindings)
         if isinstance(found, SPARQLError):

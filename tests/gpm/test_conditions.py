@@ -12,7 +12,8 @@ from rdflib import Literal, URIRef
 
 from spaseq.gpm import EventGraph, Knowledge, PatternEvaluator, Source, compile_pattern, holds
 from spaseq.gpm.columnar.evaluate import value_on
-from spaseq.gpm.evaluate import _Context, _Named, _true
+from spaseq.gpm.evaluate import _true
+from spaseq.gpm.reference import Context
 from spaseq.language.scan import mask
 from spaseq.rdf import plain_literal
 
@@ -59,7 +60,7 @@ def test_comparisons(sign: str) -> None:
     terms = [term for ((_, term),) in value_on(PatternEvaluator(inline, Knowledge()), ())]
     assert len(terms) == len(_values)
     (condition,) = _pattern(f"{{ FILTER (?x {sign} ?y) }}").correlated
-    context = _Context(None, _Named({}), inline.prologue)
+    context = Context(prologue=inline.prologue)
     for left, right in product(terms, terms):
         mapping = (("x", left), ("y", right))
         assert holds(condition, mapping, inline.prologue) == _true(condition, mapping, context), mapping
@@ -70,7 +71,7 @@ def test_comparisons_with_a_constant(value: str) -> None:
     ((mapping),) = value_on(PatternEvaluator(_pattern(f"{{ BIND ({value} AS ?x) }}"), Knowledge()), ())
     prologue = _pattern("{ }").prologue
     for condition in _pattern(f"{{ FILTER (?x = {value}) FILTER ({value} >= ?x) }}").correlated:
-        assert holds(condition, mapping, prologue) == _true(condition, mapping, _Context(None, _Named({}), prologue))
+        assert holds(condition, mapping, prologue) == _true(condition, mapping, Context(prologue=prologue))
 
 
 def test_an_unbound_variable_is_no_truth() -> None:

@@ -1,8 +1,9 @@
-"""The evaluation cases of the W3C's SPARQL 1.0 and 1.1 suites: each graph as one event, each pattern as one GPM.
+"""The evaluation cases of the W3C's SPARQL 1.0 and 1.1 suites: each graph as one event, each query with one GPM.
 
-SELECT cases without FROM, SERVICE and entailment; those with named graphs, which are the background knowledge, as
-graph patterns only. Results are compared as sets, as the value of a GPM is a set
-of mappings. The suites lie outside the project; where they are not there, all is skipped.
+SELECT cases without FROM, SERVICE and entailment. Each is asked in every way in: from a file, pushed, as columns and by
+rdflib. Where the clauses behind WHERE mean another thing in SPAseq, the whole SELECT is a subquery inside the GPM.
+Results are compared as sets, as the value of a GPM is a set of mappings. The suites lie outside the project; where they
+are not there, all is skipped.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from rdflib import RDF, BNode, Graph, Literal, Namespace
 from rdflib.query import Result
 
 import spaseq
-from spaseq.gpm import EventGraph, GraphPattern, Knowledge, PatternEvaluator, Source, compile_pattern
+from spaseq.errors import SpaseqError
+from spaseq.gpm import GraphPattern, Knowledge, PatternEvaluator, Source, compile_pattern
 from spaseq.gpm.columnar import uncovered_pattern
 from spaseq.gpm.columnar.evaluate import BatchEvaluator
+from spaseq.gpm.results import nquads_term
 from spaseq.language.scan import mask
 from spaseq.rdf import GraphBatch, GraphEvent, plain_literal
 
@@ -32,7 +35,7 @@ QT = Namespace("http://www.w3.org/2001/sw/DataAccess/tests/test-query#")
 RS = Namespace("http://www.w3.org/2001/sw/DataAccess/tests/result-set#")
 STREAM = "http://example.org/S"
 OTHER = re.compile(r"\b(FROM|SERVICE)\b", re.IGNORECASE)
-NAMED = re.compile(r"\bGRAPH\b", re.IGNORECASE)
+TIME = "http://www.w3.org/ns/prov#generatedAtTime"
 FORM = re.compile(r"(?<![?$\w:-])(SELECT|ASK|CONSTRUCT|DESCRIBE)\b", re.IGNORECASE)
 Row = frozenset[tuple[str, Any]]
 
@@ -50,7 +53,7 @@ def _path(uri: Any) -> Path:
 
 
 def _cases() -> Iterator[Case]:
-    for manifest in sorted(SUITES.glob("sparql1?/*/manifest.ttl")):
+    for manifest in sorted(SUITES.glob("sparql1[01]/*/manifest.ttl")):
         if manifest.parent.name == "entailment":
             continue
         graph = Graph().parse(manifest, publicID=manifest.as_uri())
@@ -153,10 +156,30 @@ def _renamed(rows: set[Row], names: dict[Any, Any]) -> set[Row]:
     return {frozenset((name, names.get(term, term)) for name, term in row) for row in rows}
 
 
-def answered(case: Case) -> set[Row]:
-    """The rows that SPAseq gives for the case's graph as one event."""
-    query = spaseq.compile(spaseq_text(case.query.read_text("utf-8"), case.query.as_uri()))
-    session = query.open()
+def query_text(case: Case) -> str:
+    """The case as a query of SPAseq: with its own clauses, or as a subquery of its GPM."""
+    text = case.query.read_text("utf-8")
+    if case.name not in AS_SUBQUERY:
+        return spaseq_text(text, case.query.as_uri())
+    form = FORM.search(mask(text))
+    assert form is not None
+    prologue = f"BASE <{case.query.as_uri()}>\n{text[: form.start()]}"
+    group = "{ { " + text[form.start() :] + "\n} }"
+    return f"{prologue}SELECT *\nFROM STREAM S <{STREAM}>\nWHERE {{ SEQ (A) DEFINE GPM A ON S {group} }}"
+
+
+def by_run(query: Any, case: Case, folder: Path, reference: bool) -> set[Row]:
+    """From a file."""
+    lines = [" ".join(map(nquads_term, triple)) + " ." for triple in event_of(case).triples]
+    path = folder / "event.trig"
+    path.write_text(f"<{STREAM}#1> <{TIME}> 0 .\n<{STREAM}#1> {{\n" + "\n".join(lines) + "\n}\n", "utf-8")
+    found = query.run({"S": str(path)}, kb=graphs_of(case), reference=reference)
+    return {_row(match.bindings) for match in found}
+
+
+def by_push(query: Any, case: Case, folder: Path, reference: bool) -> set[Row]:
+    """Pushed."""
+    session = query.open(kb=graphs_of(case), reference=reference)
     found = session.push([event_of(case)])
     found += session.close()
     return {_row(match.bindings) for match in found}
@@ -182,26 +205,17 @@ def event_of(case: Case) -> GraphEvent:
     return GraphEvent(STREAM, 0, triples, None, case.name, 1)
 
 
-def knowledge_of(case: Case) -> Knowledge:
+def graphs_of(case: Case) -> dict[str, Graph]:
     """The case's named graphs."""
-    return Knowledge({path.as_uri(): _graph(path) for path in case.graphs})
+    return {path.as_uri(): _graph(path) for path in case.graphs}
 
 
-def by_evaluator(pattern: GraphPattern, case: Case, *, reference: bool = False) -> set[Row]:
-    """The value of a GPM on the case's graph, solved as single events are."""
-    facts = EventGraph(event_of(case).triples)
-    evaluator = PatternEvaluator(pattern, knowledge_of(case))
-    found = evaluator.solve(facts, facts.predicates)
-    return {_row(dict(mapping)) for mapping in found[1]}
-
-
-def by_plan(pattern: GraphPattern, case: Case) -> set[Row]:
-    """The value of a GPM on the case's graph, solved as columns."""
-    event = event_of(case)
-    evaluator = BatchEvaluator([PatternEvaluator(pattern, knowledge_of(case))])
+def by_plan(pattern: GraphPattern, case: Case, *, reference: bool = False) -> set[Row]:
+    """The value of a GPM on the case's graph: as columns, or by rdflib."""
+    evaluator = BatchEvaluator([PatternEvaluator(pattern, Knowledge(graphs_of(case)))], reference=reference)
     return {
         _row(dict(found.mapping(row, None)))
-        for found in evaluator.solve(GraphBatch.of([event])).values()
+        for found in evaluator.solve(GraphBatch.of([event_of(case)])).values()
         for row in range(len(found.events))
         if found.kept[row]
     }
@@ -209,9 +223,7 @@ def by_plan(pattern: GraphPattern, case: Case) -> set[Row]:
 
 SETS = "OFFSET and LIMIT count solutions, and equal ones are one: the value of a GPM is a set"
 EMPTY = "where nothing matches there is no solution and no window, so no group of it"
-SLIP = "a variable that nothing binds is an error, not unbound"
 AS_SUBQUERY = {
-    "sparql10/basic/base-prefix-2": "BASE and PREFIX that stand several times: the last one holds for all",
     "sparql10/solution-seq/offset-1": SETS,
     "sparql10/solution-seq/slice-1": SETS,
     "sparql10/solution-seq/slice-2": SETS,
@@ -219,63 +231,59 @@ AS_SUBQUERY = {
     "sparql11/aggregates/agg-avg-03": EMPTY,
     "sparql11/aggregates/agg-empty-group-count-2": EMPTY,
     "sparql11/aggregates/agg-empty-group-max-2": EMPTY,
-    "sparql11/bind/bind04": SLIP,
-    "sparql11/functions/coalesce01": SLIP,
-    "sparql11/project-expression/projexp06": SLIP,
 }
 """What the clauses of SPAseq mean otherwise than those of SPARQL, and why: asked as a subquery inside the GPM."""
-KNOWN = {
-    "sparql10/optional-filter/dawg-optional-filter-005-simplified": (
-        "one of two variants of the suite, which contradict each other: in it a FILTER of a group nested in OPTIONAL "
-        "sees the outside. SPARQL 1.1 §18.2.2.6 gives the other one, dawg-optional-filter-005-not-simplified"
-    ),
+_SLIP = "names the unknown variable"
+REFUSED = {
+    "sparql11/bind/bind04": _SLIP,
+    "sparql11/functions/coalesce01": _SLIP,
+    "sparql11/project-expression/projexp06": _SLIP,
+    "sparql10/graph/graph-not-exist": "no such background knowledge is given",
 }
-"""What is not reproduced, and why."""
-_ERRORS = "rdflib: an aggregate leaves out what is an error, where it is one itself"
-_NO_GROUPS = "rdflib: GROUP BY of no solutions gives a solution"
-DEPARTURES = {
-    "sparql10/graph/graph-not-exist": "rdflib: a graph that there is not is an empty one",
-    "sparql11/aggregates/agg-empty-group-count-1": _NO_GROUPS,
-    "sparql11/aggregates/agg-empty-group-max-1": _NO_GROUPS,
-    "sparql11/aggregates/agg-err-01": _ERRORS,
-    "sparql11/property-path/values_and_path": "rdflib: a path of no steps from a term of VALUES that the graph has not",
-    "sparql11/subquery/subquery13": "rdflib: a subquery sees the variables of the outside",
-}
-"""What the plan reproduces and the evaluator of single events does not."""
+"""What a query of SPAseq may not do, and its message; as patterns they are reproduced."""
+CONTRADICTION = "sparql10/optional-filter/dawg-optional-filter-005-simplified"
+"""One of two variants of the suite, which contradict each other: in it a FILTER of a group nested in OPTIONAL sees the
+outside. SPARQL 1.1 §18.2.2.6 gives the other one, dawg-optional-filter-005-not-simplified."""
 
-IN_CLAUSES = {"sparql11/aggregates/agg-err-01": _ERRORS}
-"""What is not reproduced by the clauses of SPAseq, and is as a subquery inside the GPM."""
-UNCOVERED = {f"sparql11/functions/{name}" for name in ("bnode01", "bnode02", "struuid01", "uuid01")}
-"""What is left to the evaluator of single events: values that are others each time."""
-
-CASES = list(_cases()) if SUITES.is_dir() else []
-WHOLE = [case for case in CASES if not case.graphs and not NAMED.search(mask(case.query.read_text("utf-8")))]
-"""Those that are queries of SPAseq as they stand."""
+CASES = [case for case in _cases() if case.name != CONTRADICTION] if SUITES.is_dir() else []
 
 
-def _param(case: Case, reasons: dict[str, str]) -> Any:
-    known = reasons.get(case.name)
-    marks = [pytest.mark.xfail(reason=known, strict=True)] if known else []
-    return pytest.param(case, id=case.name, marks=marks)
+def named(case: Case) -> str:
+    return case.name
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [_param(case, KNOWN | IN_CLAUSES) for case in WHOLE])
-def test_w3c(case: Case) -> None:
-    found = by_plan(inside(case), case) if case.name in AS_SUBQUERY else answered(case)
-    expected = expected_rows(case.result)
-    assert same(found, expected), f"missing {expected - found}\nsurplus {found - expected}"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", [_param(case, KNOWN) for case in CASES])
-def test_the_plan(case: Case) -> None:
-    """The plan over columns reproduces all it covers; so does the evaluator of single events, but for `DEPARTURES`."""
-    pattern = inside(case)
-    assert (uncovered_pattern(pattern) is not None) is (case.name in UNCOVERED)
-    if case.name in UNCOVERED:
+@pytest.mark.parametrize(
+    ("case", "road"),
+    [
+        pytest.param(case, road, id=f"{case.name}-{road.__name__}")
+        for case in CASES
+        for road in (by_run, by_push)
+        if road is by_push or event_of(case).triples
+    ],
+)
+def test_queries(case: Case, road: Any, tmp_path: Path) -> None:
+    if case.name in REFUSED:
+        with pytest.raises(SpaseqError, match=REFUSED[case.name]):
+            road(spaseq.compile(query_text(case)), case, tmp_path, False)
         return
-    expected = expected_rows(case.result)
-    found = by_plan(pattern, case)
-    assert same(found, expected), f"missing {expected - found}\nsurplus {found - expected}"
-    assert same(by_evaluator(pattern, case, reference=True), expected) is (case.name not in DEPARTURES)
+    query, expected = spaseq.compile(query_text(case)), expected_rows(case.result)
+    for reference in (False, True):
+        found = road(query, case, tmp_path, reference)
+        assert same(found, expected), f"{reference=}\nmissing {expected - found}\nsurplus {found - expected}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=named)
+def test_patterns(case: Case) -> None:
+    pattern, expected = inside(case), expected_rows(case.result)
+    for reference in (False, True):
+        found = by_plan(pattern, case, reference=reference)
+        assert same(found, expected), f"{reference=}\nmissing {expected - found}\nsurplus {found - expected}"
+
+
+@pytest.mark.slow
+def test_what_the_plan_leaves_to_rdflib() -> None:
+    """Values that are others each time; and nothing else."""
+    left = {case.name.rpartition("/")[2] for case in CASES if uncovered_pattern(inside(case)) is not None}
+    assert left == ({"bnode01", "bnode02", "struuid01", "uuid01"} if CASES else set())

@@ -168,8 +168,9 @@ class BatchEvaluator:
         for evaluator, plan in zip(self._evaluators, self._plans, strict=True):
             events = lists.holding(sorted(evaluator.pattern.required))
             if len(events):
-                solved = _by_event(evaluator, batch, events) if plan is None else plan.solve(lists, events)
-                found[evaluator.pattern.name] = solved
+                found[evaluator.pattern.name] = (
+                    _by_event(evaluator, batch, events, self._budget) if plan is None else plan.solve(lists, events)
+                )
         return found
 
 
@@ -189,13 +190,13 @@ def _constant_predicates(evaluator: PatternEvaluator) -> frozenset[URIRef]:
     return frozenset().union(*(algebra.predicates_named(node) for node in nodes))
 
 
-def _by_event(evaluator: PatternEvaluator, batch: GraphBatch, events: np.ndarray) -> Solutions:
+def _by_event(evaluator: PatternEvaluator, batch: GraphBatch, events: np.ndarray, budget: int) -> Solutions:
     found: list[int] = []
     mappings: list[Mapping] = []
     kept: list[bool] = []
     for event in events.tolist():
         facts = EventGraph(batch.event(event).triples)
-        before, after = evaluator.solve(facts, facts.predicates)
+        before, after = evaluator.solve(facts, facts.predicates, budget)
         found += [event] * len(before)
         mappings += before
         kept += [mapping in after for mapping in before]

@@ -1,14 +1,14 @@
 """Groups and aggregates of a subquery, per event (SPARQL 1.1 §18.5.1).
 
-An aggregate over an expression that is an error somewhere in the group is one itself, and so unbound; only COUNT and
-SAMPLE leave errors out. Without GROUP BY an event is one group, also if it has no solutions. What SPARQL leaves open is
-fixed by the order of terms: SAMPLE gives the first, GROUP_CONCAT goes by it where no ORDER BY says otherwise.
+The rules of aggregates are those of `spaseq.gpm.aggregates`. Without GROUP BY an event is one group, also if it has no
+solutions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,10 @@ from rdflib.term import Identifier, Literal
 
 from spaseq.errors import InternalError
 from spaseq.gpm import algebra
+from spaseq.gpm.aggregates import LENIENT, PLACES, aggregate_of, combined
 from spaseq.gpm.columnar.order import ranks
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.columnar.truth import Scope, computed
-from spaseq.gpm.functions import concatenation, mean, total
 
 __all__ = ["aggregated"]
 
@@ -58,34 +58,22 @@ def _result(expression: algebra.Expression, table: Table, scope: Scope, groups: 
     """The value of an aggregate by group: numbers of terms, int32."""
     if not isinstance(expression, algebra.Call):
         raise InternalError(f"{type(expression).__name__} where an aggregate was expected")
-    handle, space = expression.handle, scope.space
-    over, once = dict.get(handle, "vars"), bool(dict.get(handle, "distinct"))
-    if over == "*":
+    aggregate, space = aggregate_of(expression.handle), scope.space
+    if aggregate.over is None:
         rows = np.arange(len(table))
-        if once:
+        if aggregate.once:
             rows, _ = distinct([groups.of, *table.columns.values()], len(table))
         return _counted(groups.of[rows], groups, space)
-    by_row = ordered and expression.name == "Aggregate_GroupConcat"
-    values = _Values.of(computed(algebra.convert_expression(over), scope), groups, space, once, by_row)
-    match expression.name:
-        case "Aggregate_Count":
-            return _counted(values.groups[values.numbers >= 0], groups, space)
-        case "Aggregate_Sample":
-            return values.only_known().first()
-        case "Aggregate_Min":
-            return values.sound(values.first())
-        case "Aggregate_Max":
-            return values.sound(values.last())
-        case "Aggregate_Sum":
-            return values.sound(values.folded(total, space))
-        case "Aggregate_Avg":
-            return values.sound(values.folded(mean, space))
-        case "Aggregate_GroupConcat":
-            separator = dict.get(handle, "separator")
-            between = " " if separator is None else str(separator)
-            return values.sound(values.folded(lambda terms: concatenation(terms, between), space))
-        case name:
-            raise InternalError(f"SPARQL has an aggregate {name} that this version does not know")
+    by_row = ordered and aggregate.kind == "GroupConcat"
+    numbers = computed(algebra.convert_expression(aggregate.over), scope)
+    values = _Values.of(numbers, groups, space, aggregate.once, by_row)
+    if aggregate.kind in LENIENT:
+        values = values.only_known()
+    if aggregate.kind == "Count":
+        return _counted(values.groups, groups, space)
+    if aggregate.kind in PLACES:
+        return values.sound(values.last() if PLACES[aggregate.kind] else values.first())
+    return values.sound(values.folded(partial(combined, aggregate), space))
 
 
 def _counted(members: np.ndarray, groups: _Groups, space: Space) -> np.ndarray:
@@ -162,4 +150,3 @@ def _asked(function: Callable[[list[Any]], Identifier], terms: list[Any], space:
         return space.number(function(terms))
     except SPARQLError:
         return UNBOUND
-

@@ -7,28 +7,22 @@ kind and text, so that what LIMIT keeps depends neither on how a stream is cut i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from rdflib.term import Literal
 
 from spaseq.gpm.columnar.table import Space, Table
-from spaseq.gpm.comparison import order_place
+from spaseq.gpm.comparison import order_place, term_place
 
 __all__ = ["by_all_terms", "by_keys", "ranks"]
-
-
-def _whole(term: Any) -> tuple[Any, ...]:
-    """As `order_place`, and different terms are apart."""
-    text = (str(term.datatype or ""), term.language or "") if isinstance(term, Literal) else ()
-    return (order_place(term), str(term), *text)
 
 
 def ranks(numbers: np.ndarray, space: Space, *, apart: bool) -> np.ndarray:
     """By row the place of its term among those of `numbers` (int32, -1 unbound), from 0: int64. `apart`: different
     terms have different places. O(t log t) in the different terms, a Python step each."""
     used, codes = np.unique(numbers, return_inverse=True)
-    places = [() if number < 0 else (_whole if apart else order_place)(space.term(number)) for number in used.tolist()]
+    places = [
+        () if number < 0 else (term_place if apart else order_place)(space.term(number)) for number in used.tolist()
+    ]
     order = {place: i for i, place in enumerate(sorted(set(places)))}
     return np.array([order[place] for place in places], np.int64)[codes]
 

@@ -21,7 +21,8 @@ from rdflib.term import Identifier, Literal, Variable
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.comparison import SIGNS
-from spaseq.gpm.evaluate import algebra_context, evaluated, evaluating, verdict
+from spaseq.gpm.evaluate import evaluated, verdict
+from spaseq.gpm.reference import Context, evaluating
 from spaseq.rdf import plain_literal
 from spaseq.rdf.columns import Kinds
 
@@ -268,7 +269,7 @@ def _asked(
     names = sorted(algebra.expression_variables(expression) & scope.table.columns.keys())
     columns = [scope.table.columns[name][rows] for name in names]
     first, codes = distinct(columns, len(rows))
-    context = algebra_context(scope.prologue)
+    context = Context(prologue=scope.prologue)
     answers = []
     with evaluating():
         for place in first.tolist():

@@ -1,0 +1,448 @@
+"""rdflib's algebra, evaluated as SPARQL 1.1 §18 defines it: the reference for the plan over columns, and what evaluates
+the little that the plan does not cover.
+
+Basic patterns, expressions and the compatibility of solutions are rdflib's. What rdflib has otherwise is here:
+
+* *Scopes.* rdflib hands the solutions of one operand into the other, where nested groups, subqueries, OPTIONAL and
+  MINUS see what they must not. Here each operand is evaluated by itself, and solutions are joined.
+* *EXISTS* puts the outer solution's terms into the pattern (§18.6): a variable so replaced (`Context.outer`) has a term
+  in expressions and in triple patterns, and is not part of the solutions inside. A variable that a subquery does not
+  select is another one of the same name; what BIND or VALUES binds must agree with the outer term.
+* *Aggregates* by `spaseq.gpm.aggregates`; GROUP BY of no solutions has no groups.
+* *GRAPH* of a name that there is not has no solutions.
+* *Paths* of no steps lead from each node of the graph, and each constant at an end, to itself. rdflib also takes a
+  literal that is false (`0`, `""`) for an end that is open.
+* *Order.* Where SPARQL leaves it open (LIMIT without ORDER BY, ties) solutions come in the order of their terms.
+* *BNODE* of a text is one node in all expressions of one solution, and another one in the next.
+
+Solutions are lists, each as often as SPARQL has it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Mapping as MappingABC
+from contextlib import contextmanager
+from copy import copy
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from rdflib import Graph
+from rdflib.paths import AlternativePath, InvPath, MulPath, Path, SequencePath
+from rdflib.plugins.sparql.evaluate import evalBGP
+from rdflib.plugins.sparql.evalutils import _ebv, _eval
+from rdflib.plugins.sparql.parserutils import CompValue
+from rdflib.plugins.sparql.sparql import Bindings, FrozenBindings, Prologue, QueryContext, SPARQLError
+from rdflib.term import BNode, Identifier, Literal, URIRef, Variable
+
+from spaseq.errors import BudgetExceeded, InternalError, SpaseqError
+from spaseq.gpm.aggregates import aggregated
+from spaseq.gpm.comparison import order_place, term_place
+from spaseq.rdf import plain_literal, quiet_literals
+
+__all__ = ["Context", "NamedGraphs", "Row", "evaluating", "is_true", "solutions", "value_in"]
+
+_LOCK: Final = threading.Lock()
+"""rdflib's expressions hold state while they are evaluated; two threads must not share one."""
+_NO_GRAPH: Final = Graph(bind_namespaces="none")
+_Terms = MappingABC[Any, Identifier]
+
+
+class NamedGraphs:
+    """The graphs that GRAPH reads, by IRI, and what patterns have found on them."""
+
+    def __init__(self, graphs: MappingABC[str, Graph]) -> None:
+        self.graphs = graphs
+        self._found: dict[tuple[str, int], tuple[Any, list[Row]]] = {}
+
+    def once(self, iri: str, node: Any, solve: Callable[[], list[Row]]) -> list[Row]:
+        """The solutions of `node` on a graph, found once. The node is kept, so that no other takes its place."""
+        key = (iri, id(node))
+        if key not in self._found:
+            self._found[key] = node, solve()
+        return self._found[key][1]
+
+
+class Context(QueryContext):
+    """What an evaluation is of: the graph, the named graphs, and inside EXISTS the `outer` terms. It loads nothing.
+
+    `inline`: a node of inline data and the rows that stand in its place. `behind_where`: see
+    `spaseq.gpm.aggregates`. `budget`: the solutions that a step may have.
+    """
+
+    def __init__(
+        self,
+        graph: Graph | None = None,
+        named: NamedGraphs | None = None,
+        prologue: Prologue | None = None,
+        *,
+        inline: tuple[Any, Sequence[_Terms]] = (None, ()),
+        behind_where: bool = False,
+        budget: int | None = None,
+    ) -> None:
+        super().__init__(None, [], initBindings={})
+        self.graph = _NO_GRAPH if graph is None else graph
+        self.prologue = prologue
+        self.named = NamedGraphs({}) if named is None else named
+        self.outer: dict[Variable, Identifier] = {}
+        self.inline = inline
+        self.behind_where = behind_where
+        self.budget = budget
+        self._moment = datetime.now(UTC)
+
+    @property
+    def now(self) -> datetime:
+        """One time for the whole evaluation (SPARQL 1.1 §17.4.5.1)."""
+        return self._moment
+
+    def clone(self, bindings: Any = None) -> Context:
+        """The same with other bindings, which only rdflib's basic patterns use."""
+        other = copy(self)
+        other.bindings = Bindings(d=self.bindings if bindings is None else bindings)
+        return other
+
+    def on(self, graph: Graph) -> Context:
+        """The same on another graph."""
+        other = copy(self)
+        other.graph = graph
+        return other
+
+    def inside(self, outer: dict[Variable, Identifier]) -> Context:
+        """The same with other outer terms."""
+        other = copy(self)
+        other.outer = outer
+        return other
+
+    def load(self, source: URIRef, default: bool = False, into: Identifier | None = None, **kwargs: Any) -> None:
+        raise InternalError(f"a query tried to load {source}: nothing is ever loaded")
+
+    def exists(self, node: CompValue, row: FrozenBindings) -> bool:
+        """Whether a pattern has a solution where the terms of `row` take the place of its variables."""
+        return bool(solutions(node, self.inside(dict(row.items()))))
+
+
+class Row(FrozenBindings):
+    """A solution: `terms` by variable. `nodes`: those that BNODE has made in its expressions, by text."""
+
+    def __init__(self, context: QueryContext, terms: dict[Any, Identifier], nodes: Any = None) -> None:
+        super().__init__(context, terms)
+        self.terms = terms
+        self.nodes = defaultdict(BNode) if nodes is None else nodes
+
+    @property
+    def bnodes(self) -> Any:
+        return self.nodes
+
+
+@contextmanager
+def evaluating() -> Iterator[None]:
+    """While it is open, rdflib evaluates: one thread, no complaints about literals, its failures under our name."""
+    with _LOCK, quiet_literals():
+        try:
+            yield
+        except SpaseqError:
+            raise
+        except RecursionError:
+            raise InternalError("rdflib could not evaluate a graph pattern: it is nested too deeply") from None
+        except Exception as error:
+            raise InternalError(
+                f"rdflib failed to evaluate a graph pattern: {type(error).__name__}: {error}"
+            ) from error
+
+
+def solutions(node: CompValue, context: Context) -> list[Row]:
+    """The solutions of a node of rdflib's algebra, without the outer terms. To be called while `evaluating`.
+
+    Raises `BudgetExceeded` where a step has more than the context's budget.
+    """
+    rule = _RULES.get(node.name)
+    if rule is None:
+        raise InternalError(f"the SPARQL algebra has a node {node.name!r} that this version does not know")
+    return rule(node, context)
+
+
+# -- expressions
+
+
+def _seen(row: Row, context: Context) -> Row:
+    """The row as expressions see it: with the outer terms."""
+    return Row(context, {**context.outer, **row.terms}, row.nodes)
+
+
+def is_true(expression: Any, row: Row, context: Context) -> bool:
+    """Whether a condition is true of a row; an error is not."""
+    return bool(_ebv(expression, _seen(row, context)))
+
+
+def value_in(expression: Any, row: Row, context: Context) -> Any:
+    """The term that an expression comes to; None where that is an error."""
+    try:
+        found = _eval(expression, _seen(row, context))
+    except SPARQLError:
+        return None
+    if found is None or isinstance(found, SPARQLError):
+        return None
+    return plain_literal(found if isinstance(found, (URIRef, BNode, Literal)) else Literal(found))
+
+
+# -- patterns
+
+
+def _basic(node: CompValue, context: Context) -> list[Row]:
+    """Triples by rdflib, then paths from what these bind. Blank nodes of the pattern are no part of solutions."""
+    plain = [triple for triple in node.triples if not isinstance(triple[1], Path)]
+    plain.sort(key=lambda triple: sum(_is_open(term, context.outer) for term in triple))
+    found = _within(evalBGP(context.clone(context.outer), plain), context)
+    rows: Iterable[dict[Any, Identifier]] = [dict(row.items()) for row in found]
+    for start, path, end in node.triples:
+        if isinstance(path, Path):
+            ends = frozenset(context.outer.get(t, t) for t in (start, end) if not _is_open(t, context.outer))
+            rows = _within((longer for row in rows for longer in _along(row, start, path, end, ends, context)), context)
+    return [
+        Row(context, {n: t for n, t in row.items() if isinstance(n, Variable) and n not in context.outer})
+        for row in rows
+    ]
+
+
+def _is_open(term: Any, outer: _Terms) -> bool:
+    """Variables without a term, and blank nodes, which act as variables."""
+    return isinstance(term, (Variable, BNode)) and term not in outer
+
+
+def _along(
+    row: dict[Any, Identifier], start: Any, path: Path, end: Any, ends: frozenset[Any], context: Context
+) -> Iterator[dict[Any, Identifier]]:
+    """`row` with what each way of `path` from `start` to `end` binds."""
+    given = [None if _is_open(term, row) else row.get(term, term) for term in (start, end)]
+    for a, b in _ways(path, given[0], given[1], ends, context.graph):
+        if start != end or a == b:
+            longer = dict(row)
+            longer.update((n, t) for n, t in ((start, a), (end, b)) if isinstance(n, (Variable, BNode)))
+            yield longer
+
+
+def _ways(path: Any, start: Any, end: Any, ends: frozenset[Any], graph: Any) -> Iterator[tuple[Any, Any]]:
+    """(first, last) of each way of a path from `start` to `end`, None being any (SPARQL 1.1 §18.4); `ends`: the
+    constants that it begins or ends at. `?`, `*` and `+` give a pair once."""
+    match path:
+        case InvPath(arg=inner):
+            yield from ((a, b) for b, a in _ways(inner, end, start, ends, graph))
+        case AlternativePath(args=args):
+            for arg in args:
+                yield from _ways(arg, start, end, ends, graph)
+        case SequencePath(args=[only]):
+            yield from _ways(only, start, end, ends, graph)
+        case SequencePath(args=[*before, last]) if start is None and end is not None:
+            for b, c in list(_ways(last, None, end, ends, graph)):
+                yield from ((a, c) for a, _ in _ways(SequencePath(*before), None, b, ends, graph))
+        case SequencePath(args=[first, *behind]):
+            for a, b in list(_ways(first, start, None, ends, graph)):
+                yield from ((a, c) for _, c in _ways(SequencePath(*behind), b, end, ends, graph))
+        case MulPath() if start is None and end is not None:
+            turned = MulPath(InvPath(path.path), path.mod)
+            yield from ((a, end) for a in _reached(turned, end, ends, graph))
+        case MulPath():
+            for a in [start] if start is not None else _origins(path, ends, graph):
+                yield from ((a, b) for b in _reached(path, a, ends, graph) if end is None or b == end)
+        case _:  # an IRI or a negated set
+            yield from ((a, b) for a, _, b in graph.triples((start, path, end)))
+
+
+def _reached(path: MulPath, start: Any, ends: frozenset[Any], graph: Any) -> dict[Any, None]:
+    """Where a `?`, `*` or `+` leads from a term, each once."""
+    found = dict.fromkeys([start] if path.zero and (start in ends or _has(graph, start)) else [])
+    fresh = list(dict.fromkeys(b for _, b in _ways(path.path, start, None, ends, graph)))
+    while fresh:
+        new = [term for term in fresh if term not in found]
+        found.update(dict.fromkeys(new))
+        if not path.more:
+            break
+        fresh = list(dict.fromkeys(b for term in new for _, b in _ways(path.path, term, None, ends, graph)))
+    return found
+
+
+def _origins(path: MulPath, ends: frozenset[Any], graph: Any) -> Iterable[Any]:
+    """The terms that a path may begin at."""
+    if path.zero:
+        return dict.fromkeys([*(term for s, _, o in graph for term in (s, o)), *ends])
+    return dict.fromkeys(a for a, _ in _ways(path.path, None, None, ends, graph))
+
+
+def _has(graph: Any, term: Any) -> bool:
+    """Whether a term is a node of the graph."""
+    return (term, None, None) in graph or (None, None, term) in graph
+
+
+def _graph(node: CompValue, context: Context) -> list[Row]:
+    """A GRAPH, for each graph it may be of. Without outer terms a graph is asked once, as it never changes."""
+    name = context.outer.get(node.term, node.term)
+    graphs = context.named.graphs
+    found = []
+    for iri in [iri for iri in graphs if isinstance(name, Variable) or name == URIRef(iri)]:
+        inner = context.on(graphs[iri])
+        if context.outer:
+            rows = solutions(node.p, inner)
+        else:
+            rows = context.named.once(iri, node.p, lambda inner=inner: solutions(node.p, inner))  # type: ignore[misc]
+        bound: dict[Identifier, Identifier] = {name: URIRef(iri)} if isinstance(name, Variable) else {}
+        found += [Row(context, {**row.terms, **bound}) for row in rows if row.compatible(bound)]
+    return found
+
+
+def _inline(node: CompValue, context: Context) -> list[Row]:
+    """VALUES, or a subquery."""
+    if node.p.name != "values":
+        return solutions(node.p, context)
+    leaf, rows = context.inline
+    if node.p is not leaf:
+        rows = [{name: term for name, term in row.items() if term != "UNDEF"} for row in node.p.res]
+    return [_free(row, context) for row in rows if all(context.outer.get(n, t) == t for n, t in row.items())]
+
+
+def _free(terms: _Terms, context: Context) -> Row:
+    """A solution without the variables that outer terms have replaced."""
+    return Row(context, {n: t for n, t in terms.items() if n not in context.outer})
+
+
+# -- operators
+
+
+def _join(node: CompValue, context: Context) -> list[Row]:
+    pairs = _pairs(solutions(node.p1, context), solutions(node.p2, context))
+    return _within((Row(context, {**a.terms, **b.terms}) for a, others in pairs for b in others), context)
+
+
+def _pairs(left: list[Row], right: list[Row]) -> Iterator[tuple[Row, list[Row]]]:
+    """Each row of `left` with those of `right` that are compatible with it, found by the variables that all bind."""
+    certain = [frozenset.intersection(*(frozenset(row.terms) for row in rows)) for rows in (left, right) if rows]
+    shared = sorted(frozenset.intersection(*certain)) if len(certain) == 2 else []
+    index: dict[Any, list[Row]] = {}
+    for row in right:
+        index.setdefault(tuple(row.terms[name] for name in shared), []).append(row)
+    for row in left:
+        near = index.get(tuple(row.terms[name] for name in shared), ())
+        yield row, [other for other in near if row.compatible(other)]
+
+
+def _left_join(node: CompValue, context: Context) -> list[Row]:
+    return _within(_optional(node, context), context)
+
+
+def _optional(node: CompValue, context: Context) -> Iterator[Row]:
+    for row, others in _pairs(solutions(node.p1, context), solutions(node.p2, context)):
+        joined = (Row(context, {**row.terms, **other.terms}) for other in others)
+        kept = [longer for longer in joined if is_true(node.expr, longer, context)]
+        yield from kept or [row]
+
+
+def _minus(node: CompValue, context: Context) -> list[Row]:
+    pairs = _pairs(solutions(node.p1, context), solutions(node.p2, context))
+    return [row for row, others in pairs if all(row.disjointDomain(other) for other in others)]
+
+
+def _union(node: CompValue, context: Context) -> list[Row]:
+    return solutions(node.p1, context) + solutions(node.p2, context)
+
+
+def _filter(node: CompValue, context: Context) -> list[Row]:
+    return [row for row in solutions(node.p, context) if is_true(node.expr, row, context)]
+
+
+def _extend(node: CompValue, context: Context) -> list[Row]:
+    found = []
+    for row in solutions(node.p, context):
+        term = value_in(node.expr, row, context)
+        if term is None or (node.var in context.outer and context.outer[node.var] == term):
+            found.append(row)
+        elif node.var not in context.outer:
+            found.append(Row(context, {**row.terms, node.var: term}, row.nodes))
+    return found
+
+
+def _project(node: CompValue, context: Context) -> list[Row]:
+    names = frozenset(node.PV)
+    inner = context.inside({n: t for n, t in context.outer.items() if n in names})
+    rows = solutions(node.p, inner)
+    return [Row(context, {n: t for n, t in row.terms.items() if n in names}, row.nodes) for row in rows]
+
+
+def _distinct(node: CompValue, context: Context) -> list[Row]:
+    found: dict[Any, Row] = {}
+    for row in solutions(node.p, context):
+        found.setdefault(frozenset(row.terms.items()), row)
+    return list(found.values())
+
+
+def _order(node: CompValue, context: Context) -> list[Row]:
+    """By the keys, then by all terms."""
+    rows = _by_terms(solutions(node.p, context))
+    for key in reversed(node.expr):
+        places = {id(row): order_place(value_in(key.expr, row, context)) for row in rows}
+        rows.sort(key=lambda row, places=places: places[id(row)], reverse=key.order == "DESC")  # type: ignore[misc]
+    return rows
+
+
+def _by_terms(rows: list[Row]) -> list[Row]:
+    names = sorted({name for row in rows for name in row.terms})
+
+    def places(row: Row) -> list[Any]:
+        return [term_place(row.terms[name]) if name in row.terms else () for name in names]
+
+    return sorted(rows, key=places)
+
+
+def _slice(node: CompValue, context: Context) -> list[Row]:
+    rows = solutions(node.p, context)
+    rows = rows if _is_ordered(node.p) else _by_terms(rows)
+    return rows[node.start :] if node.length is None else rows[node.start : node.start + node.length]
+
+
+def _is_ordered(node: CompValue) -> bool:
+    """Whether the order of a node's solutions means something."""
+    while node.name in ("Project", "Distinct", "Reduced", "Slice", "Extend", "Filter"):
+        node = node.p
+    return bool(node.name == "OrderBy")
+
+
+def _groups(node: CompValue, context: Context) -> list[Row]:
+    """The aggregates of each group; errors are one key."""
+    grouping = node.p
+    found: dict[Any, list[Row]] = {} if grouping.expr else {(): []}
+    for row in solutions(grouping.p, context):
+        key = tuple(value_in(expression, row, context) for expression in grouping.expr or ())
+        found.setdefault(key, []).append(_seen(row, context))
+    ordered, behind = _is_ordered(grouping.p), context.behind_where
+    return [Row(context, aggregated(node.A, rows, ordered=ordered, behind_where=behind)) for rows in found.values()]
+
+
+def _within(rows: Iterable[Any], context: Context) -> list[Any]:
+    """The rows as a list, unless there are more than the budget."""
+    if context.budget is None:
+        return list(rows)
+    found: list[Any] = []
+    for row in rows:
+        if len(found) >= context.budget:
+            raise BudgetExceeded("solution_rows", context.budget, len(found) + 1, "rows")
+        found.append(row)
+    return found
+
+
+_RULES: Final[dict[str, Callable[[CompValue, Context], list[Row]]]] = {
+    "BGP": _basic,
+    "Graph": _graph,
+    "ToMultiSet": _inline,
+    "Join": _join,
+    "LeftJoin": _left_join,
+    "Minus": _minus,
+    "Union": _union,
+    "Filter": _filter,
+    "Extend": _extend,
+    "Project": _project,
+    "Distinct": _distinct,
+    "Reduced": _distinct,
+    "OrderBy": _order,
+    "Slice": _slice,
+    "AggregateJoin": _groups,
+}
