@@ -11,23 +11,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from spaseq.engine import Window
 from spaseq.gpm import ROUNDS, Mapping, freeze, list_literal
+from spaseq.gpm.results import nquads_term
 from spaseq.language.clauses import Clauses
 from spaseq.language.match import Match
 
-__all__ = ["Results", "finish"]
+__all__ = ["Results", "finish", "term_order"]
 
 
 def finish(clauses: Clauses, matches: Sequence[Match]) -> list[Match]:
-    """The results of one window, given all its matches in order of their ends.
+    """The results of one window, given all its matches in any order.
 
-    A result of a group shows the interval, the positions and the events of all its matches. Results come in the order
-    of ORDER BY, or else of their ends.
+    Of the matches of a solution the least by (start, positions) stands for it. Solutions are in order of (end, start,
+    positions, terms), and results in that of ORDER BY, where equal ones stay as they are: so what DISTINCT, LIMIT and
+    OFFSET take depends on the matches alone, and not on how they were found. A result of a group shows the interval,
+    the positions and the events of the matches that stand for its solutions.
     """
-    solutions = _once(matches)
+    solutions = _standing(matches)
     if clauses.groups and clauses.plan is not None:
         groups = clauses.plan.groups([match.bindings for match in solutions])
         rows = [row for group in groups for row in _rows(clauses, [solutions[i] for i in group])]
@@ -46,12 +51,30 @@ def finish(clauses: Clauses, matches: Sequence[Match]) -> list[Match]:
     return [match for match, _ in found[clauses.offset : last]]
 
 
-def _once(matches: Iterable[Match]) -> list[Match]:
-    """The first match of each solution."""
+def _standing(matches: Iterable[Match]) -> list[Match]:
+    """The match that stands for each solution, in order."""
     found: dict[tuple[int, Mapping], Match] = {}
-    for match in matches:
-        found.setdefault((match.end, freeze(match.bindings)), match)
+    for _, equal in groupby(sorted(matches, key=_place), _place):
+        pairs = [(freeze(match.bindings), match) for match in equal]
+        for mapping, match in sorted(pairs, key=lambda pair: term_order(pair[0])) if len(pairs) > 1 else pairs:
+            found.setdefault((match.end, mapping), match)
     return list(found.values())
+
+
+def _place(match: Match) -> tuple[int, int, tuple[int, ...]]:
+    return match.end, match.start, match.positions
+
+
+def term_order(mapping: Mapping) -> tuple[tuple[str, str, str], ...]:
+    """By this the mappings of one place are ordered: the names, kinds and texts of their terms."""
+    return tuple((name, type(term).__name__, _text(term)) for name, term in mapping)
+
+
+def _text(value: Any) -> str:
+    """A term in N-Triples syntax, or the mappings of rounds."""
+    if isinstance(value, tuple):
+        return " ".join(f"{name} {nquads_term(term)}" for taken in value for name, term in taken)
+    return nquads_term(value)
 
 
 def _rows(clauses: Clauses, matches: Sequence[Match]) -> Iterator[tuple[Match, dict[str, Any], tuple[Any, ...]]]:
@@ -150,11 +173,13 @@ class Results:
                     yield shown
 
     def _first(self, matches: Iterable[Match]) -> Iterator[Match]:
-        """The match that answers ASK, once."""
-        for match in matches:
-            if not self._answered:
-                self._answered = True
-                yield match
+        """The match that answers ASK, once: the least of those with the first end."""
+        if self._answered:
+            return
+        for _, found in groupby(matches, attrgetter("end")):
+            self._answered = True
+            yield min(found, key=_place)
+            return
 
     def state(self) -> Any:
         """What a snapshot must hold."""

@@ -28,7 +28,7 @@ from spaseq.language.chunks import Chunk, chunk_of, merge_batches
 from spaseq.language.history import History
 from spaseq.language.lower import MappingRegisters, Row
 from spaseq.language.match import Match
-from spaseq.language.results import Results
+from spaseq.language.results import Results, term_order
 from spaseq.language.solve import InstantBatch, InstantSolutions, Rows, SolvedRows, Solver
 from spaseq.rdf import ARRIVAL, Counters, GraphBatch, GraphEvent, Instant, StreamOptions
 
@@ -66,22 +66,11 @@ def _distinct(found: Iterable[_Found], selected: frozenset[str]) -> Iterator[Mat
             seen.clear()
             last_end = match.end
         mappings = project(match.mappings, selected)
-        for mapping in sorted(mappings, key=_order) if len(mappings) > 1 else mappings:
+        for mapping in sorted(mappings, key=term_order) if len(mappings) > 1 else mappings:
             key = (match.start, match.positions, mapping)
             if key not in seen:
                 seen.add(key)
                 yield Match(match.start, match.end, match.positions, dict(mapping), match.times, match.events)
-
-
-def _order(mapping: Mapping) -> tuple[tuple[str, str, str], ...]:
-    return tuple((name, type(term).__name__, _text(term)) for name, term in mapping)
-
-
-def _text(value: Any) -> str:
-    """A term in N-Triples syntax, or the mappings of rounds."""
-    if isinstance(value, tuple):
-        return " ".join(f"{name} {nquads_term(term)}" for taken in value for name, term in taken)
-    return nquads_term(value)
 
 
 def _mappings(rows: Iterable[Row]) -> MappingSet:

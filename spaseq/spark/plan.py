@@ -8,7 +8,8 @@ A cut must not change an answer:
   solutions of a window, which are those of all keys;
 * a *sliding window* of length ω without keys is cut into slices of time that overlap by ω: the runs that end at a time
   depend on no instant before the last ω, so each slice reports the matches that end in it, and no others;
-* everything else is one part. A variable that all GPMs share is no key: a run's mapping set moves as a whole
+* ASK has one answer for the whole run, so it is one part;
+* everything else is one part, too. A variable that all GPMs share is no key: a run's mapping set moves as a whole
   (Definition 10), so a mapping that leaves early decides for the others.
 
 An instant at which no GPM has a value is part of the table only where an answer depends on it: where the sequence
@@ -57,7 +58,7 @@ class Layout:
         elif cuts:
             yield f"partitioned by {' and '.join(cuts)}; the engine runs on each part"
         else:
-            yield "recognised in one partition: there is no tumbling window and no PARTITION BY to cut at"
+            yield "recognised in one partition: no tumbling window and no PARTITION BY to cut at, or an ASK"
         if self.blanks:
             yield "instants without a value are kept, for ',' and Kleene+"
 
@@ -76,9 +77,9 @@ def lay_out(query: Query) -> Layout:
         variables=tuple(tuple(sorted(pattern.binds)) for pattern in patterns.values()),
         joined=tuple(name for name, pattern in patterns.items() if may_join and _is_joinable(pattern)),
         blanks=blanks,
-        by_window=window.tumbles,
-        by_key=by_key and not clauses.by_window,
-        by_slice=window.slides and not by_key,
+        by_window=window.tumbles and not clauses.ask,
+        by_key=by_key and not clauses.by_window and not clauses.ask,
+        by_slice=window.slides and not by_key and not clauses.ask,
         ordered=clauses.by_window and clauses.ordered,
     )
 

@@ -11,7 +11,9 @@ from rdflib import BNode, Literal, URIRef
 
 import spaseq
 from spaseq.gpm import list_literal
+from spaseq.language.match import Match
 from spaseq.language.query import stream_sources
+from spaseq.language.results import finish
 from spaseq.rdf import Counters, StreamOptions, open_streams
 
 GRAPHS: harness.Graphs = {
@@ -343,3 +345,51 @@ def test_construct(streams: dict[str, str]) -> None:
     assert graph == {(f"{e}m>", f"{e}q>", "_:spaseq7x0"), ("_:spaseq7x0", f"{e}r>", one)}
     with pytest.raises(spaseq.OptionError, match="constructs no graph"):
         spaseq.compile(_text("SELECT *", "", "A", "")).construct(match.bindings)
+
+
+TIED: harness.Graphs = {"S": [(0, ":a :p 1"), (1, ":a :p 1"), (2, ":b :p 2"), (3, ":c :q 5"), (4, ":c :q 5")]}
+"""Two matches of one solution end at 3, and at 4; the engine finds the latest start first."""
+
+
+@pytest.mark.parametrize(
+    "select, tail, expected",
+    [
+        ("SELECT DISTINCT ?y", "", [(3, (0, 3), "y=5")]),
+        ("SELECT ?x ?y", "LIMIT 2", [(3, (0, 3), "x=1 y=5"), (3, (2, 3), "x=2 y=5")]),
+        ("SELECT ?x ?y", "ORDER BY ?y LIMIT 3 OFFSET 1", [(3, (2, 3), "x=2 y=5"), (4, (0, 4), "x=1 y=5"),
+                                                          (4, (2, 4), "x=2 y=5")]),
+        ("SELECT ?x (COUNT(?y) AS ?n)", "GROUP BY ?x", [(4, (0, 3, 4), "n=2 x=1"), (4, (2, 3, 4), "n=2 x=2")]),
+        ("ASK", "", [(3, (0, 3), "")]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("pushed", [False, True])
+def test_the_least_match_stands_for_a_solution(
+    select: str, tail: str, expected: Shown, pushed: bool, tmp_path: Path
+) -> None:
+    text = _text(select, tail, "A : B", "").replace("?t :p ?y", "?t :q ?y")
+    query, streams = spaseq.compile(text), harness.write_streams(TIED, tmp_path)
+    if not pushed:
+        assert _shown(list(query.run(streams=streams))) == expected
+        return
+    events, _ = open_streams(stream_sources(query.checked, streams), StreamOptions())
+    with query.open() as session:
+        found = [match for event in events for match in session.push([event])]
+        assert _shown([*found, *session.close()]) == expected
+
+
+@pytest.mark.parametrize("tail", ["", "LIMIT 3", "ORDER BY ?y LIMIT 4 OFFSET 1", "GROUP BY ?x"])
+def test_results_do_not_depend_on_the_order_of_matches(tail: str) -> None:
+    select = "SELECT ?x (COUNT(?y) AS ?n)" if "GROUP" in tail else "SELECT DISTINCT ?x ?y"
+    clauses = spaseq.compile(_text(select, tail, "A ; B", "")).checked.clauses
+    rng = random.Random(1)
+    for _ in range(50):
+        found = {}
+        for _ in range(rng.randrange(12)):
+            start, middle, end = sorted(rng.sample(range(5), 3))
+            positions = rng.choice(((start, end), (start, middle, end)))
+            bindings = {"x": Literal(rng.randrange(2)), "y": rng.choice((Literal(1), Literal("1"), URIRef("a:b")))}
+            found[positions, tuple(bindings.items())] = Match(start, end, positions, bindings, positions, ())
+        matches = list(found.values())
+        expected = finish(clauses, matches)
+        rng.shuffle(matches)
+        assert finish(clauses, matches) == expected
