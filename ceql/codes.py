@@ -11,9 +11,10 @@ import numpy as np
 from ceql.comparisons import Comparison, Texts, comparison_of
 from ceql.questions import Question, question_of
 from spaseq.automata import Action, Again, Transition
-from spaseq.engine.ops import UNKNOWN, Op
+from spaseq.engine.ops import NOTHING, UNKNOWN, Op
 from spaseq.errors import EventError, InternalError
 from spaseq.events import EventBatch
+from spaseq.snapshot import expect
 
 if TYPE_CHECKING:
     from ceql.guards import Guard
@@ -101,12 +102,16 @@ class ValueCodes:
         found = [form.values(held[a:b], texts) for form, (a, b) in zip(self._forms, bounds, strict=True)]
         return tuple((g, values) for g, values in enumerate(found) if any(values))
 
-    def state(self) -> Any:
-        """What a snapshot must hold."""
-        return [form.state() for form in self._forms], self._texts
+    def snapshot(self) -> Any:
+        """The kinds of values met so far, and the numbered texts, as plain values."""
+        return [form.snapshot() for form in self._forms], self._texts.snapshot()
 
-    def restore(self, state: Any) -> None:
-        """The opposite of `state`."""
-        states, self._texts = state
+    def restore(self, state: Any, held: np.ndarray) -> None:
+        """The opposite of `snapshot`; as of `Codes.restore`."""
+        states, texts = state
+        self._texts.restore(texts)
         for form, kept in zip(self._forms, states, strict=True):
             form.restore(kept)
+        columns = [a + i for form, a in zip(self._forms, self._first, strict=False) for i in form.texts()]
+        named = set(np.unique(held[:, columns]).tolist()) - {NOTHING, UNKNOWN}
+        expect(named <= self._texts.names.keys(), "a text for each number of one")

@@ -24,14 +24,17 @@ from spaseq.automata import Avoid, Leave, Take
 from spaseq.engine.ops import NOTHING, UNKNOWN, Both, Drop, Keep, Op, Test, Unless
 from spaseq.events import Column, EventBatch, ListColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn
 from spaseq.events.batch import Instant
+from spaseq.snapshot import expect
 
 if TYPE_CHECKING:
     from ceql.guards import Guard
 
-__all__ = ["Comparison", "Texts", "coded", "comparison_of", "decoded", "double_codes", "kind_of"]
+__all__ = ["KINDS", "Comparison", "Texts", "coded", "comparison_of", "decoded", "double_codes", "kind_of"]
 
 _EXACT: Final = 1 << 53
 _MIRROR: Final = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+KINDS: Final = (None, "double", "whole", "text", "truth", "time")
+"""Of values that are codes; None before there is one."""
 _RULES: Final = {
     "=": ("same", "same"),
     "!=": ("one", "one"),
@@ -64,6 +67,19 @@ class Texts:
         """Only the numbers in `used` are still in use."""
         self.names = {number: text for number, text in self.names.items() if number in used}
         self.numbers = {text: number for number, text in self.names.items()}
+
+    def snapshot(self) -> Any:
+        """The texts and their numbers, as plain values."""
+        return list(self.names), list(self.names.values()), self.following
+
+    def restore(self, state: Any) -> None:
+        """The opposite of `snapshot`."""
+        numbers, texts, self.following = state
+        self.names = dict(zip(numbers, texts, strict=True))
+        self.numbers = {text: number for number, text in self.names.items()}
+        expect(all(type(n) is int and 0 <= n < self.following < 1 << 61 for n in numbers), "a number for each text")
+        expect(len(self.names) == len(self.numbers) == len(texts) and all(type(t) is str for t in texts),
+               "each text once")  # fmt: skip
 
 
 def comparison_of(guard: Guard) -> Comparison | None:
@@ -160,12 +176,13 @@ class Comparison:
         value = decoded(code, self._kind, texts)
         return frozenset(((value,),)) if self._symbol == "!=" else frozenset((value,))
 
-    def state(self) -> Any:
-        """What a snapshot must hold."""
+    def snapshot(self) -> Any:
+        """The kind of the values so far."""
         return self._kind
 
     def restore(self, state: Any) -> None:
-        """The opposite of `state`."""
+        """The opposite of `snapshot`."""
+        expect(state in KINDS, "a kind of values")
         self._kind = state
 
 

@@ -22,9 +22,15 @@ from ceql.walk import aggregates_of, attributes_of, replaced
 from spaseq.errors import EventError, InternalError
 from spaseq.events import Column, ListColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn, text_array
 from spaseq.events.batch import Instant
+from spaseq.snapshot import expect
 
 __all__ = ["GuardConditions", "GuardMemory"]
 
+_DTYPES: Final = {
+    "": np.int64, "int": np.int64, "float": np.float64, "truth": bool, "time": np.int64, "text": np.int64,
+    "mixed": object,
+}  # fmt: skip
+"""What holds the values of each kind; "" before there is one."""
 _KINDS: Final = {NumberColumn: "number", TextColumn: "text", TruthColumn: "truth", TimeColumn: "time"}
 
 
@@ -58,12 +64,27 @@ class _Attribute:
         self._known = np.zeros(16, bool)
         self._start = self._end = 0
 
-    def __getstate__(self) -> Any:
-        return self.kind, self.texts, self.values.copy(), self.known.copy()
+    def snapshot(self) -> Any:
+        """The values, as plain ones and `Instant`s."""
+        values = self.values.tolist() if self.kind == "mixed" else self.values
+        return self.kind, list(self.texts), values, self.known
 
-    def __setstate__(self, state: Any) -> None:
-        self.kind, self.texts, self._values, self._known = state
-        self._start, self._end = 0, len(self._values)
+    def restore(self, state: Any, count: int) -> None:
+        """The opposite of `snapshot`, of so many values."""
+        self.kind, texts, values, known = state
+        self.texts = {text: number for number, text in enumerate(texts)}
+        expect(self.kind in _DTYPES and len(self.texts) == len(texts), "a kind of values")
+        if self.kind == "mixed":
+            self._values = np.empty(len(values), object)
+            self._values[:] = values
+        else:
+            self._values = np.array(values, values.dtype)
+        fits = self._values.dtype == _DTYPES[self.kind] and known.dtype == bool
+        expect(fits and self._values.shape == known.shape == (count,), "a value for each event")
+        codes = self._values[known] if self.kind == "text" else np.zeros(0, np.int64)
+        expect(((codes >= 0) & (codes < len(texts))).all(), "a text for each number of one")
+        self._known = known
+        self._start, self._end = 0, count
 
     @property
     def values(self) -> np.ndarray:
@@ -199,12 +220,15 @@ class GuardMemory:
             else:
                 self._tuples[guard] = _Tuples(guard)
 
-    def __getstate__(self) -> Any:
-        return self._guards, self._source, self._attributes
+    def snapshot(self) -> Any:
+        """The attributes, as plain values and `Instant`s."""
+        return self._source, [attribute.snapshot() for attribute in self._attributes.values()]
 
-    def __setstate__(self, state: Any) -> None:
-        self._guards, self._source, self._attributes = state
-        self._prepare()
+    def restore(self, state: Any, count: int) -> None:
+        """The opposite of `snapshot`, of the same guards and so many events."""
+        self._source, kept = state
+        for attribute, of in zip(self._attributes.values(), kept, strict=True):
+            attribute.restore(of, count)
 
     @property
     def nbytes(self) -> int:

@@ -23,7 +23,7 @@ from ceql.parse import parse
 from ceql.printer import print_query
 from ceql.rewrites import rewrite
 from ceql.schemas import Schema, inferred, read_schema
-from ceql.stream import Stream, restored
+from ceql.stream import Stream, opened
 from ceql.types import check_types
 from ceql.values import KIND_WORDS
 from ceql.walk import attributes_of
@@ -236,11 +236,12 @@ class Query:
         """An evaluation that events are pushed to; from a snapshot, it goes on where that was taken, options and all.
 
         `streams` are the names of the streams, where the query has no FROM to say so. The other arguments are those of
-        `run`. A snapshot holds pickled data: open only those you trust.
+        `run`. A snapshot of anything else is an `OptionError`. It holds plain data and runs no code; its matches are as
+        trustworthy as whoever wrote it.
         """
         self._declared(schema)
         if state is not None:
-            return restored(self, state)
+            return opened(self, state)
         options = event_options(type_column, time_column, time_from, time_unit, interval, lateness, late)
         return Stream(self, self._names(tuple(streams or ())), options, valuations or self._valuations)
 

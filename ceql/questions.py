@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ceql import ast
-from ceql.comparisons import Texts, coded, decoded, double_codes, kind_of
+from ceql.comparisons import KINDS, Texts, coded, decoded, double_codes, kind_of
 from ceql.walk import attributes_of, calls_of
 from spaseq.automata import Avoid, Leave, Take
 from spaseq.engine.ops import NOTHING, UNKNOWN, Ask, Drop, Keep, Op, Operand, Unless
 from spaseq.events import EventBatch, NumberColumn
+from spaseq.snapshot import expect
 
 if TYPE_CHECKING:
     from ceql.guards import Guard
@@ -116,13 +117,14 @@ class Question:
         choice = zip(self._order, self._choice(known, texts), strict=True)
         return tuple(frozenset({values} if variable in taken else ()) for variable, values in choice)
 
-    def state(self) -> Any:
-        """What a snapshot must hold."""
+    def snapshot(self) -> Any:
+        """The kinds of the attributes' values so far."""
         return self._kinds
 
     def restore(self, state: Any) -> None:
-        """The opposite of `state`."""
-        self._kinds = state
+        """The opposite of `snapshot`."""
+        expect(len(state) == len(self._kinds) and all(kind in KINDS for kind in state), "a kind for each attribute")
+        self._kinds = list(state)
 
 
 _Program = list[float | str | _Place]

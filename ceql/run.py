@@ -23,6 +23,7 @@ from spaseq.errors import EventError
 from spaseq.events import EventBatch, ListColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn
 from spaseq.events.readers import common_schema
 from spaseq.events.streams import table_bytes, table_of_bytes
+from spaseq.snapshot import array, expect
 
 if TYPE_CHECKING:
     from spaseq.engine import MatchBatch, Program
@@ -308,31 +309,53 @@ class Run:
         keys = None if self._partition is None else self._partition.keys(events)
         return EngineBatch(events, events.positions, self._coordinate.of(events), keys)
 
-    def state(self) -> dict[str, Any]:
-        """All of it, as plain data and bytes."""
+    def snapshot(self) -> dict[str, Any]:
+        """All of it, as plain values."""
         return {
             "engine": self._evaluator.snapshot(),
-            "partition": None if self._partition is None else self._partition.numbers,
+            "partition": None if self._partition is None else list(self._partition.numbers),
             "coordinate": (self._coordinate.last, self._coordinate.kind),
             "reached": self._reached,
             "history": [
-                (b, last)
+                b.snapshot()
                 if isinstance(b, Block)
-                else (table_bytes(b.table), b.type_column, b.times, b.positions, b.streams, b.stream_codes, last)
-                for b, last in zip(self._past.batches, self._past.lasts, strict=True)
+                else (table_bytes(b.table), b.type_column, b.times, b.positions, b.streams, b.stream_codes)
+                for b in self._past.batches
             ],
+            "lasts": self._past.lasts,
         }
 
     @staticmethod
     def restore(lowered: Lowered, program: Program, state: dict[str, Any]) -> Run:
-        """A run that goes on where `state` was taken."""
+        """A run that goes on where `snapshot` was taken, of the same query."""
         from spaseq.engine import restore_evaluator
 
         run = Run(lowered, program, restore_evaluator(program, state["engine"]))
         if run._partition is not None:
-            run._partition.numbers = state["partition"]
+            run._partition.numbers = {values: number for number, values in enumerate(state["partition"])}
+            expect(len(run._partition.numbers) == len(state["partition"]), "each key once")
         run._coordinate.last, run._coordinate.kind = state["coordinate"]
+        expect(run._coordinate.kind in (None, "i", "f"), "a kind of number")
         run._reached = state["reached"]
-        for table, *parts, last in state["history"]:
-            run._past.append(table if isinstance(table, Block) else EventBatch(table_of_bytes(table), *parts), last)
+        before = -1
+        for parts, last in zip(state["history"], state["lasts"], strict=True):
+            batch = Block.restore(parts) if len(parts) == 4 else _batch(*parts)
+            expect(_first_position(batch) > before, "batches in order")
+            before = int(batch.positions[-1])
+            run._past.append(batch, last)
         return run
+
+
+def _batch(
+    table: bytes, type_column: str, times: Any, positions: Any, streams: tuple[str, ...], codes: np.ndarray | None
+) -> EventBatch:
+    """A batch from a snapshot."""
+    held = table_of_bytes(table)
+    rows = held.num_rows
+    expect(rows > 0 and type(type_column) is str and all(type(name) is str for name in streams), "events of a stream")
+    places, when = array(positions, "positions", rows=rows, low=0), array(times, "times", rows=rows)
+    expect((np.diff(places) > 0).all(), "events in order")
+    if codes is not None:
+        expect(codes.dtype == np.int32 and codes.shape == (rows,), "a stream for each event")
+        expect(((codes >= 0) & (codes < len(streams))).all(), "a stream for each event")
+    return EventBatch(held, type_column, when, places, streams, codes)

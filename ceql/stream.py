@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import pickle
+import dataclasses
+import functools
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from ceql.matches import Match, MatchTable
 from ceql.printer import print_query
 from ceql.single import Singles
 from spaseq.errors import OptionError
 from spaseq.events import EventFeed, EventOptions, Summary
+from spaseq.events.batch import INSTANTS
+from spaseq.snapshot import Identity, seal, unseal
 
 if TYPE_CHECKING:
     from ceql.query import Query
 
-__all__ = ["Stream", "restored"]
-
-_SNAPSHOT: Final = "ceql snapshot 2"
+__all__ = ["Stream", "identity", "opened", "restored"]
 
 
 class Stream:
@@ -88,19 +89,20 @@ class Stream:
         return found + list(MatchTable(*self._run.close(), self._bindings))
 
     def snapshot(self) -> bytes:
-        """The state of the evaluation, for `Query.open`."""
+        """The state of the evaluation, for `Query.open`. `OptionError` for events of values that no snapshot holds."""
+        return seal(identity(self._query), self.contents(), (INSTANTS,))
+
+    def contents(self) -> dict[str, Any]:
+        """The state as plain values and `Instant`s, for `restored`."""
         self._check_open()
         self._to_batches()
-        state = {
-            "what": _SNAPSHOT,
-            "query": print_query(self._query.tree),
+        return {
             "names": self._names,
-            "options": self._options,
+            "options": dataclasses.asdict(self._options),
             "valuations": self._valuations,
-            "feed": self._feed.state(),
-            "run": self._run.state(),
+            "feed": self._feed.snapshot(),
+            "run": self._run.snapshot(),
         }
-        return pickle.dumps(state)
 
     def _matches(self, batches: Callable[[], Iterator[Any]]) -> list[Match]:
         found: list[Match] = []
@@ -114,22 +116,31 @@ class Stream:
             raise OptionError("this stream is closed", "query.open() begins a new one")
 
 
-def restored(query: Query, blob: bytes) -> Stream:
-    """The evaluation that a snapshot was taken of; `OptionError` if it is none, or of another query."""
+def identity(query: Query) -> Identity:
+    """What a snapshot of an evaluation of `query` says that it is of.
+
+    Budgets may change between taking and opening. The automaton is that of this version of spaseq: its states are what
+    the contents speak of.
+    """
+    settings = query.automaton.settings
+    return {
+        "language": "CEQL",
+        "query": print_query(query.tree),
+        "settings": f"evaluator={settings.evaluator}, negated_conditions={settings.negated_conditions}",
+        "automaton": query.automaton.cea.describe(),
+    }
+
+
+def opened(query: Query, blob: bytes) -> Stream:
+    """The evaluation that a snapshot was taken of; `OptionError` if it is none, damaged, or of something else."""
+    return unseal(blob, identity(query), (INSTANTS,), functools.partial(restored, query))
+
+
+def restored(query: Query, state: dict[str, Any]) -> Stream:
+    """The opposite of `Stream.contents`, of the same query."""
     from ceql.run import Run
 
-    try:
-        state = pickle.loads(blob)
-        fits = state["what"] == _SNAPSHOT
-    except Exception as error:  # whatever bytes that are no snapshot make of unpickling
-        raise OptionError("this is no snapshot of a CEQL evaluation", "open takes what snapshot() gave") from error
-    if not fits:
-        raise OptionError("this snapshot is of another version", "take it again with this one")
-    if state["query"] != print_query(query.tree):
-        raise OptionError(
-            "this snapshot is of another query", f"it was taken from: {state['query']}".replace("\n", " ")
-        )
-    stream = Stream(query, state["names"], state["options"], state["valuations"])
+    stream = Stream(query, tuple(state["names"]), EventOptions(**state["options"]), state["valuations"])
     stream._feed.restore(state["feed"])
     stream._run = Run.restore(query._lowered, query._program_of(stream._valuations), state["run"])
     return stream

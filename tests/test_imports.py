@@ -16,13 +16,14 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 # Who may import whom inside spaseq; a package may always import itself. `""` is spaseq/__init__.py, the facade.
-_BASE = {"errors", "events"}
+_BASE = {"errors", "events", "snapshot"}
 _COMPILE = _BASE | {"pattern"}
 _ENGINE = _COMPILE | {"automata", "tecs", "drawing"}
 _LANGUAGE = _ENGINE | {"engine"}
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
-    "events": {"errors"},
+    "snapshot": {"errors"},
+    "events": {"errors", "snapshot"},
     "pattern": {"errors", "events"},
     "drawing": {"errors"},
     "automata": _COMPILE | {"drawing"},
@@ -39,7 +40,9 @@ ALLOWED: dict[str, set[str]] = {
     "": _LANGUAGE | {"rdf", "gpm", "language", "spark"},
     "__main__": {"cli"},
 }
-CEQL_MAY_USE = {"errors", "events", "pattern", "engine", "automata", "drawing", "forecast", "process", "text"}
+CEQL_MAY_USE = {
+    "errors", "snapshot", "events", "pattern", "engine", "automata", "drawing", "forecast", "process", "text",
+}  # fmt: skip
 
 # Where a library may be imported at all: packages, or packages inside one.
 _KERNELS = {"automata", "tecs", "engine", "rdf.columns", "gpm.columnar"}

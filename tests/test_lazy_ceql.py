@@ -13,6 +13,7 @@ from typing import Any
 import harness
 import oracle
 import pytest
+from snapshots import rewritten
 from strategies import NUMERIC, CeqlCase, ceql_case, ceql_toml, draw_condition, draw_stream, interesting, shrink_ceql
 from test_cases import CASES
 
@@ -77,8 +78,8 @@ def _reported(
 
 def _restored(evaluator: Any) -> Any:
     if isinstance(evaluator, LazyEvaluator):
-        return LazyEvaluator.restore(evaluator._program, evaluator._plan, evaluator.snapshot())
-    restored = AutoEvaluator.restore(evaluator._program, evaluator.snapshot())
+        return LazyEvaluator.restore(evaluator._program, evaluator._plan, rewritten(evaluator.snapshot()))
+    restored = AutoEvaluator.restore(evaluator._program, rewritten(evaluator.snapshot()))
     restored.__class__ = Changing
     return restored
 

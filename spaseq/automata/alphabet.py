@@ -12,6 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from spaseq.snapshot import expect
+
 _WORD = 63  # bits a word holds, so that codes stay non-negative int64
 _FULL = 1
 _GOLDEN = 0x9E3779B97F4A7C1  # multiplied, every bit of a code reaches the ones a slot is taken from
@@ -118,6 +120,14 @@ class Alphabet:
         for c in range(len(self.vectors), len(last)):
             self.vectors.append(self._vector(c))
         return numbers
+
+    def restore(self, vectors: list[int], predicates: int) -> None:
+        """The classes that another alphabet of so many predicates has met, under the numbers they have there."""
+        expect(all(type(v) is int and 0 <= v < 1 << predicates for v in vectors), "a bit for each predicate")
+        truth = np.array([[v >> p & 1 for v in vectors] for p in range(predicates)], bool)
+        if vectors:
+            self.classify(truth.reshape(predicates, len(vectors)))
+        expect(self.vectors == vectors, "a number for each symbol class")
 
     def _vector(self, c: int) -> int:
         vector = 0

@@ -16,6 +16,7 @@ import numpy as np
 
 from spaseq.automata.cea import ACCEPT, CEA, INITIAL
 from spaseq.errors import BudgetExceeded
+from spaseq.snapshot import expect
 
 NONE = -1
 STAY = -2
@@ -46,6 +47,11 @@ class Stepper:
             for out in cea.transitions
         ]
         self._acts = [[_bits(t.predicates) for t in out if t.actions] for out in cea.transitions]
+
+    @property
+    def states(self) -> int:
+        """How many there are."""
+        return len(self._out)
 
     def enabled(self, state: int, vector: int) -> list[tuple[int, int]]:
         """(label or SKIP, target) of the transitions of `state` that fire on `vector`."""
@@ -166,9 +172,17 @@ class Cache:
             raise BudgetExceeded("automaton_bytes", self._budget, self._bytes)
         return {old: new for new, old in enumerate(live)}
 
-    def adopt(self, states: list[frozenset[int]]) -> None:
-        """Take the numbering of another cache of the same automaton (from a snapshot)."""
-        self._forget(states)
+    def snapshot(self) -> list[list[int]]:
+        """The states in their order, as plain values."""
+        return [sorted(states) for states in self._states]
+
+    def restore(self, states: list[list[int]]) -> None:
+        """Take the numbering of another cache of the same automaton."""
+        known = [frozenset(some) for some in states]
+        ours = range(1, self._stepper.states)
+        expect(all(type(q) is int and q in ours for some in states for q in some), "states of the automaton")
+        expect(len(set(known)) == len(known) and frozenset() not in known, "each set of states once")
+        self._forget(known)
 
     def tables(self) -> Tables:
         """Arrays for the kernel; rebuilt when something was learnt."""

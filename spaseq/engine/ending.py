@@ -16,6 +16,7 @@ from spaseq.engine.matches import MatchBatch
 from spaseq.engine.settings import Batch
 from spaseq.engine.window import Window
 from spaseq.pattern import NoneOf
+from spaseq.snapshot import array, expect
 
 
 @dataclass(slots=True)
@@ -71,13 +72,17 @@ class Ending:
         rest, self._waiting = self._waiting.matches, _Waiting()
         return rest
 
-    def state(self) -> Any:
-        """What a snapshot must hold."""
-        return self._waiting, self._lows
+    def snapshot(self) -> Any:
+        """What waits, as plain values."""
+        return self._waiting.matches.snapshot(), self._waiting.keys, self._lows
 
     def restore(self, state: Any) -> None:
-        """The opposite of `state`."""
-        self._waiting, self._lows = state
+        """The opposite of `snapshot`."""
+        matches, keys, lows = state
+        self._lows = dict(lows)
+        self._waiting = _Waiting(MatchBatch.restore(matches), array(keys, "keys", rows=len(matches[0])))
+        known = not self._lows_by_key or set(self._waiting.keys.tolist()) <= self._lows.keys()
+        expect(known, "a window for each waiting match")
 
 
 def _pick(matches: MatchBatch, wanted: np.ndarray) -> MatchBatch:

@@ -9,7 +9,6 @@ guards over several events, the register loop (`spaseq.engine.register_run`).
 from __future__ import annotations
 
 import logging
-import pickle
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -22,13 +21,14 @@ from spaseq.engine.fallback import Exploded, set_by_set
 from spaseq.engine.guard_run import GuardRun
 from spaseq.engine.matches import MatchBatch, label_bits, matches_of, no_matches
 from spaseq.engine.max_run import MaxRun
-from spaseq.engine.order import check_order
+from spaseq.engine.order import check_order, last_place
 from spaseq.engine.program import Program, codes_of
 from spaseq.engine.register_run import RegisterRun
 from spaseq.engine.selection import CONSUME, kernel_limit, kernel_order
 from spaseq.engine.settings import Batch, Selection
 from spaseq.engine.windows import Lows
 from spaseq.errors import BudgetExceeded
+from spaseq.snapshot import array, expect
 from spaseq.tecs import Arena, Chunk
 from spaseq.tecs import kernels as k
 
@@ -180,32 +180,31 @@ class Evaluator:
         self._run = set_by_set(self._program, self._arena, self._run, exploded.states, vectors)
         self._fell_back = True
 
-    def snapshot(self) -> bytes:
-        """The state of the evaluation; `restore` goes on from it. Holds pickled data: restore only what you trust."""
-        return pickle.dumps(
-            {
-                "arena": self._arena.state(),
-                "alphabet": self._alphabet,
-                "lows": None if self._lows is None else self._lows.state(),
-                "partitioned": self._lows is not None and self._lows.partitioned,
-                "last": self._last,
-                "run": self._run.state(),
-                "fell_back": self._fell_back,
-                "ending": None if self._ending is None else self._ending.state(),
-            }
-        )
+    def snapshot(self) -> dict[str, Any]:
+        """The state of the evaluation as plain values and the front end's rows; `restore` goes on from it."""
+        return {
+            "arena": self._arena.snapshot(),
+            "alphabet": self._alphabet.vectors,
+            "lows": None if self._lows is None else self._lows.snapshot(),
+            "partitioned": self._lows is not None and self._lows.partitioned,
+            "last": last_place(self._last),
+            "run": self._run.snapshot(),
+            "fell_back": self._fell_back,
+            "ending": None if self._ending is None else self._ending.snapshot(),
+        }
 
     @staticmethod
-    def restore(program: Program, blob: bytes) -> Evaluator:
+    def restore(program: Program, state: dict[str, Any]) -> Evaluator:
         """An evaluator that goes on where `snapshot` was taken, of the same program."""
-        state = pickle.loads(blob)
         evaluator = Evaluator(program)
+        evaluator._last = last_place(state["last"])
         evaluator._arena.restore(state["arena"])
-        evaluator._alphabet = state["alphabet"]
+        evaluator._alphabet.restore(state["alphabet"], len(program.cea.predicates))
         if state["lows"] is not None:
             evaluator._lows = Lows(program.window, state["partitioned"])
             evaluator._lows.restore(state["lows"])
-        evaluator._last = state["last"]
+        last = -1 if evaluator._last is None else evaluator._last[0]
+        expect(state["arena"]["last"] <= last, "the structure is as old as the stream")
         if evaluator._ending is not None:
             evaluator._ending.restore(state["ending"])
         if state["fell_back"]:
@@ -342,13 +341,20 @@ class _Classes:
             self._relocate(width, renumbered)
         self._arena.st[k.UNKNOWN_STATE] = 0
 
-    def state(self) -> dict[str, Any]:
-        return {"states": self._cache.states, "cells": self._live(), "width": self._width, "keys": self._keys,
+    def snapshot(self) -> dict[str, Any]:
+        return {"states": self._cache.snapshot(), "width": self._width, "keys": self._keys,
                 "key_lows": self._key_lows, "floors": self._floors}  # fmt: skip
 
     def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
-        self._width, self._keys, self._key_lows = state["width"], state["keys"], state["key_lows"]
-        self._floors = state["floors"]
+        self._width, self._keys, lows = state["width"], state["keys"], state["key_lows"]
+        self._floors = array(state["floors"], "floors", low=0)
+        expect((lows is None) == (self._key_lows is None), "windows of the query's kind")
+        self._key_lows = None if lows is None else array(lows, "windows", low=0)
         self.add_classes(vectors)
-        self._cache.adopt(state["states"])
-        self._cache.learn(state["cells"])
+        self._cache.restore(state["states"])
+        cells, width = len(self._arena.cells), self._width
+        expect(width >= max(4, len(self._cache)) and width & (width - 1) == 0, "a cell for each state")
+        expect(cells % width == 0 and 0 <= self._keys * width <= cells, "a cell for each partition")
+        live = self._live()
+        expect(max(live, default=-1) < len(self._cache), "states that are known")
+        self._cache.learn(live)

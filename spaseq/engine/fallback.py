@@ -8,7 +8,7 @@ that hung off a deterministic state hangs off the set of automaton states which 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -40,17 +40,15 @@ def set_by_set(
     arena.st[k.UNKNOWN_STATE] = 0
     empty = run._registers.empty
     taken = arena.cells[:, k.HEAD] >= 0
-    live: dict[int, dict[frozenset[int], dict[Any, int]]] = {}
-    for cell in np.flatnonzero(taken).tolist():
-        key, state = divmod(cell, classes._width)
-        configurations = frozenset((q, empty) for q in states[state])
-        live.setdefault(key, {}).setdefault(states[state], {})[configurations] = cell
+    cells = np.flatnonzero(taken)
+    keys, numbers = np.divmod(cells, classes._width)
+    configurations = [frozenset((q, empty) for q in some) for some in states]
     lows = classes._key_lows
     run.restore(
         {
-            "live": live,
-            "count": int(taken.sum()),
-            "free": np.flatnonzero(~taken).tolist(),
+            "keys": keys.tolist(),
+            "sets": [configurations[state] for state in numbers.tolist()],
+            "cells": cells,
             "key_lows": {} if lows is None else dict(enumerate(lows.tolist())),
             "floors": _floors(program, arena, classes),
         },

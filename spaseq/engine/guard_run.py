@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from spaseq.automata import ACCEPT
+from spaseq.automata import ACCEPT, INITIAL
 from spaseq.engine.guarded import GuardedAutomaton, GuardTables
 from spaseq.engine.matches import MatchBatch, matches_of, no_matches
 from spaseq.engine.ops import Codes
@@ -24,12 +24,15 @@ from spaseq.engine.register_run import RegisterRun
 from spaseq.engine.selection import CONSUME, kernel_limit, kernel_order
 from spaseq.engine.settings import Consume
 from spaseq.errors import BudgetExceeded
+from spaseq.snapshot import array, expect
 from spaseq.tecs import Arena, Chunk
 from spaseq.tecs import kernels as k
 
 _ANSWERS = 1 << 16
 _QUESTIONS = 1 << 10
 """Rows: of the table of answers, which is emptied when half full, and of questions that are answered at a time."""
+_KEPT = (k.CONF_KEY, k.CONF_STATE, k.CONF_ROWS, k.CONF_HASH, k.CONF_VALUE)
+"""The columns of a configuration that are no links."""
 
 
 class GuardRun:
@@ -258,24 +261,22 @@ class GuardRun:
 
     def _hand_over(self) -> None:
         """Go on with sets of configurations and register rows."""
-        live: dict[int, Any] = {}
-        free = []
+        live: dict[tuple[int, Any], int] = {}
         cells = self._arena.cells
         for cell, conf in enumerate(self._confs.tolist()):
-            if conf[k.CONF_STATE] < 0 or cells[cell, k.HEAD] < 0:
-                free.append(cell)
-                continue
-            states, rows = self._automaton.sets[conf[k.CONF_STATE]], self._rows(conf)
-            sets = live.setdefault(conf[k.CONF_KEY], {}).setdefault(states, {})
-            read = {q: [self._automaton.read_in(q, held) for held in rows] for q in states}
-            sets[frozenset((q, self._codes.row(held, q)) for q, held in read.items())] = cell
+            if conf[k.CONF_STATE] >= 0 and cells[cell, k.HEAD] >= 0:
+                rows = self._rows(conf)
+                read = {q: [self._automaton.read_in(q, held) for held in rows]
+                        for q in self._automaton.sets[conf[k.CONF_STATE]]}  # fmt: skip
+                sets = frozenset((q, self._codes.row(held, q)) for q, held in read.items())
+                live[conf[k.CONF_KEY], sets] = cell
         self._instead = RegisterRun(self._program, self._arena)
         consume = self._program.choice.consume
         floors = dict(enumerate(self._floors.tolist())) if consume is Consume.PARTITION else {}
         if consume is Consume.ANY:
             floors = {0: int(self._arena.st[k.FLOOR])}
-        state = {"live": live, "count": len(cells) - len(free), "free": free, "floors": floors,
-                 "key_lows": dict(enumerate(self._key_lows.tolist()))}  # fmt: skip
+        state = {"keys": [key for key, _ in live], "sets": [sets for _, sets in live], "cells": list(live.values()),
+                 "floors": floors, "key_lows": dict(enumerate(self._key_lows.tolist()))}  # fmt: skip
         self._instead.restore(state, self._vectors)
 
     def _rows(self, conf: list[int]) -> list[list[int]]:
@@ -287,26 +288,81 @@ class GuardRun:
             more = following
         return rows
 
-    def state(self) -> dict[str, Any]:
-        """What a snapshot must hold."""
+    def snapshot(self) -> dict[str, Any]:
         if self._instead is not None:
-            return {"instead": self._instead.state()}
-        sets = [sum(1 << q for q in states) for states in self._automaton.sets]
-        return {"confs": self._confs, "held": self._held, "codes": self._codes.state(), "floors": self._floors,
-                "key_lows": self._key_lows, "sets": sets}  # fmt: skip
+            return {"instead": self._instead.snapshot()}
+        live = np.flatnonzero(self._confs[:, k.CONF_STATE] >= 0)
+        confs = self._confs[live]
+        return {
+            "sets": [sum(1 << q for q in states) for states in self._automaton.sets],
+            "cells": live,
+            "confs": tuple(confs[:, column].copy() for column in _KEPT),
+            "registers": tuple(column.copy() for column in confs[:, k.REGISTERS :].T),
+            "held": tuple(column.copy() for column in self._held_rows(confs).T),
+            "codes": self._codes.snapshot(),
+            "floors": self._floors,
+            "key_lows": self._key_lows,
+        }
+
+    def _held_rows(self, confs: np.ndarray) -> np.ndarray:
+        """The rows of configurations behind their first: int64 (rows, registers), one configuration's after
+        another's."""
+        owners, places = np.arange(len(confs)), confs[:, k.CONF_MORE]
+        found = [owners[:0]], [places[:0]]
+        while len(places):
+            owners, places = owners[places >= 0], places[places >= 0]
+            found[0].append(owners)
+            found[1].append(places)
+            places = self._held[places, k.HELD_NEXT]
+        order = np.argsort(np.concatenate(found[0]), kind="stable")
+        return self._held[np.concatenate(found[1])[order], k.HELD_REGISTERS :]
 
     def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
-        """The opposite of `state`."""
+        """The opposite of `snapshot`."""
         if "instead" in state:
             self._instead = RegisterRun(self._program, self._arena)
             self._instead.restore(state["instead"], vectors)
             self._handed = True
             self.inert = self._instead.inert
             return
-        for bits in state["sets"][1:]:
+        sets, states = state["sets"], self._program.cea.states
+        known = all(type(bits) is int and 0 < bits < 1 << states for bits in sets)
+        expect(known and len(set(sets)) == len(sets) and sets[0] == 1 << INITIAL, "sets of the automaton's states")
+        for bits in sets[1:]:
             self._add_states(bits)
         self.add_classes(vectors)
-        self._confs, self._held = state["confs"].copy(), state["held"].copy()
-        self._codes.restore(state["codes"])
-        self._floors, self._key_lows = state["floors"].copy(), state["key_lows"].copy()
+        self._floors = array(state["floors"], "floors", low=0)
+        self._key_lows = array(state["key_lows"], "windows", low=0, rows=len(self._floors))
+        self._restore_confs(state, len(self._arena.cells))
+        live = self._confs[self._confs[:, k.CONF_STATE] >= 0, k.REGISTERS :]
+        self._codes.restore(state["codes"], np.concatenate([live, self._held[:, k.HELD_REGISTERS :]]))
         self._index_anew()
+
+    def _restore_confs(self, state: dict[str, Any], size: int) -> None:
+        """Configurations and their rows, the links between them made anew."""
+        cells = array(state["cells"], "cells", low=0, high=size - 1)
+        expect((np.diff(cells) > 0).all(), "a cell for each configuration")
+        confs = np.full((size, self._confs.shape[1]), k.NIL, np.int64)
+        most = (len(self._floors), len(self._automaton.sets), 1 << 32, None, None)
+        for column, values, high in zip(_KEPT, state["confs"], most, strict=True):
+            low = None if high is None else int(column == k.CONF_ROWS)
+            confs[cells, column] = array(
+                values, "configurations", rows=len(cells), low=low, high=None if high is None else high - 1
+            )
+        for register, values in enumerate(state["registers"]):
+            confs[cells, k.REGISTERS + register] = array(values, "registers", rows=len(cells))
+        width = self._codes.registers
+        expect(len(state["registers"]) == len(state["held"]) == width, "a column for each register")
+        rows = confs[cells, k.CONF_ROWS]
+        total = len(state["held"][0]) if width else 0
+        expect(int(rows.sum()) - len(cells) == total, "as many rows as configurations have")
+        self._held = np.full((total, k.HELD_REGISTERS + width), k.NIL, np.int64)
+        for register, values in enumerate(state["held"]):
+            self._held[:, k.HELD_REGISTERS + register] = array(values, "rows", rows=total)
+        several = rows > 1
+        ends = np.cumsum(rows - 1)
+        self._held[:, k.HELD_NEXT] = np.arange(1, total + 1)
+        self._held[ends[several] - 1, k.HELD_NEXT] = k.NIL
+        confs[cells[several], k.CONF_MORE] = (ends - rows + 1)[several]
+        self._confs = confs
+        self._arena.st[k.CONF_COUNT] = len(cells)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from spaseq.snapshot import array, expect
 
 if TYPE_CHECKING:
     from spaseq.tecs import Chunk
@@ -44,6 +46,21 @@ class MatchBatch:
         """Bytes of the arrays."""
         labels = 0 if self.labels is None else self.labels.nbytes
         return int(self.start.nbytes + self.end.nbytes + self.offsets.nbytes + self.positions.nbytes + labels)
+
+    def snapshot(self) -> tuple[Any, ...]:
+        """The columns, as plain values."""
+        return self.start, self.end, self.offsets, self.positions, self.rows, self.labels
+
+    @staticmethod
+    def restore(state: tuple[Any, ...]) -> MatchBatch:
+        """The opposite of `snapshot`."""
+        start, end, offsets, positions = (array(column, "matches") for column in state[:4])
+        rows, labels = state[4:]
+        expect(len(start) == len(end) == len(offsets) - 1 and offsets[0] == 0, "columns of one length")
+        expect((np.diff(offsets) >= 0).all() and offsets[-1] == len(positions), "positions for each match")
+        expect(rows is None or len(rows) == len(start), "rows for each match")
+        return MatchBatch(start, end, offsets, positions, rows,
+                          None if labels is None else array(labels, "labels", rows=len(positions)))  # fmt: skip
 
     @staticmethod
     def concat(batches: Sequence[MatchBatch]) -> MatchBatch:

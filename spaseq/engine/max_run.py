@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from spaseq.automata.cea import INITIAL
 from spaseq.engine.register_run import Configuration, Configurations, RegisterRun, Step
+from spaseq.snapshot import expect
 from spaseq.tecs import kernels as k
 
 _ALWAYS = 1 << 62
@@ -101,6 +102,19 @@ class MaxRun(RegisterRun):
             else (),
             frozenset() if beaten_skip else own.skip_rows,
         )
+
+    def snapshot(self) -> dict[str, Any]:
+        found = super().snapshot()
+        return {**found, "sets": [tuple(run) for run in found["sets"]]}
+
+    def _restored(self, configurations: Any) -> _Run:
+        run = _Run(*configurations)
+        rivals = [r for r, _ in (*run.equal, *run.above)]
+        for some in (run.own, frozenset(rivals)):
+            if some:
+                super()._restored(some)
+        expect(type(run.start) is int and type(run.bare) is bool and bool(run.own), "runs of one start")
+        return run
 
     def _states(self, key: Any) -> frozenset[int]:
         states = {q for q, _ in key.own} | {r[0] for r, _ in key.equal} | {r[0] for r, _ in key.above}

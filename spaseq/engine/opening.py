@@ -33,20 +33,20 @@ def open_evaluator(program: Program) -> AnyEvaluator:
     return LazyEvaluator(program, plan, tree=program.settings.evaluator == "tree")
 
 
-def restore_evaluator(program: Program, blob: bytes) -> AnyEvaluator:
+def restore_evaluator(program: Program, state: dict[str, Any]) -> AnyEvaluator:
     """An evaluation that goes on where `snapshot` was taken, of the same program and evaluator."""
     plan: Any = program.lazy
     if not isinstance(plan, LazyPlan):
         from spaseq.engine.evaluator import Evaluator
 
-        return Evaluator.restore(program, blob)
+        return Evaluator.restore(program, state)
     if program.settings.evaluator == "auto":
         from spaseq.engine.lazy.auto import AutoEvaluator
 
-        return AutoEvaluator.restore(program, blob)
+        return AutoEvaluator.restore(program, state)
     from spaseq.engine.lazy.evaluator import LazyEvaluator
 
-    return LazyEvaluator.restore(program, plan, blob)
+    return LazyEvaluator.restore(program, plan, state)
 
 
 def explain_evaluator(evaluator: AnyEvaluator) -> str:

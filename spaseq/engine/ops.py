@@ -163,10 +163,11 @@ class Codes(Protocol):
         """Only the codes in `held`, int64 (runs, registers), are still in use."""
         ...
 
-    def state(self) -> Any:
-        """What a snapshot must hold, to be pickled."""
+    def snapshot(self) -> Any:
+        """What the codes stand for, as plain values."""
         ...
 
-    def restore(self, state: Any) -> None:
-        """The opposite of `state`."""
+    def restore(self, state: Any, held: np.ndarray) -> None:
+        """The opposite of `snapshot`. `held`: the codes that are in use, int64 (runs, registers); raises `OptionError`
+        for one that stands for nothing."""
         ...

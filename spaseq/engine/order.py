@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from spaseq.engine.settings import Batch
 from spaseq.errors import EventError, InternalError
+from spaseq.snapshot import expect
 
-__all__ = ["check_order"]
+__all__ = ["check_order", "last_place"]
 
 
 def check_order(batch: Batch, last: tuple[int, int] | None) -> tuple[int, int]:
@@ -27,3 +30,13 @@ def check_order(batch: Batch, last: tuple[int, int] | None) -> tuple[int, int]:
         raise EventError("time runs backwards", record=int(positions[back[0]]) + 1, counted="event",
                          hint="put the events in order of time, or allow for lateness")  # fmt: skip
     return int(positions[-1]), times[-1]
+
+
+def last_place(last: tuple[int, Any] | None) -> tuple[int, Any] | None:
+    """What `check_order` gave, as plain values, for a snapshot and from one."""
+    if last is None:
+        return None
+    position, time = last
+    time = time.item() if isinstance(time, np.generic) else time
+    expect(type(position) is int and 0 <= position < 1 << 61 and type(time) in (int, float), "a place in the stream")
+    return position, time

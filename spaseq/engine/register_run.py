@@ -23,6 +23,7 @@ from spaseq.engine.program import Program
 from spaseq.engine.selection import kernel_limit, kernel_order
 from spaseq.engine.settings import Consume
 from spaseq.errors import BudgetExceeded, InternalError
+from spaseq.snapshot import array, expect
 from spaseq.tecs import Arena, Chunk
 from spaseq.tecs import kernels as k
 
@@ -289,14 +290,34 @@ class RegisterRun:
             self._live = {other: sets for other, sets in self._live.items() if any(sets.values())}
             self._sweep_at = 2 * self._count + 256
 
-    def state(self) -> dict[str, Any]:
-        return {"live": self._live, "count": self._count, "free": self._free, "key_lows": self._key_lows,
-                "floors": self._floors}  # fmt: skip
+    def snapshot(self) -> dict[str, Any]:
+        live = [(key, configurations, cell) for key, by_states in self._live.items()
+                for sets in by_states.values() for configurations, cell in sets.items()]  # fmt: skip
+        keys, sets, cells = zip(*live, strict=True) if live else ((), (), ())
+        return {"keys": keys, "sets": sets, "cells": cells, "key_lows": self._key_lows, "floors": self._floors}
 
     def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
-        self._live, self._count, self._free = state["live"], state["count"], state["free"]
-        self._key_lows, self._floors = state["key_lows"], state["floors"]
+        """Goes on from a snapshot; also from what another run hands over."""
+        cells = state["cells"]
+        for key, configurations, cell in zip(state["keys"], map(self._restored, state["sets"]), cells, strict=True):
+            self._live.setdefault(key, {}).setdefault(self._states(configurations), {})[configurations] = cell
+        self._key_lows, self._floors = dict(state["key_lows"]), dict(state["floors"])
+        total = len(self._arena.cells)
+        numbers = array(np.array(cells, np.int64), "cells", low=0, high=total - 1)
+        taken = np.zeros(total, bool)
+        taken[numbers] = True
+        self._free = np.flatnonzero(~taken).tolist()
+        self._count = sum(len(sets) for live in self._live.values() for sets in live.values())
+        expect(int(taken.sum()) == len(numbers) == self._count, "a cell for each run")
+        expect(not self._low_is_per_key or self._live.keys() <= self._key_lows.keys(), "a window for each partition")
         self.add_classes(vectors)
+
+    def _restored(self, configurations: Any) -> Any:
+        """A live set, as a snapshot has it."""
+        states = range(self._stepper.states)
+        known = type(configurations) is frozenset and all(type(q) is int and q in states for q, _ in configurations)
+        expect(known and configurations, "states of the automaton")
+        return configurations
 
 
 def _step_of(fired: list[tuple[Transition, Hashable]]) -> Step:

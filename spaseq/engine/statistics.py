@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from spaseq.engine.lazy.conditions import Conditions
-from spaseq.engine.lazy.normal import Branch, Test
+from spaseq.engine.lazy.normal import Branch, Test, tests_of
 from spaseq.engine.lazy.samples import CANDIDATES, TUPLES, Kind, Pool
 from spaseq.engine.settings import Batch
 from spaseq.pattern import Predicate
@@ -52,7 +52,7 @@ class Statistics:
         absent = [a.predicates for branch in branches for x in branch.absences for a in x.alternatives]
         self._kinds = tuple(dict.fromkeys([*self._kind_of.values(), *absent]))
         self._predicates: tuple[Predicate, ...] = tuple(dict.fromkeys(p for kind in self._kinds for p in kind))
-        tests = {t: _order_of(t, branch) for branch in branches for t in _tests(branch) if not t.whole}
+        tests = {t: _order_of(t, branch) for branch in branches for t in tests_of(branch) if not t.whole}
         self._tests: dict[Test, int] = tests
         self._held = dict.fromkeys(tests, (0.0, 0.0))
         self._counts = dict.fromkeys(self._kinds, 0.0)
@@ -183,13 +183,13 @@ class Statistics:
         """On average."""
         return self.window / max(self.events, 1.0)
 
-    def state(self) -> Any:
-        """What a snapshot must hold. The pool is filled anew."""
+    def snapshot(self) -> Any:
+        """The counters, as plain values. The pool is filled anew."""
         return (list(self._held.values()), list(self._counts.values()), self.events, self.window, self._draws,
                 self.changes, self.partitions, self._joint, self._dense)  # fmt: skip
 
     def restore(self, state: Any) -> None:
-        """The opposite of `state`, for the same branches."""
+        """The opposite of `snapshot`, for the same branches."""
         (held, counts, self.events, self.window, self._draws, self.changes, self.partitions, self._joint,
          self._dense) = state  # fmt: skip
         self._held = dict(zip(self._tests, held, strict=True))
@@ -278,7 +278,3 @@ def _order_of(test: Test, branch: Branch) -> int:
         if all(pair in branch.before for pair in pairs):
             return sign
     return 0
-
-
-def _tests(branch: Branch) -> list[Test]:
-    return [*branch.tests, *(t for r in branch.rounds for b in r.branches for t in _tests(b))]

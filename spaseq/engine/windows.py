@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from spaseq.engine.window import Window
+from spaseq.snapshot import array, expect
 
 
 @njit(cache=True)
@@ -95,10 +96,18 @@ class Lows:
             self._recent[key] = places[max(0, len(places) - size) :].copy()
         return lows
 
-    def state(self) -> dict[str, Any]:
-        """What a snapshot must hold."""
+    def snapshot(self) -> dict[str, Any]:
+        """The events that windows to come may still hold, as plain values."""
         return {"times": self._times, "positions": self._positions, "recent": self._recent}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """The opposite of `state`."""
-        self._times, self._positions, self._recent = state["times"], state["positions"], state["recent"]
+        """The opposite of `snapshot`."""
+        times, self._recent = state["times"], dict(state["recent"])
+        self._positions = array(state["positions"], "positions", low=0)
+        self._times = None if times is None else np.array(times, times.dtype)
+        if times is not None:
+            expect(times.dtype in (np.int64, np.float64) and times.shape == self._positions.shape, "a time for each")
+            expect((times[1:] >= times[:-1]).all() and (np.diff(self._positions) >= 0).all(), "events in order")
+            expect(np.isfinite(times).all(), "times that are numbers")
+        for key, places in self._recent.items():
+            expect(type(key) is int and (np.diff(array(places, "positions", low=0)) >= 0).all(), "events in order")

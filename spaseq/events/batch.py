@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from spaseq.events.columns import Column, ListColumn, TextColumn, TimeColumn, column_of, rows_of
+from spaseq.snapshot import Kind
 
-__all__ = ["EventBatch"]
+__all__ = ["INSTANTS", "EventBatch"]
 
 
 class EventBatch:
@@ -108,6 +109,10 @@ class Instant(int):
     """A time attribute as a Python value, ns since the epoch; compared with times and texts, not with numbers."""
 
     __slots__ = ()
+
+
+INSTANTS: Final = Kind("instant", (Instant,), lambda value: str(int(value)), Instant)
+"""How snapshots hold times."""
 
 
 def _getter(column: Column | None) -> Callable[[int], Any]:

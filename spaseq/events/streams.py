@@ -24,6 +24,7 @@ from spaseq.events.batch import EventBatch, encode_texts
 from spaseq.events.columns import NumberColumn, TextColumn, TimeColumn, column_of
 from spaseq.events.readers import common_schema, source_name, tables
 from spaseq.events.time import LatePolicy, late_error, parse_time, time_behind, unit_nanoseconds
+from spaseq.snapshot import array, expect
 
 __all__ = ["EventFeed", "EventOptions", "EventStream", "Summary"]
 
@@ -437,27 +438,32 @@ class EventFeed:
         yield _batch(part, codes, self._position, self._names, self._options, self.summary)
         self._position += len(part)
 
-    def state(self) -> dict[str, Any]:
-        """What `restore` needs to go on from here; plain data and bytes."""
-        pending = self._orderer.pending
+    def snapshot(self) -> dict[str, Any]:
+        """How far the feed has come, and the events held back, as plain values."""
+        pending, summary = self._orderer.pending, self.summary
         return {
             "clocks": {n: (c.records, c.column, c.known, c.iso) for n, c in self._clocks.items()},
             "order": (self._orderer.high, self._orderer.seen, self._orderer.dropped),
             "pending": None if pending is None else (table_bytes(pending.table), pending.times),
             "position": self._position,
-            "summary": self.summary,
+            "summary": (summary.events, summary.dropped, list(summary.attributes), summary.iso_times),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
+        """The opposite of `snapshot`, of a feed of the same streams."""
         for name, (records, column, known, iso) in state["clocks"].items():
             clock = self._clocks[name]
             clock.records, clock.column, clock.known, clock.iso = records, column, known, iso
+            expect(type(records) is int and (column is None or type(column) is str), "a count of each stream")
         self._orderer.high, self._orderer.seen, self._orderer.dropped = state["order"]
         if state["pending"] is not None:
             blob, times = state["pending"]
-            self._orderer.pending = _Part(table_of_bytes(blob), times)
+            table = table_of_bytes(blob)
+            self._orderer.pending = _Part(table, array(times, "times", rows=table.num_rows))
         self._position = state["position"]
-        self.summary = state["summary"]
+        expect(type(self._position) is int and 0 <= self._position < 1 << 61, "a place in the stream")
+        events, dropped, attributes, iso = state["summary"]
+        self.summary = Summary(events, dropped, dict.fromkeys(attributes), iso)
 
 
 def table_bytes(table: pa.Table) -> bytes:
@@ -469,6 +475,8 @@ def table_bytes(table: pa.Table) -> bytes:
 
 
 def table_of_bytes(blob: bytes) -> pa.Table:
-    """The inverse of `table_bytes`."""
+    """The inverse of `table_bytes`. `pa.ArrowInvalid` for what is no table: all of it is looked at."""
     with pa.ipc.open_stream(blob) as reader:
-        return reader.read_all()
+        table = reader.read_all()
+    table.validate(full=True)
+    return table

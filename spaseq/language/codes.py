@@ -44,6 +44,7 @@ from spaseq.gpm.columnar import unsteady
 from spaseq.language.expand import Conjunction
 from spaseq.rdf import Term, term_from_key, term_key
 from spaseq.rdf.columns import Kinds
+from spaseq.snapshot import expect
 
 if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import Solutions
@@ -660,25 +661,33 @@ class TermCodes:
 
     def forget(self, held: np.ndarray) -> None:
         """Let go of the terms that are in none of these registers: int64 (runs, registers)."""
-        named = held[:, len(self._ids) :]
-        named = named[(named >= _NAMES) & (named < _NAMES + self._next)] - _NAMES
-        codes = {*np.unique(held[:, : len(self._ids)]).tolist(), *np.unique(named).tolist()}
+        codes = self._used(held)
         self._texts = {code: key for code, key in self._texts.items() if code in codes}
         self._index()
+
+    def _used(self, held: np.ndarray) -> set[int]:
+        """The numbers of terms in these registers, and what stands there for no term."""
+        named = held[:, len(self._ids) :]
+        named = named[(named >= _NAMES) & (named < _NAMES + self._next)] - _NAMES
+        return {*np.unique(held[:, : len(self._ids)]).tolist(), *np.unique(named).tolist()}
 
     def _index(self) -> None:
         self._keys = {key: code for code, key in self._texts.items()}
         self._terms, self._spaces, self._values, self._last = {}, {}, {}, None
         self._full = 2 * len(self._keys) + _TERMS
 
-    def state(self) -> Any:
-        """What a snapshot must hold."""
-        return self._next, self._texts, self._has_aliases
+    def snapshot(self) -> Any:
+        """The numbered terms, as plain values."""
+        return self._next, list(self._texts), [key.decode() for key in self._texts.values()], self._has_aliases
 
-    def restore(self, state: Any) -> None:
-        """The opposite of `state`."""
-        self._next, self._texts, self._has_aliases = state
+    def restore(self, state: Any, held: np.ndarray) -> None:
+        """The opposite of `snapshot`; as of `Codes.restore`."""
+        self._next, codes, keys, self._has_aliases = state
+        self._texts = {code: key.encode() for code, key in zip(codes, keys, strict=True)}
+        expect(all(type(code) is int and 0 <= code < self._next < 1 << 60 for code in codes), "a number for each term")
         self._index()
+        expect(len(self._keys) == len(self._texts) == len(codes), "each term once")
+        expect(self._used(held) <= self._texts.keys() | {NOTHING, UNKNOWN}, "a term for each number of one")
 
 
 def _ordered(values: np.ndarray) -> np.ndarray:

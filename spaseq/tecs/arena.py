@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spaseq.errors import BudgetExceeded
+from spaseq.snapshot import array, expect
 from spaseq.tecs import kernels as k
 
 _FIRST_NODES = 1 << 14
@@ -209,23 +210,129 @@ class Arena:
         self.st[k.FREE_COUNT] += extra
         self.entries = entries
 
-    def state(self) -> dict[str, np.ndarray]:
-        """What a snapshot must hold. Not the scratch space: it is empty between batches."""
+    def snapshot(self) -> dict[str, Any]:
+        """What is alive, as plain values. Not the scratch space: it is empty between batches.
+
+        A cell whose head was reclaimed is dead, and so is an entry; neither is written. Lists are written in their
+        order, so `restore` has no links to trust.
+        """
+        st = self.st
+        oldest = int(st[k.OLDEST])
+        nodes = self.nodes[np.arange(oldest, st[k.TAIL]) & (len(self.nodes) - 1)]
+        heads, starts = self.cells[:, k.HEAD].copy(), self.cells[:, k.HEAD_MAX].copy()
+        heads[heads < oldest] = k.NIL
+        starts[heads < 0] = k.NIL
+        lengths, entries = self._lists(heads, oldest)
+        active = (st[k.CHECK_FIRST] + np.arange(st[k.CHECK_COUNT])) % len(self.checks)
         return {
-            "nodes": self.nodes[np.arange(self.st[k.OLDEST], self.st[k.TAIL]) & (len(self.nodes) - 1)],
-            "capacity": np.array([len(self.nodes)]),
-            "cells": self.cells,
-            "entries": self.entries,
-            "st": self.st,
-            "checks": self.checks,
+            "oldest": oldest,
+            "nodes": tuple(np.ascontiguousarray(column) for column in nodes.T),
+            "cells": (heads, starts, lengths),
+            "entries": entries,
+            "checks": (self.checks[active, 0], self.checks[active, 1]),
+            "last": int(st[k.LAST_POSITION]),
+            "floor": int(st[k.FLOOR]),
+            "counted": int(st[k.COUNTED]),
         }
 
-    def restore(self, state: dict[str, np.ndarray]) -> None:
-        """The opposite of `state`."""
-        capacity = int(state["capacity"][0])
-        self.st = state["st"].copy()
-        self.nodes = np.zeros((capacity, 4), np.int64)
-        self.nodes[np.arange(self.st[k.OLDEST], self.st[k.TAIL]) & (capacity - 1)] = state["nodes"]
-        self.cells = state["cells"].copy()
-        self.entries = state["entries"].copy()
-        self.checks = state["checks"].copy()
+    def _lists(self, heads: np.ndarray, oldest: int) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+        """The length of each cell's list, int64 (cells,), and the nodes of all with their maximum starts, int64 (n,)
+        each, list by list, each up to the first that was reclaimed."""
+        lengths = np.zeros(len(heads), np.int64)
+        cells = np.flatnonzero(heads >= 0)
+        entries = self.cells[cells, k.FIRST]
+        owners, places = [cells[:0]], [entries[:0]]
+        while len(cells):
+            there = entries >= 0
+            there[there] = self.entries[entries[there], k.NODE] >= oldest
+            cells, entries = cells[there], entries[there]
+            owners.append(cells)
+            places.append(entries)
+            lengths[cells] += 1
+            entries = self.entries[entries, k.NEXT]
+        order = np.argsort(np.concatenate(owners), kind="stable")
+        found = self.entries[np.concatenate(places)[order]]
+        return lengths, (found[:, k.NODE].copy(), found[:, k.NODE_MAX].copy())
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """The opposite of `snapshot`, of an arena for the same labels.
+
+        `OptionError` for values that break what the kernels follow without a check: children lie before their parents
+        and in the ring, lists end, and a node is as old as its maximum start says. O(nodes).
+        """
+        last, oldest = state["last"], state["oldest"]
+        nodes = self._restored_nodes(state, oldest, last)
+        tail = oldest + len(nodes)
+        heads, starts, lengths = (array(c, "cells", low=k.NIL) for c in state["cells"])
+        expect(len(heads) == len(starts) == len(lengths) and (lengths >= 0).all(), "a row for each cell")
+        self._restore_lists(nodes, oldest, heads, starts, lengths, state["entries"])
+        positions, tails = (array(c, "checkpoints") for c in state["checks"])
+        st = self.st
+        st[k.TAIL], st[k.OLDEST], st[k.LAST_POSITION] = tail, oldest, last
+        st[k.CHECK_FIRST], st[k.CHECK_COUNT] = 0, len(positions)
+        self.checks[: len(positions), 0], self.checks[: len(positions), 1] = positions, tails
+        expect(0 <= state["floor"] <= last + 1 and 0 <= state["counted"] < 1 << 62, "counters within their range")
+        st[k.FLOOR], st[k.COUNTED] = state["floor"], state["counted"]
+        size = len(self.nodes)
+        while size < len(nodes):
+            size *= 2
+        self._charge((size - len(self.nodes)) * 32)
+        self.nodes = np.zeros((size, 4), np.int64)
+        self.nodes[np.arange(oldest, tail) & (size - 1)] = nodes
+
+    def _restored_nodes(self, state: dict[str, Any], oldest: int, last: int) -> np.ndarray:
+        """The nodes, int64 (n, 4), what was reclaimed out of reach."""
+        expect(0 <= oldest < 1 << 61 and -1 <= last < 1 << 61, "handles and positions within their range")
+        left, right, places, starts = (array(column, "nodes") for column in state["nodes"])
+        expect(len(left) == len(right) == len(places) == len(starts), "four columns of nodes")
+        handles = np.arange(oldest, oldest + len(left))
+        positions, tails = (array(c, "checkpoints") for c in state["checks"])
+        steps = np.append(positions, last), np.append(tails, oldest + len(left))
+        expect(len(positions) == len(tails) <= len(self.checks), "a position for each checkpoint")
+        expect(all((np.diff(step) >= 0).all() for step in steps) and steps[1][0] >= oldest, "checkpoints in order")
+        born = steps[0][np.searchsorted(tails, handles, "right")]  # or before
+        labels = 1 << int(self.st[k.LABEL_BITS])
+        union, output = right >= 0, right <= k.IS_OUTPUT
+        expect((left < handles).all() and (right < handles).all(), "children before their parents")
+        expect((left >= k.NIL).all() and (right > k.IS_OUTPUT - labels).all(), "nodes of the kinds there are")
+        expect((left[union] >= 0).all() and (left[~union & ~output] < 0).all(), "children where nodes have them")
+        expect((starts >= 0).all() and (starts <= born).all(), "maximum starts before their nodes")
+        expect((np.where(union, starts >= places, output | (starts == places))).all(), "maximum starts in order")
+        expect(((places >= starts) & (places <= born))[output].all(), "positions between start and end")
+        dead = union & ((right < oldest) | (right == left))
+        for child, own, kept in ((left, starts, left >= oldest), (right, places, union & ~dead)):
+            expect((starts[child[kept] - oldest] == own[kept]).all(), "maximum starts as their children's")
+        places[dead] = k.NIL  # what is behind it is not read: its maximum start is before any window
+        gone = (left >= 0) & (left < oldest)
+        left[gone], right[gone] = k.NIL, k.IS_BOTTOM  # nor is a node whose own start was reclaimed
+        places[gone] = starts[gone]
+        return np.stack([left, right, places, starts], axis=1)
+
+    def _restore_lists(
+        self, nodes: np.ndarray, oldest: int, heads: np.ndarray, starts: np.ndarray, lengths: np.ndarray, entries: Any
+    ) -> None:
+        members, own = (array(column, "entries") for column in entries)
+        active = np.flatnonzero(heads >= 0)
+        expect((lengths[heads < 0] == 0).all() and int(lengths.sum()) == len(members), "lists of active cells")
+        both = np.concatenate([heads[active], members])
+        expect(((both >= oldest) & (both < oldest + len(nodes))).all(), "lists of nodes that are there")
+        kept = np.concatenate([starts[active], own])
+        expect((nodes[both - oldest, k.MAX] == kept).all(), "maximum starts beside their nodes")
+        expect((nodes[heads[active] - oldest, k.RIGHT] < 0).all(), "heads that are no unions")
+        ends = np.cumsum(lengths)
+        listed = lengths > 0
+        before = np.concatenate([own[:1], own])[: len(own)]
+        before[(ends - lengths)[listed]] = starts[listed]
+        expect((own <= before).all(), "lists in order of maximum starts")
+        count = len(members)
+        self._charge(len(heads) * 40 + count * 24)
+        self.cells = np.full((len(heads), 5), k.NIL, np.int64)
+        self.cells[:, k.HEAD], self.cells[:, k.HEAD_MAX], self.cells[:, k.LENGTH] = heads, starts, lengths
+        self.cells[listed, k.FIRST] = (ends - lengths)[listed]
+        self.entries = np.zeros((count, 3), np.int64)
+        self.entries[:, k.NODE], self.entries[:, k.NODE_MAX] = members, own
+        self.entries[:, k.NEXT] = np.arange(1, count + 1)
+        self.entries[ends[listed] - 1, k.NEXT] = k.NIL
+        self.st[k.LONGEST] = lengths.max(initial=0)
+        self.st[k.FREE], self.st[k.FREE_COUNT] = k.NIL, 0
+        self._grow_entries(_FIRST_ENTRIES)

@@ -9,6 +9,7 @@ import oracle as o
 import pytest
 from engine.patterns import Rows, atoms, lower, random_absent, random_rows
 from engine.test_against_oracle import as_list, draw
+from snapshots import rewritten
 
 from spaseq.engine import Choice, Evaluator, MatchBatch, Program, Selection, Settings, Window, compile_program
 from spaseq.engine.lazy import LazyEvaluator, plan_of
@@ -36,7 +37,7 @@ def in_batches(evaluator: LazyEvaluator, rows: Rows, rng: random.Random) -> Matc
         parts.append(evaluator.push(rows[at : at + size]))
         at += size
         if rng.random() < 0.2:
-            evaluator = LazyEvaluator.restore(evaluator._program, evaluator._plan, evaluator.snapshot())
+            evaluator = LazyEvaluator.restore(evaluator._program, evaluator._plan, rewritten(evaluator.snapshot()))
     return MatchBatch.concat(parts)
 
 

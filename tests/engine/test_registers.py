@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from snapshots import rewritten
 
 from spaseq.engine import Evaluator, MatchBatch, Settings, Window, compile_program
 from spaseq.errors import BudgetExceeded
@@ -156,7 +157,7 @@ def test_a_snapshot_holds_the_registers() -> None:
     program = compile_program(three(Skip.ANY), registers=Rising())
     first = Evaluator(program)
     seen = found(first.push(Numbers(np.array(values[:3]), np.arange(3))))
-    second = Evaluator.restore(program, first.snapshot())
+    second = Evaluator.restore(program, rewritten(first.snapshot()))
     seen |= found(second.push(Numbers(np.array(values[3:]), np.arange(3, 6))))
     assert seen == run(three(Skip.ANY), values, Window("none"))
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from snapshots import rewritten
 
 from spaseq.errors import EventError, OptionError
 from spaseq.events import (
@@ -159,7 +160,7 @@ def test_a_feed_orders_as_a_stream_does(order: list[int], lateness: int, size: i
         for batch in feed.push(events[start : start + size]):
             found += batch.table["k"].to_pylist()
         copy = EventFeed(("S",), options)
-        copy.restore(feed.state())
+        copy.restore(rewritten(feed.snapshot()))
         feed = copy
     found += [k for b in feed.finish() for k in b.table["k"].to_pylist()]
     assert found == whole

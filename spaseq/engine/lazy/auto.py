@@ -10,9 +10,9 @@ they are kept up to `HISTORY` events.
 
 from __future__ import annotations
 
-import pickle
+import dataclasses
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from spaseq.engine.evaluator import Evaluator
 from spaseq.engine.guard_run import GuardRun
@@ -25,6 +25,7 @@ from spaseq.engine.program import codes_of
 from spaseq.engine.settings import Batch
 from spaseq.engine.statistics import Statistics
 from spaseq.errors import BudgetExceeded, InternalError
+from spaseq.snapshot import expect
 
 if TYPE_CHECKING:
     from spaseq.engine.program import Program
@@ -53,6 +54,11 @@ ROBUST: Final = 1.3
 """The same where the compact structure's guards are codes: bursts cost it little, and averages do not show them."""
 
 AnyEvaluator = Evaluator | LazyEvaluator
+_KEPT: Final = (
+    "_name", "_orders", "_kernel", "_seen", "_next_choice", "_pushes", "_changes", "_changes_known", "_stale",
+    "_patience", "_rates", "_inside",
+)  # fmt: skip
+"""The numbers and names that a snapshot holds as they are."""
 
 
 class AutoEvaluator:
@@ -259,24 +265,32 @@ class AutoEvaluator:
         self._current, self._name, self._orders = fresh, name, found.orders
         self._changes += 1
 
-    def snapshot(self) -> bytes:
-        """The state of the evaluation; `restore` goes on from it. Holds pickled data: restore only what you trust.
+    def snapshot(self) -> dict[str, Any]:
+        """The state of the evaluation as plain values and the front end's; `restore` goes on from it.
 
         Batches to be read again are not in it: after `restore`, no change before they are out of the window.
         """
-        left_out = ("_program", "_plan", "_current", "_statistics", "_costs")
-        state = {name: value for name, value in self.__dict__.items() if name not in left_out}
-        return pickle.dumps((state, self._current.snapshot(), self._statistics.state()))
+        found = self._estimate
+        return {
+            "own": {name: getattr(self, name) for name in _KEPT},
+            "estimate": None if found is None else dataclasses.astuple(found),
+            "reach": self._reach.snapshot(),
+            "statistics": self._statistics.snapshot(),
+            "current": self._current.snapshot(),
+        }
 
     @staticmethod
-    def restore(program: Program, blob: bytes) -> AutoEvaluator:
+    def restore(program: Program, state: dict[str, Any]) -> AutoEvaluator:
         """An evaluator that goes on where `snapshot` was taken, of the same program."""
-        state, current, statistics = pickle.loads(blob)
         new = AutoEvaluator(program)
-        new.__dict__.update(state)
-        new._statistics.restore(statistics)
+        for name in _KEPT:
+            setattr(new, name, state["own"][name])
+        expect(new._name in ("compact", "chain", "tree"), "an evaluator's name")
+        new._estimate = None if state["estimate"] is None else Estimate(*state["estimate"])
+        new._reach.restore(state["reach"])
+        new._statistics.restore(state["statistics"])
         if new._name == "compact":
-            new._current = Evaluator.restore(program, current)
+            new._current = Evaluator.restore(program, state["current"])
         else:
-            new._current = LazyEvaluator.restore(program, new._plan, current)
+            new._current = LazyEvaluator.restore(program, new._plan, state["current"])
         return new

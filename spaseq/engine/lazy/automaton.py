@@ -24,6 +24,7 @@ from spaseq.engine.lazy.partial import Partial
 from spaseq.engine.lazy.plan import BranchPlan
 from spaseq.engine.lazy.rounds import with_rounds
 from spaseq.engine.lazy.space import Space
+from spaseq.snapshot import array, expect
 
 __all__ = ["Automaton"]
 
@@ -170,6 +171,30 @@ class Automaton:
             else:
                 del self.waiting[state]
                 self._asked.pop(state, None)
+
+    def snapshot(self) -> dict[str, Any]:
+        """The instances that wait, and what each state has seen, as plain values."""
+        return {
+            "waiting": [(state, [p.snapshot() for p in parts]) for state, parts in self.waiting.items()],
+            "asked": list(self._asked.items()),
+            "root": self._root_seen,
+            "states": list(self.states),
+        }
+
+    def restore(self, state: dict[str, Any], space: Space) -> None:
+        """The opposite of `snapshot`, of instances over the events in `space`."""
+        leaves = self.plan.leaves
+        for where, parts in state["waiting"]:
+            expect(type(where) is frozenset and where and where < leaves.keys(), "states of the automaton")
+            self.waiting[where] = found = [Partial.restore(part, leaves) for part in parts]
+            for part in found:
+                taken = [part.low, part.high, *part.columns.values()]
+                there = all(((c >= space.rows.base) & (c < space.rows.end)).all() for c in taken)
+                expect(there and part.columns.keys() == where, "instances over events that are kept")
+        self._asked = dict(state["asked"])
+        expect(set(state["root"]) == set(leaves) and self.waiting.keys() <= self._asked.keys(), "all leaves")
+        self._root_seen = {leaf: array(seen, "leaves") for leaf, seen in state["root"].items()}
+        self.states = set(state["states"])
 
     def forget(self) -> None:
         """No instances, as before the first event."""

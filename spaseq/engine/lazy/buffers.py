@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from spaseq.errors import BudgetExceeded
+from spaseq.snapshot import array, expect
 
 __all__ = ["BIG", "SHIFT", "Growing", "Postings", "Rows"]
 
@@ -61,6 +62,13 @@ class Growing:
         self._data, self._start, self._end = np.array(values, np.int64), 0, len(values)
 
 
+def grown(values: Any, what: str, rows: int | None = None) -> Growing:
+    """A column of a snapshot."""
+    column = Growing()
+    column.set(array(values, what, rows=rows))
+    return column
+
+
 class Rows:
     """What is known of each kept event, by handle.
 
@@ -91,6 +99,18 @@ class Rows:
     @property
     def nbytes(self) -> int:
         return sum(c.nbytes for c in self.columns)
+
+    def snapshot(self) -> tuple[int, list[np.ndarray]]:
+        """The columns, as plain values."""
+        return self.base, [column.values for column in self.columns]
+
+    def restore(self, state: tuple[int, list[np.ndarray]]) -> None:
+        """The opposite of `snapshot`."""
+        self.base, columns = state
+        expect(type(self.base) is int and 0 <= self.base < BIG and len(columns) == 5, "columns of the buffer")
+        self.position, self.ordinal, self.low, self.key, self.sequence = (
+            grown(column, "events", len(columns[0])) for column in columns
+        )
 
     def drop_before(self, handle: int) -> int:
         """Forget the events before `handle`; how many they were."""
@@ -168,10 +188,14 @@ class Postings:
         codes = codes[live[(codes & BIG) - base]]
         self.codes.set((codes >> SHIFT << SHIFT) | renumber(codes & BIG))
 
-    def __getstate__(self) -> Any:
-        return self.codes.values.copy(), self._keyed, self.inserted
+    def snapshot(self) -> tuple[np.ndarray, int]:
+        """The events, and how many there were so far, as plain values."""
+        return self.codes.values, self.inserted
 
-    def __setstate__(self, state: Any) -> None:
-        codes, self._keyed, self.inserted = state
-        self.codes = Growing()
-        self.codes.set(codes)
+    def restore(self, state: tuple[np.ndarray, int], rows: Rows) -> None:
+        """The opposite of `snapshot`, of the events in `rows`."""
+        codes, self.inserted = state
+        self.codes = grown(codes, "postings")
+        handles = self.codes.values & BIG if self._keyed else self.codes.values
+        there = (handles >= rows.base) & (handles < rows.end)
+        expect(there.all() and (np.diff(self.codes.values) > 0).all(), "postings of events that are kept")

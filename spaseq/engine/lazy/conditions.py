@@ -40,6 +40,14 @@ class Memory(Protocol):
     @property
     def nbytes(self) -> int: ...
 
+    def snapshot(self) -> Any:
+        """What is kept, as plain values and those of the front end."""
+        ...
+
+    def restore(self, state: Any, count: int) -> None:
+        """The opposite of `snapshot`, of so many events."""
+        ...
+
 
 class Conditions(Protocol):
     """The guards of a pattern, as conditions."""
@@ -50,7 +58,7 @@ class Conditions(Protocol):
         ...
 
     def memory(self) -> Memory:
-        """An empty memory; pickles."""
+        """An empty memory."""
         ...
 
 

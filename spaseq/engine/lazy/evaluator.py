@@ -11,7 +11,6 @@ the order of leaves makes it look at. Memory: the events of a window that some l
 from __future__ import annotations
 
 import math
-import pickle
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,17 +19,18 @@ import numpy as np
 from spaseq.engine.ending import Ending
 from spaseq.engine.lazy.automaton import Automaton
 from spaseq.engine.lazy.buffers import SHIFT
-from spaseq.engine.lazy.normal import Test
+from spaseq.engine.lazy.normal import Test, tests_of
 from spaseq.engine.lazy.output import Found
 from spaseq.engine.lazy.plan import BranchPlan, Kinds
 from spaseq.engine.lazy.planning import LazyPlan
 from spaseq.engine.lazy.space import Space, Steps, Trace
 from spaseq.engine.matches import MatchBatch
-from spaseq.engine.order import check_order
+from spaseq.engine.order import check_order, last_place
 from spaseq.engine.settings import Batch
 from spaseq.engine.windows import Lows
 from spaseq.errors import BudgetExceeded, InternalError
 from spaseq.pattern import Predicate
+from spaseq.snapshot import expect
 
 if TYPE_CHECKING:
     from spaseq.engine.program import Program
@@ -65,6 +65,8 @@ class LazyEvaluator:
         self._ending = None if program.absent is None else Ending(program.absent, program.window)
         self._tree = tree
         self._given = orders
+        self._first_chance = first_chance
+        self._tests = tuple(dict.fromkeys(test for branch in plan.branches for test in tests_of(branch)))
         self._trace = Trace() if trace else None
         self._last: tuple[int, Any] | None = None
         self._pushed = 0
@@ -156,18 +158,21 @@ class LazyEvaluator:
     # The stages of a block
 
     def _start(self, batch: Batch, truth: np.ndarray) -> None:
+        counts = truth.sum(axis=1).tolist()
+        orders = self._given
+        if orders is None:
+            orders = tuple(None if self._tree else by_frequency(plan, counts) for plan in self._plans)
+        self._begin(batch.keys is not None, orders)
+
+    def _begin(self, keyed: bool, orders: Orders) -> None:
+        """What there is from the first event on. `keyed`: whether there are partitions."""
         window, registers = self._program.window, self._program.registers
-        keyed = batch.keys is not None
         self._own_windows = keyed and window.counts_events
         memory = registers.conditions().memory() if self._plan.guarded else None  # type: ignore[union-attr]
         self._space = Space(len(self._kinds), keyed, self._own_windows, memory)
         self._space.trace = self._trace
         self._lows = Lows(window, keyed)
         self._places = Lows(window, keyed)
-        counts = truth.sum(axis=1).tolist()
-        orders = self._given
-        if orders is None:
-            orders = tuple(None if self._tree else by_frequency(plan, counts) for plan in self._plans)
         self._automata = [Automaton(plan, order) for plan, order in zip(self._plans, orders, strict=True)]
         self._started = True
 
@@ -334,21 +339,50 @@ class LazyEvaluator:
 
     # Snapshots
 
-    def snapshot(self) -> bytes:
-        """The state of the evaluation; `restore` goes on from it. Holds pickled data: restore only what you trust."""
-        state = dict(self.__dict__)
-        for name in ("_program", "_plan"):
-            del state[name]
-        state["_looked_at"] = (None, np.zeros((0, 0), bool))
-        return pickle.dumps(state)
+    def snapshot(self) -> dict[str, Any]:
+        """The state of the evaluation as plain values and the front end's; `restore` goes on from it."""
+        found: dict[str, Any] = {
+            "how": (self._tree, self._given, self._first_chance),
+            "last": last_place(self._last),
+            "pushed": self._pushed,
+            "in_window": self.events_in_window,
+            "ending": None if self._ending is None else self._ending.snapshot(),
+            "started": None,
+        }
+        if self._started:
+            found["started"] = {
+                "keyed": self._lows.partitioned,
+                "orders": self.orders,
+                "space": self._space.snapshot(self._tests),
+                "lows": self._lows.snapshot(),
+                "places": self._places.snapshot(),
+                "automata": [automaton.snapshot() for automaton in self._automata],
+            }
+        return found
 
     @staticmethod
-    def restore(program: Program, plan: LazyPlan, blob: bytes) -> LazyEvaluator:
+    def restore(program: Program, plan: LazyPlan, state: dict[str, Any]) -> LazyEvaluator:
         """An evaluator that goes on where `snapshot` was taken, of the same program."""
-        evaluator = LazyEvaluator.__new__(LazyEvaluator)
-        evaluator.__dict__.update(pickle.loads(blob))
-        evaluator._program, evaluator._plan = program, plan
+        tree, orders, first_chance = state["how"]
+        evaluator = LazyEvaluator(program, plan, tree=tree, orders=orders, first_chance=first_chance)
+        evaluator._last = last_place(state["last"])
+        evaluator._pushed, evaluator.events_in_window = state["pushed"], state["in_window"]
+        if evaluator._ending is not None:
+            evaluator._ending.restore(state["ending"])
+        if state["started"] is not None:
+            evaluator._restart(state["started"])
         return evaluator
+
+    def _restart(self, state: dict[str, Any]) -> None:
+        orders = state["orders"]
+        for branch, order in zip(self._plans, orders, strict=True):
+            expect(order is None or sorted(order) == sorted(branch.leaves), "an order of the leaves")
+        self._begin(state["keyed"], orders)
+        self._space.restore(state["space"], self._tests)
+        self._lows.restore(state["lows"])
+        self._places.restore(state["places"])
+        for automaton, kept in zip(self._automata, state["automata"], strict=True):
+            automaton.restore(kept, self._space)
 
 
 def by_frequency(plan: BranchPlan, counts: list[int]) -> tuple[int, ...]:

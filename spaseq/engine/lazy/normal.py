@@ -34,7 +34,7 @@ from spaseq.pattern import (
     Skip,
 )
 
-__all__ = ["Absence", "Adjacent", "Alternative", "Branch", "Leaf", "Rounds", "Test", "normal_form"]
+__all__ = ["Absence", "Adjacent", "Alternative", "Branch", "Leaf", "Rounds", "Test", "normal_form", "tests_of"]
 
 BRANCHES: Final = 64
 """Branches that a pattern may have: each is an automaton of its own."""
@@ -336,3 +336,11 @@ def _renumbered(branch: Branch, numbers: dict[int, int], fresh: Iterator[int]) -
         tuple(Absence(of(a.left), of(a.right), tuple(map(alternative, a.alternatives))) for a in branch.absences),
         tuple(map(test, branch.tests)),
     )
+
+
+def tests_of(branch: Branch) -> Iterator[Test]:
+    """The tests of a branch, those inside rounds too; not those of what must be absent."""
+    yield from branch.tests
+    for rounds in branch.rounds:
+        for inner in rounds.branches:
+            yield from tests_of(inner)

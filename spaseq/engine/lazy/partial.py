@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
+from typing import Any
 
 import numpy as np
 
 from spaseq.engine.lazy.buffers import BIG
+from spaseq.snapshot import array, expect
 
 __all__ = ["Partial"]
 
@@ -52,6 +54,21 @@ class Partial:
         new.seen = {leaf: c[index] for leaf, c in self.seen.items()}
         new.extra, new.kinds = self.extra[index], self.kinds
         new.marks = {name: c[index] for name, c in self.marks.items()}
+        return new
+
+    def snapshot(self) -> tuple[Any, ...]:
+        """The columns of instances that wait, which have nothing of rounds, as plain values."""
+        return self.key, self.low, self.high, self.columns, self.seen
+
+    @staticmethod
+    def restore(state: tuple[Any, ...], leaves: Collection[int]) -> Partial:
+        """The opposite of `snapshot`; `leaves`: those that may be."""
+        key, low, high, columns, seen = state
+        new = Partial(array(key, "instances"))
+        new.low, new.high = (array(column, "instances", rows=len(new)) for column in (low, high))
+        expect(columns.keys() <= set(leaves) and seen.keys() <= set(leaves), "leaves of the pattern")
+        new.columns = {leaf: array(column, "instances", rows=len(new)) for leaf, column in columns.items()}
+        new.seen = {leaf: array(column, "instances", rows=len(new)) for leaf, column in seen.items()}
         return new
 
     @staticmethod

@@ -14,6 +14,7 @@ import numpy as np
 
 from spaseq.engine.settings import Batch
 from spaseq.engine.window import Window
+from spaseq.snapshot import expect
 
 __all__ = ["HISTORY", "Reach"]
 
@@ -92,14 +93,15 @@ class Reach:
         """Keep a batch; those before it stay."""
         self.batches.append(batch)
 
-    def __getstate__(self) -> tuple[Window, float | None]:
-        """Batches are in no snapshot: it is as if all had been dropped."""
-        return self._window, self._last_place(self.batches[-1]) if self.batches else self._dropped
+    def snapshot(self) -> float | None:
+        """The last event. Batches are in no snapshot: it is as if all had been dropped."""
+        last: Any = self._last_place(self.batches[-1]) if self.batches else self._dropped
+        return last.item() if isinstance(last, np.generic) else last
 
-    def __setstate__(self, state: tuple[Window, float | None]) -> None:
-        self._window, self._dropped = state
-        self.batches = []
-        self.partitions = 1
+    def restore(self, state: float | None) -> None:
+        """The opposite of `snapshot`, before the first batch."""
+        expect(state is None or type(state) in (int, float), "where the last event was")
+        self._dropped = state
 
     def in_window(self, batch: Batch) -> float:
         """About how many events of one partition a window holds that ends in `batch`.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from spaseq.engine.lazy.conditions import Memory
 from spaseq.engine.lazy.normal import Absence, Adjacent, Test
 from spaseq.engine.lazy.partial import Partial
 from spaseq.engine.lazy.plan import BranchPlan, Check
+from spaseq.snapshot import array
 
 __all__ = ["CHUNK", "Frame", "Space", "Steps", "Trace"]
 
@@ -32,6 +33,11 @@ class Trace:
 
     made: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     waiting: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+
+
+def _counted(tests: Sequence[Test], counts: Sequence[Any]) -> Iterator[tuple[Test, Any]]:
+    """The tests that were made, with their counts."""
+    return ((test, count) for test, count in zip(tests, counts, strict=True) if count is not None)
 
 
 class Space:
@@ -55,6 +61,31 @@ class Space:
         """For leaves taken and the next one: candidates, and how many of them passed its tests."""
         self._chosen = False
         self._order: tuple[int, np.ndarray, np.ndarray] | None = None
+
+    def snapshot(self, tests: Sequence[Test]) -> dict[str, Any]:
+        """The buffer and its counters, as plain values. `tests`: those whose counts somebody reads."""
+        return {
+            "rows": self.rows.snapshot(),
+            "postings": [postings.snapshot() for postings in self.postings],
+            "memory": None if self.memory is None else self.memory.snapshot(),
+            "floors": self.floors,
+            "counts": self.counts,
+            "counters": (self.evaluations, self.instances, self.searches),
+            "tried": [self.tried.get(test) for test in tests],
+            "steps": [(*step, *counts) for step, counts in self.steps.items()],
+        }
+
+    def restore(self, state: dict[str, Any], tests: Sequence[Test]) -> None:
+        """The opposite of `snapshot`, before the first event."""
+        self.rows.restore(state["rows"])
+        for postings, kept in zip(self.postings, state["postings"], strict=True):
+            postings.restore(kept, self.rows)
+        if self.memory is not None:
+            self.memory.restore(state["memory"], len(self.rows))
+        self.floors, self.counts = array(state["floors"], "floors"), array(state["counts"], "counts")
+        self.evaluations, self.instances, self.searches = state["counters"]
+        self.tried = {t: (made, held) for t, (made, held) in _counted(tests, state["tried"])}
+        self.steps = {(leaves, leaf): (made, held) for leaves, leaf, made, held in state["steps"]}
 
     # Where the candidates are
 
