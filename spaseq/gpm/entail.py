@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any, Final
 
 from pyparsing import ParseResults
@@ -48,6 +49,18 @@ class Schema:
     def named(self) -> Schema:
         """The schema without what is only a blank node: no event can mention it, and no pattern can name it."""
         return Schema(*(_named(terms) for terms in (self.classes, self.properties, self.domains, self.ranges)))
+
+    def described(self) -> str:
+        """The schema in few words, with a hash that tells it from others; the same in every process."""
+        digest = sha256()
+        named = self.named()
+        parts = (named.classes, named.properties, named.domains, named.ranges)
+        for terms in parts:
+            for term, over in sorted((str(term), sorted(map(str, over))) for term, over in terms.items()):
+                digest.update("\n".join(["", term, *over]).encode())
+        names = ("classes", "properties", "domains", "ranges")
+        counted = ", ".join(f"{len(terms)} {name}" for name, terms in zip(names, parts, strict=True))
+        return f"{counted} ({digest.hexdigest()[:16]})"
 
     def below(self, what: Terms, above: Any) -> list[Any]:
         """`above` and all that have it above them."""

@@ -19,7 +19,9 @@ from spaseq.engine import Window
 from spaseq.gpm import IDENTITY, MappingSet, bound_everywhere
 from spaseq.language.check import CheckedQuery
 from spaseq.language.expand import Conjunction
+from spaseq.language.history import Made, Pool
 from spaseq.language.solve import InstantBatch
+from spaseq.snapshot import expect
 
 if TYPE_CHECKING:
     from spaseq.language.lower import MappingRegisters, Row
@@ -55,13 +57,14 @@ class Sightings:
                 self._seen[place] = number
         return unseen
 
-    def state(self) -> Any:
-        """What a snapshot must hold."""
-        return self._seen
+    def snapshot(self) -> Any:
+        """When what was last seen, as plain values."""
+        return [(conjunction, key, window) for (conjunction, key), window in self._seen.items()]
 
     def restore(self, state: Any) -> None:
-        """The opposite of `state`."""
-        self._seen = state
+        """The opposite of `snapshot`."""
+        self._seen = {(conjunction, key): window for conjunction, key, window in state}
+        expect({conjunction for conjunction, _ in self._seen} <= set(self.conjunctions), "GPMs of the query")
 
 
 @dataclass(slots=True)
@@ -162,15 +165,20 @@ class Endings:
         self._owing.tidy(self._waiting)
         return settled
 
-    def state(self) -> Any:
-        """What a snapshot must hold."""
-        return self._waiting
+    def snapshot(self, pool: Pool) -> Any:
+        """The matches that wait, as plain values and terms; their events are put into `pool`."""
+        return [
+            (m.start, m.end, m.start_time, m.positions, m.held[0], pool.put(m.held[1]), m.sure, m.rows)
+            for m in self._waiting
+        ]
 
-    def restore(self, state: Any) -> None:
-        """The opposite of `state`."""
-        waiting, self._waiting = state, []
-        for match in waiting:
-            self._add(match)
+    def restore(self, state: Any, events: Made) -> None:
+        """The opposite of `snapshot`, before the first match; `events` gives those of the pool."""
+        for start, end, start_time, positions, times, numbers, sure, rows in state:
+            expect(all(type(x) is int for x in (start, end, start_time, *positions, *times)), "positions and times")
+            owed = {conjunction for row in rows for conjunction in row[3] or ()}
+            expect(owed <= set(self.conjunctions) and type(sure) is frozenset, "GPMs of the query")
+            self._add(Waiting(start, end, start_time, positions, (times, events(numbers)), sure, rows))
 
 
 class _Owing:

@@ -34,7 +34,8 @@ class CheckedQuery:
 
     `patterns`: the GPMs that SEQ uses, by name. `elements`: the sequence as written, `variants`: without `?` and `!`.
     `streams`: (name, IRI) in order of the FROM clauses. `clauses`: what becomes of the
-    solutions. `window`: nanoseconds, None without WITHIN. `warnings`: for people.
+    solutions. `window`: nanoseconds, None without WITHIN. `schema`: what entailment has the GPMs follow, as a text that
+    tells it from others. `warnings`: for people.
     """
 
     tree: ast.Query
@@ -45,6 +46,7 @@ class CheckedQuery:
     clauses: Clauses
     partition: tuple[str, ...]
     window: int | None
+    schema: str = "none"
     warnings: tuple[str, ...] = field(compare=False, default=())
 
     @property

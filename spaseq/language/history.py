@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from spaseq.snapshot import array, expect
+
 if TYPE_CHECKING:
     from spaseq.rdf import GraphEvent
 
-__all__ = ["Events", "History"]
+__all__ = ["Events", "History", "Made", "Pool"]
 
 _Events = tuple["GraphEvent", ...]
+Made = Callable[[Sequence[int]], tuple["GraphEvent", ...]]
+"""The events of a snapshot by their numbers."""
 
 
 class Events(Sequence["GraphEvent"]):
@@ -135,15 +139,58 @@ class History:
             self._blocks[0].drop(before)
             self._firsts[0] = int(self._blocks[0].positions[0])
 
-    def state(self) -> Any:
-        """What a snapshot must hold."""
+    def snapshot(self, pool: Pool) -> Any:
+        """The instants, as plain values; their events are put into `pool`."""
         return [
-            (block.positions, block.times, [block.made(block.of(int(p))[1]) for p in block.positions])
+            (block.positions, block.times, [pool.put(block.made(block.of(int(p))[1])) for p in block.positions])
             for block in self._blocks
         ]
 
-    def restore(self, state: Any) -> None:
-        """The opposite of `state`."""
+    def restore(self, state: Any, events: Made) -> None:
+        """The opposite of `snapshot`; `events` gives those of the pool."""
         self._blocks, self._firsts = [], []
-        for positions, times, events in state:
-            self.add(positions, times, events.__getitem__)
+        before = -1
+        for positions, times, numbers in state:
+            places, when = array(positions, "positions", low=before + 1), array(times, "times", rows=len(positions))
+            expect(len(numbers) == len(places) > 0 and (np.diff(places) > 0).all(), "instants in order")
+            before = int(places[-1])
+            self.add(places, when, list(map(events, numbers)).__getitem__)
+
+
+class Pool:
+    """The events that a snapshot holds, each once: those of one instant may stand in many matches."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, int] = {}
+        self._events: list[GraphEvent] = []
+
+    def put(self, events: Iterable[GraphEvent]) -> list[int]:
+        """Their numbers."""
+        found = []
+        for event in events:
+            number = self._numbers.setdefault(id(event), len(self._events))
+            if number == len(self._events):
+                self._events.append(event)  # and holds it, so that no other gets its id
+            found.append(number)
+        return found
+
+    def snapshot(self) -> list[tuple[Any, ...]]:
+        """The events by number, as plain values and terms."""
+        return [(e.stream, e.time, e.triples, e.graph, e.source, e.record) for e in self._events]
+
+    @staticmethod
+    def restore(state: list[tuple[Any, ...]]) -> Made:
+        """A function from the numbers of a snapshot's events to these."""
+        from spaseq.rdf import GraphEvent
+
+        made = [GraphEvent(*event) for event in state]
+        for event in made:
+            texts = type(event.stream) is str and type(event.source) is str
+            expect(texts and type(event.time) is int, "a stream and a time for each event")
+            expect(type(event.triples) is tuple and all(len(t) == 3 for t in event.triples), "triples of three")
+
+        def events(numbers: Sequence[int]) -> _Events:
+            expect(min(numbers, default=0) >= 0, "events that are there")
+            return tuple(map(made.__getitem__, numbers))
+
+        return events

@@ -81,4 +81,5 @@ def close_under(knowledge: Knowledge, entailment: str) -> tuple[Knowledge, Schem
 
 def with_schema(query: CheckedQuery, schema: Schema) -> CheckedQuery:
     """The query with its GPMs rewritten: they find on events what follows under `schema`."""
-    return replace(query, patterns={name: entailed(pattern, schema) for name, pattern in query.patterns.items()})
+    patterns = {name: entailed(pattern, schema) for name, pattern in query.patterns.items()}
+    return replace(query, patterns=patterns, schema=schema.described())

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from spaseq.snapshot import expect
+
 if TYPE_CHECKING:
+    from spaseq.language.history import Made, Pool
     from spaseq.rdf import GraphEvent
 
 __all__ = ["Match"]
@@ -28,6 +31,18 @@ class Match:
     bindings: dict[str, Any]
     times: tuple[int, ...]
     events: Sequence[GraphEvent]
+
+    def snapshot(self, pool: Pool) -> tuple[Any, ...]:
+        """The match as plain values and terms; its events are put into `pool`."""
+        return self.start, self.end, self.positions, self.bindings, self.times, pool.put(self.events)
+
+    @staticmethod
+    def restore(state: tuple[Any, ...], events: Made) -> Match:
+        """The opposite of `snapshot`; `events` gives those of the pool."""
+        start, end, positions, bindings, times, numbers = state
+        expect(all(type(x) is int for x in (start, end, *positions, *times)), "positions and times of a match")
+        expect(type(bindings) is dict and len(positions) == len(times) > 0, "a time for each position")
+        return Match(start, end, positions, bindings, times, events(numbers))
 
     @property
     def time(self) -> int:

@@ -195,7 +195,8 @@ class Query:
         reference: bool = False,
         **words: str | None,
     ) -> Session:
-        """An incremental evaluation; `state` is a snapshot to go on from (unpickled: only from a source you trust)."""
+        """An incremental evaluation; `state` is a snapshot to go on from: of this query, these options and
+        this entailment, else an `OptionError` says what differs. It holds plain data and runs no code."""
         chosen = stream_options(options, words)
         solver = self.solver(kb, entailment=entailment, reference=reference)
         recogniser = Recogniser(self.checked, self.program(chosen.time_unit), solver, keep_events=keep_events)

@@ -19,6 +19,7 @@ from spaseq.engine import Window
 from spaseq.gpm import ROUNDS, Mapping, freeze, list_literal
 from spaseq.gpm.results import nquads_term
 from spaseq.language.clauses import Clauses
+from spaseq.language.history import Made, Pool
 from spaseq.language.match import Match
 
 __all__ = ["Results", "finish", "term_order"]
@@ -181,10 +182,11 @@ class Results:
             yield min(found, key=_place)
             return
 
-    def state(self) -> Any:
-        """What a snapshot must hold."""
-        return self._pending, self._answered
+    def snapshot(self, pool: Pool) -> Any:
+        """What waits for its window to be over, as plain values and terms; events are put into `pool`."""
+        return [match.snapshot(pool) for match in self._pending], self._answered
 
-    def restore(self, state: Any) -> None:
-        """The opposite of `state`."""
-        self._pending, self._answered = state
+    def restore(self, state: Any, events: Made) -> None:
+        """The opposite of `snapshot`; `events` gives those of the pool."""
+        pending, self._answered = state
+        self._pending = [Match.restore(match, events) for match in pending]

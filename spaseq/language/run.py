@@ -7,7 +7,6 @@ events and take snapshots; `Matches` reads streams lazily.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
@@ -25,12 +24,14 @@ from spaseq.gpm.results import nquads_term
 from spaseq.language.absence import Endings, Sightings, Waiting
 from spaseq.language.check import CheckedQuery
 from spaseq.language.chunks import Chunk, chunk_of, merge_batches
-from spaseq.language.history import History
+from spaseq.language.history import History, Pool
 from spaseq.language.lower import MappingRegisters, Row
 from spaseq.language.match import Match
+from spaseq.language.printer import print_query
 from spaseq.language.results import Results, term_order
 from spaseq.language.solve import InstantBatch, InstantSolutions, Rows, SolvedRows, Solver
-from spaseq.rdf import ARRIVAL, Counters, GraphBatch, GraphEvent, Instant, StreamOptions
+from spaseq.rdf import ARRIVAL, TERMS, Counters, GraphBatch, GraphEvent, Instant, StreamOptions
+from spaseq.snapshot import expect, seal, unseal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -170,23 +171,48 @@ class Recogniser:
         """The matches that the end of the streams completes."""
         yield from self._results.close(self._matches(self._evaluator.close(), None))
 
-    def snapshot(self) -> bytes:
-        """The state between two calls; `restore` goes on from it."""
-        endings = None if self._endings is None else self._endings.state()
-        own = (self._codes, self._history.state(), self._sightings.state(), endings, self._results.state())
-        return pickle.dumps((self._evaluator.snapshot(), *own))
+    def identity(self) -> dict[str, str]:
+        """What a snapshot of this evaluation is of, the language apart.
 
-    def restore(self, state: bytes) -> None:
-        """Goes on from a snapshot of a recogniser of the same query. Only for snapshots from a source you trust."""
+        Budgets and background knowledge may change between taking and opening; what runs have taken of the knowledge
+        before, they keep. The automaton is that of this version of spaseq: its states are what the contents speak of.
+        """
+        settings, window = self._program.settings, self._program.window
+        return {
+            "query": print_query(self._query.tree),
+            "settings": f"variants={settings.variants}, negated_conditions={settings.negated_conditions}, "
+            f"keep_events={self._keep_events}",
+            "window": f"{window.kind} of {window.size} ns from {window.origin}",
+            "schema": self._query.schema,
+            "automaton": self._program.cea.describe(),
+        }
+
+    def snapshot(self) -> dict[str, Any]:
+        """The state between two calls, as plain values and terms; `restore` goes on from it."""
+        pool = Pool()
+        return {
+            "engine": self._evaluator.snapshot(),
+            "keys": list(self._codes),
+            "history": self._history.snapshot(pool),
+            "sightings": self._sightings.snapshot(),
+            "endings": None if self._endings is None else self._endings.snapshot(pool),
+            "results": self._results.snapshot(pool),
+            "events": pool.snapshot(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Goes on from a snapshot of a recogniser of the same query, before the first instant."""
         from spaseq.engine import Evaluator
 
-        engine, self._codes, history, sightings, endings, results = pickle.loads(state)
-        self._evaluator = Evaluator.restore(self._program, engine)
-        self._history.restore(history)
-        self._sightings.restore(sightings)
-        self._results.restore(results)
+        events = Pool.restore(state["events"])
+        self._evaluator = Evaluator.restore(self._program, state["engine"])
+        self._codes = {key: code for code, key in enumerate(state["keys"])}
+        expect(len(self._codes) == len(state["keys"]), "each key once")
+        self._history.restore(state["history"], events)
+        self._sightings.restore(state["sightings"])
+        self._results.restore(state["results"], events)
         if self._endings is not None:
-            self._endings.restore(endings)
+            self._endings.restore(state["endings"], events)
 
     def _partition_codes(self, rows: Rows) -> np.ndarray | None:
         if rows.partitions is None:
@@ -270,14 +296,32 @@ class Session:
         instants = [self._instant()] if self._held else []
         return [*self._recogniser.push(instants), *self._recogniser.close()]
 
+    def _identity(self) -> dict[str, str]:
+        instants = "each event an instant" if self._apart else "events of one time an instant"
+        return {"language": "SPAseq", **self._recogniser.identity(), "ties": instants}
+
     def snapshot(self) -> bytes:
         """The state, to be handed to `query.open(state)`."""
-        return pickle.dumps((self._recogniser.snapshot(), self._held, self._position, self._last_time()))
+        pool = Pool()
+        state = {
+            "recogniser": self._recogniser.snapshot(),
+            "held": pool.put(self._held),
+            "events": pool.snapshot(),
+            "position": self._position,
+            "latest": self._latest,
+        }
+        return seal(self._identity(), state, (TERMS,))
 
     def restore(self, state: bytes) -> None:
-        """Goes on from a snapshot of a session of the same query. Only for snapshots from a source you trust."""
-        inner, self._held, self._position, self._latest = pickle.loads(state)
-        self._recogniser.restore(inner)
+        """Goes on from a snapshot of a session of the same query. `OptionError` for anything else."""
+        unseal(state, self._identity(), (TERMS,), self._restored)
+
+    def _restored(self, state: dict[str, Any]) -> None:
+        self._recogniser.restore(state["recogniser"])
+        self._held = list(Pool.restore(state["events"])(state["held"]))
+        self._position, self._latest = state["position"], state["latest"]
+        expect(type(self._position) is int and 0 <= self._position < 1 << 61, "a place in the streams")
+        expect(self._latest is None or type(self._latest) is int, "a time")
 
     def __enter__(self) -> Session:
         return self
@@ -286,9 +330,6 @@ class Session:
         self._closed = True
 
     _latest: int | None = None
-
-    def _last_time(self) -> int | None:
-        return self._latest
 
     def _check(self, event: GraphEvent) -> None:
         if event.stream not in self._streams:

@@ -34,11 +34,12 @@ from spaseq.rdf.streams import (
     read_stream,
     settle,
 )
-from spaseq.rdf.terms import Term, Terms, Triple, plain_literal, quiet_literals, term_from_key, term_key
+from spaseq.rdf.terms import TERMS, Term, Terms, Triple, plain_literal, quiet_literals, term_from_key, term_key
 
 __all__ = [
     "ARRIVAL",
     "GENERATED_AT",
+    "TERMS",
     "Counters",
     "EventBy",
     "Followed",

@@ -21,7 +21,9 @@ from typing import Final, TypeAlias, TypeVar
 import pyoxigraph
 from rdflib import BNode, Literal, URIRef
 
-__all__ = ["Term", "Terms", "Triple", "plain_literal", "quiet_literals", "term_from_key", "term_key"]
+from spaseq.snapshot import Kind
+
+__all__ = ["TERMS", "Term", "Terms", "Triple", "plain_literal", "quiet_literals", "term_from_key", "term_key"]
 
 Term: TypeAlias = URIRef | BNode | Literal
 Triple: TypeAlias = tuple[Term, Term, Term]
@@ -91,6 +93,10 @@ def term_from_key(key: str) -> Term:
     if suffix.startswith("@"):
         return _literal(text, None, suffix[1:])
     return _literal(text, suffix[3:-1] if suffix else None, None)
+
+
+TERMS: Final = Kind("term", (URIRef, BNode, Literal), term_key, term_from_key)
+"""How snapshots hold terms."""
 
 
 class Terms:
