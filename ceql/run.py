@@ -218,7 +218,9 @@ class History:
     def event(self, position: int) -> dict[str, Any]:
         """The attributes of an event."""
         batch = self.batches[bisect.bisect_right(self.batches, position, key=_first_position) - 1]
-        return batch.event(position - _first_position(batch))
+        row = position - _first_position(batch)
+        expect(0 <= row < len(batch), "a match names events that are there")  # but of a snapshot that was made up
+        return batch.event(row)
 
 
 def _first_position(batch: EventBatch | Block) -> int:
@@ -337,11 +339,11 @@ class Run:
         run._coordinate.last, run._coordinate.kind = state["coordinate"]
         expect(run._coordinate.kind in (None, "i", "f"), "a kind of number")
         run._reached = state["reached"]
-        before = -1
+        following = None
         for parts, last in zip(state["history"], state["lasts"], strict=True):
             batch = Block.restore(parts) if len(parts) == 4 else _batch(*parts)
-            expect(_first_position(batch) > before, "batches in order")
-            before = int(batch.positions[-1])
+            expect(following in (None, _first_position(batch)) and len(batch), "batches one behind the other")
+            following = _first_position(batch) + len(batch)
             run._past.append(batch, last)
         return run
 
@@ -354,7 +356,7 @@ def _batch(
     rows = held.num_rows
     expect(rows > 0 and type(type_column) is str and all(type(name) is str for name in streams), "events of a stream")
     places, when = array(positions, "positions", rows=rows, low=0), array(times, "times", rows=rows)
-    expect((np.diff(places) > 0).all(), "events in order")
+    expect((np.diff(places) == 1).all() and (np.diff(when) >= 0).all(), "events in order")
     if codes is not None:
         expect(codes.dtype == np.int32 and codes.shape == (rows,), "a stream for each event")
         expect(((codes >= 0) & (codes < len(streams))).all(), "a stream for each event")

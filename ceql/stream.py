@@ -13,7 +13,7 @@ from ceql.single import Singles
 from spaseq.errors import OptionError
 from spaseq.events import EventFeed, EventOptions, Summary
 from spaseq.events.batch import INSTANTS
-from spaseq.snapshot import Identity, seal, unseal
+from spaseq.snapshot import Identity, expect, seal, unseal
 
 if TYPE_CHECKING:
     from ceql.query import Query
@@ -143,4 +143,6 @@ def restored(query: Query, state: dict[str, Any]) -> Stream:
     stream = Stream(query, tuple(state["names"]), EventOptions(**state["options"]), state["valuations"])
     stream._feed.restore(state["feed"])
     stream._run = Run.restore(query._lowered, query._program_of(stream._valuations), state["run"])
+    past = stream._run._past.batches
+    expect(not past or past[-1].positions[-1] + 1 == stream._feed._position, "the events up to here")
     return stream

@@ -198,8 +198,9 @@ class Query:
         """An incremental evaluation; `state` is a snapshot to go on from: of this query, these options and
         this entailment, else an `OptionError` says what differs. It holds plain data and runs no code."""
         chosen = stream_options(options, words)
-        solver = self.solver(kb, entailment=entailment, reference=reference)
-        recogniser = Recogniser(self.checked, self.program(chosen.time_unit), solver, keep_events=keep_events)
+        checked, knowledge = with_entailment(self.checked, knowledge_of(kb), entailment)
+        solver = Solver(checked, knowledge, reference=reference)
+        recogniser = Recogniser(checked, self.program(chosen.time_unit), solver, keep_events=keep_events)
         session = Session(recogniser, (iri for _, iri in self.streams), chosen)
         if state is not None:
             session.restore(state)

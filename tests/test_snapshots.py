@@ -1,0 +1,370 @@
+"""Snapshots: refused with one error unless they are what they should be, whole, and the same on the other side."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import random
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from rdflib import Literal, URIRef
+
+import ceql
+import spaseq
+from spaseq.engine import Settings
+from spaseq.errors import OptionError, SpaseqError
+from spaseq.events.batch import INSTANTS, Instant
+from spaseq.rdf import TERMS, GraphEvent
+from spaseq.snapshot import Unwritable, decode, encode, seal, unseal
+
+INT = URIRef("http://www.w3.org/2001/XMLSchema#integer")
+HEAD = 8 + 16
+CHECK = 32
+
+
+def resealed(data: bytes) -> bytes:
+    """`data` with the checksum that it should have: what somebody who makes up snapshots would do."""
+    return data[:-CHECK] + hashlib.sha256(data[:-CHECK]).digest()
+
+
+def contents_of(data: bytes) -> tuple[int, int]:
+    """Where the contents begin and end."""
+    front, body = struct.unpack("<IQ", data[12:HEAD])
+    return HEAD + front, HEAD + front + body
+
+
+# -- evaluations of every kind
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An evaluation to be broken off: `open` begins it or goes on from a snapshot, `parts` are pushed."""
+
+    name: str
+    open: Callable[..., Any]
+    parts: tuple[Any, ...]
+
+    def found(self, session: Any, since: int) -> list[Any]:
+        """What the parts from `since` on complete, in one order."""
+        matches = [match for part in self.parts[since:] for match in session.push(part)]
+        return sorted(map(shown, [*matches, *session.close()]), key=repr)
+
+
+def shown(match: Any) -> Any:
+    if isinstance(match, ceql.Match):
+        bindings = sorted((match.bindings or {}).items())
+        return match.start, match.end, tuple(match.positions), bindings, [sorted(e.items()) for e in match.events]
+    return match.start, match.end, match.positions, sorted(match.bindings.items()), match.times, len(match.events)
+
+
+def trades(seed: int, count: int) -> list[dict[str, Any]]:
+    rng = random.Random(seed)
+    return [{"type": rng.choice("ABCD"), "v": rng.randrange(6), "n": rng.choice(("x", "y", "z")), "time": i}
+            for i in range(count)]  # fmt: skip
+
+
+def ceql_kept(name: str, text: str, *, settings: Settings | None = None, single: bool = False, **words: Any) -> Kept:
+    query = cache(lambda: ceql.compile(text) if settings is None else ceql.compile(text, settings=settings))
+    events = trades(7, 90)
+    cut = [events[at : at + 15] for at in range(0, 90, 15)]
+    parts = tuple(event for part in cut for event in part) if single else tuple(cut)
+    return Kept(name, lambda state=None: query().open(state) if state is not None else query().open(**words), parts)
+
+
+AUTO = Settings(evaluator="auto")
+SEQUENCE = "SELECT * WHERE A AS a ; B AS b ; C AS c WITHIN 12 EVENTS"
+GUARDED = "SELECT * WHERE (A AS a ; B AS b ; C AS c) FILTER a.v < c.v AND a.n = b.n WITHIN 12 SECONDS"
+CEQL = [
+    ceql_kept("deterministic", SEQUENCE),
+    ceql_kept("one by one", SEQUENCE, single=True),
+    ceql_kept("all windows", "SELECT a, c WHERE A AS a ; B+ AS b ; C AS c"),
+    ceql_kept("iteration", "SELECT * WHERE A AS a ; B+ AS b ; C AS c WITHIN 9 EVENTS"),
+    ceql_kept("valuations", "SELECT * WHERE A AS a ; (B OR C) AS b WITHIN 9 EVENTS", valuations=True),
+    ceql_kept("next", "SELECT NEXT * WHERE A AS a ; B+ AS b ; C AS c WITHIN 20 EVENTS"),
+    ceql_kept("last", "SELECT LAST * WHERE A AS a ; B+ AS b ; C AS c WITHIN 20 EVENTS"),
+    ceql_kept("maximal", "SELECT MAX * WHERE A AS a ; B+ AS b ; C AS c WITHIN 12 EVENTS"),
+    ceql_kept("limit", f"{SEQUENCE} LIMIT 2"),
+    ceql_kept("consumption", "SELECT * WHERE A AS a ; B AS b ; C AS c WITHIN 12 EVENTS CONSUME BY ANY"),
+    ceql_kept("partitions", "SELECT * WHERE A AS a ; B AS b ; C AS c PARTITION BY [n] WITHIN 6 EVENTS"),
+    ceql_kept("partitions over time", "SELECT * WHERE A AS a ; B AS b PARTITION BY [n], [v] WITHIN 60 SECONDS"),
+    ceql_kept("registers", GUARDED),
+    ceql_kept("registers, one by one", GUARDED, single=True),
+    ceql_kept("questions", "SELECT * WHERE (A AS a ; B AS b ; C AS c) FILTER a.v + b.v > c.v WITHIN 12 EVENTS"),
+    ceql_kept("texts", "SELECT * WHERE (A AS a ; B AS b) FILTER a.n != b.n AND a.v <= b.v WITHIN 12 EVENTS"),
+    ceql_kept("row sets", "SELECT * WHERE (A AS a ; B+ AS b ; C AS c) FILTER AVG(b.v) < c.v WITHIN 10 EVENTS"),
+    ceql_kept("ordered texts", "SELECT * WHERE (A AS a ; B AS b) FILTER a.n < b.n WITHIN 12 EVENTS"),
+    ceql_kept("fallback", SEQUENCE, settings=Settings(automaton_bytes=0)),
+    ceql_kept("absence at the end", "SELECT * WHERE A AS a ; B AS b ; NOT D WITHIN 8 EVENTS"),
+    ceql_kept("chain", GUARDED, settings=Settings(evaluator="chain")),
+    ceql_kept("tree", GUARDED, settings=Settings(evaluator="tree")),
+    ceql_kept("auto", GUARDED, settings=AUTO),
+    ceql_kept("auto, partitions", "SELECT * WHERE A AS a ; B AS b ; C AS c PARTITION BY [n] WITHIN 9 EVENTS",
+              settings=AUTO),
+    ceql_kept("lateness", SEQUENCE, lateness="3s"),
+]  # fmt: skip
+
+S1, S2 = "http://example.org/S1", "http://example.org/S2"
+
+
+def graph(seed: int, at: int, stream: str, mappings: int) -> GraphEvent:
+    rng = random.Random(seed * 1000 + at)
+    triples = []
+    for _ in range(mappings):
+        node = URIRef(f"http://example.org/{rng.choice('rst')}")
+        triples.append((node, URIRef(f"http://example.org/{rng.choice('vwu')}"), Literal(rng.randrange(6))))
+        triples.append((node, URIRef("http://example.org/name"), Literal(rng.choice("pq"), lang="en")))
+    return GraphEvent(stream, at * 10**9, tuple(dict.fromkeys(triples)), None, "a", at)
+
+
+def spaseq_kept(name: str, sequence: str, within: str, *, head: str = "SELECT *", tail: str = "", mappings: int = 2,
+                **words: Any) -> Kept:  # fmt: skip
+    text = f"""PREFIX : <http://example.org/>
+        {head} {within} FROM STREAM S1 <{S1}> FROM STREAM S2 <{S2}> WHERE {{
+            SEQ ({sequence})
+            DEFINE GPM A ON S1 {{ ?x :v ?a }}
+            DEFINE GPM B ON S1 {{ ?x :w ?b }}
+            DEFINE GPM C ON S2 {{ ?x :u ?c . ?x :name ?n }}
+            DEFINE GPM D ON S2 {{ ?x :u ?d . FILTER (?d > ?a) }}
+        }} {tail}"""
+    used = [line for line in text.split("\n") if not any(f"GPM {n} " in line and n not in sequence for n in "ABCD")]
+    query = cache(lambda: spaseq.compile("\n".join(used)))
+    events = [graph(3, at, S1 if at % 3 else S2, mappings) for at in range(48)]
+    parts = tuple(events[at : at + 8] for at in range(0, 48, 8))
+    return Kept(name, lambda state=None: query().open(state, **words), parts)
+
+
+SLIDING, TUMBLING = "WITHIN 12 SECONDS SLIDING", "WITHIN 16 SECONDS"
+SPASEQ = [
+    spaseq_kept("codes", "A; B; C", SLIDING),
+    spaseq_kept("one mapping", "A; B; C", "WITHIN 30 SECONDS SLIDING", mappings=1),
+    spaseq_kept("tumbling", "A; B; C", TUMBLING),
+    spaseq_kept("sets of rows", "A; B; C", SLIDING, mappings=3),
+    spaseq_kept("no window", "A; C", ""),
+    spaseq_kept("skip till any", "A: C", SLIDING),
+    spaseq_kept("iteration", "A; B+; C", SLIDING),
+    spaseq_kept("conditions between", "A; D", SLIDING),
+    spaseq_kept("absence between", "A; B!; C", SLIDING),
+    spaseq_kept("absence at the start", "B!; A; C", "WITHIN 9 SECONDS"),
+    spaseq_kept("absence at the end", "A; C; B!", "WITHIN 9 SECONDS SLIDING"),
+    spaseq_kept("partitions", "A; B; C", "WITHIN 12 SECONDS SLIDING PARTITION BY (?x)"),
+    spaseq_kept("lists of rounds", "A+; C", TUMBLING, head="SELECT ?x (?a+ AS ?as)"),
+    spaseq_kept("groups", "A; C", TUMBLING, head="SELECT ?x (COUNT(*) AS ?m)", tail="GROUP BY ?x"),
+    spaseq_kept("orders", "A; C", TUMBLING, head="SELECT DISTINCT ?x ?a", tail="ORDER BY ?a LIMIT 3"),
+    spaseq_kept("no events", "A; C", SLIDING, keep_events=False),
+]
+BY_NAME = {"ceql": CEQL, "spaseq": SPASEQ}
+EVERY = [pytest.param(kept, id=f"{language}: {kept.name}") for language, all_ in BY_NAME.items() for kept in all_]
+
+
+@pytest.mark.parametrize("kept", EVERY)
+def test_every_kind_of_evaluation_goes_on_where_its_snapshot_was_taken(kept: Kept) -> None:
+    whole = kept.found(kept.open(), 0)
+    assert whole
+    for at in (0, 1, len(kept.parts) // 2, len(kept.parts) - 1):
+        session, found = kept.open(), []
+        for part in kept.parts[:at]:
+            found += map(shown, session.push(part))
+        first = session.snapshot()
+        again = kept.open(first)
+        assert again.snapshot() == kept.open(first).snapshot()
+        assert sorted(found + kept.found(again, at), key=repr) == whole
+
+
+def broken(kept: Kept) -> tuple[bytes, list[Any]]:
+    """A snapshot amid the stream, and what comes of it."""
+    session, at = kept.open(), len(kept.parts) // 2
+    for part in kept.parts[:at]:
+        session.push(part)
+    state = session.snapshot()
+    return state, kept.found(kept.open(state), at)
+
+
+# -- refused
+
+
+def refused(open: Callable[[Any], Any], state: Any) -> str:
+    with pytest.raises(OptionError) as caught:
+        open(state)
+    return caught.value.problem
+
+
+@pytest.mark.parametrize("kept", [CEQL[0], SPASEQ[0]], ids=["ceql", "spaseq"])
+def test_what_is_no_snapshot_gets_one_error(kept: Kept) -> None:
+    state, _ = broken(kept)
+    for junk in (b"junk", bytes(500), pickle.dumps({"what": "ceql snapshot 2"}), pickle.dumps(1), "text", 5, [state]):
+        assert "snapshot" in refused(kept.open, junk)
+    assert "damaged" in refused(kept.open, state[:-1])
+    assert "damaged" in refused(kept.open, state[:20])
+    assert "damaged" in refused(kept.open, state + b"\0")
+    assert "checksum" in refused(kept.open, state[:100] + bytes([state[100] ^ 4]) + state[101:])
+    assert "format 9" in refused(kept.open, state[:8] + b"\x09" + state[9:])
+
+
+def test_a_snapshot_runs_no_code(tmp_path: Any) -> None:
+    class Evil:
+        def __reduce__(self) -> Any:
+            return os.mkdir, (str(tmp_path / "made"),)
+
+    for kept in (CEQL[0], SPASEQ[0]):
+        refused(kept.open, pickle.dumps(Evil()))
+        state, _ = broken(kept)
+        begin, _ = contents_of(state)
+        for body in (pickle.dumps(Evil()), pickle.dumps({"recogniser": Evil()}, 0)):
+            made = state[:16] + struct.pack("<Q", len(body)) + state[HEAD:begin] + body + bytes(CHECK)
+            assert "damaged" in refused(kept.open, resealed(made))
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize(
+    ("other", "what"),
+    [
+        (spaseq_kept("", "A; C; B", SLIDING), "query"),
+        (spaseq_kept("", "A; B; C", "WITHIN 13 SECONDS SLIDING"), "query"),
+        (spaseq_kept("", "A; B; C", "WITHIN 12 SECONDS SLIDING PARTITION BY (?x)"), "query"),
+        (spaseq_kept("", "A; B; C", SLIDING, head="SELECT ?a"), "query"),
+        (spaseq_kept("", "A; B; C", SLIDING, ties="arrival"), "ties"),
+        (spaseq_kept("", "A; B; C", SLIDING, keep_events=False), "settings"),
+        (CEQL[0], "language"),
+    ],
+)  # fmt: skip
+def test_a_spaseq_snapshot_of_something_else_is_refused_with_what_differs(other: Kept, what: str) -> None:
+    state, _ = broken(SPASEQ[0])
+    assert f"other {what}" in refused(other.open, state)
+
+
+def test_a_ceql_snapshot_of_something_else_is_refused_with_what_differs() -> None:
+    state, _ = broken(CEQL[0])
+    problem = refused(CEQL[3].open, state)
+    assert "another query" in problem and "B AS b" in problem and "B+ AS b" in problem
+    assert "other settings" in refused(ceql_kept("", SEQUENCE, settings=AUTO).open, state)
+    assert "another language" in refused(SPASEQ[0].open, state)
+
+
+def test_a_snapshot_under_another_schema_is_refused() -> None:
+    text = f"""PREFIX : <http://example.org/> SELECT * FROM STREAM S1 <{S1}> WHERE {{
+        SEQ (A; B) DEFINE GPM A ON S1 {{ ?x a :Sensor }} DEFINE GPM B ON S1 {{ ?x :v ?y }} }}"""
+    from rdflib import RDFS, Graph
+
+    schemas = [Graph(), Graph()]
+    for schema, below in zip(schemas, "TU", strict=True):
+        schema.add((URIRef(f"http://example.org/{below}"), RDFS.subClassOf, URIRef("http://example.org/Sensor")))
+    query = spaseq.compile(text)
+
+    def opened(state: Any, number: int | None) -> Any:
+        given = {} if number is None else {"kb": {"http://example.org/kb": schemas[number]}, "entailment": "rdfs"}
+        return query.open(state, **given)
+
+    state = opened(None, 0).snapshot()
+    opened(state, 0)
+    assert "another schema" in refused(lambda s: opened(s, 1), state)
+    assert "another schema" in refused(lambda s: opened(s, None), state)
+
+
+def test_budgets_may_change_between_taking_and_opening() -> None:
+    state, expected = broken(CEQL[0])
+    more = ceql_kept("", SEQUENCE, settings=Settings(live_runs=17, partitions=3))
+    assert more.found(more.open(state), 3) == expected
+
+
+# -- values
+
+
+def test_values_come_back_as_they_were() -> None:
+    value = {
+        "none": None, "numbers": [0, -1, 2**62, -(2**63), 2**200, -(2**70)], "doubles": (0.0, -0.0, 1e300),
+        "texts": ["", "a\nb", "\u00fc\U0001f600", "\ud800"], "bytes": [b"", b"\0"], "truths": [True, False],
+        ("a", 1): {1, 2}, "frozen": frozenset({("a", 1), ("b", frozenset())}), "empty": [[], (), {}, set()],
+        "rows": [{"a": i, "b": str(i)} for i in range(3)], "ragged": [{"a": 1}, {}, {"b": None}],
+        "pairs": [(i, f"{i}") for i in range(3)], "instants": [Instant(5), 5, Instant(6)],
+        "terms": [URIRef("x"), Literal("x"), Literal("x", lang="en"), Literal("x", lang="EN")],
+        "numbers as written": [Literal("01", datatype=INT)],
+    }  # fmt: skip
+    kinds = (INSTANTS, TERMS)
+    back = decode(encode(value, kinds), kinds)
+    assert back == value and list(back) == list(value) and str(back["doubles"]) == str(value["doubles"])
+    assert list(map(type, back["instants"])) == [Instant, int, Instant]
+    assert [t.n3() for t in back["terms"]] == [t.n3() for t in value["terms"]]
+    arrays = [np.arange(6).reshape(2, 3) - 2**40, np.zeros((0, 4), np.int32), np.array([True]),
+              np.array(["2020"], "M8[ns]")]  # fmt: skip
+    for array in arrays:
+        found = decode(encode(array))
+        assert found.dtype == array.dtype and found.shape == array.shape and (found == array).all()
+    for unknown in (object(), print, Settings(), np.array([object()]), type("Text", (str,), {})("x")):
+        with pytest.raises(Unwritable):
+            encode([unknown])
+
+
+def test_nested_and_huge_values_are_refused_before_memory_is_taken() -> None:
+    deep: Any = []
+    for _ in range(100):
+        deep = [deep]
+    with pytest.raises(Unwritable):
+        encode(deep)
+    state, limit = encode([[1]] * 3), struct.pack("<q", 2**62)
+    for at in range(len(state) - 8):
+        try:
+            decode(state[:at] + limit + state[at + 8 :])
+        except (ValueError, TypeError):
+            continue
+    identity = {"language": "x", "query": "y"}
+    assert unseal(seal(identity, [1, 2]), identity, (), list) == [1, 2]
+
+
+# -- mutated
+
+
+def mutated(state: bytes, rng: random.Random) -> bytes:
+    """`state` with some bytes changed; half of the time with a checksum that fits, then changed in its contents."""
+    begin, end = contents_of(state)
+    forged = rng.random() < 0.5
+    changed = bytearray(state)
+    for _ in range(rng.choice((1, 1, 1, 2, 4, 16))):
+        at = rng.randrange(begin, end) if forged else rng.randrange(len(changed))
+        changed[at] = rng.choice((changed[at] ^ 1 << rng.randrange(8), rng.randrange(256), 0, 255))
+    if not forged and rng.random() < 0.3:
+        del changed[rng.randrange(len(changed)) :]
+    return resealed(bytes(changed)) if forged else bytes(changed)
+
+
+def check_mutations(language: str, count: int, seed: int) -> dict[str, int]:
+    """Open and run mutated snapshots. `AssertionError` for one that goes wrong in another way than it may."""
+    rng, said = random.Random(seed), {"refused": 0, "equal": 0, "forged": 0}
+    taken = [(kept, *broken(kept)) for kept in BY_NAME[language]]
+    for _ in range(count):
+        kept, state, expected = rng.choice(taken)
+        other = mutated(state, rng)
+        try:
+            session = kept.open(other)
+        except OptionError:
+            said["refused"] += 1
+            continue
+        try:
+            found: Any = kept.found(session, len(kept.parts) // 2)
+        except SpaseqError as error:
+            found = error
+        if found == expected:
+            said["equal"] += 1
+        else:  # somebody made up contents that could have been: other texts, other numbers
+            assert other != state and other[-CHECK:] != state[-CHECK:], kept.name
+            said["forged"] += 1
+    return said
+
+
+@pytest.mark.parametrize("language", ["ceql", "spaseq"])
+def test_some_mutated_snapshots(language: str) -> None:
+    said = check_mutations(language, 150, 1)
+    assert said["refused"] > 100
+
+
+@pytest.mark.random
+@pytest.mark.parametrize("language", ["ceql", "spaseq"])
+def test_mutated_snapshots(language: str) -> None:
+    said = check_mutations(language, 2000, 2)
+    assert said["refused"] > 1200
