@@ -11,8 +11,9 @@ Two steps, each a generator over the one before, so that a file of any length ne
 The rules, where the file leaves a choice:
 
 * **graph**: an event graph ends where a statement of another event graph begins; statements of the default graph in
-  between do not end it. A name that comes again after that is another event, counted as `reopened`. Statements of the
-  default graph are not in any event; those that do not give a graph's time are counted as `ignored`.
+  between do not end it. A graph without triples (`NO_TRIPLE`) is an event too. A name that comes again after that is
+  another event, counted as `reopened`. Statements of the default graph are not in any event; those that do not give a
+  graph's time are counted as `ignored`.
 * **subject**: a run of statements with one subject (and one graph). It also ends where a predicate comes again: a
   flat record has one value for each attribute, so the next record of that subject has begun, even with the value it
   had before. Only `rdf:type` may stand several times, with different types. Events that need several subjects need
@@ -37,7 +38,7 @@ from spaseq.errors import EventError
 from spaseq.events.time import parse_time
 from spaseq.rdf.model import Counters, GraphEvent
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, EventBy, StreamOptions
-from spaseq.rdf.statements import Statement
+from spaseq.rdf.statements import NO_TRIPLE, Statement
 from spaseq.rdf.terms import Term, Triple
 
 __all__ = [
@@ -178,7 +179,8 @@ def _graphs(
                 closed.add(draft.name)
                 yield draft
             draft = Draft(name, record, [], repeated=name in closed)
-        draft.triples.append((s, p, o))
+        if s is not NO_TRIPLE:
+            draft.triples.append((s, p, o))
     if draft is not None:
         yield draft
     elif record:

@@ -170,6 +170,7 @@ class _Reader(threading.Thread):
                 terms=terms,
                 counters=self.counters,
                 malformed=self._options.malformed,
+                empty_graphs=own.by_graph,
             )
             for event in assemble(
                 statements, own, stream=self._source.iri, source=name, counters=self.counters, first=count

@@ -74,6 +74,11 @@ class StreamOptions:
     lookahead: int = 250_000
     merge: int = 64
 
+    @property
+    def by_graph(self) -> bool:
+        """Whether events are named graphs, of which some may be empty."""
+        return self.event_by is not None and self.event_by.kind == "graph"
+
     @staticmethod
     def parse(
         *,

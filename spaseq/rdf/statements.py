@@ -14,15 +14,20 @@ from collections.abc import Iterable, Iterator
 from typing import IO, Final, Literal, TypeAlias, cast
 
 import pyoxigraph
+from rdflib import URIRef
 
 from spaseq.errors import EventError
+from spaseq.rdf.empty_graphs import MARK, EmptyGraphs
 from spaseq.rdf.files import Format, byte_chunks
 from spaseq.rdf.model import Counters
 from spaseq.rdf.terms import Term, Terms
 
-__all__ = ["Statement", "parse_statements", "read_statements"]
+__all__ = ["NO_TRIPLE", "Statement", "parse_statements", "read_statements"]
 
 Statement: TypeAlias = tuple[Term, Term, Term, Term | None, int]
+
+NO_TRIPLE: Final = URIRef(MARK)
+"""The subject, the same object, of what stands for the statements of an empty graph."""
 
 _PREFIX: Final = re.compile(
     r"^Parser error (?:at|between) line \d+ (?:between columns \d+ and (?:line \d+ column )?\d+"
@@ -38,9 +43,12 @@ def read_statements(
     terms: Terms | None = None,
     counters: Counters | None = None,
     malformed: Literal["error", "drop"] = "error",
+    empty_graphs: bool = False,
 ) -> Iterator[Statement]:
     """The statements of the file `path` in order. Errors as of `parse_statements` and `byte_chunks`."""
-    return parse_statements(byte_chunks(path), form, path, terms=terms, counters=counters, malformed=malformed)
+    return parse_statements(
+        byte_chunks(path), form, path, terms=terms, counters=counters, malformed=malformed, empty_graphs=empty_graphs
+    )
 
 
 def parse_statements(
@@ -52,10 +60,12 @@ def parse_statements(
     terms: Terms | None = None,
     counters: Counters | None = None,
     malformed: Literal["error", "drop"] = "error",
+    empty_graphs: bool = False,
 ) -> Iterator[Statement]:
     """The statements in `chunks`, the bytes of `source` cut anywhere; the first of them belongs to line `first_line`.
 
-    EventError with file and line where the text is not in the format, or, in a format by lines and with
+    With `empty_graphs`, a graph of a TriG document that has no triples comes as one statement, of `NO_TRIPLE`, where it
+    ends. EventError with file and line where the text is not in the format, or, in a format by lines and with
     `malformed="drop"`, such a line is counted in `counters` and left out.
     """
     terms = terms or Terms()
@@ -64,7 +74,8 @@ def parse_statements(
         chunks = _unmarked(chunks)
     if form.lines:
         return _by_lines(chunks, form, source, first_line, terms, counters, malformed == "drop")
-    return _by_document(chunks, form, source, first_line, terms, counters)
+    graphs = EmptyGraphs() if empty_graphs and form.named else None
+    return _by_document(chunks, form, source, first_line, terms, counters, graphs)
 
 
 def _unmarked(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -129,7 +140,7 @@ def _block(block: bytes, form: Format, source: str, line: int, terms: Terms, cou
         last = line + block.count(b"\n") - block.endswith(b"\n")
         at = min(line + (error.lineno or 1) - 1, last)  # the parser sees what is missing where the block ends
         cut = not block.endswith(b"\n") and at == line + block.count(b"\n")
-        raise _malformed(error, form, source, at, cut) from None
+        raise _malformed(error, form, source, at, cut, error.offset) from None
 
 
 def _statement_lines(block: bytes, line: int) -> Iterator[int]:
@@ -141,9 +152,14 @@ def _statement_lines(block: bytes, line: int) -> Iterator[int]:
 
 
 class _Lines(io.RawIOBase):
-    """Chunks as a file that never gives more than one line at a time, and knows on which line it is."""
+    """Chunks as a file that never gives more than one line at a time, and knows on which line it is.
 
-    def __init__(self, chunks: Iterable[bytes], line: int) -> None:
+    `graphs`, if given, marks its empty graphs.
+    """
+
+    def __init__(self, chunks: Iterable[bytes], line: int, graphs: EmptyGraphs | None) -> None:
+        self._graphs = graphs
+        self._last = b""
         self._blocks = _whole_lines(chunks)
         self._lines: Iterator[bytes] = iter(())
         self._rest = b""
@@ -166,23 +182,46 @@ class _Lines(io.RawIOBase):
             if not block:
                 return b""
             self._lines = iter(block.splitlines(keepends=True))
+            if self._graphs is not None:
+                self._graphs.begin(block)
             line = next(self._lines, b"")
         self.number += line.endswith(b"\n") or not line.endswith(b"\r")
-        return line
+        if self._graphs is None:
+            return line
+        self._last = line
+        return self._graphs.marked(line)
+
+    def column(self, line: int | None, column: int | None) -> int | None:
+        """A column of what was given as line `line`, in the document's own line."""
+        if self._graphs is None or column is None or line != self.number:
+            return column
+        return self._graphs.column(self._last, column)
 
 
 def _by_document(
-    chunks: Iterable[bytes], form: Format, source: str, line: int, terms: Terms, counters: Counters
+    chunks: Iterable[bytes],
+    form: Format,
+    source: str,
+    line: int,
+    terms: Terms,
+    counters: Counters,
+    graphs: EmptyGraphs | None,
 ) -> Iterator[Statement]:
-    lines = _Lines(chunks, line)
+    lines = _Lines(chunks, line, graphs)
     try:
         for quad in pyoxigraph.parse(cast(IO[bytes], lines), form.code):
             statement = _statement(quad, lines.number, terms, source)
+            if graphs is not None and graphs.waiting and statement[0] == NO_TRIPLE:
+                graphs.waiting -= 1
+                if statement[3] is not None:  # the default graph may be empty
+                    yield NO_TRIPLE, NO_TRIPLE, NO_TRIPLE, *statement[3:]
+                continue
             counters.triples += 1
             yield statement
     except SyntaxError as error:
         at = line + error.lineno - 1 if error.lineno else None
-        raise _malformed(error, form, source, at, "nexpected end" in str(error)) from None
+        column = lines.column(at, error.offset)
+        raise _malformed(error, form, source, at, "nexpected end" in str(error), column) from None
 
 
 def _statement(quad: pyoxigraph.Quad, line: int, terms: Terms, source: str) -> Statement:
@@ -195,9 +234,11 @@ def _statement(quad: pyoxigraph.Quad, line: int, terms: Terms, source: str) -> S
         raise EventError(str(error), source=source, record=line) from None
 
 
-def _malformed(error: SyntaxError, form: Format, source: str, line: int | None, cut: bool) -> EventError:
+def _malformed(
+    error: SyntaxError, form: Format, source: str, line: int | None, cut: bool, column: int | None
+) -> EventError:
     reason = _SUFFIX.sub("", _PREFIX.sub("", error.msg or str(error)))
-    column = f" at column {error.offset}" if error.offset else ""
+    place = f" at column {column}" if column else ""
     if cut:
         hint = "the file ends in the middle of a statement: it seems to be cut off"
     elif reason.startswith("No scheme found"):
@@ -206,4 +247,4 @@ def _malformed(error: SyntaxError, form: Format, source: str, line: int | None, 
         )
     else:
         hint = ""
-    return EventError(f"not {form.name}{column}: {reason}", source=source, record=line, hint=hint)
+    return EventError(f"not {form.name}{place}: {reason}", source=source, record=line, hint=hint)

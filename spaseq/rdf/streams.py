@@ -133,7 +133,9 @@ def _assembled(
         own = file_options(path, source, options)
         form = format_of(path, options.format)
         name = "<stdin>" if path == STDIN else path
-        statements = read_statements(path, form, terms=terms, counters=counters, malformed=options.malformed)
+        statements = read_statements(
+            path, form, terms=terms, counters=counters, malformed=options.malformed, empty_graphs=own.by_graph
+        )
         for event in assemble(statements, own, stream=source.iri, source=name, counters=counters, first=count):
             count += 1
             yield event

@@ -17,8 +17,10 @@ def quarantine_names(part: FeedPart) -> dict[str, str]:
     return {part.path: f"{part.feed}-{part.order[0]}-{part.start}-{os.path.basename(part.path)}.tsv"}
 
 
-def part_statements(feed: Feed, part: FeedPart, counters: Counters) -> Iterator[Statement]:
-    """The statements of a part, in order."""
+def part_statements(
+    feed: Feed, part: FeedPart, counters: Counters, *, empty_graphs: bool = False
+) -> Iterator[Statement]:
+    """The statements of a part, in order; `empty_graphs` as in `parse_statements`."""
     return parse_statements(
         part_chunks(part.path, part.start, part.end),
         format_of(part.path, feed.options.format),
@@ -27,6 +29,7 @@ def part_statements(feed: Feed, part: FeedPart, counters: Counters) -> Iterator[
         terms=Terms(),
         counters=counters,
         malformed=feed.options.malformed,
+        empty_graphs=empty_graphs,
     )
 
 
@@ -34,4 +37,5 @@ def part_events(feed: Feed, part: FeedPart, counters: Counters) -> Iterator[Grap
     """The events of a part, in order. Blank nodes of different parts have different labels."""
     options = file_options(part.path, feed.source, feed.options)
     scope = feed.source.iri if part.start == 0 else f"{feed.source.iri} {part.start}"
-    return assemble(part_statements(feed, part, counters), options, stream=scope, source=part.path, counters=counters)
+    statements = part_statements(feed, part, counters, empty_graphs=options.by_graph)
+    return assemble(statements, options, stream=scope, source=part.path, counters=counters)
