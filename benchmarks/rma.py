@@ -1,4 +1,4 @@
-"""Does it match now? The recogniser against enumeration, on the stock trace of seed CORE.
+"""Does it match now? Alerts against enumeration, on the stock trace of seed CORE.
 
 Claim: to say at which events a query matches, nothing needs to be enumerated. Without conditions over several events a
 run is one number a state, so an event costs the automaton's size; an iteration, whose matches are exponentially many,
@@ -17,9 +17,7 @@ from collections.abc import Callable
 import ceql
 from benchmarks.harness import Workload
 from benchmarks.stock import Q1, Q7, TRACE, counting, enumerating, preload, sequence
-from ceql.recognise import QueryRows, alerts
 from ceql.run import Run
-from spaseq.automata.rma import Recogniser
 from spaseq.events import EventBatch
 
 RISE = (
@@ -36,16 +34,11 @@ FALL_AND_RISE = (
 def recognising(text: str, batches: list[EventBatch]) -> Callable[[], int]:
     """At how many events a match ends."""
     query = ceql.compile(text)
-    asked = alerts(query)
+    program = query.alerts().program
 
     def run() -> int:
-        evaluation = Run(query._lowered, query.automaton)
-        recogniser = Recogniser(asked.automaton, query._lowered.window)
-        found = 0
-        for batch in batches:
-            rows = evaluation._batch(batch)
-            found += int(recogniser.push(QueryRows(rows.events, rows.positions, rows.times, rows.keys)).sum())
-        return found
+        evaluation = Run(query._lowered, program)
+        return sum(len(evaluation.ends(batch)) for batch in batches)
 
     return run
 

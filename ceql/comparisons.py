@@ -143,7 +143,7 @@ class Comparison:
         self._kind = kind
         for side, column in enumerate(sides):
             if column is not None:
-                out[:, side] = coded(column, kind, texts)
+                out[:, side] = out[:, 0] if side and column is sides[0] else coded(column, kind, texts)
         return True
 
     def _kind_with(self, columns: Sequence[Column]) -> str | None:
@@ -219,8 +219,11 @@ def decoded(code: int, kind: str | None, texts: dict[int, str]) -> Any:
 
 def double_codes(values: np.ndarray) -> np.ndarray:
     """int64 in the order of the doubles."""
-    bits = (values.astype(np.float64) + 0.0).view(np.int64)  # -0.0 is 0.0
-    return np.where(bits < 0, bits ^ np.int64((1 << 63) - 1), bits)
+    bits = np.add(values, 0.0, dtype=np.float64).view(np.int64)  # -0.0 is 0.0
+    negative = bits >> 63
+    negative &= (1 << 63) - 1
+    bits ^= negative
+    return bits
 
 
 def kind_of(column: Column) -> str:

@@ -33,7 +33,6 @@ __all__ = ["Guard", "GuardRegisters"]
 Values = frozenset[Any]
 Entry = tuple[int, Any]
 Row = tuple[Entry, ...]
-_OPPOSITE: Final = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _NOTHING: Final[Values] = frozenset()
 
 
@@ -63,20 +62,6 @@ class Guard:
 
     def __str__(self) -> str:
         return print_expression(self.condition)
-
-    def compares(self) -> tuple[tuple[str, str], str, tuple[str, str]] | None:
-        """(variable, attribute), symbol, (variable, attribute), if the condition is nothing but that, or its NOT.
-
-        NULL satisfies neither, so NOT is the opposite symbol.
-        """
-        condition, symbols = self.condition, {s: s for s in _OPPOSITE}
-        while isinstance(condition, ast.Not):
-            condition, symbols = condition.child, {s: _OPPOSITE[o] for s, o in symbols.items()}
-        match condition:
-            case ast.Compare(left=ast.Attribute() as left, operator=symbol, right=ast.Attribute() as right):
-                if left.variable is not None and right.variable is not None and left.variable != right.variable:
-                    return (left.variable, left.name), symbols[symbol], (right.variable, right.name)
-        return None
 
     def on_single_events(self) -> tuple[dict[str, tuple[str, ...]], Callable[[Any], bool | None]] | None:
         """The attributes read off each variable, and the test of a choice of their values; None for aggregates.

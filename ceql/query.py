@@ -139,10 +139,7 @@ class Query:
         return frozenset([*self.attributes, *itertools.chain(*self._lowered.partition), *window])
 
     def alerts(self) -> Alerts:
-        """Says at which events the query matches, without enumerating matches (`ceql.recognise`).
-
-        Raises `UnsupportedFeature` for what has no register match automaton.
-        """
+        """Says at which events the query matches, without enumerating matches (`ceql.recognise`)."""
         from ceql.recognise import alerts
 
         return alerts(self)
@@ -358,7 +355,10 @@ class Matches:
         """All matches as a pandas DataFrame."""
         return self.to_arrow().to_pandas()
 
-    def _begin(self, wanted: Collection[str] | None = None) -> tuple[Run, Iterator[EventBatch]]:
+    def _begin(
+        self, wanted: Collection[str] | None = None, program: Program | None = None
+    ) -> tuple[Run, Iterator[EventBatch]]:
+        """A run of the query's program, or of another one made of it, and the events; only `wanted` attributes."""
         from ceql.run import Run
 
         if self._used and any(_once(s) for s in self._sources.values()):
@@ -366,7 +366,7 @@ class Matches:
         self._used = True
         stream = EventStream(self._sources, self._options, wanted)
         self.summary = stream.summary
-        self._run = Run(self._query._lowered, self._query._program_of(self._valuations))
+        self._run = Run(self._query._lowered, program or self._query._program_of(self._valuations))
         return self._run, self._checked(stream)
 
     def explain(self) -> str:

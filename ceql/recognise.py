@@ -1,12 +1,18 @@
 """Does the query match now? ASK and alerts: answered event by event, in one pass, without enumerating matches.
 
-A query whose pattern is in the bounded fragment (seed RMA, Definition 3.2) is turned into a register match automaton;
-`spaseq.automata.rma.bridge` says what is outside, and so does the error.
+They are the engine's, with another payload: where a configuration of the engine holds the matches that its runs have
+begun, here it holds the latest start of these runs (`spaseq.engine.Selection.ENDS`). So every query has alerts. NOT at
+the end is the exception that enumerates: which of the matches with one end are left when their windows close is asked
+of each.
+
+`Alerts.automaton` is the query as a register match automaton (seed RMA), for forecasts and to look at; it is made when
+asked for, and `spaseq.automata.rma.bridge` says which queries have none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import functools
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +21,10 @@ import numpy as np
 from ceql.lower import Lowered
 from ceql.predicates import TypeIs
 from ceql.query import Query
-from ceql.run import EngineBatch
-from spaseq.automata.rma import RMA, Limits, Recogniser, count_events, determinise, from_pattern
-from spaseq.engine import Choice, Selection
+from ceql.run import EngineBatch, Run
+from ceql.stream import Stream
+from spaseq.automata.rma import RMA, Limits, count_events, determinise, from_pattern
+from spaseq.engine import Choice, Program, Selection, ends_only
 from spaseq.errors import UnsupportedFeature
 from spaseq.events import Summary
 from spaseq.pattern import Predicate
@@ -25,12 +32,12 @@ from spaseq.pattern import Predicate
 if TYPE_CHECKING:
     from spaseq.events import EventBatch
 
-__all__ = ["Alerts", "QueryRows", "alerts"]
+__all__ = ["AlertStream", "Alerts", "QueryRows", "alerts"]
 
 
 @dataclass(frozen=True, slots=True)
 class QueryRows(EngineBatch):
-    """What the recogniser reads; predicates read the same."""
+    """What a `SingleRun` reads; predicates read the same."""
 
     def getter(self, name: str) -> Callable[[int], Any]:
         return self.events.getter(name)
@@ -40,43 +47,77 @@ class QueryRows(EngineBatch):
 
 
 class Alerts:
-    """The events at which a query matches. `automaton` is what recognises them."""
+    """The events at which a query matches."""
 
     def __init__(self, query: Query, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
-        _check(query._lowered)
         self._query = query
         self._limits = limits
-        self.automaton: RMA = from_pattern(query.pattern, _group)
         self.summary = Summary()
         """Counts of the events that were read last."""
 
+    @functools.cached_property
+    def program(self) -> Program:
+        """What the engine runs."""
+        return ends_only(self._query._program_of(False))
+
     def run(self, events: Any = None, **options: Any) -> Iterator[int]:
         """The positions at which some match ends, in order. Arguments are those of `Query.run`."""
-        for batch, found in self.answers(events, **options):
+        for batch, found in self._answers(self._query._read, events, **options):
             yield from batch.positions[found].tolist()
 
     def ask(self, events: Any = None, **options: Any) -> bool:
         """Whether there is a match at all; reads no further than the batch that completes the first."""
-        return any(found.any() for _, found in self.answers(events, **options))
+        return any(found.any() for _, found in self._answers(self._query._read, events, **options))
 
     def count(self, events: Any = None, **options: Any) -> int:
         """At how many events some match ends."""
-        return sum(int(found.sum()) for _, found in self.answers(events, **options))
+        return sum(int(found.sum()) for _, found in self._answers(self._query._read, events, **options))
 
     def answers(self, events: Any = None, **options: Any) -> Iterator[tuple[EventBatch, np.ndarray]]:
-        """Each batch of events with the answers: bool (n,), whether a match ends at the event."""
-        recogniser = Recogniser(self.automaton, self._query._lowered.window, limits=self._limits)
-        for rows in self.rows(events, **options):
-            yield rows.events, recogniser.push(rows)
+        """Each batch of events with the answers: bool (n,), whether a match ends at the event.
+
+        With NOT at the end the answer for an event comes, and the event with it, once all matches that end there have
+        met what must not come behind them, or their windows have closed.
+        """
+        return self._answers(None, events, **options)
+
+    def _answers(
+        self, wanted: Collection[str] | None, events: Any, **options: Any
+    ) -> Iterator[tuple[EventBatch, np.ndarray]]:
+        matches = self._query.run(events, **options)
+        run, stream = matches._begin(wanted, self.program)
+        self.summary = matches.summary
+        waiting: list[tuple[EventBatch, np.ndarray]] = []
+        for batch in stream:
+            waiting.append((batch, np.zeros(len(batch), bool)))
+            _enter(waiting, run.ends(batch))
+            while waiting and (first := _decided(waiting[0][0], run)):
+                batch, found = waiting.pop(0)
+                if first < len(batch):
+                    waiting.insert(0, (batch.part(first, len(batch)), found[first:]))
+                    batch, found = batch.part(0, first), found[:first]
+                yield batch, found
+        _enter(waiting, run.ends(None))
+        yield from waiting
+
+    def open(self, **options: Any) -> AlertStream:
+        """An evaluation that events are pushed to. Arguments are those of `Query.open`; it has no snapshots."""
+        return AlertStream(self._query, self.program, options)
 
     def rows(self, events: Any = None, **options: Any) -> Iterator[QueryRows]:
-        """The batches as a recogniser takes them, and a `SingleRun` and `spaseq.forecast`."""
+        """The batches as a `SingleRun` of `deterministic()` and `spaseq.forecast` take them."""
         matches = self._query.run(events, **options)
-        run, stream = matches._begin()
+        run, stream = matches._begin(None, self.program)
         self.summary = matches.summary
         for batch in stream:
             rows = run._batch(batch)
             yield QueryRows(rows.events, rows.positions, rows.times, rows.keys)
+
+    @functools.cached_property
+    def automaton(self) -> RMA:
+        """The register match automaton of the query's pattern. Raises `UnsupportedFeature` where it has none."""
+        _check(self._query._lowered)
+        return from_pattern(self._query.pattern, _group)
 
     def deterministic(self) -> RMA:
         """The complete output-agnostic deterministic automaton of the query in its window (seed RMA §6).
@@ -90,13 +131,53 @@ class Alerts:
         return determinise(automaton, output_agnostic=True, complete=True, limits=self._limits)
 
 
+class AlertStream:
+    """Alerts in progress. Use it in a `with`, or `close` it."""
+
+    def __init__(self, query: Query, program: Program, options: dict[str, Any]) -> None:
+        opened = query.open(**options)
+        self._stream = Stream(query, opened._names, opened._options, False, program)
+
+    def __enter__(self) -> AlertStream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.__exit__()
+
+    @property
+    def summary(self) -> Summary:
+        """Counts of what was pushed so far."""
+        return self._stream.summary
+
+    def push(self, events: Any, stream: str | None = None) -> list[int]:
+        """The positions at which matches end, as far as these events decide it. Arguments: those of `Stream.push`."""
+        return sorted({match.end for match in self._stream.push(events, stream)})
+
+    def close(self) -> list[int]:
+        """The positions that the end of the stream decides."""
+        return sorted({match.end for match in self._stream.close()})
+
+
+def _enter(waiting: list[tuple[EventBatch, np.ndarray]], ends: np.ndarray) -> None:
+    """Set the answers for the events at `ends`, which are among those that wait."""
+    for batch, found in waiting if len(ends) else ():
+        first, last = np.searchsorted(ends, (batch.positions[0], batch.positions[-1] + 1))
+        found[np.searchsorted(batch.positions, ends[first:last])] = True
+
+
+def _decided(batch: EventBatch, run: Run) -> int:
+    """Of how many events of the first batch that waits the answer is known."""
+    undecided = run.undecided
+    return len(batch) if undecided is None else int(np.searchsorted(batch.positions, undecided))
+
+
 def _group(predicate: Predicate) -> str | None:
     """An event has one type."""
     return "type" if isinstance(predicate, TypeIs) else None
 
 
 def alerts(query: Query, *, limits: Limits = Limits()) -> Alerts:  # noqa: B008 - frozen
-    """The recogniser of a query. Raises `UnsupportedFeature` for what has no register match automaton."""
+    """The alerts of a query. `limits` are those of its automaton, which forecasts are made of."""
     return Alerts(query, limits)
 
 

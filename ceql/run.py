@@ -287,6 +287,19 @@ class Run:
         """How many matches these events complete."""
         return self._evaluator.count(self._batch(events))
 
+    def ends(self, events: EventBatch | None) -> np.ndarray:
+        """The positions of events at which matches end, as far as these events, or None at the end of the stream,
+        decide it: int64, ascending, each once. Keeps no events; not to be mixed with `advance`."""
+        if events is None:
+            return np.unique(self._evaluator.close().end)
+        found = [matches.end for matches in self._evaluator.stream(self._batch(events))]
+        return np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
+
+    @property
+    def undecided(self) -> int | None:
+        """The first event of which it is not known yet whether a match ends there; None if there is none."""
+        return getattr(self._evaluator, "undecided", None)
+
     def close(self) -> tuple[MatchBatch, History]:
         """The matches that the end of the stream completes, with the events about them."""
         matches = self._evaluator.close()

@@ -17,6 +17,7 @@ from spaseq.snapshot import Identity, expect, seal, unseal
 
 if TYPE_CHECKING:
     from ceql.query import Query
+    from spaseq.engine import Program
 
 __all__ = ["Stream", "identity", "opened", "restored"]
 
@@ -24,7 +25,15 @@ __all__ = ["Stream", "identity", "opened", "restored"]
 class Stream:
     """An evaluation in progress. Use it in a `with`, or `close` it."""
 
-    def __init__(self, query: Query, names: tuple[str, ...], options: EventOptions, valuations: bool) -> None:
+    def __init__(
+        self,
+        query: Query,
+        names: tuple[str, ...],
+        options: EventOptions,
+        valuations: bool,
+        program: Program | None = None,
+    ) -> None:
+        """`program` is another one made of the query than that of its matches; it has no snapshots."""
         from ceql.run import Run
 
         self._query = query
@@ -33,7 +42,7 @@ class Stream:
         self._feed = EventFeed(names, options)
         self._valuations = valuations
         self._bindings = query._bindings_of(valuations)
-        self._run = Run(query._lowered, query._program_of(valuations))
+        self._run = Run(query._lowered, program or query._program_of(valuations))
         self._singles: Singles | None = None
         self._untried = True
         self._closed = False

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from spaseq.engine.matches import MatchBatch
 from spaseq.engine.opening import open_evaluator, restore_evaluator
 from spaseq.engine.ops import Codes
-from spaseq.engine.program import Program, compile_program
+from spaseq.engine.program import Program, compile_program, ends_only
 from spaseq.engine.settings import (
     Batch,
     Choice,
@@ -38,6 +38,7 @@ __all__ = [
     "Settings",
     "Window",
     "compile_program",
+    "ends_only",
     "open_evaluator",
     "restore_evaluator",
 ]

@@ -67,6 +67,11 @@ class Ending:
         self._waiting = _Waiting(_pick(matches, waiting), keys[waiting])
         return _pick(matches, closed)
 
+    @property
+    def undecided(self) -> int | None:
+        """The least end of a match that waits; None if none does."""
+        return int(self._waiting.matches.end.min()) if len(self._waiting.matches) else None
+
     def close(self) -> MatchBatch:
         """All that still waits: the stream ends, and nothing can come between."""
         rest, self._waiting = self._waiting.matches, _Waiting()

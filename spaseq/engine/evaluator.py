@@ -99,6 +99,11 @@ class Evaluator:
         return self._run.none() if self._ending is None else self._ending.close()
 
     @property
+    def undecided(self) -> int | None:
+        """The first event at which a match may end that is not reported yet, as it waits for its window to close."""
+        return None if self._ending is None else self._ending.undecided
+
+    @property
     def statistics(self) -> dict[str, int]:
         """Counters for people: bytes of the structure, live nodes, deterministic states, clears, symbol classes.
 

@@ -138,14 +138,14 @@ class GuardedAutomaton:
                     arcs = [self._able(q, vector) for q in sorted(states)]
                     first = len(able)
                     able += [i for mine in arcs for i in mine]
-                    movers[-1].append((number, first, len(able), *self._reach(number, arcs)))
+                    movers[-1].append((number, first, len(able), *self._reach(number, arcs), self._only_ends(arcs)))
         indexed = np.zeros((capacity, 2), np.int32)
         indexed[: len(self._indexed)] = self._indexed
         return GuardTables(
             np.cumsum([0, *map(len, init)]).astype(np.int64),
             np.array([i for arcs in init for i in arcs], np.int32),
             np.cumsum([0, *map(len, movers)]).astype(np.int64),
-            np.array([m for rows in movers for m in rows], np.int32).reshape(-1, 7),
+            np.array([m for rows in movers for m in rows], np.int32).reshape(-1, 8),
             np.array(able, np.int32),
             *self._flat,
             np.array([_bits(registers) for registers in self._alive], np.int64),
@@ -165,6 +165,14 @@ class GuardedAutomaton:
         """The transitions of a state whose predicates hold, `otherwise` ones last."""
         found = [i for i in self._out[state] if self._needs[i] & vector == self._needs[i]]
         return sorted(found, key=lambda i: self._all[i].otherwise)
+
+    def _only_ends(self, arcs: list[list[int]]) -> bool:
+        """Whether runs of a set wait where they are, whatever else they do, and all else is to complete."""
+        for mine in arcs:
+            moving = [self._all[i] for i in mine if not _is_loop(self._all[i], self._ops[i])]
+            if len(moving) == len(mine) or any(t.target != ACCEPT for t in moving):
+                return False
+        return True
 
     def _reach(self, number: int, arcs: list[list[int]]) -> tuple[int, int, int, int]:
         """Which configurations of a set must be tried, the column that is looked up, and those of its `Each`, or -1.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from spaseq.automata import CEA, compile_pattern
@@ -53,6 +53,18 @@ class Program:
             reason = f" ({self.lazy})" if isinstance(self.lazy, str) else ""
             chosen.append(f"evaluator: {'compact' if reason else self.settings.evaluator}{reason}")
         return "\n".join([self.cea.describe(), f"window: {window}", *chosen, f"evaluation: {how}"])
+
+
+def ends_only(program: Program) -> Program:
+    """The same, asked only at which events matches end (`Selection.ENDS`); the compact structure evaluates it.
+
+    Which of the matches with one end are chosen, and how many, is the same to whether there is one, so all that is left
+    of the choice is what is consumed. With `absent`, a match waits until its window has closed, and the latest start
+    does not tell whether one of those with an end is left then: such a program stays as it is.
+    """
+    if program.absent is not None:
+        return replace(program, lazy=None)
+    return replace(program, choice=Choice(Selection.ENDS, program.choice.consume), lazy=None)
 
 
 def codes_of(program: Program) -> Codes | None:

@@ -11,7 +11,7 @@ CONSUME = {Consume.NONE: k.CONSUME_NONE, Consume.ANY: k.CONSUME_ANY, Consume.PAR
 
 
 def kernel_order(program: Program) -> int:
-    """Which runs are kept: all of them in the compact structure, or the frontiers of NEXT or LAST."""
+    """What a cell keeps of its runs: all in the compact structure, the frontiers of NEXT or LAST, the latest start."""
     match program.choice.selection:
         case Selection.ALL | Selection.ANY | Selection.MAX:
             return k.KEEP_ALL
@@ -19,6 +19,8 @@ def kernel_order(program: Program) -> int:
             return k.BEST_EARLIEST if all(t.marks for t in program.cea.transitions[INITIAL]) else k.BEST_NEXT
         case Selection.LAST:
             return k.BEST_LAST
+        case Selection.ENDS:
+            return k.ENDS
 
 
 def kernel_limit(choice: Choice) -> int:

@@ -21,6 +21,9 @@ class Selection(enum.Enum):
     """The one that holds the greatest."""
     MAX = "max"
     """Those whose positions are not a proper subset of another's."""
+    ENDS = "ends"
+    """Only whether there is one, as a match without positions that starts where one of them does. A configuration then
+    holds the latest start of its runs, one number, instead of the compact structure."""
 
 
 class Consume(enum.Enum):

@@ -22,6 +22,7 @@ from spaseq.errors import OptionError
 
 if TYPE_CHECKING:
     from spaseq.engine.settings import Batch
+    from spaseq.engine.windows import Lows
 
 __all__ = ["Kind", "Window"]
 
@@ -90,6 +91,12 @@ class Window:
     def places(self, batch: Batch) -> np.ndarray:
         """What it is measured in: int64 or float64 (n,), ascending."""
         return np.asarray(batch.positions if self.counts_events else batch.times)
+
+    def lows(self, partitioned: bool) -> Lows:
+        """The window over a stream from its first row on: the first live start of each row, batch by batch."""
+        from spaseq.engine.windows import Lows
+
+        return Lows(self, partitioned)
 
     # Bounds
 

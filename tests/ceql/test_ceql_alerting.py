@@ -79,7 +79,7 @@ def test_a_forecast_for_each_event(folder: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["alert", "and.ceql", "--events", "now.csv"], 2, "has no register match automaton"),
+        (["forecast", "and.ceql", "--train", "past.csv", "--events", "now.csv"], 2, "a conjunction (AND) has no"),
         (["alert", "cycle.ceql"], 2, "no events to run over"),
         (["alert", "cycle.ceql", "--events", "none.csv"], 3, "none.csv"),
         (["alert", "cycle.ceql", "--events", "now.csv", "--limit", "-1"], 2, "--limit cannot be negative"),

@@ -56,19 +56,12 @@ Condition = tuple[Slots, Callable[[Any], "bool | None"]]
 order of names."""
 
 
-Place = tuple[str, str]
-
-
 @runtime_checkable
 class SingleEvents(Protocol):
     """A guard that can be asked of one event for each of its variables."""
 
     def on_single_events(self) -> Condition | None:
         """The condition; None if it is about several events of a variable, as aggregates are."""
-        ...
-
-    def compares(self) -> tuple[Place, str, Place] | None:
-        """(variable, attribute), symbol, (variable, attribute), if that is all that the guard says."""
         ...
 
 
@@ -115,14 +108,6 @@ class Guarded:
         """The same for the values that `reads` names, a tuple for each argument."""
         test = _condition(self.guard)[1]
         return lambda choice: test(choice) is True
-
-    def compares(self) -> tuple[tuple[int, str], str, tuple[int, str]] | None:
-        """(argument, attribute), symbol and the same of the right side, if the guard is such a comparison."""
-        found = self.guard.compares()
-        if found is None:
-            return None
-        (left, name), symbol, (right, other) = found
-        return (self.variables.index(left), name), symbol, (self.variables.index(right), other)
 
     def show(self, *names: str) -> str:
         where = ", ".join(f"{v}: {n}" for v, n in zip(self.variables, names, strict=True))
@@ -214,7 +199,7 @@ class _Translation:
             case Iterate(child, skip, _):
                 return Plus(self.expression(child), skip is Skip.NONE)
             case Project(child, kept):
-                return _mapped(self.expression(child), lambda e: replace(e, variables=e.variables & kept))
+                return _hidden(self.expression(child), kept)
             case And():
                 raise _outside("a conjunction (AND)")
             case _:
@@ -236,6 +221,31 @@ class _Translation:
                 )
         order = tuple(sorted(over))
         return Where(child, f.Test(Guarded(guard, order), order))
+
+
+_HIDDEN = "hidden "
+"""Before the name of a variable that a projection leaves out: conditions inside the projection still read it."""
+
+
+def _hidden(e: Expression, kept: frozenset[str]) -> Expression:
+    """With the variables that are not `kept` under names that only the conditions in `e` know."""
+
+    def names(variables: frozenset[str]) -> dict[str, str]:
+        return {v: v if v in kept else _HIDDEN + v for v in variables}
+
+    match e:
+        case RelationAs(_, own):
+            return replace(e, variables=frozenset(names(own).values()))
+        case Where(child, condition):
+            return Where(_hidden(child, kept), f.renamed(condition, names(frozenset(f.arguments(condition)))))
+        case Plus(child, _) | Maybe(child) | Within(child, _):
+            return replace(e, child=_hidden(child, kept))
+        case Either(left, right) | Then(left, right, _):
+            return replace(e, left=_hidden(left, kept), right=_hidden(right, kept))
+        case Read():
+            return e
+        case _:
+            assert_never(e)  # type: ignore[arg-type]
 
 
 def _mapped(e: Expression, change: Callable[[RelationAs], RelationAs]) -> Expression:
@@ -280,7 +290,7 @@ def _counts(e: Expression) -> dict[str, tuple[int, int]]:
 
 def _check_marks(e: Expression) -> None:
     def change(event: RelationAs) -> RelationAs:
-        if not event.variables:
+        if all(v.startswith(_HIDDEN) for v in event.variables):
             raise _outside("a match of which SELECT leaves out an event",
                            "an automaton marks all events of its matches: select them all")  # fmt: skip
         return event

@@ -1,10 +1,10 @@
-"""Does a match end here? One pass over batches of events, no match ever enumerated.
+"""Does a match end here? An automaton over batches of events, all its runs at once.
 
 `Recogniser` determinises as it goes: it keeps the set of configurations that runs are in, each once. A configuration is
 a state and, for each register that can still be read, the attributes that its readers read off it. Of all runs in one
 configuration only the one whose first marked event is the latest matters, for it stays in the window longest; so one
-number stands for all of them. Without registers that is one number a state; with registers there may be a configuration
-for each value in the window. The loop is a kernel, but where registers are read by other conditions than comparisons.
+number stands for all of them. It is a loop in Python, for automata as objects: alerts of queries are the engine's
+(`spaseq.engine.Selection.ENDS`), which keeps the same number in its kernels.
 
 Unlike the automaton of `determinise(…, output_agnostic=True)` nothing is built in advance, windows may be of time, and
 any number of partitions run side by side.
@@ -19,15 +19,18 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from spaseq.automata.rma import formulas as f
-from spaseq.automata.rma.automaton import RMA
+from spaseq.automata.rma.automaton import RMA, Transition, live_registers
 from spaseq.automata.rma.epsilon import eliminate_epsilon, merge_alike, single_final
-from spaseq.automata.rma.guarded_run import Bound, GuardedRun
-from spaseq.automata.rma.kernel_run import KernelRun
+from spaseq.automata.rma.formulas import Formula
+from spaseq.automata.rma.layout import Ask, Kept, Layout
 from spaseq.automata.rma.limits import Limits
 from spaseq.automata.rma.vocabulary import Vocabulary
-from spaseq.errors import OptionError
+from spaseq.errors import EventError, OptionError
 
 __all__ = ["EventRows", "Recogniser", "Rows", "WindowLike"]
+
+_UNMARKED: Final = 1 << 62
+"""The start of a run that has marked nothing: later than any."""
 
 
 class Rows(Protocol):
@@ -57,17 +60,23 @@ class Rows(Protocol):
         ...
 
 
+class LowsLike(Protocol):
+    """The first live start of each row of a stream, batch by batch: `spaseq.engine.windows.Lows`."""
+
+    def of(
+        self, positions: np.ndarray, places: np.ndarray, keys: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+
+
 class WindowLike(Protocol):
-    """What the engine's windows have: `kind` is none, events, span or tumbling; `size` and `origin` as there."""
+    """What the engine's windows have."""
 
     @property
-    def kind(self) -> str: ...
+    def counts_events(self) -> bool: ...
 
-    @property
-    def size(self) -> float: ...
+    def places(self, batch: Any) -> np.ndarray: ...
 
-    @property
-    def origin(self) -> float: ...
+    def lows(self, partitioned: bool) -> LowsLike: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +105,36 @@ class EventRows:
         return self.events[row]
 
 
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A transition at the events of one symbol class: what is left to ask, and what it does."""
+
+    ask: Ask | None
+    target: int
+    writes: tuple[int, ...]
+    marks: bool
+    accepts: bool
+    forgets: tuple[int, ...]
+    """Registers that nothing can read behind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Moves:
+    stays: bool
+    """Runs may wait here through the event, unchanged."""
+    moves: tuple[_Move, ...]
+
+
+_Alive = list[dict[Kept, int]]
+"""By state: for each content of the registers the latest first marked position."""
+
+
 class Recogniser:
     """Reads batches and says of each event whether a match inside the window ends with it.
 
     `automaton` begins its matches anywhere or with the first event, as its start states say. `window` bounds the
     distance between the first and the last marked event; None is no bound. `Within`, `unroll` and `count_events` need
-    none. Memory: a number for each state and partition, and with registers for each configuration alive.
+    none. Memory: a number for each configuration alive. An event costs the configurations whose state can move.
 
     Raises `BudgetExceeded` at `max_configurations`, and `EventError` where a condition cannot be asked of an event.
     """
@@ -115,35 +148,134 @@ class Recogniser:
     ) -> None:
         given = eliminate_epsilon(automaton) if automaton.has_epsilon else automaton
         self.automaton = merge_alike(single_final(given))
-        self._coordinate = _Coordinate(window)
-        self._vocabulary = Vocabulary(self.automaton)
-        self._run: GuardedRun | KernelRun | _PlainRun
-        if self._vocabulary.has_wide:
-            compared = KernelRun.of(self.automaton, self._vocabulary, limits)
-            self._run = compared or GuardedRun(self.automaton, self._vocabulary, limits)
-        else:
-            self._run = _PlainRun(self.automaton, self._vocabulary)
-        self._position = 0
-
-    @property
-    def configurations(self) -> int:
+        self.configurations = 0
         """How many configurations are alive."""
-        return self._run.configurations
+        self._window = window
+        self._limits = limits
+        self._lows: LowsLike | None = None
+        self._vocabulary = Vocabulary(self.automaton)
+        self._live = live_registers(self.automaton)
+        self._place = {register: i for i, register in enumerate(self.automaton.registers)}
+        self._layout = Layout(self.automaton, self._vocabulary.wide, self._place)
+        self._moves: list[list[_Moves]] = []
+        self._inert: list[bool] = []
+        self._alive: dict[int, _Alive] = {}
+        self._position = 0
 
     def push(self, batch: Rows | Sequence[Mapping[str, Any]]) -> np.ndarray:
         """bool (n,): whether a match ends at each event of the batch; plain events follow those pushed before."""
         rows = rows_of(batch, self._position, self._vocabulary)
+        found = np.zeros(len(rows), bool)
         if not len(rows):
-            return np.zeros(0, bool)
+            return found
         self._position = int(rows.positions[-1]) + 1
-        classes = self._vocabulary.classes(rows)
-        keys = np.zeros(len(rows), np.int64) if rows.keys is None else np.asarray(rows.keys, np.int64)
-        coordinates = self._coordinate.of(rows)
-        moving = ~self._run.inert(len(self._vocabulary.vectors))[classes] & (keys >= 0)
-        return self._run.advance(rows, np.flatnonzero(moving), classes, coordinates, keys, self._bound(rows))
+        kinds = self._vocabulary.classes(rows).tolist()
+        self._compile()
+        keys = [0] * len(rows) if rows.keys is None else np.asarray(rows.keys).tolist()
+        lows, read = self._lows_of(rows), self._layout.reader(rows)
+        for row, (kind, key, low, position) in enumerate(zip(kinds, keys, lows, rows.positions.tolist(), strict=True)):
+            if key < 0 or self._inert[kind]:
+                continue
+            alive = self._alive.get(key)
+            if alive is None:
+                alive = self._alive[key] = self._begun()
+            try:
+                found[row] = self._step(alive, self._moves[kind], read(row), position, low)
+            except EventError as error:
+                raise EventError(error.problem, source=error.source, record=position + 1, counted="event",
+                                 hint=error.hint) from None  # fmt: skip
+            if self.configurations > self._limits.max_configurations:
+                self._sweep(alive, low, rows.keys is not None)
+        return found
 
-    def _bound(self, rows: Rows) -> Bound:
-        return Bound(self._coordinate.size, rows.keys is None or not self._coordinate.counts_events)
+    def _lows_of(self, rows: Any) -> list[int]:
+        """The first live start of each row."""
+        if self._window is None:
+            return [0] * len(rows)
+        if self._lows is None:
+            self._lows = self._window.lows(rows.keys is not None)
+        keys = None if rows.keys is None else np.asarray(rows.keys, np.int64)
+        positions, places = np.asarray(rows.positions, np.int64), self._window.places(rows)
+        lows: list[int] = self._lows.of(positions, places, keys)[0].tolist()
+        return lows
+
+    def _compile(self) -> None:
+        """What the states do at events of the symbol classes that are new, and at which every run just waits."""
+        for kind in range(len(self._moves), len(self._vocabulary.vectors)):
+            states = [self._compiled(q, kind) for q in range(self.automaton.states)]
+            self._moves.append(states)
+            self._inert.append(
+                all(m.stays and not m.moves for q, m in enumerate(states) if self.automaton.leaving[q])
+            )
+
+    def _compiled(self, state: int, kind: int) -> _Moves:
+        stays, moves = False, []
+        for t in self.automaton.leaving[state]:
+            formula = self._vocabulary.left(t.formula, kind)
+            if formula == f.TRUE and t.target == state and not t.writes and not t.marks:
+                stays = True
+            elif formula != f.FALSE:
+                moves.append(self._move(t, formula))
+        return _Moves(stays, tuple(moves))
+
+    def _move(self, t: Transition, formula: Formula) -> _Move:
+        live = self._live[t.target]
+        return _Move(
+            None if formula == f.TRUE else self._layout.ask(formula),
+            t.target,
+            tuple(sorted(self._place[r] for r in t.writes & live)),
+            t.marks,
+            t.marks and t.target in self.automaton.finals,
+            tuple(sorted(i for r, i in self._place.items() if r not in live)),
+        )
+
+    def _begun(self) -> _Alive:
+        alive: _Alive = [{} for _ in range(self.automaton.states)]
+        empty: Kept = (None,) * len(self._place)
+        for q in self.automaton.starts:
+            alive[q][empty] = _UNMARKED
+        self.configurations += len(self.automaton.starts)
+        return alive
+
+    def _step(self, alive: _Alive, kinds: list[_Moves], row: Kept, position: int, low: int) -> bool:
+        """One event for the runs of a partition: whether one of them accepts."""
+        accepted, arriving = False, []
+        for q, runs in enumerate(alive):
+            here = kinds[q]
+            if not runs or (here.stays and not here.moves):
+                continue
+            late = []
+            for kept, start in runs.items():
+                if start < low:
+                    late.append(kept)
+                    continue
+                for move in here.moves:
+                    if move.ask is None or move.ask(row, kept):
+                        begun = position if move.marks and start == _UNMARKED else start
+                        accepted |= move.accepts
+                        if self.automaton.leaving[move.target]:
+                            after = self._layout.after(kept, row, move.writes, move.forgets)
+                            arriving.append((move.target, after, begun))
+            self._leave(runs, late if here.stays else list(runs))
+        for q, kept, start in arriving:
+            before = alive[q].get(kept)
+            self.configurations += before is None
+            if before is None or start > before:
+                alive[q][kept] = start
+        return accepted
+
+    def _leave(self, runs: dict[Kept, int], gone: list[Kept]) -> None:
+        self.configurations -= len(gone)
+        for kept in gone:
+            del runs[kept]
+
+    def _sweep(self, here: _Alive, low: int, partitioned: bool) -> None:
+        """Forget what has left the window, in all partitions if they share one; raise if too much is left."""
+        alone = partitioned and self._window is not None and self._window.counts_events
+        for alive in (here,) if alone else self._alive.values():
+            for runs in alive:
+                self._leave(runs, [kept for kept, start in runs.items() if start < low])
+        self._limits.configurations(self.configurations)
 
 
 def rows_of(batch: Rows | Sequence[Mapping[str, Any]], position: int, vocabulary: Vocabulary) -> Any:
@@ -157,129 +289,3 @@ def rows_of(batch: Rows | Sequence[Mapping[str, Any]], position: int, vocabulary
                 "an automaton made of a query is asked of the query's batches: query.alerts()",
             )
     return batch if isinstance(batch, EventRows) else EventRows(batch, position)
-
-
-class _Coordinate:
-    """Windows as distances: the number of each event that its distance to the first one of a match is measured in."""
-
-    def __init__(self, window: WindowLike | None) -> None:
-        self._kind = "none" if window is None else window.kind
-        if self._kind not in ("none", "events", "span", "tumbling"):
-            raise OptionError(f"no window of kind {self._kind!r}", "none, events, span or tumbling")
-        self._origin = 0 if window is None else window.origin
-        self._width = 0 if window is None else window.size
-        self.size: float = self._width if self._kind in ("events", "span") else 0
-        self.counts_events = self._kind == "events"
-        self._seen: dict[int, int] = {}
-
-    def of(self, rows: Rows) -> np.ndarray:
-        """int64 or float64 (n,), never decreasing within a partition."""
-        match self._kind:
-            case "none":
-                return np.zeros(len(rows), np.int64)
-            case "span":
-                return np.asarray(rows.times)
-            case "tumbling":
-                return np.floor_divide(np.asarray(rows.times) - self._origin, self._width)
-            case "events" if rows.keys is not None:
-                return self._ordinals(np.asarray(rows.keys))
-        return np.asarray(rows.positions, np.int64)
-
-    def _ordinals(self, keys: np.ndarray) -> np.ndarray:
-        """How many events of its partition came before each event."""
-        order = np.argsort(keys, kind="stable")
-        found = np.zeros(len(keys), np.int64)
-        for block in np.split(order, np.flatnonzero(np.diff(keys[order])) + 1):
-            key = int(keys[block[0]])
-            before = self._seen.get(key, 0)
-            found[block] = np.arange(before, before + len(block))
-            self._seen[key] = before + len(block)
-        return found
-
-
-_GROWTH: Final = 2
-
-
-class _PlainRun:
-    """An automaton whose conditions are all about one event: a number for each state and partition, and the kernel."""
-
-    def __init__(self, automaton: RMA, vocabulary: Vocabulary) -> None:
-        self._automaton = automaton
-        self._vocabulary = vocabulary
-        self._edges = np.zeros((0, 4), np.int64)
-        self._first = np.zeros(1, np.int64)
-        self._lost = np.zeros(0, np.int64)
-        self._first_lost = np.zeros(1, np.int64)
-        self._inert = np.zeros(0, bool)
-        self._latest = np.zeros(0, np.int64)
-        self._keys = 0
-
-    @property
-    def configurations(self) -> int:
-        """How many states some run is in, over all partitions."""
-        return int((self._latest != _never(self._latest.dtype)).sum())
-
-    def inert(self, classes: int) -> np.ndarray:
-        """bool (classes,): the classes at which every run just waits."""
-        while len(self._inert) < classes:
-            kind, edges, lost = len(self._inert), [], []
-            for q in range(self._automaton.states):
-                leaving = self._leaving(q, kind)
-                waits = (q, q, False, False)
-                edges += [e for e in leaving if e != waits]
-                if waits not in leaving and self._automaton.leaving[q]:
-                    lost.append(q)
-            self._inert = np.append(self._inert, not edges and not lost)
-            self._edges = np.concatenate([self._edges, np.array(edges, np.int64).reshape(-1, 4)])
-            self._first = np.append(self._first, len(self._edges))
-            self._lost = np.concatenate([self._lost, np.array(lost, np.int64)])
-            self._first_lost = np.append(self._first_lost, len(self._lost))
-        return self._inert
-
-    def _leaving(self, state: int, kind: int) -> list[tuple[int, int, bool, bool]]:
-        known = self._vocabulary.truth(kind)
-        return [
-            (t.source, t.target if self._automaton.leaving[t.target] else -1, t.marks,
-             t.marks and t.target in self._automaton.finals)
-            for t in self._automaton.leaving[state]
-            if f.restricted(t.formula, known) == f.TRUE
-        ]
-
-    def advance(
-        self, rows: Rows, moving: np.ndarray, classes: np.ndarray, coordinates: np.ndarray, keys: np.ndarray,
-        bound: Bound,
-    ) -> np.ndarray:  # fmt: skip
-        """bool (n,): the rows at which a run accepts."""
-        from spaseq.automata.rma.kernels import recognise
-
-        found = np.zeros(len(rows), bool)
-        if not len(moving):
-            return found
-        numbers = np.ascontiguousarray(coordinates, np.float64 if coordinates.dtype.kind == "f" else np.int64)
-        kind = numbers.dtype
-        self._fit(int(keys.max()) + 1, kind)
-        states = self._automaton.states
-        never, unmarked = _never(kind), _unmarked(kind)
-        distance = kind.type(min(bound.size, unmarked))
-        scratch = np.zeros(int(np.diff(self._first).max(initial=1)), kind)
-        recognise(moving, classes, numbers, keys * states, self._first, self._edges, self._first_lost, self._lost,
-                  self._latest, scratch, never, unmarked, distance, found)  # fmt: skip
-        return found
-
-    def _fit(self, keys: int, kind: np.dtype[Any]) -> None:
-        if self._keys and kind != self._latest.dtype:
-            raise OptionError("the window is measured in whole numbers in one batch and in decimals in another")
-        if keys > self._keys or not self._keys:
-            grown = max(keys, _GROWTH * self._keys)
-            latest = np.full((grown, self._automaton.states), _never(kind), kind)
-            latest[:, sorted(self._automaton.starts)] = _unmarked(kind)
-            latest[: self._keys] = self._latest.reshape(-1, self._automaton.states)
-            self._latest, self._keys = latest.reshape(-1), grown
-
-
-def _never(kind: np.dtype[Any]) -> Any:
-    return kind.type(-np.inf) if kind.kind == "f" else np.int64(np.iinfo(np.int64).min)
-
-
-def _unmarked(kind: np.dtype[Any]) -> Any:
-    return kind.type(np.inf) if kind.kind == "f" else np.int64(np.iinfo(np.int64).max)

@@ -17,7 +17,7 @@ from spaseq.automata.rma import formulas as f
 from spaseq.automata.rma.automaton import RMA, Transition, is_deterministic
 from spaseq.automata.rma.determinise import is_complete, told_apart
 from spaseq.automata.rma.formulas import Test
-from spaseq.automata.rma.guarded_run import Ask, Kept, Layout
+from spaseq.automata.rma.layout import Ask, Kept, Layout
 from spaseq.automata.rma.recognise import Rows, rows_of
 from spaseq.automata.rma.vocabulary import Vocabulary
 from spaseq.errors import EventError, InternalError, OptionError

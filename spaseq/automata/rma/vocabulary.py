@@ -75,11 +75,13 @@ class Vocabulary:
 
 
 def _one_by_one(test: Test, rows: Any) -> list[bool]:
-    names = test.relation.reads(0)
+    """A relation of several arguments is about the event at hand under several names, and reads attributes by each."""
+    reads = [test.relation.reads(place) for place in range(len(test.arguments))]
     read: Callable[[int], Any]
-    if names is None:
+    if None in reads:
         read = rows.event
     else:
+        names = dict.fromkeys(name for some in reads for name in some or ())
         index = {name: i for i, name in enumerate(names)}
         getters = [rows.getter(name) for name in names]
 
