@@ -1,9 +1,9 @@
 """Does it match now? Alerts against enumeration, on the stock trace of seed CORE.
 
-Claim: to say at which events a query matches, nothing needs to be enumerated. Without conditions over several events a
-run is one number a state, so an event costs the automaton's size; an iteration, whose matches are exponentially many,
-costs what a sequence does. With such conditions it costs the number of different values that live runs hold, in a
-kernel as well where attributes are compared with attributes.
+Claim: to say at which events a query matches, nothing needs to be enumerated. A configuration of the engine then holds
+one number instead of union lists, so an event costs the transitions that fire; an iteration, whose matches are
+exponentially many, costs what a sequence does. With conditions over several events it costs the different values that
+live runs hold, of those that do not just complete.
 
 Each query runs three times: `recognised` (at how many events a match ends; the number of matches says that),
 `counted` (the engine walks all matches, writing none) and `written`. Data is preloaded as columns; predicates, symbol

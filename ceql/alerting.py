@@ -1,7 +1,7 @@
 """The commands `ceql alert` and `ceql forecast`: whether a query matches now, and when it will.
 
-Both go by the query's register match automaton (`ceql.recognise`) and enumerate no match. They write a line as soon as
-the batch of its event has been read.
+Alerts are the engine's, asked only where matches end; forecasts go by the query's register match automaton
+(`ceql.recognise`). Both write a line as soon as the batch of its event has been read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def add_alerts(commands: Any) -> None:
         "alert",
         help="say at which events a query matches, without listing the matches",
         description="A line for each event at which some match ends: its position, time and type. No match is "
-        "enumerated, so an event costs what the automaton does, however many matches end there.",
+        "enumerated, so an event costs what the automaton does, however many matches end there. Every query is taken; "
+        "after NOT at the end a line comes once the windows of the matches have closed.",
     )
     cli.add_events(alert)
     alert.add_argument("--format", choices=(*_FORMATS, "count"), default="text")
@@ -55,7 +56,7 @@ def add_alerts(commands: Any) -> None:
         description="A line for each event: its position and time, the shortest interval, in events from then, that "
         "holds the next match with at least the threshold's probability, that probability, and whether a match ends at "
         "the event itself. The interval is empty where none within the horizon is probable enough. The query may have "
-        "a window of events, or none.",
+        "a window of events, or none; and neither AND, NOT, aggregates, nor a selection that leaves matches out.",
     )
     cli.add_events(forecast)
     forecast.add_argument("--train", metavar="FILE", action="append", required=True, help="past events to learn from")
