@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil
@@ -22,6 +22,7 @@ from typing import Any, Final, Protocol
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import Window as Rows
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, DateType, NumericType, TimestampType
 
 from spaseq.engine import Consume, Program, Window
 from spaseq.errors import OptionError
@@ -33,6 +34,7 @@ STREAM: Final = "spaseq_stream"
 ORDER: Final = "spaseq_order"
 POSITION: Final = "spaseq_position"
 SOURCE: Final = "spaseq_row"
+_DAY: Final = 86_400_000_000  # microseconds
 _HOT: Final = 2.0
 """A group of keys is hot if it has so often the tuples of an average one."""
 _WAYS: Final = ("auto", "keys", "slices", "one")
@@ -92,9 +94,10 @@ class TupleCut:
             why = "" if may_slice else "without WITHIN a match may begin anywhere"
         return TupleCut(keys, may_slice, coordinate, window, program.absent is not None, why)
 
-    def key_column(self, bracket: Sequence[str]) -> Column:
-        """A text that is the same for equal keys: that of the first attribute that is not NULL."""
-        return F.coalesce(*map(_key_text, bracket))
+    def key_columns(self, frame: DataFrame) -> list[Column]:
+        """For each bracket a text that is the same for equal keys: that of the first attribute that is not NULL."""
+        kinds = {field.name: field.dataType for field in frame.schema}
+        return [F.coalesce(*(_key_text(name, kinds[name]) for name in bracket)) for bracket in self.keys]
 
     def explain(self) -> Iterator[str]:
         """A line on each decision."""
@@ -112,10 +115,21 @@ class TupleCut:
         return {TIME: "time", POSITION: "positions"}.get(self.coordinate, self.coordinate)
 
 
-def _key_text(name: str) -> Column:
-    """Numbers as doubles, so that equal ones of different types have one text."""
+def _key_text(name: str, kind: DataType) -> Column:
+    """Numbers as doubles, so that equal ones of different types have one text; 0.0 and -0.0 are equal, and NaN is NULL,
+    as for the local engine. Dates and timestamps in microseconds. Different keys may share a text: a part is
+    partitioned again."""
     column = F.col(f"`{name}`")
-    return F.coalesce(column.try_cast("double").cast("string"), column.cast("string"))
+    match kind:
+        case NumericType():
+            number = column.cast("double")
+            zeroed = F.when(number == 0, F.lit(0.0)).otherwise(number)
+            return F.when(~F.isnan(number), zeroed).cast("string")
+        case DateType():
+            return (F.unix_date(column).cast("long") * F.lit(_DAY)).cast("string")
+        case TimestampType():
+            return F.unix_micros(column).cast("string")
+    return column.cast("string")
 
 
 def choose_cut(query: TupleQuery, ordered: DataFrame, tasks: int, way: str) -> TupleCut:
@@ -187,6 +201,6 @@ def _bounds(ordered: DataFrame, cut: TupleCut, count: int) -> tuple[Any, ...]:
 
 def _hottest(ordered: DataFrame, cut: TupleCut) -> float:
     """How many times the tuples of an average group the largest one has."""
-    group = F.pmod(F.hash(*map(cut.key_column, cut.keys)), F.lit(cut.groups))
+    group = F.pmod(F.hash(*cut.key_columns(ordered)), F.lit(cut.groups))
     counts = [row["count"] for row in ordered.groupBy(group.alias("group")).count().collect()]
     return max(counts) * cut.groups / sum(counts) if counts else 1.0

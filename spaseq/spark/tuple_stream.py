@@ -183,9 +183,14 @@ def _places(table: pa.Table, job: _Send) -> np.ndarray:
 
 
 def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Equal keys as equal texts: numbers of all types as doubles."""
-    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
-        column = pc.cast(column, pa.float64(), safe=False)
+    """Equal keys as equal texts, as `spaseq.spark.cuts` has them: numbers of all types as doubles, 0.0 for -0.0, NULL
+    for NaN; dates and timestamps in microseconds. Different keys may share a text: a bucket is partitioned again."""
+    kind = column.type
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        column = pc.add(pc.cast(column, pa.float64(), safe=False), 0.0)  # -0.0 + 0.0 is 0.0
+        column = pc.if_else(pc.is_nan(column), None, column)
+    elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        column = pc.cast(pc.cast(column, pa.timestamp("us", getattr(kind, "tz", None)), safe=False), pa.int64())
     return pc.cast(column, pa.string())
 
 

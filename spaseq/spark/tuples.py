@@ -189,17 +189,16 @@ def _parted(ordered: DataFrame, cut: TupleCut) -> DataFrame:
         coordinate: Column = F.col(cut.coordinate)
         bounds = [*cut.slices, None]
         inside = [
-            F.when(_inside(coordinate, cut, low, high), F.lit(k))
-            for k, (low, high) in enumerate(pairwise(bounds))
+            F.when(_inside(coordinate, cut, low, high), F.lit(k)) for k, (low, high) in enumerate(pairwise(bounds))
         ]
         frame = frame.withColumn("spaseq_slice", F.explode(F.array_compact(F.array(*inside))))
         lows = F.array(*(F.lit(bound) for bound in cut.slices))
         mine = F.size(F.filter(lows, lambda low: low <= coordinate)) - 1
         frame = frame.withColumn("spaseq_own", F.col("spaseq_slice") == F.greatest(mine, F.lit(0)))
-    group = F.pmod(F.hash(*map(cut.key_column, cut.keys)), F.lit(cut.groups)) if cut.groups > 1 else F.lit(0)
-    if cut.keys:
-        known = reduce(Column.__and__, (cut.key_column(bracket).isNotNull() for bracket in cut.keys))
-        frame = frame.where(known)
+    keys = cut.key_columns(ordered)
+    group = F.pmod(F.hash(*keys), F.lit(cut.groups)) if cut.groups > 1 else F.lit(0)
+    if keys:
+        frame = frame.where(reduce(Column.__and__, (key.isNotNull() for key in keys)))
     frame = frame.withColumn("spaseq_part", group + F.col("spaseq_slice") * F.lit(cut.groups)).drop("spaseq_slice")
     count = max(1, cut.groups * max(1, len(cut.slices)))
     return frame.repartitionById(count, F.col("spaseq_part").cast("int")).sortWithinPartitions("spaseq_part", POSITION)
