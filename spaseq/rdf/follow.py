@@ -5,7 +5,8 @@ wait for it, so what is already there is merged by time; a stream that is silent
 
 A file of N-Triples or N-Quads may grow: its last line counts once it is whole. Other files are read once, so they
 belong into the folder in one move. The files of a folder follow each other by name, and one is done when the next is
-there.
+there. It may be removed then; a file that appears in front of those read, and one that goes, becomes shorter or is
+replaced while it is read, is an EventError.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from spaseq.errors import EventError, SpaseqError
+from spaseq.events.growing import Watched
 from spaseq.rdf.assemble import assemble
 from spaseq.rdf.files import STDIN, byte_chunks, expand_files, format_of
 from spaseq.rdf.model import Counters, GraphEvent
@@ -132,6 +134,7 @@ class _Reader(threading.Thread):
         self._poll = poll
         self._stopped = stopped
         self._news = news
+        self._begun: set[str] = set()  # of the files that are there
         self._queue: queue.Queue[GraphEvent | Exception] = queue.Queue(_AHEAD)
 
     def take(self) -> None:
@@ -196,19 +199,34 @@ class _Reader(threading.Thread):
 
     def _paths(self) -> Iterator[str]:
         """The files, one after another; where one is a folder, those that it has and gets."""
-        read: set[str] = set()
+        last: dict[Path, str] = {}  # of each folder the name read last
         while not self._stopped.is_set():
-            path = self._following(read)
+            path = self._next()
             if path is not None:
-                read.add(path)
+                folder, name = Path(path).parent, Path(path).name
+                if name < last.get(folder, "") and folder in self._folders:
+                    raise EventError(
+                        f"the file appeared in front of {last[folder]}, which has been read: nothing was read of it",
+                        source=path,
+                        hint="the files of a folder are read in the order of their names: name a new one behind them",
+                    )
+                self._begun.add(path)
+                last[folder] = name
                 yield path
             elif not any(Path(file).is_dir() for file in self._source.files):
                 return
             else:
                 self._wait()
 
-    def _following(self, read: set[str]) -> str | None:
-        return next((path for path in _there(self._source.files) if path not in read), None)
+    def _next(self) -> str | None:
+        """The first file that has not been begun."""
+        there = _there(self._source.files)
+        self._begun &= set(there)
+        return next((path for path in there if path not in self._begun), None)
+
+    @property
+    def _folders(self) -> frozenset[Path]:
+        return frozenset(Path(file) for file in self._source.files if Path(file).is_dir())
 
     def _chunks(self, path: str, lines: bool) -> Iterator[bytes]:
         if path == STDIN:
@@ -227,28 +245,23 @@ class _Reader(threading.Thread):
             yield from self._growing(path)
 
     def _growing(self, path: str) -> Iterator[bytes]:
-        done = 0
         try:
             with open(path, "rb") as file:
+                watched = Watched(path, file)
                 while not self._stopped.is_set():
                     piece = file.read(_CHUNK)
+                    if not piece and not Path(path).exists() and Path(path).parent in self._folders:
+                        return  # it was removed when all of it had been read
+                    watched.check(piece)
                     if piece:
                         self.silent = False
-                        done += len(piece)
                         yield piece
-                    elif Path(path).stat().st_size < done:
-                        raise EventError("the file became shorter while it was followed", source=path)
-                    elif self._has_next(path):
+                    elif self._next() is not None:  # so nothing more is written to this one
                         return
                     else:
                         self._wait()
         except OSError as error:
             raise EventError(f"cannot read: {error.strerror or error}", source=path) from error
-
-    def _has_next(self, path: str) -> bool:
-        """Whether another file comes after this one, so that nothing more is written to it."""
-        files = _there(self._source.files)
-        return path in files and files.index(path) + 1 < len(files)
 
 
 def _there(files: Sequence[str]) -> tuple[str, ...]:

@@ -148,6 +148,55 @@ def test_a_file_that_shrinks_is_an_error(tmp_path: Path, taken: Callable[..., _T
     assert "became shorter" in str(found.error)
 
 
+def _unlink(path: Path) -> None:
+    path.unlink()
+
+
+def _put_another(path: Path) -> None:
+    other = path.with_suffix(".other")
+    other.write_text(path.read_text() + _graph(3, 3, "p"))
+    other.replace(path)
+
+
+def _write_anew(path: Path) -> None:
+    path.write_text("".join(_graph(i, i, "p") for i in range(5, 9)))
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [(_unlink, "the file is gone"), (_put_another, "replaced by another"), (_write_anew, "written anew")],
+)
+def test_a_followed_file_that_is_no_longer_the_same(
+    change: Callable[[Path], None], message: str, tmp_path: Path, taken: Callable[..., _Taken]
+) -> None:
+    path = tmp_path / "s.nq"
+    path.write_text(_graph(1, 1, "p") + _graph(2, 2, "p"))
+    size = path.stat().st_size
+    found = taken({"S": path})
+    _wait_for(lambda: found.seconds() == [1])
+    change(path)
+    _wait_for(lambda: found.error is not None)
+    assert isinstance(found.error, spaseq.EventError) and found.error.source == str(path)
+    assert message in found.error.problem
+    assert change is _write_anew or f"{size:,} bytes of it had been read" in found.error.problem
+
+
+def test_files_of_a_folder_that_were_read_may_go_and_none_may_come_in_front(
+    tmp_path: Path, taken: Callable[..., _Taken]
+) -> None:
+    for number in (2, 4):
+        (tmp_path / f"{number}.nq").write_text(_graph(number, number, "p") + _graph(number + 1, number + 1, "p"))
+    found = taken({"S": tmp_path})
+    _wait_for(lambda: found.seconds() == [2, 3, 4])
+    for number in (2, 4):
+        (tmp_path / f"{number}.nq").unlink()
+    (tmp_path / "6.nq").write_text(_graph(6, 6, "p") + _graph(7, 7, "p"))
+    _wait_for(lambda: found.seconds() == [2, 3, 4, 5, 6])
+    (tmp_path / "3.nq").write_text(_graph(8, 8, "p") + _graph(9, 9, "p"))
+    _wait_for(lambda: found.error is not None)
+    assert "appeared in front of 6.nq" in str(found.error)
+
+
 def test_by_the_clock_absence_is_reported_without_another_event(tmp_path: Path) -> None:
     """`A; B!` within a quarter of a second: the clock closes the window, though nothing more comes."""
     path = tmp_path / "s.nt"

@@ -104,6 +104,22 @@ def test_a_file_that_shrinks_is_an_error(tmp_path: Path, monkeypatch: pytest.Mon
         list(batches(GrowingFile(str(path))))
 
 
+@pytest.mark.parametrize("message", ["the file is gone", "replaced by another", "written anew"])
+def test_a_file_that_is_no_longer_the_same(message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, other = tmp_path / "events.csv", tmp_path / "other.csv"
+    path.write_text("type,v\nA,1\n")
+    other.write_text("type,v\nA,1\nA,2\n")
+    change: dict[str, Callable[[], object]] = {
+        "the file is gone": path.unlink,
+        "replaced by another": lambda: other.replace(path),
+        "written anew": lambda: path.write_text("type,v\nA,2\nA,3\n"),
+    }
+    monkeypatch.setattr(module.time, "sleep", lambda seconds: change[message]())
+    with pytest.raises(EventError, match=rf"{message} while it was followed: \d+ bytes of it had been read") as found:
+        list(batches(GrowingFile(str(path))))
+    assert found.value.source == str(path)
+
+
 @pytest.mark.parametrize("name", ["events.parquet", "events.csv.gz", "events"])
 def test_only_text_grows(name: str) -> None:
     with pytest.raises(OptionError, match="only text can be read as it grows"):

@@ -104,14 +104,27 @@ def test_what_goes_wrong_in_a_stream_is_said_on_the_driver(tmp_path: Path, spark
     assert len(_read(spark, tmp_path / "d" / "out", ("x", "y"))) == 1
 
 
-@pytest.mark.slow
-def test_a_file_that_appears_in_front_is_an_error(tmp_path: Path, spark: Any) -> None:
+def test_files_that_go_and_come_between_restarts(tmp_path: Path, spark: Any) -> None:
+    """One that was read may go; one in front, and one that goes before its last event was read, is an error."""
     streams = {"S": str(tmp_path / "*.nq")}
+    reading = Reading(growing=True)
     (tmp_path / "2.nq").write_text(_reading(0, 1, 10))
-    _run(HEAT, spark, streams, {}, tmp_path / "a")
-    (tmp_path / "1.nq").write_text(_reading(1, 0, 10))
-    with pytest.raises(EventError, match="one appeared in front of those already read"):
-        _run(HEAT, spark, streams, {}, tmp_path / "a")
+    (tmp_path / "4.nq").write_text(_reading(1, 3, 11) + _reading(2, 5, 12))
+    running = _run(HEAT, spark, streams, {}, tmp_path / "a", reading=reading)
+    assert progress(running)["events"] == 2
+    (tmp_path / "2.nq").unlink()
+    (tmp_path / "4.nq").rename(tmp_path / "held")
+    with pytest.raises(
+        EventError, match=r"4\.nq.*the file is gone: of the file \d+ of \d+ bytes, 2 lines, had been read"
+    ):
+        _run(HEAT, spark, streams, {}, tmp_path / "a", reading=reading)
+    (tmp_path / "held").rename(tmp_path / "4.nq")
+    (tmp_path / "3.nq").write_text(_reading(3, 2, 10))
+    with pytest.raises(EventError, match=r"3\.nq appeared in front of those already read, up to 4\.nq"):
+        _run(HEAT, spark, streams, {}, tmp_path / "a", reading=reading)
+    (tmp_path / "3.nq").unlink()
+    running = _run(HEAT, spark, streams, {}, tmp_path / "a", reading=Reading(growing=True, bounded=True))
+    assert progress(running)["events"] == 3
 
 
 def test_where_it_cannot_be_kept(tmp_path: Path, spark: Any) -> None:
