@@ -23,7 +23,7 @@ from ceql.parse import parse
 from ceql.printer import print_query
 from ceql.rewrites import rewrite
 from ceql.schemas import Schema, inferred, read_schema
-from ceql.stream import Stream, opened
+from ceql.stream import Stream, identity, opened, restored
 from ceql.types import check_types
 from ceql.values import KIND_WORDS
 from ceql.walk import attributes_of
@@ -241,6 +241,15 @@ class Query:
             return opened(self, state)
         options = event_options(type_column, time_column, time_from, time_unit, interval, lateness, late)
         return Stream(self, self._names(tuple(streams or ())), options, valuations or self._valuations)
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """What a snapshot of an evaluation of this query says that it is of (`spaseq.snapshot`)."""
+        return identity(self)
+
+    def reopened(self, contents: dict[str, Any]) -> Stream:
+        """The evaluation that had these `Stream.contents`: for whoever keeps them in a snapshot of its own."""
+        return restored(self, contents)
 
     def _declared(self, given: Any) -> Schema | None:
         """The schema that was given, if any, once the query is known to fit it."""

@@ -9,13 +9,14 @@ lateness, and nothing is complete before every stream has said something.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from spaseq.errors import EventError
 from spaseq.events.time import format_time, time_behind
 from spaseq.rdf import ARRIVAL, StreamOptions
+from spaseq.snapshot import array, expect
 
 __all__ = ["Clock", "Place"]
 
@@ -27,7 +28,7 @@ _END: Final = np.iinfo(np.int64).max
 
 @dataclass(slots=True)
 class Clock:
-    """The clock of `feeds` streams. State that is pickled; `options` must be settled.
+    """The clock of `feeds` streams. `options` must be settled.
 
     `loose`: the streams have no order of their own inside a batch (a DataFrame), so an event is late only behind what
     came in batches before. `idle` (ns, 0: never): a stream without an event for so long, by the times of the batches
@@ -49,6 +50,26 @@ class Clock:
     seen: dict[int, int] = field(default_factory=dict)
     released: int | None = None
     waiting: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.int64))
+
+    def identity(self) -> str:
+        """What must be the same where a snapshot is gone on from: lateness and `idle` may change."""
+        options = self.options
+        times = f"times from arrival, {options.interval} ns apart" if options.time == ARRIVAL else "times of their own"
+        return f"{self.feeds} streams with {times}, {'each event' if self.apart else 'events of one time'} an instant"
+
+    def snapshot(self) -> tuple[Any, ...]:
+        """How far the streams have come, as plain values."""
+        return (self.highs, self.counts, self.closed, self.late, self.events, self.position, self.coming, self.now,
+                self.seen, self.released, self.waiting)  # fmt: skip
+
+    def restore(self, state: tuple[Any, ...]) -> None:
+        """The opposite of `snapshot`."""
+        (self.highs, self.counts, self.closed, self.late, self.events, self.position, self.coming, self.now,
+         self.seen, self.released, waiting) = state  # fmt: skip
+        self.waiting = array(waiting, "places", columns=3)
+        feeds = self.highs.keys() | self.counts.keys() | self.closed | self.coming.keys() | self.seen.keys()
+        expect(feeds <= set(range(self.feeds)), "streams that there are")
+        expect(all(type(n) is int for n in (self.late, self.events, self.position, self.now)), "counts")
 
     @property
     def apart(self) -> bool:

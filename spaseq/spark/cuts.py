@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil
@@ -58,6 +58,11 @@ class TupleQuery(Protocol):
     def stream_names(self, given: tuple[str, ...]) -> tuple[str, ...]: ...
 
     def open(self, state: bytes | None = None, *, streams: Any = None, **words: Any) -> Any: ...
+
+    @property
+    def identity(self) -> Mapping[str, str]: ...
+
+    def reopened(self, contents: dict[str, Any]) -> Any: ...
 
     def run(self, events: Any = None, *, streams: Any = None, **words: Any) -> Any: ...
 

@@ -6,7 +6,6 @@ only waiting for a window to close, an absence or a clause over a window, is giv
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
@@ -15,7 +14,8 @@ from typing import Any, Protocol
 from spaseq.language.match import Match
 from spaseq.language.run import Recogniser
 from spaseq.language.solve import InstantSolutions
-from spaseq.rdf import StreamOptions, Term, term_from_key, term_key
+from spaseq.rdf import TERMS, StreamOptions, Term, term_from_key, term_key
+from spaseq.snapshot import expect, seal, unseal
 from spaseq.spark.clock import Clock
 from spaseq.spark.parcels import Parcel
 from spaseq.spark.plan import Layout
@@ -128,15 +128,29 @@ class GraphEvaluation:
             for key, values in sorted(by_key.items(), key=lambda pair: pair[0] or ())
         ]
 
+    def _identity(self) -> dict[str, str]:
+        return {"language": "SPAseq on Spark", **self._recogniser.identity(), "streams": self._clock.identity()}
+
     def snapshot(self) -> bytes:
         """The state between two batches."""
-        state = (self._clock, self._rows, self._malformed, self._matches, self._ended, self._recogniser.snapshot())
-        return pickle.dumps(state, pickle.HIGHEST_PROTOCOL)
+        state = {
+            "clock": self._clock.snapshot(),
+            "rows": self._rows,
+            "counts": (self._malformed, self._matches, self._ended),
+            "recogniser": self._recogniser.snapshot(),
+        }
+        return seal(self._identity(), state, (TERMS,))
 
     def restore(self, state: bytes) -> None:
-        """Goes on from a snapshot of an evaluation of the same query."""
-        self._clock, self._rows, self._malformed, self._matches, self._ended, inner = pickle.loads(state)
-        self._recogniser.restore(inner)
+        """Goes on from a snapshot of an evaluation of the same query. `OptionError` for anything else."""
+        unseal(state, self._identity(), (TERMS,), self._restored)
+
+    def _restored(self, state: dict[str, Any]) -> None:
+        self._clock.restore(state["clock"])
+        self._rows = state["rows"]
+        expect(all(len(row) == 5 and all(type(at) is int for at in row[:3]) for row in self._rows), "rows of instants")
+        self._malformed, self._matches, self._ended = state["counts"]
+        self._recogniser.restore(state["recogniser"])
 
     def counts(self) -> list[int]:
         """Events of all streams and late ones among them, malformed lines and matches so far, runs that are live."""

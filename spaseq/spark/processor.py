@@ -19,6 +19,7 @@ import pandas as pd
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import ArrayType, BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
+from spaseq.errors import OptionError
 from spaseq.spark.evaluation import Evaluation
 from spaseq.spark.failures import carried
 from spaseq.spark.parcels import Parcel
@@ -93,7 +94,11 @@ class Processor(StatefulProcessor):
             return evaluation
         evaluation = self._make()
         if state is not None:
-            evaluation.restore(state[_MARK:])
+            try:
+                evaluation.restore(state[_MARK:])
+            except OptionError as error:
+                problem = f"the checkpoint is not of this query and this version: {error.problem}"
+                raise OptionError(problem, "begin with a new checkpoint, or go on with what wrote this one") from error
         return evaluation
 
     def _save(self, bucket: int, evaluation: Evaluation) -> int:

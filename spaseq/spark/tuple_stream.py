@@ -8,7 +8,6 @@ buckets are those of PARTITION BY, written or inferred; a query without keys has
 from __future__ import annotations
 
 import json
-import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -27,9 +26,11 @@ from pyspark.sql.types import ArrayType, LongType, StringType, StructField
 
 from spaseq.errors import OptionError
 from spaseq.events import EventOptions
+from spaseq.events.batch import INSTANTS
 from spaseq.events.streams import _Clock as Times
 from spaseq.events.streams import table_bytes, table_of_bytes
 from spaseq.rdf import StreamOptions
+from spaseq.snapshot import array, expect, seal, unseal
 from spaseq.spark.clock import Clock
 from spaseq.spark.cuts import TIME, TupleCut, TupleQuery
 from spaseq.spark.failures import carried
@@ -285,15 +286,33 @@ class TupleEvaluation:
             self._known = self._known[gone:]
             self._first += gone
 
+    def _identity(self) -> dict[str, str]:
+        streams = f"{', '.join(self._names)}: {self._clock.identity()}"
+        return {**self._query.identity, "language": "CEQL on Spark", "streams": streams}
+
     def snapshot(self) -> bytes:
         """The state between two batches."""
-        state = (self._clock, self._pending, self._known, self._first, self._matches, self._stream.snapshot())
-        return pickle.dumps(state, pickle.HIGHEST_PROTOCOL)
+        state = {
+            "clock": self._clock.snapshot(),
+            "pending": self._pending,
+            "known": self._known,
+            "counts": (self._first, self._matches),
+            "stream": self._stream.contents(),
+        }
+        return seal(self._identity(), state, (INSTANTS,))
 
     def restore(self, state: bytes) -> None:
-        """Goes on from a snapshot of an evaluation of the same query."""
-        self._clock, self._pending, self._known, self._first, self._matches, inner = pickle.loads(state)
-        self._stream = self._query.open(inner)
+        """Goes on from a snapshot of an evaluation of the same query. `OptionError` for anything else."""
+        unseal(state, self._identity(), (INSTANTS,), self._restored)
+
+    def _restored(self, state: dict[str, Any]) -> None:
+        self._clock.restore(state["clock"])
+        self._pending = [(array(at, "places", columns=3), table) for at, table in state["pending"]]
+        expect(all(table_of_bytes(table).num_rows == len(at) for at, table in self._pending), "a place for each tuple")
+        self._known = array(state["known"], "positions", columns=2)
+        self._first, self._matches = state["counts"]
+        expect(type(self._first) is int and type(self._matches) is int, "counts")
+        self._stream = self._query.reopened(state["stream"])
 
     def counts(self) -> list[int]:
         """As of `GraphEvaluation`; live runs are not counted for tuples without conditions over several."""
