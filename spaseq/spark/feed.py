@@ -137,15 +137,19 @@ def advance(
         return start
     among = listing(feed) if among is None else among
     _check(feed, start, among)
-    place = _advanced(feed, start, among, limited, closing)
+    pieces: dict[str, int] = {}
+    place = _advanced(feed, start, among, pieces, limited=limited, closing=closing)
     if (place.name, place.byte) != (start.name, start.byte):
-        return _with_files(place, among)
+        return replace(_with_files(place, among), pieces=tuple(pieces.items()))
     return replace(start, closed=True, pieces=()) if closing else start
 
 
-def _advanced(feed: Feed, start: Place, among: Listing, limited: bool, closing: bool) -> Place:
+def _advanced(
+    feed: Feed, start: Place, among: Listing, pieces: dict[str, int], *, limited: bool, closing: bool
+) -> Place:
+    """The place, without what is to be known of the files. What is read up to there goes to `pieces`."""
     names = [name for name in sorted(among) if name >= start.name]
-    place, budget, count = replace(start, pieces=()), feed.max_bytes if limited else 0, 0
+    place, budget, count = start, feed.max_bytes if limited else 0, 0
     for index, name in enumerate(names):
         complete = closing or not feed.growing or index + 1 < len(names)
         if name != place.name:
@@ -153,12 +157,12 @@ def _advanced(feed: Feed, start: Place, among: Listing, limited: bool, closing: 
                 return place
             if place.name and _cuttable(feed, place.name) and place.byte < among.get(place.name, 0):
                 return place
-            place = Place(name, place.files + 1, pieces=(*place.pieces, (name, 0)))
+            place = Place(name, place.files + 1)
+            pieces[name] = 0
         before = place
         place = _further(feed, place, among[name], complete, budget)
         if place.byte != before.byte:
-            others = tuple(piece for piece in place.pieces if piece[0] != name)
-            place = replace(place, pieces=(*others, (name, place.byte)))
+            pieces[name] = place.byte
         count += place != before
         if budget:
             budget -= place.byte - before.byte
