@@ -137,6 +137,7 @@ class AlertStream:
     def __init__(self, query: Query, program: Program, options: dict[str, Any]) -> None:
         opened = query.open(**options)
         self._stream = Stream(query, opened._names, opened._options, False, program)
+        self._ends: set[int] = set()
 
     def __enter__(self) -> AlertStream:
         return self
@@ -150,12 +151,20 @@ class AlertStream:
         return self._stream.summary
 
     def push(self, events: Any, stream: str | None = None) -> list[int]:
-        """The positions at which matches end, as far as these events decide it. Arguments: those of `Stream.push`."""
-        return sorted({match.end for match in self._stream.push(events, stream)})
+        """The positions at which matches end, in order, each once; with NOT at the end, as far as it is decided for all
+        events before. Arguments: those of `Stream.push`."""
+        self._ends.update(match.end for match in self._stream.push(events, stream))
+        return self._taken(self._stream._run.undecided)
 
     def close(self) -> list[int]:
         """The positions that the end of the stream decides."""
-        return sorted({match.end for match in self._stream.close()})
+        self._ends.update(match.end for match in self._stream.close())
+        return self._taken(None)
+
+    def _taken(self, undecided: int | None) -> list[int]:
+        ready = sorted(self._ends if undecided is None else (end for end in self._ends if end < undecided))
+        self._ends.difference_update(ready)
+        return ready
 
 
 def _enter(waiting: list[tuple[EventBatch, np.ndarray]], ends: np.ndarray) -> None:

@@ -290,10 +290,9 @@ class Run:
     def ends(self, events: EventBatch | None) -> np.ndarray:
         """The positions of events at which matches end, as far as these events, or None at the end of the stream,
         decide it: int64, ascending, each once. Keeps no events; not to be mixed with `advance`."""
-        if events is None:
-            return np.unique(self._evaluator.close().end)
-        found = [matches.end for matches in self._evaluator.stream(self._batch(events))]
-        return np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
+        parts = [self._evaluator.close()] if events is None else list(self._evaluator.stream(self._batch(events)))
+        ends = np.concatenate([matches.end for matches in parts]) if parts else np.zeros(0, np.int64)
+        return ends if np.all(ends[1:] > ends[:-1]) else np.unique(ends)
 
     @property
     def undecided(self) -> int | None:

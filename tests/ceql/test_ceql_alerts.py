@@ -99,6 +99,15 @@ def test_not_at_the_end_is_answered_as_windows_close() -> None:
     assert found[2] == [] and found[3] == [0], "no B came within two events of event 0"
 
 
+def test_an_end_whose_matches_close_at_different_times_is_one_answer() -> None:
+    """Found by random queries: [0, 1] closes before [1, 1] does."""
+    query = ceql.compile("SELECT * WHERE A :+ ; NOT B WITHIN 2.5 SECONDS")
+    stream = [{"type": kind, "time": time} for kind, time in (("A", 4.0), ("A", 6.0), ("C", 7.0))]
+    with query.alerts().open() as pushed:
+        assert [p for event in stream for p in pushed.push(event)] + pushed.close() == [0, 1]
+    assert list(query.alerts().run(stream)) == [0, 1]
+
+
 def test_a_window_forgets_and_the_latest_start_counts() -> None:
     """A run that began earlier leaves the window first; the one that began later is still there."""
     query = "SELECT * WHERE A ; B ; C WITHIN 3 EVENTS"
