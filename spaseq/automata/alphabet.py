@@ -40,17 +40,20 @@ def _assign(
     for i in range(state[1], codes.shape[0]):
         code = codes[i]
         slot = ((code * _GOLDEN) >> 40) & mask
-        while ids[slot] >= 0 and keys[slot] != code:
+        number = ids[slot]
+        while number >= 0 and keys[slot] != code:
             slot = (slot + 1) & mask
-        if ids[slot] < 0:
+            number = ids[slot]
+        if number < 0:
             if 2 * (state[0] + 1) > keys.shape[0] or state[0] >= fresh.shape[0]:
                 state[1] = i
                 return _FULL
+            number = state[0]
             keys[slot] = code
-            ids[slot] = state[0]
-            fresh[state[0]] = code
+            ids[slot] = number
+            fresh[number] = code
             state[0] += 1
-        out[i] = ids[slot]
+        out[i] = number
     state[1] = codes.shape[0]
     return 0
 
