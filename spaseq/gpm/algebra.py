@@ -4,8 +4,8 @@ rdflib parses a group graph pattern and translates it to an algebra of `CompValu
 which a misspelt attribute reads as None, and which hold mutable state while they are evaluated. `convert` reads that
 tree once, at compile time, into the nodes below; a node or an expression whose name it does not know is an
 `InternalError` that names it, and SERVICE is refused by name. What is asked about a pattern (which variables it
-binds, which graphs it reads, which predicates an event must have) is asked of these nodes. The evaluation itself is
-still rdflib's (`spaseq.gpm.evaluate`).
+binds, which graphs it reads, which predicates an event must have) is asked of these nodes, and the plan over columns
+evaluates them; `spaseq.gpm.reference` evaluates rdflib's tree itself.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 rdflib computes sums and products of integers as decimals or the other way round, knows no xsd:float, lets casts accept
 what has no such value, keeps only some flags of REGEX, counts places of SUBSTR below 1 from the end, cannot round
 infinity, and gives STR and STRDT any argument. `replacement` names what takes its place for an expression; both ways of
-evaluating a pattern, event by event and over columns, go through it.
+evaluating a pattern, over columns and by rdflib's algebra, go through it.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import rdflib
 from pyparsing import ParseBaseException, ParseResults
-from rdflib.plugins.sparql.algebra import translateQuery
+from rdflib.plugins.sparql.algebra import translateGroupGraphPattern, translatePath, translateQuery, traverse
 from rdflib.plugins.sparql.parser import DECIMAL_NEGATIVE, DOUBLE_NEGATIVE, INTEGER_NEGATIVE, parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import Prologue
@@ -42,6 +42,7 @@ __all__ = [
     "check_values",
     "compile_pattern",
     "literals_as_written",
+    "name_keys",
     "prepared",
     "settled",
 ]
@@ -200,6 +201,7 @@ def _translate(source: Source) -> tuple[Prologue, CompValue]:
         raise _wrong(source, f"the graph pattern of GPM {source.name} cannot be read: {error}", None) from None
     check_prefixes(tree, source)
     check_values(tree, source)
+    name_keys(tree)
     try:
         with literals_as_written():
             query = translateQuery(tree)
@@ -228,8 +230,10 @@ def literals_as_written() -> Iterator[None]:
 
 def settled(value: Any) -> Any:
     """An algebra tree with comparisons as SPARQL has them, and with `"x"^^xsd:string` as `"x"`: RDF 1.1 has them as one
-    term, rdflib as two."""
+    term, rdflib as two. EXISTS outside FILTER and BIND, which rdflib leaves as it was written, is translated too."""
     if isinstance(value, CompValue):
+        if value.name in ("Builtin_EXISTS", "Builtin_NOTEXISTS") and "graph" not in vars(value):
+            value.graph = translateGroupGraphPattern(traverse(dict.get(value, "graph"), visitPost=translatePath))
         for name, child in list(value.items()):
             value[name] = settled(child)
         if (inner := vars(value).get("graph")) is not None:  # of EXISTS: rdflib puts its translation beside the items
@@ -365,6 +369,21 @@ def check_values(tree: Any, source: Source) -> None:
         tree = list(tree.values())
     for child in tree if isinstance(tree, (list, tuple, ParseResults)) else ():
         check_values(child, source)
+
+
+def name_keys(tree: Any) -> None:
+    """`GROUP BY (?x + 1)` as `GROUP BY (?x + 1 AS ?__key_0)`: rdflib loses an expression that has no name."""
+    for number, node in enumerate(_unnamed_keys(tree)):
+        node["var"] = Variable(f"__key_{number}")
+
+
+def _unnamed_keys(tree: Any) -> Iterator[CompValue]:
+    if isinstance(tree, CompValue):
+        if tree.name == "GroupAs" and tree.var is None:
+            yield tree
+        tree = list(tree.values())
+    for child in tree if isinstance(tree, (list, tuple, ParseResults)) else ():
+        yield from _unnamed_keys(child)
 
 
 def _prefixed_names(tree: Any) -> Iterator[CompValue]:

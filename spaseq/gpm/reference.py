@@ -10,8 +10,7 @@ Basic patterns, expressions and the compatibility of solutions are rdflib's. Wha
   select is another one of the same name; what BIND or VALUES binds must agree with the outer term.
 * *Aggregates* by `spaseq.gpm.aggregates`; GROUP BY of no solutions has no groups.
 * *GRAPH* of a name that there is not has no solutions.
-* *Paths* of no steps lead from each node of the graph, and each constant at an end, to itself. rdflib also takes a
-  literal that is false (`0`, `""`) for an end that is open.
+* *Paths* by `spaseq.gpm.ways`.
 * *Order.* Where SPARQL leaves it open (LIMIT without ORDER BY, ties) solutions come in the order of their terms.
 * *BNODE* of a text is one node in all expressions of one solution, and another one in the next.
 
@@ -30,7 +29,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from rdflib import Graph
-from rdflib.paths import AlternativePath, InvPath, MulPath, Path, SequencePath
+from rdflib.paths import Path
 from rdflib.plugins.sparql.evaluate import evalBGP
 from rdflib.plugins.sparql.evalutils import _ebv, _eval
 from rdflib.plugins.sparql.parserutils import CompValue
@@ -40,6 +39,7 @@ from rdflib.term import BNode, Identifier, Literal, URIRef, Variable
 from spaseq.errors import BudgetExceeded, InternalError, SpaseqError
 from spaseq.gpm.aggregates import aggregated
 from spaseq.gpm.comparison import order_place, term_place
+from spaseq.gpm.ways import ways
 from spaseq.rdf import plain_literal, quiet_literals
 
 __all__ = ["Context", "NamedGraphs", "Row", "evaluating", "is_true", "solutions", "value_in"]
@@ -198,7 +198,7 @@ def _basic(node: CompValue, context: Context) -> list[Row]:
     rows: Iterable[dict[Any, Identifier]] = [dict(row.items()) for row in found]
     for start, path, end in node.triples:
         if isinstance(path, Path):
-            ends = frozenset(context.outer.get(t, t) for t in (start, end) if not _is_open(t, context.outer))
+            ends = frozenset(term for term in (start, end) if not isinstance(term, (Variable, BNode)))
             rows = _within((longer for row in rows for longer in _along(row, start, path, end, ends, context)), context)
     return [
         Row(context, {n: t for n, t in row.items() if isinstance(n, Variable) and n not in context.outer})
@@ -216,63 +216,11 @@ def _along(
 ) -> Iterator[dict[Any, Identifier]]:
     """`row` with what each way of `path` from `start` to `end` binds."""
     given = [None if _is_open(term, row) else row.get(term, term) for term in (start, end)]
-    for a, b in _ways(path, given[0], given[1], ends, context.graph):
+    for a, b in ways(path, given[0], given[1], ends, context.graph):
         if start != end or a == b:
             longer = dict(row)
             longer.update((n, t) for n, t in ((start, a), (end, b)) if isinstance(n, (Variable, BNode)))
             yield longer
-
-
-def _ways(path: Any, start: Any, end: Any, ends: frozenset[Any], graph: Any) -> Iterator[tuple[Any, Any]]:
-    """(first, last) of each way of a path from `start` to `end`, None being any (SPARQL 1.1 §18.4); `ends`: the
-    constants that it begins or ends at. `?`, `*` and `+` give a pair once."""
-    match path:
-        case InvPath(arg=inner):
-            yield from ((a, b) for b, a in _ways(inner, end, start, ends, graph))
-        case AlternativePath(args=args):
-            for arg in args:
-                yield from _ways(arg, start, end, ends, graph)
-        case SequencePath(args=[only]):
-            yield from _ways(only, start, end, ends, graph)
-        case SequencePath(args=[*before, last]) if start is None and end is not None:
-            for b, c in list(_ways(last, None, end, ends, graph)):
-                yield from ((a, c) for a, _ in _ways(SequencePath(*before), None, b, ends, graph))
-        case SequencePath(args=[first, *behind]):
-            for a, b in list(_ways(first, start, None, ends, graph)):
-                yield from ((a, c) for _, c in _ways(SequencePath(*behind), b, end, ends, graph))
-        case MulPath() if start is None and end is not None:
-            turned = MulPath(InvPath(path.path), path.mod)
-            yield from ((a, end) for a in _reached(turned, end, ends, graph))
-        case MulPath():
-            for a in [start] if start is not None else _origins(path, ends, graph):
-                yield from ((a, b) for b in _reached(path, a, ends, graph) if end is None or b == end)
-        case _:  # an IRI or a negated set
-            yield from ((a, b) for a, _, b in graph.triples((start, path, end)))
-
-
-def _reached(path: MulPath, start: Any, ends: frozenset[Any], graph: Any) -> dict[Any, None]:
-    """Where a `?`, `*` or `+` leads from a term, each once."""
-    found = dict.fromkeys([start] if path.zero and (start in ends or _has(graph, start)) else [])
-    fresh = list(dict.fromkeys(b for _, b in _ways(path.path, start, None, ends, graph)))
-    while fresh:
-        new = [term for term in fresh if term not in found]
-        found.update(dict.fromkeys(new))
-        if not path.more:
-            break
-        fresh = list(dict.fromkeys(b for term in new for _, b in _ways(path.path, term, None, ends, graph)))
-    return found
-
-
-def _origins(path: MulPath, ends: frozenset[Any], graph: Any) -> Iterable[Any]:
-    """The terms that a path may begin at."""
-    if path.zero:
-        return dict.fromkeys([*(term for s, _, o in graph for term in (s, o)), *ends])
-    return dict.fromkeys(a for a, _ in _ways(path.path, None, None, ends, graph))
-
-
-def _has(graph: Any, term: Any) -> bool:
-    """Whether a term is a node of the graph."""
-    return (term, None, None) in graph or (None, None, term) in graph
 
 
 def _graph(node: CompValue, context: Context) -> list[Row]:
@@ -401,7 +349,7 @@ def _slice(node: CompValue, context: Context) -> list[Row]:
 
 def _is_ordered(node: CompValue) -> bool:
     """Whether the order of a node's solutions means something."""
-    while node.name in ("Project", "Distinct", "Reduced", "Slice", "Extend", "Filter"):
+    while node.name in ("Project", "Distinct", "Reduced", "Slice", "Extend", "Filter", "ToMultiSet"):
         node = node.p
     return bool(node.name == "OrderBy")
 

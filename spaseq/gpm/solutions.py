@@ -20,7 +20,7 @@ from rdflib.term import BNode, Literal, URIRef, Variable
 
 from spaseq.errors import InternalError, QuerySyntaxError, SpaseqError
 from spaseq.gpm.comparison import order_place
-from spaseq.gpm.pattern import Source, check_prefixes, check_values, literals_as_written, prepared, settled
+from spaseq.gpm.pattern import Source, check_prefixes, check_values, literals_as_written, name_keys, prepared, settled
 from spaseq.gpm.reference import Context, Row, evaluating, value_in
 from spaseq.gpm.reference import solutions as solved
 from spaseq.rdf import plain_literal
@@ -229,6 +229,7 @@ def _translated(source: Source, parts: Sequence[Piece | str], *, whole: bool = F
             tree = parseQuery(text)
             check_prefixes(tree, source)
             check_values(tree, source)
+            name_keys(tree)
             query = translateQuery(tree)
     except ParseBaseException as error:
         raise _wrong(source, parts, offsets[min(error.loc, len(offsets) - 1)]) from None

@@ -138,7 +138,7 @@ class Query:
                 time_from=, time_unit=, interval=, ties=, lateness=, late=.
             keep_events: whether matches show their events (the window's events are then held).
             entailment: `rdfs` or `owl-rl`; see `with_entailment`.
-            reference: whether rdflib's evaluator does all graph patterns, for comparison.
+            reference: whether rdflib evaluates all graph patterns, for comparison: the same answers, slowly.
 
         Raises `OptionError` for a stream or a graph that is missing or unknown.
         """

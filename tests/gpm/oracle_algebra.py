@@ -87,30 +87,32 @@ class Oracle:
                 rows = rows if _is_ordered(child) else sorted(rows, key=_row_order)
                 return rows[start:] if length is None else rows[start : start + length]
             case algebra.Aggregated(algebra.Grouped(child, keys), results):
-                return self.groups(self.value(child, outer), keys, results, outer)
+                return self.groups(self.value(child, outer), keys, results, outer, _is_ordered(child))
             case _:
                 raise NotImplementedError(type(node).__name__)
 
     # -- groups
 
-    def groups(self, rows: list[Mapping], keys: Any, results: Any, outer: Mapping) -> list[Mapping]:
+    def groups(self, rows: list[Mapping], keys: Any, results: Any, outer: Mapping, ordered: bool) -> list[Mapping]:
         found: dict[Any, list[Mapping]] = {} if keys else {(): []}
         for row in rows:
             found.setdefault(tuple(self.attempt(key, {**outer, **row}) for key in keys), []).append(row)
-        return [self.group(members, results, outer) for members in found.values()]
+        return [self.group(members, results, outer, ordered) for members in found.values()]
 
-    def group(self, rows: list[Mapping], results: Any, outer: Mapping) -> Mapping:
-        made = ((name, self.aggregate(call.handle, rows, outer)) for name, call in results)
+    def group(self, rows: list[Mapping], results: Any, outer: Mapping, ordered: bool) -> Mapping:
+        made = ((name, self.aggregate(call.handle, rows, outer, ordered)) for name, call in results)
         return {name: plain_literal(term) for name, term in made if term is not None}
 
-    def aggregate(self, handle: Any, rows: list[Mapping], outer: Mapping) -> Any:
+    def aggregate(self, handle: Any, rows: list[Mapping], outer: Mapping, ordered: bool) -> Any:
         kind, once = handle.name.removeprefix("Aggregate_"), bool(handle.distinct)
         if handle.vars == "*":
             return Literal(len({frozenset(m.items()) for m in rows} if once else rows))
         argument = algebra.convert_expression(handle.vars)
         values = [self.attempt(argument, {**outer, **row}) for row in rows]
         values = list(dict.fromkeys(values)) if once else values
-        known = sorted((v for v in values if v is not None), key=_term_order)
+        known = [v for v in values if v is not None]
+        if kind != "GroupConcat" or not ordered:
+            known.sort(key=_term_order)
         if kind == "Count":
             return Literal(len(known))
         if kind == "Sample":
@@ -295,7 +297,7 @@ def _sorted_by(rows: list[tuple[Any, Mapping]], turned: bool) -> list[Mapping]:
 
 
 def _is_ordered(node: algebra.Node) -> bool:
-    while isinstance(node, (algebra.Projected, algebra.Distinct)):
+    while isinstance(node, (algebra.Projected, algebra.Distinct, algebra.Sliced, algebra.Extend, algebra.Filter)):
         node = node.child
     return isinstance(node, algebra.Ordered)
 

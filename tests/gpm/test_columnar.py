@@ -44,9 +44,25 @@ def solved(compiled: Any, graphs: list[list[Any]], knowledge: Knowledge | None =
 
 # -- random patterns
 
+_DECIMAL = URIRef(XSD_ + "decimal")
 _NODES = [":a", ":b", ":c"]
 _VARIABLES = ["?u", "?v", "?w", "?x"]
-_PATHS = [":p/:q", ":p|:q", "^:p", ":p+", ":q*", "(:p|^:q)?", "!:p", "!(:p|^:q)", "(:p/:p)*", "^(:p/:q)"]
+_PATHS = [
+    ":p?/:q?",
+    "(:p|:q)+",
+    "(:q+)*",
+    ":p*/^:q",
+    ":p/:q",
+    ":p|:q",
+    "^:p",
+    ":p+",
+    ":q*",
+    "(:p|^:q)?",
+    "!:p",
+    "!(:p|^:q)",
+    "(:p/:p)*",
+    "^(:p/:q)",
+]
 _CONDITIONS = [
     "?u = ?v", "?u != :a", "?w > 1", "?w + 1 >= ?x", "!(?w < 2)", "bound(?x)", "!bound(?w)", "?w > 1 || ?v = :b",
     "?x = 'x' && ?u != ?v", "?w IN (1, :a, 'x')", "isLiteral(?w)", "?w * 2 = ?x", "sameTerm(?u, ?v)", "?x = 1.0",
@@ -59,7 +75,12 @@ _CONDITIONS = [
     "NOT EXISTS { { SELECT ?v { ?v :p ?u } ORDER BY DESC(?u) LIMIT 1 } }",
     "EXISTS { ?u :p ?z FILTER NOT EXISTS { ?z :q ?v FILTER (?u != ?w) } }",
     "if(EXISTS { ?u :p ?v }, ?w = 2, ?w = 1)", "EXISTS { VALUES (?u ?v) { (:a UNDEF) (:b :c) } ?v :p ?z }",
-    "EXISTS { { ?z :p ?v } UNION { ?u :q ?z FILTER (?z = ?w) } }",
+    "EXISTS { { ?z :p ?v } UNION { ?u :q ?z FILTER (?z = ?w) } }", "EXISTS { ?u :q* ?z . ?z :p ?y }",
+    "NOT EXISTS { ?z (:p/:q)? ?v FILTER (?z != ?u) }", "EXISTS { ?u :p ?z { SELECT ?z ?v { ?z :p+ ?v } } }",
+    "EXISTS { OPTIONAL { ?u :q ?z } FILTER (!bound(?z)) MINUS { ?u :p ?w } }",
+    "EXISTS { ?v :p ?z OPTIONAL { ?z :q ?y MINUS { ?u :p ?y } } FILTER (bound(?y) || ?z = ?w) }",
+    "EXISTS { { SELECT ?v { ?v :p ?z } GROUP BY ?v HAVING (COUNT(?z) > 1) } }", "?w IN (0, '', 2)", "?w = ''",
+    "COALESCE(?w + 1, ?x) = ?x", "STRLEN(STR(?x)) > 1", "!EXISTS { GRAPH ?g { ?u ?m ?v } }",
 ]  # fmt: skip
 _ON_KNOWLEDGE = [
     "GRAPH :kb INNER", "GRAPH ?g INNER", "OPTIONAL { GRAPH :kb INNER }", "{ GRAPH :kb INNER } UNION INNER",
@@ -72,7 +93,8 @@ _ON_KNOWLEDGE = [
 _AGGREGATES = [
     "COUNT(*)", "COUNT(?w)", "COUNT(DISTINCT *)", "COUNT(DISTINCT ?v)", "SUM(?w)", "AVG(?w)", "MIN(?w)", "MAX(?x)",
     "SAMPLE(?v)", "GROUP_CONCAT(?w; SEPARATOR=',')", "GROUP_CONCAT(DISTINCT ?x)", "SUM(DISTINCT ?w)", "SUM(?w * 2)",
-    "MAX(str(?u))", "AVG(IF(isNumeric(?w), ?w, 0))",
+    "MAX(str(?u))", "AVG(IF(isNumeric(?w), ?w, 0))", "AVG(DISTINCT ?x)", "MIN(?w + 1)", "COUNT(?w + 1)",
+    "SAMPLE(?w + 1)", "GROUP_CONCAT(DISTINCT str(?v); SEPARATOR='')", "MAX(IF(EXISTS { ?u :p ?v }, ?w, ?x))",
 ]  # fmt: skip
 _CLAUSES = ["LIMIT 1", "LIMIT 2 OFFSET 1", "OFFSET 1", "ORDER BY ?w LIMIT 1", "ORDER BY DESC(?u) ?v LIMIT 2", "LIMIT 0",
             "ORDER BY DESC(?w) str(?u) OFFSET 1"]  # fmt: skip
@@ -88,13 +110,17 @@ def _counting(rng: random.Random, inner: str, depth: int) -> str:
     shown = f"{key} " if grouped and rng.random() < 0.8 else ""
     having = f" HAVING ({rng.choice(['COUNT(*) > 1', 'MAX(?w) > 1', 'SUM(?w) < 3'])})" if rng.random() < 0.2 else ""
     clauses = f"GROUP BY {key}{having}" if grouped else ""
-    return f"{{ SELECT {shown}({rng.choice(_AGGREGATES)} AS {result}) WHERE {inner} {clauses} }}"
+    if grouped and not shown and rng.random() < 0.3:
+        clauses = f"GROUP BY {rng.choice(['(str(?u) AS ?k)', '(?w + 1)', '?v ?w', '(EXISTS { ?u :p ?v })'])}{having}"
+    if rng.random() < 0.2:
+        inner = f"{{ SELECT * WHERE {inner} ORDER BY {rng.choice(['DESC(?w)', '?u DESC(?v)'])} }}"
+    return f"{{ SELECT {shown}({rng.choice(_AGGREGATES)} AS {result}) WHERE {{ {inner} }} {clauses} }}"
 
 
 def _triple(rng: random.Random) -> str:
     predicate = rng.choice([":p", ":q", ":p", ":q", rng.choice(_PATHS), rng.choice([*_VARIABLES, ":none"])])
     ends = [rng.choice([*_VARIABLES, *_VARIABLES, *_NODES, "_:n"]) for _ in range(2)]
-    last = ends[1] if rng.random() < 0.9 else rng.choice(["1", "'x'", "1.0"])
+    last = ends[1] if rng.random() < 0.9 else rng.choice(["1", "'x'", "1.0", "0", "''"])
     return f"{ends[0]} {predicate} {last} ."
 
 
@@ -116,13 +142,15 @@ def group(rng: random.Random, depth: int = 2, knowledge: float = 0.0) -> str:
     if rng.random() < 0.6:
         parts.append(f"FILTER ({rng.choice(_CONDITIONS)})")
     if rng.random() < 0.15:
-        parts.append(f"BIND ({rng.choice(['?w + 1', ':a', 'str(?u)', '?none'])} AS ?new{depth}{rng.randint(0, 99)})")
+        what = rng.choice(["?w + 1", ":a", "str(?u)", "?none", "EXISTS { ?u :p ?w }"])
+        parts.append(f"BIND ({what} AS ?new{depth}{rng.randint(0, 99)})")
     return "{ " + " ".join(parts) + " }"
 
 
 def graph(rng: random.Random) -> list[Any]:
     nodes = [URIRef(E + name) for name in "abc"]
-    objects = [*nodes, *nodes, Literal(1), Literal(2), Literal("x"), Literal("1.0", datatype=URIRef(XSD_ + "decimal"))]
+    values = [Literal(0), Literal(1), Literal(2), Literal(""), Literal("x"), Literal("1.0", datatype=_DECIMAL)]
+    objects = [*nodes, *nodes, *nodes, *values]
     triples = [
         (rng.choice(nodes), URIRef(E + rng.choice("ppq")), rng.choice(objects)) for _ in range(rng.randint(0, 7))
     ]

@@ -93,6 +93,37 @@ CASES = {
     ),
     "LIMIT goes by the order of terms": ("{ SELECT ?o { ?s :p ?o } LIMIT 2 }", ":a :p :c, 1, :b", ["o=b", "o=c"]),
     "ties go by the order of terms": ("{ SELECT ?o { ?s :p ?o } ORDER BY DESC(?s) LIMIT 1 }", ":a :p :c, :b", ["o=b"]),
+    "EXISTS in SELECT": ("{ SELECT ?s (EXISTS { ?s :q ?z } AS ?e) { ?s :p ?o } }", ":a :p 1 ; :q 2", ["e=true s=a"]),
+    "EXISTS in an aggregate": (
+        "{ SELECT (MAX(IF(EXISTS { ?s :q/:q* ?z }, 2, 1)) AS ?n) { ?s :p ?o } }",
+        ":a :p 1 ; :q 2",
+        ["n=2"],
+    ),
+    "EXISTS in HAVING": (
+        "{ SELECT ?s { ?s :p ?o } GROUP BY ?s HAVING (COUNT(*) > 1 && NOT EXISTS { ?s :q ?z }) }",
+        ":a :p 1, 2 . :b :p 1, 2 ; :q 3",
+        ["s=a"],
+    ),
+    "EXISTS in ORDER BY": (
+        "{ SELECT ?s { ?s :p ?o } ORDER BY (EXISTS { ?s :p 1 }) LIMIT 1 }",
+        ":a :p 1 . :b :p 2",
+        ["s=b"],
+    ),
+    "GROUP BY an expression without a name": (
+        "{ SELECT (COUNT(*) AS ?n) { ?s :p ?o } GROUP BY (?o + 1) (EXISTS { ?s :q 1 }) }",
+        ":a :p 1, 2 . :b :p 1",
+        ["n=1", "n=2"],
+    ),
+    "GROUP_CONCAT goes by an ORDER BY inside": (
+        "{ SELECT (GROUP_CONCAT(?o; SEPARATOR='') AS ?n) { { SELECT * { ?s :p ?o } ORDER BY DESC(?o) } } }",
+        ":a :p 1, 3, 2",
+        ["n=321"],
+    ),
+    "LIMIT goes by an ORDER BY inside": (
+        "{ SELECT ?o { { SELECT * { ?s :p ?o } ORDER BY DESC(?o) } } LIMIT 1 }",
+        ":a :p 1, 3, 2",
+        ["o=3"],
+    ),
     "STR of a blank node": ("?s :p ?o BIND (STR(?o) AS ?t)", ":a :p [] .", ["o=_ s=a"]),
     "a condition that is an error is not true": ("?s :p ?o FILTER (?o > 1 || !(?o > 1))", ":a :p 'x', 2", ["o=2 s=a"]),
 }

@@ -253,15 +253,8 @@ def named(case: Case) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("case", "road"),
-    [
-        pytest.param(case, road, id=f"{case.name}-{road.__name__}")
-        for case in CASES
-        for road in (by_run, by_push)
-        if road is by_push or event_of(case).triples
-    ],
-)
+@pytest.mark.parametrize("road", [by_run, by_push])
+@pytest.mark.parametrize("case", CASES, ids=named)
 def test_queries(case: Case, road: Any, tmp_path: Path) -> None:
     if case.name in REFUSED:
         with pytest.raises(SpaseqError, match=REFUSED[case.name]):
