@@ -253,15 +253,19 @@ def term(text: str) -> str:
 
 
 def write_streams(graphs: Graphs, folder: Path) -> dict[str, str]:
-    """The streams of a case as N-Quads files, by stream name: a named graph for each event, its time beside it."""
+    """The streams of a case as files, by stream name: a named graph for each event, its time beside it. N-Quads, but
+    TriG where a graph has no triples."""
     paths = {}
     for name, events in streamset(graphs).items():
         lines = []
         for number, (time, graph) in enumerate(events):
             label = f"<{NAMESPACE}{name}/{number}>"
             lines.append(f'{label} <http://www.w3.org/ns/prov#generatedAtTime> "{time / 10**9:g}" .')
-            lines += [f"{s} {p} {o} {label} ." for s, p, o in sorted(graph)]
-        path = folder / f"{name}.nq"
+            if all(graph for _, graph in events):
+                lines += [f"{s} {p} {o} {label} ." for s, p, o in sorted(graph)]
+            else:
+                lines.append(f"{label} {{ {' . '.join(' '.join(triple) for triple in sorted(graph))} }}")
+        path = folder / f"{name}.{'nq' if all(graph for _, graph in events) else 'trig'}"
         path.write_text("\n".join(lines) + "\n", "utf-8")
         paths[name] = str(path)
     return paths

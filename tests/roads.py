@@ -117,9 +117,9 @@ def _opened(case: Case, state: bytes | None = None, evaluator: str = "compact") 
     return _compiled(case, evaluator).open(state, streams=streams, valuations=case.valuations)
 
 
-def _push(stream: ceql.Stream, events: Events) -> list[Any]:
+def _push(case: Case, stream: ceql.Stream, events: Events) -> list[Any]:
     """One push; events of several streams, which a push is of one of, go one after another."""
-    if not any("stream" in event for event in events):
+    if harness.streams_of(case.events) is None:
         return stream.push(events)
     return [m for event in events for m in stream.push(*harness.named(event))]
 
@@ -136,7 +136,7 @@ def _ceql_cuts(case: Case, ride: Ride, evaluator: str = "compact") -> Answers:
     stream = _opened(case, evaluator=evaluator)
     found: list[Any] = []
     for batch in harness.cut(case.events, ride.rng, 1 + len(case.events) // 20):
-        found += _push(stream, batch)
+        found += _push(case, stream, batch)
     return shown(case, found + stream.close())
 
 
@@ -148,7 +148,7 @@ def _ceql_snapshot(case: Case, ride: Ride, evaluator: str = "compact") -> Answer
     found: list[Any] = []
     for number, batch in enumerate(batches):
         for part in [batch] if ride.rng.random() < 0.5 else [[event] for event in batch]:
-            found += _push(stream, part)
+            found += _push(case, stream, part)
         if number == sure or ride.rng.random() < harness.RESTARTS:
             stream = _opened(case, stream.snapshot(), evaluator)
     return shown(case, found + stream.close())
@@ -254,7 +254,9 @@ def _no_table(case: Case) -> str:
 
 
 def _unknown_attribute(case: Case) -> str:
-    return UNKNOWN_ATTRIBUTE if case.place.endswith(_UNKNOWN) else ""
+    query = _compiled(case)
+    read = {*query.attributes, *(name for bracket in query.partition for name in bracket)}
+    return UNKNOWN_ATTRIBUTE if read - {name for event in case.events for name in event} else ""
 
 
 # -------------------------------------------------------------------------------------------------------------- SPAseq
@@ -350,6 +352,10 @@ def _term(value: Mapping[str, str]) -> str:
     return Literal(text, lang=value.get("xml:lang"), datatype=datatype and URIRef(datatype)).n3()
 
 
+def _no_empty_graph(case: Case) -> str:
+    return NO_EMPTY_GRAPH if any(not text for events in case.graphs.values() for _, text in events) else ""
+
+
 def _spaseq_micro_batches(case: Case, ride: Ride) -> Answers:
     from spark.micro_batches import in_micro_batches
 
@@ -425,10 +431,7 @@ EMPTY_INPUT = "a file without lines has no columns"
 ONE_INPUT = "--follow reads one file as it grows"
 NOT_JSON = "JSON has no number for it"
 MIXED = "no column has several types"
-_UNKNOWN = (
-    "an attribute that no event has is NULL everywhere",
-    "a bracket of two attributes: each type has its own",
-)
+NO_EMPTY_GRAPH = "N-Quads have no graph without triples"
 UNKNOWN_ATTRIBUTE = "columns say which attributes there are, and one that no event has is an error"
 
 _LAZY = ("chain", "tree")
@@ -452,8 +455,8 @@ ROADS: Sequence[Road] = (
     Road("spaseq", "one by one", partial(_spaseq_pushed, cuts=_single)),
     Road("spaseq", "cuts", partial(_spaseq_pushed, cuts=harness.cut)),
     Road("spaseq", "snapshot", partial(_spaseq_pushed, cuts=harness.cut, restarts=harness.RESTARTS)),
-    Road("spaseq", "run -", _spaseq_command),
-    Road("spaseq", "run --follow -", lambda case, ride: _spaseq_command(case, ride, "--follow")),
+    Road("spaseq", "run -", _spaseq_command, _no_empty_graph),
+    Road("spaseq", "run --follow -", lambda case, ride: _spaseq_command(case, ride, "--follow"), _no_empty_graph),
     Road("spaseq", "auto", partial(_spaseq_batch, evaluator="auto")),
     Road("spaseq", "rdflib", partial(_spaseq_batch, reference=True)),
     Road("spaseq", "rdflib, one by one", partial(_spaseq_pushed, cuts=_single, reference=True)),

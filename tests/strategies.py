@@ -29,6 +29,7 @@ from oracle import (
     Type,
     Within,
     Without,
+    evaluate,
     named,
     variables_of,
 )
@@ -80,6 +81,95 @@ def ceql_case(rng: random.Random) -> CeqlCase:
         ending,
     )
     return CeqlCase(query, draw_stream(rng))
+
+
+def wide_ceql_case(rng: random.Random) -> CeqlCase:
+    """A case with something more that is rare elsewhere: names of one event related, odd keys, windows at the edges of
+    time, several streams. It has matches, as a rule."""
+
+    def found(case: CeqlCase) -> int:
+        return len(evaluate(replace(case.query, limit=None), case.stream))
+
+    return interesting(_widened, found, rng)
+
+
+def _widened(rng: random.Random) -> CeqlCase:
+    case = ceql_case(rng)
+    kind = rng.randrange(10)
+    if kind < 2:
+        case = replace(case, query=replace(case.query, formula=_two_names(rng, case.query.formula)))
+    if kind == 2:
+        case = replace(case, query=replace(case.query, partition=(("k",),)), events=_odd_keys(rng, case.events))
+    if kind == 3:
+        case = _at_the_edge(rng, case)
+    if kind == 4:
+        case = _of_streams(rng, case)
+    return case
+
+
+def _two_names(rng: random.Random, formula: Formula) -> Formula:
+    """A formula under a condition between two names that one event has."""
+    names = sorted(variables_of(formula))
+    inner = rng.choice(names)
+    sign = rng.choice(("=", "!=", "<", "<=", ">", ">="))
+    if rng.random() < 0.5:  # (A AS x) AS y FILTER x.a <= y.b, and A AS x FILTER A.a <= x.b
+        kind = rng.choice(TYPES)
+        one: Formula = As(As(Type(kind), "m"), "o")
+        left, right = rng.choice((("m", "o"), (kind, "o"), (kind, "m")))
+        one = Filter(one, ("for all", (sign, ("of", left, rng.choice(NUMERIC)), ("of", right, rng.choice(NUMERIC)))))
+        sides = (one, formula) if rng.random() < 0.5 else (formula, one)
+        return rng.choice((Then(*sides), Then(Plus(one), formula), Or(*sides)))
+    whole = As(formula, "o")
+    return Filter(whole, ("for all", (sign, ("of", inner, rng.choice(NUMERIC)), ("of", "o", rng.choice(NUMERIC)))))
+
+
+def _odd_keys(rng: random.Random, events: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Keys that are equal but written differently, and such as are no keys."""
+    keys = (0, 0.0, -0.0, 1, 1.0, None, 0.5, -1)
+    return tuple((*(pair for pair in event if pair[0] != "k"), ("k", rng.choice(keys))) for event in events)
+
+
+EDGES = (-9_223_372_036, -9_223_372_030, -6_900_000_000, -5, 9_223_372_030)
+"""Seconds: the first that fit 64 bits of nanoseconds, 1751, before the epoch, the last that fit."""
+
+
+def _at_the_edge(rng: random.Random, case: CeqlCase) -> CeqlCase:
+    """Times near the least and the greatest there are, and windows up to all of time."""
+    start = rng.choice(EDGES)
+    events, clock = [], start
+    for event in case.events:
+        clock = min(clock + rng.choice((0, 0, 1, 1, 2)), 9_223_372_036)
+        own = (pair for pair in event if pair[0] not in ("time", "t"))
+        events.append((*own, ("t", clock * 10**9), ("time", clock)))
+    size = Fraction(rng.choice((0, 1, 3, 10, 10**9, 9 * 10**9, 9_223_372_036)))
+    within = rng.choice((Within(size * 10**9, "time"), Within(size * 10**9, "attribute", "t")))
+    return replace(case, query=replace(case.query, within=within), events=tuple(events))
+
+
+def _of_streams(rng: random.Random, case: CeqlCase) -> CeqlCase:
+    """The events come on two streams, and some parts of the formula are of one of them alone."""
+    streams = ("S", "T")
+    events, clock = [], 0
+    for event in case.events:
+        clock += rng.choice((0, 1, 1, 2))
+        own = tuple(pair for pair in event if pair[0] != "time")
+        events.append((*own, ("time", clock), ("stream", rng.choice(streams))))
+    # Of equal times those of the first stream come first.
+    events.sort(key=lambda event: (dict(event)["time"], dict(event)["stream"]))
+    if {dict(event)["stream"] for event in events} != set(streams):
+        return case
+    events = [(*(pair for pair in event if pair[0] != "t"), ("t", dict(event)["time"])) for event in events]
+
+    def of_one(formula: Any) -> Any:
+        if isinstance(formula, Type):
+            return replace(formula, stream=rng.choice((None, None, "S", "T")))
+        if not isinstance(formula, As | Filter | Or | Then | And | Plus | Repeat):
+            return formula
+        parts = {n: of_one(getattr(formula, n)) for n in ("child", "left", "right") if hasattr(formula, n)}
+        return replace(formula, **parts)
+
+    query = replace(case.query, formula=of_one(case.query.formula), streams=streams)
+    return replace(case, query=query, events=tuple(events))
 
 
 def long_ceql_case(rng: random.Random) -> CeqlCase:
@@ -270,7 +360,8 @@ def print_query(query: Query) -> str:
     selected = "*" if query.select is None else ", ".join(sorted(query.select)) or "NONE"
     strategy = "" if query.strategy == "ALL" else query.strategy + " "
     formula = print_formula(query.formula, _FILTER if query.ending is None else _SEQUENCE)
-    text = f"SELECT {strategy}{selected} WHERE {formula}"
+    source = f" FROM {', '.join(query.streams)}" if query.streams else ""
+    text = f"SELECT {strategy}{selected}{source} WHERE {formula}"
     if query.ending is not None:
         text += f" ; NOT {print_formula(query.ending, _POSTFIX)}"
     if query.partition:
@@ -285,7 +376,8 @@ def _print_window(within: Within | None) -> str:
     if within is None:
         return ""
     if within.unit == "time":
-        return f" WITHIN {float(within.size / 10**9):g} SECONDS"
+        seconds = within.size / 10**9
+        return f" WITHIN {seconds.numerator if seconds.denominator == 1 else float(seconds)} SECONDS"
     return f" WITHIN {within.size}" + (" EVENTS" if within.unit == "events" else f" [{within.attribute}]")
 
 
@@ -300,8 +392,8 @@ def print_formula(formula: Formula, least: int = _FILTER) -> str:
 
 def _formula(formula: Formula) -> tuple[int, str]:
     match formula:
-        case Type(name):
-            return _POSTFIX, name
+        case Type(name, stream):
+            return _POSTFIX, name if stream is None else f"{stream}>{name}"
         case As(child, variable):
             return _POSTFIX, f"{print_formula(child, _POSTFIX)} AS {variable}"
         case Plus(child, adjacent):
@@ -383,7 +475,7 @@ def _print_own(variable: str, inner: tuple[Any, ...]) -> str:
 
 def shrink_ceql(case: CeqlCase, fails: Callable[[CeqlCase], bool]) -> CeqlCase:
     """A case that still fails and of which no part can be left out alone."""
-    return _shrink(case, fails, _smaller_ceql)
+    return _shrink(case, fails, smaller_ceql)
 
 
 def _shrink(case: Any, fails: Callable[[Any], bool], smaller: Callable[[Any], Iterator[Any]]) -> Any:
@@ -397,9 +489,11 @@ def _shrink(case: Any, fails: Callable[[Any], bool], smaller: Callable[[Any], It
     return case
 
 
-def _smaller_ceql(case: CeqlCase) -> Iterator[CeqlCase]:
+def smaller_ceql(case: CeqlCase) -> Iterator[CeqlCase]:
     for i in range(len(case.events)):
-        yield replace(case, events=case.events[:i] + case.events[i + 1 :])
+        fewer = case.events[:i] + case.events[i + 1 :]
+        if not case.query.streams or {dict(event)["stream"] for event in fewer} == set(case.query.streams):
+            yield replace(case, events=fewer)
     query = case.query
     for simpler in (
         replace(query, within=None),
@@ -417,7 +511,7 @@ def _smaller_ceql(case: CeqlCase) -> Iterator[CeqlCase]:
             yield replace(case, query=replace(query, formula=formula))
     for i, event in enumerate(case.events):
         for name, _ in event:
-            if name not in ("type", "t", "time"):
+            if name not in ("type", "t", "time", "stream"):
                 shorter = tuple(pair for pair in event if pair[0] != name)
                 yield replace(case, events=(*case.events[:i], shorter, *case.events[i + 1 :]))
 
@@ -660,10 +754,10 @@ def _draw_events(rng: random.Random) -> tuple[tuple[str, float, tuple[str, ...]]
 
 def shrink_spaseq(case: SpaseqCase, fails: Callable[[SpaseqCase], bool]) -> SpaseqCase:
     """A case that still fails and of which no event, triple or clause can be left out alone."""
-    return _shrink(case, fails, _smaller_spaseq)
+    return _shrink(case, fails, smaller_spaseq)
 
 
-def _smaller_spaseq(case: SpaseqCase) -> Iterator[SpaseqCase]:
+def smaller_spaseq(case: SpaseqCase) -> Iterator[SpaseqCase]:
     for i, (stream, time, triples) in enumerate(case.events):
         before, after = case.events[:i], case.events[i + 1 :]
         yield replace(case, events=before + after)
