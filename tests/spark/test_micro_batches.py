@@ -1,18 +1,15 @@
-"""Every case file, the examples and random streams give the local engine's matches: in random micro-batches, and in
-batches of 1, 2 and 7 partitions, cut by windows, keys and slices of time."""
+"""The examples and random streams give the local engine's matches: in random micro-batches, and in batches of 1, 2 and
+7 partitions, cut by windows, keys and slices of time. The case files stand in `test_cases.py`."""
 
 from __future__ import annotations
 
 import json
-import random
 import re
 from pathlib import Path
 from typing import Any
 
-import harness
 import pytest
 from micro_batches import in_micro_batches
-from partitions import with_partitions
 from test_example_spaseq import EXAMPLES, Example
 from test_results import CASES as RANDOM_STREAMS
 from test_results import GRID_KB, GRID_STREAMS, Case, _streams
@@ -20,11 +17,8 @@ from test_results import GRID_KB, GRID_STREAMS, Case, _streams
 import spaseq
 import spaseq.spark
 
-_CASES = [case for case in harness.load_all() if case.is_spaseq and case.error is None]
 _ALL = {"smart grid": Example("smart-grid", GRID_STREAMS, (), 0, "", knowledge=GRID_KB), **EXAMPLES}
 """Use cases 1 to 5."""
-ROUNDS = 1
-"""Random cuts per case."""
 _BLANK = re.compile(r"_:e[0-9a-f]{8}n\d+b\d+")
 
 
@@ -39,17 +33,6 @@ def _local(query: Any, streams: Any, kb: Any, **words: str) -> list[Any]:
         terms = [m.bindings[v].n3() if v in m.bindings else None for v in query.variables]
         found.append((m.start, m.end, list(m.positions), list(m.times), *terms))
     return found
-
-
-@pytest.mark.parametrize("case", _CASES, ids=[case.place for case in _CASES])
-def test_cases(case: harness.Case, tmp_path: Path) -> None:
-    streams = harness.write_streams(case.graphs, tmp_path)
-    kb = harness.write_knowledge(case.kb, tmp_path)
-    query = spaseq.compile(case.query)
-    expected = _rows(_local(query, streams, kb))
-    for seed in range(ROUNDS):
-        found, _ = in_micro_batches(query, streams, kb, seed, random.Random(seed).choice((1, 3)))
-        assert _rows(found) == expected
 
 
 @pytest.mark.parametrize("case", RANDOM_STREAMS, ids=lambda case: case.name)
@@ -110,16 +93,3 @@ def test_examples_in_slices(example: Example, spark: Any) -> None:
     assert sorted(map(str, spaseq.spark.collect(frame).to_pylist())) == sorted(map(str, expected.to_pylist()))
     found, _ = in_micro_batches(sliding, streams, kb, 2, 3, least=20_000, **words)
     assert _rows(found) == _rows(_local(sliding, streams, kb, **words))
-
-
-@pytest.mark.slow
-@pytest.mark.spark
-@pytest.mark.parametrize(("case", "partitions"), with_partitions(_CASES))
-def test_cases_in_batch(case: harness.Case, partitions: int, tmp_path: Path, spark: Any) -> None:
-    streams = harness.write_streams(case.graphs, tmp_path)
-    kb = harness.write_knowledge(case.kb, tmp_path)
-    query = spaseq.compile(case.query)
-    expected = [row[:3] + row[4:] for row in _local(query, streams, kb)]
-    table = spaseq.spark.collect(spaseq.spark.run(query, spark, streams, kb, partitions=partitions))
-    found = [(r["start"], r["end"], r["positions"], *(r[v] for v in query.variables)) for r in table.to_pylist()]
-    assert _rows(found) == _rows(expected)

@@ -7,33 +7,17 @@ from typing import Any
 
 import harness
 import pytest
-from partitions import with_partitions
 from pyspark.sql import functions as F
 
 import ceql
 import spaseq.spark
-from spaseq.errors import EventError, OptionError, QuerySemanticsError, SpaseqError
+from spaseq.errors import EventError, OptionError, SpaseqError
 from spaseq.spark.cuts import TupleCut
 from spaseq.spark.tuples import explain_tuples, run_tuples
 
 pytestmark = pytest.mark.spark
 
 _CASES = [case for case in harness.load_all() if not case.is_spaseq and case.error is None]
-
-
-def _frame(spark: Any, events: list[dict[str, Any]]) -> Any:
-    """A DataFrame of dicts: columns in order of appearance, of mixed types as texts are not to be had."""
-    names = list(dict.fromkeys(name for event in events for name in event)) or ["type"]
-    schema = _schema(events, names)
-    doubles = {name for name in names if f"`{name}` double" in schema}
-    rows = [tuple(_cell(event.get(name), name in doubles) for name in names) for event in events]
-    return spark.createDataFrame(rows, schema)
-
-
-def _cell(value: Any, double: bool) -> Any:
-    if isinstance(value, list):
-        return [None if v is None else float(v) for v in value]
-    return float(value) if double and value is not None else value
 
 
 def _schema(events: list[dict[str, Any]], names: list[str]) -> str:
@@ -110,22 +94,6 @@ def test_several_streams(spark: Any) -> None:
     frames = {"S": spark.createDataFrame(one, schema).coalesce(1), "T": spark.createDataFrame(two, schema).coalesce(1)}
     for cut in ("auto", "one"):
         assert _rows(run_tuples(query, frames, partitions=3, cut=cut)) == expected
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("case", "partitions"), with_partitions(_CASES))
-def test_cases(case: harness.Case, partitions: int, spark: Any) -> None:
-    query = ceql.compile(case.query)
-    names = list(dict.fromkeys(event["stream"] for event in case.events if "stream" in event))
-    frames = {
-        name: _frame(spark, [event for event in case.events if event["stream"] == name]).coalesce(1) for name in names
-    }
-    given = frames or _frame(spark, case.events).coalesce(1)
-    if case.place.endswith("an attribute that no event has is NULL everywhere"):
-        with pytest.raises(QuerySemanticsError, match="no event has an attribute"):  # a DataFrame says what there is
-            run_tuples(query, given, partitions=partitions)
-        return
-    assert _rows(run_tuples(query, given, partitions=partitions)) == case.matches
 
 
 def test_explain_and_refusal(spark: Any) -> None:
