@@ -10,10 +10,10 @@ from lark import Token
 
 from spaseq.errors import QuerySyntaxError, Span
 
-__all__ = ["SURROGATES", "WholeWords", "check_characters"]
+__all__ = ["ESCAPE", "WholeWords", "check_characters", "check_escapes", "unescaped"]
 
-SURROGATES: Final = range(0xD800, 0xE000)
-"""Halves of characters in UTF-16. They are no characters, and UTF-8 cannot write them (Unicode, §3.9)."""
+ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|\\)")
+r"""An escape of SPARQL, \u00E9 or \U000000E9 (SPARQL 1.1 §19.2), or a backslash that is itself escaped."""
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
 
@@ -45,3 +45,36 @@ def check_characters(text: str, source: str) -> None:
             source=source,
             hint="the text was decoded wrongly: surrogates come in pairs, which are one character of a Python text",
         )
+
+
+def check_escapes(text: str, source: str, start: int = 0, end: int | None = None) -> None:
+    r"""Raises `QuerySyntaxError` at an escape in `text[start:end]` that is no character: \uD800, \U00110000.
+
+    Also in a comment: SPARQL expands escapes before it looks for comments.
+    """
+    for escape in ESCAPE.finditer(text, start, len(text) if end is None else end):
+        code = _code(escape)
+        if code > 0x10FFFF or 0xD800 <= code < 0xE000:
+            last = escape.end()
+            low = ESCAPE.match(text, last)
+            hint = r"code points go from U+0000 to U+D7FF and from U+E000 to U+10FFFF"
+            if code < 0xDC00 and low and 0xDC00 <= _code(low) < 0xE000:
+                last = low.end()
+                whole = 0x10000 + ((code - 0xD800) << 10) + _code(low) - 0xDC00
+                hint = f"a character beyond U+FFFF is one escape: \\U{whole:08X}"
+            raise QuerySyntaxError(
+                f"{escape[0]} is no character",
+                text=text,
+                span=Span.at(text, escape.start(), last),
+                source=source,
+                hint=hint,
+            )
+
+
+def unescaped(escape: re.Match[str]) -> str:
+    """What an `ESCAPE` stands for; an escaped backslash stays one."""
+    return chr(_code(escape)) if escape.lastindex else escape[0]
+
+
+def _code(escape: re.Match[str]) -> int:
+    return int(escape[1] or escape[2] or "0", 16)

@@ -31,7 +31,7 @@ ALLOWED: dict[str, set[str]] = {
     "engine": _ENGINE,
     "forecast": _COMPILE | {"automata"},
     "rdf": _LANGUAGE,
-    "gpm": _LANGUAGE | {"rdf"},
+    "gpm": _LANGUAGE | {"rdf", "text"},
     "text": {"errors"},
     "language": _LANGUAGE | {"rdf", "gpm", "text"},
     "spark": _LANGUAGE | {"rdf", "gpm", "language"},

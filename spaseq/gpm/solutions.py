@@ -12,17 +12,15 @@ from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pyparsing import ParseBaseException
-from rdflib.plugins.sparql.algebra import translateQuery
-from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import BNode, Literal, URIRef, Variable
 
-from spaseq.errors import InternalError, QuerySyntaxError, SpaseqError
+from spaseq.errors import InternalError
 from spaseq.gpm.comparison import order_place
-from spaseq.gpm.pattern import Source, check_prefixes, check_values, literals_as_written, name_keys, prepared, settled
+from spaseq.gpm.legal import UNGROUPED
 from spaseq.gpm.reference import Context, Row, evaluating, value_in
 from spaseq.gpm.reference import solutions as solved
+from spaseq.gpm.sparql import Piece, Source, settled, translated
 from spaseq.rdf import plain_literal
 
 __all__ = ["ROUNDS", "Piece", "SolutionPlan", "Template", "compile_solutions", "compile_template"]
@@ -33,15 +31,6 @@ _NO_VARIABLE: Final = "__none"
 _LAST: Final = "__last_"
 ROUNDS: Final = "+"
 """The name under which a solution holds the mappings of the rounds of its iterations: a tuple of them, in order."""
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A stretch of the query's text: `query[start:end]`, and what to call it."""
-
-    start: int
-    end: int
-    what: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +121,9 @@ def compile_solutions(
     Raises `QuerySyntaxError` and `QuerySemanticsError` that point into the query.
     """
     data = f" WHERE {{ VALUES (?{_NO_VARIABLE}) {{ (UNDEF) }} }} "
-    prologue, algebra = _translated(source, ["SELECT ", *(select or ("*",)), data, *modifiers])
+    parts = ["SELECT ", *(select or ("*",)), data, *modifiers]
+    prologue, query, ungrouped = translated(source, parts, allowed=frozenset({UNGROUPED}))
+    algebra = settled(query.p)
     order: tuple[tuple[Any, bool], ...] = ()
     while algebra.name in ("Project", "OrderBy"):
         if algebra.name == "OrderBy":
@@ -158,6 +149,8 @@ def compile_solutions(
     group = groups[0] if groups else None
     keys = frozenset(str(key) for key in (group.expr if group else None) or () if isinstance(key, Variable))
     over_rounds = not (group and group.expr) and _over_rounds(aggregates, iterated)
+    if ungrouped and not over_rounds:
+        raise ungrouped[0]
     if over_rounds:
         for aggregate in aggregates:
             if aggregate.name == "Aggregate_Sample" and isinstance(aggregate.vars, Variable):
@@ -207,58 +200,8 @@ def _is_triple(s: Any, p: Any, o: Any) -> bool:
 
 def compile_template(source: Source, template: Piece) -> Template:
     """The template of CONSTRUCT. Raises `QuerySyntaxError` and `QuerySemanticsError` that point into the query."""
-    _, algebra = _translated(source, ["CONSTRUCT ", template, " WHERE { }"], whole=True)
+    _, algebra, _ = translated(source, ["CONSTRUCT ", template, " WHERE { }"])
     return Template(tuple((s, p, o) for s, p, o in algebra.template))
-
-
-def _translated(source: Source, parts: Sequence[Piece | str], *, whole: bool = False) -> tuple[Any, Any]:
-    """rdflib's prologue and algebra of a query put together from text of ours and pieces of the user's."""
-    text = source.lead
-    offsets: list[int] = [source.start] * len(text)
-    for part in parts:
-        if isinstance(part, str):
-            offsets += [offsets[-1] if offsets else source.start] * len(part)
-            text += part
-        else:
-            body, places = prepared(source.query[part.start : part.end])
-            text += body + "\n"
-            offsets += [part.start + place for place in places]
-    what = next(part.what for part in parts if isinstance(part, Piece))
-    try:
-        with literals_as_written():
-            tree = parseQuery(text)
-            check_prefixes(tree, source)
-            check_values(tree, source)
-            name_keys(tree)
-            query = translateQuery(tree)
-    except ParseBaseException as error:
-        raise _wrong(source, parts, offsets[min(error.loc, len(offsets) - 1)]) from None
-    except SpaseqError:
-        raise
-    except RecursionError:
-        raise QuerySyntaxError(f"{what} is nested too deeply", text=source.query, source=source.file) from None
-    except Exception as error:  # rdflib raises bare Exceptions here
-        piece = next(part for part in parts if isinstance(part, Piece))
-        raise QuerySyntaxError(
-            f"{what} is not valid SPARQL: {error}",
-            text=source.query,
-            span=source.span(piece.start, piece.end),
-            source=source.file,
-        ) from error
-    return query.prologue, query.algebra if whole else settled(query.algebra.p)
-
-
-def _wrong(source: Source, parts: Sequence[Piece | str], offset: int) -> QuerySyntaxError:
-    pieces = [part for part in parts if isinstance(part, Piece)]
-    piece = next((p for p in pieces if p.start <= offset <= p.end), pieces[0])
-    word = source.query[offset : piece.end].split(maxsplit=1)
-    found = f"at {word[0]!r}" if word else "at its end"
-    return QuerySyntaxError(
-        f"{piece.what} is not SPARQL {found}",
-        text=source.query,
-        span=source.span(offset, offset + len(word[0]) if word else offset + 1),
-        source=source.file,
-    )
 
 
 def _nodes(root: Any) -> Iterator[CompValue]:

@@ -16,6 +16,7 @@ from typing import Final, NoReturn
 from spaseq.errors import OptionError, QuerySemanticsError, Span, UnsupportedFeature
 from spaseq.events.time import parse_duration
 from spaseq.gpm import GraphPattern, Source, compile_pattern
+from spaseq.gpm.legal import check_labels
 from spaseq.gpm.scope import hidden_variables
 from spaseq.language import ast
 from spaseq.language.clauses import Clauses, Scope, check_clauses
@@ -210,6 +211,8 @@ class _Checker:
             name: self._source_of(name, definition.group.span.start, definition.group.span.end)
             for name, definition in definitions.items()
         }
+        places = ((source.name, source.start, source.end) for source in self._sources.values())
+        check_labels(places, self._masked, self._text, self._source)
         return {
             name: compile_pattern(
                 self._sources[name], tuple(dict.fromkeys(streams[s.text] for s in definition.streams))

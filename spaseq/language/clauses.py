@@ -15,7 +15,7 @@ from spaseq.language import ast
 __all__ = ["Clauses", "Scope", "check_clauses"]
 
 _VARIABLE: Final = re.compile(r"[?$](\w+)")
-_ALIAS: Final = re.compile(r"\bAS\s+[?$](\w+)\s*\)\s*$", re.IGNORECASE)
+_ALIAS: Final = re.compile(r"\bAS\s*[?$](\w+)\s*\)\s*$", re.IGNORECASE)
 _LIST: Final = re.compile(r"^\(\s*[?$](?P<variable>\w+)\s*\+\s*AS\b", re.IGNORECASE)
 _TEXTUAL: Final = ("GROUP BY", "HAVING", "ORDER BY", "VALUES")
 
@@ -187,16 +187,22 @@ class _Clauses:
                     expected=("(expression AS ?name)",),
                 )
             if alias[1] in self._scope.bound or alias[1] in computed or alias[1] in self._given():
-                self._fail(f"SELECT computes ?{alias[1]}, which is bound already", item.span, "give it another name")
+                problem = f"SELECT computes ?{alias[1]}, which is bound already (SPARQL 1.1 §18.2.1)"
+                self._fail(problem, item.span, "give it another name")
             computed.add(alias[1])
             names.append(alias[1])
         return tuple(dict.fromkeys(names)), frozenset(computed)
 
     def _grouped_as(self) -> set[str]:
-        """The variables that GROUP BY (… AS ?v) gives."""
+        """The variables that GROUP BY (… AS ?v) gives; none of them may have a value before."""
         group = self._modifiers.get("GROUP BY")
-        text = self._masked(group.span) if group else ""
-        return {match[1] for match in re.finditer(r"\bAS\s+[?$](\w+)", text, re.IGNORECASE)}
+        names: set[str] = set()
+        for match in re.finditer(r"\bAS\s*[?$](\w+)", self._masked(group.span) if group else "", re.IGNORECASE):
+            names.add(match[1])
+            if group and match[1] in self._scope.bound:
+                problem = f"GROUP BY gives ?{match[1]} a value, and it is in scope already (SPARQL 1.1 §18.2.1)"
+                self._fail(problem, group.span, "give it another name")
+        return names
 
     def _mentioned(
         self, items: tuple[ast.Variable | ast.Embedded, ...], modifiers: list[ast.Modifier], computed: frozenset[str]
@@ -223,26 +229,21 @@ class _Clauses:
         lists: frozenset[str],
     ) -> SolutionPlan:
         """The plan of what SPARQL computes; lists are bound before it, so they are variables to it."""
-        select = []
+        form = self._tree.form_span
+        select = [Piece(form.end - 1, form.end, "SELECT")]  # the *
         if self._tree.select:
             select = [Piece(i.span.start, i.span.end, "SELECT") for i in items if not _LIST.match(self._masked(i.span))]
         pieces = [Piece(m.span.start, m.span.end, m.kind) for m in modifiers]
         return compile_solutions(self._source, select, pieces, computed - lists, self._scope.iterated)
 
     def _check_grouped(self, plan: SolutionPlan, items: tuple[ast.Variable | ast.Embedded, ...]) -> None:
-        """No variable of a group that is neither its key nor aggregated; no iterations that would be left out."""
+        """No iterations that would be left out."""
         for item in items:
             if _LIST.match(self._masked(item.span)):
                 self._unsupported(
                     "the list of a variable's rounds with GROUP BY or an aggregate over solutions",
                     item.span,
                     "a list is of one match: aggregate over its rounds, or select it without GROUP BY",
-                )
-            if isinstance(item, ast.Variable) and item.text not in plan.keys:
-                self._fail(
-                    f"SELECT names ?{item.text}, which is neither aggregated nor in GROUP BY",
-                    item.span if self._tree.select else self._tree.form_span,
-                    f"add it to GROUP BY, or take one of its values: (SAMPLE(?{item.text}) AS ?one)",
                 )
         for name in sorted(plan.aggregated & self._scope.iterated):
             found = next((m for m in re.finditer(rf"[?$]{re.escape(name)}\b", self._source.masked)), None)

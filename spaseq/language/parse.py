@@ -9,7 +9,6 @@ from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
-from urllib.parse import urljoin
 
 from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken, VisitError
@@ -17,7 +16,8 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 from spaseq.errors import QueryError, QuerySemanticsError, QuerySyntaxError, Span
 from spaseq.language import ast
 from spaseq.language.scan import Skeleton, mask, skeleton
-from spaseq.text import WholeWords, check_characters
+from spaseq.rdf.iri import local_name, resolve_iri
+from spaseq.text import ESCAPE, WholeWords, check_characters, check_escapes, unescaped
 
 __all__ = ["KNOWN_PREFIXES", "parse", "unknown_prefix"]
 
@@ -63,6 +63,7 @@ def parse(text: str, source: str = "<query>") -> ast.Query:
     a prefix that is not declared. `source` is the name errors show.
     """
     check_characters(text, source)
+    check_escapes(text, source)
     cut = skeleton(text, source)
     try:
         tree = _parser().parse(cut.text)
@@ -222,12 +223,11 @@ class _Builder(Transformer[Token, ast.Query]):
     def _resolve(self, token: Token) -> str:
         """The IRI of an IRIREF or a prefixed name."""
         if token.type == "IRIREF":
-            iri = str(token)[1:-1]
-            return urljoin(self._base, iri) if self._base else iri
+            return resolve_iri(self._base, ESCAPE.sub(unescaped, token[1:-1]))
         label, _, local = str(token).partition(":")
         if label not in self._prefixes:
             raise unknown_prefix(label, self._prefixes, self._text, _token_span(token), self._source)
-        return self._prefixes[label] + local
+        return self._prefixes[label] + local_name(local)
 
     # -- prologue and clauses
 

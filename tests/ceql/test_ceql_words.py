@@ -158,3 +158,20 @@ def test_words_run_together_are_told_apart(text: str, problem: str, hint: str) -
     assert (caught.value.problem, caught.value.hint) == (problem, f"is a blank missing: {hint}?")
     with pytest.raises(ValueError, match=r"."):
         oracle_ceql_text.read(f"SELECT * WHERE {text}")
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [("A\ud800", 17), ("A FILTER A.p='a\udfff'", 31), ("A -- \ud83d\ude00", 21), ("A FILTER A.p LIKE <<\udc00>>", 36)],
+)
+def test_half_a_character_in_the_text(text: str, column: int) -> None:
+    with pytest.raises(QuerySyntaxError) as caught:
+        ceql.compile(f"SELECT * WHERE {text}")
+    assert caught.value.span is not None and caught.value.span.column == column
+    assert "is half of one" in caught.value.problem
+    str(caught.value).encode("utf-8")
+
+
+def test_ceql_has_no_escapes() -> None:
+    tree = parse(r"SELECT * WHERE A FILTER A.p = '\uD800'")
+    assert r"Text(text='\\uD800')" in repr(tree) or r"\\uD800" in repr(tree)

@@ -3,7 +3,9 @@ against the algebra by definition."""
 
 from __future__ import annotations
 
+import itertools
 import random
+import re
 from typing import Any
 
 import oracle_algebra
@@ -117,6 +119,15 @@ def _counting(rng: random.Random, inner: str, depth: int) -> str:
     return f"{{ SELECT {shown}({rng.choice(_AGGREGATES)} AS {result}) WHERE {{ {inner} }} {clauses} }}"
 
 
+_LABELS = itertools.count()
+
+
+def _relabelled(group: str) -> str:
+    """`group` with other blank node labels."""
+    copy = next(_LABELS)
+    return re.sub(r"_:(\w+)", rf"_:\g<1>x{copy}", group)
+
+
 def _triple(rng: random.Random) -> str:
     predicate = rng.choice([":p", ":q", ":p", ":q", rng.choice(_PATHS), rng.choice([*_VARIABLES, ":none"])])
     ends = [rng.choice([*_VARIABLES, *_VARIABLES, *_NODES, "_:n"]) for _ in range(2)]
@@ -125,11 +136,12 @@ def _triple(rng: random.Random) -> str:
 
 
 def group(rng: random.Random, depth: int = 2, knowledge: float = 0.0) -> str:
-    parts = [_triple(rng) for _ in range(rng.randint(1, 3))]
+    label = f"_:n{next(_LABELS)}"  # one blank node label stands in one basic graph pattern
+    parts = [_triple(rng).replace("_:n", label) for _ in range(rng.randint(1, 3))]
     for _ in range(rng.choice([0, 1, 1, 2]) if depth else 0):
         inner = group(rng, depth - 1, knowledge)
         if rng.random() < knowledge:
-            parts.append(rng.choice(_ON_KNOWLEDGE).replace("INNER", inner))
+            parts.append(re.sub("INNER", lambda _: _relabelled(inner), rng.choice(_ON_KNOWLEDGE)))  # noqa: B023
             continue
         parts.append(
             rng.choice([

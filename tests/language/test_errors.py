@@ -292,7 +292,7 @@ hint: a list is of one match: aggregate over its rounds, or select it without GR
     "VALUES with a row too short": (
         _query("  SEQ (A)\n" + A).rstrip() + " VALUES (?a ?x) { (:a 1) (:b) }",
         spaseq.QuerySemanticsError,
-        """<query>:8:3: a row of VALUES has 1 terms for 2 variables
+        """<query>:8:3: a row of VALUES has 1 terms for 2 variables (SPARQL 1.1 §19.8, note 10)
   } VALUES (?a ?x) { (:a 1) (:b) }
     ^^^^^^
 hint: write UNDEF for a variable that a row leaves open""",
@@ -309,7 +309,7 @@ hint: count the braces of its graph pattern: OPTIONAL, UNION, MINUS and GRAPH ea
     "a row too short in a graph pattern": (
         _query("  SEQ (A)\n  DEFINE GPM A ON S {\n    ?a :p ?x\n    VALUES (?a ?x) { (:a) }\n  }\n"),
         spaseq.QuerySemanticsError,
-        """<query>:9:5: a row of VALUES has 1 terms for 2 variables
+        """<query>:9:5: a row of VALUES has 1 terms for 2 variables (SPARQL 1.1 §19.8, note 10)
       VALUES (?a ?x) { (:a) }
       ^^^^^^
 hint: write UNDEF for a variable that a row leaves open""",
@@ -341,14 +341,14 @@ expected: (expression AS ?name)""",
     "an expression that is not SPARQL": (
         _query("  SEQ (A)\n" + A, HEAD.replace("?x", "(?x * AS ?y)")),
         spaseq.QuerySyntaxError,
-        """<query>:2:11: SELECT is not SPARQL at '(?x'
+        """<query>:2:11: SELECT is not SPARQL at '('
   SELECT ?a (?x * AS ?y)
-            ^^^""",
+            ^""",
     ),
     "a computed variable that is bound": (
         _query("  SEQ (A)\n" + A, HEAD.replace("?x", "(?x + 1 AS ?x)")),
         spaseq.QuerySemanticsError,
-        """<query>:2:11: SELECT computes ?x, which is bound already
+        """<query>:2:11: SELECT computes ?x, which is bound already (SPARQL 1.1 §18.2.1)
   SELECT ?a (?x + 1 AS ?x)
             ^^^^^^^^^^^^^^
 hint: give it another name""",
@@ -356,7 +356,7 @@ hint: give it another name""",
     "a variable of a group": (
         _query("  SEQ (A)\n" + A, HEAD.replace("?x", "(COUNT(*) AS ?n)")),
         spaseq.QuerySemanticsError,
-        """<query>:2:8: SELECT names ?a, which is neither aggregated nor in GROUP BY
+        """<query>:2:8: SELECT names ?a, which is neither aggregated nor in GROUP BY (SPARQL 1.1 §11.4)
   SELECT ?a (COUNT(*) AS ?n)
          ^^
 hint: add it to GROUP BY, or take one of its values: (SAMPLE(?a) AS ?one)""",

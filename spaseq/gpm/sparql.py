@@ -1,0 +1,355 @@
+"""SPARQL inside a query's text to rdflib's algebra: the one place where rdflib parses and translates.
+
+`translated` puts a SPARQL query together from pieces of the user's text, has rdflib parse it, resolves its names
+against the query's BASE and PREFIX, refuses what SPARQL forbids (`legal`), and translates it. Every error says where in
+the user's text. What rdflib does otherwise than SPARQL is set right on the way.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import rdflib
+from pyparsing import ParseBaseException, ParserElement, ParseResults
+from rdflib.plugins.sparql.algebra import translateGroupGraphPattern, translatePath, translateQuery, traverse
+from rdflib.plugins.sparql.parser import DECIMAL_NEGATIVE, DOUBLE_NEGATIVE, INTEGER_NEGATIVE, Query
+from rdflib.plugins.sparql.parserutils import Comp, CompValue
+from rdflib.plugins.sparql.sparql import Prologue
+from rdflib.term import Literal, URIRef, Variable
+
+from spaseq.errors import QueryError, QuerySemanticsError, QuerySyntaxError, Span, SpaseqError
+from spaseq.gpm import comparison
+from spaseq.gpm.legal import PLACED, Breach, breaches
+from spaseq.rdf import plain_literal, quiet_literals
+from spaseq.rdf.iri import local_name, resolve_iri
+from spaseq.text import ESCAPE, check_escapes, unescaped
+
+__all__ = ["Piece", "Source", "literals_as_written", "prepared", "settled", "translated"]
+
+_LITERALS: Final = threading.Lock()
+
+# rdflib negates the value of such a literal, which it cannot do for a decimal, and rewrites its text ("-01" to "-1").
+for _negative in (DECIMAL_NEGATIVE, DOUBLE_NEGATIVE, INTEGER_NEGATIVE):
+    _negative.set_parse_action(lambda tokens: Literal(f"-{tokens[0]}", datatype=tokens[0].datatype))
+
+
+def _elements(element: ParserElement, found: dict[int, ParserElement]) -> dict[int, ParserElement]:
+    """All elements of a grammar, by identity."""
+    waiting = [element]
+    while waiting:
+        element = waiting.pop()
+        if id(element) not in found:
+            found[id(element)] = element
+            waiting += element.recurse()
+    return found
+
+
+def _place(text: str, start: int, tokens: ParseResults) -> None:
+    tokens[0].start = start
+
+
+# Nodes of the parse tree that errors point to learn where they begin.
+for _element in _elements(Query, {}).values():
+    if isinstance(_element, Comp) and _element.name in PLACED:
+        _element.add_parse_action(_place)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a group graph pattern stands: `query[start:end]` is the group, braces included.
+
+    `prefixes` are (label, IRI) pairs, `masked` is the query with strings, IRIs and comments blanked, `name` is the
+    GPM's.
+    """
+
+    query: str
+    masked: str
+    start: int
+    end: int
+    name: str
+    prefixes: tuple[tuple[str, str], ...]
+    base: str
+    file: str
+
+    def span(self, start: int, end: int) -> Span:
+        """The span of an offset pair of the query, kept within the group."""
+        start = min(max(start, self.start), self.end - 1)
+        return Span.at(self.query, start, min(max(end, start + 1), self.end))
+
+    def find(self, pattern: str, start: int = 0) -> Span | None:
+        """Where `pattern` first matches in the group, from `start` on, outside strings, IRIs and comments."""
+        match = re.compile(pattern, re.IGNORECASE).search(self.masked, max(start, self.start), self.end)
+        return Span.at(self.query, *match.span(match.lastindex or 0)) if match else None
+
+    def variable(self, name: str) -> Span | None:
+        """Where the group first names a variable."""
+        return self.find(rf"[?$]{re.escape(name)}(?!\w)")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of the query's text, `query[start:end]`: what to call it, and what to say about what it may hold."""
+
+    start: int
+    end: int
+    what: str
+    hint: str = ""
+
+
+def translated(
+    source: Source, parts: Sequence[Piece | str], *, allowed: frozenset[str] = frozenset()
+) -> tuple[Prologue, CompValue, list[QueryError]]:
+    """rdflib's prologue and algebra of a SPARQL query put together from text of ours and pieces of the user's.
+
+    Raises `QuerySyntaxError` where a piece is not SPARQL, and `QuerySemanticsError` for an undeclared prefix and where
+    a rule of SPARQL is broken; each with its place in the query. Breaches of the rules `allowed` are given back.
+    """
+    text, offsets = _put_together(source, parts)
+    pieces = [part for part in parts if isinstance(part, Piece)]
+    for piece in pieces:
+        check_escapes(source.query, source.file, piece.start, piece.end)
+    try:
+        with literals_as_written():
+            tree = Query.parse_string(text, parse_all=True)  # not parseQuery, which expands escapes again
+            names = _Names(source, offsets)
+            tree[1] = traverse(tree[1], visitPost=names.resolved)
+            names.check_tokens(pieces)
+            broken = [(breach.rule, _broken(source, offsets, breach)) for breach in breaches(tree[1])]
+            for rule, error in broken:
+                if rule not in allowed:
+                    raise error
+            _name_keys(tree[1])
+            query = translateQuery(tree, base=source.base)
+    except ParseBaseException as error:
+        raise _syntax_error(source, pieces, offsets[min(max(error.loc, 0), len(text))]) from None
+    except SpaseqError:
+        raise
+    except RecursionError:
+        raise _wrong(source, pieces[0], f"{pieces[0].what} is nested too deeply") from None
+    except Exception as error:  # rdflib raises bare Exceptions here
+        raise _wrong(source, pieces[0], f"{pieces[0].what} is not valid SPARQL: {error}") from error
+    return query.prologue, query.algebra, [error for _, error in broken]
+
+
+def _put_together(source: Source, parts: Sequence[Piece | str]) -> tuple[str, list[int]]:
+    """The text, and for each of its characters (and the end) the offset in the query."""
+    text, offsets = "", []
+    at = next(part.start for part in parts if isinstance(part, Piece))
+    for part in parts:
+        if isinstance(part, str):
+            offsets += [at] * len(part)
+            text += part
+        else:
+            body, places = prepared(source.query[part.start : part.end])
+            text += body + "\n"
+            offsets += [part.start + place for place in places]
+            at = part.end
+    return text, [*offsets, at]
+
+
+class _Names:
+    """Resolves the IRIs of a parse tree: relative to BASE, and prefixed names by PREFIX."""
+
+    def __init__(self, source: Source, offsets: list[int]) -> None:
+        self._source = source
+        self._offsets = offsets
+        self._prefixes = dict(source.prefixes)
+        self._written: set[str] = set()
+
+    def resolved(self, node: Any) -> Any:
+        """What stands in the place of a node of the tree; None to leave it."""
+        if isinstance(node, CompValue) and node.name == "pname":
+            label = node.prefix or ""
+            if label not in self._prefixes:
+                raise self._undeclared(label, node)
+            return URIRef(self._prefixes[label] + local_name(node.localname or ""))
+        if isinstance(node, URIRef):
+            self._written.add(str(node))
+            return URIRef(resolve_iri(self._source.base, node))
+        return None
+
+    def check_tokens(self, pieces: Sequence[Piece]) -> None:
+        """Raises `QuerySyntaxError` at what reads as an IRI and was not taken as one: `?x<?a&&?b>?y`.
+
+        The longest token is the one that stands there (SPARQL 1.1 §19.8, note 3), and rdflib compares instead.
+        """
+        for piece in pieces:
+            for token in _IRI_TOKEN.finditer(self._source.masked, piece.start, piece.end):
+                written = ESCAPE.sub(unescaped, self._source.query[token.start() + 1 : token.end() - 1])
+                if written not in self._written:
+                    span = Span.at(self._source.query, *token.span())
+                    problem = f"<{written}> is an IRI (SPARQL 1.1 §19.8, note 3), and none can stand here"
+                    hint = "put blanks around < and > where values are compared"
+                    raise QuerySyntaxError(
+                        problem, text=self._source.query, span=span, source=self._source.file, hint=hint
+                    )
+
+    def _undeclared(self, label: str, node: CompValue) -> QuerySemanticsError:
+        source = self._source
+        start = self._offsets[vars(node).get("start", 0)]
+        place = source.find(rf"(?<![\w?$:]){re.escape(label)}:", start)
+        return QuerySemanticsError(
+            f"the prefix {label}: is not declared",
+            text=source.query,
+            span=place or source.span(source.start, source.start + 1),
+            source=source.file,
+            hint=f"declare it: PREFIX {label}: <…>",
+        )
+
+
+_IRI_TOKEN: Final = re.compile(r"< *>")
+"""An IRI in masked text, where its inside is blank."""
+
+
+def _broken(source: Source, offsets: list[int], breach: Breach) -> QuerySemanticsError:
+    start = offsets[vars(breach.node).get("start", 0)]
+    return QuerySemanticsError(
+        f"{breach.problem} (SPARQL 1.1 {breach.rule})",
+        text=source.query,
+        span=source.find(breach.word, start) or source.span(start, start + 1),
+        source=source.file,
+        hint=breach.hint,
+    )
+
+
+_WORD: Final = re.compile(r"\s*([?$]?\w+|\S|$)")
+_NEWER: Final = re.compile(r"<<|>>|\{\||\|\}|~")
+"""What only SPARQL 1.2 has."""
+
+
+def _syntax_error(source: Source, pieces: Sequence[Piece], offset: int) -> QuerySyntaxError:
+    piece = next((p for p in pieces if p.start <= offset <= p.end), pieces[-1])
+    rest = _WORD.match(source.query, offset, piece.end)
+    start = rest.start(1) if rest else offset
+    word = rest[1] if rest else ""
+    found = f"at {word!r}" if word else "at its end"
+    newer = _NEWER.match(source.query, start, piece.end)
+    return QuerySyntaxError(
+        f"{piece.what} is not SPARQL {found}",
+        text=source.query,
+        span=source.span(start, start + len(word) if word else start + 1),
+        source=source.file,
+        hint=f"{newer[0]} is of SPARQL 1.2; here is SPARQL 1.1" if newer else piece.hint,
+    )
+
+
+def _wrong(source: Source, piece: Piece, problem: str) -> QuerySyntaxError:
+    span = source.span(piece.start, piece.start + 1)
+    return QuerySyntaxError(problem, text=source.query, span=span, source=source.file)
+
+
+@contextmanager
+def literals_as_written() -> Iterator[None]:
+    """While it is open, rdflib neither rewrites the text of literals ("01" to "1") nor complains about them.
+
+    A term of a pattern matches the very same term (SPARQL 1.1 §18.3), and streams keep what their source wrote.
+    """
+    with _LITERALS, quiet_literals():
+        before, rdflib.NORMALIZE_LITERALS = rdflib.NORMALIZE_LITERALS, False
+        try:
+            yield
+        finally:
+            rdflib.NORMALIZE_LITERALS = before
+
+
+def prepared(group: str) -> tuple[str, list[int]]:
+    r"""`group` as rdflib may read it, and for each of its characters (and the end) the offset in `group` it came from.
+
+    rdflib expands \u escapes before it parses, and pyparsing expands tabs to the next tab stop, in strings too: both
+    would move what follows. So escapes are expanded here, and tabs become a blank, or `\t` inside a string. Of inverses
+    in a negated property set it forgets the IRIs, so `!(:p|^:q)` is given to it as `(!(:p)|^!(:q))`, which is the same.
+    """
+    expanded, first = _replaced(group, ESCAPE, unescaped)
+    without, second = _replaced(expanded, _TOKEN, _without_tabs)
+    turned, third = _replaced(without, _NEGATED, _turned)
+    return turned, [first[second[offset]] for offset in third]
+
+
+_TOKEN = re.compile(
+    r"""(?P<string>'{3}(?:\\.|[^\\])*?'{3} | \"{3}(?:\\.|[^\\])*?\"{3}
+                 | '(?:\\.|[^'\\\n])*'  | \"(?:\\.|[^\"\\\n])*\")
+      | <[^<>"{}|^`\s]*>
+      | \#[^\n]*
+      | \t""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+_NEGATED = re.compile(
+    r"""\"{3}(?:\\.|[^\\])*?\"{3} | '{3}(?:\\.|[^\\])*?'{3} | \"(?:\\.|[^\"\\\n])*\" | '(?:\\.|[^'\\\n])*'
+      | <[^<>"{}|^`\s]*> | \#[^\n]*
+      | !\s*(?:\^\s*(?P<one>IRI) | \(\s*(?P<set>\^?\s*IRI(?:\s*\|\s*\^?\s*IRI)*)\s*\))
+    """.replace("IRI", r"""(?:<[^<>"{}|^`\s]*>|[^\s()|^!<>"'{}?$,;]*:[^\s()|^!<>"'{}?$,;]*|a)"""),
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def _turned(match: re.Match[str]) -> str:
+    """A negated property set with its inverse part outside."""
+    if match["one"]:
+        return f"^!({match['one']})"
+    names = [name.strip() for name in (match["set"] or "").split("|")] if match["set"] else []
+    ahead = "|".join(name for name in names if not name.startswith("^"))
+    back = "|".join(name[1:].strip() for name in names if name.startswith("^"))
+    if not back:
+        return match[0]
+    return f"(!({ahead})|^!({back}))" if ahead else f"^!({back})"
+
+
+def _replaced(text: str, pattern: re.Pattern[str], new: Callable[[re.Match[str]], str]) -> tuple[str, list[int]]:
+    """`text` with each match of `pattern` replaced, and for each character of that (and its end) where it came from."""
+    parts: list[str] = []
+    offsets: list[int] = []
+    done = 0
+    for match in pattern.finditer(text):
+        piece = new(match)
+        parts += [text[done : match.start()], piece]
+        offsets += range(done, match.start())
+        last = match.end() - 1
+        offsets += [min(match.start() + i, last) for i in range(len(piece))]
+        done = match.end()
+    parts.append(text[done:])
+    return "".join(parts), [*offsets, *range(done, len(text) + 1)]
+
+
+def _without_tabs(match: re.Match[str]) -> str:
+    return match[0].replace("\t", "\\t" if match["string"] else " ")
+
+
+def settled(value: Any) -> Any:
+    """An algebra tree with comparisons as SPARQL has them, and with `"x"^^xsd:string` as `"x"`: RDF 1.1 has them as one
+    term, rdflib as two. EXISTS outside FILTER and BIND, which rdflib leaves as it was written, is translated too."""
+    if isinstance(value, CompValue):
+        if value.name in ("Builtin_EXISTS", "Builtin_NOTEXISTS") and "graph" not in vars(value):
+            value.graph = translateGroupGraphPattern(traverse(dict.get(value, "graph"), visitPost=translatePath))
+        for name, child in list(value.items()):
+            value[name] = settled(child)
+        if (inner := vars(value).get("graph")) is not None:  # of EXISTS: rdflib puts its translation beside the items
+            value.graph = settled(inner)
+        comparison.settle(value)
+        return value
+    if isinstance(value, (list, ParseResults)):
+        return [settled(item) for item in value]
+    if isinstance(value, tuple):
+        return tuple(settled(item) for item in value)
+    return plain_literal(value) if isinstance(value, Literal) else value
+
+
+def _name_keys(tree: Any) -> None:
+    """`GROUP BY (?x + 1)` as `GROUP BY (?x + 1 AS ?__key_0)`: rdflib loses an expression that has no name."""
+    for number, node in enumerate(_unnamed_keys(tree)):
+        node["var"] = Variable(f"__key_{number}")
+
+
+def _unnamed_keys(tree: Any) -> Iterator[CompValue]:
+    if isinstance(tree, CompValue):
+        if tree.name == "GroupAs" and tree.var is None:
+            yield tree
+        tree = list(tree.values())
+    for child in tree if isinstance(tree, (list, tuple, ParseResults)) else ():
+        yield from _unnamed_keys(child)
