@@ -165,11 +165,11 @@ class Window:
         return bound - margin, min(bound + margin, place)
 
     def doubts(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """`doubt` of each: float64 (n,)."""
+        """`doubt` of each, with one margin for all: float64 (n,), ascending as `places` are."""
+        margin = _SURE * (max(abs(places[0].item()), abs(places[-1].item())) * 0.5 + self.size * 0.5) + _LEAST
         with np.errstate(over="ignore"):
             bounds = np.maximum(places - self.size, -_FLOAT_MAX)
-            margins = _SURE * (np.abs(places) * 0.5 + self.size * 0.5) + _LEAST
-            return bounds - margins, np.minimum(bounds + margins, places)
+            return bounds - margin, np.minimum(bounds + margin, places)
 
     def _decimal_bound(self, place: float) -> float:
         bound = _EXACT.subtract(_decimal(place), _decimal(self.size))

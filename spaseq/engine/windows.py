@@ -17,13 +17,25 @@ from spaseq.snapshot import array, expect
 
 
 @njit(cache=True)
-def _first_from(places: np.ndarray, bounds: np.ndarray, found: np.ndarray) -> None:
-    """found[i] = the first place that is at least bounds[i], else the last. Both ascend. Two pointers, O(n)."""
+def _first_from(places: np.ndarray, positions: np.ndarray, bounds: np.ndarray, lows: np.ndarray) -> int:
+    """lows[i] = the position of the first place that is at least bounds[i], else of the last. Both ascend. Returns the
+    number of the last of them. Two pointers, O(n)."""
     first, last = 0, len(places) - 1
     for i in range(len(bounds)):
         while first < last and places[first] < bounds[i]:
             first += 1
-        found[i] = first
+        lows[i] = positions[first]
+    return first
+
+
+@njit(cache=True)
+def _near(places: np.ndarray, low: np.ndarray, sure: np.ndarray, asked: np.ndarray) -> None:
+    """asked[i] = whether some place lies in [low[i], sure[i]). All ascend. O(n)."""
+    first, last = 0, len(places) - 1
+    for i in range(len(low)):
+        while first < last and places[first] < low[i]:
+            first += 1
+        asked[i] = low[i] <= places[first] < sure[i]
 
 
 class Lows:
@@ -55,30 +67,32 @@ class Lows:
         return lows, lows
 
     def _in_all(self, positions: np.ndarray, places: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        ends = np.append(places[rows], places[-1:])
+        ends, lows = places[rows], np.empty(len(rows), np.int64)
         if self._times is not None:
             places = np.concatenate([self._times, places])
             positions = np.concatenate([self._positions, positions])
-        first = self._first_alive(places, ends)
+        if not len(places):
+            return lows
+        first = _first_from(places, positions, self._bounds(places, ends), lows)
+        first += int(np.searchsorted(places[first:], self._window.open_from(places[-1].item())))
         # Of a window that tumbles only the first event is ever asked for.
-        kept = slice(first[-1], first[-1] + 1 if self._window.tumbles else None) if len(first) else slice(0)
+        kept = slice(first, first + 1 if self._window.tumbles else None)
         self._times, self._positions = places[kept].copy(), positions[kept].copy()
-        return np.asarray(positions[first[: len(rows)]])
+        return lows
 
-    def _first_alive(self, places: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """The number of the first of `places` that is alive at each of `ends`, which ascend too: int64 (n,)."""
-        found = np.empty(len(ends), np.int64)
-        if places.dtype.kind != "f":
-            _first_from(places, self._window.bounds(ends), found)
-            return found
-        ends = ends.astype(np.float64)
-        low, sure = self._window.doubts(ends)
-        alive = np.empty(len(ends), np.int64)
-        _first_from(places, low, found)
-        _first_from(places, sure, alive)
-        asked = np.flatnonzero(found < alive)
-        found[asked] = np.searchsorted(places, self._window.bounds(ends[asked]))
-        return found
+    def _bounds(self, places: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """Numbers that divide `places` as the bounds of `ends` do, which ascend too, one after another.
+
+        PERF: of decimals only the bounds that some place is close to are worked out exactly.
+        """
+        if places.dtype.kind != "f" or not len(ends):
+            return self._window.bounds(ends)
+        ends = ends.astype(np.float64, copy=False)
+        bounds, sure = self._window.doubts(ends)
+        asked = np.empty(len(ends), np.bool_)
+        _near(places, bounds, sure, asked)
+        bounds[asked] = self._window.bounds(ends[asked])
+        return bounds
 
     def _in_partition(self, positions: np.ndarray, keys: np.ndarray) -> np.ndarray:
         size = int(self._window.size)
