@@ -14,7 +14,7 @@ from collections.abc import Callable
 from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation
 from decimal import localcontext as decimal_context
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from rdflib.namespace import XSD
@@ -435,9 +435,33 @@ def _nearest(value: int | Decimal | float) -> int:
     return math.floor(Fraction(value) + Fraction(1, 2))
 
 
-_OF_VALUES: Final = ("YEAR", "MONTH", "DAY", "HOURS", "MINUTES", "SECONDS", "TZ", "ABS")
+def _of_terms(function: _Function) -> _Function:
+    """rdflib's function of terms of any kind, which takes the error of an argument for one more term."""
+
+    def checked(expression: Expr, context: Any) -> Any:
+        for name in ("arg", "arg1", "arg2"):
+            if name in expression and isinstance(term := getattr(expression, name), SPARQLError):
+                raise term
+        return function(expression, context)
+
+    return checked
+
+
+def _absolute(expression: Expr, context: Any) -> Literal:
+    rank, value = number_of(expression.arg)
+    return _literal(rank, cast("int | Decimal | float", abs(value)))
+
+
+_OF_VALUES: Final = ("YEAR", "MONTH", "DAY", "HOURS", "MINUTES", "SECONDS", "TZ")
+_OF_TERMS: Final[dict[str, _Function]] = {
+    "isIRI": operators.Builtin_isIRI, "isURI": operators.Builtin_isIRI, "isBLANK": operators.Builtin_isBLANK,
+    "isLITERAL": operators.Builtin_isLITERAL, "isNUMERIC": operators.Builtin_isNUMERIC,
+    "sameTerm": operators.Builtin_sameTerm,
+}  # fmt: skip
 _FUNCTIONS: Final[dict[str, _Function]] = {
     **{f"Builtin_{name}": _of_value(getattr(operators, f"Builtin_{name}")) for name in _OF_VALUES},
+    **{f"Builtin_{name}": _of_terms(function) for name, function in _OF_TERMS.items()},
+    "Builtin_ABS": _of_value(_absolute),
     "AdditiveExpression": _arithmetic(operators.AdditiveExpression),
     "MultiplicativeExpression": _arithmetic(operators.MultiplicativeExpression),
     "UnaryMinus": _minus,
