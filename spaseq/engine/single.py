@@ -72,11 +72,8 @@ class Single:
 
     @staticmethod
     def applies(evaluator: Any) -> bool:
-        """Whether this road exists: for the compact structure, not where matches wait for what comes behind, nor for
-        windows that tumble."""
-        if not isinstance(evaluator, Evaluator) or evaluator._ending is not None:
-            return False
-        return not evaluator._program.window.tumbles
+        """Whether this road exists: for the compact structure, not where matches wait for what comes behind."""
+        return isinstance(evaluator, Evaluator) and evaluator._ending is None
 
     def enter(self, partitioned: bool) -> None:
         """Take over from batches. O(events of the window) where a window was open."""
@@ -216,6 +213,8 @@ class Single:
             return self._no_low
         if self._window.counts_events:
             return self._low_in_partition if self.counts else self._low_by_position
+        if self._window.tumbles:
+            return self._low_by_number
         last = self._evaluator._last
         return self._low_by_decimal if last is not None and isinstance(last[1], float) else self._low_by_time
 
@@ -231,6 +230,14 @@ class Single:
         bound = time - self._whole
         while recent[0][0] < bound:
             recent.popleft()
+        return recent[0][1]
+
+    def _low_by_number(self, position: int, time: int, key: int) -> int:
+        """Of a window that tumbles only the first event is ever asked for."""
+        recent = self._recent
+        if not recent or recent[0][0] < self._window.open_from(time):
+            recent.clear()
+            recent.append((time, position))
         return recent[0][1]
 
     def _low_by_decimal(self, position: int, time: float, key: int) -> int:

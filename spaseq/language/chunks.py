@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 __all__ = ["Chunk", "Piece", "batches_of", "chunk_of", "merge_batches"]
 
 Solve = Callable[[GraphBatch], Mapping[str, "Solutions"]]
+SolvePushed = Callable[[str, Sequence[GraphEvent]], Mapping[str, "Solutions"]]
+
+
+class Holder(Protocol):
+    """What events are made by, or held."""
+
+    def event(self, index: int) -> GraphEvent: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +38,7 @@ class Piece:
     `solutions`: the value of each GPM of its stream at each event of the whole batch.
     """
 
-    batch: GraphBatch
+    batch: Holder
     low: int
     high: int
     instants: np.ndarray
@@ -151,10 +158,24 @@ def _chunk(first: int, parts: Sequence[tuple[GraphBatch, int, int, Mapping[str, 
     return Chunk(first, times, tuple(pieces))
 
 
-def chunk_of(instants: Sequence[Instant], solve: Solve) -> Chunk:
+def chunk_of(instants: Sequence[Instant], solve: SolvePushed) -> Chunk:
     """The chunk of consecutive instants that hold events already made."""
-    pieces = (Piece(batch, 0, len(batch), places, solve(batch)) for batch, places in batches_of(instants))
-    return Chunk(instants[0].position, np.array([i.time for i in instants], np.int64), tuple(pieces))
+    by_stream: dict[str, tuple[list[GraphEvent], list[int]]] = {}
+    for place, instant in enumerate(instants):
+        for event in instant.events:
+            events, places = by_stream.setdefault(event.stream, ([], []))
+            events.append(event)
+            places.append(place)
+    pieces = tuple(
+        Piece(_Events(events), 0, len(events), np.array(places, np.int64), solve(stream, events))
+        for stream, (events, places) in by_stream.items()
+    )
+    return Chunk(instants[0].position, np.array([i.time for i in instants], np.int64), pieces)
+
+
+class _Events(list[GraphEvent]):
+    def event(self, index: int) -> GraphEvent:
+        return self[index]
 
 
 def batches_of(instants: Sequence[Instant]) -> Iterator[tuple[GraphBatch, np.ndarray]]:

@@ -253,6 +253,16 @@ class TermCodes:
                 self._columns[conjunction, kind, name] = len(self._columns)
         self._before = {conjunction: len(self._columns) + i for i, conjunction in enumerate(before)}
         self._width = len(self._columns) + len(self._before)
+        self._values_read = {conjunction: self._read(conjunction)[3:-1] for conjunction in compared}
+        self._values_at = {
+            conjunction: [self._columns[conjunction, kind, name] for kind, name in read]
+            for conjunction, read in self._values_read.items()
+        }
+        self._blank = np.full((1, self._width), NOTHING, np.int64)
+        for conjunction in compared:
+            self._blank[0, self._columns[conjunction, "others", ""]] = 0
+            self._blank[0, self._columns[conjunction, "present", ""]] = UNKNOWN
+        self._no_extras = np.zeros((0, self._width), np.int64)
         self._keys: dict[bytes, int] = {}
         self._texts: dict[int, bytes] = {}
         self._terms: dict[int, Term] = {}
@@ -280,10 +290,6 @@ class TermCodes:
 
     def _each(self, conjunction: Conjunction) -> Each:
         return Each(self._columns[conjunction, "others", ""], self._columns[conjunction, "first", ""])
-
-    def _value_columns(self, conjunction: Conjunction) -> list[int]:
-        """The columns of a conjunction's terms and numbers."""
-        return [self._columns[conjunction, kind, name] for kind, name in self._read(conjunction)[3:-1]]
 
     # -- the guards
 
@@ -432,21 +438,19 @@ class TermCodes:
     @property
     def extras(self) -> np.ndarray:
         """The further mappings of instants that have several: int64 (rows, columns)."""
-        return np.concatenate([np.zeros((0, self._width), np.int64), *self._extras])
+        return np.concatenate(self._extras) if self._extras else self._no_extras
 
     @staticmethod
     def _solutions(
         batch: InstantBatch, conjunction: Conjunction
     ) -> list[tuple[np.ndarray, Solutions, np.ndarray]] | None:
         """The solutions of a conjunction as columns; None where it has to be joined, or has none such."""
-        return batch.rows.solutions(conjunction[0]) if batch.is_plain(conjunction) else None
+        return batch.rows.solutions(conjunction[0]) if len(conjunction) == 1 else None
 
     def _chunk(self, batch: InstantBatch) -> np.ndarray | None:
         """The codes of all rows that the batch is cut from, of the conjunctions whose solutions stand in columns."""
-        values = np.full((len(batch.rows.positions), self._width), NOTHING, np.int64)
-        for conjunction in self._compared:
-            values[:, self._columns[conjunction, "others", ""]] = 0
-            values[:, self._columns[conjunction, "present", ""]] = UNKNOWN
+        values = np.repeat(self._blank, len(batch.rows.positions), axis=0)
+        for conjunction in self._compared if batch.rows.has_columns else ():
             found = [
                 (rows, self._coded(conjunction, solutions, places))
                 for rows, solutions, places in self._solutions(batch, conjunction) or ()
@@ -462,7 +466,7 @@ class TermCodes:
         """The codes of the solutions at `places`: int64 (places, value columns); None if a number is asked of what is
         none."""
         columns = []
-        for kind, what in self._read(conjunction)[3:-1]:  # PERF: not of the rows that the GPM's own FILTERs stop
+        for kind, what in self._values_read[conjunction]:  # PERF: not of the rows that the GPM's own FILTERs stop
             if isinstance(what, Side):
                 codes = self._number_codes(conjunction, solutions, places, what)
             elif kind == "near":
@@ -477,7 +481,11 @@ class TermCodes:
     def _enter(self, values: np.ndarray, conjunction: Conjunction, rows: np.ndarray, codes: np.ndarray) -> None:
         """Enter the mappings `codes` (int64 (k, value columns)) that a conjunction has in `rows` (int64 (k,)) of
         `values`: the first of each row there, the others as extras."""
-        at = self._value_columns(conjunction)
+        at = self._values_at[conjunction]
+        if len(rows) == 1:
+            values[rows[0], self._columns[conjunction, "present", ""]] = 1
+            values[rows[0], at] = codes[0]
+            return
         order = np.lexsort((*codes.T[::-1], rows))
         rows, codes = rows[order], codes[order]
         same = rows[1:] == rows[:-1]
@@ -556,7 +564,7 @@ class TermCodes:
         numbers, space = found[0][places], found[1]
         literals = space.literals()
         doubles = literals.number[numbers]
-        good = literals.is_number[numbers] & literals.exact[numbers] & ~np.isnan(doubles)
+        good = literals.numeric(numbers) & literals.exact[numbers] & ~np.isnan(doubles)
         if (good | (numbers < 0)).all():
             return np.where(numbers < 0, NOTHING, _ordered(doubles))
         named = np.isin(literals.kind[numbers], (Kinds.NO_LITERAL, Kinds.STRING))
@@ -576,7 +584,7 @@ class TermCodes:
             return np.array([self._near_code(code) for code in used.tolist()], np.int64)[where]
         numbers, literals = found[0][places], found[1].literals()
         doubles = literals.number[numbers]
-        good = literals.is_number[numbers] & ~np.isnan(doubles)
+        good = literals.numeric(numbers) & ~np.isnan(doubles)
         return np.where(numbers < 0, NOTHING, np.where(good, _ordered(np.where(good, doubles, 0.0)), UNKNOWN))
 
     def _near_code(self, code: int) -> int:
@@ -610,10 +618,10 @@ class TermCodes:
 
     def _one_by_one(self, batch: InstantBatch, conjunction: Conjunction, values: np.ndarray) -> bool:
         """As `_chunk`, from the mapping sets of a conjunction of several GPMs, or of rows solved elsewhere."""
-        read = self._read(conjunction)[3:-1]
+        read = self._values_read[conjunction]
         rows: list[int] = []
         codes: list[list[int]] = []
-        for row in np.flatnonzero(batch.holds(conjunction)).tolist():
+        for row in batch.holding(conjunction):
             for mapping in map(dict, batch.value(conjunction, row)):
                 found = [self._value_of(conjunction, kind, what, mapping) for kind, what in read]
                 if None in found:

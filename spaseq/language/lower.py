@@ -33,12 +33,12 @@ from spaseq.language.ast import Operator
 from spaseq.language.check import CheckedQuery
 from spaseq.language.codes import TermCodes, term_codes
 from spaseq.language.expand import Conjunction, Step, Variant
-from spaseq.pattern import Atom, Iterate, Or, Pattern, Sequence, Skip
+from spaseq.pattern import Atom, Iterate, Or, Pattern, Predicate, Sequence, Skip
 
 if TYPE_CHECKING:
     from spaseq.language.solve import InstantBatch
 
-__all__ = ["Free", "Holds", "MappingRegisters", "Meets", "Pass", "Row", "Take", "lower"]
+__all__ = ["Free", "Holds", "MappingRegisters", "Meets", "Pass", "Row", "Take", "Vectors", "lower"]
 
 _SKIP = {Operator.STRICT: Skip.NONE, Operator.NEXT: Skip.NEXT, Operator.ANY: Skip.ANY}
 
@@ -54,9 +54,40 @@ class Holds:
     def __str__(self) -> str:
         return " & ".join(self.conjunction)
 
-    def evaluate(self, batch: InstantBatch) -> np.ndarray:
+    def evaluate(self, batch: InstantBatch | _Held) -> np.ndarray:
         """Truth per row of the batch: bool, shape (n,)."""
         return batch.holds(self.conjunction)
+
+
+class Vectors(dict[int, int]):
+    """The bits of predicates by those of the `conjunctions` that hold at an instant; worked out when first asked."""
+
+    def __init__(self, predicates: Iterable[Predicate]) -> None:
+        self._predicates = tuple(predicates)
+        asked = _Held()
+        for predicate in self._predicates:
+            predicate.evaluate(asked)
+        self.conjunctions = tuple(asked.asked)
+
+    def __missing__(self, held: int) -> int:
+        instant = _Held(*(c for i, c in enumerate(self.conjunctions) if held >> i & 1))
+        vector = self[held] = sum(1 << i for i, p in enumerate(self._predicates) if p.evaluate(instant)[0])
+        return vector
+
+
+class _Held:
+    """As much of a batch of one instant as predicates ask; `asked`: the conjunctions they did, in order."""
+
+    def __init__(self, *held: Conjunction) -> None:
+        self._held = held
+        self.asked: dict[Conjunction, None] = {}
+
+    def __len__(self) -> int:
+        return 1
+
+    def holds(self, conjunction: Conjunction) -> np.ndarray:
+        self.asked[conjunction] = None
+        return np.array([conjunction in self._held], bool)
 
 
 @dataclass(frozen=True, slots=True)

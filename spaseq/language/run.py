@@ -25,7 +25,7 @@ from spaseq.language.absence import Endings, Sightings, Waiting
 from spaseq.language.check import CheckedQuery
 from spaseq.language.chunks import Chunk, chunk_of, merge_batches
 from spaseq.language.history import History, Pool
-from spaseq.language.lower import MappingRegisters, Row
+from spaseq.language.lower import MappingRegisters, Row, Vectors
 from spaseq.language.match import Match
 from spaseq.language.printer import print_query
 from spaseq.language.results import Results, term_order
@@ -37,7 +37,12 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from spaseq.engine.single import Single
+
 __all__ = ["Match", "Matches", "Recogniser", "Session", "match_table"]
+
+_SINGLE = 8
+"""Instants pushed at once up to which each goes to the engine by itself. PERF: see benchmarks/pushes.py."""
 
 _ROWS = 4096
 """Rows the engine gets at once, which bounds the matches held."""
@@ -78,6 +83,10 @@ def _mappings(rows: Iterable[Row]) -> MappingSet:
     return frozenset(mapping for row in rows for mapping in row[2])
 
 
+def _same(batch: InstantBatch) -> InstantBatch:
+    return batch
+
+
 _HOLDS_NOTHING: frozenset[Row] = frozenset({(frozenset(), frozenset(), IDENTITY, ())})
 
 
@@ -115,6 +124,10 @@ class Recogniser:
         self._codes: dict[Mapping, int] = {}
         self._known: dict[int, int] = {}  # the codes of the solver's keys, which a snapshot does without
         self._history = History()
+        self._vectors = Vectors(program.cea.predicates)
+        self._single = self._single_road()
+        self._entered = False
+        self._last = (-1, 0)
 
     def push(self, instants: Sequence[Instant]) -> Iterator[Match]:
         """The matches that these instants complete; exhaust it before the next call."""
@@ -122,17 +135,23 @@ class Recogniser:
             raise InternalError("a recogniser without a solver takes rows, not instants")
         if not instants:
             return
+        if len(instants) <= _SINGLE and self._enter():
+            for instant in instants:
+                yield from self._push_alone(instant)
+            return
+        self._leave()
         events = [instant.events for instant in instants]
         positions = np.array([instant.position for instant in instants], np.int64)
         times = np.array([instant.time for instant in instants], np.int64)
         self._history.add(positions, times, events.__getitem__ if self._keep_events else None)
-        yield from self._push(self._solver.rows(chunk_of(instants, self._solver.solve_batch)))
+        yield from self._push(self._solver.rows(chunk_of(instants, self._solver.solve_pushed)))
         self._forget(instants[-1].time)
 
     def push_chunk(self, chunk: Chunk) -> Iterator[Match]:
         """The matches that a chunk of instants completes; exhaust it before the next call."""
         if self._solver is None:
             raise InternalError("a recogniser without a solver takes rows, not instants")
+        self._leave()
         positions = np.arange(chunk.first, chunk.first + len(chunk))
         self._history.add(positions, chunk.times, chunk.events if self._keep_events else None)
         yield from self._push(self._solver.rows(chunk))
@@ -141,6 +160,7 @@ class Recogniser:
     def push_rows(self, rows: Sequence[InstantSolutions]) -> Iterator[Match]:
         """The matches that these rows complete. The rows of one instant belong into one call."""
         if rows:
+            self._leave()
             solved = SolvedRows(rows)
             positions, first = np.unique(solved.positions, return_index=True)
             self._history.add(positions, solved.times[first], None)
@@ -156,6 +176,61 @@ class Recogniser:
             batch = InstantBatch(rows, self._query.patterns, codes, self._sightings, first, last)
             yield from self._results.push(self._matches(self._evaluator.push(batch), batch), int(batch.times[-1]))
 
+    # -- single instants
+
+    def _single_road(self) -> Single | None:
+        """The engine's road of single events, where nothing is looked at behind a row."""
+        from spaseq.engine.single import Single
+
+        applies = self._endings is None and not self._sightings.conjunctions and Single.applies(self._evaluator)
+        return Single(self._evaluator) if applies else None
+
+    def _enter(self) -> bool:
+        """Whether instants go past batches of rows, from here on."""
+        if self._single is None or self._entered:
+            return self._entered
+        self._single.enter(bool(self._query.partition))
+        self._entered = True
+        return True
+
+    def _leave(self) -> None:
+        """Batches of rows from here on."""
+        if self._entered and self._single is not None:
+            self._single.leave(*self._last)
+            self._entered = False
+
+    def _push_alone(self, instant: Instant) -> Iterator[Match]:
+        """The matches that an instant completes. Rows that move no run end at their symbol class."""
+        assert self._single is not None and self._solver is not None
+        rows = self._solver.instant_rows(instant)
+        self._last = instant.position, instant.time
+        batch: InstantBatch | None = None
+        found: list[MatchBatch] = []
+        for row in range(len(rows)):
+            held = 0
+            for place, conjunction in enumerate(self._vectors.conjunctions):
+                if all(rows.has(name, row) for name in conjunction):
+                    if len(conjunction) == 1:  # no condition is left to be decided here
+                        held |= 1 << place
+                    else:
+                        whole = InstantBatch(rows, self._query.patterns, None, None, row, row + 1)
+                        held |= bool(whole.value(conjunction, 0)) << place
+            symbol = self._single.symbols[self._vectors[held]]
+            if symbol < 0:
+                continue
+            if batch is None:
+                self._forget(instant.time)
+                self._history.add(rows.positions[:1], rows.times[:1], self._held(instant))
+            number = rows.number(row)
+            key = 0 if number is None else self._code(number, rows.keys[row])
+            batch = InstantBatch(rows, self._query.patterns, None, self._sightings, row, row + 1)
+            found += self._single.push(symbol, instant.position, instant.time, key, partial(_same, batch))
+        settled = (self._found(s, e, at, _mappings(each)) for some in found for s, e, at, each in _parts(some))
+        yield from self._results.push(_distinct(settled, self._selected), instant.time)
+
+    def _held(self, instant: Instant) -> Callable[[int], tuple[GraphEvent, ...]] | None:
+        return (instant.events,).__getitem__ if self._keep_events else None
+
     def advance(self, now: int) -> Iterator[Match]:
         """The matches that complete because no instant before `now` (ns) will come any more."""
         done = () if self._endings is None else self._endings.until(now)
@@ -169,6 +244,7 @@ class Recogniser:
 
     def close(self) -> Iterator[Match]:
         """The matches that the end of the streams completes."""
+        self._leave()
         yield from self._results.close(self._matches(self._evaluator.close(), None))
 
     def identity(self) -> dict[str, str]:
@@ -189,6 +265,7 @@ class Recogniser:
 
     def snapshot(self) -> dict[str, Any]:
         """The state between two calls, as plain values and terms; `restore` goes on from it."""
+        self._leave()
         pool = Pool()
         return {
             "engine": self._evaluator.snapshot(),
@@ -206,6 +283,7 @@ class Recogniser:
 
         events = Pool.restore(state["events"])
         self._evaluator = Evaluator.restore(self._program, state["engine"])
+        self._single, self._entered = self._single_road(), False
         self._codes = {key: code for code, key in enumerate(state["keys"])}
         expect(len(self._codes) == len(state["keys"]), "each key once")
         self._history.restore(state["history"], events)
@@ -217,17 +295,18 @@ class Recogniser:
     def _partition_codes(self, rows: Rows) -> np.ndarray | None:
         if rows.partitions is None:
             return None
-        known = self._known
-        numbers = range(-1, -1 - len(rows.keys), -1) if rows.numbers is None else rows.numbers.tolist()
-        codes = []
-        for number, key in zip(numbers, rows.keys, strict=True):
-            code = known.get(number)
-            if code is None:
-                code = self._codes.setdefault(key, len(self._codes))
-                if number >= 0:
-                    known[number] = code
-            codes.append(code)
+        numbers = [-1] * len(rows.keys) if rows.numbers is None else rows.numbers.tolist()
+        codes = [self._code(number, key) for number, key in zip(numbers, rows.keys, strict=True)]
         return np.array(codes, np.int64)[rows.partitions]
+
+    def _code(self, number: int, key: Mapping) -> int:
+        """The code of a partition; `number`: the solver's, -1 where it has none."""
+        code = self._known.get(number)
+        if code is None:
+            code = self._codes.setdefault(key, len(self._codes))
+            if number >= 0:
+                self._known[number] = code
+        return code
 
     def _matches(self, found: MatchBatch, batch: InstantBatch | None) -> Iterator[Match]:
         """The matches settled by what the engine found in `batch`, or at the end of the streams where that is None."""

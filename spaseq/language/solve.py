@@ -27,19 +27,19 @@ from spaseq.gpm import (
     holds,
     join,
 )
-from spaseq.gpm.algebra import patterns_inside
-from spaseq.gpm.columnar import read_predicates
+from spaseq.gpm.columnar import read_by
 from spaseq.gpm.columnar.keys import Keys
 from spaseq.language.check import CheckedQuery
 from spaseq.language.chunks import Chunk, Piece
 from spaseq.language.expand import Conjunction, Variant
+from spaseq.language.instant_rows import InstantRows
 from spaseq.language.lower import conditions
 
 if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import BatchEvaluator, Solutions
     from spaseq.language.absence import Sightings
     from spaseq.language.conjunctions import Joined, Member
-    from spaseq.rdf import GraphBatch
+    from spaseq.rdf import GraphBatch, GraphEvent, Instant
 
 __all__ = ["ChunkRows", "InstantBatch", "InstantSolutions", "Rows", "SolvedRows", "Solver"]
 
@@ -86,23 +86,36 @@ class Solver:
         """The predicates whose triples some GPM can use; None where that may be any."""
         found: frozenset[str] = frozenset()
         for pattern in self._patterns:
-            nodes = [pattern.event.node, *(n for c in pattern.local for n in patterns_inside(c.expression))]
-            for node in nodes:
-                read = read_predicates(node)
-                if read is None:
-                    return None
-                found |= read
+            read = read_by(pattern)
+            if read is None:
+                return None
+            found |= read
         return found
 
     def solve_batch(self, batch: GraphBatch) -> MappingABC[str, Solutions]:
         """The value of each GPM of the batch's stream at each of its events."""
-        from spaseq.gpm.columnar.evaluate import BatchEvaluator  # loads the kernels
+        return self._evaluator(batch.stream).solve(batch)
 
-        found = self._columns.get(batch.stream)
+    def solve_pushed(self, stream: str, events: Sequence[GraphEvent]) -> MappingABC[str, Solutions]:
+        """The value of each GPM of a stream at each of some events of it that come as they happen."""
+        return self._evaluator(stream).solve_pushed(events)
+
+    def instant_rows(self, instant: Instant) -> InstantRows:
+        """The rows of an instant that comes as it happens: as `rows`, made for one instant."""
+        by_stream: dict[str, list[GraphEvent]] = {}
+        for event in instant.events:
+            by_stream.setdefault(event.stream, []).append(event)
+        solved = [self._evaluator(stream).solve_pushed(events) for stream, events in by_stream.items()]
+        return InstantRows(instant.position, instant.time, solved, self._read, self._partition, self._keys)
+
+    def _evaluator(self, stream: str) -> BatchEvaluator:
+        found = self._columns.get(stream)
         if found is None:
-            evaluators = self._by_stream.get(batch.stream, ())
-            found = self._columns[batch.stream] = BatchEvaluator(evaluators, reference=self._reference)
-        return found.solve(batch)
+            from spaseq.gpm.columnar.evaluate import BatchEvaluator  # loads the kernels
+
+            evaluators = self._by_stream.get(stream, ())
+            found = self._columns[stream] = BatchEvaluator(evaluators, reference=self._reference)
+        return found
 
     def rows(self, chunk: Chunk) -> ChunkRows:
         """The rows of a chunk's instants, in order.
@@ -141,11 +154,21 @@ class Rows(Protocol):
     """Rows of the table in order: `positions`, `times`, int64 (n,), and `partitions`, int64 (n,), which of `keys` each
     belongs to, None without PARTITION BY. `numbers`: of each key, where the solver numbers them."""
 
-    positions: np.ndarray
-    times: np.ndarray
-    partitions: np.ndarray | None
-    numbers: np.ndarray | None
     keys: list[Mapping]
+    has_columns: bool
+    """Whether solutions may stand in columns."""
+
+    @property
+    def positions(self) -> np.ndarray: ...
+
+    @property
+    def times(self) -> np.ndarray: ...
+
+    @property
+    def partitions(self) -> np.ndarray | None: ...
+
+    @property
+    def numbers(self) -> np.ndarray | None: ...
 
     def present(self, name: str) -> np.ndarray:
         """Where a GPM's value is not empty: bool (n,)."""
@@ -167,6 +190,8 @@ class Rows(Protocol):
 
 class SolvedRows:
     """Rows that were solved elsewhere, as mappings."""
+
+    has_columns = False
 
     def __init__(self, rows: Sequence[InstantSolutions]) -> None:
         self._rows = rows
@@ -196,6 +221,8 @@ class ChunkRows:
 
     `keys` numbers the keys, for the whole evaluation. `read`: the variables that mappings show, by GPM.
     """
+
+    has_columns = True
 
     def __init__(
         self, chunk: Chunk, read: MappingABC[str, tuple[str, ...]], names: tuple[str, ...], keys: Keys
@@ -363,9 +390,16 @@ class InstantBatch:
                 found[row] = bool(self.value(conjunction, row))
         return found
 
+    def holding(self, conjunction: Conjunction) -> list[int]:
+        """The rows at which the conjunction's mapping set is not empty."""
+        if len(self) == 1:
+            return [0] if self.value(conjunction, 0) else []
+        found: list[int] = np.flatnonzero(self.holds(conjunction)).tolist()
+        return found
+
     def is_plain(self, conjunction: Conjunction) -> bool:
         """Whether the conjunction's mapping set is the value of its one GPM."""
-        return len(conjunction) == 1 and not self._conditions(conjunction)
+        return len(conjunction) == 1  # what its FILTERs name and it does not bind belongs to the join with the run
 
     def unseen(self, conjunction: Conjunction) -> np.ndarray:
         """Where the conjunction has not matched before, since the row's window opened, in its partition: bool, (n,)."""
@@ -386,6 +420,8 @@ class InstantBatch:
         return self.rows.joined([self._patterns[name] for name in conjunction], self._conditions(conjunction))
 
     def _joined(self, conjunction: Conjunction, row: int) -> MappingSet:
+        if len(conjunction) == 1:
+            return self.rows.value(conjunction[0], self.first + row)
         if (columns := self._columns(conjunction)) is not None:
             return columns.mappings(self.first + row)
         first, *rest = conjunction

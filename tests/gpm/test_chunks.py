@@ -89,7 +89,7 @@ def test_rows(name: str, apart: bool, reference: bool) -> None:
         events = [chunk.events(i) for chunk in chunks for i in range(len(chunk))]
         assert events == [instant.events for instant in expected]
         found = [row for chunk in chunks for row in _table(solver.rows(chunk), gpms)]
-        assert found == [row for i in expected for row in _table(solver.rows(chunk_of([i], solver.solve_batch)), gpms)]
+        assert found == [row for i in expected for row in _table(solver.rows(chunk_of([i], solver.solve_pushed)), gpms)]
         for chunk in chunks:
             table: ChunkRows = solver.rows(chunk)
             for gpm in gpms:
@@ -135,7 +135,7 @@ def test_conjunctions(gpms: str) -> None:
 
 def _solved(solver: Solver, every: list[Instant]) -> list[InstantSolutions]:
     """Each instant alone, as mappings."""
-    rows = [solver.rows(chunk_of([instant], solver.solve_batch)) for instant in every]
+    rows = [solver.rows(chunk_of([instant], solver.solve_pushed)) for instant in every]
     return [
         InstantSolutions(i.position, i.time, None, {name: row.value(name, 0) for name in "AB"})
         for i, row in zip(every, rows, strict=True)

@@ -44,6 +44,20 @@ def solved(compiled: Any, graphs: list[list[Any]], knowledge: Knowledge | None =
     return found
 
 
+def pushed(compiled: Any, graphs: list[list[Any]], size: int, knowledge: Knowledge | None = None) -> list[Any]:
+    """As `solved`, of graphs that come `size` at a time."""
+    found: list[tuple[set[Any], set[Any]]] = [(set(), set()) for _ in graphs]
+    evaluator = BatchEvaluator([PatternEvaluator(compiled, knowledge or Knowledge())])
+    events = [GraphEvent(E, i, tuple(g), None, "f", i + 1) for i, g in enumerate(graphs)]
+    for first in range(0, len(events), size):
+        for solutions in evaluator.solve_pushed(events[first : first + size]).values():
+            for row, event in enumerate(solutions.events.tolist()):
+                found[first + event][0].add(solutions.mapping(row, None))
+                if solutions.kept[row]:
+                    found[first + event][1].add(solutions.mapping(row, None))
+    return found
+
+
 # -- random patterns
 
 _DECIMAL = URIRef(XSD_ + "decimal")
@@ -192,6 +206,8 @@ def _check(seed: int, knowledge: float = 0.0) -> None:
     for reference in (False, True):
         found = solved(compiled, graphs, known, reference=reference)
         assert found == expected, f"{seed=} {reference=}\n{text}\n{named}\n{graphs}"
+    for size in (1, 4):
+        assert pushed(compiled, graphs, size, known) == expected, f"{seed=} {size=}\n{text}\n{named}\n{graphs}"
 
 
 def by_reference(compiled: Any, graphs: list[list[Any]], known: Knowledge | None = None) -> list[Any]:

@@ -249,7 +249,7 @@ def test_rows_solved_elsewhere_give_the_same_matches() -> None:
     compiled = spaseq.compile(query("A; B", AB))
     solver = compiled.solver(Knowledge())
     instants = [Instant(i, e.time, (e,)) for i, e in enumerate(EVENTS[:4])]
-    solved = solver.rows(chunk_of(instants, solver.solve_batch))
+    solved = solver.rows(chunk_of(instants, solver.solve_pushed))
     rows = [InstantSolutions(i.position, i.time, None, {name: solved.value(name, i.position) for name in "AB"})
             for i in instants]  # fmt: skip
     recogniser = compiled.recogniser()

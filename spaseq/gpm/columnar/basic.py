@@ -6,7 +6,7 @@ is worked out first, as a list of (subject, object) pairs of its own; then the k
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -28,25 +28,47 @@ _SEEK: Final = 24  # candidates of one event from which on a list is sorted; the
 
 
 class Lists:
-    """The triples of a batch by predicate, for the predicates `wanted`, and by event. `budget`: rows of solutions that
-    one step of a pattern may have."""
+    """The triples of some events by predicate and by event.
 
-    def __init__(self, batch: GraphBatch, space: Space, wanted: Iterable[URIRef], budget: int) -> None:
-        self.batch = batch
+    `triples`, `offsets`: as in `GraphBatch`, terms numbered in `space`. `numbers`: the list of each predicate that has
+    one; `which`: the same by the predicate's number, -1 for others, int32. `budget`: rows of solutions that one step of
+    a pattern may have. `layouts` keeps what the kernels read of a pattern, for as long as its numbers stay the same.
+    """
+
+    def __init__(
+        self,
+        triples: np.ndarray,
+        offsets: np.ndarray,
+        space: Space,
+        numbers: Mapping[URIRef, int],
+        which: np.ndarray,
+        budget: int,
+        layouts: dict[int, tuple[BasicPattern, np.ndarray]] | None = None,
+    ) -> None:
+        self.triples = triples
+        self.offsets = offsets
         self.budget = budget
         self.space = space
-        self._numbers = {p: i for i, p in enumerate(p for p in dict.fromkeys(wanted) if space.find(p) >= 0)}
-        which = np.full(max(1, space.base), -1, np.int32)
-        for predicate, number in self._numbers.items():
-            which[space.find(predicate)] = number
-        counts = np.zeros(len(self._numbers), np.int64)
-        k.count_listed(batch.triples, which, counts)
-        bases = np.cumsum(counts) - counts
-        self.rows = np.zeros(int(counts.sum()), np.int32)
-        self.starts = np.zeros((len(self._numbers), len(batch) + 1), np.int64)
-        k.fill_listed(batch.triples, batch.offsets, which, self.rows, bases, self.starts)
-        self._longest = np.diff(self.starts, axis=1).max(axis=1, initial=0)
+        self.layouts = {} if layouts is None else layouts
+        self._numbers = numbers
+        self.rows = np.empty(len(triples), np.int32)
+        self.starts = np.empty((len(numbers), len(offsets)), np.int64)
+        self._longest = np.zeros(len(numbers), np.int64)
+        k.list_triples(triples, offsets, which, self.rows, self.starts, self._longest)
         self._pairs: dict[Any, Pairs] = {}
+
+    @staticmethod
+    def of(batch: GraphBatch, space: Space, wanted: Iterable[URIRef], budget: int) -> Lists:
+        """Those of a batch, for the predicates `wanted`."""
+        numbers = {p: i for i, p in enumerate(p for p in dict.fromkeys(wanted) if space.find(p) >= 0)}
+        which = np.full(max(1, space.base), -1, np.int32)
+        for predicate, number in numbers.items():
+            which[space.find(predicate)] = number
+        return Lists(batch.triples, batch.offsets, space, numbers, which, budget)
+
+    def __len__(self) -> int:
+        """How many events there are."""
+        return len(self.offsets) - 1
 
     def number(self, predicate: URIRef) -> int:
         """The list of a wanted predicate; -1 where the batch does not have it."""
@@ -58,7 +80,7 @@ class Lists:
 
     def holding(self, predicates: Iterable[URIRef]) -> np.ndarray:
         """The events that have every one of `predicates`, which are wanted: int32, ascending."""
-        found = np.ones(len(self.batch), bool)
+        found = np.ones(len(self), bool)
         for predicate in predicates:
             number = self.number(predicate)
             if number < 0:
@@ -73,8 +95,8 @@ class Lists:
             return Pairs.none()
         starts = self.starts[number]
         rows = self.rows[starts[0] : starts[-1]]
-        events = np.repeat(np.arange(len(self.batch), dtype=np.int32), np.diff(starts))
-        return Pairs(events, self.batch.triples[rows, 0], self.batch.triples[rows, 2])
+        events = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(starts))
+        return Pairs(events, self.triples[rows, 0], self.triples[rows, 2])
 
     def path(self, path: Path, ends: Sequence[int], counting: bool) -> Pairs:
         """The pairs of a property path, each once unless they are counted; `ends`: terms that it begins or ends at, in
@@ -159,16 +181,14 @@ def match(pattern: BasicPattern, lists: Lists, events: np.ndarray, counting: boo
     if laid is None or not len(events):
         return Table.none(names)
     triples, rows, sought, starts, steps = laid
-    found_events, found = np.zeros(0, np.int32), np.zeros((0, pattern.slots), np.int32)
-    capacity = max(1024, 2 * len(events))
+    capacity = max(64, 2 * len(events))
+    found_events, found = np.empty(capacity, np.int32), np.empty((capacity, pattern.slots), np.int32)
     state = np.zeros(2, np.int64)
-    while True:
-        found_events, found = _grown(found_events, capacity), _grown(found, capacity)
-        if k.match_events(triples, rows, sought, starts, steps, events, state, pattern.slots, found_events, found):
-            break
+    while not k.match_events(triples, rows, sought, starts, steps, events, state, pattern.slots, found_events, found):
         if capacity >= lists.budget:
             raise BudgetExceeded("solution_rows", lists.budget, capacity + 1, "rows")
         capacity = min(4 * capacity, lists.budget)
+        found_events, found = _grown(found_events, capacity), _grown(found, capacity)
     count = int(state[1])
     columns = {name: np.ascontiguousarray(found[:count, slot]) for name, slot in pattern.names}
     return Table(found_events[:count], columns)
@@ -185,9 +205,23 @@ _Layout = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 def _lay_out(pattern: BasicPattern, lists: Lists, counting: bool) -> _Layout | None:
     """The kernel's arrays; None where a constant or a predicate is not in the batch."""
+    laid = lists.layouts.get(id(pattern))
+    if laid is None:
+        steps = _steps(pattern, lists)
+        if steps is None:
+            return None
+        laid = lists.layouts[id(pattern)] = pattern, steps
+    steps = laid[1]
+    for step, number in zip(pattern.steps, steps[:, 0].tolist(), strict=True):
+        if number < 0 or (step.seek >= 0 and lists.longest(number) > _SEEK):
+            return _lay_out_lists(pattern, lists, steps.copy(), counting)
+    return lists.triples, lists.rows, lists.rows, lists.starts, steps
+
+
+def _steps(pattern: BasicPattern, lists: Lists) -> np.ndarray | None:
+    """The steps as the kernel reads them, where each has a list by its predicate (-1: it has none)."""
     space = lists.space
     steps = np.zeros((len(pattern.steps), 8), np.int32)
-    plain = True
     for i, step in enumerate(pattern.steps):
         for place, (what, slot) in enumerate(step.places):
             value = slot
@@ -202,22 +236,19 @@ def _lay_out(pattern: BasicPattern, lists: Lists, counting: bool) -> _Layout | N
         if isinstance(step.predicate, URIRef) and number < 0:
             return None
         steps[i, 0], steps[i, 7] = number, -1
-        plain &= number >= 0 and (step.seek < 0 or lists.longest(number) <= _SEEK)
-    if plain:
-        return lists.batch.triples, lists.rows, lists.rows, lists.starts, steps
-    return _lay_out_lists(pattern, lists, steps, counting)
+    return steps
 
 
 def _lay_out_lists(pattern: BasicPattern, lists: Lists, steps: np.ndarray, counting: bool) -> _Layout:
     """As `_lay_out`, with a list for each step: all triples, those of a predicate by a term, those of a path."""
-    batch = lists.batch
-    triples, rows, sought = [batch.triples], [], []
-    starts = np.zeros((len(steps), len(batch) + 1), np.int64)
-    count, used = len(batch.triples), 0
+    events = len(lists)
+    triples, rows, sought = [lists.triples], [], []
+    starts = np.zeros((len(steps), events + 1), np.int64)
+    count, used = len(lists.triples), 0
     for i, step in enumerate(pattern.steps):
         match step.predicate:
             case None:
-                own, begins = np.arange(len(batch.triples), dtype=np.int32), batch.offsets
+                own, begins = np.arange(len(lists.triples), dtype=np.int32), lists.offsets
             case URIRef() as predicate:
                 begins = lists.starts[lists.number(predicate)]
                 own = lists.rows[begins[0] : begins[-1]]
@@ -227,14 +258,14 @@ def _lay_out_lists(pattern: BasicPattern, lists: Lists, steps: np.ndarray, count
                 derived = np.stack([pairs.sources, np.full(len(pairs), -1, np.int32), pairs.targets], axis=1)
                 triples.append(derived.astype(np.int32))
                 own = np.arange(count, count + len(pairs), dtype=np.int32)
-                begins = np.searchsorted(pairs.events, np.arange(len(batch) + 1))
+                begins = np.searchsorted(pairs.events, np.arange(events + 1))
                 steps[i, 4] = -1
                 count += len(pairs)
         keys = np.zeros(len(own), np.int32)
         if step.seek >= 0:
-            whole = np.concatenate(triples) if len(triples) > 1 else batch.triples
+            whole = np.concatenate(triples) if len(triples) > 1 else lists.triples
             keys = whole[own, step.seek]
-            order = np.lexsort((keys, np.repeat(np.arange(len(batch)), np.diff(begins))))
+            order = np.lexsort((keys, np.repeat(np.arange(events), np.diff(begins))))
             own, keys = own[order], keys[order]
             steps[i, 7] = step.seek
         steps[i, 0] = i

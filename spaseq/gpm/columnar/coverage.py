@@ -16,7 +16,7 @@ from rdflib.term import URIRef
 from spaseq.gpm import algebra
 from spaseq.gpm.pattern import GraphPattern
 
-__all__ = ["counts", "joins_alike", "read_predicates", "uncovered", "uncovered_pattern", "unsteady"]
+__all__ = ["counts", "joins_alike", "read_by", "read_predicates", "uncovered", "uncovered_pattern", "unsteady"]
 
 _UNSTEADY: Final = frozenset({"Builtin_RAND", "Builtin_UUID", "Builtin_STRUUID", "Builtin_BNODE"})
 
@@ -88,6 +88,18 @@ def joins_alike(node: algebra.Node) -> bool:
             return own and not algebra.has_exists(condition) and joins_alike(child)
         case _:
             return False
+
+
+def read_by(pattern: GraphPattern) -> frozenset[URIRef] | None:
+    """The predicates whose triples of an event a GPM can use; None where it may use any."""
+    inside = (node for c in pattern.local for node in algebra.patterns_inside(c.expression))
+    found: frozenset[URIRef] = frozenset()
+    for node in (pattern.event.node, *inside):
+        read = read_predicates(node)
+        if read is None:
+            return None
+        found |= read
+    return found
 
 
 def read_predicates(node: algebra.Node) -> frozenset[URIRef] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final, Protocol
 
@@ -11,13 +11,14 @@ from rdflib import URIRef
 
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar.basic import Lists
-from spaseq.gpm.columnar.coverage import counts, uncovered_pattern
+from spaseq.gpm.columnar.coverage import counts, read_by, uncovered_pattern
 from spaseq.gpm.columnar.keys import Keys
 from spaseq.gpm.columnar.knowledge import Graphs
 from spaseq.gpm.columnar.named import mapped_expression, with_known_graphs
 from spaseq.gpm.columnar.plan import Evaluation
+from spaseq.gpm.columnar.pushed import PushedTerms
 from spaseq.gpm.columnar.table import Space, Table, distinct
-from spaseq.gpm.columnar.truth import TRUE, truth
+from spaseq.gpm.columnar.truth import TRUE, Ready, truth
 from spaseq.gpm.evaluate import EventGraph, PatternEvaluator
 from spaseq.gpm.mappings import Mapping, MappingSet
 from spaseq.rdf import GraphBatch, GraphEvent, Triple
@@ -141,7 +142,7 @@ class _Mappings:
 
 
 class BatchEvaluator:
-    """The GPMs of one stream, ready to be evaluated on its batches.
+    """The GPMs of one stream, ready to be evaluated on batches of its events.
 
     A GPM that the plan does not cover is evaluated event by event, on those that have its required predicates; with
     `reference` all are, by rdflib's evaluator.
@@ -151,27 +152,65 @@ class BatchEvaluator:
         self, evaluators: Iterable[PatternEvaluator], *, budget: int = SOLUTION_ROWS, reference: bool = False
     ) -> None:
         self._budget = budget
-        self._evaluators = tuple(evaluators)
-        self._plans = tuple(
-            None if reference or uncovered_pattern(e.pattern) else _Plan(e, budget) for e in self._evaluators
+        self._gpms = tuple(
+            _Gpm(e, None if reference or uncovered_pattern(e.pattern) else _Plan(e, budget)) for e in evaluators
         )
         wanted: dict[URIRef, None] = {}
-        for evaluator in self._evaluators:
-            wanted.update(dict.fromkeys(sorted(evaluator.pattern.required)))
-            wanted.update(dict.fromkeys(sorted(_constant_predicates(evaluator))))
+        read: frozenset[URIRef] | None = frozenset()
+        for gpm in self._gpms:
+            wanted.update(dict.fromkeys(gpm.required))
+            wanted.update(dict.fromkeys(sorted(_constant_predicates(gpm.evaluator))))
+            own = read_by(gpm.evaluator.pattern)
+            read = None if read is None or own is None else read | own
         self._wanted = tuple(wanted)
+        self._pushed = PushedTerms(self._wanted, read, budget)
 
     def solve(self, batch: GraphBatch) -> dict[str, Solutions]:
         """The value of each GPM, by its name, at each event of a batch of its stream. Raises `BudgetExceeded`."""
-        lists = Lists(batch, Space(batch.terms), self._wanted, self._budget)
+        lists = Lists.of(batch, Space(batch.terms), self._wanted, self._budget)
         found: dict[str, Solutions] = {}
-        for evaluator, plan in zip(self._evaluators, self._plans, strict=True):
-            events = lists.holding(sorted(evaluator.pattern.required))
+        for gpm in self._gpms:
+            events = lists.holding(gpm.required)
             if len(events):
-                found[evaluator.pattern.name] = (
-                    _by_event(evaluator, batch, events, self._budget) if plan is None else plan.solve(lists, events)
-                )
+                found[gpm.name] = gpm.solve(lists, events, lambda event: batch.event(event).triples)
         return found
+
+    def solve_pushed(self, events: Sequence[GraphEvent]) -> dict[str, Solutions]:
+        """As `solve`, of events that come as they happen. Events without the required predicates cost next to nothing,
+        the others what the plan costs for them, its preparations having been made."""
+        predicates = [{triple[1] for triple in event.triples} for event in events]
+        asked = [(gpm, [i for i, own in enumerate(predicates) if gpm.needs <= own]) for gpm in self._gpms]
+        needed = {place for _, places in asked for place in places}
+        if not needed:
+            return {}
+        lists = self._pushed.lists([event.triples if i in needed else () for i, event in enumerate(events)])
+        return {
+            gpm.name: gpm.solve(lists, np.array(places, np.int32), lambda event: events[event].triples)
+            for gpm, places in asked
+            if places
+        }
+
+
+class _Gpm:
+    """A GPM with its name and plan, None where it is evaluated event by event.
+
+    `required`: predicates that an event must have, sorted; `needs`: the same.
+    """
+
+    __slots__ = ("evaluator", "name", "needs", "plan", "required")
+
+    def __init__(self, evaluator: PatternEvaluator, plan: _Plan | None) -> None:
+        self.evaluator = evaluator
+        self.plan = plan
+        self.name = evaluator.pattern.name
+        self.needs = evaluator.pattern.required
+        self.required = sorted(self.needs)
+
+    def solve(self, lists: Lists, events: np.ndarray, triples: Callable[[int], Iterable[Triple]]) -> Solutions:
+        """Its value at `events`, int32, ascending, whose `triples` are made where rdflib needs them."""
+        if self.plan is None:
+            return _by_event(self.evaluator, events, triples, lists.budget)
+        return self.plan.solve(lists, events)
 
 
 def value_on(evaluator: PatternEvaluator, graph: Iterable[Triple]) -> MappingSet:
@@ -190,12 +229,14 @@ def _constant_predicates(evaluator: PatternEvaluator) -> frozenset[URIRef]:
     return frozenset().union(*(algebra.predicates_named(node) for node in nodes))
 
 
-def _by_event(evaluator: PatternEvaluator, batch: GraphBatch, events: np.ndarray, budget: int) -> Solutions:
+def _by_event(
+    evaluator: PatternEvaluator, events: np.ndarray, triples: Callable[[int], Iterable[Triple]], budget: int
+) -> Solutions:
     found: list[int] = []
     mappings: list[Mapping] = []
     kept: list[bool] = []
     for event in events.tolist():
-        facts = EventGraph(batch.event(event).triples)
+        facts = EventGraph(triples(event))
         before, after = evaluator.solve(facts, facts.predicates, budget)
         found += [event] * len(before)
         mappings += before
@@ -215,19 +256,20 @@ class _Plan:
         self._compared = any(algebra.expression_variables(c) & shown or algebra.has_exists(c) for c in self._local)
         patterns = [self._event, *(node for c in self._local for node in algebra.patterns_inside(c))]
         self._counting = any(map(counts, patterns))
+        self._ready: Ready = {}
         self._budget = budget
 
     def solve(self, lists: Lists, events: np.ndarray) -> Solutions:
-        evaluation = Evaluation(lists, self._prologue, events, self._graphs, self._counting)
+        evaluation = Evaluation(lists, self._prologue, events, self._graphs, self._counting, self._ready)
         table = evaluation.table(self._event)
         if self._knowledge is not None:
             table = self._knowledge.join(table, lists.space, self._budget, compared=self._compared)
-        rows = np.arange(len(table))
-        for condition in self._local:
-            rest = table if len(rows) == len(table) else table.take(rows)
-            rows = rows[truth(condition, evaluation.scope(rest)) == TRUE]
-        kept = np.zeros(len(table), bool)
-        kept[rows] = True
+        kept = np.ones(len(table), bool)
+        for i, condition in enumerate(self._local if len(table) else ()):
+            if i == 0:
+                kept = truth(condition, evaluation.scope(table)) == TRUE
+            elif len(rows := np.flatnonzero(kept)):
+                kept[rows] = truth(condition, evaluation.scope(table.take(rows))) == TRUE
         return _Columns(table, kept, lists.space)
 
 

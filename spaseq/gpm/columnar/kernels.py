@@ -8,7 +8,26 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["CONSTANT", "FILL", "SAME", "close_pairs", "count_listed", "fill_listed", "join_rows", "match_events"]
+__all__ = [
+    "CONSTANT",
+    "FILL",
+    "OPEN",
+    "OPERATIONS",
+    "SAME",
+    "TERM",
+    "VARIABLE",
+    "close_pairs",
+    "compare_rows",
+    "join_rows",
+    "list_triples",
+    "match_events",
+]
+
+OPERATIONS = ("variable", "term", "+", "-", "*", "/", "neg")
+"""The steps of `compare_rows`, by number."""
+VARIABLE, TERM, ADD, SUBTRACT, MULTIPLY, DIVIDE, NEGATE = range(len(OPERATIONS))
+OPEN = 2
+"""The truth of a comparison that numbers do not decide."""
 
 CONSTANT, SAME, FILL = 0, 1, 2
 """What a place of a triple pattern does: compares with a term, compares with a slot, fills a slot."""
@@ -17,34 +36,37 @@ _LINEAR = 24  # candidates up to which a scan is cheaper than two binary searche
 
 
 @njit(cache=True)
-def count_listed(triples: np.ndarray, which: np.ndarray, counts: np.ndarray) -> None:
-    """counts[l] gets the number of triples whose predicate p has which[p] = l. O(n)."""
+def list_triples(
+    triples: np.ndarray, offsets: np.ndarray, which: np.ndarray, rows: np.ndarray, starts: np.ndarray,
+    longest: np.ndarray,
+) -> None:  # fmt: skip
+    """Lists of the triples of each predicate p, number which[p] (-1: none), in order of the source.
+
+    They stand one behind the other in `rows` (int32, room for all triples). starts[l, e] gets where the triples of
+    event e begin in list l, absolutely in `rows`; starts[l, m] where the list ends: int64, shape (lists, m + 1).
+    longest[l]: the most that it has at one event. O(n + lists * m).
+    """
+    lists, events = starts.shape[0], offsets.shape[0] - 1
+    ends = np.zeros(lists, np.int64)
     for i in range(triples.shape[0]):
         number = which[triples[i, 1]]
         if number >= 0:
-            counts[number] += 1
-
-
-@njit(cache=True)
-def fill_listed(
-    triples: np.ndarray, offsets: np.ndarray, which: np.ndarray, rows: np.ndarray, bases: np.ndarray, starts: np.ndarray
-) -> None:
-    """Lists of the triples of each predicate, one behind the other in `rows` from `bases` on, in order of the source.
-
-    starts[l, e] gets where the triples of event e begin in list l, absolutely in `rows`; starts[l, m] where the list
-    ends. int64, shape (lists, m + 1). O(n + lists * m).
-    """
-    ends = bases.copy()
-    for event in range(offsets.shape[0] - 1):
-        for number in range(bases.shape[0]):
+            ends[number] += 1
+    begin = np.int64(0)
+    for number in range(lists):
+        begin, ends[number] = begin + ends[number], begin
+    for event in range(events):
+        for number in range(lists):
             starts[number, event] = ends[number]
         for i in range(offsets[event], offsets[event + 1]):
             number = which[triples[i, 1]]
             if number >= 0:
                 rows[ends[number]] = i
                 ends[number] += 1
-    for number in range(bases.shape[0]):
-        starts[number, offsets.shape[0] - 1] = ends[number]
+        for number in range(lists):
+            longest[number] = max(longest[number], ends[number] - starts[number, event])
+    for number in range(lists):
+        starts[number, events] = ends[number]
 
 
 @njit(cache=True)
@@ -139,6 +161,86 @@ def _range(
         low = _bound(sought, low, high, term, 0)
         high = _bound(sought, low, high, term, 1)
     return low, high
+
+
+@njit(cache=True, error_model="numpy")
+def compare_rows(
+    steps: np.ndarray, columns: np.ndarray, constants: np.ndarray, kind: np.ndarray, number: np.ndarray,
+    exact: np.ndarray, sign: int, out: np.ndarray,
+) -> int:  # fmt: skip
+    """The truth of a comparison by row: out gets 1, 0, -1 for an error, or OPEN. Returns how many are open.
+
+    steps: both sides in postfix notation, (one of `OPERATIONS`, which column or constant). columns: int32 (v, rows),
+    terms, -1 where unbound; constants: terms. kind, number, exact: what terms are (`LiteralColumns`). sign: `< <= > >=
+    = !=` by number.
+
+    Numbers are float64 with a bound on their error; SPARQL's own arithmetic rounds too, so no result of it is exact. A
+    near tie is open. Equality of two terms is decided for IRIs, blank nodes and plain texts too.
+    """
+    ulp = 2.0**-52
+    depth = steps.shape[0]
+    value, error = np.empty(depth, np.float64), np.empty(depth, np.float64)
+    known, sure = np.empty(depth, np.bool_), np.empty(depth, np.bool_)
+    term = np.empty(depth, np.int64)
+    left_open = 0
+    for row in range(out.shape[0]):
+        top = 0
+        for i in range(steps.shape[0]):
+            what, at = steps[i, 0], steps[i, 1]
+            if what <= TERM:
+                t = np.int64(columns[at, row]) if what == VARIABLE else np.int64(constants[at])
+                term[top] = t
+                known[top] = t >= 0 and 3 <= kind[t] <= 5
+                value[top] = number[t] if known[top] else 0.0
+                sure[top] = known[top] and exact[t]
+                error[top] = 0.0 if sure[top] else abs(value[top]) * ulp
+                top += 1
+                continue
+            if what == NEGATE:
+                value[top - 1] = -value[top - 1]
+                continue
+            top -= 1
+            a, b, e, f = value[top - 1], value[top], error[top - 1], error[top]
+            good = known[top - 1] and known[top]
+            if what == ADD:
+                a, e = a + b, e + f
+            elif what == SUBTRACT:
+                a, e = a - b, e + f
+            elif what == MULTIPLY:
+                a, e = a * b, e * abs(b) + f * abs(a) + e * f
+            else:
+                near = abs(b) - f
+                good = good and near > 0
+                a = a / b
+                e = (e + abs(a) * f) / near
+            e += abs(a) * 4 * ulp
+            value[top - 1], error[top - 1], sure[top - 1] = a, e, False
+            known[top - 1] = good and np.isfinite(a) and np.isfinite(e)
+        a, b = value[0], value[1]
+        if known[0] and known[1] and (abs(a - b) > error[0] + error[1] or (sure[0] and sure[1])):
+            if sign == 0:
+                out[row] = a < b
+            elif sign == 1:
+                out[row] = a <= b
+            elif sign == 2:
+                out[row] = a > b
+            elif sign == 3:
+                out[row] = a >= b
+            elif sign == 4:
+                out[row] = a == b
+            else:
+                out[row] = a != b
+            continue
+        out[row] = OPEN
+        if depth == 2:
+            s, t = term[0], term[1]
+            if s < 0 or t < 0:
+                out[row] = -1
+            elif sign >= 4 and (kind[s] == 0 or kind[t] == 0 or (kind[s] == 1 and kind[t] == 1)):
+                # A literal never equals an IRI or a blank node; others are equal if they are the same.
+                out[row] = (s == t) == (sign == 4)
+        left_open += out[row] == OPEN
+    return left_open
 
 
 @njit(cache=True)

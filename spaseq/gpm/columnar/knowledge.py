@@ -222,7 +222,7 @@ class Graphs:
             triples += graph.triples((None, predicate, None))
         batch = GraphBatch.of([GraphEvent(iri, 0, tuple(triples), None, iri, 1)])
         space = Space(batch.terms)
-        lists = Lists(batch, space, sorted(read or algebra.predicates_named(node)), self._budget)
+        lists = Lists.of(batch, space, sorted(read or algebra.predicates_named(node)), self._budget)
         prologue = self._evaluator.pattern.prologue
-        evaluation = Evaluation(lists, prologue, np.zeros(1, np.int32), self, counts(node))
+        evaluation = Evaluation(lists, prologue, np.zeros(1, np.int32), self, counts(node), {})
         return evaluation.table(node), space

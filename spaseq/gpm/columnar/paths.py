@@ -121,10 +121,9 @@ def _closed(steps: Pairs, terms: int, budget: int) -> Pairs:
 
 def _nodes(ends: Sequence[int], lists: Lists) -> np.ndarray:
     """(event, node, node) of every subject and object of an event, and of `ends`."""
-    batch = lists.batch
-    every = np.arange(len(batch), dtype=np.int32)
-    events = np.repeat(every, np.diff(batch.offsets))
-    parts = [(events, batch.triples[:, 0]), (events, batch.triples[:, 2])]
+    every = np.arange(len(lists), dtype=np.int32)
+    events = np.repeat(every, np.diff(lists.offsets))
+    parts = [(events, lists.triples[:, 0]), (events, lists.triples[:, 2])]
     parts += [(every, np.full(len(every), end, np.int32)) for end in ends]
     where = np.concatenate([e for e, _ in parts])
     nodes = np.concatenate([n for _, n in parts])
@@ -134,15 +133,14 @@ def _nodes(ends: Sequence[int], lists: Lists) -> np.ndarray:
 def _outside(path: Path, lists: Lists, counting: bool) -> Pairs:
     """A negated property set: the triples of other predicates, and, where it names inverse ones, those of others turned
     round."""
-    batch = lists.batch
     forward = [arg for arg in path.args if isinstance(arg, URIRef)]  # type: ignore[attr-defined]
     backward: list[Any] = [arg.arg for arg in path.args if isinstance(arg, InvPath)]  # type: ignore[attr-defined]
-    events = np.repeat(np.arange(len(batch), dtype=np.int32), np.diff(batch.offsets))
+    events = np.repeat(np.arange(len(lists), dtype=np.int32), np.diff(lists.offsets))
     parts = [np.zeros((0, 3), np.int32)]
     for names, turned in ((forward, False), (backward, True)):
         if names or (not turned and not backward):
             numbers = [number for name in names if (number := lists.space.find(name)) >= 0]
-            kept = ~np.isin(batch.triples[:, 1], numbers)
-            s, o = batch.triples[kept, 0], batch.triples[kept, 2]
+            kept = ~np.isin(lists.triples[:, 1], numbers)
+            s, o = lists.triples[kept, 0], lists.triples[kept, 2]
             parts.append(np.stack([events[kept], o, s] if turned else [events[kept], s, o], axis=1))
     return Pairs.of(np.concatenate(parts).astype(np.int32), counting)

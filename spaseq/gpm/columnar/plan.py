@@ -17,7 +17,7 @@ select is another variable; one that BIND or VALUES binds inside must agree with
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Protocol
 
@@ -33,7 +33,7 @@ from spaseq.gpm.columnar.joins import join, left_join, minus, pairs, semi_join
 from spaseq.gpm.columnar.named import mentioned, reads_knowledge
 from spaseq.gpm.columnar.order import by_all_terms, by_keys
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
-from spaseq.gpm.columnar.truth import TRUE, Scope, computed, truth
+from spaseq.gpm.columnar.truth import TRUE, Ready, Scope, computed, truth
 
 __all__ = ["Evaluation", "KnowledgeRows", "KnowledgeSource"]
 
@@ -69,8 +69,9 @@ _EMPTY: Final = algebra.BGP(())
 class Evaluation:
     """The evaluation of one pattern over one batch.
 
-    `events`: those looked at, int32, ascending. `counting`: whether it matters how often a solution comes. `outer`: by
-    instance its event (ascending) and the outer terms, inside EXISTS; tables then have instances in place of events.
+    `events`: those looked at, int32, ascending. `counting`: whether it matters how often a solution comes. `ready`
+    keeps what was made of basic patterns and expressions, by their id. `outer`: by instance its event (ascending)
+    and the outer terms, inside EXISTS; tables then have instances in place of events.
     """
 
     lists: Lists
@@ -78,8 +79,8 @@ class Evaluation:
     events: np.ndarray
     graphs: KnowledgeSource
     counting: bool
+    ready: Ready
     outer: Table | None = None
-    _basic: dict[algebra.BGP, BasicPattern] = field(default_factory=dict)
 
     def table(self, node: algebra.Node, beside: Beside = ()) -> Table:
         """The solutions of a node that is covered. Rows may be equal: as often as SPARQL has them where `counting`,
@@ -148,7 +149,7 @@ class Evaluation:
 
     def scope(self, table: Table) -> Scope:
         """What conditions on a table's rows are asked of."""
-        return Scope(self._seen(table), self.lists.space, self.prologue, self._exists)
+        return Scope(self._seen(table), self.lists.space, self.prologue, self._exists, self.ready)
 
     def _seen(self, table: Table) -> Table:
         """The rows with the outer terms beside their own."""
@@ -162,10 +163,11 @@ class Evaluation:
     # -- leaves
 
     def _plan(self, node: algebra.BGP) -> BasicPattern:
-        found = self._basic.get(node)
+        found = self.ready.get(id(node))
         if found is None:
-            found = self._basic[node] = basic_pattern(node)
-        return found
+            found = self.ready[id(node)] = node, basic_pattern(node)
+        made: BasicPattern = found[1]
+        return made
 
     def _inline(self, rows: tuple[tuple[tuple[str, object], ...], ...]) -> Table:
         """VALUES at every event."""

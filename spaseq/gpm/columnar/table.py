@@ -11,30 +11,34 @@ from rdflib import Literal
 from rdflib.namespace import XSD
 
 from spaseq.rdf import Term, plain_literal, term_key
-from spaseq.rdf.columns import Kinds, LiteralColumns, TermTable
+from spaseq.rdf.columns import LiteralColumns, TermTable, empty_columns, set_value
 
 __all__ = ["UNBOUND", "Space", "Table", "distinct", "stacked", "term_bytes"]
 
 UNBOUND: Final = -1
+_FLOAT: Final = XSD.float
 _WORD: Final = 8
 
 
 class Space:
     """The terms of one batch, and behind them those that a query adds: of VALUES, of BIND, of background knowledge.
 
-    Numbers below `base` are the batch's. Equal terms have one number, but for those of `adopt`.
+    Numbers below `base` are the batch's. Equal terms have one number, but for those of `adopt`. Events that are pushed
+    share a space (`spaseq.gpm.columnar.pushed`), all of whose terms are added; `text` counts the characters of those.
     """
 
-    __slots__ = ("_added", "_codes", "_known", "_literals", "_terms", "_text", "base", "extras")
+    __slots__ = ("_added", "_codes", "_known", "_literals", "_terms", "_text", "_with_floats", "base", "extras", "text")
 
     def __init__(self, terms: TermTable) -> None:
         self.base = len(terms)
         self.extras: list[Term] = []
+        self.text = 0
         self._terms = terms
         self._text: bytes | None = None
         self._codes: np.ndarray | None = None
         self._known: dict[Term, int] = {}
         self._literals: LiteralColumns | None = None
+        self._with_floats = False
         self._added = 0
 
     def __len__(self) -> int:
@@ -68,20 +72,28 @@ class Space:
         """The number of `term`, -1 where neither the batch nor the query has it. O(t) array steps, then remembered."""
         found = self._known.get(term)
         if found is None:
-            found = self._known[term] = _locate(self._terms, plain_literal(term))
+            plain = plain_literal(term)
+            if plain is not term:
+                return self.find(plain)
+            found = self._known[term] = _locate(self._terms, term) if self.base else UNBOUND
         return found
 
     def number(self, term: Any) -> int:
         """The number of `term`, which gets one where it has none."""
-        found = self.find(term)
-        if found < 0:
-            found = self._known[term] = self._append(plain_literal(term))
+        found = self._known.get(term)
+        if found is None or found < 0:
+            plain = plain_literal(term)
+            if plain is not term:
+                return self.number(plain)
+            if found is None and self.base:
+                found = _locate(self._terms, term)
+            found = self._known[term] = self._append(term) if found is None or found < 0 else found
         return found
 
     @property
     def has_floats(self) -> bool:
         """Whether there may be an xsd:float: sums of those are rounded to fewer digits than a double has."""
-        return self.find(XSD.float) >= 0 or any(getattr(term, "datatype", None) == XSD.float for term in self.extras)
+        return self._with_floats or self.find(_FLOAT) >= 0
 
     def adopt(self, term: Callable[[int], Term], numbers: np.ndarray, *, compared: bool) -> np.ndarray:
         """`numbers`, of which `term` gives the terms, as numbers of this space.
@@ -97,30 +109,33 @@ class Space:
 
     def _append(self, term: Term) -> int:
         self.extras.append(term)
+        self.text += len(term)
+        if isinstance(term, Literal) and term.datatype is not None and term.datatype == _FLOAT:
+            self._with_floats = True
         return self.base + len(self.extras) - 1
 
     def literals(self) -> LiteralColumns:
-        """What the terms are compared as, by number (`spaseq.rdf.columns.LiteralColumns`)."""
+        """What the terms are compared as, by number (`spaseq.rdf.columns.LiteralColumns`); there may be rows of no term
+        behind them. Each added term is looked at once."""
         known = self._literals if self._literals is not None else self._terms.literals()
         if self._added < len(self.extras):
-            more = TermTable.of(self.extras[self._added :])
-            fresh = more.literals()
-            # `TermTable.of` numbers different terms; adopted ones may be equal to others.
-            at = np.array([more.id_of(term) for term in self.extras[self._added :]], np.int64)
-            known = LiteralColumns(
-                *(
-                    np.concatenate([getattr(known, name), getattr(fresh, name)[at]])
-                    for name in ("kind", "number", "exact", "whole", "has_whole")
-                )
-            )
+            if len(known.kind) < len(self):
+                known = _longer(known, max(64, 2 * len(self)))
+            for place in range(self._added, len(self.extras)):
+                if isinstance(term := self.extras[place], Literal):
+                    set_value(known, self.base + place, term)
             self._added = len(self.extras)
         self._literals = known
         return known
 
-    def is_number(self) -> np.ndarray:
-        """bool, by number."""
-        kind = self.literals().kind
-        return (kind >= Kinds.INTEGER) & (kind <= Kinds.DOUBLE)
+
+def _longer(columns: LiteralColumns, count: int) -> LiteralColumns:
+    """The same and more rows, of terms that are no literals."""
+    longer = empty_columns(count)
+    for name in ("kind", "number", "exact", "whole", "has_whole"):
+        own = getattr(columns, name)
+        getattr(longer, name)[: len(own)] = own
+    return longer
 
 
 def term_bytes(term: Term) -> bytes:

@@ -1,8 +1,8 @@
 """Conditions over columns, with SPARQL's three truth values (SPARQL 1.1 §17.2).
 
 Truth is int8 by row: 1, 0, or -1 for an error. `&&`, `||`, `!` and EXISTS are worked out over columns, comparisons of
-numbers (arithmetic included) by float64 with a bound on its error, which decides all but near ties. All else is asked
-once for each distinct choice of terms (`spaseq.gpm.evaluate.verdict`), as conditions on mappings are.
+numbers (arithmetic included) by a kernel over float64 with a bound on its error, which decides all but near ties. All
+else is asked once for each distinct choice of terms (`spaseq.gpm.evaluate.verdict`), as conditions on mappings are.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from rdflib.plugins.sparql.sparql import Prologue, QueryContext, SPARQLError
 from rdflib.term import Identifier, Literal, Variable
 
 from spaseq.gpm import algebra
+from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.comparison import SIGNS
 from spaseq.gpm.evaluate import evaluated, verdict
 from spaseq.gpm.reference import Context, evaluating
 from spaseq.rdf import plain_literal
-from spaseq.rdf.columns import Kinds
 
-__all__ = ["ERROR", "FALSE", "TRUE", "Numbers", "Scope", "compared", "computed", "term_numbers", "truth"]
+__all__ = ["ERROR", "FALSE", "TRUE", "Numbers", "Ready", "Scope", "compared", "computed", "term_numbers", "truth"]
 
 TRUE: Final = 1
 FALSE: Final = 0
@@ -34,18 +34,23 @@ ERROR: Final = -1
 _RELATION: Final = "RelationalExpression "
 _ULP: Final = 2.0**-52
 
+Ready = dict[int, tuple[object, Any]]
+"""What was made of parts of a pattern, by their id; with the part, so that no other takes its place."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scope:
     """What a condition is asked of: solution rows, their terms, and who evaluates a pattern inside EXISTS.
 
-    `exists(pattern, table)`: bool by row, whether the pattern has a solution that joins with it.
+    `exists(pattern, table)`: bool by row, whether the pattern has a solution that joins with it. `ready` keeps what was
+    made of an expression, by its id.
     """
 
     table: Table
     space: Space
     prologue: Prologue
     exists: Callable[[algebra.Node, Table], np.ndarray]
+    ready: Ready
 
 
 def truth(expression: algebra.Expression, scope: Scope) -> np.ndarray:
@@ -83,20 +88,86 @@ def _folded(parts: Sequence[np.ndarray], settled: int) -> np.ndarray:
 def _comparison(
     sign: str, left: algebra.Expression, right: algebra.Expression, whole: algebra.Expression, scope: Scope
 ) -> np.ndarray:
-    """Decided by numbers where both sides have them and are apart, otherwise for each distinct choice of terms."""
-    found = np.full(len(scope.table), ERROR, np.int8)
-    a, b = _numbers(left, scope), _numbers(right, scope)
-    open_rows = np.ones(len(scope.table), bool)
-    if a is not None and b is not None:
-        decided, verdict = compared(sign, a, b)
-        found[decided] = verdict[decided]
-        open_rows = ~decided
-    rows = np.flatnonzero(open_rows)
-    if len(rows):
-        if sign in ("=", "!="):
-            rows = _same_terms(sign, left, right, scope, rows, found)
+    """Decided by a kernel where both sides are numbers that are apart, or terms that equality tells apart; the rows
+    that are left are asked about for each distinct choice of terms."""
+    made = scope.ready.get(id(whole))
+    if made is None:
+        made = scope.ready[id(whole)] = whole, _compiled(sign, left, right)
+    count, program, space = len(scope.table), made[1], scope.space
+    if program is None or (program.computes and space.has_floats):
+        return _each(whole, scope, np.arange(count))
+    columns = [scope.table.column(name) for name in program.names]
+    stacked = np.stack(columns) if len(columns) > 1 else columns[0].reshape(1, -1) if columns else _no_columns(count)
+    constants = np.array([space.number(term) for term in program.terms], np.int32)
+    literals = space.literals()
+    found = np.empty(count, np.int8)
+    left_open = k.compare_rows(
+        program.steps, stacked, constants, literals.kind, literals.number, literals.exact, program.sign, found
+    )
+    if left_open:
+        rows = np.flatnonzero(found == k.OPEN)
         found[rows] = _each(whole, scope, rows)
     return found
+
+
+def _no_columns(count: int) -> np.ndarray:
+    return np.zeros((0, count), np.int32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Program:
+    """A comparison of numeric expressions for `kernels.compare_rows`: `steps` in postfix notation, int32 (n, 2), over
+    the variables `names` and the constants `terms`. `computes`: whether there is arithmetic in it."""
+
+    steps: np.ndarray
+    sign: int
+    names: tuple[str, ...]
+    terms: tuple[Identifier, ...]
+    computes: bool
+
+
+def _compiled(sign: str, left: algebra.Expression, right: algebra.Expression) -> _Program | None:
+    """None where a side is no variable, constant, or arithmetic on those."""
+    names: dict[str, int] = {}
+    terms: dict[Identifier, int] = {}
+    steps = [_postfix(side, names, terms) for side in (left, right)]
+    if steps[0] is None or steps[1] is None:
+        return None
+    whole = [*steps[0], *steps[1]]
+    return _Program(np.array(whole, np.int32), _SIGNS.index(sign), tuple(names), tuple(terms), len(whole) > 2)
+
+
+def _postfix(
+    expression: algebra.Expression, names: dict[str, int], terms: dict[Identifier, int]
+) -> list[tuple[int, int]] | None:
+    match expression:
+        case algebra.Term(value) if isinstance(value, Variable):
+            return [(k.VARIABLE, names.setdefault(str(value), len(names)))]
+        case algebra.Term(value):
+            return [(k.TERM, terms.setdefault(value, len(terms)))]
+        case algebra.Call(name, (first, *others)) if name in ("AdditiveExpression", "MultiplicativeExpression"):
+            signs = list(dict.get(expression.handle, "op") or ())  # from left to right, as they are written
+            steps = _postfix(first, names, terms)
+            if len(signs) != len(others):
+                return None
+            for sign, other in zip(signs, others, strict=True):
+                more = _postfix(other, names, terms)
+                if steps is None or more is None:
+                    return None
+                steps = [*steps, *more, (k.OPERATIONS.index(str(sign)), 0)]
+            return steps
+        case algebra.Call("UnaryMinus", (argument,)):
+            steps = _postfix(argument, names, terms)
+            return None if steps is None else [*steps, (k.OPERATIONS.index("neg"), 0)]
+        case _:
+            return None
+
+
+_SIGNS: Final = ("<", "<=", ">", ">=", "=", "!=")
+"""In the order of `kernels.compare_rows`."""
+
+
+# -- numbers of terms, for joins of several GPMs
 
 
 def compared(sign: str, a: Numbers, b: Numbers) -> tuple[np.ndarray, np.ndarray]:
@@ -116,37 +187,6 @@ _SIGN: Final[dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {
 }
 
 
-def _same_terms(
-    sign: str, left: algebra.Expression, right: algebra.Expression, scope: Scope, rows: np.ndarray, found: np.ndarray
-) -> np.ndarray:
-    """Decides (in)equality of IRIs and plain texts by the terms' numbers; the rows still open."""
-    a, b = _terms(left, scope), _terms(right, scope)
-    if a is None or b is None:
-        return rows
-    a, b = a[rows], b[rows]
-    kind = scope.space.literals().kind
-    bound = (a >= 0) & (b >= 0)
-    plain = bound & (kind[a] == Kinds.STRING) & (kind[b] == Kinds.STRING)
-    # A literal never equals an IRI or a blank node; two that are no literals are equal if they are the same.
-    plain |= bound & ((kind[a] == Kinds.NO_LITERAL) | (kind[b] == Kinds.NO_LITERAL))
-    found[rows[plain]] = (a[plain] == b[plain]) == (sign == "=")
-    return rows[~plain]
-
-
-def _terms(expression: algebra.Expression, scope: Scope) -> np.ndarray | None:
-    """The numbers of the terms of a variable or a constant; None for what is computed."""
-    match expression:
-        case algebra.Term(value) if isinstance(value, Variable):
-            return scope.table.column(str(value))
-        case algebra.Term(value):
-            return np.full(len(scope.table), scope.space.number(value), np.int32)
-        case _:
-            return None
-
-
-# -- numbers
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Numbers:
     """Values by row: whether there is one (`known`), float64 near it, and by how much it may be off. `exact`: not at
@@ -158,65 +198,15 @@ class Numbers:
     exact: np.ndarray
 
 
-def _numbers(expression: algebra.Expression, scope: Scope) -> Numbers | None:
-    """The values of a numeric expression; None where it is of a kind that columns do not hold, or where results may be
-    rounded to xsd:float."""
-    match expression:
-        case algebra.Term():
-            terms = _terms(expression, scope)
-            assert terms is not None
-            return term_numbers(terms, scope.space)
-        case algebra.Call(name, arguments) if name in ("AdditiveExpression", "MultiplicativeExpression"):
-            return _arithmetic(expression, arguments, scope)
-        case algebra.Call("UnaryMinus", (argument,)):
-            inner = _numbers(argument, scope)
-            return None if inner is None else Numbers(-inner.value, inner.error, inner.known, inner.exact)
-        case _:
-            return None
-
-
 def term_numbers(terms: np.ndarray, space: Space) -> Numbers:
     """The values of terms, by number; unknown of what is none, or not bound."""
     literals = space.literals()
     value = literals.number[terms]
-    known = (terms >= 0) & literals.is_number[terms]
+    known = (terms >= 0) & literals.numeric(terms)
     exact = literals.exact[terms]
     with np.errstate(invalid="ignore"):
         error = np.where(exact, 0.0, np.abs(value) * _ULP)
     return Numbers(value, error, known, exact)
-
-
-def _arithmetic(expression: algebra.Call, arguments: Sequence[algebra.Expression], scope: Scope) -> Numbers | None:
-    """Sums and products from left to right, as they are written."""
-    signs = list(dict.get(expression.handle, "op") or ())
-    if len(signs) != len(arguments) - 1 or scope.space.has_floats:
-        return None
-    found = _numbers(arguments[0], scope)
-    for sign, argument in zip(signs, arguments[1:], strict=True):
-        other = _numbers(argument, scope)
-        if found is None or other is None:
-            return None
-        found = _combined(str(sign), found, other)
-    return found
-
-
-def _combined(sign: str, a: Numbers, b: Numbers) -> Numbers:
-    known = a.known & b.known
-    with np.errstate(all="ignore"):
-        if sign in "+-":
-            value = a.value + b.value if sign == "+" else a.value - b.value
-            error = a.error + b.error
-        elif sign == "*":
-            value = a.value * b.value
-            error = a.error * np.abs(b.value) + b.error * np.abs(a.value) + a.error * b.error
-        else:
-            value = a.value / b.value
-            near = np.abs(b.value) - b.error
-            error = (a.error + np.abs(value) * b.error) / near
-            known = known & (near > 0)
-        error = error + np.abs(value) * 4 * _ULP
-        known = known & np.isfinite(value) & np.isfinite(error)
-    return Numbers(value, error, known, np.zeros(len(value), bool))
 
 
 # -- everything else

@@ -23,5 +23,17 @@ Not here: matching (`spaseq.gpm`), and anything that looks at single events (`sp
 from __future__ import annotations
 
 from spaseq.rdf.columns.model import BLANK, IRI, LITERAL, BatchLimits, GraphBatch, Kinds, LiteralColumns, TermTable
+from spaseq.rdf.columns.values import empty_columns, set_value
 
-__all__ = ["BLANK", "IRI", "LITERAL", "BatchLimits", "GraphBatch", "Kinds", "LiteralColumns", "TermTable"]
+__all__ = [
+    "BLANK",
+    "IRI",
+    "LITERAL",
+    "BatchLimits",
+    "GraphBatch",
+    "Kinds",
+    "LiteralColumns",
+    "TermTable",
+    "empty_columns",
+    "set_value",
+]

@@ -1,0 +1,123 @@
+"""The rows of one instant, for events that are pushed one at a time: the same table as `ChunkRows`, without arrays.
+
+A row holds which solutions of which GPM stand in it. Arrays, and mappings, are made only of what an engine reads of the
+rows that move a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from collections.abc import Mapping as MappingABC
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spaseq.gpm import Condition, GraphPattern, Mapping, MappingSet
+from spaseq.gpm.columnar.keys import Keys
+
+if TYPE_CHECKING:
+    from spaseq.gpm.columnar.evaluate import Solutions
+
+__all__ = ["InstantRows"]
+
+_Row = dict[str, list[tuple["Solutions", int]]]
+
+
+class InstantRows:
+    """`Rows` of one instant: one, or with `names` to partition by, one for each key there, in order of the keys' texts.
+
+    `solved`: the values of the GPMs of each stream at its events there. `read`, `keys`: as of `ChunkRows`.
+    """
+
+    has_columns = False
+
+    def __init__(
+        self,
+        position: int,
+        time: int,
+        solved: Iterable[MappingABC[str, Solutions]],
+        read: MappingABC[str, tuple[str, ...]],
+        names: tuple[str, ...],
+        keys: Keys,
+    ) -> None:
+        self._position, self._time = position, time
+        self._read = read
+        self._rows: list[_Row] = []
+        self._numbers: list[int] | None = None
+        self.keys: list[Mapping] = []
+        if names:
+            by_key = _by_key(solved, names, keys)
+            self._numbers = sorted(by_key, key=keys.text) if len(by_key) > 1 else list(by_key)
+            self._rows = [by_key[number] for number in self._numbers]
+            self.keys = [keys.mappings[number] for number in self._numbers]
+        else:
+            own: _Row = {}
+            for found in solved:
+                for name, solutions in found.items():
+                    places = [(solutions, i) for i, good in enumerate(solutions.kept.tolist()) if good]
+                    if places:
+                        own[name] = own.get(name, []) + places
+            self._rows = [own]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def has(self, name: str, row: int) -> bool:
+        """Whether a GPM's value is not empty at a row."""
+        return name in self._rows[row]
+
+    @cached_property
+    def positions(self) -> np.ndarray:
+        """int64 (n,)."""
+        return np.array([self._position] * len(self._rows), np.int64)
+
+    @cached_property
+    def times(self) -> np.ndarray:
+        """int64 (n,)."""
+        return np.array([self._time] * len(self._rows), np.int64)
+
+    @property
+    def partitions(self) -> np.ndarray | None:
+        """int64 (n,): which of `keys` each row belongs to."""
+        return None if self._numbers is None else np.arange(len(self))
+
+    @property
+    def numbers(self) -> np.ndarray | None:
+        """int64 (n,): of each key."""
+        return None if self._numbers is None else np.array(self._numbers, np.int64)
+
+    def number(self, row: int) -> int | None:
+        """Of the key of a row."""
+        return None if self._numbers is None else self._numbers[row]
+
+    def present(self, name: str) -> np.ndarray:
+        """bool (n,)."""
+        return np.array([name in row for row in self._rows], bool)
+
+    def value(self, name: str, row: int) -> MappingSet:
+        """A GPM's value at a row."""
+        read = self._read[name]
+        return frozenset(solutions.mapping(i, read) for solutions, i in self._rows[row].get(name, ()))
+
+    def solutions(self, name: str) -> None:
+        """They are too few for columns."""
+        return None
+
+    def joined(self, patterns: Sequence[GraphPattern], conditions: Sequence[tuple[Condition, Any]]) -> None:
+        """They are too few for columns."""
+        return None
+
+
+def _by_key(solved: Iterable[MappingABC[str, Solutions]], names: tuple[str, ...], keys: Keys) -> dict[int, _Row]:
+    """A row for each key that some solution has, its GPM's FILTERs aside."""
+    rows: dict[int, _Row] = {}
+    for found in solved:
+        for name, solutions in found.items():
+            for i, good in enumerate(solutions.kept.tolist()):
+                key = solutions.mapping(i, names)
+                if len(key) == len(names):
+                    row = rows.setdefault(keys.number(key), {})
+                    if good:
+                        row.setdefault(name, []).append((solutions, i))
+    return rows
