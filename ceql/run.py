@@ -366,6 +366,7 @@ def _batch(
     """A batch from a snapshot."""
     held = table_of_bytes(table)
     rows = held.num_rows
+    expect(len(set(held.column_names)) == held.num_columns, "each attribute once")
     expect(rows > 0 and type(type_column) is str and all(type(name) is str for name in streams), "events of a stream")
     places, when = array(positions, "positions", rows=rows, low=0), array(times, "times", rows=rows)
     expect((np.diff(places) == 1).all() and (np.diff(when) >= 0).all(), "events in order")
