@@ -174,7 +174,7 @@ class _Walk:
                 continue
             inner = condition.expr if condition.name == "GroupAs" else condition
             yield from self.expression(inner, node.groupby, "GROUP BY")
-            if condition.name == "GroupAs":
+            if condition.name == "GroupAs" and condition.var is not None:  # rdflib has (?x + 1) as one without a name
                 if condition.var in scope | keys:
                     problem = f"GROUP BY gives ?{condition.var} a value, and it is in scope already"
                     yield Breach(problem, SCOPE, condition, _alias(condition.var), "give it another name")

@@ -77,6 +77,7 @@ RIGHT = (
     "{ SELECT (SAMPLE(?x) AS ?y) (?y + 1 AS ?z) { ?s :p ?x } }",
     "{ SELECT ?s (STR(?s) AS ?y) (COUNT(*) AS ?n) { ?s :p ?x } GROUP BY ?s HAVING (?s != :a) ORDER BY ?s }",
     "{ SELECT ?k (COUNT(*) AS ?n) { ?s :p ?x } GROUP BY (?x + 1 AS ?k) }",
+    "{ SELECT (COUNT(*) AS ?n) { ?s :p ?x } GROUP BY (?x + 1) (?x + 2) }",
     "{ SELECT (COUNT(DISTINCT ?x) AS ?n) (GROUP_CONCAT(DISTINCT ?x ; SEPARATOR=',') AS ?g) { ?s :p ?x } }",
     "{ SELECT * { ?s :p ?x } ORDER BY ?s }",
     "?s :p ?x . FILTER (?x < ?s && ?s > ?x)",
