@@ -301,6 +301,6 @@ def test_a_failure_of_rdflib_is_not_a_traceback(
         raise ZeroDivisionError("oh")
 
     (files / "q.rq").write_text(QUERY.replace("?a :p ?x", "?a :p ?x . BIND (RAND() AS ?r)"))
-    monkeypatch.setattr("spaseq.gpm.evaluate.evalPart", fail)
+    monkeypatch.setattr("spaseq.gpm.reference.evalBGP", fail)
     code, _, err = run(capsys, "run", "q.rq", "--stream", "S=s.nt")
     assert code == 1 and err == "rdflib failed to evaluate a graph pattern: ZeroDivisionError: oh\n"
