@@ -474,12 +474,12 @@ _NO_LAZY = {
 }
 
 LEFT_OUT: Mapping[tuple[str, str], Mapping[str, int]] = {
-    ("ceql", "tables"): {UNKNOWN_ATTRIBUTE: 2, EMPTY_INPUT: 1},
+    ("ceql", "tables"): {UNKNOWN_ATTRIBUTE: 1, EMPTY_INPUT: 1},
     ("ceql", "run -"): {EMPTY_INPUT: 1},
     ("ceql", "chain"): _NO_LAZY,
     ("ceql", "tree"): _NO_LAZY,
     ("ceql", "alert --follow -"): {ONE_INPUT: 3, EMPTY_INPUT: 1},
-    ("ceql", "spark"): {UNKNOWN_ATTRIBUTE: 2},
+    ("ceql", "spark"): {UNKNOWN_ATTRIBUTE: 1},
 }  # fmt: skip
 """By road, the refusals that are known (regular expressions), and how many cases each is of."""
 
