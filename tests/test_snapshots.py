@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rdflib import Literal, URIRef
 
 import ceql
@@ -368,3 +370,20 @@ def test_some_mutated_snapshots(language: str) -> None:
 def test_mutated_snapshots(language: str) -> None:
     said = check_mutations(language, 2000, 2)
     assert said["refused"] > 1200
+
+
+_EDGES = st.sampled_from([0, 1, -1, 1 << 8, 1 << 16, 1 << 32, (1 << 63) - 1, (1 << 63) - (1 << 32), -(1 << 63)])
+_WHOLE = st.one_of(st.integers(), st.tuples(_EDGES, st.integers(-3, 3)).map(sum))
+_PLAIN = st.recursive(
+    st.one_of(st.none(), st.booleans(), _WHOLE, st.floats(allow_nan=False), st.text(), st.binary()),
+    lambda inner: st.one_of(
+        st.lists(inner), st.lists(inner).map(tuple), st.lists(_WHOLE), st.dictionaries(st.text(), inner)
+    ),
+)
+
+
+@given(_PLAIN)
+def test_plain_values_come_back(value: Any) -> None:
+    """Numbers near the ends of int64 too: distances from the least of them stay inside."""
+    found = decode(encode(value))
+    assert found == value and repr(found) == repr(value)

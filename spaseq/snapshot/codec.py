@@ -46,6 +46,8 @@ _TIMES: Final = [f"{kind}8[{unit}]" for kind in "Mm" for unit in ("s", "ms", "us
 _ARRAYS: Final = {np.dtype(name): number for number, name in enumerate(_DTYPES + _TIMES)}
 _OF_NUMBER: Final = list(_ARRAYS)
 _MOST: Final = (1 << 63) - 1
+_PACKED: Final = _MOST - (1 << 32)
+"""The greatest number that distances of four bytes may be counted from, so that no sum leaves int64."""
 _HEAD: Final = struct.Struct("<qB")
 _U64: Final = struct.Struct("<Q")
 
@@ -213,8 +215,8 @@ class _Writer:
         low = int(numbers.min()) if len(numbers) else 0
         reach = int(numbers.max()) - low if len(numbers) else 0
         width = 1 if reach < 1 << 8 else 2 if reach < 1 << 16 else 4 if reach < 1 << 32 else 8
-        if width == 8:
-            low = 0
+        if width == 8 or low > _PACKED:
+            low, width = 0, 8
         body = numbers if width == 8 else (numbers - low).astype(f"<u{width}")
         self.parts += [_HEAD.pack(low, width), body.tobytes()]
 
@@ -354,7 +356,7 @@ class _Reader:
         low, width = _HEAD.unpack(self.take(_HEAD.size))
         if width == 8:
             return np.frombuffer(self.take(8 * count), "<i8").astype(np.int64)
-        _require(width in (1, 2, 4) and low <= _MOST - (1 << 32))
+        _require(width in (1, 2, 4) and low <= _PACKED)
         return np.frombuffer(self.take(width * count), f"<u{width}").astype(np.int64) + low
 
     def _lengths(self, count: int) -> np.ndarray:
