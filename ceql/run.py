@@ -150,7 +150,7 @@ class Coordinate:
             numbers = column.values
         else:
             raise self._error(batch, 0, f"{name} holds no numbers, and the window is measured in it")
-        if not np.isfinite(numbers).all():
+        if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():
             row = int(np.argmin(np.isfinite(numbers)))
             raise self._error(batch, row, f"{name} is {numbers[row]}, and the window is measured in it")
         numbers = self._settled(numbers)
