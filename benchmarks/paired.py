@@ -21,6 +21,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -77,10 +78,9 @@ def processor_time() -> float:
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
-def compare(suite: str, before: Path, pairs: int, only: str) -> list[tuple[Any, ...]]:
-    """A row of HEADER for each workload of both."""
+def compare(suite: str, before: Path, pairs: int, only: str) -> Iterator[tuple[Any, ...]]:
+    """A row of HEADER for each workload of both, as it is measured."""
     one, other = Side(before, suite), Side(HERE, suite)
-    rows = []
     for name in other.names:
         if name not in one.names or only not in name:
             continue
@@ -90,13 +90,12 @@ def compare(suite: str, before: Path, pairs: int, only: str) -> list[tuple[Any, 
         wall = statistics.median(b[2] / a[2] for a, b in runs)
         times = [statistics.median(run[side][1] for run in runs) for side in (0, 1)]
         matches = [run[0] for run in warm]
-        rows.append((suite, name, *matches, *(f"{t:.4f}" for t in times), f"{cpu:.3f}", f"{wall:.3f}", pairs))
         told = f"{suite:8} {name:28} {times[0]:8.3f} s -> {times[1]:8.3f} s   cpu x {cpu:.2f}   wall x {wall:.2f}"
         changed = "" if matches[0] == matches[1] else f"   {matches[0]:,} matches, now {matches[1]:,}"
         print(told + changed, flush=True)
+        yield suite, name, *matches, *(f"{t:.4f}" for t in times), f"{cpu:.3f}", f"{wall:.3f}", pairs
     one.close()
     other.close()
-    return rows
 
 
 def main(arguments: list[str]) -> None:
@@ -114,10 +113,10 @@ def main(arguments: list[str]) -> None:
         parser.error("name the other checkout and at least one suite")
     path = HERE / "benchmarks" / "results" / f"{datetime.date.today().isoformat()}-paired.csv"
     for suite in options.suites:
-        rows = compare(suite, options.before.resolve(), options.pairs, options.only)
-        fresh = not path.exists()
-        with path.open("a", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([HEADER, *rows] if fresh else rows)
+        for row in compare(suite, options.before.resolve(), options.pairs, options.only):
+            fresh = not path.exists()
+            with path.open("a", newline="") as file:
+                csv.writer(file, lineterminator="\n").writerows([HEADER, row] if fresh else [row])
 
 
 if __name__ == "__main__":
