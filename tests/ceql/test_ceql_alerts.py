@@ -138,7 +138,7 @@ def test_deterministic_states_beyond_their_budget() -> None:
     """The engine goes on set by set, and so do alerts."""
     query = "SELECT * WHERE (A OR B) ; A ; (A OR B) ; (A OR B) ; (A OR B) ; C"
     rng = random.Random(2)
-    stream = events_of(*((rng.choice("AABBC"),) for _ in range(80)))
+    stream = events_of(*((rng.choice("AABBC"),) for _ in range(30)))
     tight = ceql.compile(query, settings=Settings(automaton_bytes=1))
     assert list(tight.alerts().run(stream)) == ends(query, stream)
 
