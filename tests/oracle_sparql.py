@@ -445,7 +445,9 @@ def numeric(term: Term) -> Any:
 
 
 def truth_of(term: Term) -> bool:
-    return bool(value_of(term)[1])
+    """§17.2.2: of a plain literal, with a language or without, whether it is not empty."""
+    lexical, _, tag = parts_of(term)
+    return bool(lexical if tag else value_of(term)[1])
 
 
 def text_of(term: Term) -> str:
