@@ -445,9 +445,10 @@ def numeric(term: Term) -> Any:
 
 
 def truth_of(term: Term) -> bool:
-    """§17.2.2: of a plain literal, with a language or without, whether it is not empty."""
+    """§17.2.2: of a plain literal, with a language or not, whether it is not empty; of a number neither 0 nor NaN."""
     lexical, _, tag = parts_of(term)
-    return bool(lexical if tag else value_of(term)[1])
+    value = lexical if tag else value_of(term)[1]
+    return bool(value) and value == value
 
 
 def text_of(term: Term) -> str:

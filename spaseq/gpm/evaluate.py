@@ -15,7 +15,6 @@ from typing import Any, Final
 
 from rdflib import Graph
 from rdflib.plugins.sparql.evalutils import _eval
-from rdflib.plugins.sparql.operators import EBV
 from rdflib.plugins.sparql.parserutils import Expr
 from rdflib.plugins.sparql.sparql import FrozenBindings, Prologue, QueryContext, SPARQLError
 from rdflib.term import Identifier, URIRef, Variable
@@ -23,6 +22,7 @@ from rdflib.term import Identifier, URIRef, Variable
 from spaseq.errors import OptionError
 from spaseq.gpm import algebra
 from spaseq.gpm.comparison import SIGNS, Side, compares
+from spaseq.gpm.functions import effective_truth
 from spaseq.gpm.mappings import IDENTITY, IndexedMappings, Mapping, MappingSet, freeze
 from spaseq.gpm.pattern import Condition, GraphPattern, Part
 from spaseq.gpm.reference import Context, NamedGraphs, Row, evaluating, is_true, solutions, value_in
@@ -204,7 +204,7 @@ def verdict(expression: algebra.Expression, mapping: dict[str, Any], context: Qu
         case algebra.Call(name, (algebra.Term(left), algebra.Term(right))) if name.removeprefix(_RELATION) in SIGNS:
             return compares(name.removeprefix(_RELATION), _term_of(left, mapping), _term_of(right, mapping))
         case _:
-            return bool(EBV(evaluated(expression, mapping, context)))
+            return effective_truth(evaluated(expression, mapping, context))
 
 
 def evaluated(expression: algebra.Expression, mapping: dict[str, Any], context: QueryContext) -> Any:

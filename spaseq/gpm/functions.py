@@ -1,9 +1,9 @@
 """Arithmetic, casts and functions of strings as SPARQL 1.1 §17 and XPath have them, in place of rdflib's.
 
-rdflib computes sums and products of integers as decimals or the other way round, knows no xsd:float, lets casts accept
-what has no such value, keeps only some flags of REGEX, counts places of SUBSTR below 1 from the end, cannot round
-infinity, and gives STR and STRDT any argument. `replacement` names what takes its place for an expression; both ways of
-evaluating a pattern, over columns and by rdflib's algebra, go through it.
+rdflib computes sums and products of integers as decimals or the other way round, knows no xsd:float, lets casts
+accept what has no such value, keeps only some flags of REGEX, counts places of SUBSTR below 1 from the end, cannot
+round infinity, gives STR and STRDT any argument, and takes dates and NaN as true. `replacement` names what takes its
+place for an expression; both ways of evaluating a pattern, over columns and by rdflib's algebra, go through it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rdflib.term import BNode, Literal, URIRef
 
 from spaseq.gpm import expressions
 
-__all__ = ["concatenation", "is_function", "mean", "number_of", "replacement", "total"]
+__all__ = ["concatenation", "effective_truth", "is_function", "mean", "number_of", "replacement", "total"]
 
 _INTEGERS: Final = frozenset({
     XSD.integer, XSD.nonPositiveInteger, XSD.negativeInteger, XSD.nonNegativeInteger, XSD.positiveInteger,
@@ -51,6 +51,32 @@ def replacement(value: Expr) -> _Function | None:
 def is_function(iri: str) -> bool:
     """Whether there is a cast or function of that IRI, SPARQL's own or one that was registered with rdflib."""
     return URIRef(iri) in operators._CUSTOM_FUNCTIONS
+
+
+# -- truth
+
+
+def effective_truth(value: Any) -> bool:
+    """The effective boolean value (SPARQL 1.1 §17.2.2): of texts whether they are not empty, of numbers whether
+    they are neither zero nor NaN; a boolean or number that its text is no notation of is false. SPARQLError for all
+    else: IRIs, blank nodes, dates, what is not bound or an error."""
+    if isinstance(value, Literal):
+        if value.datatype is None or value.datatype == XSD.string:
+            return len(value) > 0
+        if value.datatype == XSD.boolean:
+            return value.value is True
+        if _rank(value.datatype) is not None:
+            return bool(value.value) and value.value == value.value
+    raise SPARQLError(f"{value!r} is neither true nor false")
+
+
+def _chosen(expression: Expr, context: Any) -> Any:
+    chosen = "arg2" if effective_truth(_eval(dict.__getitem__(expression, "arg1"), context)) else "arg3"
+    return _eval(dict.__getitem__(expression, chosen), context)
+
+
+def _negated(expression: Expr, context: Any) -> Literal:
+    return Literal(not effective_truth(_eval(dict.__getitem__(expression, "expr"), context)))
 
 
 # -- numbers
@@ -372,7 +398,7 @@ def _folded(settled: bool) -> _Function:
         error: SPARQLError | None = None
         for item in (dict.__getitem__(expression, "expr"), *(dict.get(expression, "other") or ())):
             try:
-                if (operators.EBV(_eval(item, context)) is True) is settled:
+                if effective_truth(_eval(item, context)) is settled:
                     return Literal(settled)
             except SPARQLError as caught:
                 error = caught
@@ -462,6 +488,8 @@ _FUNCTIONS: Final[dict[str, _Function]] = {
     **{f"Builtin_{name}": _of_value(getattr(operators, f"Builtin_{name}")) for name in _OF_VALUES},
     **{f"Builtin_{name}": _of_terms(function) for name, function in _OF_TERMS.items()},
     "Builtin_ABS": _of_value(_absolute),
+    "Builtin_IF": _chosen,
+    "UnaryNot": _negated,
     "AdditiveExpression": _arithmetic(operators.AdditiveExpression),
     "MultiplicativeExpression": _arithmetic(operators.MultiplicativeExpression),
     "UnaryMinus": _minus,

@@ -31,7 +31,7 @@ from typing import Any, Final
 from rdflib import Graph
 from rdflib.paths import Path
 from rdflib.plugins.sparql.evaluate import evalBGP
-from rdflib.plugins.sparql.evalutils import _ebv, _eval
+from rdflib.plugins.sparql.evalutils import _eval
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import Bindings, FrozenBindings, Prologue, QueryContext, SPARQLError
 from rdflib.term import BNode, Identifier, Literal, URIRef, Variable
@@ -39,6 +39,7 @@ from rdflib.term import BNode, Identifier, Literal, URIRef, Variable
 from spaseq.errors import BudgetExceeded, InternalError, SpaseqError
 from spaseq.gpm.aggregates import aggregated
 from spaseq.gpm.comparison import order_place, term_place
+from spaseq.gpm.functions import effective_truth
 from spaseq.gpm.ways import ways
 from spaseq.rdf import plain_literal, quiet_literals
 
@@ -173,7 +174,10 @@ def _seen(row: Row, context: Context) -> Row:
 
 def is_true(expression: Any, row: Row, context: Context) -> bool:
     """Whether a condition is true of a row; an error is not."""
-    return bool(_ebv(expression, _seen(row, context)))
+    try:
+        return effective_truth(_eval(expression, _seen(row, context)))
+    except SPARQLError:
+        return False
 
 
 def value_in(expression: Any, row: Row, context: Context) -> Any:
