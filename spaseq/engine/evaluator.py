@@ -2,37 +2,35 @@
 
 `Evaluator` takes batches and gives the matches they complete; any cut of a stream into batches gives the same matches.
 What it does to a batch: evaluate the predicates, turn their bits into symbol classes, leave out the events that cannot
-matter, work out the window's first live start of each row, and run the kernel (`_Classes`) or, where the pattern has
-guards over several events, the register loop (`spaseq.engine.register_run`).
+matter, work out the window's first live start of each row, and run the kernel (`spaseq.engine.deterministic`) or, where
+the pattern has guards over several events, the register loop (`spaseq.engine.register_run`).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
 
 from spaseq.automata.alphabet import Alphabet
-from spaseq.automata.determinise import Cache
+from spaseq.engine.deterministic import DeterministicRun, Exploded
 from spaseq.engine.ending import Ending
-from spaseq.engine.fallback import Exploded, set_by_set
+from spaseq.engine.fallback import set_by_set
 from spaseq.engine.guard_run import GuardRun
-from spaseq.engine.matches import MatchBatch, label_bits, matches_of, no_matches
+from spaseq.engine.matches import Emit, MatchBatch, label_bits
 from spaseq.engine.max_run import MaxRun
 from spaseq.engine.order import check_order, last_place
 from spaseq.engine.program import Program, codes_of
 from spaseq.engine.register_run import RegisterRun
-from spaseq.engine.selection import CONSUME, kernel_limit, kernel_order
 from spaseq.engine.settings import Batch, Selection
-from spaseq.engine.windows import Lows
+from spaseq.engine.window import Lows
 from spaseq.errors import BudgetExceeded
-from spaseq.snapshot import array, expect
+from spaseq.snapshot import expect
 from spaseq.tecs import Arena, Chunk
 from spaseq.tecs import kernels as k
 
-Emit = Callable[[Chunk], None]
 _LOG: Final = logging.getLogger("spaseq.engine")
 _NO_KEYS: Final = np.zeros(0, np.int64)
 _BLOCK: Final = 1 << 15
@@ -51,14 +49,14 @@ class Evaluator:
         self._ending = None if program.absent is None else Ending(program.absent, program.window)
         self._batch_lows = np.zeros(0, np.int64)
         self._fell_back = False
-        self._run: _Classes | RegisterRun | GuardRun
+        self._run: DeterministicRun | RegisterRun | GuardRun
         if program.choice.selection is Selection.MAX:
             self._run = MaxRun(program, self._arena)
         elif program.cea.has_registers:
             codes = codes_of(program)
             self._run = RegisterRun(program, self._arena) if codes is None else GuardRun(program, self._arena, codes)
         else:
-            self._run = _Classes(program, self._arena)
+            self._run = DeterministicRun(program, self._arena)
 
     def push(self, batch: Batch) -> MatchBatch:
         """The matches that `batch` completes, all at once. Raises `BudgetExceeded` at `output_bytes`."""
@@ -163,7 +161,7 @@ class Evaluator:
             self._batch_lows, keeps = self._lows.of(positions, places, keys)
             lows, keeps = self._batch_lows[rows], keeps[rows]
         # PERF: in blocks that stay in the cache; Q1 of benchmarks/cel_figures.py, table2: 43.7 ms, 47.5 in one.
-        size = _BLOCK if isinstance(self._run, _Classes) else len(rows)
+        size = _BLOCK if isinstance(self._run, DeterministicRun) else len(rows)
         block = np.empty((min(size, len(rows)), k.EVENT_COLUMNS), np.int64)
         for at in range(0, len(rows), max(size, 1)):
             part = slice(at, at + size)
@@ -175,7 +173,7 @@ class Evaluator:
 
     def _fall_back(self, exploded: Exploded) -> None:
         """Go on without deterministic states, and say so."""
-        assert isinstance(self._run, _Classes)
+        assert isinstance(self._run, DeterministicRun)
         _LOG.warning(
             "the automaton has more live deterministic states than automaton_bytes (%s bytes) can hold: "
             "evaluated set by set from here on, which is slower",
@@ -223,143 +221,3 @@ def check_partitions(key: int, budget: int) -> None:
     if key >= budget:
         hint = "raise partitions, or partition by an attribute of fewer values"
         raise BudgetExceeded("partitions", budget, key + 1, "keys", hint)
-
-
-class _Classes:
-    """An automaton without registers: lazy determinisation and the kernel over symbol classes.
-
-    Cell `key * width + state` holds the runs of deterministic state `state` in partition `key`.
-    """
-
-    def __init__(self, program: Program, arena: Arena) -> None:
-        self._arena = arena
-        self._labels = program.labels
-        self._cache = Cache(program.cea, program.settings.automaton_bytes)
-        self._order = kernel_order(program)
-        self._limit = kernel_limit(program.choice)
-        self._consume = CONSUME[program.choice.consume]
-        self._floors = np.zeros(0, np.int64)
-        self._width = 4
-        self._keys = 0
-        self._key_lows = np.zeros(0, np.int64) if program.window.counts_events else None
-        self.inert = np.zeros(0, bool)
-
-    @property
-    def statistics(self) -> dict[str, int]:
-        return {"deterministic_states": len(self._cache), "automaton_bytes": self._cache.memory_usage(),
-                "automaton_clears": self._cache.clears}  # fmt: skip
-
-    def none(self) -> MatchBatch:
-        return no_matches(self._labels)
-
-    def matches(self, chunk: Chunk) -> MatchBatch:
-        return matches_of(chunk, self._labels)
-
-    def add_classes(self, vectors: list[int]) -> None:
-        if len(vectors) > len(self.inert):
-            self._cache.add_classes(vectors)
-            self.inert = np.concatenate([self.inert, self._cache.inert(vectors[len(self.inert) :])])
-
-    def advance(self, batch: Batch, events: np.ndarray, emit: Emit, write: bool) -> Iterator[None]:
-        arena = self._arena
-        keys = events[:, k.E_KEY]
-        self._keys = max(self._keys, int(keys.max()) + 1)
-        if len(self._floors) < self._keys:
-            self._floors = np.concatenate([self._floors, np.zeros(2 * self._keys - len(self._floors), np.int64)])
-        self._fit()
-        arena.st[k.ROW] = 0
-        key_lows = self._grown_key_lows()
-
-        def cell_lows() -> np.ndarray:
-            assert key_lows is not None
-            done = int(arena.st[k.ROW])
-            key_lows[keys[:done]] = events[:done, k.E_LOW]  # the last row of a key wins
-            return np.repeat(key_lows, self._width)
-
-        while True:
-            tables = self._cache.tables()
-            ways = np.diff(tables.init_from) + np.diff(tables.affected_from)
-            arena.add_moves(int(ways.max(initial=0)))
-
-            def kernel(tables=tables) -> int:  # type: ignore[no-untyped-def]
-                return k.run_classes(
-                    events, self._width, arena.nodes, arena.cells, arena.entries, arena.st, arena.checks, *tables,
-                    arena.moves, arena.outs, arena.runs, self._floors, arena.stack, arena.heap, arena.path,
-                    arena.links, arena.matches, arena.places, write, self._order, self._limit, self._consume,
-                )  # fmt: skip
-
-            status = arena.run(kernel, emit, None if key_lows is None else cell_lows)
-            yield
-            if status == k.DONE:
-                if key_lows is not None:
-                    key_lows[keys] = events[:, k.E_LOW]
-                return
-            if status == k.NEED_STATES:
-                self._learn()
-                self._fit()
-
-    def _grown_key_lows(self) -> np.ndarray | None:
-        """The first live start of every partition seen so far, where partitions have windows of their own."""
-        if self._key_lows is not None and len(self._key_lows) < self._keys:
-            extra = np.zeros(2 * self._keys - len(self._key_lows), np.int64)
-            self._key_lows = np.concatenate([self._key_lows, extra])
-        return None if self._key_lows is None else self._key_lows[: self._keys]
-
-    def _fit(self) -> None:
-        """Cells for every partition and deterministic state."""
-        width = self._width
-        while width < len(self._cache):
-            width *= 2
-        if width != self._width:
-            self._relocate(width, {s: s for s in range(self._width)})
-        self._arena.add_cells(self._keys * self._width)
-
-    def _relocate(self, width: int, renumbered: dict[int, int]) -> None:
-        """Move the cells to a layout of `width` states a partition, under new state numbers."""
-        arena, old = self._arena, self._width
-        cells = arena.cells.reshape(-1, old, 5)
-        arena.cells = np.zeros((0, 5), np.int64)
-        self._width = width
-        arena.add_cells(len(cells) * width)
-        target = arena.cells.reshape(-1, width, 5)
-        before, after = list(renumbered), list(renumbered.values())
-        target[:, after] = cells[:, before]
-
-    def _live(self) -> list[int]:
-        heads = self._arena.cells[:, k.HEAD].reshape(-1, self._width)
-        return [int(s) for s in np.flatnonzero((heads >= 0).any(axis=0))]
-
-    def _learn(self) -> None:
-        """Give the states that became active their transitions; forget the others where the budget is spent.
-
-        Raises `Exploded` where that is not enough.
-        """
-        self._cache.learn(self._live())
-        if self._cache.over_budget:
-            width, states = self._width, self._cache.states
-            try:
-                renumbered = self._cache.clear(self._live())
-            except BudgetExceeded:
-                raise Exploded(states) from None
-            while width < len(self._cache):
-                width *= 2
-            self._relocate(width, renumbered)
-        self._arena.st[k.UNKNOWN_STATE] = 0
-
-    def snapshot(self) -> dict[str, Any]:
-        return {"states": self._cache.snapshot(), "width": self._width, "keys": self._keys,
-                "key_lows": self._key_lows, "floors": self._floors}  # fmt: skip
-
-    def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
-        self._width, self._keys, lows = state["width"], state["keys"], state["key_lows"]
-        self._floors = array(state["floors"], "floors", low=0)
-        expect((lows is None) == (self._key_lows is None), "windows of the query's kind")
-        self._key_lows = None if lows is None else array(lows, "windows", low=0)
-        self.add_classes(vectors)
-        self._cache.restore(state["states"])
-        cells, width = len(self._arena.cells), self._width
-        expect(width >= max(4, len(self._cache)) and width & (width - 1) == 0, "a cell for each state")
-        expect(cells % width == 0 and 0 <= self._keys * width <= cells, "a cell for each partition")
-        live = self._live()
-        expect(max(live, default=-1) < len(self._cache), "states that are known")
-        self._cache.learn(live)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,9 @@ from spaseq.snapshot import array, expect
 
 if TYPE_CHECKING:
     from spaseq.tecs import Chunk
+
+Emit = Callable[["Chunk"], None]
+"""Takes what a kernel has enumerated."""
 
 Labels = tuple[frozenset[str], ...] | None
 """As in `CEA.labels`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spaseq.engine.lazy.planning import LazyPlan
 from spaseq.engine.program import Program
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from spaseq.engine.lazy.auto import AutoEvaluator
     from spaseq.engine.lazy.evaluator import LazyEvaluator
 
-    AnyEvaluator = Evaluator | LazyEvaluator | AutoEvaluator
+    AnyEvaluator: TypeAlias = Evaluator | LazyEvaluator | AutoEvaluator
 
 __all__ = ["explain_evaluator", "open_evaluator", "restore_evaluator"]
 

@@ -21,11 +21,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from spaseq.engine.evaluator import Evaluator, _Classes, check_partitions
-from spaseq.engine.fallback import Exploded
+from spaseq.engine.deterministic import DeterministicRun, Exploded
+from spaseq.engine.evaluator import Evaluator, check_partitions
 from spaseq.engine.matches import MatchBatch
 from spaseq.engine.settings import Batch
-from spaseq.engine.windows import Lows
+from spaseq.engine.window import Lows
 from spaseq.tecs import Chunk
 from spaseq.tecs import kernels as k
 
@@ -59,7 +59,7 @@ class Single:
         self._window = evaluator._program.window
         self._whole = math.floor(self._window.size)
         self.symbols = _Symbols(self._learn)
-        self.reads = True  # unless the run is a `_Classes`
+        self.reads = True  # unless the run is a `DeterministicRun`
         self.counts = False
         self._recent: deque[tuple[Any, int]] = deque()
         self._by_key: dict[int, deque[int]] = {}
@@ -81,7 +81,7 @@ class Single:
         if lows is None:
             lows = self._evaluator._lows = Lows(self._window, partitioned)
         self._run = self._evaluator._run
-        self.reads = type(self._run) is not _Classes
+        self.reads = type(self._run) is not DeterministicRun
         self.counts = partitioned and self._window.counts_events
         self._low = self._chosen_low()
         if lows._times is not None and not self.counts:
@@ -116,15 +116,15 @@ class Single:
             self._pack(self._buffer, 0, 0, symbol, position, key, low, 0 if self.counts else low)
             return self._advanced(batch())
         self._pack(self._buffer, 0, 0, symbol, position, key, low, 0 if self.counts else low)
-        if key >= run._keys:
+        if key >= run.keys:
             check_partitions(key, self._evaluator._program.settings.partitions)
             return self._advanced(batch())
         state = self._state
         state[k.ROW] = 0
         if k.run_classes(*self._arguments) != k.DONE:
             return self._mended(key)
-        if run._key_lows is not None:
-            run._key_lows[key] = low
+        if run.key_lows is not None:
+            run.key_lows[key] = low
         return self._flushed([]) if state[k.MATCHES] else []
 
     def _advanced(self, batch: Batch) -> list[MatchBatch]:
@@ -149,12 +149,12 @@ class Single:
         try:
             while (status := self._arena.run(self._call, chunks.append, self._cell_lows())) != k.DONE:
                 if status == k.NEED_STATES:
-                    run._learn()
-                    run._fit()
+                    run.learn()
+                    run.fit()
         except Exploded as exploded:
             return self._fallen(exploded, chunks)
-        if run._key_lows is not None:
-            run._key_lows[key] = self._event[0, k.E_LOW]
+        if run.key_lows is not None:
+            run.key_lows[key] = self._event[0, k.E_LOW]
         self._refresh()
         return self._flushed(chunks)
 
@@ -168,8 +168,8 @@ class Single:
         return found
 
     def _cell_lows(self) -> Callable[[], np.ndarray] | None:
-        lows, run = self._run._key_lows, self._run
-        return None if lows is None else lambda: np.repeat(lows[: run._keys], run._width)
+        lows, run = self._run.key_lows, self._run
+        return None if lows is None else lambda: np.repeat(lows[: run.keys], run.width)
 
     def _call(self) -> int:
         self._refresh()
@@ -182,7 +182,7 @@ class Single:
 
     def _refresh(self) -> None:
         """Arrays that may have been replaced: by growth, by new transitions, or by batches."""
-        self._run._fit()
+        self._run.fit()
         tables = self._run._cache.tables()
         self._arena.add_moves(int((np.diff(tables.init_from) + np.diff(tables.affected_from)).max(initial=0)))
         self._arguments = self._kernel_arguments()
@@ -190,8 +190,8 @@ class Single:
     def _kernel_arguments(self) -> tuple[Any, ...]:
         run, arena, tables = self._run, self._arena, self._run._cache.tables()
         return (
-            self._event, run._width, arena.nodes, arena.cells, arena.entries, arena.st, arena.checks, *tables,
-            arena.moves, arena.outs, arena.runs, run._floors, arena.stack, arena.heap, arena.path, arena.links,
+            self._event, run.width, arena.nodes, arena.cells, arena.entries, arena.st, arena.checks, *tables,
+            arena.moves, arena.outs, arena.runs, run.floors, arena.stack, arena.heap, arena.path, arena.links,
             arena.matches, arena.places, True, run._order, run._limit, run._consume,
         )  # fmt: skip
 

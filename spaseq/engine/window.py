@@ -1,4 +1,4 @@
-"""The arithmetic of windows, in one place and exact over the whole range of int64 and float64.
+"""The arithmetic of windows, in one place and exact over the whole range of int64 and float64; windows as positions.
 
 A *place* is where an event is on what a window is measured in: its position, its time (ns), or the number of an
 attribute. No difference of places is ever formed that could overflow: bounds stop at the ends of int64, where they are
@@ -6,6 +6,9 @@ exact, as no place lies beyond them.
 
 Decimals count as they are written: a float64 stands for its shortest decimal notation, so 0.4 is within 0.1 of 0.3.
 That is asked exactly only of places so near to a bound that rounding could decide (`doubt`).
+
+Every kind of window becomes one number per row, the first start that is still alive there (`Lows`), so the kernels
+compare positions and know no clocks.
 """
 
 from __future__ import annotations
@@ -14,17 +17,17 @@ import math
 import sys
 from dataclasses import dataclass
 from decimal import Context, Decimal
-from typing import TYPE_CHECKING, Final, Literal, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 import numpy as np
 
 from spaseq.errors import OptionError
+from spaseq.snapshot import array, expect
 
 if TYPE_CHECKING:
     from spaseq.engine.settings import Batch
-    from spaseq.engine.windows import Lows
 
-__all__ = ["Kind", "Window"]
+__all__ = ["Kind", "Lows", "Window"]
 
 Kind = Literal["none", "events", "span", "tumbling"]
 
@@ -94,8 +97,6 @@ class Window:
 
     def lows(self, partitioned: bool) -> Lows:
         """The window over a stream from its first row on: the first live start of each row, batch by batch."""
-        from spaseq.engine.windows import Lows
-
         return Lows(self, partitioned)
 
     # Bounds
@@ -193,3 +194,99 @@ class Window:
 def _decimal(number: float) -> Decimal:
     """What the shortest notation of a float64 says."""
     return Decimal(repr(float(number)))
+
+
+class Lows:
+    """Computes the first live start of each row, and the position before which nothing will be read again.
+
+    Times never run backwards, hence the first live start never does within a substream.
+    """
+
+    def __init__(self, window: Window, partitioned: bool) -> None:
+        self._window = window
+        self.partitioned = partitioned
+        self._times: np.ndarray | None = None
+        self._positions = np.zeros(0, np.int64)
+        self._recent: dict[int, np.ndarray] = {}
+
+    def of(
+        self, positions: np.ndarray, places: np.ndarray, keys: np.ndarray | None, rows: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(first live start, first position to keep) of each of `rows` (ascending; all by default): int64 each.
+
+        `places`: what the window is measured in (`Window.places`). All rows are taken in, those that nobody asks for
+        too. O(n).
+        """
+        if rows is None:
+            rows = np.arange(len(positions))
+        if not self._window.is_bounded:
+            zeros = np.zeros(len(rows), np.int64)
+            return zeros, zeros
+        if self._window.counts_events and keys is not None:
+            return self._in_partition(positions, keys)[rows], np.zeros(len(rows), np.int64)
+        lows = self._in_all(positions, places, rows)
+        return lows, lows
+
+    def _in_all(self, positions: np.ndarray, places: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        ends, lows = places[rows], np.empty(len(rows), np.int64)
+        if self._times is not None:
+            places = np.concatenate([self._times, places])
+            positions = np.concatenate([self._positions, positions])
+        if not len(places):
+            return lows
+        from spaseq.engine import window_kernels as kernels
+
+        first = kernels.first_from(places, positions, self._bounds(places, ends), lows)
+        first += int(np.searchsorted(places[first:], self._window.open_from(places[-1].item())))
+        # Of a window that tumbles only the first event is ever asked for.
+        kept = slice(first, first + 1 if self._window.tumbles else None)
+        self._times, self._positions = places[kept].copy(), positions[kept].copy()
+        return lows
+
+    def _bounds(self, places: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """Numbers that divide `places` as the bounds of `ends` do, which ascend too, one after another.
+
+        PERF: of decimals only the bounds that some place is close to are worked out exactly.
+        """
+        if places.dtype.kind != "f" or not len(ends):
+            return self._window.bounds(ends)
+        from spaseq.engine import window_kernels as kernels
+
+        ends = ends.astype(np.float64, copy=False)
+        bounds, sure = self._window.doubts(ends)
+        asked = np.empty(len(ends), np.bool_)
+        kernels.near(places, bounds, sure, asked)
+        bounds[asked] = self._window.bounds(ends[asked])
+        return bounds
+
+    def _in_partition(self, positions: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        size = int(self._window.size)
+        lows = np.zeros(len(positions), np.int64)
+        order = np.argsort(keys, kind="stable")
+        bounds = np.flatnonzero(np.diff(keys[order])) + 1
+        for rows in np.split(order, bounds):
+            if not len(rows):
+                continue
+            key = int(keys[rows[0]])
+            before = self._recent.get(key, np.zeros(0, np.int64))
+            places = np.concatenate([before, positions[rows]])
+            index = np.maximum(np.arange(len(before), len(places)) - size, 0)
+            lows[rows] = places[index]
+            self._recent[key] = places[max(0, len(places) - size) :].copy()
+        return lows
+
+    def snapshot(self) -> dict[str, Any]:
+        """The events that windows to come may still hold, as plain values."""
+        return {"times": self._times, "positions": self._positions, "recent": self._recent}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """The opposite of `snapshot`."""
+        times, self._recent = state["times"], dict(state["recent"])
+        self._positions = array(state["positions"], "positions", low=0)
+        self._times = None if times is None else np.array(times, times.dtype)
+        if times is not None:
+            expect(times.dtype in (np.int64, np.float64) and times.shape == self._positions.shape, "a time for each")
+            expect((times[1:] >= times[:-1]).all() and (np.diff(self._positions) >= 0).all(), "events in order")
+            expect(np.isfinite(times).all(), "times that are numbers")
+        for key, places in self._recent.items():
+            expect(type(key) is int and (np.diff(array(places, "positions", low=0)) >= 0).all(), "events in order")

@@ -27,7 +27,7 @@ from spaseq.engine.lazy.space import Space, Steps, Trace
 from spaseq.engine.matches import MatchBatch
 from spaseq.engine.order import check_order, last_place
 from spaseq.engine.settings import Batch
-from spaseq.engine.windows import Lows
+from spaseq.engine.window import Lows
 from spaseq.errors import BudgetExceeded, InternalError
 from spaseq.pattern import Predicate
 from spaseq.snapshot import expect

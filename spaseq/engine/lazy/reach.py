@@ -1,7 +1,7 @@
 """How far back the window of the next event reaches, as far as the choice of an evaluator must know it.
 
 The batches that some evaluator may have to read again are kept here. The engine's own windows are exact, event by event
-(`spaseq.engine.windows`); here whole batches are kept, perhaps too long, never too short.
+(`spaseq.engine.window`); here whole batches are kept, perhaps too long, never too short.
 """
 
 from __future__ import annotations

@@ -6,17 +6,17 @@ type, times with times. The columns give the kind and a value that decides withi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from rdflib import Literal
 
-if TYPE_CHECKING:
-    from spaseq.rdf.columns.model import TermTable
+from spaseq.rdf.terms import Term
 
 __all__ = ["Kinds", "LiteralColumns", "empty_columns", "literal_columns", "set_value"]
 
@@ -93,20 +93,29 @@ _FIRST_NUMBER: Final = int(Kinds.INTEGER)  # PERF: an enum's member costs numpy 
 _LAST_NUMBER: Final = int(Kinds.DOUBLE)
 
 
-def literal_columns(terms: TermTable) -> LiteralColumns:
-    """The columns of all literals in `terms`: by a kernel for the usual forms, and by rdflib's terms for the rest."""
+def literal_columns(
+    text: np.ndarray,
+    start: np.ndarray,
+    length: np.ndarray,
+    lexical: np.ndarray,
+    datatype: np.ndarray,
+    term: Callable[[int], Term],
+) -> LiteralColumns:
+    """The columns of all literals of a table, given by its arrays (`TermTable`) and the function that makes a term.
+
+    By a kernel for the usual forms, and by rdflib's terms for the rest.
+    """
     from spaseq.rdf.columns import literals
 
-    columns = empty_columns(len(terms))
-    of = terms.datatype
-    asked = np.full(len(terms) + 1, literals.NOT_SEEN, dtype=np.uint8)  # by datatype; the last place is that of -1
+    columns = empty_columns(len(datatype))
+    asked = np.full(len(datatype) + 1, literals.NOT_SEEN, dtype=np.uint8)  # by datatype; the last place is that of -1
     asked[-1] = Kinds.STRING
-    for datatype in np.unique(of[of >= 0]).tolist():
-        asked[datatype] = _KINDS.get(str(terms.term(datatype)), literals.NOT_SEEN)
-    literals.read_values(terms.text, terms.start, terms.length, terms.lexical, asked[of], columns.kind, columns.number,
+    for number in np.unique(datatype[datatype >= 0]).tolist():
+        asked[number] = _KINDS.get(str(term(number)), literals.NOT_SEEN)
+    literals.read_values(text, start, length, lexical, asked[datatype], columns.kind, columns.number,
                       columns.exact, columns.whole, columns.has_whole)  # fmt: skip
     for number in np.flatnonzero(columns.kind == literals.NOT_SEEN).tolist():
-        literal = terms.term(number)
+        literal = term(number)
         assert isinstance(literal, Literal)
         set_value(columns, number, literal)
     return columns
