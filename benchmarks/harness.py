@@ -85,14 +85,14 @@ def report(name: str, measurements: Iterable[Measurement]) -> Path:
             out.writerow(
                 ["workload", "events", "matches", "median_s", "spread", "events_per_s", "runs", "commit", "machine"]
             )
-        measured = []
+        bars = []
         for m in measurements:
-            measured.append(m)
             w = m.workload
+            bars.append((w.name, m.events_per_second, m.spread))
             rate = f"{m.median:8.4f} s {m.events_per_second / 1e6:7.2f} M events/s"
             found = f"{m.matches:>12,} matches, {m.matches / m.median / 1e6:5.1f} M/s"
             print(f"{w.name:24} {rate:>18} ±{m.spread:4.0%} {found}   {w.claim}. {w.scale}", flush=True)
             out.writerow([w.name, w.events, m.matches, f"{m.median:.6f}", f"{m.spread:.3f}",
                           f"{m.events_per_second:.0f}", len(m.seconds), commit.strip(), machine])  # fmt: skip
-    plot(path.with_suffix(".svg"), f"{name}, {today}, {commit.strip()}", measured)
+    plot(path.with_suffix(".svg"), f"{name}, {today}, {commit.strip()}", bars)
     return path

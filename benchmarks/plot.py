@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from benchmarks.harness import Measurement
 
 __all__ = ["plot"]
 
 
-def plot(path: Path, title: str, measurements: Sequence[Measurement]) -> Path | None:
-    """Draw to `path` (an SVG) and return it; None, said on standard output, where matplotlib is not installed."""
+def plot(path: Path, title: str, bars: Sequence[tuple[str, float, float]]) -> Path | None:
+    """Draw a bar for each workload: its name, events a second, and the spread of them as a part.
+
+    Draws to `path` (an SVG) and returns it; None, said on standard output, where matplotlib is not installed."""
     try:
         import matplotlib
     except ImportError:
@@ -22,9 +20,9 @@ def plot(path: Path, title: str, measurements: Sequence[Measurement]) -> Path | 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    names = [m.workload.name for m in measurements]
-    rates = [m.events_per_second for m in measurements]
-    spreads = [m.spread * m.events_per_second for m in measurements]
+    names = [name for name, _, _ in bars]
+    rates = [rate for _, rate, _ in bars]
+    spreads = [spread * rate for _, rate, spread in bars]
     figure, axes = pyplot.subplots(figsize=(9, 1.2 + 0.24 * len(names)))
     axes.barh(names, rates, xerr=spreads, color="#4477aa", height=0.7, error_kw={"ecolor": "#bb5566"})
     axes.invert_yaxis()
