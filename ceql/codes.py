@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from ceql.comparisons import Comparison, Texts, comparison_of
+from ceql.guard import Guard
 from ceql.questions import Question, question_of
 from spaseq.automata import Action, Again, Transition
 from spaseq.engine.ops import NOTHING, UNKNOWN, Op
 from spaseq.errors import EventError, InternalError
 from spaseq.events import EventBatch
 from spaseq.snapshot import expect
-
-if TYPE_CHECKING:
-    from ceql.guards import Guard
 
 __all__ = ["ValueCodes", "value_codes"]
 

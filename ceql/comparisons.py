@@ -13,21 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeGuard
+from typing import Any, Final, TypeGuard
 
 import numpy as np
 
 from ceql import ast
 from ceql.columnar import operand
+from ceql.guard import Guard
 from ceql.walk import attributes_of, calls_of
 from spaseq.automata import Avoid, Leave, Take
 from spaseq.engine.ops import NOTHING, UNKNOWN, Both, Drop, Keep, Op, Test, Unless
 from spaseq.events import Column, EventBatch, ListColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn
 from spaseq.events.batch import Instant
 from spaseq.snapshot import expect
-
-if TYPE_CHECKING:
-    from ceql.guards import Guard
 
 __all__ = ["KINDS", "Comparison", "Texts", "coded", "comparison_of", "decoded", "double_codes", "kind_of"]
 

@@ -16,7 +16,7 @@ import numpy as np
 from ceql import ast
 from ceql.aggregates import AggregateGuard
 from ceql.columnar import evaluate
-from ceql.guards import Guard
+from ceql.guard import Guard
 from ceql.scalar import compile_condition
 from ceql.walk import aggregates_of, attributes_of, replaced
 from spaseq.errors import EventError, InternalError

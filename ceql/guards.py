@@ -15,62 +15,25 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ceql import ast, values
 from ceql.aggregates import AggregateGuard
 from ceql.codes import ValueCodes, value_codes
-from ceql.printer import print_expression
+from ceql.conditions import GuardConditions
+from ceql.guard import Guard, slot_of, slots_of
 from ceql.scalar import compile_condition, compile_value
 from ceql.walk import aggregates_of, attributes_of
 from spaseq.automata import CEA
 from spaseq.errors import EventError
 from spaseq.events import EventBatch
 
-__all__ = ["Guard", "GuardRegisters"]
+__all__ = ["GuardRegisters"]
 
 Values = frozenset[Any]
 Entry = tuple[int, Any]
 Row = tuple[Entry, ...]
 _NOTHING: Final[Values] = frozenset()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Guard:
-    """`condition`, whose attributes name their variables; more in `variables` only must not be empty."""
-
-    condition: ast.Condition
-    variables: frozenset[str]
-    _hash: int = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_hash", hash((self.condition, self.variables)))
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if not isinstance(other, Guard):
-            return NotImplemented
-        return self.condition == other.condition and self.variables == other.variables
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Guard, (self.condition, self.variables)
-
-    def __str__(self) -> str:
-        return print_expression(self.condition)
-
-    def on_single_events(self) -> tuple[dict[str, tuple[str, ...]], Callable[[Any], bool | None]] | None:
-        """The attributes read off each variable, and the test of a choice of their values; None for aggregates.
-
-        A choice is a tuple of tuples: for each variable, in order of names, the values of its attributes."""
-        if any(True for _ in aggregates_of(self.condition)):
-            return None
-        slots, index = _slots(self), {v: i for i, v in enumerate(sorted(self.variables))}
-        return slots, compile_condition(self.condition, lambda a: _slot(a, index, slots))
 
 
 class _Compiled:
@@ -83,9 +46,9 @@ class _Compiled:
         sides = _sides(guard)
         if sides is None:
             self.reduce: tuple[Callable[[Values], Values] | None, ...] = (None,) * len(self.order)
-            slots = _slots(guard)
+            slots = slots_of(guard)
             self.keep = tuple(_tuple_of(slots.get(v, ()), registers) for v in self.order)
-            self.test = compile_condition(guard.condition, lambda a: _slot(a, self.index, slots))
+            self.test = compile_condition(guard.condition, lambda a: slot_of(a, self.index, slots))
         else:
             self.reduce, self.keep, self.test = _separated(guard, sides, self.order, registers)
 
@@ -165,21 +128,6 @@ def _two(found: Values) -> Values:
     return frozenset((None,)) if None in found or len(found) > 1 else found
 
 
-def _slots(guard: Guard) -> dict[str, tuple[str, ...]]:
-    """The attributes that the guard reads off each variable."""
-    found: dict[str, dict[str, None]] = {}
-    for attribute in attributes_of(guard.condition):
-        if attribute.variable is not None:
-            found.setdefault(attribute.variable, {})[attribute.name] = None
-    return {variable: tuple(names) for variable, names in found.items()}
-
-
-def _slot(attribute: ast.Attribute, index: dict[str, int], slots: dict[str, tuple[str, ...]]) -> Callable[[Any], Any]:
-    assert attribute.variable is not None
-    variable, place = index[attribute.variable], slots[attribute.variable].index(attribute.name)
-    return lambda choice: choice[variable][place]
-
-
 def _tuple_of(names: tuple[str, ...], registers: GuardRegisters) -> Callable[[int], tuple[Any, ...]]:
     read = [registers.attribute(ast.Attribute(name)) for name in names]
     return lambda event: tuple([r(event) for r in read])
@@ -249,10 +197,8 @@ class GuardRegisters:
     def again(self, row: Any, action: Hashable) -> Hashable:
         return row
 
-    def conditions(self) -> Any:
+    def conditions(self) -> GuardConditions:
         """The guards as conditions on tuples, for evaluators that take events in another order."""
-        from ceql.conditions import GuardConditions
-
         return GuardConditions(self.guards)
 
     def _placed(self, guard: Guard, error: EventError, event: int | None = None) -> EventError:

@@ -20,7 +20,7 @@ import dataclasses
 from collections.abc import Iterator
 
 from ceql import ast
-from ceql.guards import Guard
+from ceql.guard import Guard
 from spaseq.engine import Choice, Consume, Window
 from spaseq.pattern import And, As, Atom, Correlate, Filter, Iterate, Or, Pattern, Project, Sequence, Skip
 

@@ -24,7 +24,8 @@ from dataclasses import dataclass
 from ceql import ast
 from ceql.aggregates import named_by
 from ceql.filters import All, Any, Leaf, Test, as_test, merged, only_variable, owned, renamed
-from ceql.guards import Guard, GuardRegisters
+from ceql.guard import Guard
+from ceql.guards import GuardRegisters
 from ceql.infer_keys import infer_keys, least
 from ceql.predicates import Satisfies, StreamIs, TypeIs
 from ceql.repeat import repeated, size

@@ -13,7 +13,7 @@ from spaseq.errors import OptionError
 
 if TYPE_CHECKING:
     from ceql.bindings import Bindings, Shown
-    from ceql.run import History
+    from ceql.history import History
     from spaseq.engine import MatchBatch
 
 __all__ = ["Match", "MatchTable", "empty_table"]

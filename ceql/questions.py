@@ -10,20 +10,18 @@ sets of values.
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from ceql import ast
 from ceql.comparisons import KINDS, Texts, coded, decoded, double_codes, kind_of
+from ceql.guard import Guard
 from ceql.walk import attributes_of, calls_of
 from spaseq.automata import Avoid, Leave, Take
 from spaseq.engine.ops import NOTHING, UNKNOWN, Ask, Drop, Keep, Op, Operand, Unless
 from spaseq.events import EventBatch, NumberColumn
 from spaseq.snapshot import expect
-
-if TYPE_CHECKING:
-    from ceql.guards import Guard
 
 __all__ = ["Question", "question_of"]
 

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ceql.batch import EngineBatch
 from ceql.lower import Lowered
 from ceql.predicates import TypeIs
 from ceql.query import Query
-from ceql.run import EngineBatch, Run
+from ceql.run import Run
 from ceql.stream import Stream
 from spaseq.automata.rma import RMA, Limits, count_events, determinise, from_pattern
 from spaseq.engine import Choice, Program, Selection, ends_only

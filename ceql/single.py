@@ -15,12 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 import pyarrow as pa
 
+from ceql.batch import EngineBatch
 from ceql.bits import Unfit, compile_bits, normal
+from ceql.history import Block, History
+from ceql.run import Run
 from ceql.values import kind_of
 from ceql.walk import attributes_of
 from spaseq.errors import EventError
@@ -37,81 +40,16 @@ from spaseq.events import (
     parse_time,
     text_array,
 )
-from spaseq.events.readers import from_dicts
-from spaseq.events.streams import table_bytes, table_of_bytes
 from spaseq.events.time import unit_nanoseconds
-from spaseq.snapshot import expect
 
 if TYPE_CHECKING:
-    from ceql.run import EngineBatch, History, Run
     from spaseq.engine import MatchBatch
 
-__all__ = ["Block", "Singles"]
+__all__ = ["Singles"]
 
-Held: TypeAlias = "dict[str, Any] | pa.Table | None"
-Found = list[tuple["MatchBatch", "History"]]
+Found = list[tuple["MatchBatch", History]]
 _BLOCK: Final = 1024
 _INT64: Final = range(-(1 << 63), 1 << 63)
-
-
-class Block:
-    """Consecutive events that came one by one; as much of an `EventBatch` as matches need of their past.
-
-    `events` has None for those that moved nothing, which no match names; after a snapshot a table for one whose values
-    are not all plain.
-    """
-
-    __slots__ = ("_times", "events", "first", "type_column")
-
-    def __init__(self, first: int, type_column: str) -> None:
-        self.first = first
-        self.type_column = type_column
-        self.events: list[Held] = []
-        self._times: list[int] = []
-
-    def __len__(self) -> int:
-        return len(self.events)
-
-    @property
-    def positions(self) -> range:
-        return range(self.first, self.first + len(self.events))
-
-    @property
-    def times(self) -> np.ndarray:
-        """int64 (n,), ns."""
-        return np.array(self._times, np.int64)
-
-    def event(self, row: int) -> dict[str, Any]:
-        """The attributes of one event that are not NULL, as Python values."""
-        held = self.events[row]
-        table = held if isinstance(held, pa.Table) else from_dicts([held or {}])
-        return EventBatch(table, self.type_column, np.zeros(1, np.int64), np.zeros(1, np.int64)).event(0)
-
-    def snapshot(self) -> tuple[Any, ...]:
-        """The events and their times, as plain values."""
-        return self.first, self.type_column, list(map(_plain, self.events)), self._times
-
-    @staticmethod
-    def restore(state: tuple[Any, ...]) -> Block:
-        """The opposite of `snapshot`."""
-        first, type_column, events, times = state
-        known = type(first) is int and first >= 0 and type(type_column) is str and len(events) == len(times)
-        expect(known and all(type(time) is int for time in times), "a time for each event")
-        expect({dict, bytes, type(None)}.issuperset(map(type, events)), "events of attributes")
-        block = Block(first, type_column)
-        block.events = [table_of_bytes(event) if type(event) is bytes else event for event in events]
-        block._times = times
-        return block
-
-
-_PLAIN: Final = frozenset((str, int, float, bool, type(None)))
-
-
-def _plain(event: Held) -> dict[str, Any] | bytes | None:
-    """An event as it is, or, with values that no snapshot has as they are, as the table that shows it."""
-    if event is None or (type(event) is dict and _PLAIN.issuperset(map(type, event.values()))):
-        return event
-    return table_bytes(from_dicts([event]) if isinstance(event, dict) else event)
 
 
 class Row(EventBatch):
@@ -205,7 +143,7 @@ class Singles:
         if tuple(event) != self._shape:
             self._note(event)
         block = self._block
-        block._times.append(time)
+        block.stamps.append(time)
         if not moving:
             block.events.append(None)
             if self._engine.counts and key >= 0:
@@ -221,8 +159,6 @@ class Singles:
 
     def _row(self) -> EngineBatch:
         """The last event as a batch of one row."""
-        from ceql.run import EngineBatch
-
         position = self._position - 1
         row = Row(self._block.events[-1] or {}, self._type_column, self._high, position, (self._name,))
         return EngineBatch(row, row.positions, np.array([self._coordinate]), None)

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ceql.guards import Guard, GuardRegisters
+from ceql.guard import Guard
+from ceql.guards import GuardRegisters
 from ceql.parse import parse
 from spaseq.errors import EventError
 from spaseq.events import EventBatch, EventOptions, EventStream

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ceql import values
-from ceql.guards import Guard, GuardRegisters
+from ceql.guard import Guard
+from ceql.guards import GuardRegisters
 from ceql.parse import parse
 from ceql.scalar import compile_condition
 from spaseq.events import EventBatch, EventOptions, EventStream

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ceql.check import check
-from ceql.guards import Guard
+from ceql.guard import Guard
 from ceql.lower import Lowered, lower
 from ceql.parse import parse
 from ceql.predicates import Satisfies, StreamIs, TypeIs

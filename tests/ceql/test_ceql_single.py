@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from test_ceql_expressions import condition, conditions, row
 
 import ceql
+from ceql.batch import EngineBatch
 from ceql.bits import Unfit, compile_bits
 from ceql.predicates import Satisfies, StreamIs, TypeIs
-from ceql.run import EngineBatch
 from spaseq.engine import Settings
 from spaseq.errors import BudgetExceeded, EventError
 from spaseq.events import EventOptions, EventStream

@@ -15,7 +15,7 @@ from test_tuple_streams import _in_micro_batches
 from test_tuples import _rows
 
 import ceql
-from ceql.run import Partition
+from ceql.batch import Partition
 from spaseq.events import EventBatch, EventOptions
 from spaseq.events.batch import encode_texts
 from spaseq.spark.tuple_stream import _places, _Send

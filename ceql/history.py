@@ -1,0 +1,187 @@
+"""The events that matches can still name: batches, and blocks of events that came one by one."""
+
+from __future__ import annotations
+
+import bisect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from spaseq.engine import Window
+from spaseq.events import EventBatch
+from spaseq.events.readers import common_schema, from_dicts
+from spaseq.events.streams import table_bytes, table_of_bytes
+from spaseq.snapshot import array, expect
+
+if TYPE_CHECKING:
+    from spaseq.engine import MatchBatch
+
+__all__ = ["Block", "History", "Past", "first_position"]
+
+Held: TypeAlias = "dict[str, Any] | pa.Table | None"
+
+
+class Block:
+    """Consecutive events that came one by one; as much of an `EventBatch` as matches need of their past.
+
+    `events` has None for those that moved nothing, which no match names; after a snapshot a table for one whose values
+    are not all plain.
+    """
+
+    __slots__ = ("events", "first", "stamps", "type_column")
+
+    def __init__(self, first: int, type_column: str) -> None:
+        self.first = first
+        self.type_column = type_column
+        self.events: list[Held] = []
+        self.stamps: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    @property
+    def positions(self) -> range:
+        return range(self.first, self.first + len(self.events))
+
+    @property
+    def times(self) -> np.ndarray:
+        """int64 (n,), ns."""
+        return np.array(self.stamps, np.int64)
+
+    def event(self, row: int) -> dict[str, Any]:
+        """The attributes of one event that are not NULL, as Python values."""
+        held = self.events[row]
+        table = held if isinstance(held, pa.Table) else from_dicts([held or {}])
+        return EventBatch(table, self.type_column, np.zeros(1, np.int64), np.zeros(1, np.int64)).event(0)
+
+    def snapshot(self) -> tuple[Any, ...]:
+        """The events and their times, as plain values."""
+        return self.first, self.type_column, list(map(_plain, self.events)), self.stamps
+
+    @staticmethod
+    def restore(state: tuple[Any, ...]) -> Block:
+        """The opposite of `snapshot`."""
+        first, type_column, events, times = state
+        known = type(first) is int and first >= 0 and type(type_column) is str and len(events) == len(times)
+        expect(known and all(type(time) is int for time in times), "a time for each event")
+        expect({dict, bytes, type(None)}.issuperset(map(type, events)), "events of attributes")
+        block = Block(first, type_column)
+        block.events = [table_of_bytes(event) if type(event) is bytes else event for event in events]
+        block.stamps = times
+        return block
+
+
+_PLAIN: Final = frozenset((str, int, float, bool, type(None)))
+
+
+def _plain(event: Held) -> dict[str, Any] | bytes | None:
+    """An event as it is, or, with values that no snapshot has as they are, as the table that shows it."""
+    if event is None or (type(event) is dict and _PLAIN.issuperset(map(type, event.values()))):
+        return event
+    return table_bytes(from_dicts([event]) if isinstance(event, dict) else event)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Batches that follow each other, and what they say about positions."""
+
+    batches: tuple[EventBatch | Block, ...] = ()
+
+    def times(self, positions: np.ndarray) -> np.ndarray:
+        """Times of events, int64 ns."""
+        if not self.batches:
+            return np.zeros(0, np.int64)
+        times = np.concatenate([b.times for b in self.batches]) if len(self.batches) > 1 else self.batches[0].times
+        return np.asarray(times[positions - self.batches[0].positions[0]])
+
+    @property
+    def first(self) -> int:
+        """The position of the first event."""
+        return first_position(self.batches[0])
+
+    @property
+    def table(self) -> pa.Table:
+        """All events, in order; an attribute that a batch does not have is NULL there. Not of single events."""
+        batches = [batch for batch in self.batches if isinstance(batch, EventBatch)]
+        assert len(batches) == len(self.batches)
+        tables = [batch.table for batch in batches]
+        return tables[0] if len(tables) == 1 else common_schema(tables, batches[0].source)
+
+    def event(self, position: int) -> dict[str, Any]:
+        """The attributes of an event."""
+        batch = self.batches[bisect.bisect_right(self.batches, position, key=first_position) - 1]
+        row = position - first_position(batch)
+        expect(0 <= row < len(batch), "a match names events that are there")  # but of a snapshot that was made up
+        return batch.event(row)
+
+
+def first_position(batch: EventBatch | Block) -> int:
+    """The position of the first event."""
+    return int(batch.positions[0])
+
+
+class Past:
+    """The batches that matches to come can still name, each with its last number on the window's coordinate."""
+
+    def __init__(self) -> None:
+        self.batches: list[EventBatch | Block] = []
+        self.lasts: list[int | float] = []
+
+    def append(self, batch: EventBatch | Block, last: int | float) -> None:
+        self.batches.append(batch)
+        self.lasts.append(last)
+
+    def forget(self, window: Window, partitioned: bool, position: int, coordinate: int | float) -> None:
+        """Lets go of what a window that ends at this position and coordinate, or later, cannot reach."""
+        if window.counts_events:
+            if partitioned:
+                return
+            reach = window.open_from(position)
+            count = bisect.bisect_left(self.batches, reach, key=lambda b: int(b.positions[-1]))
+        else:
+            count = bisect.bisect_left(self.lasts, window.open_from(coordinate))
+        if 2 * count >= len(self.batches):  # seldom, so that each batch is moved a few times at most
+            del self.batches[:count], self.lasts[:count]
+
+    def of(self, matches: MatchBatch) -> History:
+        """The batches that these matches are about."""
+        low, high = int(matches.start.min()), int(matches.end.max())
+        first = bisect.bisect_right(self.batches, low, key=first_position) - 1
+        last = bisect.bisect_right(self.batches, high, key=first_position)
+        return History(tuple(self.batches[first:last]))
+
+    def snapshot(self) -> list[tuple[Any, ...]]:
+        """The batches, as plain values; `lasts` are such."""
+        return [
+            b.snapshot()
+            if isinstance(b, Block)
+            else (table_bytes(b.table), b.type_column, b.times, b.positions, b.streams, b.stream_codes)
+            for b in self.batches
+        ]
+
+    def restore(self, batches: list[tuple[Any, ...]], lasts: list[int | float]) -> None:
+        """The opposite of `snapshot`."""
+        following = None
+        for parts, last in zip(batches, lasts, strict=True):
+            batch = Block.restore(parts) if len(parts) == 4 else _stored_batch(*parts)
+            expect(following in (None, first_position(batch)) and len(batch), "batches one behind the other")
+            following = first_position(batch) + len(batch)
+            self.append(batch, last)
+
+
+def _stored_batch(
+    table: bytes, type_column: str, times: Any, positions: Any, streams: tuple[str, ...], codes: np.ndarray | None
+) -> EventBatch:
+    """A batch from a snapshot."""
+    held = table_of_bytes(table)
+    rows = held.num_rows
+    expect(len(set(held.column_names)) == held.num_columns, "each attribute once")
+    expect(rows > 0 and type(type_column) is str and all(type(name) is str for name in streams), "events of a stream")
+    places, when = array(positions, "positions", rows=rows, low=0), array(times, "times", rows=rows)
+    expect((np.diff(places) == 1).all() and (np.diff(when) >= 0).all(), "events in order")
+    if codes is not None:
+        expect(codes.dtype == np.int32 and codes.shape == (rows,), "a stream for each event")
+        expect(((codes >= 0) & (codes < len(streams))).all(), "a stream for each event")
+    return EventBatch(held, type_column, when, places, streams, codes)
