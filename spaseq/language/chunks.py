@@ -19,7 +19,7 @@ from spaseq.rdf import GraphBatch, GraphEvent, Instant
 if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import Solutions
 
-__all__ = ["Chunk", "Piece", "batches_of", "chunk_of", "merge_batches"]
+__all__ = ["Chunk", "Piece", "by_stream", "chunk_of", "merge_batches"]
 
 Solve = Callable[[GraphBatch], Mapping[str, "Solutions"]]
 SolvePushed = Callable[[str, Sequence[GraphEvent]], Mapping[str, "Solutions"]]
@@ -158,17 +158,22 @@ def _chunk(first: int, parts: Sequence[tuple[GraphBatch, int, int, Mapping[str, 
     return Chunk(first, times, tuple(pieces))
 
 
-def chunk_of(instants: Sequence[Instant], solve: SolvePushed) -> Chunk:
-    """The chunk of consecutive instants that hold events already made."""
-    by_stream: dict[str, tuple[list[GraphEvent], list[int]]] = {}
+def by_stream(instants: Sequence[Instant]) -> dict[str, tuple[list[GraphEvent], list[int]]]:
+    """The events of each stream at some instants, and the place of each one's instant among those, ascending."""
+    found: dict[str, tuple[list[GraphEvent], list[int]]] = {}
     for place, instant in enumerate(instants):
         for event in instant.events:
-            events, places = by_stream.setdefault(event.stream, ([], []))
+            events, places = found.setdefault(event.stream, ([], []))
             events.append(event)
             places.append(place)
+    return found
+
+
+def chunk_of(instants: Sequence[Instant], solve: SolvePushed) -> Chunk:
+    """The chunk of consecutive instants that hold events already made."""
     pieces = tuple(
         Piece(_Events(events), 0, len(events), np.array(places, np.int64), solve(stream, events))
-        for stream, (events, places) in by_stream.items()
+        for stream, (events, places) in by_stream(instants).items()
     )
     return Chunk(instants[0].position, np.array([i.time for i in instants], np.int64), pieces)
 
@@ -176,17 +181,3 @@ def chunk_of(instants: Sequence[Instant], solve: SolvePushed) -> Chunk:
 class _Events(list[GraphEvent]):
     def event(self, index: int) -> GraphEvent:
         return self[index]
-
-
-def batches_of(instants: Sequence[Instant]) -> Iterator[tuple[GraphBatch, np.ndarray]]:
-    """The events of instants as batches of one stream and source each, and which of the instants each event is of:
-    int64 (events,), ascending."""
-    by_stream: dict[str, list[list[tuple[int, GraphEvent]]]] = {}
-    for place, instant in enumerate(instants):
-        for event in instant.events:
-            runs = by_stream.setdefault(event.stream, [])
-            if not runs or runs[-1][-1][1].source != event.source:
-                runs.append([])
-            runs[-1].append((place, event))
-    for run in (run for runs in by_stream.values() for run in runs):
-        yield GraphBatch.of([event for _, event in run]), np.array([place for place, _ in run], np.int64)

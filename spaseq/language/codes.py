@@ -424,16 +424,12 @@ class TermCodes:
         if whole is None:
             return None
         values = whole[first : first + len(batch)]
-        if self._before:
+        singly = [conjunction for conjunction in self._compared if self._solutions(batch, conjunction) is None]
+        if self._before or singly:
             values = values.copy()
-            for conjunction, column in self._before.items():
-                values[:, column] = np.where(batch.unseen(conjunction), NOTHING, UNKNOWN)
-        for conjunction in self._compared:
-            if self._solutions(batch, conjunction) is None:
-                values = values.copy()
-                if not self._one_by_one(batch, conjunction, values):
-                    return None
-        return values
+        for conjunction, column in self._before.items():
+            values[:, column] = np.where(batch.unseen(conjunction), NOTHING, UNKNOWN)
+        return values if all(self._one_by_one(batch, conjunction, values) for conjunction in singly) else None
 
     @property
     def extras(self) -> np.ndarray:
@@ -621,8 +617,8 @@ class TermCodes:
         read = self._values_read[conjunction]
         rows: list[int] = []
         codes: list[list[int]] = []
-        for row in batch.holding(conjunction):
-            for mapping in map(dict, batch.value(conjunction, row)):
+        for row in batch.holding(conjunction) if len(batch) > 1 else (0,):
+            for mapping in map(dict, batch.mappings(conjunction, row)):
                 found = [self._value_of(conjunction, kind, what, mapping) for kind, what in read]
                 if None in found:
                     return False

@@ -130,6 +130,8 @@ class History:
 
     def forget(self, first: int) -> None:
         """Drops what lies before the time `first`."""
+        if not self._blocks or self._blocks[0].times[0] >= first:
+            return
         count = 0
         while count < len(self._blocks) and self._blocks[count].times[-1] < first:
             count += 1

@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaseq.gpm import Condition, GraphPattern, Mapping, MappingSet
+from spaseq.gpm import Condition, GraphPattern, Mapping
 from spaseq.gpm.columnar.keys import Keys
 
 if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import Solutions
 
-__all__ = ["InstantRows"]
+__all__ = ["InstantRows", "Solved"]
+
+Solved = tuple[str, "Solutions", int, bool]
+"""A solution: whose it is, where it stands, and whether the GPM's own FILTERs let it through."""
 
 _Row = dict[str, list[tuple["Solutions", int]]]
 
@@ -27,7 +30,7 @@ _Row = dict[str, list[tuple["Solutions", int]]]
 class InstantRows:
     """`Rows` of one instant: one, or with `names` to partition by, one for each key there, in order of the keys' texts.
 
-    `solved`: the values of the GPMs of each stream at its events there. `read`, `keys`: as of `ChunkRows`.
+    `solved`: the solutions of the GPMs there. `read`, `keys`: as of `ChunkRows`.
     """
 
     has_columns = False
@@ -36,7 +39,7 @@ class InstantRows:
         self,
         position: int,
         time: int,
-        solved: Iterable[MappingABC[str, Solutions]],
+        solved: Iterable[Solved],
         read: MappingABC[str, tuple[str, ...]],
         names: tuple[str, ...],
         keys: Keys,
@@ -53,11 +56,9 @@ class InstantRows:
             self.keys = [keys.mappings[number] for number in self._numbers]
         else:
             own: _Row = {}
-            for found in solved:
-                for name, solutions in found.items():
-                    places = [(solutions, i) for i, good in enumerate(solutions.kept.tolist()) if good]
-                    if places:
-                        own[name] = own.get(name, []) + places
+            for name, solutions, row, kept in solved:
+                if kept:
+                    own.setdefault(name, []).append((solutions, row))
             self._rows = [own]
 
     def __len__(self) -> int:
@@ -95,10 +96,10 @@ class InstantRows:
         """bool (n,)."""
         return np.array([name in row for row in self._rows], bool)
 
-    def value(self, name: str, row: int) -> MappingSet:
-        """A GPM's value at a row."""
+    def mappings(self, name: str, row: int) -> list[Mapping]:
+        """The mappings of a GPM's value at a row, some perhaps more than once."""
         read = self._read[name]
-        return frozenset(solutions.mapping(i, read) for solutions, i in self._rows[row].get(name, ()))
+        return [solutions.mapping(i, read) for solutions, i in self._rows[row].get(name, ())]
 
     def solutions(self, name: str) -> None:
         """They are too few for columns."""
@@ -109,15 +110,13 @@ class InstantRows:
         return None
 
 
-def _by_key(solved: Iterable[MappingABC[str, Solutions]], names: tuple[str, ...], keys: Keys) -> dict[int, _Row]:
+def _by_key(solved: Iterable[Solved], names: tuple[str, ...], keys: Keys) -> dict[int, _Row]:
     """A row for each key that some solution has, its GPM's FILTERs aside."""
     rows: dict[int, _Row] = {}
-    for found in solved:
-        for name, solutions in found.items():
-            for i, good in enumerate(solutions.kept.tolist()):
-                key = solutions.mapping(i, names)
-                if len(key) == len(names):
-                    row = rows.setdefault(keys.number(key), {})
-                    if good:
-                        row.setdefault(name, []).append((solutions, i))
+    for name, solutions, place, kept in solved:
+        key = solutions.mapping(place, names)
+        if len(key) == len(names):
+            row = rows.setdefault(keys.number(key), {})
+            if kept:
+                row.setdefault(name, []).append((solutions, place))
     return rows

@@ -127,6 +127,11 @@ class Results:
         self._pending: list[Match] = []
         self._answered = False
 
+    @property
+    def waits(self) -> bool:
+        """Whether time alone may make something known: a window that is over."""
+        return bool(self._pending)
+
     def push(self, matches: Iterable[Match], now: int) -> Iterator[Match]:
         """What the matches make known, `now` being the latest time (ns) that has come. All of one end in one call."""
         if self._clauses.by_window:

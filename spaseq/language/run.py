@@ -25,6 +25,7 @@ from spaseq.language.absence import Endings, Sightings, Waiting
 from spaseq.language.check import CheckedQuery
 from spaseq.language.chunks import Chunk, chunk_of, merge_batches
 from spaseq.language.history import History, Pool
+from spaseq.language.instant_rows import InstantRows
 from spaseq.language.lower import MappingRegisters, Row, Vectors
 from spaseq.language.match import Match
 from spaseq.language.printer import print_query
@@ -136,8 +137,8 @@ class Recogniser:
         if not instants:
             return
         if len(instants) <= _SINGLE and self._enter():
-            for instant in instants:
-                yield from self._push_alone(instant)
+            for instant, rows in zip(instants, self._solver.instant_rows(instants), strict=True):
+                yield from self._push_alone(instant, rows)
             return
         self._leave()
         events = [instant.events for instant in instants]
@@ -199,10 +200,9 @@ class Recogniser:
             self._single.leave(*self._last)
             self._entered = False
 
-    def _push_alone(self, instant: Instant) -> Iterator[Match]:
+    def _push_alone(self, instant: Instant, rows: InstantRows) -> Iterator[Match]:
         """The matches that an instant completes. Rows that move no run end at their symbol class."""
-        assert self._single is not None and self._solver is not None
-        rows = self._solver.instant_rows(instant)
+        assert self._single is not None
         self._last = instant.position, instant.time
         batch: InstantBatch | None = None
         found: list[MatchBatch] = []
@@ -225,6 +225,8 @@ class Recogniser:
             key = 0 if number is None else self._code(number, rows.keys[row])
             batch = InstantBatch(rows, self._query.patterns, None, self._sightings, row, row + 1)
             found += self._single.push(symbol, instant.position, instant.time, key, partial(_same, batch))
+        if not found and not self._results.waits:
+            return
         settled = (self._found(s, e, at, _mappings(each)) for some in found for s, e, at, each in _parts(some))
         yield from self._results.push(_distinct(settled, self._selected), instant.time)
 

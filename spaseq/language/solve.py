@@ -10,8 +10,8 @@ The engine reads the rows in order, as an `InstantBatch`.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Sequence
 from collections.abc import Mapping as MappingABC
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -30,9 +30,9 @@ from spaseq.gpm import (
 from spaseq.gpm.columnar import read_by
 from spaseq.gpm.columnar.keys import Keys
 from spaseq.language.check import CheckedQuery
-from spaseq.language.chunks import Chunk, Piece
+from spaseq.language.chunks import Chunk, Piece, by_stream
 from spaseq.language.expand import Conjunction, Variant
-from spaseq.language.instant_rows import InstantRows
+from spaseq.language.instant_rows import InstantRows, Solved
 from spaseq.language.lower import conditions
 
 if TYPE_CHECKING:
@@ -100,13 +100,18 @@ class Solver:
         """The value of each GPM of a stream at each of some events of it that come as they happen."""
         return self._evaluator(stream).solve_pushed(events)
 
-    def instant_rows(self, instant: Instant) -> InstantRows:
-        """The rows of an instant that comes as it happens: as `rows`, made for one instant."""
-        by_stream: dict[str, list[GraphEvent]] = {}
-        for event in instant.events:
-            by_stream.setdefault(event.stream, []).append(event)
-        solved = [self._evaluator(stream).solve_pushed(events) for stream, events in by_stream.items()]
-        return InstantRows(instant.position, instant.time, solved, self._read, self._partition, self._keys)
+    def instant_rows(self, instants: Sequence[Instant]) -> list[InstantRows]:
+        """The rows of a few instants that come as they happen: as `rows`, made for each of them."""
+        solved: list[list[Solved]] = [[] for _ in instants]
+        for stream, (events, places) in by_stream(instants).items():
+            for name, solutions in self._evaluator(stream).solve_pushed(events).items():
+                each = zip(solutions.events.tolist(), solutions.kept.tolist(), strict=True)
+                for row, (event, kept) in enumerate(each):
+                    solved[places[event]].append((name, solutions, row, kept))
+        return [
+            InstantRows(instant.position, instant.time, own, self._read, self._partition, self._keys)
+            for instant, own in zip(instants, solved, strict=True)
+        ]
 
     def _evaluator(self, stream: str) -> BatchEvaluator:
         found = self._columns.get(stream)
@@ -174,8 +179,8 @@ class Rows(Protocol):
         """Where a GPM's value is not empty: bool (n,)."""
         ...
 
-    def value(self, name: str, row: int) -> MappingSet:
-        """A GPM's value at a row."""
+    def mappings(self, name: str, row: int) -> Collection[Mapping]:
+        """The mappings of a GPM's value at a row, some perhaps more than once."""
         ...
 
     def solutions(self, name: str) -> list[tuple[np.ndarray, Solutions, np.ndarray]] | None:
@@ -206,7 +211,7 @@ class SolvedRows:
     def present(self, name: str) -> np.ndarray:
         return np.array([bool(row.values.get(name)) for row in self._rows], bool)
 
-    def value(self, name: str, row: int) -> MappingSet:
+    def mappings(self, name: str, row: int) -> MappingSet:
         return self._rows[row].values.get(name, _NONE)
 
     def solutions(self, name: str) -> None:
@@ -266,14 +271,14 @@ class ChunkRows:
         index = self._index.get(name)
         return np.zeros(len(self.positions), bool) if index is None else np.diff(index[0]) > 0
 
-    def value(self, name: str, row: int) -> MappingSet:
+    def mappings(self, name: str, row: int) -> list[Mapping]:
         index = self._index.get(name)
         if index is None:
-            return _NONE
+            return []
         starts, which, solutions = index
         begin, end = int(starts[row]), int(starts[row + 1])
         parts, read = self._parts[name], self._read[name]
-        return frozenset(parts[which[i]].solutions.mapping(int(solutions[i]), read) for i in range(begin, end))
+        return [parts[which[i]].solutions.mapping(int(solutions[i]), read) for i in range(begin, end)]
 
     def solutions(self, name: str) -> list[tuple[np.ndarray, Solutions, np.ndarray]]:
         return [(part.rows, part.solutions, part.places) for part in self._parts.get(name, ())]
@@ -392,8 +397,6 @@ class InstantBatch:
 
     def holding(self, conjunction: Conjunction) -> list[int]:
         """The rows at which the conjunction's mapping set is not empty."""
-        if len(self) == 1:
-            return [0] if self.value(conjunction, 0) else []
         found: list[int] = np.flatnonzero(self.holds(conjunction)).tolist()
         return found
 
@@ -410,8 +413,16 @@ class InstantBatch:
         name only its own variables."""
         found = self._values.get((conjunction, row))
         if found is None:
-            found = self._values[conjunction, row] = self._joined(conjunction, row)
+            plain = self.is_plain(conjunction)
+            found = frozenset(self.mappings(conjunction, row)) if plain else self._joined(conjunction, row)
+            self._values[conjunction, row] = found
         return found
+
+    def mappings(self, conjunction: Conjunction, row: int) -> Collection[Mapping]:
+        """The mappings of `value`, some perhaps more than once."""
+        if self.is_plain(conjunction):
+            return self.rows.mappings(conjunction[0], self.first + row)
+        return self.value(conjunction, row)
 
     def _columns(self, conjunction: Conjunction) -> Joined | None:
         """The conjunction joined in all rows, where it is one of several GPMs and they stand in columns."""
@@ -420,14 +431,12 @@ class InstantBatch:
         return self.rows.joined([self._patterns[name] for name in conjunction], self._conditions(conjunction))
 
     def _joined(self, conjunction: Conjunction, row: int) -> MappingSet:
-        if len(conjunction) == 1:
-            return self.rows.value(conjunction[0], self.first + row)
         if (columns := self._columns(conjunction)) is not None:
             return columns.mappings(self.first + row)
         first, *rest = conjunction
-        joined = self.rows.value(first, self.first + row)
+        joined = frozenset(self.rows.mappings(first, self.first + row))
         for name in rest:
-            joined = join(joined, self.rows.value(name, self.first + row)) if joined else joined
+            joined = join(joined, frozenset(self.rows.mappings(name, self.first + row))) if joined else joined
         for condition, prologue in self._conditions(conjunction):
             joined = frozenset(m for m in joined if holds(condition, m, prologue))
         return joined

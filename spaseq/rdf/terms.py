@@ -62,7 +62,7 @@ def _literal(lexical: str, datatype: str | None, language: str | None) -> Litera
 
 def plain_literal(term: Term) -> Term:
     """`term`, or the same text without a datatype if it is a literal of type xsd:string."""
-    if isinstance(term, Literal) and term.datatype is not None and str(term.datatype) == _XSD_STRING:
+    if isinstance(term, Literal) and str(term.datatype) == _XSD_STRING:
         return Literal(str(term))
     return term
 

@@ -68,7 +68,7 @@ def _table(rows: Any, names: list[str]) -> list[Any]:
     places = range(len(rows.positions)) if rows.partitions is None else rows.partitions.tolist()
     keys = [None] * len(rows.positions) if rows.partitions is None else [rows.keys[k] for k in places]
     return [
-        (position, time, key, {name: value for name in names if (value := rows.value(name, i))})
+        (position, time, key, {name: value for name in names if (value := frozenset(rows.mappings(name, i)))})
         for i, (position, time, key) in enumerate(zip(rows.positions.tolist(), rows.times.tolist(), keys, strict=True))
     ]
 
@@ -93,7 +93,8 @@ def test_rows(name: str, apart: bool, reference: bool) -> None:
         for chunk in chunks:
             table: ChunkRows = solver.rows(chunk)
             for gpm in gpms:
-                assert table.present(gpm).tolist() == [bool(table.value(gpm, i)) for i in range(len(table.positions))]
+                found = [bool(table.mappings(gpm, i)) for i in range(len(table.positions))]
+                assert table.present(gpm).tolist() == found
 
 
 @pytest.mark.parametrize(
@@ -137,7 +138,7 @@ def _solved(solver: Solver, every: list[Instant]) -> list[InstantSolutions]:
     """Each instant alone, as mappings."""
     rows = [solver.rows(chunk_of([instant], solver.solve_pushed)) for instant in every]
     return [
-        InstantSolutions(i.position, i.time, None, {name: row.value(name, 0) for name in "AB"})
+        InstantSolutions(i.position, i.time, None, {name: frozenset(row.mappings(name, 0)) for name in "AB"})
         for i, row in zip(every, rows, strict=True)
     ]
 
@@ -167,7 +168,7 @@ def test_what_nothing_else_reads_is_not_shown() -> None:
     solver = Solver(query.checked, Knowledge())
     batch = GraphBatch.of([_event(STREAMS[0], 1, random.Random(3))])
     (chunk,) = merge_batches([iter([batch])], solver.solve_batch, apart=False)
-    (mapping,) = solver.rows(chunk).value("A", 0)
+    (mapping,) = solver.rows(chunk).mappings("A", 0)
     assert [name for name, _ in mapping] == ["x"]
     assert solver.wanted == {URIRef(E + "p")}
 

@@ -250,8 +250,8 @@ def test_rows_solved_elsewhere_give_the_same_matches() -> None:
     solver = compiled.solver(Knowledge())
     instants = [Instant(i, e.time, (e,)) for i, e in enumerate(EVENTS[:4])]
     solved = solver.rows(chunk_of(instants, solver.solve_pushed))
-    rows = [InstantSolutions(i.position, i.time, None, {name: solved.value(name, i.position) for name in "AB"})
-            for i in instants]  # fmt: skip
+    values = [{name: frozenset(solved.mappings(name, i.position)) for name in "AB"} for i in instants]
+    rows = [InstantSolutions(i.position, i.time, None, own) for i, own in zip(instants, values, strict=True)]
     recogniser = compiled.recogniser()
     found = [match for row in rows for match in recogniser.push_rows([pickle.loads(pickle.dumps(row))])]
     assert [m.times for m in found] == [m.times for m in run(query("A; B", AB), EVENTS[:4])]

@@ -190,8 +190,8 @@ def match(pattern: BasicPattern, lists: Lists, events: np.ndarray, counting: boo
         capacity = min(4 * capacity, lists.budget)
         found_events, found = _grown(found_events, capacity), _grown(found, capacity)
     count = int(state[1])
-    columns = {name: np.ascontiguousarray(found[:count, slot]) for name, slot in pattern.names}
-    return Table(found_events[:count], columns)
+    slots = found[:count].T.copy()
+    return Table(found_events[:count], {name: slots[slot] for name, slot in pattern.names})
 
 
 def _grown(array: np.ndarray, capacity: int) -> np.ndarray:

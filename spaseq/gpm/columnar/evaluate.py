@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Mapping as MappingABC
 from functools import partial
 from typing import Final, Protocol
 
@@ -152,18 +153,20 @@ class BatchEvaluator:
         self, evaluators: Iterable[PatternEvaluator], *, budget: int = SOLUTION_ROWS, reference: bool = False
     ) -> None:
         self._budget = budget
-        self._gpms = tuple(
-            _Gpm(e, None if reference or uncovered_pattern(e.pattern) else _Plan(e, budget)) for e in evaluators
-        )
+        evaluators = tuple(evaluators)
         wanted: dict[URIRef, None] = {}
         read: frozenset[URIRef] | None = frozenset()
-        for gpm in self._gpms:
-            wanted.update(dict.fromkeys(gpm.required))
-            wanted.update(dict.fromkeys(sorted(_constant_predicates(gpm.evaluator))))
-            own = read_by(gpm.evaluator.pattern)
+        for evaluator in evaluators:
+            wanted.update(dict.fromkeys(sorted(evaluator.pattern.required)))
+            wanted.update(dict.fromkeys(sorted(_constant_predicates(evaluator))))
+            own = read_by(evaluator.pattern)
             read = None if read is None or own is None else read | own
         self._wanted = tuple(wanted)
         self._pushed = PushedTerms(self._wanted, read, budget)
+        self._gpms = tuple(
+            _Gpm(e, None if reference or uncovered_pattern(e.pattern) else _Plan(e, budget), self._pushed.places)
+            for e in evaluators
+        )
 
     def solve(self, batch: GraphBatch) -> dict[str, Solutions]:
         """The value of each GPM, by its name, at each event of a batch of its stream. Raises `BudgetExceeded`."""
@@ -178,12 +181,17 @@ class BatchEvaluator:
     def solve_pushed(self, events: Sequence[GraphEvent]) -> dict[str, Solutions]:
         """As `solve`, of events that come as they happen. Events without the required predicates cost next to nothing,
         the others what the plan costs for them, its preparations having been made."""
-        predicates = [{triple[1] for triple in event.triples} for event in events]
-        asked = [(gpm, [i for i, own in enumerate(predicates) if gpm.needs <= own]) for gpm in self._gpms]
+        pushed = self._pushed
+        predicates = [pushed.predicates(event.triples) for event in events]
+        present = list(map(set, predicates))
+        asked = [(gpm, [i for i, own in enumerate(present) if gpm.needs <= own]) for gpm in self._gpms]
         needed = {place for _, places in asked for place in places}
         if not needed:
             return {}
-        lists = self._pushed.lists([event.triples if i in needed else () for i, event in enumerate(events)])
+        lists = pushed.lists(
+            (event.triples, own) if i in needed else ((), ())
+            for i, (event, own) in enumerate(zip(events, predicates, strict=True))
+        )
         return {
             gpm.name: gpm.solve(lists, np.array(places, np.int32), lambda event: events[event].triples)
             for gpm, places in asked
@@ -194,17 +202,17 @@ class BatchEvaluator:
 class _Gpm:
     """A GPM with its name and plan, None where it is evaluated event by event.
 
-    `required`: predicates that an event must have, sorted; `needs`: the same.
+    `required`: predicates that an event must have, sorted; `needs`: the same by their `places` in `PushedTerms`.
     """
 
     __slots__ = ("evaluator", "name", "needs", "plan", "required")
 
-    def __init__(self, evaluator: PatternEvaluator, plan: _Plan | None) -> None:
+    def __init__(self, evaluator: PatternEvaluator, plan: _Plan | None, places: MappingABC[str, int]) -> None:
         self.evaluator = evaluator
         self.plan = plan
         self.name = evaluator.pattern.name
-        self.needs = evaluator.pattern.required
-        self.required = sorted(self.needs)
+        self.required = sorted(evaluator.pattern.required)
+        self.needs = frozenset(places[str(predicate)] for predicate in self.required)
 
     def solve(self, lists: Lists, events: np.ndarray, triples: Callable[[int], Iterable[Triple]]) -> Solutions:
         """Its value at `events`, int32, ascending, whose `triples` are made where rdflib needs them."""
@@ -264,11 +272,12 @@ class _Plan:
         table = evaluation.table(self._event)
         if self._knowledge is not None:
             table = self._knowledge.join(table, lists.space, self._budget, compared=self._compared)
-        kept = np.ones(len(table), bool)
-        for i, condition in enumerate(self._local if len(table) else ()):
-            if i == 0:
-                kept = truth(condition, evaluation.scope(table)) == TRUE
-            elif len(rows := np.flatnonzero(kept)):
+        if not self._local or not len(table):
+            return _Columns(table, np.ones(len(table), bool), lists.space)
+        first, *others = self._local
+        kept = truth(first, evaluation.scope(table)) == TRUE
+        for condition in others:
+            if len(rows := np.flatnonzero(kept)):
                 kept[rows] = truth(condition, evaluation.scope(table.take(rows))) == TRUE
         return _Columns(table, kept, lists.space)
 

@@ -16,7 +16,7 @@ from rdflib import URIRef
 
 from spaseq.gpm.columnar.basic import BasicPattern, Lists
 from spaseq.gpm.columnar.table import Space
-from spaseq.rdf import Term, Triple
+from spaseq.rdf import Triple
 from spaseq.rdf.columns import TermTable
 
 __all__ = ["PushedTerms"]
@@ -32,36 +32,38 @@ class PushedTerms:
     """The space of the events pushed to one stream.
 
     `wanted`: the predicates that have lists. `read`: those whose triples a pattern can use; None where it may be any.
+    `places`: the number of each of them by its text, the same in every space.
     """
 
     def __init__(self, wanted: Iterable[URIRef], read: frozenset[URIRef] | None, budget: int) -> None:
         self._wanted = tuple(dict.fromkeys(wanted))
-        self._read = read
+        self._named = tuple(dict.fromkeys([*self._wanted, *sorted(read or ())]))
+        # PERF: by their texts, as a look-up by an rdflib term ends in Python: 0.3 µs a triple became 0.1.
+        self.places = {str(predicate): place for place, predicate in enumerate(self._named)}
+        self._lists = {predicate: place for place, predicate in enumerate(self._wanted)}
+        self._reads_any = read is None
         self._budget = budget
         self._begin()
 
     def _begin(self) -> None:
         self.space = Space(_NO_TERMS)
-        self._lists = {predicate: self.space.number(predicate) for predicate in self._wanted}
-        self._predicates: dict[Term, int] | None = None
-        if self._read is not None:
-            self._predicates = {predicate: self.space.number(predicate) for predicate in self._read}
+        self.space.numbers(self._named)
         self._which = np.arange(max(1, len(self._wanted)), dtype=np.int32)
         self._layouts: dict[int, tuple[BasicPattern, np.ndarray]] = {}
 
-    def lists(self, graphs: Sequence[Sequence[Triple]]) -> Lists:
-        """The triples of events. O(triples), a Python step for each that is read."""
+    def predicates(self, triples: Iterable[Triple]) -> list[int | None]:
+        """Which of `places` the predicate of each triple is; None for another."""
+        place = self.places.get
+        return [place(str(triple[1])) for triple in triples]
+
+    def lists(self, graphs: Iterable[tuple[Sequence[Triple], Sequence[int | None]]]) -> Lists:
+        """The triples of events, given with their `predicates`. O(triples), a Python step for each that is read."""
         if len(self.space) > TERMS or self.space.text > CHARACTERS:
             self._begin()
-        known, number = self._predicates, self.space.number
         rows: list[tuple[int, int, int]] = []
         offsets = [0]
-        for triples in graphs:
-            if known is None:
-                own = [(number(s), number(p), number(o)) for s, p, o in triples]
-            else:
-                found = ((s, known.get(p), o) for s, p, o in triples)
-                own = [(number(s), p, number(o)) for s, p, o in found if p is not None]
+        for triples, places in graphs:
+            own = self._numbered(triples, places)
             rows += dict.fromkeys(own) if len(own) > 1 else own  # a graph is a set
             offsets.append(len(rows))
         if len(self._which) < len(self.space):
@@ -72,3 +74,16 @@ class PushedTerms:
         return Lists(
             numbers, np.array(offsets, np.int64), self.space, self._lists, self._which, self._budget, self._layouts
         )
+
+    def _numbered(self, triples: Sequence[Triple], places: Sequence[int | None]) -> list[tuple[int, int, int]]:
+        """The triples that some pattern can use, their terms as numbers."""
+        if self._reads_any:
+            terms = iter(self.space.numbers([term for triple in triples for term in triple]))
+            return list(zip(terms, terms, terms, strict=True))
+        read = [
+            (triple, place)
+            for triple, place in zip(triples, places, strict=True)
+            if place is not None and isinstance(triple[1], URIRef)
+        ]
+        terms = iter(self.space.numbers([term for triple, _ in read for term in (triple[0], triple[2])]))
+        return list(zip(terms, [place for _, place in read], terms, strict=True))

@@ -16,7 +16,7 @@ from spaseq.rdf.columns import LiteralColumns, TermTable, empty_columns, set_val
 __all__ = ["UNBOUND", "Space", "Table", "distinct", "stacked", "term_bytes"]
 
 UNBOUND: Final = -1
-_FLOAT: Final = XSD.float
+_FLOAT: Final = str(XSD.float)  # texts are compared faster than terms
 _WORD: Final = 8
 
 
@@ -27,7 +27,8 @@ class Space:
     share a space (`spaseq.gpm.columnar.pushed`), all of whose terms are added; `text` counts the characters of those.
     """
 
-    __slots__ = ("_added", "_codes", "_known", "_literals", "_terms", "_text", "_with_floats", "base", "extras", "text")
+    __slots__ = ("_added", "_codes", "_constants", "_known", "_literals", "_terms", "_text", "_with_floats", "base",
+                 "extras", "text")  # fmt: skip
 
     def __init__(self, terms: TermTable) -> None:
         self.base = len(terms)
@@ -37,6 +38,7 @@ class Space:
         self._text: bytes | None = None
         self._codes: np.ndarray | None = None
         self._known: dict[Term, int] = {}
+        self._constants: dict[int, tuple[tuple[Any, ...], np.ndarray]] = {}
         self._literals: LiteralColumns | None = None
         self._with_floats = False
         self._added = 0
@@ -81,19 +83,34 @@ class Space:
     def number(self, term: Any) -> int:
         """The number of `term`, which gets one where it has none."""
         found = self._known.get(term)
-        if found is None or found < 0:
-            plain = plain_literal(term)
-            if plain is not term:
-                return self.number(plain)
-            if found is None and self.base:
-                found = _locate(self._terms, term)
-            found = self._known[term] = self._append(term) if found is None or found < 0 else found
+        return self._numbered(term, found) if found is None or found < 0 else found
+
+    def _numbered(self, term: Any, found: int | None) -> int:
+        """The number of a term that is not known, or is known not to be there."""
+        plain = plain_literal(term)
+        if plain is not term:
+            return self.number(plain)
+        if found is None and self.base:
+            found = _locate(self._terms, term)
+        found = self._known[term] = self._append(term) if found is None or found < 0 else found
         return found
+
+    def numbers(self, terms: Iterable[Any]) -> list[int]:
+        """`number` of each."""
+        known, other = self._known.get, self._numbered
+        return [n if (n := known(term)) is not None and n >= 0 else other(term, n) for term in terms]
+
+    def constants(self, terms: tuple[Any, ...]) -> np.ndarray:
+        """`number` of each, int32, remembered for this very tuple: a query asks for its own again and again."""
+        found = self._constants.get(id(terms))
+        if found is None:
+            found = self._constants[id(terms)] = terms, np.array(self.numbers(terms), np.int32)
+        return found[1]
 
     @property
     def has_floats(self) -> bool:
         """Whether there may be an xsd:float: sums of those are rounded to fewer digits than a double has."""
-        return self._with_floats or self.find(_FLOAT) >= 0
+        return self._with_floats or (self.base > 0 and self.find(XSD.float) >= 0)
 
     def adopt(self, term: Callable[[int], Term], numbers: np.ndarray, *, compared: bool) -> np.ndarray:
         """`numbers`, of which `term` gives the terms, as numbers of this space.
@@ -110,7 +127,7 @@ class Space:
     def _append(self, term: Term) -> int:
         self.extras.append(term)
         self.text += len(term)
-        if isinstance(term, Literal) and term.datatype is not None and term.datatype == _FLOAT:
+        if isinstance(term, Literal) and str(term.datatype) == _FLOAT:
             self._with_floats = True
         return self.base + len(self.extras) - 1
 

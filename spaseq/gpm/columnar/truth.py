@@ -98,7 +98,7 @@ def _comparison(
         return _each(whole, scope, np.arange(count))
     columns = [scope.table.column(name) for name in program.names]
     stacked = np.stack(columns) if len(columns) > 1 else columns[0].reshape(1, -1) if columns else _no_columns(count)
-    constants = np.array([space.number(term) for term in program.terms], np.int32)
+    constants = space.constants(program.terms)
     literals = space.literals()
     found = np.empty(count, np.int8)
     left_open = k.compare_rows(
