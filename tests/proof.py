@@ -35,14 +35,15 @@ from roads import Ride, Road
 class Kind:
     """A kind of random query.
 
-    `draw` gives one, `case` what the roads take, `problem` what is wrong with the answers of a road (empty: nothing),
-    `smaller` the queries with a part less, `toml` a case for `cases/`. `often`: the roads of every seed; the others
-    take one seed of `SELDOM`.
+    `draw` gives one, `case` what the roads take, `expected` the answers by definition, `problem` what is wrong, beside
+    these, with the answers of a road (empty: nothing), `smaller` the queries with a part less, `toml` a case for
+    `cases/`. `often`: the roads of every seed; the others take one seed of `SELDOM`.
     """
 
     draw: Callable[[random.Random], Any]
     case: Callable[[Any], Case]
-    problem: Callable[[Any, Road, Counter[Any]], str]
+    expected: Callable[[Any], Any]
+    problem: Callable[[Any, Any, Road, Counter[Any]], str]
     smaller: Callable[[Any], Iterator[Any]]
     toml: Callable[[Any, str], str]
     often: frozenset[str]
@@ -74,23 +75,52 @@ class Report:
         return "\n".join(lines)
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A query that was drawn, what the roads take of it, and its answers by definition."""
+
+    drawn: Any
+    case: Case
+    expected: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Riding:
+    """What all roads of a query are given: its seed, and a folder for files, of which later roads replace them."""
+
+    seed: int
+    folder: Path
+
+    def ride(self) -> Ride:
+        return Ride(random.Random(self.seed), self.folder, anew=self.seed % SELDOM == 0)
+
+
+def _asked(kind: Kind, drawn: Any) -> _Asked:
+    return _Asked(drawn, kind.case(drawn), kind.expected(drawn))
+
+
 def check(kind: str, seeds: Sequence[int], only: Sequence[str] = ()) -> Report:
     """Compares the queries of the seeds; a difference is made small."""
-    chosen, report = KINDS[kind], Report()
-    for seed in seeds:
-        drawn = chosen.draw(random.Random(seed))
-        report.drawn += 1
-        for road in _roads_of(chosen, chosen.case(drawn), seed, only):
-            problem = _problem(chosen, drawn, road, seed)
-            if problem is None:
-                report.refused[road.name] += 1
-                continue
-            report.compared[road.name] += 1
-            if problem:
-                small = _shrunk(chosen, drawn, road, seed, problem)
-                report.different[f"{kind} {seed} {road.name}"] = _told(chosen, small, road, seed)
-                break  # what one road has wrong, others may too: one case is enough
+    report = Report()
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in seeds:
+            report.drawn += 1
+            _check(KINDS[kind], f"{kind} {seed}", only, _Riding(seed, Path(folder)), report)
     return report
+
+
+def _check(kind: Kind, name: str, only: Sequence[str], riding: _Riding, report: Report) -> None:
+    asked = _asked(kind, kind.draw(random.Random(riding.seed)))
+    for road in _roads_of(kind, asked.case, riding.seed, only):
+        problem = _problem(kind, asked, road, riding)
+        if problem is None:
+            report.refused[road.name] += 1
+            continue
+        report.compared[road.name] += 1
+        if problem:
+            small = _shrunk(kind, asked.drawn, road, riding, problem)
+            report.different[f"{name} {road.name}"] = _told(kind, small, road, riding)
+            break  # what one road has wrong, others may too: one case is enough
 
 
 def _roads_of(kind: Kind, case: Case, seed: int, only: Sequence[str]) -> list[Road]:
@@ -100,15 +130,13 @@ def _roads_of(kind: Kind, case: Case, seed: int, only: Sequence[str]) -> list[Ro
     return [road for road in every if road.name in kind.often or seed % SELDOM == 0]
 
 
-def _problem(kind: Kind, drawn: Any, road: Road, seed: int) -> str | None:
+def _problem(kind: Kind, asked: _Asked, road: Road, riding: _Riding) -> str | None:
     """What is wrong, empty for nothing, None where the road refuses the query; an exception is a problem too."""
-    case = kind.case(drawn)
     try:
-        if road.leaves(case):
+        if road.leaves(asked.case):
             return None
-        with tempfile.TemporaryDirectory() as folder:
-            found = roads.given(case, road, Ride(random.Random(seed), Path(folder)))
-        return kind.problem(drawn, road, found)
+        found = roads.given(asked.case, road, riding.ride())
+        return kind.problem(asked.drawn, asked.expected, road, found)
     except Exception as error:  # whatever a road raises belongs into the report
         return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''} ({_place(error)})"
 
@@ -122,7 +150,7 @@ def _kind_of(problem: str) -> str:
     return problem.split(":")[0]
 
 
-def _shrunk(kind: Kind, drawn: Any, road: Road, seed: int, problem: str) -> Any:
+def _shrunk(kind: Kind, drawn: Any, road: Road, riding: _Riding, problem: str) -> Any:
     """A smaller query with a difference of the same kind."""
     tries, found = 0, True
     while found:
@@ -132,7 +160,7 @@ def _shrunk(kind: Kind, drawn: Any, road: Road, seed: int, problem: str) -> Any:
             if tries > SHRINKING:
                 return drawn
             try:
-                other = _problem(kind, candidate, road, seed)
+                other = _problem(kind, _asked(kind, candidate), road, riding)
             except (graph_patterns.TooMany, oracle.TooBig):
                 continue
             if other and _kind_of(other) == _kind_of(problem):
@@ -141,18 +169,21 @@ def _shrunk(kind: Kind, drawn: Any, road: Road, seed: int, problem: str) -> Any:
     return drawn
 
 
-def _told(kind: Kind, drawn: Any, road: Road, seed: int) -> str:
-    problem = _problem(kind, drawn, road, seed)
+def _told(kind: Kind, drawn: Any, road: Road, riding: _Riding) -> str:
+    problem = _problem(kind, _asked(kind, drawn), road, riding)
     said = "\n".join(f"# {line}" for line in f"{road.name}: {problem}".splitlines())
-    return f"{said}\n{kind.toml(drawn, f'random {seed}')}"
+    return f"{said}\n{kind.toml(drawn, f'random {riding.seed}')}"
 
 
 # -- graph patterns
 
 
-def _pattern_problem(drawn: PatternCase, road: Road, found: Counter[Any]) -> str:
+def _pattern_answers(drawn: PatternCase) -> set[Any]:
+    return set(map(roads.plain, drawn.answers()))
+
+
+def _pattern_problem(drawn: PatternCase, expected: set[Any], road: Road, found: Counter[Any]) -> str:
     """Blank nodes have one name here, so solutions that differ in them alone are not counted."""
-    expected = set(map(roads.plain, drawn.answers()))
     missing, surplus = expected - found.keys(), found.keys() - expected
     return "" if not missing and not surplus else f"differs: missing {_few(missing)}, surplus {_few(surplus)}"
 
@@ -175,8 +206,11 @@ def _pattern_toml(drawn: PatternCase, name: str) -> str:
 # -- CEQL
 
 
-def _ceql_problem(drawn: strategies.CeqlCase, road: Road, found: Counter[Any]) -> str:
-    everything = oracle.evaluate(oracle.replace(drawn.query, limit=None), drawn.stream)
+def _ceql_answers(drawn: strategies.CeqlCase) -> list[oracle.Match]:
+    return oracle.evaluate(oracle.replace(drawn.query, limit=None), drawn.stream)
+
+
+def _ceql_problem(drawn: strategies.CeqlCase, everything: list[oracle.Match], road: Road, found: Counter[Any]) -> str:
     if road.ends:
         expected = {end for _, end, _ in everything}
         wrong = oracle.Checked(sorted(expected - found.keys()), sorted(set(found) - expected))
@@ -202,8 +236,12 @@ def _spaseq_answers(drawn: strategies.SpaseqCase) -> int:
     return len(harness.spaseq_oracle(case.query, case.graphs, case.kb))
 
 
-def _spaseq_problem(drawn: strategies.SpaseqCase, road: Road, found: Counter[Any]) -> str:
-    expected = roads.expected(_spaseq_case(drawn), road)
+def _spaseq_expected(drawn: strategies.SpaseqCase) -> Counter[Any]:
+    case = _spaseq_case(drawn)
+    return Counter(set(map(roads.plain, harness.spaseq_oracle(case.query, case.graphs, case.kb))))
+
+
+def _spaseq_problem(drawn: strategies.SpaseqCase, expected: Counter[Any], road: Road, found: Counter[Any]) -> str:
     return "" if found == expected else f"differs: missing {_few(expected - found)}, surplus {_few(found - expected)}"
 
 
@@ -222,17 +260,19 @@ def _solutions(answers: Any) -> str:
 
 KINDS = {
     "patterns": Kind(
-        graph_patterns.pattern_case, PatternCase.case, _pattern_problem, graph_patterns.smaller, _pattern_toml,
+        graph_patterns.pattern_case, PatternCase.case, _pattern_answers, _pattern_problem, graph_patterns.smaller,
+        _pattern_toml,
         frozenset({"batch", "one by one", "snapshot", "rdflib"}),
     ),
     "ceql": Kind(
-        strategies.wide_ceql_case, lambda drawn: Case("a random query", drawn.text, drawn.stream), _ceql_problem,
-        strategies.smaller_ceql, _ceql_toml,
+        strategies.wide_ceql_case, lambda drawn: Case("a random query", drawn.text, drawn.stream), _ceql_answers,
+        _ceql_problem, strategies.smaller_ceql, _ceql_toml,
         frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts"}),
     ),
     "spaseq": Kind(
         lambda rng: strategies.interesting(strategies.spaseq_case, _spaseq_answers, rng), _spaseq_case,
-        _spaseq_problem, strategies.smaller_spaseq, _spaseq_toml, frozenset({"batch", "one by one", "snapshot"}),
+        _spaseq_expected, _spaseq_problem, strategies.smaller_spaseq, _spaseq_toml,
+        frozenset({"batch", "one by one", "snapshot"}),
     ),
 }  # fmt: skip
 

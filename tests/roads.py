@@ -22,7 +22,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +42,16 @@ Answers = list[Any]
 
 @dataclass(frozen=True, slots=True)
 class Ride:
-    """What a road is given beside the case: its own randomness, a folder for files, and perhaps a session of Spark."""
+    """What a road is given beside the case: its own randomness, a folder for files, and perhaps a session of Spark.
+
+    `anew`: a snapshot is handed to a query compiled anew, as another process would; else to the one that all roads of
+    the case share, as one program would. Compiling takes most of the time of a small case.
+    """
 
     rng: random.Random
     folder: Path
     spark: Any = None
+    anew: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,18 @@ class Road:
 
 
 def _compiled(case: Case, evaluator: str = "compact") -> ceql.Query:
-    return ceql.compile(case.query, settings=Settings(evaluator=evaluator))
+    query = _ceql_query(case.query, evaluator)
+    if isinstance(query, UnsupportedFeature):
+        raise query
+    return query
+
+
+@lru_cache(64)
+def _ceql_query(text: str, evaluator: str) -> ceql.Query | UnsupportedFeature:
+    try:
+        return ceql.compile(text, settings=Settings(evaluator=evaluator))
+    except UnsupportedFeature as error:
+        return error
 
 
 def shown(case: Case, matches: Any) -> Answers:
@@ -112,9 +128,8 @@ def _table(events: Events) -> Any:
     return pa.table(columns)
 
 
-def _opened(case: Case, state: bytes | None = None, evaluator: str = "compact") -> ceql.Stream:
-    streams = harness.streams_of(case.events)
-    return _compiled(case, evaluator).open(state, streams=streams, valuations=case.valuations)
+def _opened(case: Case, query: ceql.Query, state: bytes | None = None) -> ceql.Stream:
+    return query.open(state, streams=harness.streams_of(case.events), valuations=case.valuations)
 
 
 def _push(case: Case, stream: ceql.Stream, events: Events) -> list[Any]:
@@ -125,15 +140,15 @@ def _push(case: Case, stream: ceql.Stream, events: Events) -> list[Any]:
 
 
 def _ceql_one_by_one(case: Case, ride: Ride) -> Answers:
-    stream = _opened(case)
+    stream = _opened(case, _compiled(case))
     found = []
     for event in case.events:
         found += stream.push(*harness.named(event)) if "stream" in event else stream.push(event)
     return shown(case, found + stream.close())
 
 
-def _ceql_cuts(case: Case, ride: Ride, evaluator: str = "compact") -> Answers:
-    stream = _opened(case, evaluator=evaluator)
+def _ceql_cuts(case: Case, ride: Ride) -> Answers:
+    stream = _opened(case, _compiled(case))
     found: list[Any] = []
     for batch in harness.cut(case.events, ride.rng, 1 + len(case.events) // 20):
         found += _push(case, stream, batch)
@@ -141,8 +156,9 @@ def _ceql_cuts(case: Case, ride: Ride, evaluator: str = "compact") -> Answers:
 
 
 def _ceql_snapshot(case: Case, ride: Ride, evaluator: str = "compact") -> Answers:
-    """Batches and single events by turns; at some cuts a query compiled anew goes on from the snapshot."""
-    stream = _opened(case, evaluator=evaluator)
+    """Batches and single events by turns; at some cuts another query goes on from the snapshot (`Ride.anew`)."""
+    query = _compiled(case, evaluator)
+    stream = _opened(case, query)
     batches = list(harness.cut(case.events, ride.rng, 1 + len(case.events) // 20))
     sure = ride.rng.randrange(len(batches)) if batches else 0
     found: list[Any] = []
@@ -150,7 +166,9 @@ def _ceql_snapshot(case: Case, ride: Ride, evaluator: str = "compact") -> Answer
         for part in [batch] if ride.rng.random() < 0.5 else [[event] for event in batch]:
             found += _push(case, stream, part)
         if number == sure or ride.rng.random() < harness.RESTARTS:
-            stream = _opened(case, stream.snapshot(), evaluator)
+            if ride.anew:
+                query = _ceql_query.__wrapped__(case.query, evaluator)
+            stream = _opened(case, query, stream.snapshot())
     return shown(case, found + stream.close())
 
 
@@ -274,16 +292,21 @@ def _files(case: Case, ride: Ride) -> tuple[dict[str, str], dict[str, str]]:
     return harness.write_streams(case.graphs, ride.folder), harness.write_knowledge(case.kb, ride.folder)
 
 
+@lru_cache(64)
+def _spaseq_query(text: str, evaluator: str) -> spaseq.Query:
+    return spaseq.compile(text, settings=Settings(evaluator=evaluator))
+
+
 def _spaseq_batch(case: Case, ride: Ride, evaluator: str = "compact", reference: bool = False) -> Answers:
     streams, kb = _files(case, ride)
-    query = spaseq.compile(case.query, settings=Settings(evaluator=evaluator))
+    query = _spaseq_query(case.query, evaluator)
     return [harness.answer_of(match) for match in query.run(streams=streams, kb=kb, reference=reference)]
 
 
 def _graph_events(case: Case, ride: Ride) -> tuple[list[Any], dict[str, Any]]:
     """The events of all streams in order, and what `open` is given."""
     streams, kb = _files(case, ride)
-    sources = stream_sources(spaseq.compile(case.query).checked, streams)
+    sources = stream_sources(_spaseq_query(case.query, "compact").checked, streams)
     events, options = open_streams(sources, StreamOptions(), Counters())
     return list(events), {"kb": kb, "options": options}
 
@@ -295,12 +318,15 @@ def _spaseq_pushed(
     events, given = _graph_events(case, ride)
     batches = list(cuts(events, ride.rng))
     sure = ride.rng.randrange(len(batches)) if batches and restarts else -1
-    session = spaseq.compile(case.query).open(**given, reference=reference)
+    query = _spaseq_query(case.query, "compact")
+    session = query.open(**given, reference=reference)
     found: list[Any] = []
     for number, batch in enumerate(batches):
         found += session.push(batch)
         if number == sure or ride.rng.random() < restarts:
-            session = spaseq.compile(case.query).open(session.snapshot(), **given, reference=reference)
+            if ride.anew:
+                query = spaseq.compile(case.query)
+            session = query.open(session.snapshot(), **given, reference=reference)
     return [harness.answer_of(match) for match in found + session.close()]
 
 
@@ -360,7 +386,7 @@ def _spaseq_micro_batches(case: Case, ride: Ride) -> Answers:
     from spark.micro_batches import in_micro_batches
 
     streams, kb = _files(case, ride)
-    query = spaseq.compile(case.query)
+    query = _spaseq_query(case.query, "compact")
     rows, _ = in_micro_batches(query, streams, kb, ride.rng.randrange(99), ride.rng.choice((1, 3)))
     found = []
     for _, _, _, times, *terms in rows:
