@@ -37,7 +37,7 @@ def recognising(text: str, batches: list[EventBatch]) -> Callable[[], int]:
     program = query.alerts().program
 
     def run() -> int:
-        evaluation = Run(query._lowered, program)
+        evaluation = Run(query.compiled.lowered, program)
         return sum(len(evaluation.ends(batch)) for batch in batches)
 
     return run

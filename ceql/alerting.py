@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from ceql import cli
+from ceql import arguments
 from spaseq.errors import OptionError
 from spaseq.process import settle_interrupt
 
@@ -44,7 +44,7 @@ def add_alerts(commands: Any) -> None:
         "enumerated, so an event costs what the automaton does, however many matches end there. Every query is taken; "
         "after NOT at the end a line comes once the windows of the matches have closed.",
     )
-    cli.add_events(alert)
+    arguments.add_events(alert)
     alert.add_argument("--format", choices=(*_FORMATS, "count"), default="text")
     alert.add_argument("--output", metavar="PATH", help="write to a file")
     alert.add_argument("--limit", metavar="N", type=int, help="stop after N events; 1 asks whether there is a match")
@@ -58,7 +58,7 @@ def add_alerts(commands: Any) -> None:
         "the event itself. The interval is empty where none within the horizon is probable enough. The query may have "
         "a window of events, or none; and neither AND, NOT, aggregates, nor a selection that leaves matches out.",
     )
-    cli.add_events(forecast)
+    arguments.add_events(forecast)
     forecast.add_argument("--train", metavar="FILE", action="append", required=True, help="past events to learn from")
     forecast.add_argument(
         "--order", metavar="N", type=int, default=1, help="events that the next one depends on (default: 1)"
@@ -83,21 +83,21 @@ def add_alerts(commands: Any) -> None:
 def _alert(options: argparse.Namespace) -> int:
     if options.follow and options.format == "count":
         raise OptionError("--format count with --follow: there is no end to count to", "leave one of them out")
-    query = cli.asked(options)
+    query = arguments.asked(options)
     alerts = query.alerts()
     lines = _alerts(alerts, options, _reading(options))
-    with cli.output(options) as out, _until_interrupted(options) as interrupted:
+    with arguments.output(options) as out, _until_interrupted(options) as interrupted:
         if options.format == "count":
             out.write(f"{sum(map(len, lines))}\n")
         else:
             _write(lines, options.format, out, ("position", "time", "type"), _alert_text)
-    cli.report(query, alerts.summary)
+    arguments.report(query, alerts.summary)
     return _INTERRUPTED if interrupted else 0
 
 
 def _reading(options: argparse.Namespace) -> dict[str, Any]:
     """How events are read, with `--follow` as they come."""
-    reading = cli.reading(options)
+    reading = arguments.reading(options)
     if options.follow:
         from spaseq.events import GrowingFile
 
@@ -156,22 +156,22 @@ def _forecast(options: argparse.Namespace) -> int:
         raise OptionError("--evaluate with --follow: forecasts are judged at the end", "leave one of them out")
     if options.stream and len(options.stream) > 1:
         raise OptionError("forecasts are of one stream of events", "--events FILE, past ones with --train FILE")
-    query = cli.asked(options)
+    query = arguments.asked(options)
     reading = _reading(options)
     alerts = query.alerts()
     run = SingleRun(alerts.deterministic())
-    past = cli.reading(options)
+    past = arguments.reading(options)
     past |= {"events": options.train[0] if len(options.train) == 1 else options.train, "streams": None}
     model = learn(run, alerts.rows(**past), order=options.order, least=options.least)
     forecaster = Forecaster(model, threshold=options.threshold, horizon=options.horizon)
     seen: list[tuple[np.ndarray, Forecasts]] = []
     names = ("position", "time", "first", "last", "probability", "match")
-    with cli.output(options) as out, _until_interrupted(options) as interrupted:
+    with arguments.output(options) as out, _until_interrupted(options) as interrupted:
         lines = _forecasts(alerts, forecaster, options, reading, seen)
         _write(lines, options.format, out, names, _forecast_text)
     if options.evaluate:
         print(_evaluation(seen), file=sys.stderr)
-    cli.report(query, alerts.summary)
+    arguments.report(query, alerts.summary)
     return _INTERRUPTED if interrupted else 0
 
 

@@ -13,13 +13,13 @@ Duration = str | int | datetime.timedelta
 
 
 def event_options(
-    type_column: str | None,
-    time_column: str | None,
-    time_from: str | None,
-    time_unit: str,
-    interval: Duration,
-    lateness: Duration,
-    late: str,
+    type_column: str | None = None,
+    time_column: str | None = None,
+    time_from: str | None = None,
+    time_unit: str = "s",
+    interval: Duration = "1ms",
+    lateness: Duration = 0,
+    late: str = "error",
 ) -> EventOptions:
     """Checked options; `OptionError` for what cannot be used."""
     if time_from not in (None, "arrival"):

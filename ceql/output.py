@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
     from ceql.bindings import Shown
+    from ceql.evaluation import Matches
     from ceql.matches import MatchTable
-    from ceql.query import Matches
 
 __all__ = ["FORMATS", "clock", "write"]
 

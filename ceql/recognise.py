@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ceql.batch import EngineBatch
+from ceql.compiled import CompiledQuery
+from ceql.evaluation import matches_of
 from ceql.lower import Lowered
 from ceql.predicates import TypeIs
-from ceql.query import Query
 from ceql.run import Run
-from ceql.stream import Stream
+from ceql.stream import open_stream
 from spaseq.automata.rma import RMA, Limits, count_events, determinise, from_pattern
 from spaseq.engine import Choice, Program, Selection, ends_only
 from spaseq.errors import UnsupportedFeature
@@ -33,7 +34,7 @@ from spaseq.pattern import Predicate
 if TYPE_CHECKING:
     from spaseq.events import EventBatch
 
-__all__ = ["AlertStream", "Alerts", "QueryRows", "alerts"]
+__all__ = ["AlertStream", "Alerts", "QueryRows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class QueryRows(EngineBatch):
 class Alerts:
     """The events at which a query matches."""
 
-    def __init__(self, query: Query, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
+    def __init__(self, query: CompiledQuery, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
         self._query = query
         self._limits = limits
         self.summary = Summary()
@@ -59,20 +60,20 @@ class Alerts:
     @functools.cached_property
     def program(self) -> Program:
         """What the engine runs."""
-        return ends_only(self._query._program_of(False))
+        return ends_only(self._query.program(False))
 
     def run(self, events: Any = None, **options: Any) -> Iterator[int]:
         """The positions at which some match ends, in order. Arguments are those of `Query.run`."""
-        for batch, found in self._answers(self._query._read, events, **options):
+        for batch, found in self._answers(self._query.read, events, **options):
             yield from batch.positions[found].tolist()
 
     def ask(self, events: Any = None, **options: Any) -> bool:
         """Whether there is a match at all; reads no further than the batch that completes the first."""
-        return any(found.any() for _, found in self._answers(self._query._read, events, **options))
+        return any(found.any() for _, found in self._answers(self._query.read, events, **options))
 
     def count(self, events: Any = None, **options: Any) -> int:
         """At how many events some match ends."""
-        return sum(int(found.sum()) for _, found in self._answers(self._query._read, events, **options))
+        return sum(int(found.sum()) for _, found in self._answers(self._query.read, events, **options))
 
     def answers(self, events: Any = None, **options: Any) -> Iterator[tuple[EventBatch, np.ndarray]]:
         """Each batch of events with the answers: bool (n,), whether a match ends at the event.
@@ -85,8 +86,8 @@ class Alerts:
     def _answers(
         self, wanted: Collection[str] | None, events: Any, **options: Any
     ) -> Iterator[tuple[EventBatch, np.ndarray]]:
-        matches = self._query.run(events, **options)
-        run, stream = matches._begin(wanted, self.program)
+        matches = matches_of(self._query, events, **options)
+        run, stream = matches.begin(wanted, self.program)
         self.summary = matches.summary
         waiting: list[tuple[EventBatch, np.ndarray]] = []
         for batch in stream:
@@ -107,24 +108,24 @@ class Alerts:
 
     def rows(self, events: Any = None, **options: Any) -> Iterator[QueryRows]:
         """The batches as a `SingleRun` of `deterministic()` and `spaseq.forecast` take them."""
-        matches = self._query.run(events, **options)
-        run, stream = matches._begin(None, self.program)
+        matches = matches_of(self._query, events, **options)
+        run, stream = matches.begin(None, self.program)
         self.summary = matches.summary
         for batch in stream:
-            rows = run._batch(batch)
+            rows = run.batch(batch)
             yield QueryRows(rows.events, rows.positions, rows.times, rows.keys)
 
     @functools.cached_property
     def automaton(self) -> RMA:
         """The register match automaton of the query's pattern. Raises `UnsupportedFeature` where it has none."""
-        _check(self._query._lowered)
+        _check(self._query.lowered)
         return from_pattern(self._query.pattern, _group)
 
     def deterministic(self) -> RMA:
         """The complete output-agnostic deterministic automaton of the query in its window (seed RMA §6).
 
         The window must be of events, or none. Raises `UnsupportedFeature`, and `BudgetExceeded` as `determinise`."""
-        window, automaton = self._query._lowered.window, self.automaton
+        window, automaton = self._query.lowered.window, self.automaton
         if window.kind not in ("none", "events"):
             raise UnsupportedFeature("a window of time has no deterministic automaton", hint="WITHIN n EVENTS has one")
         if window.kind == "events":
@@ -135,9 +136,8 @@ class Alerts:
 class AlertStream:
     """Alerts in progress. Use it in a `with`, or `close` it."""
 
-    def __init__(self, query: Query, program: Program, options: dict[str, Any]) -> None:
-        opened = query.open(**options)
-        self._stream = Stream(query, opened._names, opened._options, False, program)
+    def __init__(self, query: CompiledQuery, program: Program, options: dict[str, Any]) -> None:
+        self._stream = open_stream(query, program=program, **options)
         self._ends: set[int] = set()
 
     def __enter__(self) -> AlertStream:
@@ -155,7 +155,7 @@ class AlertStream:
         """The positions at which matches end, in order, each once; with NOT at the end, as far as it is decided for all
         events before. Arguments: those of `Stream.push`."""
         self._ends.update(match.end for match in self._stream.push(events, stream))
-        return self._taken(self._stream._run.undecided)
+        return self._taken(self._stream.undecided)
 
     def close(self) -> list[int]:
         """The positions that the end of the stream decides."""
@@ -184,11 +184,6 @@ def _decided(batch: EventBatch, run: Run) -> int:
 def _group(predicate: Predicate) -> str | None:
     """An event has one type."""
     return "type" if isinstance(predicate, TypeIs) else None
-
-
-def alerts(query: Query, *, limits: Limits = Limits()) -> Alerts:  # noqa: B008 - frozen
-    """The alerts of a query. `limits` are those of its automaton, which forecasts are made of."""
-    return Alerts(query, limits)
 
 
 def _check(lowered: Lowered) -> None:

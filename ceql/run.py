@@ -35,7 +35,7 @@ class Run:
 
     def advance(self, events: EventBatch) -> Iterator[tuple[MatchBatch, History]]:
         """The matches that these events complete, with what they are about. Exhaust it before the next call."""
-        batch = self._batch(events)
+        batch = self.batch(events)
         partitioned = batch.keys is not None
         reached = int(batch.positions[0]), batch.times[0].item()
         if self._lowered.absent is not None:
@@ -47,12 +47,12 @@ class Run:
 
     def count(self, events: EventBatch) -> int:
         """How many matches these events complete."""
-        return self._evaluator.count(self._batch(events))
+        return self._evaluator.count(self.batch(events))
 
     def ends(self, events: EventBatch | None) -> np.ndarray:
         """The positions of events at which matches end, as far as these events, or None at the end of the stream,
         decide it: int64, ascending, each once. Keeps no events; not to be mixed with `advance`."""
-        parts = [self._evaluator.close()] if events is None else list(self._evaluator.stream(self._batch(events)))
+        parts = [self._evaluator.close()] if events is None else list(self._evaluator.stream(self.batch(events)))
         ends = np.concatenate([matches.end for matches in parts]) if parts else np.zeros(0, np.int64)
         return ends if np.all(ends[1:] > ends[:-1]) else np.unique(ends)
 
@@ -81,7 +81,8 @@ class Run:
 
         return explain_evaluator(self._evaluator)
 
-    def _batch(self, events: EventBatch) -> EngineBatch:
+    def batch(self, events: EventBatch) -> EngineBatch:
+        """The events as the engine takes them."""
         keys = None if self._partition is None else self._partition.keys(events)
         return EngineBatch(events, events.positions, self._coordinate.of(events), keys)
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from ceql.compiled import CompiledQuery
 from ceql.matches import Match, MatchTable
+from ceql.options import event_options
 from ceql.printer import print_query
+from ceql.run import Run
 from ceql.single import Singles
 from spaseq.errors import OptionError
 from spaseq.events import EventFeed, EventOptions, Summary
@@ -16,10 +19,9 @@ from spaseq.events.batch import INSTANTS
 from spaseq.snapshot import Identity, expect, seal, unseal
 
 if TYPE_CHECKING:
-    from ceql.query import Query
     from spaseq.engine import Program
 
-__all__ = ["Stream", "identity", "opened", "restored"]
+__all__ = ["Stream", "identity", "open_stream", "opened", "restored"]
 
 
 class Stream:
@@ -27,22 +29,20 @@ class Stream:
 
     def __init__(
         self,
-        query: Query,
+        query: CompiledQuery,
         names: tuple[str, ...],
         options: EventOptions,
         valuations: bool,
         program: Program | None = None,
     ) -> None:
         """`program` is another one made of the query than that of its matches; it has no snapshots."""
-        from ceql.run import Run
-
         self._query = query
         self._names = names
         self._options = options
         self._feed = EventFeed(names, options)
         self._valuations = valuations
-        self._bindings = query._bindings_of(valuations)
-        self._run = Run(query._lowered, program or query._program_of(valuations))
+        self._bindings = query.bindings(valuations)
+        self._run = Run(query.lowered, program or query.program(valuations))
         self._singles: Singles | None = None
         self._untried = True
         self._closed = False
@@ -52,6 +52,11 @@ class Stream:
 
     def __exit__(self, *_: object) -> None:
         self._closed = True
+
+    @property
+    def undecided(self) -> int | None:
+        """The first event of which it is not known yet whether a match ends there; None if there is none."""
+        return self._run.undecided
 
     @property
     def summary(self) -> Summary:
@@ -125,7 +130,26 @@ class Stream:
             raise OptionError("this stream is closed", "query.open() begins a new one")
 
 
-def identity(query: Query) -> Identity:
+def open_stream(
+    query: CompiledQuery,
+    *,
+    streams: Iterable[str] | None = None,
+    valuations: bool = False,
+    schema: Any = None,
+    program: Program | None = None,
+    **reading: Any,
+) -> Stream:
+    """A new evaluation. Arguments: those of `Query.open`, `reading` as `event_options`, `program` as `Stream`.
+
+    Raises `OptionError` for what cannot be used, `QuerySemanticsError` where the query does not fit the schema.
+    """
+    query.declared(schema)
+    options = event_options(**reading)
+    shows = program is None and (valuations or query.valuations)
+    return Stream(query, query.streams(tuple(streams or ())), options, shows, program)
+
+
+def identity(query: CompiledQuery) -> Identity:
     """What a snapshot of an evaluation of `query` says that it is of.
 
     Budgets may change between taking and opening. The automaton is that of this version of spaseq: its states are what
@@ -140,18 +164,16 @@ def identity(query: Query) -> Identity:
     }
 
 
-def opened(query: Query, blob: bytes) -> Stream:
+def opened(query: CompiledQuery, blob: bytes) -> Stream:
     """The evaluation that a snapshot was taken of; `OptionError` if it is none, damaged, or of something else."""
     return unseal(blob, identity(query), (INSTANTS,), functools.partial(restored, query))
 
 
-def restored(query: Query, state: dict[str, Any]) -> Stream:
+def restored(query: CompiledQuery, state: dict[str, Any]) -> Stream:
     """The opposite of `Stream.contents`, of the same query."""
-    from ceql.run import Run
-
     stream = Stream(query, tuple(state["names"]), EventOptions(**state["options"]), state["valuations"])
     stream._feed.restore(state["feed"])
-    stream._run = Run.restore(query._lowered, query._program_of(stream._valuations), state["run"])
+    stream._run = Run.restore(query.lowered, query.program(stream._valuations), state["run"])
     past = stream._run._past.batches
     expect(not past or past[-1].positions[-1] + 1 == stream._feed._position, "the events up to here")
     return stream

@@ -46,7 +46,7 @@ class Changing(AutoEvaluator):
 def lazily(text: str, batches: list[harness.Events], way: str, rng: random.Random) -> list[oracle.Match]:
     """What a lazy evaluator reports, now and then through a snapshot. `UnsupportedFeature` where it refuses."""
     query = ceql.compile(text)
-    lowered, program = query._lowered, query.automaton
+    lowered, program = query.compiled.lowered, query.automaton
     plan = plan_of(lowered.pattern, strict=lowered.strict, choice=lowered.choice, registers=lowered.registers)
     orders = None
     if way == "changing":
@@ -60,8 +60,8 @@ def lazily(text: str, batches: list[harness.Events], way: str, rng: random.Rando
 def _reported(
     query: Query, batches: list[harness.Events], evaluator: LazyEvaluator | Changing, rng: random.Random
 ) -> list[oracle.Match]:
-    run = Run(query._lowered, evaluator._program, evaluator)
-    feed = EventFeed(query._names(()), EventOptions())
+    run = Run(query.compiled.lowered, evaluator._program, evaluator)
+    feed = EventFeed(query.stream_names(()), EventOptions())
     found = []
     for events in [*batches, None]:
         for batch in feed.finish() if events is None else feed.push(events, None):
@@ -159,7 +159,7 @@ def test_every_kind_of_pattern_is_drawn() -> None:
     seen: set[str] = set()
     for seed in range(250):
         query = ceql.compile(drawn(random.Random(seed)).text)
-        lowered = query._lowered
+        lowered = query.compiled.lowered
         try:
             plan = plan_of(lowered.pattern, strict=lowered.strict, choice=lowered.choice, registers=lowered.registers)
         except UnsupportedFeature:

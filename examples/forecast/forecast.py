@@ -16,7 +16,6 @@ from typing import Any
 from generate import positions
 
 import ceql
-from ceql.recognise import alerts
 from spaseq.automata import rma
 from spaseq.forecast import Forecaster, evaluate, learn, traces, unconditional
 
@@ -48,7 +47,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     events = ais(options.ais) if options.ais else list(positions())
     training, rest = events[: 2 * len(events) // 3], events[2 * len(events) // 3 :]
-    alert = alerts(ceql.compile(Path(__file__).with_name("query.ceql").read_text("utf-8")))
+    alert = ceql.compile(Path(__file__).with_name("query.ceql").read_text("utf-8")).alerts()
     automaton = alert.deterministic()
     print(f"{len(events):,} events; the alert's automaton has {automaton.states} states")
     alone = unconditional(traces(rma.SingleRun(automaton), alert.rows(training)), options.threshold, 1000)

@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ceql
-from ceql.recognise import alerts
 from spaseq.automata import rma
 from spaseq.engine import Window
 from spaseq.errors import BudgetExceeded, EventError, OptionError, UnsupportedFeature
@@ -67,10 +66,10 @@ def test_queries_are_recognised_where_the_engine_finds_matches(seed: int) -> Non
     clauses = rng.choice(("", " PARTITION BY [id]")) + rng.choice(("", " WITHIN 2 EVENTS", " WITHIN 3 MILLISECONDS"))
     query = ceql.compile(f"SELECT * WHERE {as_ceql(expression)}{clauses}")
     found = list(query.run(stream))
-    asked = alerts(query)
+    asked = query.alerts()
     assert set(asked.run(stream)) == {m.end for m in found}
     assert asked.ask(stream) == bool(found)
-    recogniser, rows = rma.Recogniser(asked.automaton, query._lowered.window), list(asked.rows(stream))
+    recogniser, rows = rma.Recogniser(asked.automaton, query.compiled.lowered.window), list(asked.rows(stream))
     assert {int(p) for part in rows for p in part.positions[recogniser.push(part)]} == {m.end for m in found}
     if not clauses and all("value" in e for e in stream):
         expected = o.matches(expression, stream)
@@ -171,7 +170,7 @@ def test_a_condition_that_cannot_be_asked_names_the_event() -> None:
     ],
 )
 def test_what_has_no_automaton_is_refused_by_name(query: str, what: str) -> None:
-    asked = alerts(ceql.compile(query))
+    asked = ceql.compile(query).alerts()
     with pytest.raises(UnsupportedFeature, match=what):
         asked.automaton  # noqa: B018
 
@@ -180,7 +179,7 @@ def test_one_name_in_two_scopes_is_two_variables() -> None:
     query = ceql.compile("SELECT * WHERE (A ; B FILTER A.v < B.v) ; (A ; B FILTER A.v < B.v)")
     stream = [{"type": t, "v": v} for t, v in (("A", 1), ("B", 2), ("A", 5), ("B", 4), ("B", 6))]
     assert list(query.alerts().run(stream)) == [4]
-    assert len(alerts(query).automaton.registers) == 2
+    assert len(query.alerts().automaton.registers) == 2
 
 
 @settings(max_examples=50)
@@ -209,7 +208,7 @@ def test_the_single_run_of_a_deterministic_automaton(seed: int, window: int) -> 
 
 
 def test_an_automaton_of_a_query_is_asked_of_its_batches() -> None:
-    asked = alerts(ceql.compile("SELECT * WHERE T : H"))
+    asked = ceql.compile("SELECT * WHERE T : H").alerts()
     for push in (rma.Recogniser(asked.automaton).push, rma.SingleRun(asked.deterministic()).push):
         with pytest.raises(OptionError, match="type = T cannot be asked of plain events"):
             push([{"type": "T"}])
@@ -244,13 +243,13 @@ def test_a_single_run_needs_a_deterministic_automaton() -> None:
 
 def test_the_deterministic_automaton_of_a_query() -> None:
     query = ceql.compile("SELECT * WHERE (T AS x) ; (H AS y) FILTER x.id = y.id WITHIN 2 EVENTS")
-    asked = alerts(query)
+    asked = query.alerts()
     stream = random_stream(random.Random(4), 60)
     run = rma.SingleRun(asked.deterministic())
     found = [rows.positions[run.push(rows).accepted] for rows in asked.rows(stream)]
     assert np.concatenate(found).tolist() == list(asked.run(stream))
     with pytest.raises(UnsupportedFeature, match="a window of time has no deterministic automaton"):
-        alerts(ceql.compile("SELECT * WHERE A ; B WITHIN 2 SECONDS")).deterministic()
+        ceql.compile("SELECT * WHERE A ; B WITHIN 2 SECONDS").alerts().deterministic()
 
 
 def test_every_case_of_the_fragment() -> None:
@@ -261,7 +260,7 @@ def test_every_case_of_the_fragment() -> None:
             continue
         query = ceql.compile(case.query)
         try:
-            recogniser = rma.Recogniser(query.alerts().automaton, query._lowered.window)
+            recogniser = rma.Recogniser(query.alerts().automaton, query.compiled.lowered.window)
         except UnsupportedFeature:
             continue
         tried += 1

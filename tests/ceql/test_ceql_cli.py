@@ -162,6 +162,6 @@ def test_a_bug_is_said_to_be_one(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     def fail(*_: object) -> None:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr("ceql.cli._compiled", fail)
+    monkeypatch.setattr("ceql.cli.compiled", fail)
     assert main(["check", "query.ceql"]) == 1
     assert capsys.readouterr().err.startswith("ceql failed: ZeroDivisionError: oh\nhint: this is a bug")

@@ -14,7 +14,7 @@ from ceql.query import Query
 
 
 def keys(text: str) -> tuple[str, ...]:
-    return ceql.compile(text)._lowered.keys
+    return ceql.compile(text).compiled.lowered.keys
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ceql
-from ceql.recognise import alerts
 from spaseq.automata import rma
 from spaseq.automata.rma import Then, Where, event, relate
 from spaseq.errors import BudgetExceeded, OptionError
@@ -176,7 +175,7 @@ def test_a_state_that_training_never_left_gets_no_forecast() -> None:
 
 def test_queries_and_partitions() -> None:
     """A CEQL query, its events in partitions: each is a run of its own."""
-    asked = alerts(ceql.compile("SELECT * WHERE A : B PARTITION BY [k]"))
+    asked = ceql.compile("SELECT * WHERE A : B PARTITION BY [k]").alerts()
     stream = [{"type": kind, "k": k} for kind in "ABC" * 30 for k in (1, 2)]
     run = rma.SingleRun(asked.deterministic())
     model = learn(run, asked.rows(stream))
