@@ -375,7 +375,8 @@ def _term(value: Mapping[str, str]) -> str:
         case "bnode":
             return BNode(text).n3()
     datatype = value.get("datatype")
-    return Literal(text, lang=value.get("xml:lang"), datatype=datatype and URIRef(datatype)).n3()
+    language = value.get("xml:lang")
+    return Literal(text, lang=language, datatype=datatype and URIRef(datatype), normalize=False).n3()
 
 
 def _no_empty_graph(case: Case) -> str:

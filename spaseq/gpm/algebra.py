@@ -151,9 +151,11 @@ class Extend(Node):
 
 @dataclass(frozen=True, slots=True)
 class Values(Node):
-    """Inline data: rows of (variable, term) pairs, unbound ones left out."""
+    """Inline data: rows of (variable, term) pairs, unbound ones left out; `undefined` are the variables that VALUES
+    names and no row binds (UNDEF), which are in scope all the same (SPARQL 1.1 §18.2.1)."""
 
     rows: tuple[tuple[tuple[str, Identifier], ...], ...]
+    undefined: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +263,8 @@ def _multiset(value: Any) -> Node:
         return convert(value)
     if not isinstance(value, CompValue):
         raise UnsupportedFeature("VALUES without rows")
-    return Values(tuple(tuple((str(k), v) for k, v in sorted(row.items()) if v != "UNDEF") for row in value.res))
+    rows = tuple(tuple((str(k), v) for k, v in sorted(row.items()) if v != "UNDEF") for row in value.res)
+    return Values(rows, frozenset(map(str, value.res[0])) - {name for row in rows for name, _ in row})
 
 
 def convert_expression(value: Any) -> Expression:
@@ -329,8 +332,8 @@ def visible(node: Node) -> frozenset[str]:
             return visible(child) | ({str(name)} if isinstance(name, Variable) else frozenset())
         case Extend(child, variable, _):
             return visible(child) | {variable}
-        case Values(rows):
-            return frozenset(name for row in rows for name, _ in row)
+        case Values(rows, undefined):
+            return undefined.union(name for row in rows for name, _ in row)
         case Projected(_, names):
             return frozenset(names)
         case Filter(child) | Distinct(child) | Ordered(child) | Sliced(child) | Grouped(child):

@@ -124,6 +124,7 @@ def translated(
                 if rule not in allowed:
                     raise error
             _name_keys(tree[1])
+            _values_inside(tree[1])
             query = translateQuery(tree, base=source.base)
     except ParseBaseException as error:
         raise _syntax_error(source, pieces, offsets[min(max(error.loc, 0), len(text))]) from None
@@ -347,9 +348,24 @@ def _name_keys(tree: Any) -> None:
 
 
 def _unnamed_keys(tree: Any) -> Iterator[CompValue]:
+    return (node for node in _nodes(tree) if node.name == "GroupAs" and node.var is None)
+
+
+def _values_inside(tree: Any) -> None:
+    """`SELECT * { P } VALUES D` as `SELECT * { { P } VALUES D }`, the same: SPARQL 1.1 joins P with D (§18.2.4.3)
+    before it lists what is visible (§18.2.4.4). rdflib leaves what only D names out of `*`."""
+    for node in _nodes(tree):
+        if node.name == "SubSelect" and not node.projection and node.valuesClause:
+            data = CompValue("InlineData", **node.valuesClause)
+            group = CompValue("GroupOrUnionGraphPattern", graph=[node.where])
+            node["where"] = CompValue("GroupGraphPatternSub", part=[group, data])
+            node["valuesClause"] = None
+
+
+def _nodes(tree: Any) -> Iterator[CompValue]:
+    """The nodes of a parse tree, each before those in it."""
     if isinstance(tree, CompValue):
-        if tree.name == "GroupAs" and tree.var is None:
-            yield tree
+        yield tree
         tree = list(tree.values())
     for child in tree if isinstance(tree, (list, tuple, ParseResults)) else ():
-        yield from _unnamed_keys(child)
+        yield from _nodes(child)

@@ -125,6 +125,16 @@ CASES = {
         ["o=3"],
     ),
     "STR of a blank node": ("?s :p ?o BIND (STR(?o) AS ?t)", ":a :p [] .", ["o=_ s=a"]),
+    "what VALUES leaves open in every row is in scope": (
+        "?s :p ?o VALUES (?w ?o) { (UNDEF 1) } FILTER (!BOUND(?w)) OPTIONAL { VALUES ?v { UNDEF } FILTER (?v) }",
+        ":a :p 1, 2",
+        ["o=1 s=a"],
+    ),
+    "SELECT * of a subquery shows what only its VALUES names": (
+        "{ SELECT * { ?s :p ?o } VALUES (?w ?v) { (1 UNDEF) (2 UNDEF) } } FILTER (?w > 1 && !BOUND(?v))",
+        ":a :p 1",
+        ["o=1 s=a w=2"],
+    ),
     "a condition that is an error is not true": ("?s :p ?o FILTER (?o > 1 || !(?o > 1))", ":a :p 'x', 2", ["o=2 s=a"]),
 }
 

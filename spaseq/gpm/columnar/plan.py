@@ -112,8 +112,8 @@ class Evaluation:
                 return table.take(self._holds(condition, table))
             case algebra.Extend(child, variable, value):
                 return self._extended(self.table(child, _without(beside, variable)), variable, value)
-            case algebra.Values(rows):
-                return self._placed(self._inline(rows))
+            case algebra.Values():
+                return self._placed(self._inline(node))
             case _:
                 return self._subquery(node, beside)
 
@@ -169,9 +169,9 @@ class Evaluation:
         made: BasicPattern = found[1]
         return made
 
-    def _inline(self, rows: tuple[tuple[tuple[str, object], ...], ...]) -> Table:
+    def _inline(self, node: algebra.Values) -> Table:
         """VALUES at every event."""
-        names = dict.fromkeys(name for row in rows for name, _ in row)
+        rows, names = node.rows, sorted(algebra.visible(node))
         number = self.lists.space.number
         own = {name: np.full(len(rows), UNBOUND, np.int32) for name in names}
         for i, row in enumerate(rows):
