@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,11 +20,9 @@ from spaseq.gpm import IDENTITY, MappingSet, bound_everywhere
 from spaseq.language.check import CheckedQuery
 from spaseq.language.expand import Conjunction
 from spaseq.language.history import Made, Pool
-from spaseq.language.solve import InstantBatch
+from spaseq.language.instants import InstantBatch
+from spaseq.language.registers import MappingRegisters, Row
 from spaseq.snapshot import expect
-
-if TYPE_CHECKING:
-    from spaseq.language.lower import MappingRegisters, Row
 
 __all__ = ["Endings", "Sightings", "Waiting"]
 

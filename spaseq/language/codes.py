@@ -42,6 +42,8 @@ from spaseq.gpm import (
 )
 from spaseq.gpm.columnar import unsteady
 from spaseq.language.expand import Conjunction
+from spaseq.language.filters import conditions
+from spaseq.language.guards import Free, Meets, Pass, Take
 from spaseq.rdf import Term, term_from_key, term_key
 from spaseq.rdf.columns import Kinds
 from spaseq.snapshot import expect
@@ -49,8 +51,7 @@ from spaseq.snapshot import expect
 if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import Solutions
     from spaseq.gpm.columnar.table import Space
-    from spaseq.language.lower import Take
-    from spaseq.language.solve import InstantBatch, Rows
+    from spaseq.language.instants import InstantBatch, Rows
 
 __all__ = ["TermCodes", "term_codes"]
 
@@ -101,8 +102,6 @@ _Kind = str
 
 def term_codes(patterns: MappingABC[str, GraphPattern], cea: CEA) -> TermCodes | None:
     """The guards of `cea` on codes of terms; None where one of them needs the terms themselves."""
-    from spaseq.language.lower import conditions
-
     guards = [a.guard for t in _transitions(cea) for a in t.actions if isinstance(a, TakeAction | Avoid)]
     takes = _takes(cea)
     if any(take.collect for take in takes):
@@ -134,8 +133,6 @@ def _transitions(cea: CEA) -> Iterator[Transition]:
 
 
 def _takes(cea: CEA) -> list[Take]:
-    from spaseq.language.lower import Take
-
     guards = [a.guard for t in _transitions(cea) for a in t.actions if isinstance(a, TakeAction)]
     return [guard for guard in guards if isinstance(guard, Take)]
 
@@ -185,8 +182,6 @@ def _bound(patterns: MappingABC[str, GraphPattern], cea: CEA) -> dict[int, _Boun
 
 
 def _after(patterns: MappingABC[str, GraphPattern], way: _Bound, action: Action) -> _Bound:
-    from spaseq.language.lower import Take
-
     match action:
         case TakeAction(Take(conjunction, _, track, _, owed)):
             return (way[0] | way[1]) & track, _binds(patterns, conjunction) & track, owed
@@ -306,8 +301,6 @@ class TermCodes:
         return tuple(ops)
 
     def _ops(self, action: Action, known: frozenset[str]) -> tuple[Op, ...]:
-        from spaseq.language.lower import Free, Meets, Pass, Take
-
         match action:
             case TakeAction(Take(conjunction, keep)):
                 return self._take(conjunction, keep, known)
@@ -323,8 +316,6 @@ class TermCodes:
 
     def _known_after(self, known: frozenset[str], action: Action) -> frozenset[str]:
         """The variables that a run may have bound behind an action, given those before it."""
-        from spaseq.language.lower import Free, Take
-
         match action:
             case TakeAction(Take(conjunction, keep)):
                 return (known | _binds(self._patterns, conjunction)) & keep

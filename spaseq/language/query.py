@@ -17,8 +17,9 @@ from spaseq.gpm.columnar import uncovered_pattern
 from spaseq.language.check import CheckedQuery, check
 from spaseq.language.follow import FollowedMatches
 from spaseq.language.knowledge import knowledge_of, with_entailment
-from spaseq.language.lower import MappingRegisters, lower
+from spaseq.language.lower import lower
 from spaseq.language.parse import parse
+from spaseq.language.registers import MappingRegisters
 from spaseq.language.run import Matches, Opened, Recogniser, Session, named
 from spaseq.language.solve import Solver
 from spaseq.pattern import Pattern

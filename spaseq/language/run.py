@@ -26,11 +26,13 @@ from spaseq.language.check import CheckedQuery
 from spaseq.language.chunks import Chunk, chunk_of, merge_batches
 from spaseq.language.history import History, Pool
 from spaseq.language.instant_rows import InstantRows
-from spaseq.language.lower import MappingRegisters, Row, Vectors
+from spaseq.language.instants import InstantBatch, Rows
+from spaseq.language.lower import Vectors
 from spaseq.language.match import Match
 from spaseq.language.printer import print_query
+from spaseq.language.registers import MappingRegisters, Row
 from spaseq.language.results import Results, term_order
-from spaseq.language.solve import InstantBatch, InstantSolutions, Rows, SolvedRows, Solver
+from spaseq.language.solve import InstantSolutions, SolvedRows, Solver
 from spaseq.rdf import ARRIVAL, TERMS, Counters, GraphBatch, GraphEvent, Instant, StreamOptions
 from spaseq.snapshot import expect, seal, unseal
 

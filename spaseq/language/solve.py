@@ -3,17 +3,16 @@
 `Solver.solve_batch` gives the value of the GPMs at each event of a batch, be that one event or many, and `Solver.rows`
 makes of a chunk of instants the rows of that table: one per partition that an instant belongs to (one in all without
 PARTITION BY). Both are pure functions of the events, the query and the knowledge, so they may run anywhere, in any
-order.
-The engine reads the rows in order, as an `InstantBatch`.
+order. The engine reads the rows in order, as an `InstantBatch` (`spaseq.language.instants`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
 from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,24 +23,20 @@ from spaseq.gpm import (
     Mapping,
     MappingSet,
     PatternEvaluator,
-    holds,
-    join,
 )
 from spaseq.gpm.columnar import read_by
 from spaseq.gpm.columnar.keys import Keys
 from spaseq.language.check import CheckedQuery
 from spaseq.language.chunks import Chunk, Piece, by_stream
-from spaseq.language.expand import Conjunction, Variant
+from spaseq.language.expand import Variant
 from spaseq.language.instant_rows import InstantRows, Solved
-from spaseq.language.lower import conditions
 
 if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import BatchEvaluator, Solutions
-    from spaseq.language.absence import Sightings
     from spaseq.language.conjunctions import Joined, Member
     from spaseq.rdf import GraphBatch, GraphEvent, Instant
 
-__all__ = ["ChunkRows", "InstantBatch", "InstantSolutions", "Rows", "SolvedRows", "Solver"]
+__all__ = ["ChunkRows", "InstantSolutions", "SolvedRows", "Solver"]
 
 _NONE: MappingSet = frozenset()
 
@@ -153,44 +148,6 @@ def _places(variant: Variant) -> Counter[str]:
     """At how many places of a sequence each GPM is asked."""
     groups = [*(s.alternatives for s in variant.steps), *(s.absent for s in variant.steps), variant.before]
     return Counter(name for group in [*groups, variant.after] for name in {n for c in group for n in c})
-
-
-class Rows(Protocol):
-    """Rows of the table in order: `positions`, `times`, int64 (n,), and `partitions`, int64 (n,), which of `keys` each
-    belongs to, None without PARTITION BY. `numbers`: of each key, where the solver numbers them."""
-
-    keys: list[Mapping]
-    has_columns: bool
-    """Whether solutions may stand in columns."""
-
-    @property
-    def positions(self) -> np.ndarray: ...
-
-    @property
-    def times(self) -> np.ndarray: ...
-
-    @property
-    def partitions(self) -> np.ndarray | None: ...
-
-    @property
-    def numbers(self) -> np.ndarray | None: ...
-
-    def present(self, name: str) -> np.ndarray:
-        """Where a GPM's value is not empty: bool (n,)."""
-        ...
-
-    def mappings(self, name: str, row: int) -> Collection[Mapping]:
-        """The mappings of a GPM's value at a row, some perhaps more than once."""
-        ...
-
-    def solutions(self, name: str) -> list[tuple[np.ndarray, Solutions, np.ndarray]] | None:
-        """A GPM's solutions as columns: rows, ascending, and which of the solutions stands in each. None if they are
-        not in columns."""
-        ...
-
-    def joined(self, patterns: Sequence[GraphPattern], conditions: Sequence[tuple[Condition, Any]]) -> Joined | None:
-        """The conjunction of GPMs under conditions over them, in all rows; None if they are not in columns."""
-        ...
 
 
 class SolvedRows:
@@ -349,101 +306,3 @@ def _cells(parts: Sequence[_Part], codes: Sequence[np.ndarray], used: np.ndarray
         part.rows = np.where(own >= 0, part.instants * len(used) + places[own], -1)
     found = np.unique(np.concatenate([part.rows for part in parts])) if parts else np.zeros(0, np.int64)
     return found[found >= 0]
-
-
-class InstantBatch:
-    """Rows of the table, `first` to `last` of them, as the engine's `Batch`; the mapping sets of conjunctions are
-    worked out once each, where they are asked for.
-
-    `codes` holds the number of each row's partition, given by the caller, who must give one partition one number for
-    the whole stream. `sightings` knows what matched before this batch; it is asked once per conjunction and batch.
-    """
-
-    def __init__(
-        self,
-        rows: Rows,
-        patterns: MappingABC[str, GraphPattern],
-        codes: np.ndarray | None,
-        sightings: Sightings | None = None,
-        first: int = 0,
-        last: int | None = None,
-    ) -> None:
-        self.positions = rows.positions[first:last]
-        self.times = rows.times[first:last]
-        self.keys = None if codes is None else codes[first:last]
-        self.rows = rows
-        self.first = first
-        self._patterns = patterns
-        self._inner: dict[Conjunction, list[tuple[Condition, Any]]] = {}
-        self._values: dict[tuple[Conjunction, int], MappingSet] = {}
-        self._unseen = {} if sightings is None else {c: sightings.pass_over(self, c) for c in sightings.conjunctions}
-
-    def __len__(self) -> int:
-        return len(self.positions)
-
-    def holds(self, conjunction: Conjunction) -> np.ndarray:
-        """Where the conjunction's mapping set is not empty: bool, shape (n,). It is joined only where all its GPMs have
-        a value."""
-        first, last = self.first, self.first + len(self)
-        found: np.ndarray = np.logical_and.reduce([self.rows.present(name)[first:last] for name in conjunction])
-        if (joined := self._columns(conjunction)) is not None:
-            begin, end = np.searchsorted(joined.rows, [first, last])
-            found[:] = False
-            found[joined.rows[begin:end] - first] = True
-        elif not self.is_plain(conjunction):
-            for row in np.flatnonzero(found).tolist():
-                found[row] = bool(self.value(conjunction, row))
-        return found
-
-    def holding(self, conjunction: Conjunction) -> list[int]:
-        """The rows at which the conjunction's mapping set is not empty."""
-        found: list[int] = np.flatnonzero(self.holds(conjunction)).tolist()
-        return found
-
-    def is_plain(self, conjunction: Conjunction) -> bool:
-        """Whether the conjunction's mapping set is the value of its one GPM."""
-        return len(conjunction) == 1  # what its FILTERs name and it does not bind belongs to the join with the run
-
-    def unseen(self, conjunction: Conjunction) -> np.ndarray:
-        """Where the conjunction has not matched before, since the row's window opened, in its partition: bool, (n,)."""
-        return self._unseen[conjunction]
-
-    def value(self, conjunction: Conjunction, row: int) -> MappingSet:
-        """The conjunction's mapping set at a row: the join of its GPMs' values (Definition 8), under the FILTERs that
-        name only its own variables."""
-        found = self._values.get((conjunction, row))
-        if found is None:
-            plain = self.is_plain(conjunction)
-            found = frozenset(self.mappings(conjunction, row)) if plain else self._joined(conjunction, row)
-            self._values[conjunction, row] = found
-        return found
-
-    def mappings(self, conjunction: Conjunction, row: int) -> Collection[Mapping]:
-        """The mappings of `value`, some perhaps more than once."""
-        if self.is_plain(conjunction):
-            return self.rows.mappings(conjunction[0], self.first + row)
-        return self.value(conjunction, row)
-
-    def _columns(self, conjunction: Conjunction) -> Joined | None:
-        """The conjunction joined in all rows, where it is one of several GPMs and they stand in columns."""
-        if len(conjunction) == 1:
-            return None
-        return self.rows.joined([self._patterns[name] for name in conjunction], self._conditions(conjunction))
-
-    def _joined(self, conjunction: Conjunction, row: int) -> MappingSet:
-        if (columns := self._columns(conjunction)) is not None:
-            return columns.mappings(self.first + row)
-        first, *rest = conjunction
-        joined = frozenset(self.rows.mappings(first, self.first + row))
-        for name in rest:
-            joined = join(joined, frozenset(self.rows.mappings(name, self.first + row))) if joined else joined
-        for condition, prologue in self._conditions(conjunction):
-            joined = frozenset(m for m in joined if holds(condition, m, prologue))
-        return joined
-
-    def _conditions(self, conjunction: Conjunction) -> list[tuple[Condition, Any]]:
-        """The FILTERs of its GPMs over several of them that are decided inside it, each with its prologue."""
-        found = self._inner.get(conjunction)
-        if found is None:
-            found = self._inner[conjunction] = list(conditions(self._patterns, conjunction, inner=True))
-        return found

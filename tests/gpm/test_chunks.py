@@ -13,7 +13,8 @@ import spaseq
 from spaseq.errors import EventError
 from spaseq.gpm import Knowledge, event_graph
 from spaseq.language.chunks import chunk_of, merge_batches
-from spaseq.language.solve import ChunkRows, InstantBatch, InstantSolutions, SolvedRows, Solver
+from spaseq.language.instants import InstantBatch
+from spaseq.language.solve import ChunkRows, InstantSolutions, SolvedRows, Solver
 from spaseq.rdf import GraphBatch, GraphEvent, Instant, StreamOptions, instants, merge_streams
 
 E = "http://example.org/"

@@ -1,12 +1,13 @@
 """Basic graph patterns over a batch of events: which triples each triple pattern has to look at, and the match.
 
-The triples of a batch are listed by predicate once (`Lists`), for all patterns that are asked of it. A property path
-is worked out first, as a list of (subject, object) pairs of its own; then the kernel backtracks over lists.
+The triples of a batch are listed by predicate once (`spaseq.gpm.columnar.lists`), for all patterns that are asked of
+it. A property path is worked out first, as a list of (subject, object) pairs of its own; then the kernel backtracks
+over lists.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,95 +18,14 @@ from rdflib.term import BNode, URIRef, Variable
 from spaseq.errors import BudgetExceeded
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar import kernels as k
-from spaseq.gpm.columnar.paths import Pairs, path_pairs
-from spaseq.gpm.columnar.table import Space, Table
-from spaseq.rdf.columns import GraphBatch
+from spaseq.gpm.columnar.lists import Lists
+from spaseq.gpm.columnar.paths import pairs_of
+from spaseq.gpm.columnar.table import Table
 
-__all__ = ["BasicPattern", "Lists", "basic_pattern", "match"]
+__all__ = ["BasicPattern", "basic_pattern", "match"]
 
 _Triple = tuple[Any, Any, Any]
 _SEEK: Final = 24  # candidates of one event from which on a list is sorted; the kernel scans shorter ones anyway
-
-
-class Lists:
-    """The triples of some events by predicate and by event.
-
-    `triples`, `offsets`: as in `GraphBatch`, terms numbered in `space`. `numbers`: the list of each predicate that has
-    one; `which`: the same by the predicate's number, -1 for others, int32. `budget`: rows of solutions that one step of
-    a pattern may have. `layouts` keeps what the kernels read of a pattern, for as long as its numbers stay the same.
-    """
-
-    def __init__(
-        self,
-        triples: np.ndarray,
-        offsets: np.ndarray,
-        space: Space,
-        numbers: Mapping[URIRef, int],
-        which: np.ndarray,
-        budget: int,
-        layouts: dict[int, tuple[BasicPattern, np.ndarray]] | None = None,
-    ) -> None:
-        self.triples = triples
-        self.offsets = offsets
-        self.budget = budget
-        self.space = space
-        self.layouts = {} if layouts is None else layouts
-        self._numbers = numbers
-        self.rows = np.empty(len(triples), np.int32)
-        self.starts = np.empty((len(numbers), len(offsets)), np.int64)
-        self._longest = np.zeros(len(numbers), np.int64)
-        k.list_triples(triples, offsets, which, self.rows, self.starts, self._longest)
-        self._pairs: dict[Any, Pairs] = {}
-
-    @staticmethod
-    def of(batch: GraphBatch, space: Space, wanted: Iterable[URIRef], budget: int) -> Lists:
-        """Those of a batch, for the predicates `wanted`."""
-        numbers = {p: i for i, p in enumerate(p for p in dict.fromkeys(wanted) if space.find(p) >= 0)}
-        which = np.full(max(1, space.base), -1, np.int32)
-        for predicate, number in numbers.items():
-            which[space.find(predicate)] = number
-        return Lists(batch.triples, batch.offsets, space, numbers, which, budget)
-
-    def __len__(self) -> int:
-        """How many events there are."""
-        return len(self.offsets) - 1
-
-    def number(self, predicate: URIRef) -> int:
-        """The list of a wanted predicate; -1 where the batch does not have it."""
-        return self._numbers.get(predicate, -1)
-
-    def longest(self, number: int) -> int:
-        """The most triples that a list has at one event."""
-        return int(self._longest[number])
-
-    def holding(self, predicates: Iterable[URIRef]) -> np.ndarray:
-        """The events that have every one of `predicates`, which are wanted: int32, ascending."""
-        found = np.ones(len(self), bool)
-        for predicate in predicates:
-            number = self.number(predicate)
-            if number < 0:
-                return np.zeros(0, np.int32)
-            found &= self.starts[number, 1:] > self.starts[number, :-1]
-        return np.flatnonzero(found).astype(np.int32)
-
-    def pairs(self, predicate: URIRef) -> Pairs:
-        """The triples of one predicate as pairs."""
-        number = self.number(predicate)
-        if number < 0:
-            return Pairs.none()
-        starts = self.starts[number]
-        rows = self.rows[starts[0] : starts[-1]]
-        events = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(starts))
-        return Pairs(events, self.triples[rows, 0], self.triples[rows, 2])
-
-    def path(self, path: Path, ends: Sequence[int], counting: bool) -> Pairs:
-        """The pairs of a property path, each once unless they are counted; `ends`: terms that it begins or ends at, in
-        the batch or not."""
-        key = (repr(path), tuple(ends), counting)
-        found = self._pairs.get(key)
-        if found is None:
-            found = self._pairs[key] = path_pairs(path, ends, self, counting)
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +174,7 @@ def _lay_out_lists(pattern: BasicPattern, lists: Lists, steps: np.ndarray, count
                 own = lists.rows[begins[0] : begins[-1]]
             case path:
                 ends = [int(steps[i, 2 + 2 * place]) for place in (0, 2) if step.places[place][0] == k.CONSTANT]
-                pairs = lists.path(path, ends, counting)
+                pairs = pairs_of(path, ends, lists, counting)
                 derived = np.stack([pairs.sources, np.full(len(pairs), -1, np.int32), pairs.targets], axis=1)
                 triples.append(derived.astype(np.int32))
                 own = np.arange(count, count + len(pairs), dtype=np.int32)

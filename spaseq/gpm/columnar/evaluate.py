@@ -11,10 +11,10 @@ import numpy as np
 from rdflib import URIRef
 
 from spaseq.gpm import algebra
-from spaseq.gpm.columnar.basic import Lists
 from spaseq.gpm.columnar.coverage import counts, read_by, uncovered_pattern
 from spaseq.gpm.columnar.keys import Keys
 from spaseq.gpm.columnar.knowledge import Graphs
+from spaseq.gpm.columnar.lists import Lists
 from spaseq.gpm.columnar.named import mapped_expression, with_known_graphs
 from spaseq.gpm.columnar.plan import Evaluation
 from spaseq.gpm.columnar.pushed import PushedTerms

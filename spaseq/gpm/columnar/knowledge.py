@@ -14,9 +14,9 @@ import numpy as np
 from rdflib.term import URIRef
 
 from spaseq.gpm import algebra
-from spaseq.gpm.columnar.basic import Lists
 from spaseq.gpm.columnar.coverage import counts, read_predicates, uncovered
 from spaseq.gpm.columnar.joins import expanded
+from spaseq.gpm.columnar.lists import Lists
 from spaseq.gpm.columnar.named import inward, with_known_graphs
 from spaseq.gpm.columnar.plan import Evaluation
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct

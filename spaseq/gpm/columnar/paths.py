@@ -7,8 +7,7 @@ predicates; `?`, `*` and `+` give each pair once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, Path, SequencePath
@@ -17,70 +16,41 @@ from rdflib.term import URIRef
 from spaseq.errors import BudgetExceeded, InternalError
 from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.joins import expanded
+from spaseq.gpm.columnar.lists import Lists, Pairs
 
-if TYPE_CHECKING:
-    from spaseq.gpm.columnar.basic import Lists
-
-__all__ = ["Pairs", "path_pairs"]
+__all__ = ["pairs_of"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pairs:
-    """(event, source, target) by row, in order of event: int32 (r,) each."""
+def pairs_of(path: Path, ends: Sequence[int], lists: Lists, counting: bool) -> Pairs:
+    """The pairs of `path` at every event of the lists' batch, each once unless they are counted; worked out once.
 
-    events: np.ndarray
-    sources: np.ndarray
-    targets: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.events)
-
-    @staticmethod
-    def none() -> Pairs:
-        """No pairs."""
-        empty = np.zeros(0, np.int32)
-        return Pairs(empty, empty, empty)
-
-    @staticmethod
-    def of(rows: np.ndarray, counting: bool) -> Pairs:
-        """The rows of int32 (r, 3), in order; each once unless they are counted."""
-        if counting:
-            rows = rows[np.argsort(rows[:, 0], kind="stable")]
-        elif len(rows):
-            rows = np.unique(rows, axis=0)
-        return Pairs(*(np.ascontiguousarray(rows[:, i], np.int32) for i in range(3)))
-
-    def rows(self) -> np.ndarray:
-        """int32 (r, 3)."""
-        return np.stack([self.events, self.sources, self.targets], axis=1)
-
-    def turned(self) -> Pairs:
-        """Each pair the other way round."""
-        return Pairs(self.events, self.targets, self.sources)
-
-
-def path_pairs(path: Any, ends: Sequence[int], lists: Lists, counting: bool) -> Pairs:
-    """The pairs of `path` at every event of the lists' batch, each once unless they are counted.
-
-    `ends`: the constants it begins or ends at: a path of no steps leads from each of them to itself, whether the graph
-    has it or not.
+    `ends`: the constants it begins or ends at, in the batch or not: a path of no steps leads from each of them to
+    itself, whether the graph has it or not.
     """
+    key = (repr(path), tuple(ends), counting)
+    found = lists.known_pairs.get(key)
+    if found is None:
+        found = lists.known_pairs[key] = _pairs(path, ends, lists, counting)
+    return found
+
+
+def _pairs(path: Any, ends: Sequence[int], lists: Lists, counting: bool) -> Pairs:
     match path:
         case URIRef():
             return lists.pairs(path)
         case InvPath(arg=arg):
-            return path_pairs(arg, ends, lists, counting).turned()
+            return _pairs(arg, ends, lists, counting).turned()
         case AlternativePath(args=args):
-            return Pairs.of(np.concatenate([path_pairs(arg, ends, lists, counting).rows() for arg in args]), counting)
+            return Pairs.of(np.concatenate([_pairs(arg, ends, lists, counting).rows() for arg in args]), counting)
         case SequencePath(args=args):
-            first, *rest = (path_pairs(arg, ends, lists, counting) for arg in args)
+            first, *rest = (_pairs(arg, ends, lists, counting) for arg in args)
             for other in rest:
                 first = _chained(first, other, lists.budget, counting)
             return first
         case NegatedPath():
             return _outside(path, lists, counting)
         case MulPath(path=inner, zero=zero, more=more):
-            steps = path_pairs(inner, ends, lists, False)
+            steps = _pairs(inner, ends, lists, False)
             if more:
                 steps = _closed(steps, len(lists.space), lists.budget)
             return Pairs.of(np.concatenate([_nodes(ends, lists), steps.rows()]), False) if zero else steps

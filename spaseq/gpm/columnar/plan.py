@@ -26,10 +26,11 @@ from rdflib.plugins.sparql.sparql import Prologue
 
 from spaseq.errors import InternalError
 from spaseq.gpm import algebra
-from spaseq.gpm.columnar.basic import BasicPattern, Lists, basic_pattern, match
+from spaseq.gpm.columnar.basic import BasicPattern, basic_pattern, match
 from spaseq.gpm.columnar.coverage import joins_alike
 from spaseq.gpm.columnar.groups import aggregated
 from spaseq.gpm.columnar.joins import join, left_join, minus, pairs, semi_join
+from spaseq.gpm.columnar.lists import Lists
 from spaseq.gpm.columnar.named import mentioned, reads_knowledge
 from spaseq.gpm.columnar.order import by_all_terms, by_keys
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct

@@ -14,7 +14,8 @@ from typing import Final
 import numpy as np
 from rdflib import URIRef
 
-from spaseq.gpm.columnar.basic import BasicPattern, Lists
+from spaseq.gpm.columnar.basic import BasicPattern
+from spaseq.gpm.columnar.lists import Lists
 from spaseq.gpm.columnar.table import Space
 from spaseq.rdf import Triple
 from spaseq.rdf.columns import TermTable

@@ -1,0 +1,124 @@
+"""The triples of a batch of events, listed by predicate, and pairs of terms taken from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rdflib.term import URIRef
+
+from spaseq.gpm.columnar import kernels as k
+from spaseq.gpm.columnar.table import Space
+from spaseq.rdf.columns import GraphBatch
+
+__all__ = ["Lists", "Pairs"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """(event, source, target) by row, in order of event: int32 (r,) each."""
+
+    events: np.ndarray
+    sources: np.ndarray
+    targets: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    @staticmethod
+    def none() -> Pairs:
+        """No pairs."""
+        empty = np.zeros(0, np.int32)
+        return Pairs(empty, empty, empty)
+
+    @staticmethod
+    def of(rows: np.ndarray, counting: bool) -> Pairs:
+        """The rows of int32 (r, 3), in order; each once unless they are counted."""
+        if counting:
+            rows = rows[np.argsort(rows[:, 0], kind="stable")]
+        elif len(rows):
+            rows = np.unique(rows, axis=0)
+        return Pairs(*(np.ascontiguousarray(rows[:, i], np.int32) for i in range(3)))
+
+    def rows(self) -> np.ndarray:
+        """int32 (r, 3)."""
+        return np.stack([self.events, self.sources, self.targets], axis=1)
+
+    def turned(self) -> Pairs:
+        """Each pair the other way round."""
+        return Pairs(self.events, self.targets, self.sources)
+
+
+class Lists:
+    """The triples of some events by predicate and by event.
+
+    `triples`, `offsets`: as in `GraphBatch`, terms numbered in `space`. `numbers`: the list of each predicate that has
+    one; `which`: the same by the predicate's number, -1 for others, int32. `budget`: rows of solutions that one step of
+    a pattern may have. `layouts` keeps what the kernels read of a pattern, by its id and with it,
+    for as long as its numbers stay the same; `known_pairs` those of property paths, by what was asked for.
+    """
+
+    def __init__(
+        self,
+        triples: np.ndarray,
+        offsets: np.ndarray,
+        space: Space,
+        numbers: Mapping[URIRef, int],
+        which: np.ndarray,
+        budget: int,
+        layouts: dict[int, tuple[Any, np.ndarray]] | None = None,
+    ) -> None:
+        self.triples = triples
+        self.offsets = offsets
+        self.budget = budget
+        self.space = space
+        self.layouts = {} if layouts is None else layouts
+        self._numbers = numbers
+        self.rows = np.empty(len(triples), np.int32)
+        self.starts = np.empty((len(numbers), len(offsets)), np.int64)
+        self._longest = np.zeros(len(numbers), np.int64)
+        k.list_triples(triples, offsets, which, self.rows, self.starts, self._longest)
+        self.known_pairs: dict[Any, Pairs] = {}
+
+    @staticmethod
+    def of(batch: GraphBatch, space: Space, wanted: Iterable[URIRef], budget: int) -> Lists:
+        """Those of a batch, for the predicates `wanted`."""
+        numbers = {p: i for i, p in enumerate(p for p in dict.fromkeys(wanted) if space.find(p) >= 0)}
+        which = np.full(max(1, space.base), -1, np.int32)
+        for predicate, number in numbers.items():
+            which[space.find(predicate)] = number
+        return Lists(batch.triples, batch.offsets, space, numbers, which, budget)
+
+    def __len__(self) -> int:
+        """How many events there are."""
+        return len(self.offsets) - 1
+
+    def number(self, predicate: URIRef) -> int:
+        """The list of a wanted predicate; -1 where the batch does not have it."""
+        return self._numbers.get(predicate, -1)
+
+    def longest(self, number: int) -> int:
+        """The most triples that a list has at one event."""
+        return int(self._longest[number])
+
+    def holding(self, predicates: Iterable[URIRef]) -> np.ndarray:
+        """The events that have every one of `predicates`, which are wanted: int32, ascending."""
+        found = np.ones(len(self), bool)
+        for predicate in predicates:
+            number = self.number(predicate)
+            if number < 0:
+                return np.zeros(0, np.int32)
+            found &= self.starts[number, 1:] > self.starts[number, :-1]
+        return np.flatnonzero(found).astype(np.int32)
+
+    def pairs(self, predicate: URIRef) -> Pairs:
+        """The triples of one predicate as pairs."""
+        number = self.number(predicate)
+        if number < 0:
+            return Pairs.none()
+        starts = self.starts[number]
+        rows = self.rows[starts[0] : starts[-1]]
+        events = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(starts))
+        return Pairs(events, self.triples[rows, 0], self.triples[rows, 2])
