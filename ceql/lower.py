@@ -3,7 +3,7 @@
 `lower` gives the pattern (seed CORE, Figure 2), the window, the partition and the registers for conditions over several
 variables. What the language has and this version does not run raises `UnsupportedFeature`, by name and place.
 
-NOT. Between two parts that `;` joins, and at the end of the query, NOT ψ says that no ψ comes there (`ceql.absence`);
+NOT. Between two parts that `;` joins, and at the end of the query, NOT ψ says that no ψ comes there;
 anywhere else it is one event that is not a ψ.
 
 Conditions. FILTER distributes: `φ FILTER a AND b` is `(φ FILTER a) FILTER b`, and `φ FILTER a OR b` is `(φ FILTER a) OR

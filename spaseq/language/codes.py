@@ -1,6 +1,6 @@
 """Runs as codes: what the kernels need to join mappings themselves.
 
-`spaseq.language.lower.MappingRegisters` says what the guards of a query mean, on sets of mappings. Here a mapping is a
+`spaseq.language.registers` says what the guards of a query mean, on sets of mappings. Here a mapping is a
 code per variable: terms are numbered as they come, a join is a test for equality, and a FILTER `?a < ?b` between GPMs
 is one of the numbers' order; where a variable is only asked for `=` and `!=`, IRIs, blank nodes and plain strings do
 too. Any other FILTER between GPMs is a question about the terms of its variables, asked once about the same terms, and
