@@ -91,8 +91,8 @@ class DeterministicRun:
             def kernel(tables=tables) -> int:  # type: ignore[no-untyped-def]
                 return k.run_classes(
                     events, self.width, arena.nodes, arena.cells, arena.entries, arena.st, arena.checks, *tables,
-                    arena.moves, arena.outs, arena.runs, self.floors, arena.stack, arena.heap, arena.path,
-                    arena.links, arena.matches, arena.places, write, self._order, self._limit, self._consume,
+                    self.floors, *arena.buffers(self._order, self._limit), write, self._order, self._limit,
+                    self._consume,
                 )  # fmt: skip
 
             status = arena.run(kernel, emit, None if key_lows is None else cell_lows)

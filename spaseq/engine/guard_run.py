@@ -134,7 +134,7 @@ class GuardRun:
         self, events: np.ndarray, values: np.ndarray, extras: np.ndarray, emit: Callable[[Chunk], None], write: bool
     ) -> Iterator[None]:
         """Run over `events`; stops before the first that needs sets of configurations."""
-        arena = self._arena
+        arena, several = self._arena, self._automaton.several
         self._add_keys(1 + int(events[:, k.E_KEY].max()))
         arena.st[k.ROW] = 0
         arena.st[k.ACCEPTED] = 0
@@ -143,12 +143,12 @@ class GuardRun:
         def kernel() -> int:
             return int(
                 k.run_guarded(
-                    events, values, extras, *self._tables, arena.nodes, arena.cells, arena.entries, arena.st,
-                    arena.checks, self._confs, self._held, self._table, self._heads, self._equals, self._links,
-                    self._tops, arena.moves, arena.outs, arena.runs, self._floors, self._accepted, self._answers,
-                    self._groups, self._sets, self._out, self._levels, self._memo, self._questions, self._figures,
-                    arena.stack, arena.heap, arena.path, arena.links, arena.matches, arena.places, write, self._order,
-                    self._limit, CONSUME[self._program.choice.consume], self._by_key,
+                    events, values, extras if several else None, *self._tables, arena.nodes, arena.cells, arena.entries,
+                    arena.st, arena.checks, *arena.buffers(self._order, self._limit), self._confs,
+                    self._held if several else None, self._table, self._heads, self._equals, self._links, self._tops,
+                    self._floors, self._accepted, self._answers, self._groups, self._sets if several else None,
+                    self._out, self._levels, *self._asking(), write,
+                    self._order, self._limit, CONSUME[self._program.choice.consume], self._by_key,
                     self._program.settings.live_runs,
                 )
             )
@@ -182,6 +182,10 @@ class GuardRun:
         if self._by_key:
             done = int(arena.st[k.ROW])
             self._key_lows[events[:done, k.E_KEY]] = events[:done, k.E_LOW]
+
+    def _asking(self) -> tuple[np.ndarray | None, ...]:
+        """Memo, questions and figures of `run_guarded`: nothing where no guard asks."""
+        return (self._memo, self._questions, self._figures) if self._codes.asked else (None, None, None)
 
     def _answer(self, event: np.ndarray) -> None:
         """Answer what guards ask at an event, each question once."""

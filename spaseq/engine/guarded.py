@@ -31,7 +31,6 @@ class GuardTables(NamedTuple):
     """The arrays, in the order of `run_guarded`'s arguments; see there."""
 
     init_from: np.ndarray
-    init_able: np.ndarray
     movers_from: np.ndarray
     movers: np.ndarray
     able: np.ndarray
@@ -46,7 +45,8 @@ class GuardTables(NamedTuple):
 class GuardedAutomaton:
     """The sets of states met so far, and `tables` of them for the symbol classes met so far.
 
-    `sets[i]`: the states of set i, 0 being that of the initial state alone.
+    `sets[i]`: the states of set i, 0 being that of the initial state alone. `several`: whether an event may have
+    several values at once, and a configuration several rows.
     """
 
     def __init__(self, cea: CEA, codes: Codes) -> None:
@@ -58,6 +58,7 @@ class GuardedAutomaton:
         self._outputs = frozenset(codes.outputs)
         self._alive = self._liveness()
         self._flat = self._flattened()
+        self.several = any(isinstance(op, Each) for ops in self._ops for op in ops)
         self.sets: list[frozenset[int]] = []
         self._numbers: dict[frozenset[int], int] = {}
         self._indexed: list[tuple[int, int]] = []
@@ -95,7 +96,7 @@ class GuardedAutomaton:
             first = len(rows)
             rows += [row for op in ops for row in _rows(op)]
             arcs.append((t.label if t.marks else SKIP, t.target, t.otherwise, first, len(rows), t.source))
-        return np.array(arcs, np.int32).reshape(-1, 6), np.array(rows, np.int32).reshape(-1, 4)
+        return np.array(arcs, np.int64).reshape(-1, 6), np.array(rows, np.int32).reshape(-1, 4)
 
     def _index(self, states: frozenset[int]) -> tuple[int, int]:
         """How the configurations of a set are indexed (`REACH` of its movers), and by which register."""
@@ -127,11 +128,10 @@ class GuardedAutomaton:
 
         O(classes * transitions of the sets).
         """
-        init: list[list[int]] = []
+        init = [self._able(INITIAL, vector) for vector in vectors]
         movers: list[list[tuple[int, ...]]] = []
-        able: list[int] = []
+        able = [i for arcs in init for i in arcs]
         for vector in vectors:
-            init.append(self._able(INITIAL, vector))
             movers.append([])
             for number, states in enumerate(self.sets):
                 if number and not all(self.stepper.stays(q, vector) for q in states):
@@ -143,9 +143,8 @@ class GuardedAutomaton:
         indexed[: len(self._indexed)] = self._indexed
         return GuardTables(
             np.cumsum([0, *map(len, init)]).astype(np.int64),
-            np.array([i for arcs in init for i in arcs], np.int32),
             np.cumsum([0, *map(len, movers)]).astype(np.int64),
-            np.array([m for rows in movers for m in rows], np.int32).reshape(-1, 8),
+            np.array([m for rows in movers for m in rows], np.int64).reshape(-1, 8),
             np.array(able, np.int32),
             *self._flat,
             np.array([_bits(registers) for registers in self._alive], np.int64),

@@ -107,9 +107,9 @@ class RegisterRun:
         def kernel() -> int:
             return int(
                 k.run_moves(
-                    arena.nodes, arena.cells, arena.entries, arena.st, arena.checks, arena.moves, count, position, low,
-                    keep, arena.outs, arena.runs, arena.stack, arena.heap, arena.path, arena.links, arena.matches,
-                    arena.places, write, self._order, self._limit,
+                    arena.nodes, arena.cells, arena.entries, arena.st, arena.checks,
+                    *arena.buffers(self._order, self._limit), count, position, low, keep, write, self._order,
+                    self._limit,
                 )
             )
 

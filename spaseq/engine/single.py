@@ -191,8 +191,7 @@ class Single:
         run, arena, tables = self._run, self._arena, self._run._cache.tables()
         return (
             self._event, run.width, arena.nodes, arena.cells, arena.entries, arena.st, arena.checks, *tables,
-            arena.moves, arena.outs, arena.runs, run.floors, arena.stack, arena.heap, arena.path, arena.links,
-            arena.matches, arena.places, True, run._order, run._limit, run._consume,
+            run.floors, *arena.buffers(run._order, run._limit), True, run._order, run._limit, run._consume,
         )  # fmt: skip
 
     def _learn(self, vector: int) -> int:

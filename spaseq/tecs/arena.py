@@ -137,6 +137,18 @@ class Arena:
             else:
                 return status
 
+    def buffers(self, order: int, limit: int) -> tuple[np.ndarray | None, ...]:
+        """What the kernels of runs take for their moves and matches: moves, outs, stack, path, matches, places, and for
+        what only some selections need, else None: runs (frontiers), heap and links (LIMIT).
+
+        A kernel is compiled for the arguments it gets; what needs an array that is None takes no part in it.
+        """
+        best = order in k.FRONTIERS
+        return (
+            self.moves, self.outs, self.stack, self.path, self.matches, self.places, self.runs if best else None,
+            *((self.heap, self.links) if limit else (None, None)),
+        )  # fmt: skip
+
     def flush(self, emit: Callable[[Chunk], None]) -> None:
         """Hand the matches in the buffers to `emit`: full buffers as they are, few matches as a copy."""
         count, places = int(self.st[k.MATCHES]), int(self.st[k.PLACES])

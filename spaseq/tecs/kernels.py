@@ -64,19 +64,20 @@ one arena per partition (allocation for each key).
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 # PERF: the kernels allocate nothing, so they need no reference counts, which numba otherwise keeps, with atomic
 # operations, for every array argument of every call. S3' of benchmarks/stock.py: 253 ns per moving event with them, 52
-# without (`_nrt=False`), 26 with the kernels of the usual event inlined as well; inlining all of them gives no more and
-# doubles the time to compile.
+# without (`_nrt=False`), 26 with the kernels of the usual event inlined as well.
 kernel = partial(njit, cache=True, _nrt=False)
+# Small kernels are inlined by numba (`hot`), larger ones that are called once per event by LLVM (`inlined`): an array
+# is seven words of a call, and `rise` of benchmarks/rma.py takes three times as long with calls. Each costs time to
+# compile: numba's inlining grows with the caller's size times the number of calls, so it is not for kernels that
+# inline much themselves; LLVM optimises what it inlines anew in each caller, so a large kernel is called at one place.
 hot = partial(njit, cache=True, _nrt=False, inline="always")
-# PERF: an array is seven or nine words of a call, so a call with forty of them costs more than what most of them do.
-# numba itself inlines no call of more than thirty arguments, LLVM does. `rise` of benchmarks/rma.py, the kernel over
-# 26,500 moving events: 10.8 ms with calls, 3.5 without.
 inlined = partial(njit, cache=True, _nrt=False, forceinline=True)
 
 # columns of `nodes`
@@ -130,6 +131,7 @@ KEEP_ALL = 0
 BEST_NEXT = 1
 BEST_LAST = 2
 BEST_EARLIEST = 3  # BEST_NEXT where every run marks its start
+FRONTIERS = (BEST_NEXT, BEST_LAST, BEST_EARLIEST)
 ENDS = 4  # only whether there is one: a cell holds the greatest start of its runs and no list
 
 # consumption: which runs an event that completes a match makes forgotten
@@ -306,7 +308,7 @@ def link_entry(cells, entries, st, cell, before, node, max_start):
 def insert_behind(nodes, cells, entries, st, cell, node, max_start):
     """`insert` of seed CORE §4.2: a safe `node` with max_start <= the head's. O(LENGTH)."""
     cells[cell, MERGED] = NIL
-    before = NIL
+    before = np.int64(NIL)
     entry = cells[cell, FIRST]
     while entry >= 0 and entries[entry, NODE_MAX] > max_start:
         before = entry
@@ -340,7 +342,7 @@ def add_node(nodes, cells, entries, st, cell, node, max_start, low):
         folded_max = cells[cell, HEAD_MAX]
         free_entries(entries, st, cells[cell, FIRST])
         set_head(cells, cell, node, max_start)
-        link_entry(cells, entries, st, cell, NIL, folded, folded_max)
+        link_entry(cells, entries, st, cell, np.int64(NIL), folded, folded_max)
     else:
         insert_behind(nodes, cells, entries, st, cell, node, max_start)
 
@@ -475,7 +477,7 @@ def reserve(nodes, entries, st, checks, position, dead_before, moves):
     return DONE
 
 
-@hot()
+@inlined()
 def apply_moves(nodes, cells, entries, st, moves, count, position, low, outs):
     """One event of Algorithm 1 (seed CORE §4.3): lines 7-11 for the `count` transitions in `moves`.
 
@@ -531,7 +533,7 @@ def apply_moves(nodes, cells, entries, st, moves, count, position, low, outs):
     st[LOW] = low
 
 
-@hot()
+@inlined()
 def apply_starts(cells, st, moves, count, position, low, outs):
     """`apply_moves` where only ends are asked for: a cell holds the greatest start of its runs, and no node is made.
 
@@ -706,7 +708,7 @@ def insert_run(nodes, cells, entries, st, cell, node, start, order):
     A beaten run can be left out: whatever completes it completes the better one, at the same event, by the same marks,
     and no window holds the beaten one alone. O(length of the frontier) comparisons.
     """
-    before = NIL
+    before = np.int64(NIL)
     entry = cells[cell, FIRST]
     while entry >= 0 and entries[entry, NODE_MAX] >= start:
         if compare_marks(nodes, entries[entry, NODE], node, order) > 0:
@@ -752,7 +754,7 @@ def insert_by_start(nodes, cells, entries, st, cell, node, start, before):
     hint = before
     while entry >= 0 and entries[entry, NODE_MAX] == start:
         following = entries[entry, NEXT]
-        verdict = compare_marks(nodes, entries[entry, NODE], node, BEST_NEXT)
+        verdict = compare_marks(nodes, entries[entry, NODE], node, np.int64(BEST_NEXT))
         if verdict > 0:
             return hint
         if verdict == 0:
@@ -823,8 +825,8 @@ def apply_best(nodes, cells, entries, st, moves, count, position, low, outs, run
             if move[column] >= 0:
                 drop_dead_entries(cells, entries, st, move[column], low)
         # Sources list their runs from the latest start on, so each is looked for from where the one before went.
-        marked_behind = NIL
-        skipped_behind = NIL
+        marked_behind = np.int64(NIL)
+        skipped_behind = np.int64(NIL)
         for r in range(move[M_FIRST], move[M_FIRST] + move[M_LENGTH]):
             node = runs[r, 0]
             start = runs[r, 1]
@@ -845,8 +847,8 @@ def apply_best(nodes, cells, entries, st, moves, count, position, low, outs, run
             elif move[SKIP_TO] >= 0:
                 insert_run(nodes, cells, entries, st, move[SKIP_TO], node, start, order)
             if move[MARK_TO] == move[SKIP_TO]:
-                marked_behind = NIL
-                skipped_behind = NIL
+                marked_behind = np.int64(NIL)
+                skipped_behind = np.int64(NIL)
     st[OUT] = 0
     st[DEPTH] = 0
     st[END] = position
@@ -918,7 +920,7 @@ def enumerate_recent(nodes, st, outs, heap, links, matches, places, write, limit
             return GROW_STACK
         for i in range(st[OUTS]):
             if nodes[outs[i, 0] & mask, MAX] >= low:
-                push_heap(heap, st[DEPTH], nodes[outs[i, 0] & mask, MAX], outs[i, 0], -2 - i, 0)
+                push_heap(heap, st[DEPTH], nodes[outs[i, 0] & mask, MAX], outs[i, 0], -2 - i, np.int64(0))
                 st[DEPTH] += 1
         st[OUT] = st[OUTS]
         st[LINKS] = 0
@@ -1001,8 +1003,8 @@ def gather_events(rows, classes, positions, keys, lows, keeps, events):
 
 @kernel()
 def run_classes(
-    events, width, nodes, cells, entries, st, checks, init_from, init, affected_from, affected, known, moves, outs,
-    runs, floors, stack, heap, path, links, matches, places, write, order, limit, consume,
+    events, width, nodes, cells, entries, st, checks, init_from, init, affected_from, affected, known, floors, moves,
+    outs, stack, path, matches, places, runs, heap, links, write, order, limit, consume,
 ):  # fmt: skip
     """Algorithm 1 over a batch for an automaton without registers, touching only the states that move.
 
@@ -1013,7 +1015,7 @@ def run_classes(
     CONSUME BY PARTITION left alive. `limit`: 0 for none.
     Goes on from `st[ROW]`, so the caller mends what the status names and calls again.
     """
-    status = finish_event(nodes, st, outs, stack, heap, path, links, matches, places, write, order, limit)
+    status = finish_event(nodes, st, outs, stack, path, matches, places, heap, links, write, order, limit)
     if status != DONE:
         return status
     if st[UNKNOWN_STATE]:
@@ -1035,10 +1037,6 @@ def run_classes(
         stop = affected_from[c + 1]
         first = init_from[c]
         count = init_from[c + 1] - first
-        if order == KEEP_ALL:
-            status = reserve(nodes, entries, st, checks, position, keep, stop - start + count)
-            if status != DONE:
-                return status
         for i in range(count):
             moves[i, SOURCE] = NIL
             moves[i, MARK_TO] = base + init[first + i, 0] if init[first + i, 0] >= 0 else NIL
@@ -1065,15 +1063,9 @@ def run_classes(
         if count == 0:
             st[ROW] = k + 1
             continue
-        if order == KEEP_ALL:
-            apply_moves(nodes, cells, entries, st, moves, count, position, low, outs)
-        elif order == ENDS:
-            apply_starts(cells, st, moves, count, position, low, outs)
-        else:
-            status = reserve_runs(nodes, cells, entries, st, checks, moves, count, position, keep, runs, outs)
-            if status != DONE:
-                return status
-            apply_best(nodes, cells, entries, st, moves, count, position, low, outs, runs, order)
+        status = apply_planned(nodes, cells, entries, st, checks, moves, count, position, low, keep, outs, runs, order)
+        if status != DONE:
+            return status
         st[ROW] = k + 1
         for i in range(count):
             if moves[i, MARK_TO] >= 0 and not known[moves[i, MARK_TO] - base]:
@@ -1085,7 +1077,7 @@ def run_classes(
                 st[FLOOR] = position + 1
             elif consume == CONSUME_PARTITION:
                 floors[key] = position + 1
-            status = finish_event(nodes, st, outs, stack, heap, path, links, matches, places, write, order, limit)
+            status = finish_event(nodes, st, outs, stack, path, matches, places, heap, links, write, order, limit)
             if status != DONE:
                 return status
         if st[UNKNOWN_STATE]:
@@ -1094,22 +1086,22 @@ def run_classes(
 
 
 @kernel()
-def finish_event(nodes, st, outs, stack, heap, path, links, matches, places, write, order, limit):
+def finish_event(nodes, st, outs, stack, path, matches, places, heap, links, write, order, limit):
     """Enumerate what the current event accepts: all of it, with LIMIT the most recent, or only that there is some."""
     if order == ENDS:
         return write_end(st, outs, matches, write)
-    if limit > 0:
+    if heap is not None:
         return enumerate_recent(nodes, st, outs, heap, links, matches, places, write, limit)
     return enumerate_outs(nodes, st, outs, stack, path, matches, places, write)
 
 
-@inlined()
+@hot()
 def apply_planned(nodes, cells, entries, st, checks, moves, count, position, low, dead_before, outs, runs, order):
     """`apply_moves`, `apply_best` or `apply_starts`, once there is room; else the status that asks for it."""
     if order == ENDS:
         apply_starts(cells, st, moves, count, position, low, outs)
         return DONE
-    if order == KEEP_ALL:
+    if runs is None:
         status = reserve(nodes, entries, st, checks, position, dead_before, count + 1)
         if status == DONE:
             apply_moves(nodes, cells, entries, st, moves, count, position, low, outs)
@@ -1122,8 +1114,8 @@ def apply_planned(nodes, cells, entries, st, checks, moves, count, position, low
 
 @kernel()
 def run_moves(
-    nodes, cells, entries, st, checks, moves, count, position, low, dead_before, outs, runs, stack, heap, path, links,
-    matches, places, write, order, limit,
+    nodes, cells, entries, st, checks, moves, outs, stack, path, matches, places, runs, heap, links, count, position,
+    low, dead_before, write, order, limit,
 ):  # fmt: skip
     """One event whose moves the caller worked out (an automaton with registers).
 
@@ -1136,7 +1128,7 @@ def run_moves(
         if status != DONE:
             return status
         st[ROW] = 1
-    return finish_event(nodes, st, outs, stack, heap, path, links, matches, places, write, order, limit)
+    return finish_event(nodes, st, outs, stack, path, matches, places, heap, links, write, order, limit)
 
 
 # Guards in the kernel
@@ -1264,6 +1256,31 @@ GROUP_ROWS = 5
 GROUP_TAKEN = 6  # likewise those it accepts with
 GROUP_TAKEN_ROWS = 7
 GROUP_REGISTERS = 8
+
+
+
+class Automaton(NamedTuple):
+    """What transitions do, see `run_guarded`."""
+
+    able: np.ndarray
+    arcs: np.ndarray
+    ops: np.ndarray
+    alive: np.ndarray
+    outputs: int
+    known: np.ndarray
+
+
+class Configurations(NamedTuple):
+    """The configurations and how they are found."""
+
+    confs: np.ndarray
+    table: np.ndarray
+    heads: np.ndarray
+    equals: np.ndarray
+    links: np.ndarray
+    tops: np.ndarray
+    index: np.ndarray
+
 
 LEVELS = 8
 REJECT = -1
@@ -1499,7 +1516,7 @@ def follow(ops, first, last, values, row, memo, questions, stack):
             holds = True
             while o < stop:
                 o += 1
-                if ops[o, OP] == ASK:
+                if memo is not None and ops[o, OP] == ASK:
                     holds = holds and granted(ops, o, values, row, memo, questions, stack)
                     o += ops[o, COLUMN]
                     continue
@@ -1507,7 +1524,7 @@ def follow(ops, first, last, values, row, memo, questions, stack):
                 holds = holds and admits(ops[o, SYMBOL], left, values[ops[o, COLUMN]])
             if holds:
                 return REJECT
-        elif kind == ASK:
+        elif memo is not None and kind == ASK:
             if not granted(ops, o, values, row, memo, questions, stack):
                 return 0
             o += ops[o, COLUMN]
@@ -1541,9 +1558,10 @@ def hash_of(key, state, registers, sets, first, rows):
     hashed = mixed(key, state)
     for r in range(registers.shape[0]):
         hashed = mixed(hashed, registers[r])
-    for i in range(1, rows):
-        for r in range(registers.shape[0]):
-            hashed = mixed(hashed, sets[first + i, r])
+    if sets is not None:
+        for i in range(1, rows):
+            for r in range(registers.shape[0]):
+                hashed = mixed(hashed, sets[first + i, r])
     return hashed
 
 
@@ -1571,8 +1589,9 @@ def skip_path(links, tops, confs, bucket, value, cell, path):
 
 
 @kernel()
-def enter(confs, table, heads, equals, links, tops, index, st, cell, path):
+def enter(configurations, st, cell, path):
     """Put a new configuration into the table, its state's list, and its state's index."""
+    confs, table, heads, equals, links, tops, index = configurations
     key = confs[cell, CONF_KEY]
     state = confs[cell, CONF_STATE]
     slot = confs[cell, CONF_HASH] & (table.shape[0] - 1)
@@ -1610,8 +1629,9 @@ def enter(confs, table, heads, equals, links, tops, index, st, cell, path):
 
 
 @kernel()
-def leave_all(confs, held, table, heads, equals, links, tops, index, st, cell, path):
+def leave_all(configurations, held, st, cell, path):
     """The opposite of `enter`; the cell becomes free."""
+    confs, table, heads, equals, links, tops, index = configurations
     key = confs[cell, CONF_KEY]
     state = confs[cell, CONF_STATE]
     slot = confs[cell, CONF_HASH] & (table.shape[0] - 1)
@@ -1648,13 +1668,14 @@ def leave_all(confs, held, table, heads, equals, links, tops, index, st, cell, p
                 tops[bucket, level] = links[cell, level]
             else:
                 links[before, level] = links[cell, level]
-    more = confs[cell, CONF_MORE]
-    while more >= 0:
-        following = held[more, HELD_NEXT]
-        held[more, HELD_NEXT] = st[HELD_FREE]
-        st[HELD_FREE] = more
-        st[HELD_LEFT] += 1
-        more = following
+    if held is not None:
+        more = confs[cell, CONF_MORE]
+        while more >= 0:
+            following = held[more, HELD_NEXT]
+            held[more, HELD_NEXT] = st[HELD_FREE]
+            st[HELD_FREE] = more
+            st[HELD_LEFT] += 1
+            more = following
     confs[cell, CONF_MORE] = NIL
     confs[cell, CONF_STATE] = NIL
     confs[cell, CONF_CHAIN] = st[CONF_FREE]
@@ -1670,21 +1691,21 @@ def holds_rows(confs, held, cell, registers, sets, first, rows):
     for r in range(registers.shape[0]):
         if confs[cell, REGISTERS + r] != registers[r]:
             return False
-    more = confs[cell, CONF_MORE]
-    for i in range(1, rows):
-        for r in range(registers.shape[0]):
-            if held[more, HELD_REGISTERS + r] != sets[first + i, r]:
-                return False
-        more = held[more, HELD_NEXT]
+    if held is not None:
+        more = confs[cell, CONF_MORE]
+        for i in range(1, rows):
+            for r in range(registers.shape[0]):
+                if held[more, HELD_REGISTERS + r] != sets[first + i, r]:
+                    return False
+            more = held[more, HELD_NEXT]
     return True
 
 
 @inlined()
-def find_cell(
-    confs, held, table, heads, equals, links, tops, index, st, key, state, registers, sets, first, rows, path
-):  # fmt: skip
+def find_cell(configurations, held, st, key, state, registers, sets, first, rows, path):
     """The cell of a configuration, given one if it has none; the caller has made sure of a free one, and of as many
     rows of `held`."""
+    confs, table, index = configurations.confs, configurations.table, configurations.index
     hashed = hash_of(key, state, registers, sets, first, rows)
     cell = table[hashed & (table.shape[0] - 1)]
     while cell >= 0:
@@ -1705,18 +1726,19 @@ def find_cell(
     for r in range(registers.shape[0]):
         confs[cell, REGISTERS + r] = registers[r]
     value = registers[index[state, 1]] if index[state, 0] != ALL_OF_THEM else NOTHING
-    for i in range(rows - 1, 0, -1):
-        row = st[HELD_FREE]
-        st[HELD_FREE] = held[row, HELD_NEXT]
-        st[HELD_LEFT] -= 1
-        held[row, HELD_NEXT] = confs[cell, CONF_MORE]
-        confs[cell, CONF_MORE] = row
-        for r in range(registers.shape[0]):
-            held[row, HELD_REGISTERS + r] = sets[first + i, r]
-        if sets[first + i, index[state, 1]] != value:
-            value = NOTHING
+    if held is not None:
+        for i in range(rows - 1, 0, -1):
+            row = st[HELD_FREE]
+            st[HELD_FREE] = held[row, HELD_NEXT]
+            st[HELD_LEFT] -= 1
+            held[row, HELD_NEXT] = confs[cell, CONF_MORE]
+            confs[cell, CONF_MORE] = row
+            for r in range(registers.shape[0]):
+                held[row, HELD_REGISTERS + r] = sets[first + i, r]
+            if sets[first + i, index[state, 1]] != value:
+                value = NOTHING
     confs[cell, CONF_VALUE] = value
-    enter(confs, table, heads, equals, links, tops, index, st, cell, path)
+    enter(configurations, st, cell, path)
     return cell
 
 
@@ -1750,15 +1772,14 @@ def find_group(groups, count, label):
 
 
 @inlined()
-def group_arcs(
-    registers, able, first, last, arcs, ops, alive, outputs, values, groups, out, memo, questions, stack
-):  # fmt: skip
+def group_arcs(registers, first, last, automaton, values, groups, out, memo, questions, stack):
     """What a configuration of one row does at an event, grouped by label: how many groups, or minus a status, or
     IN_SETS where the event has several values.
 
     `able[first:last]` are the transitions of its states on the event's class, state by state, `otherwise` ones last:
     they fire where no other one of their state does, guards included.
     """
+    able, arcs, ops, alive, outputs = automaton.able, automaton.arcs, automaton.ops, automaton.alive, automaton.outputs
     width = registers.shape[0]
     count = 0
     member = -1
@@ -1861,7 +1882,7 @@ def join_rows(sets, first, rows, have, second, others, needed):
     same = project_rows(sets, second, others, at + fewer, common)
     if not same_rows(sets, at, fewer, at + fewer, same):
         return -NEED_SETS
-    found = 0
+    found = np.int64(0)
     for i in range(first, first + rows):
         for j in range(second, second + others):
             if at + found >= sets.shape[0]:
@@ -1912,14 +1933,14 @@ def fire_each(ops, first, last, values, extras, sets, count, top, memo, question
 
 @kernel()
 def group_sets(
-    registers, more, rows, held, able, first, last, arcs, ops, alive, outputs, values, extras, groups, sets, memo,
-    questions, stack,
+    registers, more, rows, held, first, last, automaton, values, extras, groups, sets, memo, questions, stack
 ):  # fmt: skip
     """As `group_arcs`, of a configuration of any number of rows, at an event of any number of values.
 
     Where states of one group need different registers, their rows must agree on those that both need, else NEED_SETS;
     the group then holds the join of them, which either finds its own rows in.
     """
+    able, arcs, ops, alive, outputs = automaton.able, automaton.arcs, automaton.ops, automaton.alive, automaton.outputs
     width = registers.shape[0]
     if rows >= sets.shape[0]:
         return -GROW_SETS
@@ -2001,8 +2022,10 @@ def note_answers(st, accepted, answers, group, sets):
     accepted[tag, 1] = rows
     for i in range(rows):
         for r in range(width):
-            taken = group[GROUP_REGISTERS + width + r] if i == 0 else sets[group[GROUP_TAKEN] + i, r]
-            answers[st[ANSWERS] + i, r] = taken
+            if sets is not None and i > 0:
+                answers[st[ANSWERS] + i, r] = sets[group[GROUP_TAKEN] + i, r]
+            else:
+                answers[st[ANSWERS] + i, r] = group[GROUP_REGISTERS + width + r]
     st[ANSWERS] += rows
     st[ACCEPTED] += 1
     return tag
@@ -2010,27 +2033,30 @@ def note_answers(st, accepted, answers, group, sets):
 
 @inlined()
 def plan_moves(
-    source, key, able, first, last, arcs, ops, alive, outputs, known, values, extras, confs, held, table, heads, equals,
-    links, tops, index, st, moves, count, accepted, answers, groups, sets, out, path, memo, questions, stack,
+    source, key, first, last, automaton, values, extras, configurations, held, st, moves, count, accepted, answers,
+    groups, sets, out, path, memo, questions, stack,
 ):  # fmt: skip
     """Append the moves of one configuration (cell `source`, NIL for a run that starts here) to `moves`.
 
     Their number afterwards, or minus a status.
     """
+    confs = configurations.confs
+    outputs = automaton.outputs
     width = out.shape[1]
     registers = confs[source, REGISTERS:] if source >= 0 else out[1]
-    rows = confs[source, CONF_ROWS] if source >= 0 else 1
-    found = IN_SETS
-    if rows == 1:
-        found = group_arcs(
-            registers, able, first, last, arcs, ops, alive, outputs, values, groups, out[0], memo, questions, stack
-        )
-    if found == IN_SETS:
-        more = confs[source, CONF_MORE] if source >= 0 else NIL
-        found = group_sets(
-            registers, more, rows, held, able, first, last, arcs, ops, alive, outputs, values, extras, groups, sets,
-            memo, questions, stack,
-        )
+    if held is None:
+        found = group_arcs(registers, first, last, automaton, values, groups, out[0], memo, questions, stack)
+    else:
+        rows = confs[source, CONF_ROWS] if source >= 0 else 1
+        found = IN_SETS
+        if rows == 1:
+            found = group_arcs(registers, first, last, automaton, values, groups, out[0], memo, questions, stack)
+        if found == IN_SETS:
+            more = confs[source, CONF_MORE] if source >= 0 else NIL
+            found = group_sets(
+                registers, more, rows, held, first, last, automaton, values, extras, groups, sets, memo, questions,
+                stack,
+            )  # fmt: skip
     if found < 0:
         return found
     if count + found + 1 > moves.shape[0]:
@@ -2043,20 +2069,19 @@ def plan_moves(
         group = groups[g]
         cell = NIL
         if group[GROUP_STATES] != 0:
-            state = state_number(known, group[GROUP_STATES])
+            state = state_number(automaton.known, group[GROUP_STATES])
             if state < 0:
                 st[NEEDED] = group[GROUP_STATES]
                 return -NEED_STATES
             if st[CONF_FREE] < 0:
                 return -GROW_CELLS
-            if st[HELD_LEFT] < group[GROUP_ROWS] - 1:
+            if held is not None and st[HELD_LEFT] < group[GROUP_ROWS] - 1:
                 st[NEEDED] = group[GROUP_ROWS]
                 return -GROW_HELD
             registers = group[GROUP_REGISTERS : GROUP_REGISTERS + width]
             cell = find_cell(
-                confs, held, table, heads, equals, links, tops, index, st, key, state, registers, sets,
-                group[GROUP_FIRST], group[GROUP_ROWS], path,
-            )  # fmt: skip
+                configurations, held, st, key, state, registers, sets, group[GROUP_FIRST], group[GROUP_ROWS], path
+            )
         if group[GROUP_LABEL] < 0:
             skip = g
             skip_to = STAY if cell == source and cell >= 0 else cell
@@ -2094,15 +2119,16 @@ def plan_moves(
 
 
 @kernel()
-def sweep(cells, entries, confs, held, table, heads, equals, links, tops, index, st, key, low, path):
+def sweep(cells, entries, configurations, held, st, key, low, path):
     """Free the configurations whose runs are out of the window: of one partition, or of all (key NIL). O(cells)."""
+    confs = configurations.confs
     for cell in range(cells.shape[0]):
         if confs[cell, CONF_STATE] < 0 or (key >= 0 and confs[cell, CONF_KEY] != key):
             continue
         if cells[cell, HEAD] < 0 or cells[cell, HEAD_MAX] < low:
             if cells[cell, HEAD] >= 0:
                 clear_cell(cells, entries, st, cell)
-            leave_all(confs, held, table, heads, equals, links, tops, index, st, cell, path)
+            leave_all(configurations, held, st, cell, path)
     st[SWEEP_AT] = 2 * st[CONF_COUNT] + 256
 
 
@@ -2126,6 +2152,8 @@ def looked_up(mover, values, extras):
         return NOTHING, 0, 0
     column = mover[LOOKED_UP]
     value = values[column]
+    if extras is None:
+        return value, 0, 0
     others = values[mover[LOOKED_EACH]] if mover[LOOKED_EACH] >= 0 else 0
     first = values[mover[LOOKED_FIRST]] if others > 0 else 0
     for j in range(others):
@@ -2151,47 +2179,53 @@ def looked_before(mover, values, extras, first, j):
 
 @inlined()
 def plan_event(
-    c, key, low, values, extras, init_from, init_able, movers_from, movers, able, arcs, ops, alive, outputs, known,
-    cells, entries, confs, held, table, heads, equals, links, tops, index, st, moves, accepted, answers, groups, sets,
-    out, path, memo, questions, stack, order,
+    c, key, low, values, extras, init_from, movers_from, movers, automaton, cells, entries, configurations, held, st,
+    moves, accepted, answers, groups, sets, out, path, memo, questions, stack, order,
 ):  # fmt: skip
     """The moves of all configurations of one partition at one event: their number, or minus a status.
 
     Where only ends are asked for and one has been found, those that could but complete are passed over.
     """
+    confs, heads, equals = configurations.confs, configurations.heads, configurations.equals
+    links, tops, index = configurations.links, configurations.tops, configurations.index
     ended = False
-    count = 0
-    if init_from[c] < init_from[c + 1]:
-        for r in range(out.shape[1]):
-            out[1, r] = NOTHING
-        count = plan_moves(
-            NIL, key, init_able, init_from[c], init_from[c + 1], arcs, ops, alive, outputs, known, values, extras,
-            confs, held, table, heads, equals, links, tops, index, st, moves, 0, accepted, answers, groups, sets, out,
-            path, memo, questions, stack,
-        )  # fmt: skip
-        if count < 0:
-            return count
-    for m in range(movers_from[c], movers_from[c + 1]):
-        only_ends = order == ENDS and movers[m, ONLY_ENDS] != 0
-        state = movers[m, MOVER]
+    count = np.int64(0)
+    starts = init_from[c] < init_from[c + 1]
+    # The run that starts here comes first, as if it were one more set of states: so what is inlined stands once.
+    for m in range(movers_from[c] - starts, movers_from[c + 1]):
+        starting = m < movers_from[c]
+        first_able, last_able = init_from[c], init_from[c + 1]
+        only_ends = False
+        state = np.int64(0)
+        reach = np.int64(ALL_OF_THEM)
+        value, others, first = np.int64(NOTHING), np.int64(0), np.int64(0)
+        if starting:
+            for r in range(out.shape[1]):
+                out[1, r] = NOTHING
+        else:
+            only_ends = order == ENDS and movers[m, ONLY_ENDS] != 0
+            state = movers[m, MOVER]
+            reach = movers[m, REACH]
+            first_able, last_able = movers[m, ARCS], movers[m, ARCS_END]
+            value, others, first = looked_up(movers[m], values, extras)
+            if value == NOTHING:
+                reach = np.int64(ALL_OF_THEM)
         bucket = key * index.shape[0] + state
-        reach = movers[m, REACH]
-        value, others, first = looked_up(movers[m], values, extras)
-        if value == NOTHING:
-            reach = ALL_OF_THEM
         # First the configurations that are indexed by nothing, which any value may pass, then those it selects.
         for part in range(2 + others if reach == SAME else 2):
             wanted = value
             if reach == ALL_OF_THEM:
                 if part == 1:
                     break
-                cell = heads[bucket]
+                cell = np.int64(NIL) if starting else heads[bucket]
             elif reach == SAME:
                 if part == 0:
                     wanted = NOTHING
-                elif part > 1:
+                elif extras is not None and part > 1:
                     wanted = extras[first + part - 2, movers[m, LOOKED_UP]]
-                if wanted == UNKNOWN or (part > 1 and looked_before(movers[m], values, extras, first, part - 2)):
+                if wanted == UNKNOWN:
+                    continue
+                if extras is not None and part > 1 and looked_before(movers[m], values, extras, first, part - 2):
                     continue
                 cell = equals[equal_slot(key, state, wanted, equals)]
             elif part == 0:
@@ -2199,10 +2233,10 @@ def plan_event(
             else:
                 if value == UNKNOWN or reach == BELOW:
                     break  # what is below was walked with those that hold nothing
-                skip_path(links, tops, confs, bucket, value, NIL, path)
+                skip_path(links, tops, confs, bucket, value, np.int64(NIL), path)
                 cell = tops[bucket, 0] if path[0] < 0 else links[path[0], 0]
-            while cell >= 0 and not (only_ends and ended):
-                following = follower(confs, links, reach, cell)
+            while starting or (cell >= 0 and not (only_ends and ended)):
+                following = np.int64(NIL) if starting else follower(confs, links, reach, cell)
                 if reach != ALL_OF_THEM:
                     by = confs[cell, CONF_VALUE]
                     if reach == SAME:
@@ -2211,41 +2245,41 @@ def plan_event(
                             continue
                     elif part == 0 and by != NOTHING and (reach == ABOVE or value == UNKNOWN or by > value):
                         break
-                if cells[cell, HEAD] < 0 or cells[cell, HEAD_MAX] < low:
+                if not starting and (cells[cell, HEAD] < 0 or cells[cell, HEAD_MAX] < low):
                     if cells[cell, HEAD] >= 0:
                         clear_cell(cells, entries, st, cell)
                     if confs[cell, CONF_TARGET] != st[ROW]:  # else another move of this event leads here
-                        leave_all(confs, held, table, heads, equals, links, tops, index, st, cell, path)
+                        leave_all(configurations, held, st, cell, path)
                     cell = following
                     continue
                 count = plan_moves(
-                    cell, key, able, movers[m, ARCS], movers[m, ARCS_END], arcs, ops, alive, outputs, known, values,
-                    extras, confs, held, table, heads, equals, links, tops, index, st, moves, count, accepted, answers,
-                    groups, sets, out, path, memo, questions, stack,
+                    cell, key, first_able, last_able, automaton, values, extras, configurations, held, st, moves, count,
+                    accepted, answers, groups, sets, out, path, memo, questions, stack,
                 )  # fmt: skip
                 if count < 0:
                     return count
+                starting = False
                 ended |= only_ends and count > 0 and (moves[count - 1, MARK_ACCEPTS] or moves[count - 1, SKIP_ACCEPTS])
                 cell = following
     return count
 
 
 @inlined()
-def free_left(cells, confs, held, table, heads, equals, links, tops, index, st, moves, count, path):
+def free_left(cells, configurations, held, st, moves, count, path):
     """Free the configurations that the moves of an event have left without runs."""
     for i in range(count):
         for column in (SOURCE, MARK_TO, SKIP_TO):
             cell = moves[i, column]
-            if cell >= 0 and cells[cell, HEAD] < 0 and confs[cell, CONF_STATE] >= 0:
-                leave_all(confs, held, table, heads, equals, links, tops, index, st, cell, path)
+            if cell >= 0 and cells[cell, HEAD] < 0 and configurations.confs[cell, CONF_STATE] >= 0:
+                leave_all(configurations, held, st, cell, path)
 
 
 @kernel()
 def run_guarded(
-    events, values, extras, init_from, init_able, movers_from, movers, able, arcs, ops, alive, outputs, known, index,
-    nodes, cells, entries, st, checks, confs, held, table, heads, equals, links, tops, moves, outs, runs, floors,
-    accepted, answers, groups, sets, out, levels, memo, questions, figures, stack, heap, path, lists, matches, places,
-    write, order, limit, consume, sweep_by_key, budget,
+    events, values, extras, init_from, movers_from, movers, able, arcs, ops, alive, outputs, known, index, nodes, cells,
+    entries, st, checks, moves, outs, stack, path, matches, places, runs, heap, lists, confs, held, table, heads,
+    equals, links, tops, floors, accepted, answers, groups, sets, out, levels, memo, questions, figures, write, order,
+    limit, consume, sweep_by_key, budget,
 ):  # fmt: skip
     """Algorithm 1 over a batch for an automaton whose guards are operations on registers.
 
@@ -2262,7 +2296,9 @@ def run_guarded(
     transitions on the event's class have guards that hold, or cannot be looked up; of several rows, each with each
     value of the event.
     """
-    status = finish_event(nodes, st, outs, stack, heap, path, lists, matches, places, write, order, limit)
+    automaton = Automaton(able, arcs, ops, alive, outputs, known)
+    configurations = Configurations(confs, table, heads, equals, links, tops, index)
+    status = finish_event(nodes, st, outs, stack, path, matches, places, heap, lists, write, order, limit)
     if status != DONE:
         return status
     while st[ROW] < events.shape[0]:
@@ -2277,19 +2313,19 @@ def run_guarded(
         elif consume == CONSUME_PARTITION:
             low = max(low, floors[key])
         if st[CONF_COUNT] > st[SWEEP_AT] or st[CONF_COUNT] >= budget:
-            sweep(cells, entries, confs, held, table, heads, equals, links, tops, index, st,
-                  key if sweep_by_key else NIL, low if sweep_by_key else events[k, E_LOW], levels)  # fmt: skip
+            sweep(cells, entries, configurations, held, st, key if sweep_by_key else NIL,
+                  low if sweep_by_key else events[k, E_LOW], levels)  # fmt: skip
             if st[CONF_COUNT] >= budget:
                 return GROW_CELLS
         logged = st[ACCEPTED]
         answered = st[ANSWERS]
         count = plan_event(
-            events[k, E_CLASS], key, low, values[events[k, E_ROW]], extras, init_from, init_able, movers_from, movers,
-            able, arcs, ops, alive, outputs, known, cells, entries, confs, held, table, heads, equals, links, tops,
-            index, st, moves, accepted, answers, groups, sets, out, levels, memo, questions, figures, order,
+            events[k, E_CLASS], key, low, values[events[k, E_ROW]], extras, init_from, movers_from, movers, automaton,
+            cells, entries, configurations, held, st, moves, accepted, answers, groups, sets, out, levels, memo,
+            questions, figures, order,
         )  # fmt: skip
-        if questions[0, 0] > 0:  # whatever else it came to, answers are missing
-            count = -NEED_ANSWERS
+        if memo is not None and questions[0, 0] > 0:  # whatever else it came to, answers are missing
+            count = np.int64(-NEED_ANSWERS)
         if count < 0:
             st[ACCEPTED] = logged
             st[ANSWERS] = answered
@@ -2303,13 +2339,13 @@ def run_guarded(
             st[ANSWERS] = answered
             return status
         st[ROW] = k + 1
-        free_left(cells, confs, held, table, heads, equals, links, tops, index, st, moves, count, levels)
+        free_left(cells, configurations, held, st, moves, count, levels)
         if st[OUTS] > 0:
             if consume == CONSUME_ANY:
                 st[FLOOR] = position + 1
             elif consume == CONSUME_PARTITION:
                 floors[key] = position + 1
-            status = finish_event(nodes, st, outs, stack, heap, path, lists, matches, places, write, order, limit)
+            status = finish_event(nodes, st, outs, stack, path, matches, places, heap, lists, write, order, limit)
             if status != DONE:
                 return status
     return DONE
@@ -2318,11 +2354,12 @@ def run_guarded(
 @kernel()
 def rebuild(confs, table, heads, equals, links, tops, index, st, path):
     """Fill emptied tables, lists and indexes anew, and chain the free cells."""
+    configurations = Configurations(confs, table, heads, equals, links, tops, index)
     st[CONF_FREE] = NIL
     for i in range(confs.shape[0]):
         cell = confs.shape[0] - 1 - i
         if confs[cell, CONF_STATE] >= 0:
-            enter(confs, table, heads, equals, links, tops, index, st, cell, path)
+            enter(configurations, st, cell, path)
         else:
             confs[cell, CONF_CHAIN] = st[CONF_FREE]
             st[CONF_FREE] = cell
