@@ -1279,7 +1279,7 @@ class Configurations(NamedTuple):
     equals: np.ndarray
     links: np.ndarray
     tops: np.ndarray
-    index: np.ndarray
+    indexed: np.ndarray
 
 
 LEVELS = 8
@@ -1705,7 +1705,7 @@ def holds_rows(confs, held, cell, registers, sets, first, rows):
 def find_cell(configurations, held, st, key, state, registers, sets, first, rows, path):
     """The cell of a configuration, given one if it has none; the caller has made sure of a free one, and of as many
     rows of `held`."""
-    confs, table, index = configurations.confs, configurations.table, configurations.index
+    confs, table, index = configurations.confs, configurations.table, configurations.indexed
     hashed = hash_of(key, state, registers, sets, first, rows)
     cell = table[hashed & (table.shape[0] - 1)]
     while cell >= 0:
@@ -2187,7 +2187,7 @@ def plan_event(
     Where only ends are asked for and one has been found, those that could but complete are passed over.
     """
     confs, heads, equals = configurations.confs, configurations.heads, configurations.equals
-    links, tops, index = configurations.links, configurations.tops, configurations.index
+    links, tops, index = configurations.links, configurations.tops, configurations.indexed
     ended = False
     count = np.int64(0)
     starts = init_from[c] < init_from[c + 1]
