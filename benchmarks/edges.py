@@ -108,7 +108,7 @@ def _python(*arguments: str, stdin: str = "", env: dict[str, str] | None = None)
 def growth(events: int) -> int:
     """Bytes that the structure grew by after the first tenth of the stream."""
     query = ceql.compile("SELECT * WHERE A AS a ; B+ AS b ; C AS c WITHIN 1000 EVENTS LIMIT 1")
-    run, rng, settled, at = Run(query.compiled.lowered, query.automaton), np.random.default_rng(7), 0, 0
+    run, rng, settled, at = Run(query.compiled.lowered, query.program()), np.random.default_rng(7), 0, 0
 
     def million() -> pa.Table:
         codes = pa.array(rng.choice(4, 1_000_000, p=[0.3, 0.3, 0.001, 0.399]).astype(np.int32))

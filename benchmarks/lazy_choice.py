@@ -119,7 +119,7 @@ def _query(name: str, text: str, batches: list[EventBatch]) -> Contest:
     queries = {way: ceql.compile(text, settings=Settings(evaluator=way)) for way in WAYS}
 
     def begin(way: str) -> tuple[Callable[[Any], int], Any]:
-        run = Run(queries[way].compiled.lowered, queries[way].automaton)
+        run = Run(queries[way].compiled.lowered, queries[way].program())
         return run.count, run._evaluator
 
     return Contest(name, batches, lambda batch, size: batch.part(0, size), begin)

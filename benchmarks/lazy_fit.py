@@ -102,7 +102,7 @@ def measured(workload: Made) -> Seen:
     for _ in range(ROUNDS):
         for way in ("compact", "chain", "auto"):
             query = ceql.compile(workload.query, settings=Settings(evaluator=way))
-            run = Run(query.compiled.lowered, query.automaton)
+            run = Run(query.compiled.lowered, query.program())
             start = time.process_time()
             for batch in batches:
                 run.count(batch)

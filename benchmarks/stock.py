@@ -52,7 +52,7 @@ def counting(text: str, batches: list[EventBatch]) -> Callable[[], int]:
     query = ceql.compile(text)
 
     def run() -> int:
-        evaluation = Run(query.compiled.lowered, query.automaton)
+        evaluation = Run(query.compiled.lowered, query.program())
         return sum(evaluation.count(batch) for batch in batches)
 
     return run
@@ -63,7 +63,7 @@ def enumerating(text: str, batches: list[EventBatch]) -> Callable[[], int]:
     query = ceql.compile(text)
 
     def run() -> int:
-        evaluation = Run(query.compiled.lowered, query.automaton)
+        evaluation = Run(query.compiled.lowered, query.program())
         return sum(len(matches) for batch in batches for matches, _ in evaluation.advance(batch))
 
     return run

@@ -7,18 +7,54 @@
 [(0, 2)]
 
 `compile` checks a query and gives a `Query`; its `run` takes files, frames, tables or dicts and gives lazy `Matches`;
-its `open` gives a `Stream` to push events to. Errors are those of `spaseq.errors`.
+its `open` gives a `Session` to push events to. The face is that of `spaseq` (`spaseq.protocols`), errors included.
+`Stream` is the former name of `Session`, for one release more.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from spaseq.errors import (
+    BudgetExceeded,
+    EventError,
+    InternalError,
+    OptionError,
+    QueryError,
+    QuerySemanticsError,
+    QuerySyntaxError,
+    SpaseqError,
+    UnsupportedFeature,
+)
+from spaseq.lazy_names import loader
+from spaseq.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from ceql.query import Match, Matches, Query, Stream
+    from ceql.query import Match, Matches, Query, Session
+    from ceql.query import Session as Stream
+    from ceql.schemas import Schema
     from spaseq.engine import Settings
 
-__all__ = ["Match", "Matches", "Query", "Stream", "compile"]
+__all__ = [
+    "BudgetExceeded",
+    "EventError",
+    "InternalError",
+    "Match",
+    "Matches",
+    "OptionError",
+    "Query",
+    "QueryError",
+    "QuerySemanticsError",
+    "QuerySyntaxError",
+    "Schema",
+    "Session",
+    "Settings",
+    "SpaseqError",
+    "Stream",
+    "UnsupportedFeature",
+    "__version__",
+    "compile",
+]
 
 
 def compile(text: str, *, source: str = "<query>", settings: Settings | None = None) -> Query:
@@ -36,10 +72,11 @@ def compile(text: str, *, source: str = "<query>", settings: Settings | None = N
     return compile_query(text, source=source, settings=settings)
 
 
-def __getattr__(name: str) -> Any:
-    """The classes, loaded when first asked for: the command is there at once, and can be interrupted from then on."""
-    if name in __all__:
-        import ceql.query
-
-        return getattr(ceql.query, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = loader(
+    __name__,
+    {
+        "ceql.query": ("Match", "Matches", "Query", "Session", "Stream"),
+        "ceql.schemas": ("Schema",),
+        "spaseq.engine": ("Settings",),
+    },
+)

@@ -91,7 +91,7 @@ def _alert(options: argparse.Namespace) -> int:
             out.write(f"{sum(map(len, lines))}\n")
         else:
             _write(lines, options.format, out, ("position", "time", "type"), _alert_text)
-    arguments.report(query, alerts.summary)
+    arguments.report(query, alerts.counters)
     return _INTERRUPTED if interrupted else 0
 
 
@@ -171,7 +171,7 @@ def _forecast(options: argparse.Namespace) -> int:
         _write(lines, options.format, out, names, _forecast_text)
     if options.evaluate:
         print(_evaluation(seen), file=sys.stderr)
-    arguments.report(query, alerts.summary)
+    arguments.report(query, alerts.counters)
     return _INTERRUPTED if interrupted else 0
 
 
@@ -236,7 +236,7 @@ def _evaluation(seen: list[tuple[np.ndarray, Forecasts]]) -> Evaluation:
 def _clock(alerts: Alerts, options: argparse.Namespace) -> Callable[[int], Any]:
     from ceql.output import clock
 
-    return clock(alerts.summary.iso_times, options.time_unit)
+    return clock(alerts.counters.iso_times, options.time_unit)
 
 
 def _write(

@@ -142,15 +142,14 @@ def output(options: argparse.Namespace) -> Iterator[IO[str]]:
         yield file
 
 
-def report(query: Any, summary: Any) -> None:
+def report(query: Any, counters: Any) -> None:
     """What a user should know about the run, on stderr."""
-    for source, dropped in summary.dropped.items():
-        what = "1 event came too late and was" if dropped == 1 else f"{dropped:,} events came too late and were"
-        print(f"{source}: {what} dropped", file=sys.stderr)
-    if not summary.events:
+    for line in counters.warnings():
+        print(line, file=sys.stderr)
+    if not counters.events:
         return
     for name in query.attributes:
-        if name not in summary.attributes:
-            close = difflib.get_close_matches(name, summary.attributes, 1, 0.6)
+        if name not in counters.attributes:
+            close = difflib.get_close_matches(name, counters.attributes, 1, 0.6)
             hint = f"; did you mean {close[0]}?" if close else ""
             print(f"note: no event has an attribute {name}, so no condition on it holds{hint}", file=sys.stderr)

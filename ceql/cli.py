@@ -16,6 +16,7 @@ from ceql.alerting import add_alerts
 from ceql.arguments import add_events, asked, compiled, output, reading, report, warn
 from spaseq.errors import InternalError, OptionError, SpaseqError
 from spaseq.process import run_command, settle_interrupt
+from spaseq.version import VERSION
 
 __all__ = ["entry", "main"]
 
@@ -72,6 +73,7 @@ _EVALUATOR_HELP = (
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="ceql", description="Recognise complex events in streams of typed tuples.")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_run(commands.add_parser("run", help="run a query over events and print its matches"))
     check = commands.add_parser("check", help="check a query: exit 0 if it can be run, 2 if not")
@@ -106,10 +108,9 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from ceql.pictures import explain_as
 
     query = compiled(options.query, options.evaluator)
-    sys.stdout.write(query.explain() + "\n" if options.format == "text" else explain_as(query, options.format))
+    sys.stdout.write(query.explain(options.format))
     return 0
 
 
@@ -120,7 +121,7 @@ def _plot(options: argparse.Namespace) -> int:
         raise OptionError("plot draws into a file", "add --output matches.svg (or .png, .pdf)")
     query, matches = _found(options)
     plot_matches(matches, query.source, options.output, 200 if options.limit is None else options.limit)
-    report(query, matches.summary)
+    report(query, matches.counters)
     return 0
 
 
@@ -136,7 +137,7 @@ def _run(options: argparse.Namespace) -> int:
         out.flush()
     if options.explain:
         print(matches.explain(), file=sys.stderr)
-    report(query, matches.summary)
+    report(query, matches.counters)
     return 0
 
 

@@ -21,6 +21,8 @@ from ceql.rewrites import rewrite
 from ceql.schemas import Schema, read_schema
 from ceql.types import check_types
 from ceql.walk import attributes_of
+from spaseq.automata import CEA
+from spaseq.automata.diagram import automaton_text
 from spaseq.engine import Program, Settings, compile_program
 from spaseq.errors import OptionError, named_query
 from spaseq.pattern import Pattern
@@ -48,10 +50,13 @@ class CompiledQuery:
         self.shown = Shown.of(self.tree)
         self.valuations = lists_attributes(self.tree)
         self._programs: dict[bool, Program] = {}
-        self.program(self.valuations)
+        self.program()
 
-    def program(self, valuations: bool) -> Program:
-        """The automaton that reports complex events, or valuations; each compiled when it is first asked for."""
+    def program(self, valuations: bool | None = None) -> Program:
+        """The automaton with its window and budgets: that reports complex events, or valuations (by default what the
+        query asks for); each compiled when it is first asked for."""
+        if valuations is None:
+            valuations = self.valuations
         if valuations not in self._programs:
             with named_query(self.source):
                 self._programs[valuations] = compile_program(
@@ -96,9 +101,9 @@ class CompiledQuery:
         return self.lowered.pattern
 
     @property
-    def automaton(self) -> Program:
-        """The compiled automaton with its window and budgets."""
-        return self.program(self.valuations)
+    def automaton(self) -> CEA:
+        """The automaton of `pattern`."""
+        return self.program().cea
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -163,8 +168,14 @@ class CompiledQuery:
             )
         return {(named or ("",))[0]: events}
 
-    def explain(self) -> str:
-        """How the query is understood and run, as text."""
+    def explain(self, format: str) -> str:
+        """As of `ceql.query.Query.explain`."""
+        plan = self._explained()
+        if format == "text":
+            return plan + "\n"
+        return automaton_text(self.automaton, format, {"warnings": list(self.warnings), "plan": plan.splitlines()})
+
+    def _explained(self) -> str:
         lowered = self.lowered
         lines = ["query:", *("  " + line for line in print_query(self.tree).splitlines())]
         lines += self._explain_rewrites()
@@ -181,7 +192,7 @@ class CompiledQuery:
             lines.append("selection: STRICT, matched positions are consecutive")
         if lowered.absent is not None:
             lines.append(f"at the end: {lowered.absent}; matches are reported as their windows close")
-        return "\n".join([*lines, "automaton:", *("  " + line for line in self.automaton.explain().splitlines())])
+        return "\n".join([*lines, "automaton:", *("  " + line for line in self.program().explain().splitlines())])
 
     def _explain_rewrites(self) -> Iterator[str]:
         """What the query is compiled as, where that is something else, and what was left out of it."""

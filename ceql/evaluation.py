@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,10 +17,7 @@ from ceql.types import check_types
 from ceql.values import KIND_WORDS
 from spaseq.engine import Program
 from spaseq.errors import EventError, OptionError
-from spaseq.events import EventBatch, EventOptions, EventStream, Summary
-
-if TYPE_CHECKING:
-    import pandas
+from spaseq.events import EventBatch, EventCounters, EventOptions, EventStream
 
 __all__ = ["Matches", "matches_of"]
 
@@ -57,7 +54,7 @@ class Matches:
         self._options = options
         self._run: Run | None = None
         self._used = False
-        self.summary = Summary()
+        self.counters = EventCounters()
 
     def __iter__(self) -> Iterator[Match]:
         for table in self.tables():
@@ -85,7 +82,7 @@ class Matches:
         Valuations have for each variable v a column `v` of the positions it took, and columns `v.attribute`: lists.
         """
         parts = list(self.tables())
-        tables = [part.to_arrow(self.summary.iso_times) for part in parts]
+        tables = [part.to_arrow(self.counters.iso_times) for part in parts]
         if not tables:
             return empty_table(shown=self.shown)
         return pa.concat_tables(tables, promote_options="none" if self.shown is None else "permissive")
@@ -95,8 +92,8 @@ class Matches:
         """The variables that matches show, and their attributes, where they are valuations."""
         return self._query.shown if self._valuations else None
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """All matches as a pandas DataFrame."""
+    def to_pandas(self) -> Any:
+        """All matches as a `pandas.DataFrame`."""
         return self.to_arrow().to_pandas()
 
     def begin(
@@ -107,7 +104,7 @@ class Matches:
             raise OptionError("these events can be read only once", "call run again, with the events from their start")
         self._used = True
         stream = EventStream(self._sources, self._options, wanted)
-        self.summary = stream.summary
+        self.counters = stream.counters
         self._run = Run(self._query.lowered, program or self._query.program(self._valuations))
         return self._run, self._checked(stream)
 

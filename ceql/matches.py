@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from ceql.bindings import Bindings, Shown
+from ceql.history import History
+from spaseq.engine import MatchBatch
 from spaseq.errors import OptionError
-
-if TYPE_CHECKING:
-    from ceql.bindings import Bindings, Shown
-    from ceql.history import History
-    from spaseq.engine import MatchBatch
 
 __all__ = ["Match", "MatchTable", "empty_table"]
 
@@ -58,12 +56,18 @@ class Match:
         }
 
     @property
-    def time(self) -> tuple[int, int]:
-        """Times of the first and the last event of the interval, ns."""
+    def times(self) -> tuple[int, ...]:
+        """The times of `positions`, ns."""
         if self._history is None:
             raise OptionError("this match does not know its events")
-        start, end = self._history.times(np.array([self.start, self.end])).tolist()
-        return start, end
+        return tuple(self._history.times(np.array(self.positions, np.int64)).tolist())
+
+    @property
+    def time(self) -> int:
+        """The time of the match: that of the event it ends at, ns."""
+        if self._history is None:
+            raise OptionError("this match does not know its events")
+        return int(self._history.times(np.array([self.end]))[0])
 
     def _listed(self, position: int) -> tuple[str, ...] | None:
         """The attributes to show of an event: of all variables that took it; None for all."""
@@ -104,8 +108,6 @@ class MatchTable:
 
     def head(self, count: int) -> MatchTable:
         """The first `count` matches."""
-        from spaseq.engine import MatchBatch
-
         m = self.matches
         if count >= len(m):
             return self

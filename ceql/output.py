@@ -49,7 +49,7 @@ def write(
     written = 0
     writer = _WRITERS[form](out, matches.shown)
     for table in tables:
-        show = clock(matches.summary.iso_times, unit)
+        show = clock(matches.counters.iso_times, unit)
         spans = zip(
             *(map(show, table.history.times(p).tolist()) for p in (table.matches.start, table.matches.end)), strict=True
         )
@@ -97,7 +97,7 @@ def _watched(tables: Iterator[MatchTable], matches: Matches, terminal: IO[str]) 
         for table in tables:
             written += len(table)
             if time.monotonic() - shown > 0.25:
-                terminal.write(f"\r\x1b[K{matches.summary.events:,} events, {written:,} matches")
+                terminal.write(f"\r\x1b[K{matches.counters.events:,} events, {written:,} matches")
                 terminal.flush()
                 shown = time.monotonic()
             yield table
@@ -126,13 +126,13 @@ def _parquet(matches: Matches, tables: Iterator[MatchTable], path: str | None) -
     schema: pa.Schema | None = None
     try:
         for table in tables:
-            columns = table.to_arrow(matches.summary.iso_times)
+            columns = table.to_arrow(matches.counters.iso_times)
             schema = schema or columns.schema
             writer = writer or pq.ParquetWriter(path, schema)
             writer.write_table(columns if columns.schema == schema else _fitted(columns, schema))
             written += len(table)
         if writer is None:
-            pq.write_table(empty_table(matches.summary.iso_times, matches.shown), path)
+            pq.write_table(empty_table(matches.counters.iso_times, matches.shown), path)
     finally:
         if writer is not None:
             writer.close()

@@ -1,4 +1,4 @@
-"""A query's automaton and its matches as pictures: `ceql explain --format dot|svg|json` and `ceql plot`."""
+"""Matches as a picture: `ceql plot`."""
 
 from __future__ import annotations
 
@@ -6,20 +6,12 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from spaseq.automata.diagram import automaton_text
 from spaseq.drawing import Span, draw_timeline
 
 if TYPE_CHECKING:
     from ceql.matches import Match
-    from ceql.query import Query
 
-__all__ = ["explain_as", "plot_matches"]
-
-
-def explain_as(query: Query, form: str) -> str:
-    """The query's automaton as `dot` or `svg`, or with what `explain` says as `json`. `OptionError` for others."""
-    about = {"warnings": list(query.warnings), "plan": query.explain().splitlines()}
-    return automaton_text(query.automaton.cea, form, about)
+__all__ = ["plot_matches"]
 
 
 def plot_matches(matches: Iterable[Match], source: str, path: str, limit: int) -> int:

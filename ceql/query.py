@@ -1,29 +1,30 @@
 """The library's face: `compile` a query, `run` it over events, or `open` it and push.
 
-A `Query` never changes; `Matches` are lazy, one pass over the events per use; a `Stream` is one evaluation in progress.
+A `Query` never changes; `Matches` are lazy, one pass over the events per use; a `Session` is an evaluation in progress.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ceql import ast
 from ceql.compiled import CompiledQuery
 from ceql.evaluation import Matches, matches_of
 from ceql.matches import Match
 from ceql.options import Duration
-from ceql.stream import Stream, identity, open_stream, opened, restored
+from ceql.recognise import Alerts
+from ceql.session import Session, identity, open_session, opened, restored
+from spaseq.automata import CEA
+from spaseq.automata.rma import Limits
 from spaseq.engine import Program, Settings
 from spaseq.errors import OptionError
 from spaseq.pattern import Pattern
 
-if TYPE_CHECKING:
-    from ceql.recognise import Alerts
-    from spaseq.automata.rma import Limits
+__all__ = ["Match", "Matches", "Query", "Session", "Stream", "compile_query"]
 
-__all__ = ["Match", "Matches", "Query", "Stream", "compile_query"]
+Stream = Session  # the name that it had before both languages showed one face
 
 
 def compile_query(text: str, *, source: str = "<query>", settings: Settings | None = None) -> Query:
@@ -48,8 +49,7 @@ class Query:
         self.compiled = compiled
 
     def __reduce__(self) -> tuple[Any, ...]:
-        settings = self.compiled.settings
-        return (functools.partial(compile_query, source=self.source, settings=settings), (self.text,))
+        return (functools.partial(compile_query, source=self.source, settings=self.settings), (self.text,))
 
     @property
     def text(self) -> str:
@@ -60,6 +60,11 @@ class Query:
     def source(self) -> str:
         """What errors call it."""
         return self.compiled.source
+
+    @property
+    def settings(self) -> Settings:
+        """The budgets of the engine."""
+        return self.compiled.settings
 
     @property
     def tree(self) -> ast.Query:
@@ -82,9 +87,13 @@ class Query:
         return self.compiled.pattern
 
     @property
-    def automaton(self) -> Program:
-        """The compiled automaton with its window and budgets."""
+    def automaton(self) -> CEA:
+        """The automaton of `pattern`."""
         return self.compiled.automaton
+
+    def program(self) -> Program:
+        """The automaton with its window and budgets, as the engine runs it."""
+        return self.compiled.program()
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -96,17 +105,18 @@ class Query:
         """The attributes that conditions read, and PARTITION BY where it leaves no choice."""
         return self.compiled.attributes
 
-    def explain(self) -> str:
-        """How the query is understood and run, as text."""
-        return self.compiled.explain()
+    def explain(self, format: str = "text") -> str:
+        """How the query is run, for people (`text`), its automaton as a picture (`dot`, `svg`), or both as `json`.
+
+        Raises `OptionError` for another format.
+        """
+        return self.compiled.explain(format)
 
     def alerts(self, *, limits: Limits | None = None) -> Alerts:
         """Says at which events the query matches, without enumerating matches (`ceql.recognise`).
 
         `limits` are those of its register match automaton, which forecasts are made of.
         """
-        from ceql.recognise import Alerts
-
         return Alerts(self.compiled) if limits is None else Alerts(self.compiled, limits)
 
     def run(
@@ -162,7 +172,7 @@ class Query:
         late: str = "error",
         valuations: bool = False,
         schema: Any = None,
-    ) -> Stream:
+    ) -> Session:
         """An evaluation that events are pushed to; from a snapshot, it goes on where that was taken, options and all.
 
         `streams` are the names of the streams, where the query has no FROM to say so. The other arguments are those of
@@ -172,7 +182,7 @@ class Query:
         if state is not None:
             self.compiled.declared(schema)
             return opened(self.compiled, state)
-        return open_stream(
+        return open_session(
             self.compiled, streams=streams, valuations=valuations, schema=schema, type_column=type_column,
             time_column=time_column, time_from=time_from, time_unit=time_unit, interval=interval, lateness=lateness,
             late=late,
@@ -183,8 +193,8 @@ class Query:
         """What a snapshot of an evaluation of this query says that it is of (`spaseq.snapshot`)."""
         return identity(self.compiled)
 
-    def reopened(self, contents: dict[str, Any]) -> Stream:
-        """The evaluation that had these `Stream.contents`: for whoever keeps them in a snapshot of its own."""
+    def reopened(self, contents: dict[str, Any]) -> Session:
+        """The evaluation that had these `Session.contents`: for whoever keeps them in a snapshot of its own."""
         return restored(self.compiled, contents)
 
     def stream_names(self, given: tuple[str, ...]) -> tuple[str, ...]:

@@ -24,11 +24,11 @@ from ceql.evaluation import matches_of
 from ceql.lower import Lowered
 from ceql.predicates import TypeIs
 from ceql.run import Run
-from ceql.stream import open_stream
+from ceql.session import open_session
 from spaseq.automata.rma import RMA, Limits, count_events, determinise, from_pattern
 from spaseq.engine import Choice, Program, Selection, ends_only
 from spaseq.errors import UnsupportedFeature
-from spaseq.events import Summary
+from spaseq.events import EventCounters
 from spaseq.pattern import Predicate
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Alerts:
     def __init__(self, query: CompiledQuery, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
         self._query = query
         self._limits = limits
-        self.summary = Summary()
+        self.counters = EventCounters()
         """Counts of the events that were read last."""
 
     @functools.cached_property
@@ -88,7 +88,7 @@ class Alerts:
     ) -> Iterator[tuple[EventBatch, np.ndarray]]:
         matches = matches_of(self._query, events, **options)
         run, stream = matches.begin(wanted, self.program)
-        self.summary = matches.summary
+        self.counters = matches.counters
         waiting: list[tuple[EventBatch, np.ndarray]] = []
         for batch in stream:
             waiting.append((batch, np.zeros(len(batch), bool)))
@@ -110,7 +110,7 @@ class Alerts:
         """The batches as a `SingleRun` of `deterministic()` and `spaseq.forecast` take them."""
         matches = matches_of(self._query, events, **options)
         run, stream = matches.begin(None, self.program)
-        self.summary = matches.summary
+        self.counters = matches.counters
         for batch in stream:
             rows = run.batch(batch)
             yield QueryRows(rows.events, rows.positions, rows.times, rows.keys)
@@ -137,29 +137,34 @@ class AlertStream:
     """Alerts in progress. Use it in a `with`, or `close` it."""
 
     def __init__(self, query: CompiledQuery, program: Program, options: dict[str, Any]) -> None:
-        self._stream = open_stream(query, program=program, **options)
+        self._session = open_session(query, program=program, **options)
         self._ends: set[int] = set()
 
     def __enter__(self) -> AlertStream:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stream.__exit__()
+        self._session.__exit__()
 
     @property
-    def summary(self) -> Summary:
+    def counters(self) -> EventCounters:
         """Counts of what was pushed so far."""
-        return self._stream.summary
+        return self._session.counters
 
     def push(self, events: Any, stream: str | None = None) -> list[int]:
         """The positions at which matches end, in order, each once; with NOT at the end, as far as it is decided for all
-        events before. Arguments: those of `Stream.push`."""
-        self._ends.update(match.end for match in self._stream.push(events, stream))
-        return self._taken(self._stream.undecided)
+        events before. Arguments: those of `Session.push`."""
+        self._ends.update(match.end for match in self._session.push(events, stream))
+        return self._taken(self._session.undecided)
+
+    def advance(self, now: int) -> list[int]:
+        """The positions that are decided because no event before `now` (ns) will come any more."""
+        self._ends.update(match.end for match in self._session.advance(now))
+        return self._taken(self._session.undecided)
 
     def close(self) -> list[int]:
         """The positions that the end of the stream decides."""
-        self._ends.update(match.end for match in self._stream.close())
+        self._ends.update(match.end for match in self._session.close())
         return self._taken(None)
 
     def _taken(self, undecided: int | None) -> list[int]:

@@ -61,6 +61,13 @@ class Run:
         """The first event of which it is not known yet whether a match ends there; None if there is none."""
         return getattr(self._evaluator, "undecided", None)
 
+    def reach(self, now: int) -> tuple[MatchBatch, History] | None:
+        """The matches that wait for nothing but the time `now` (ns), before which no event will come any more."""
+        if self._lowered.absent is None or self._lowered.window_attribute is not None:
+            return None
+        matches = self._evaluator.advance(now)
+        return (matches, self._past.of(matches)) if len(matches) else None
+
     def close(self) -> tuple[MatchBatch, History]:
         """The matches that the end of the stream completes, with the events about them."""
         matches = self._evaluator.close()

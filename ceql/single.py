@@ -182,8 +182,8 @@ class Singles:
         feed, orderer, clock = self._feed, self._feed._orderer, self._clock
         count = self._position - feed._position
         feed._position = self._position
-        feed.summary.events += count
-        feed.summary.iso_times |= clock.iso
+        feed.counters.events += count
+        feed.counters.iso_times |= clock.iso
         clock.records += count
         orderer.seen += count
         orderer.high = self._high
@@ -217,7 +217,7 @@ class Singles:
 
     def _note(self, event: dict[str, Any]) -> None:
         self._shape = tuple(event)
-        self._feed.summary.attributes.update(dict.fromkeys(map(str, event)))
+        self._feed.counters.attributes.update(dict.fromkeys(map(str, event)))
 
     # What an event says besides its bits
 

@@ -6,13 +6,14 @@
         print(match.time, match.bindings)
 
 `compile` checks a SPAseq query; the `Query` it gives runs over files (`run`), takes events as they come (`open`), and
-says how it will be run (`explain`). `spaseq.spark` runs it on Spark. Importing this package loads nothing heavy:
-rdflib, numba and pyspark are loaded when they are first needed.
+says how it will be run (`explain`). `spaseq.spark` runs it on Spark; `ceql` is the other language, over tuples, with
+the same face (`spaseq.protocols`). Importing this package loads nothing heavy: rdflib, numba and pyspark are loaded
+when they are first needed.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spaseq.errors import (
     BudgetExceeded,
@@ -25,21 +26,35 @@ from spaseq.errors import (
     SpaseqError,
     UnsupportedFeature,
 )
+from spaseq.lazy_names import loader
+from spaseq.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from spaseq.engine import Settings
-    from spaseq.language.query import Query
+    from spaseq.gpm import Knowledge
+    from spaseq.language import Match, Matches, Query, Session
+    from spaseq.rdf import GraphEvent, StreamOptions, StreamSource
 
 __all__ = [
     "BudgetExceeded",
     "EventError",
+    "GraphEvent",
     "InternalError",
+    "Knowledge",
+    "Match",
+    "Matches",
     "OptionError",
+    "Query",
     "QueryError",
     "QuerySemanticsError",
     "QuerySyntaxError",
+    "Session",
+    "Settings",
     "SpaseqError",
+    "StreamOptions",
+    "StreamSource",
     "UnsupportedFeature",
+    "__version__",
     "compile",
 ]
 
@@ -59,9 +74,13 @@ def compile(text: str, *, source: str = "<query>", settings: Settings | None = N
     return compile_query(text, source, settings)
 
 
-def __getattr__(name: str) -> Any:
-    if name == "spark":
-        import importlib
-
-        return importlib.import_module("spaseq.spark")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = loader(
+    __name__,
+    {
+        "spaseq.engine": ("Settings",),
+        "spaseq.gpm": ("Knowledge",),
+        "spaseq.language": ("Match", "Matches", "Query", "Session"),
+        "spaseq.rdf": ("GraphEvent", "StreamOptions", "StreamSource"),
+        "spaseq.spark": (None,),
+    },
+)

@@ -128,11 +128,11 @@ def _table(events: Events) -> Any:
     return pa.table(columns)
 
 
-def _opened(case: Case, query: ceql.Query, state: bytes | None = None) -> ceql.Stream:
+def _opened(case: Case, query: ceql.Query, state: bytes | None = None) -> ceql.Session:
     return query.open(state, streams=harness.streams_of(case.events), valuations=case.valuations)
 
 
-def _push(case: Case, stream: ceql.Stream, events: Events) -> list[Any]:
+def _push(case: Case, stream: ceql.Session, events: Events) -> list[Any]:
     """One push; events of several streams, which a push is of one of, go one after another."""
     if harness.streams_of(case.events) is None:
         return stream.push(events)

@@ -36,12 +36,16 @@ ALLOWED: dict[str, set[str]] = {
     "language": _LANGUAGE | {"rdf", "gpm", "text"},
     "spark": _LANGUAGE | {"rdf", "gpm", "language"},
     "process": set(),
-    "cli": _LANGUAGE | {"rdf", "gpm", "language", "spark", "process", ""},
-    "": _LANGUAGE | {"rdf", "gpm", "language", "spark"},
+    "version": set(),
+    "lazy_names": set(),
+    "protocols": {"automata", "engine", "pattern"},
+    "cli": _LANGUAGE | {"rdf", "gpm", "language", "spark", "process", "version", ""},
+    "": _LANGUAGE | {"rdf", "gpm", "language", "spark", "version", "lazy_names"},
     "__main__": {"cli"},
 }
 CEQL_MAY_USE = {
     "errors", "snapshot", "events", "pattern", "engine", "automata", "drawing", "forecast", "process", "text",
+    "version", "lazy_names",
 }  # fmt: skip
 
 # Where a library may be imported at all: packages, or packages inside one.

@@ -46,7 +46,7 @@ class Changing(AutoEvaluator):
 def lazily(text: str, batches: list[harness.Events], way: str, rng: random.Random) -> list[oracle.Match]:
     """What a lazy evaluator reports, now and then through a snapshot. `UnsupportedFeature` where it refuses."""
     query = ceql.compile(text)
-    lowered, program = query.compiled.lowered, query.automaton
+    lowered, program = query.compiled.lowered, query.program()
     plan = plan_of(lowered.pattern, strict=lowered.strict, choice=lowered.choice, registers=lowered.registers)
     orders = None
     if way == "changing":

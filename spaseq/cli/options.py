@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from spaseq.errors import OptionError
+from spaseq.version import VERSION
 
 __all__ = ["FORMATS", "parser", "settings_of"]
 
@@ -22,6 +23,7 @@ def parser(run: Command, check: Command, explain: Command, plot: Command) -> arg
     top = argparse.ArgumentParser(
         prog="spaseq", description="Recognise complex events in streams of RDF graphs, with SPAseq queries."
     )
+    top.add_argument("--version", action="version", version=f"%(prog)s {VERSION}")
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
     running = commands.add_parser("run", help="run a query over streams", description="Run a query over streams.")
     _add_inputs(running)

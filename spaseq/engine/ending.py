@@ -14,7 +14,7 @@ import numpy as np
 
 from spaseq.engine.matches import MatchBatch
 from spaseq.engine.settings import Batch
-from spaseq.engine.window import Window
+from spaseq.engine.window import Lows, Window
 from spaseq.pattern import NoneOf
 from spaseq.snapshot import array, expect
 
@@ -32,6 +32,7 @@ class Ending:
 
     def __init__(self, absent: NoneOf, window: Window) -> None:
         self._absent = absent
+        self._window = window
         # With a window in events, partitions have windows of their own.
         self._lows_by_key = window.counts_events
         self._waiting = _Waiting()
@@ -66,6 +67,19 @@ class Ending:
         waiting = ~off & ~closed
         self._waiting = _Waiting(_pick(matches, waiting), keys[waiting])
         return _pick(matches, closed)
+
+    def advance(self, lows: Lows | None, place: int) -> MatchBatch:
+        """The matches whose windows are closed at `place`, as no row before it will come any more.
+
+        `lows`: what the rows so far were measured by, None where there was none. `place` is what the window is measured
+        in; a window that counts events closes by events alone.
+        """
+        if lows is None or self._lows_by_key or not self._window.is_bounded:
+            return MatchBatch()
+        closed = self._waiting.matches.start < lows.at(place)
+        done = _pick(self._waiting.matches, closed)
+        self._waiting = _Waiting(_pick(self._waiting.matches, ~closed), self._waiting.keys[~closed])
+        return done
 
     @property
     def undecided(self) -> int | None:

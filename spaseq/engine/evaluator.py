@@ -92,6 +92,10 @@ class Evaluator:
             pass
         return int(self._arena.st[k.COUNTED]) - before
 
+    def advance(self, place: int) -> MatchBatch:
+        """The matches that only waited for windows which are closed at `place` (`Ending.advance`)."""
+        return self._run.none() if self._ending is None else self._ending.advance(self._lows, place)
+
     def close(self) -> MatchBatch:
         """The matches that the end of the stream completes: those that only waited for their windows to close."""
         return self._run.none() if self._ending is None else self._ending.close()

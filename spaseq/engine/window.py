@@ -227,6 +227,14 @@ class Lows:
         lows = self._in_all(positions, places, rows)
         return lows, lows
 
+    def at(self, place: int) -> int:
+        """The first live start of an end at `place` that is behind all rows so far: past all of them where none is
+        alive. Not of windows that count events."""
+        if self._times is None:
+            return 0
+        first = int(np.searchsorted(self._times, self._window.open_from(place)))
+        return int(self._positions[first]) if first < len(self._positions) else np.iinfo(np.int64).max
+
     def _in_all(self, positions: np.ndarray, places: np.ndarray, rows: np.ndarray) -> np.ndarray:
         ends, lows = places[rows], np.empty(len(rows), np.int64)
         if self._times is not None:

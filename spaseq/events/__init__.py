@@ -21,12 +21,13 @@ from spaseq.events.columns import (
 )
 from spaseq.events.growing import GrowingFile
 from spaseq.events.readers import source_name, tables
-from spaseq.events.streams import EventFeed, EventOptions, EventStream, Summary
+from spaseq.events.streams import EventCounters, EventFeed, EventOptions, EventStream
 from spaseq.events.time import format_time, order_events, parse_duration, parse_time
 
 __all__ = [
     "Column",
     "EventBatch",
+    "EventCounters",
     "EventFeed",
     "EventOptions",
     "EventStream",
@@ -34,7 +35,6 @@ __all__ = [
     "Instant",
     "ListColumn",
     "NumberColumn",
-    "Summary",
     "TextColumn",
     "TimeColumn",
     "TruthColumn",

@@ -26,7 +26,7 @@ from spaseq.events.readers import common_schema, source_name, tables
 from spaseq.events.time import LatePolicy, late_error, parse_time, time_behind, unit_nanoseconds
 from spaseq.snapshot import array, expect
 
-__all__ = ["EventFeed", "EventOptions", "EventStream", "Summary"]
+__all__ = ["EventCounters", "EventFeed", "EventOptions", "EventStream"]
 
 _TIME_COLUMNS: Final = ("time", "timestamp")
 _STREAM: Final = "\0stream"
@@ -61,13 +61,25 @@ class EventOptions:
 
 
 @dataclass(slots=True)
-class Summary:
+class EventCounters:
     """What was read: events kept, events dropped as late by stream, and the attributes that any event had."""
 
     events: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
     attributes: dict[str, None] = field(default_factory=dict)
     iso_times: bool = False
+
+    @property
+    def late(self) -> int:
+        """Events dropped because they came too late, over all streams."""
+        return sum(self.dropped.values())
+
+    def warnings(self) -> list[str]:
+        """A line for each stream that lost events; none if all that was read was looked at."""
+        return [
+            f"{source}: {'1 event came too late and was' if n == 1 else f'{n:,} events came too late and were'} dropped"
+            for source, n in self.dropped.items()
+        ]
 
 
 @dataclass(slots=True)
@@ -245,9 +257,18 @@ class _Orderer:
         if self.pending is not None:
             part = _joined([self.pending, part], self.source)
         order = np.argsort(part.times, kind="stable")
-        part = _Part(part.table.take(order), part.times[order])
         assert self.high is not None
-        cut = int(np.searchsorted(part.times, self.high - self.options.lateness, "right"))
+        return self._divided(_Part(part.table.take(order), part.times[order]), self.high - self.options.lateness + 1)
+
+    def advance(self, now: int) -> _Part | None:
+        """The events before `now`, of which no more will come: later ones are too late."""
+        reached = min(now + self.options.lateness, np.iinfo(np.int64).max)
+        self.high = reached if self.high is None else max(self.high, reached)
+        return None if self.pending is None else self._divided(self.pending, now)
+
+    def _divided(self, part: _Part, end: int) -> _Part:
+        """Of events in order those before `end`; the others are held back."""
+        cut = int(np.searchsorted(part.times, end, "left"))
         self.pending = part.slice(cut, len(part)) if cut < len(part) else None
         return part.slice(0, cut)
 
@@ -292,7 +313,7 @@ class EventStream:
         self, sources: Mapping[str, Any], options: EventOptions, wanted: Collection[str] | None = None
     ) -> None:
         self._wanted = None if wanted is None else {*wanted, *_read_by(options)}
-        self.summary = Summary()
+        self.counters = EventCounters()
         self._options = options
         self._names = tuple(sources)
         self._sources = dict(sources)
@@ -305,7 +326,7 @@ class EventStream:
         stream = _merge(parts, self._names) if len(parts) > 1 else ((p, None) for p in parts[0])
         for part, codes in stream:
             if len(part):
-                yield _batch(part, codes, position, self._names, self._options, self.summary)
+                yield _batch(part, codes, position, self._names, self._options, self.counters)
                 position += len(part)
 
     def _ordered(self, name: str) -> Iterator[_Part]:
@@ -323,9 +344,9 @@ class EventStream:
             yield last
 
     def _note(self, name: str, clock: _Clock, orderer: _Orderer) -> None:
-        self.summary.iso_times |= clock.iso
+        self.counters.iso_times |= clock.iso
         if orderer.dropped:
-            self.summary.dropped[name or clock.source] = orderer.dropped
+            self.counters.dropped[name or clock.source] = orderer.dropped
 
 
 def _batch(
@@ -334,12 +355,12 @@ def _batch(
     position: int,
     names: tuple[str, ...],
     options: EventOptions,
-    summary: Summary,
+    counters: EventCounters,
 ) -> EventBatch:
     positions = np.arange(position, position + len(part), dtype=np.int64)
     table = encode_texts(part.table)
-    summary.events += len(part)
-    summary.attributes.update(dict.fromkeys(table.column_names))
+    counters.events += len(part)
+    counters.attributes.update(dict.fromkeys(table.column_names))
     return EventBatch(table, options.type_column or "type", part.times, positions, names, codes)
 
 
@@ -390,7 +411,7 @@ class EventFeed:
     """A stream that events are pushed to, in order of arrival; with several streams, each push names its own."""
 
     def __init__(self, names: tuple[str, ...], options: EventOptions) -> None:
-        self.summary = Summary()
+        self.counters = EventCounters()
         self._names = names
         self._options = options
         self._clocks = {name: _Clock(options, name or "<events>") for name in names}
@@ -408,7 +429,13 @@ class EventFeed:
                 codes = pa.array(np.full(len(part), self._names.index(name), np.int32))
                 part = _Part(part.table.append_column(_STREAM, codes), part.times)
             yield from self._out(self._orderer.push(part))
-            self.summary.iso_times |= self._clocks[name].iso
+            self.counters.iso_times |= self._clocks[name].iso
+
+    def advance(self, now: int) -> Iterator[EventBatch]:
+        """The events before `now` (ns) that were held back for their order; any to come before it are late."""
+        due = self._orderer.advance(now)
+        if due is not None:
+            yield from self._out(due)
 
     def finish(self) -> Iterator[EventBatch]:
         """The events that were held back for their order."""
@@ -428,25 +455,25 @@ class EventFeed:
 
     def _out(self, part: _Part) -> Iterator[EventBatch]:
         if self._orderer.dropped:
-            self.summary.dropped["<events>"] = self._orderer.dropped
+            self.counters.dropped["<events>"] = self._orderer.dropped
         if not len(part):
             return
         codes = None
         if len(self._names) > 1:
             codes = np.asarray(part.table[_STREAM].combine_chunks())
             part = _Part(part.table.drop_columns([_STREAM]), part.times)
-        yield _batch(part, codes, self._position, self._names, self._options, self.summary)
+        yield _batch(part, codes, self._position, self._names, self._options, self.counters)
         self._position += len(part)
 
     def snapshot(self) -> dict[str, Any]:
         """How far the feed has come, and the events held back, as plain values."""
-        pending, summary = self._orderer.pending, self.summary
+        pending, counters = self._orderer.pending, self.counters
         return {
             "clocks": {n: (c.records, c.column, c.known, c.iso) for n, c in self._clocks.items()},
             "order": (self._orderer.high, self._orderer.seen, self._orderer.dropped),
             "pending": None if pending is None else (table_bytes(pending.table), pending.times),
             "position": self._position,
-            "summary": (summary.events, summary.dropped, list(summary.attributes), summary.iso_times),
+            "counters": (counters.events, counters.dropped, list(counters.attributes), counters.iso_times),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -462,8 +489,8 @@ class EventFeed:
             self._orderer.pending = _Part(table, array(times, "times", rows=table.num_rows))
         self._position = state["position"]
         expect(type(self._position) is int and 0 <= self._position < 1 << 61, "a place in the stream")
-        events, dropped, attributes, iso = state["summary"]
-        self.summary = Summary(events, dropped, dict.fromkeys(attributes), iso)
+        events, dropped, attributes, iso = state["counters"]
+        self.counters = EventCounters(events, dropped, dict.fromkeys(attributes), iso)
 
 
 def table_bytes(table: pa.Table) -> bytes:

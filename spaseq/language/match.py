@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from spaseq.language.history import Made, Pool
+from spaseq.rdf import GraphEvent
 from spaseq.snapshot import expect
-
-if TYPE_CHECKING:
-    from spaseq.language.history import Made, Pool
-    from spaseq.rdf import GraphEvent
 
 __all__ = ["Match"]
 

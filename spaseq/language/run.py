@@ -16,6 +16,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from spaseq.engine import MatchBatch, Program
 from spaseq.errors import EventError, InternalError, OptionError
@@ -37,9 +38,6 @@ from spaseq.rdf import ARRIVAL, TERMS, Counters, GraphBatch, GraphEvent, Instant
 from spaseq.snapshot import expect, seal, unseal
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
-
     from spaseq.engine.single import Single
 
 __all__ = ["Match", "Matches", "Recogniser", "Session", "match_table"]
@@ -350,15 +348,21 @@ class Session:
         self._held: list[GraphEvent] = []
         self._position = 0
         self._closed = False
+        self.counters = Counters()
+        """What was pushed so far."""
 
-    def push(self, events: Iterable[GraphEvent]) -> list[Match]:
-        """The matches that these events complete. Raises `EventError` for a time that runs back or an unknown
-        stream."""
+    def push(self, events: GraphEvent | Iterable[GraphEvent]) -> list[Match]:
+        """The matches that these events, or this one, complete.
+
+        Raises `EventError` for a time that runs back or an unknown stream, `OptionError` for what is no `GraphEvent`.
+        """
         if self._closed:
             raise OptionError("the stream is closed: nothing can be pushed any more")
         instants: list[Instant] = []
-        for event in events:
+        for event in _listed(events):
             self._check(event)
+            self.counters.events += 1
+            self.counters.triples += len(event.triples)
             if self._held and (self._apart or event.time != self._held[0].time):
                 instants.append(self._instant())
             self._held.append(event)
@@ -392,6 +396,7 @@ class Session:
             "events": pool.snapshot(),
             "position": self._position,
             "latest": self._latest,
+            "counters": (self.counters.events, self.counters.triples),
         }
         return seal(self._identity(), state, (TERMS,))
 
@@ -405,6 +410,9 @@ class Session:
         self._position, self._latest = state["position"], state["latest"]
         expect(type(self._position) is int and 0 <= self._position < 1 << 61, "a place in the streams")
         expect(self._latest is None or type(self._latest) is int, "a time")
+        events, triples = state["counters"]
+        expect(type(events) is int and type(triples) is int, "counts of what was pushed")
+        self.counters = Counters(events=events, triples=triples)
 
     def __enter__(self) -> Session:
         return self
@@ -415,6 +423,11 @@ class Session:
     _latest: int | None = None
 
     def _check(self, event: GraphEvent) -> None:
+        if not isinstance(event, GraphEvent):
+            raise OptionError(
+                f"events are GraphEvents, and this is a {type(event).__name__}",
+                "spaseq.GraphEvent(stream, time, triples) is one; push takes an iterable of them",
+            )
         if event.stream not in self._streams:
             raise EventError(
                 f"the query does not read the stream <{event.stream}>", source=event.source, record=event.record
@@ -432,6 +445,15 @@ class Session:
         events, self._held = tuple(self._held), []
         self._position += 1
         return Instant(self._position - 1, events[0].time, events)
+
+
+def _listed(events: Any) -> Iterable[Any]:
+    """What is pushed, one by one. Raises `OptionError` where it cannot be looked through."""
+    if isinstance(events, Iterable):
+        return events
+    if isinstance(events, GraphEvent):
+        return (events,)
+    raise OptionError(f"a {type(events).__name__} holds no events", "push takes a GraphEvent or an iterable of them")
 
 
 @dataclass(frozen=True, slots=True)
@@ -500,12 +522,10 @@ class Matches:
 
     def to_arrow(self) -> pa.Table:
         """One row per match: see `match_table`."""
-        import pyarrow as pa
-
         return pa.Table.from_batches([match_table(list(self), self.variables)])
 
-    def to_pandas(self) -> pd.DataFrame:
-        """One row per match, as `to_arrow`."""
+    def to_pandas(self) -> Any:
+        """`to_arrow` as a `pandas.DataFrame`."""
         return self.to_arrow().to_pandas()
 
 
@@ -534,8 +554,6 @@ def _columns(variables: Sequence[str], bindings: MappingABC[str, Any]) -> list[t
 def match_table(matches: Sequence[Match], variables: Sequence[str]) -> pa.RecordBatch:
     """Matches as columns: start, end (int64), positions (list of int64), time (int64, ns), and per variable its term in
     N-Triples syntax (string, null where unbound). A variable named as one of the first four is written `?name`."""
-    import pyarrow as pa
-
     columns: dict[str, pa.Array] = {
         "start": pa.array([m.start for m in matches], pa.int64()),
         "end": pa.array([m.end for m in matches], pa.int64()),

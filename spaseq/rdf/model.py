@@ -23,9 +23,9 @@ class GraphEvent:
     stream: str
     time: int
     triples: tuple[Triple, ...]
-    graph: Term | None
-    source: str
-    record: int
+    graph: Term | None = None
+    source: str = "<events>"
+    record: int = 0
 
     def __reduce__(self) -> tuple[object, ...]:
         keys = tuple(tuple(term_key(term) for term in triple) for triple in self.triples)

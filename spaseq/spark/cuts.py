@@ -46,8 +46,7 @@ class TupleQuery(Protocol):
     @property
     def text(self) -> str: ...
 
-    @property
-    def automaton(self) -> Program: ...
+    def program(self) -> Program: ...
 
     @property
     def partition(self) -> tuple[tuple[str, ...], ...]: ...
@@ -85,7 +84,7 @@ class TupleCut:
     @staticmethod
     def of(query: TupleQuery) -> TupleCut:
         """What the query allows."""
-        program = query.automaton
+        program = query.program()
         window, consume = program.window, program.choice.consume
         keys = () if consume is Consume.ANY else query.partition
         counted = window.counts_events and bool(query.partition)

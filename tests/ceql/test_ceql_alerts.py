@@ -131,7 +131,7 @@ def test_alerts_of_several_streams_and_single_events() -> None:
     plain = ceql.compile("SELECT * WHERE A ; B WITHIN 2 EVENTS")
     with plain.alerts().open() as pushed:
         assert [pushed.push(event) for event in W3] == [[], [], [], [3]]
-        assert pushed.summary.events == 4
+        assert pushed.counters.events == 4
 
 
 def test_deterministic_states_beyond_their_budget() -> None:

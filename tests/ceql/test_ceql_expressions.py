@@ -149,7 +149,7 @@ def test_equal_predicates_are_equal_whatever_variable_they_were_written_for() ->
     import ceql
 
     query = ceql.compile("SELECT * WHERE E AS x ; E AS y FILTER x[i > 1] AND y[i > 1] AND y.i > 1")
-    assert len(query.automaton.cea.predicates) == 2  # the type, and i > 1
+    assert len(query.automaton.predicates) == 2  # the type, and i > 1
 
 
 def test_a_predicate_is_looked_up_per_distinct_text() -> None:

@@ -60,7 +60,7 @@ def test_a_match_knows_its_events_and_times() -> None:
     assert (match.start, match.end, match.positions, match.bindings) == (0, 1, (0, 1), {})
     assert match.events == [{"type": "A", "price": 1, "name": "x", "time": 10.0},
                             {"type": "B", "price": 3, "name": "y", "time": 11.0}]  # fmt: skip
-    assert match.time == (10 * 10**9, 11 * 10**9)
+    assert match.times == (10 * 10**9, 11 * 10**9) and match.time == 11 * 10**9
 
 
 def test_columns() -> None:
@@ -135,7 +135,7 @@ def test_lateness() -> None:
         positions(PAIRS, late)
     assert positions(PAIRS, late, lateness="1s") == positions(PAIRS)
     matches = ceql.compile(PAIRS).run(late, late="drop")
-    assert [m.positions for m in matches] == [(1, 3)] and matches.summary.dropped == {"<events>": 1}
+    assert [m.positions for m in matches] == [(1, 3)] and matches.counters.dropped == {"<events>": 1}
     with ceql.compile(PAIRS).open(lateness="1s") as stream:
         found = stream.push(late[:2])
         found += stream.push(late[2:]) + stream.close()
@@ -191,7 +191,7 @@ def test_explain_and_parts() -> None:
     query = ceql.compile("SELECT STRICT * WHERE A PARTITION BY [a, b] WITHIN 5 [t]")
     text = query.explain()
     assert "window over: t" in text and "partition by: a or b" in text and "STRICT" in text and "type = A" in text
-    assert query.pattern is not None and query.automaton.window.size == 5
+    assert query.pattern is not None and query.program().window.size == 5
 
 
 def test_examples_in_docstrings() -> None:
@@ -224,7 +224,7 @@ def test_old_matches_still_know_their_events(tail: str) -> None:
     for k in range(300):
         found += stream.push([{"type": "A", "price": k, "time": k}])
     assert [[e["price"] for e in m.events] for m in found] == [[k, k + 1] for k in range(299)]
-    assert [m.time for m in found] == [(k * 10**9, (k + 1) * 10**9) for k in range(299)]
+    assert [m.times for m in found] == [(k * 10**9, (k + 1) * 10**9) for k in range(299)]
     assert not tail or len(stream._run._past.batches) < 20
 
 

@@ -177,7 +177,7 @@ def test_a_query_is_compiled_as_far_as_the_budget_allows() -> None:
     expected = oracle.evaluate(oracle_ceql_text.read(text), events)
     for limit, registers in ((2000, False), (40, True), (1, True)):
         query = ceql.compile(text, settings=Settings(rewrite_size=limit))
-        assert query.automaton.cea.has_registers == registers
+        assert query.automaton.has_registers == registers
         found = [(m.start, m.end, m.positions) for m in query.run(events)]
         assert sorted(found) == expected
 

@@ -108,7 +108,7 @@ OPTIONS: list[dict[str, Any]] = [{}, {"time_from": "arrival", "interval": "700ms
 
 def rows_of(matches: Any) -> list[tuple[Any, ...]]:
     return sorted(
-        (m.end, m.start, m.positions, m.time, str([sorted(e.items()) for e in m.events]), str(m.bindings))
+        (m.end, m.start, m.positions, m.times, str([sorted(e.items()) for e in m.events]), str(m.bindings))
         for m in matches
     )
 
@@ -138,8 +138,8 @@ def pushed(query: Any, events: list[dict[str, Any]], cuts: list[int], kept: list
         found += stream.push(part)
         at += max(size, 1)
     found += stream.push(events[at:])
-    assert stream.summary.events + sum(stream.summary.dropped.values()) <= len(events)
-    return found + stream.close(), stream.summary
+    assert stream.counters.events + sum(stream.counters.dropped.values()) <= len(events)
+    return found + stream.close(), stream.counters
 
 
 cut_at = st.lists(st.tuples(st.sampled_from([0, 0, 0, 0, 1, 3]), st.sampled_from([False] * 9 + [True])), max_size=30)
@@ -151,7 +151,7 @@ def check_cut(text: str, events: Any, cuts: list[tuple[int, bool]], options: Any
     expected = whole.push(events) if events else []
     found, summary = pushed(query, events, [c for c, _ in cuts], [k for _, k in cuts], options)
     assert rows_of(found) == rows_of(expected + whole.close())
-    assert summary == whole.summary
+    assert summary == whole.counters
 
 
 @settings(max_examples=150, deadline=None)
@@ -208,7 +208,7 @@ def test_errors_are_those_of_columns(event: dict[str, Any], monkeypatch: pytest.
                 stream.push(event)
             told.append(str(error.value))
             assert len(stream.push({"type": "B", "time": 9, "n": 9})) == 3  # nothing of it was taken
-        monkeypatch.setattr("ceql.stream.Singles.of", lambda *_: None)
+        monkeypatch.setattr("ceql.session.Singles.of", lambda *_: None)
     assert told[0] == told[1]
 
 

@@ -170,7 +170,7 @@ def test_a_feed_orders_as_a_stream_does(order: list[int], lateness: int, size: i
         if high - t <= lateness:
             kept.append((t, k))
     assert whole == [k for _, k in sorted(kept)]
-    assert feed.summary.dropped.get("<events>", 0) == len(order) - len(kept)
+    assert feed.counters.dropped.get("<events>", 0) == len(order) - len(kept)
 
 
 def test_a_large_table_is_one_batch_and_texts_are_encoded_once() -> None:

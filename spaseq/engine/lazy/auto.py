@@ -117,6 +117,10 @@ class AutoEvaluator:
         self._reach.append(batch)
         return found
 
+    def advance(self, place: int) -> MatchBatch:
+        """The matches that only waited for windows which are closed at `place`."""
+        return self._current.advance(place)
+
     def close(self) -> MatchBatch:
         """The matches that the end of the stream completes."""
         return self._current.close()

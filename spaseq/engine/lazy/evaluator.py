@@ -109,6 +109,11 @@ class LazyEvaluator:
         """How many matches `batch` completes."""
         return sum(map(len, self.stream(batch)))
 
+    def advance(self, place: int) -> MatchBatch:
+        """The matches that only waited for windows which are closed at `place` (`Ending.advance`)."""
+        lows = self._places if self._started else None
+        return MatchBatch() if self._ending is None else self._ending.advance(lows, place)
+
     def close(self) -> MatchBatch:
         """The matches that the end of the stream completes: those that only waited for their windows to close."""
         return MatchBatch() if self._ending is None else self._ending.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ceql.compiled import CompiledQuery
 from ceql.matches import Match, MatchTable
@@ -13,18 +13,16 @@ from ceql.options import event_options
 from ceql.printer import print_query
 from ceql.run import Run
 from ceql.single import Singles
+from spaseq.engine import Program
 from spaseq.errors import OptionError
-from spaseq.events import EventFeed, EventOptions, Summary
+from spaseq.events import EventCounters, EventFeed, EventOptions
 from spaseq.events.batch import INSTANTS
 from spaseq.snapshot import Identity, expect, seal, unseal
 
-if TYPE_CHECKING:
-    from spaseq.engine import Program
-
-__all__ = ["Stream", "identity", "open_stream", "opened", "restored"]
+__all__ = ["Session", "identity", "open_session", "opened", "restored"]
 
 
-class Stream:
+class Session:
     """An evaluation in progress. Use it in a `with`, or `close` it."""
 
     def __init__(
@@ -47,7 +45,7 @@ class Stream:
         self._untried = True
         self._closed = False
 
-    def __enter__(self) -> Stream:
+    def __enter__(self) -> Session:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -59,10 +57,10 @@ class Stream:
         return self._run.undecided
 
     @property
-    def summary(self) -> Summary:
+    def counters(self) -> EventCounters:
         """Counts of what was pushed so far."""
         self._to_batches()
-        return self._feed.summary
+        return self._feed.counters
 
     def push(self, events: Any, stream: str | None = None) -> list[Match]:
         """The matches that these events complete. `stream` names their stream, where there are several.
@@ -93,6 +91,16 @@ class Stream:
     def _to_batches(self) -> None:
         if self._singles is not None:
             self._singles.leave()
+
+    def advance(self, now: int) -> list[Match]:
+        """The matches that complete because no event before `now` (ns) will come any more: absences at the end of a
+        query are known as their windows close, and events held back for their order are looked at. An event before
+        `now` that comes all the same is late."""
+        self._check_open()
+        self._to_batches()
+        found = self._matches(lambda: self._feed.advance(now))
+        due = self._run.reach(now)
+        return found if due is None else found + list(MatchTable(*due, self._bindings))
 
     def close(self) -> list[Match]:
         """The matches that the end of the stream completes."""
@@ -130,7 +138,7 @@ class Stream:
             raise OptionError("this stream is closed", "query.open() begins a new one")
 
 
-def open_stream(
+def open_session(
     query: CompiledQuery,
     *,
     streams: Iterable[str] | None = None,
@@ -138,15 +146,15 @@ def open_stream(
     schema: Any = None,
     program: Program | None = None,
     **reading: Any,
-) -> Stream:
-    """A new evaluation. Arguments: those of `Query.open`, `reading` as `event_options`, `program` as `Stream`.
+) -> Session:
+    """A new evaluation. Arguments: those of `Query.open`, `reading` as `event_options`, `program` as `Session`.
 
     Raises `OptionError` for what cannot be used, `QuerySemanticsError` where the query does not fit the schema.
     """
     query.declared(schema)
     options = event_options(**reading)
     shows = program is None and (valuations or query.valuations)
-    return Stream(query, query.streams(tuple(streams or ())), options, shows, program)
+    return Session(query, query.streams(tuple(streams or ())), options, shows, program)
 
 
 def identity(query: CompiledQuery) -> Identity:
@@ -155,23 +163,24 @@ def identity(query: CompiledQuery) -> Identity:
     Budgets may change between taking and opening. The automaton is that of this version of spaseq: its states are what
     the contents speak of.
     """
-    settings = query.automaton.settings
+    program = query.program()
+    settings = program.settings
     return {
         "language": "CEQL",
         "query": print_query(query.tree),
         "settings": f"evaluator={settings.evaluator}, negated_conditions={settings.negated_conditions}",
-        "automaton": query.automaton.cea.describe(),
+        "automaton": program.cea.describe(),
     }
 
 
-def opened(query: CompiledQuery, blob: bytes) -> Stream:
+def opened(query: CompiledQuery, blob: bytes) -> Session:
     """The evaluation that a snapshot was taken of; `OptionError` if it is none, damaged, or of something else."""
     return unseal(blob, identity(query), (INSTANTS,), functools.partial(restored, query))
 
 
-def restored(query: CompiledQuery, state: dict[str, Any]) -> Stream:
-    """The opposite of `Stream.contents`, of the same query."""
-    stream = Stream(query, tuple(state["names"]), EventOptions(**state["options"]), state["valuations"])
+def restored(query: CompiledQuery, state: dict[str, Any]) -> Session:
+    """The opposite of `Session.contents`, of the same query."""
+    stream = Session(query, tuple(state["names"]), EventOptions(**state["options"]), state["valuations"])
     stream._feed.restore(state["feed"])
     stream._run = Run.restore(query.lowered, query.program(stream._valuations), state["run"])
     past = stream._run._past.batches

@@ -1,0 +1,248 @@
+"""Both languages show one face (`spaseq.protocols`): the same names, with the same meaning."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import subprocess
+import sys
+import typing
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rdflib import Literal, URIRef
+
+import ceql
+import spaseq
+from spaseq import protocols
+
+ROOT = Path(__file__).resolve().parent.parent
+SECOND = 10**9
+CEQL = "SELECT * WHERE A AS x ; B AS y WITHIN 10 SECONDS"
+ABSENT = "SELECT * WHERE A AS x ; NOT B WITHIN 10 SECONDS"
+_HEAD = "PREFIX : <urn:e#> SELECT ?x WITHIN 10 SECONDS SLIDING FROM STREAM S <urn:s> WHERE { "
+_GPMS = "DEFINE GPM A ON S { ?x :a ?v } DEFINE GPM B ON S { ?y :b ?w } }"
+SPASEQ = _HEAD + "SEQ (A; B) " + _GPMS
+SPASEQ_ABSENT = _HEAD + "SEQ (A, B!) " + _GPMS
+
+
+def _tuple(kind: str, second: int) -> dict[str, Any]:
+    return {"type": kind, "time": second}
+
+
+def _graph(kind: str, second: int) -> spaseq.GraphEvent:
+    triple = (URIRef(f"urn:t{second}"), URIRef(f"urn:e#{kind.lower()}"), Literal(second))
+    return spaseq.GraphEvent("urn:s", second * SECOND, (triple,))
+
+
+@dataclass(frozen=True)
+class Language:
+    """A language with a query `A ; B`, one of A without a B behind it, and events of its own."""
+
+    module: Any
+    text: str
+    absent: str
+    event: Callable[[str, int], Any]
+    run: Callable[[Any, list[tuple[str, int]], Path], Any]
+
+    @property
+    def query(self) -> Any:
+        return self.module.compile(self.text)
+
+
+def _run_tuples(query: Any, events: list[tuple[str, int]], folder: Path) -> Any:
+    return query.run([_tuple(*event) for event in events])
+
+
+def _run_graphs(query: Any, events: list[tuple[str, int]], folder: Path) -> Any:
+    path = folder / "events.nq"
+    lines = [
+        f'<urn:t{s}> <urn:e#{kind.lower()}> "{s}" <urn:g{s}> .\n<urn:g{s}> <urn:at> "{s}" .\n' for kind, s in events
+    ]
+    path.write_text("".join(lines))
+    return query.run({"S": str(path)}, time="urn:at")
+
+
+LANGUAGES = [
+    pytest.param(Language(ceql, CEQL, ABSENT, _tuple, _run_tuples), id="ceql"),
+    pytest.param(Language(spaseq, SPASEQ, SPASEQ_ABSENT, _graph, _run_graphs), id="spaseq"),
+]
+both = pytest.mark.parametrize("language", LANGUAGES)
+
+
+def _members(protocol: type) -> set[str]:
+    own = {*vars(protocol), *protocol.__annotations__}
+    return {name for name in own if not name.startswith("_") or name in ("__iter__", "__enter__", "__exit__")}
+
+
+@both
+def test_every_class_has_the_members_of_its_protocol(language: Language, tmp_path: Path) -> None:
+    matches = _keep = language.run(language.query, [("A", 1), ("B", 2)], tmp_path)
+    (match,) = matches
+    session = language.query.open()
+    shown = {"Query": language.query, "Matches": _keep, "Match": match, "Session": session}
+    shown |= {"Counters": matches.counters}
+    for name, value in shown.items():
+        missing = [member for member in _members(getattr(protocols, name)) if not hasattr(value, member)]
+        assert not missing, f"{language.module.__name__}: {name} has no {missing}"
+        if name != "Counters":
+            assert isinstance(value, getattr(language.module, name))
+    assert _members(protocols.Match) >= {"start", "end", "positions", "times", "time", "bindings", "events"}
+
+
+def test_both_export_the_same_names() -> None:
+    only = {"ceql": {"Schema", "Stream"}, "spaseq": {"GraphEvent", "Knowledge", "StreamOptions", "StreamSource"}}
+    assert {*ceql.__all__} - only["ceql"] == {*spaseq.__all__} - only["spaseq"]
+    for module in (ceql, spaseq):
+        assert all(hasattr(module, name) and name in dir(module) for name in module.__all__)
+        with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+            module.nothing  # noqa: B018
+    assert ceql.Stream is ceql.Session and ceql.OptionError is spaseq.OptionError
+    assert ceql.__version__ == spaseq.__version__
+
+
+@both
+def test_matches(language: Language, tmp_path: Path) -> None:
+    matches = language.run(language.query, [("A", 1), ("C", 2), ("B", 3)], tmp_path)
+    (match,) = matches
+    assert (match.start, match.end, match.positions) == (0, 2, (0, 2))
+    assert match.times == (1 * SECOND, 3 * SECOND) and match.time == 3 * SECOND
+    assert len(match.events) == 2 and isinstance(match.bindings, dict)
+    assert matches.count() == 1 and matches.to_arrow().num_rows == 1 and len(matches.to_pandas()) == 1
+    assert matches.counters.events == 3 and matches.counters.late == 0 and matches.counters.warnings() == []
+
+
+@both
+def test_sessions(language: Language) -> None:
+    query = pickle.loads(pickle.dumps(language.query))
+    with query.open() as session:
+        assert session.push([language.event("A", 1)]) == []
+        state = session.snapshot()
+    with query.open(state) as session:
+        found = [*session.push([language.event("B", 2)]), *session.close()]
+        assert [(match.positions, match.time) for match in found] == [((0, 1), 2 * SECOND)]
+        assert session.counters.events == 2
+
+
+@both
+def test_one_event_is_pushed_as_it_is(language: Language) -> None:
+    session = language.query.open()
+    found = [*session.push(language.event("A", 1)), *session.push(language.event("B", 2)), *session.close()]
+    assert [match.positions for match in found] == [(0, 1)]
+
+
+@both
+def test_what_is_no_event_is_refused(language: Language) -> None:
+    for wrong in (None, 7, ("A", "B")):
+        with pytest.raises(spaseq.SpaseqError):
+            language.query.open().push(wrong)
+
+
+@both
+def test_an_absence_is_known_when_its_window_has_closed(language: Language) -> None:
+    session = language.module.compile(language.absent).open()
+    assert session.push([language.event("A", 1), language.event("C", 2)]) == []
+    assert session.advance(5 * SECOND) == [] and session.advance(11 * SECOND) == []
+    assert [match.positions for match in session.advance(11 * SECOND + 1)] == [(0,)]
+    assert session.close() == []
+
+
+@both
+def test_explain(language: Language) -> None:
+    text = language.query.explain()
+    assert text.endswith("\n") and "selection: ALL" in text
+    assert language.query.explain("svg").startswith("<svg") and "digraph" in language.query.explain("dot")
+    assert language.query.explain("json").startswith("{")
+    with pytest.raises(spaseq.OptionError):
+        language.query.explain("html")
+    assert language.query.automaton.states > 1 and type(language.query.automaton).__name__ == "CEA"
+
+
+# -- advance, in CEQL
+
+
+@pytest.mark.parametrize("evaluator", ["compact", "chain", "tree", "auto"])
+def test_advance_with_each_evaluator(evaluator: str) -> None:
+    text = "SELECT * WHERE A AS x ; B AS y ; NOT C WITHIN 10 SECONDS"
+    session = ceql.compile(text, settings=ceql.Settings(evaluator=evaluator)).open()
+    events = [_tuple("A", 1), _tuple("B", 3), _tuple("A", 8), _tuple("B", 9)]
+    assert session.push(events) == []
+    assert [m.positions for m in session.advance(12 * SECOND)] == [(0, 1), (0, 3)]
+    assert session.push(_tuple("C", 13)) == []
+    assert session.close() == []
+
+
+def test_advance_lets_held_back_events_go() -> None:
+    session = ceql.compile(CEQL).open(lateness="5s")
+    assert session.push([_tuple("B", 3), _tuple("A", 2)]) == []
+    assert session.advance(3 * SECOND) == []  # the B at 3 is not before 3
+    assert [m.positions for m in session.advance(4 * SECOND)] == [(0, 1)]
+    with pytest.raises(ceql.EventError, match="goes back in time"):
+        session.push(_tuple("A", 3))
+    assert session.push(_tuple("A", 4)) == []
+
+
+def test_advance_beyond_every_time() -> None:
+    session = ceql.compile(ABSENT).open(lateness="9000000000s")
+    session.push(_tuple("A", 1))
+    assert [m.positions for m in session.advance((1 << 63) - 1)] == [(0,)]
+
+
+def test_advance_survives_a_snapshot() -> None:
+    query = ceql.compile(ABSENT)
+    session = query.open()
+    session.push(_tuple("A", 1))
+    again = query.open(session.snapshot())
+    assert [m.positions for m in again.advance(12 * SECOND)] == [(0,)]
+
+
+def test_windows_of_events_do_not_close_by_time() -> None:
+    session = ceql.compile("SELECT * WHERE A AS x ; NOT B WITHIN 2 EVENTS").open()
+    session.push(_tuple("A", 1))
+    assert session.advance(100 * SECOND) == []
+    assert [m.positions for m in session.close()] == [(0,)]
+
+
+def test_alerts_advance() -> None:
+    with ceql.compile(ABSENT).alerts().open() as alerts:
+        assert alerts.push([_tuple("A", 1), _tuple("C", 2)]) == []
+        assert alerts.advance(12 * SECOND) == [0]
+
+
+# -- types
+
+
+def _classes(module: Any) -> Iterator[type]:
+    yield from (value for name in module.__all__ if inspect.isclass(value := getattr(module, name)))
+
+
+@pytest.mark.parametrize("module", [ceql, spaseq, protocols])
+def test_type_hints_can_be_read(module: Any) -> None:
+    for cls in _classes(module):
+        typing.get_type_hints(cls)
+        for name, member in vars(cls).items():
+            function = member.fget if isinstance(member, property) else member
+            if not name.startswith("_") and inspect.isfunction(function):
+                typing.get_type_hints(function)
+
+
+def test_a_type_checker_knows_every_name() -> None:
+    script = ROOT / "tests" / "typing" / "uses_every_name.py"
+    for name in {*ceql.__all__, *spaseq.__all__} - {"compile"}:
+        assert f".{name}" in script.read_text(), f"{script.name} does not use {name}"
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--config-file", str(ROOT / "pyproject.toml"), str(script)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("command", ["ceql", "spaseq"])
+def test_the_commands_say_their_version(command: str) -> None:
+    done = subprocess.run([sys.executable, "-m", command, "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, f"{command} {spaseq.__version__}\n")

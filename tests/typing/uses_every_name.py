@@ -1,0 +1,63 @@
+"""Uses every public name of both languages, for type checkers: `mypy --strict` must find nothing to say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import ceql
+import spaseq
+from spaseq import protocols
+
+
+def first(query: protocols.Query, state: bytes | None = None) -> Sequence[protocols.Match]:
+    """Code for either language."""
+    with query.open(state) as session:
+        found = [*session.push([]), *session.advance(0), *session.close()]
+    print(query.text, query.source, query.settings, query.pattern, query.automaton, query.warnings)
+    print(query.explain(), query.explain("svg"), session.counters.events, session.counters.late)
+    return found
+
+
+def shown(match: protocols.Match) -> tuple[int, int, tuple[int, ...], int]:
+    """What a match of either language has."""
+    print(match.times, match.bindings, list(match.events))
+    return match.start, match.end, match.positions, match.time
+
+
+def tuples(text: str) -> int:
+    """CEQL."""
+    query: ceql.Query = ceql.compile(text, source="a query", settings=ceql.Settings(live_runs=10))
+    matches: ceql.Matches = query.run([{"type": "A"}], schema=None)
+    one: ceql.Match = next(iter(matches))
+    session: ceql.Session = query.open()
+    former: ceql.Stream = session
+    more: list[ceql.Match] = former.push({"type": "A"}) + session.advance(1) + session.close()
+    schema: ceql.Schema | None = None
+    print(shown(one), schema, len(more), matches.to_arrow(), matches.to_pandas(), matches.counters.warnings())
+    print(first(query), query.alerts().count([{"type": "A"}]), ceql.__version__)
+    return matches.count()
+
+
+def graphs(text: str) -> int:
+    """SPAseq."""
+    query: spaseq.Query = spaseq.compile(text, source="a query", settings=spaseq.Settings())
+    options = spaseq.StreamOptions()
+    source = spaseq.StreamSource("urn:s", ("power.nq",))
+    matches: spaseq.Matches = query.run({"S1": source}, spaseq.Knowledge(), options=options)
+    one: spaseq.Match = next(iter(matches))
+    session: spaseq.Session = query.open()
+    event = spaseq.GraphEvent("urn:s", 0, ())
+    found: list[spaseq.Match] = session.push(event) + session.push([event])
+    print(shown(one), first(query), found, session.snapshot(), matches.counters.events, spaseq.__version__)
+    return matches.count()
+
+
+def failing() -> str:
+    """The errors are one tree, under both names."""
+    try:
+        tuples("SELECT")
+    except (ceql.QuerySyntaxError, spaseq.QuerySemanticsError, ceql.QueryError, spaseq.UnsupportedFeature) as error:
+        return str(error)
+    except (ceql.BudgetExceeded, ceql.EventError, ceql.OptionError, ceql.InternalError, ceql.SpaseqError) as error:
+        return str(error)
+    return ""
