@@ -1,7 +1,7 @@
-"""The queries of seed CEL's Table 1 under its consumption policy (Table 2): one million events, types A to D uniform.
+"""The queries of [CEL]'s Table 1 under its consumption policy (Table 2): one million events, types A to D uniform.
 
 Claim: with all partial matches forgotten once an event completes one, an event costs the same whatever the pattern,
-nested iteration included; what differs is how many matches there are to write. Seed CEL reports, on its machine and
+nested iteration included; what differs is how many matches there are to write. [CEL] reports, on its machine and
 without the time to write matches, 0.21 to 0.28 s for each of the six, SASE 0.88 to 177 s where it runs them, EsperTech
 1.84 s to more than an hour. Seed of the stream: 42. Events preloaded, matches written, one thread.
 """

@@ -1,4 +1,4 @@
-"""Seed CEL's stress test and selection strategies (Figures 4 and 5), and Table 2 as the paper counts it.
+"""[CEL]'s stress test and selection strategies (Figures 4 and 5), and Table 2 as the paper counts it.
 
 * Figure 4: Q1 and Q2 over 200 to 2,000 uniform events, the last of which completes all matches at once.
   `update` reads all events and gives one match; `enumerated` writes all, about 20 million for Q2 on 2,000 events.

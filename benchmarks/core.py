@@ -1,4 +1,4 @@
-"""The workloads of seed CORE's evaluation: Figures 7, 8, 9 and 11, over its three kinds of streams.
+"""The workloads of [CORE]'s evaluation: Figures 7, 8, 9 and 11, over its three kinds of streams.
 
 * Stocks: the trace itself (appendix D). Homes and taxis: made here with the shape that appendices E and F describe, as
   the data of the two challenges is not ours to ship. `homes`: a million loads, 85 plugs of 17 households once a second,

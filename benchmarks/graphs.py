@@ -2,7 +2,7 @@
 
 Claim: matching graphs costs less than reading them, and the size of the background knowledge does not matter. The
 streams are those of `reading` (seed 42), smart-grid readings, stock trades and card payments, and reports of eight
-sensors in one graph. The queries are of the kinds of seed SPAseq's use cases: a join with knowledge and two GPMs that
+sensors in one graph. The queries are of the kinds of [SPAseq]'s use cases: a join with knowledge and two GPMs that
 share a place; two trades of one company; a small payment behind a large one on one card; and GPMs of several mappings
 an event, of which one sensor's go together. "events" are triples, "matches" results. All ways in one run.
 

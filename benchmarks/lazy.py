@@ -1,4 +1,4 @@
-"""Seed Lazy's experiments (§8): sequences, conjunctions, negation, iteration and disjunction of correlated stocks.
+"""[Lazy]'s experiments (§8): sequences, conjunctions, negation, iteration and disjunction of correlated stocks.
 
 Claim: taking the rare events first makes 5 to 100 times fewer instances and evaluates 10 to 200 times fewer predicates
 than taking events as they come, the more the further apart the rates are (§8.1, §8.2); where rates change, a tree does

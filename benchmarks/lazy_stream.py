@@ -1,7 +1,7 @@
-"""What `benchmarks.lazy` runs on: seed Lazy's stream, generated; its condition; and the automata it compares with.
+"""What `benchmarks.lazy` runs on: [Lazy]'s stream, generated; its condition; and the automata it compares with.
 
-Stream: 2,100 symbols in 8 regions, a price for each about two minutes of five (80.5 million prices a year, as in seed
-Lazy §8), random walks with a part common to all and one common to a region. An event has its region as type and the
+Stream: 2,100 symbols in 8 regions, a price for each about two minutes of five (80.5 million prices a year, as in 
+[Lazy] §8), random walks with a part common to all and one common to a region. An event has its region as type and the
 last ten prices. Seed: 2018. The paper names two regions' sizes (Europe 267, Africa 8) and ratios up to 1:700; the
 others are ours.
 """
@@ -182,7 +182,7 @@ def correlated(pattern: Pattern, variables: Sequence[str], threshold: float) -> 
 
 
 class EagerAutomaton(Automaton):
-    """The plain NFA of seed Lazy §2.2: each event extends every instance that can take it, as it arrives.
+    """The plain NFA of [Lazy] §2.2: each event extends every instance that can take it, as it arrives.
 
     Conjunctions have a state for each set of events taken, and the state of an iterated event takes more of them.
     Instances wait until their window is over. Blocks and columns as with the lazy automata, so that what is compared

@@ -1,4 +1,4 @@
-"""Does it match now? Alerts against enumeration, on the stock trace of seed CORE.
+"""Does it match now? Alerts against enumeration, on the stock trace of [CORE].
 
 Claim: to say at which events a query matches, nothing needs to be enumerated. A configuration of the engine then holds
 one number instead of union lists, so an event costs the transitions that fire; an iteration, whose matches are

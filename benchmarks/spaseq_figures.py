@@ -1,4 +1,4 @@
-"""Seed SPAseq's experiments (Figures 15 to 17 and 19 to 22): strict contiguity, skip-till-next, Kleene+, window sizes.
+"""[SPAseq]'s experiments (Figures 15 to 17 and 19 to 22): strict contiguity, skip-till-next, Kleene+, window sizes.
 
 The paper's datasets are not public as it used them, so the streams are generated in their shapes (seed 42, 120,000
 triples): trades of 500 companies (SMD), card payments (CCD), readings of houses in three streams (SHD), and traffic at

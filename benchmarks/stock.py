@@ -1,4 +1,4 @@
-"""Sequence queries on the stock trace of seed CORE (appendix D): 224,473 BUY and SELL events of one day, ten stocks.
+"""Sequence queries on the stock trace of [CORE] (appendix D): 224,473 BUY and SELL events of one day, ten stocks.
 
 Claim: an event costs the transitions that fire, not the states of the automaton nor the events in the window, so a
 sequence of 24 costs about what one of 3 does, and four times the window costs the same. The data is preloaded as

@@ -152,7 +152,7 @@ class Holds(Condition):
 
 @dataclass(frozen=True, slots=True)
 class Formula(Node):
-    """Base of the formulas of CEL (seed CORE §2.2)."""
+    """Base of the formulas of CEL ([CORE] §2.2)."""
 
 
 @dataclass(frozen=True, slots=True)

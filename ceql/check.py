@@ -2,7 +2,7 @@
 
 What is checked: variables in SELECT and FILTER are taken somewhere in the formula, and not only under a NOT; `s>R` and
 FROM agree; regular expressions are valid; functions exist and get what they take; a condition names a variable. Reusing
-a variable is no mistake in CEQL: a variable holds a set of positions (seed CORE §2.2), so what seed CEL §5.1 calls
+a variable is no mistake in CEQL: a variable holds a set of positions ([CORE] §2.2), so what [CEL] §5.1 calls
 unsafe has a meaning here.
 """
 

@@ -206,7 +206,7 @@ class CompiledQuery:
             yield "  which is all of it: the query reports nothing"
         for name, span in self.rewritten.unsafe:
             place = f"{span.line}:{span.column}"
-            yield f"{name} is bound again at {place}: it holds the events of both (not safe, seed CEL)"
+            yield f"{name} is bound again at {place}: it holds the events of both (not safe, [CEL])"
 
 
 def _unknown_stream(name: str, named: tuple[str, ...]) -> OptionError:

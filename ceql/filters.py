@@ -54,7 +54,7 @@ Test = Leaf | Any | All
 
 
 def as_test(node: ast.Condition, negated: bool = False) -> Test:
-    """The single conditions of a FILTER under AND and OR, NOT moved into them (seed CORE §2.2).
+    """The single conditions of a FILTER under AND and OR, NOT moved into them ([CORE] §2.2).
 
     `x[a AND b]` is `x[a] AND x[b]`; any other `x[…]` is one condition.
     """

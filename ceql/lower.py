@@ -1,15 +1,15 @@
 """Syntax tree to pattern: the meaning of a CEQL query in terms of the core.
 
-`lower` gives the pattern (seed CORE, Figure 2), the window, the partition and the registers for conditions over several
+`lower` gives the pattern ([CORE] Figure 2), the window, the partition and the registers for conditions over several
 variables. What the language has and this version does not run raises `UnsupportedFeature`, by name and place.
 
 NOT. Between two parts that `;` joins, and at the end of the query, NOT ψ says that no ψ comes there;
 anywhere else it is one event that is not a ψ.
 
 Conditions. FILTER distributes: `φ FILTER a AND b` is `(φ FILTER a) FILTER b`, and `φ FILTER a OR b` is `(φ FILTER a) OR
-(φ FILTER b)` (seed CORE §2.2); NOT goes inward until it meets single conditions. A condition on one variable is a
+(φ FILTER b)` ([CORE] §2.2); NOT goes inward until it meets single conditions. A condition on one variable is a
 `Filter`, on several a `Correlate`. A condition may name a variable of a wider scope, as in `x ; (y FILTER y.id =
-x.id)+` (seed CEL §5.1): what its own formula takes is then marked with a name of its own, and the condition is put
+x.id)+` ([CEL] §5.1): what its own formula takes is then marked with a name of its own, and the condition is put
 where all of its variables are known, for all choices of marked events.
 """
 

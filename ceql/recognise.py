@@ -5,7 +5,7 @@ begun, here it holds the latest start of these runs (`spaseq.engine.Selection.EN
 the end is the exception that enumerates: which of the matches with one end are left when their windows close is asked
 of each.
 
-`Alerts.automaton` is the query as a register match automaton (seed RMA), for forecasts and to look at; it is made when
+`Alerts.automaton` is the query as a register match automaton ([RMA]), for forecasts and to look at; it is made when
 asked for, and `spaseq.automata.rma.bridge` says which queries have none.
 """
 
@@ -122,7 +122,7 @@ class Alerts:
         return from_pattern(self._query.pattern, _group)
 
     def deterministic(self) -> RMA:
-        """The complete output-agnostic deterministic automaton of the query in its window (seed RMA §6).
+        """The complete output-agnostic deterministic automaton of the query in its window ([RMA] §6).
 
         The window must be of events, or none. Raises `UnsupportedFeature`, and `BudgetExceeded` as `determinise`."""
         window, automaton = self._query.lowered.window, self.automaton

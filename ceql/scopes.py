@@ -1,7 +1,7 @@
 """Which variables a formula defines, where its conditions look for others, and a formula with some of it changed.
 
 A condition of a FILTER may name variables that its own formula does not define. It is then about those of the smallest
-formula around that defines all of them (seed CEL §5.1); inside a NOT between two parts, about those of the part before.
+formula around that defines all of them ([CEL] §5.1); inside a NOT between two parts, about those of the part before.
 `rebuilt` changes conditions with that in view, and takes parts out of a formula.
 """
 

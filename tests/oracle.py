@@ -1,7 +1,7 @@
 """The naive evaluator of CEQL: the papers' definitions, written down as they stand.
 
 It knows nothing of the engine and is meant to be read next to the papers. It is exponential and does not care.
-Sources: seed CORE §2.2 and Figure 2 (valuations, WITHIN, PARTITION BY), seed CEL §3 (filters on several variables) and
+Sources: [CORE] §2.2 and Figure 2 (valuations, WITHIN, PARTITION BY), [CEL] §3 (filters on several variables) and
 §4 (selection strategies); where the two differ, `docs/semantics.md`. The evaluator of SPAseq is `oracle_spaseq`, the
 readers of query text are `oracle_ceql_text` and `oracle_spaseq_text`.
 
@@ -173,7 +173,7 @@ Positions = frozenset[int]
 class Valuation:
     """([start, end], μ): `mapping` holds the variables with a non-empty set of positions.
 
-    `owed` are conditions of a FILTER that names a variable its own formula does not define (seed CEL §2, φ4): they are
+    `owed` are conditions of a FILTER that names a variable its own formula does not define ([CEL] §2, φ4): they are
     kept, with the positions known so far, until the smallest enclosing formula that defines all their variables.
     """
 
@@ -205,7 +205,7 @@ def _hull(left: Valuation, right: Valuation) -> Valuation:
 
 
 def valuations(formula: Formula, stream: Sequence[Event]) -> set[Valuation]:
-    """⌈φ⌋(S) of seed CORE Figure 2, one clause per case; positions are indices of `stream`."""
+    """⌈φ⌋(S) of [CORE] Figure 2, one clause per case; positions are indices of `stream`."""
     match formula:
         case Type(name, source):
             return {
@@ -560,7 +560,7 @@ def evaluate_long(query: Query, stream: Sequence[Event]) -> list[Match]:
 def evaluate_valuations(query: Query, stream: Sequence[Event]) -> list[tuple[int, int, Any]]:
     """The valuations, restricted to SELECT, of the complex events that the query reports; without LIMIT, sorted.
 
-    A strategy compares positions (seed CEL §4), so it keeps all valuations of a complex event or none.
+    A strategy compares positions ([CEL] §4), so it keeps all valuations of a complex event or none.
     """
     chosen = set(evaluate(replace(query, limit=None), stream))
     found = set()
@@ -640,7 +640,7 @@ Found = set[tuple[int, int, Positions]]
 
 
 def select(strategy: str, found: Found) -> Found:
-    """The strategies of seed CEL §4, per end position. ANY keeps all: which one is reported is not specified."""
+    """The strategies of [CEL] §4, per end position. ANY keeps all: which one is reported is not specified."""
     if strategy in ("ALL", "ANY"):
         return found
     if strategy == "STRICT":
@@ -649,7 +649,7 @@ def select(strategy: str, found: Found) -> Found:
 
 
 def _beats(strategy: str, better: Positions, worse: Positions) -> bool:
-    """Whether `better` excludes `worse`: ≤next and ≤last of seed CEL §4, and proper inclusion for MAX."""
+    """Whether `better` excludes `worse`: ≤next and ≤last of [CEL] §4, and proper inclusion for MAX."""
     difference = better ^ worse
     if strategy == "NEXT":
         return bool(difference) and min(difference) in better

@@ -1,4 +1,4 @@
-"""What expressions with registers mean, from the definitions of seed RMA §3 and §6, naively; nothing of the engine.
+"""What expressions with registers mean, from the definitions of [RMA] §3 and §6, naively; nothing of the engine.
 
 An expression is a nested tuple:
 
@@ -32,7 +32,7 @@ OPERATORS = {"=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operat
 
 
 def matches(expression: Any, stream: Stream) -> set[Match]:
-    """⟦φ⟧ over the stream: matches may begin anywhere (seed RMA §3)."""
+    """⟦φ⟧ over the stream: matches may begin anywhere ([RMA] §3)."""
     size = None
     if expression[0] == "window":
         _, expression, size = expression

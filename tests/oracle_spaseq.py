@@ -1,4 +1,4 @@
-"""The naive evaluator of SPAseq: seed SPAseq §5, Definitions 5 to 16, and `docs/semantics.md`.
+"""The naive evaluator of SPAseq: [SPAseq] §5, Definitions 5 to 16, and `docs/semantics.md`.
 
 Terms are N-Triples text (`<http://…>`, `"10"^^<http://…>`, `_:b`), variables are names without `?`. A mapping is a
 frozenset of (variable, term) pairs, a graph is a set of (subject, predicate, object).
@@ -6,7 +6,7 @@ frozenset of (variable, term) pairs, a graph is a set of (subject, predicate, ob
 A graph pattern is a tuple of elements:
 
     ("triple", s, p, o)          each a term or ("?", name)
-    ("filter", expression)       as in seed SPAseq Definition 6; it may name variables of other GPMs
+    ("filter", expression)       as in [SPAseq] Definition 6; it may name variables of other GPMs
     ("graph", iri, group)        over the background knowledge (Definition 15)
     ("optional", group)  ("union", (group, …))  ("group", group)
 

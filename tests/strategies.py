@@ -240,7 +240,7 @@ def draw_absent(rng: random.Random, outside: Sequence[str]) -> Formula:
 
 
 def draw_reference(rng: random.Random, left: Formula, right: Formula) -> tuple[Formula, Formula]:
-    """The two sides of a sequence, one of them with a FILTER that names a variable of the other (seed CEL §2, φ4)."""
+    """The two sides of a sequence, one of them with a FILTER that names a variable of the other ([CEL] §2, φ4)."""
     inner, outer = (right, left) if rng.random() < 0.7 else (left, right)
     names = sorted(variables_of(outer) - variables_of(inner))
     if not names:

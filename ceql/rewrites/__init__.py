@@ -4,8 +4,8 @@
 `fold_constants`        `x.v > 1 + 2` is `x.v > 3`                                            compiled with
 `pop_filters`           a condition on one variable of a wider scope moves there              compiled with
 `remove_unsatisfiable`  branches that no stream matches are left out                          compiled with
-`lp_normal_form`        seed CEL, Theorem 2: conditions on one variable at their events       offered
-`safe_form`             seed CEL, Theorem 1: no variable on both sides of a sequence          offered
+`lp_normal_form`        [CEL] Theorem 2: conditions on one variable at their events       offered
+`safe_form`             [CEL] Theorem 1: no variable on both sides of a sequence          offered
 ======================  ====================================================================  ==================
 
 The automaton needs neither normal form: a condition on one variable becomes a predicate of the transitions that mark

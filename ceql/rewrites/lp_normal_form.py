@@ -1,4 +1,4 @@
-"""Seed CEL, Theorem 2: LP normal form, in which every condition on one variable stands where its events are taken.
+"""[CEL] Theorem 2: LP normal form, in which every condition on one variable stands where its events are taken.
 
 First such conditions are moved out to a scope that defines their variable (`pop_filters`, the proof's step 1), then
 down to the types that the variable takes (step 2), where they become one: `R AS x FILTER P1(x) AND … AND Pk(x)`.

@@ -1,4 +1,4 @@
-"""Seed CEL, Theorem 2, step 1: a condition on a variable of a wider scope alone moves out to that scope.
+"""[CEL] Theorem 2, step 1: a condition on a variable of a wider scope alone moves out to that scope.
 
 `T AS x ; ((T AS y FILTER x.v >= 40) OR H AS z)` says: if the second branch is taken, x is hot. In the paper, φ_x with
 P(x) inside becomes `(φ_x^t FILTER P(x)) OR (φ_x^f FILTER NOT P(x))`: P(x) replaced by TRUE in the one and by FALSE in

@@ -1,4 +1,4 @@
-"""Seed CEL, Theorem 1: every formula has an equivalent safe one, in which no `φ ; ψ` binds a variable on both sides.
+"""[CEL] Theorem 1: every formula has an equivalent safe one, in which no `φ ; ψ` binds a variable on both sides.
 
 In the paper a variable holds one position, so a variable on both sides makes a sequence unsatisfiable, and the proof
 takes such branches out of a disjunctive normal form. In CORE, and here, a variable holds a set: `T AS x ; T AS x`

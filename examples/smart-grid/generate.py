@@ -63,7 +63,7 @@ def number(hundredths: int) -> str:
 
 
 def described(subject: str, district: str, link: str, node: str, **values: str) -> tuple[Triple, ...]:
-    """The shape all three events have (seed SPAseq, Figure 2): where it is, and a node that holds the values."""
+    """The shape all three events have ([SPAseq] Figure 2): where it is, and a node that holds the values."""
     first = ((thing(subject), "loc", thing(district)), (thing(subject), link, thing(node)))
     return first + tuple((thing(node), name, value) for name, value in values.items())
 

@@ -1,4 +1,4 @@
-"""Complex event automata: a pattern compiled to states and transitions (seed CORE §3, seed CEL §6).
+"""Complex event automata: a pattern compiled to states and transitions ([CORE] §3, [CEL] §6).
 
 A run may start at any position; it reads events one after another, each transition marking its event or not. Acceptance
 is a property of transitions here, not of states: in the construction of Theorem 2 no transition leaves a final state,
@@ -57,7 +57,7 @@ class Transition:
     """`source --predicates/marks--> target`, with what it does to the registers.
 
     `predicates` index `CEA.predicates` and must all hold. `otherwise` transitions fire only where no other transition
-    of the same source does (skip-till-next, seed SPAseq Definition 11). `label` is the number of the variables that
+    of the same source does (skip-till-next, [SPAseq] Definition 11). `label` is the number of the variables that
     take the event in `CEA.labels`, where matches are valuations; 0 else.
     """
 
@@ -76,7 +76,7 @@ class CEA:
 
     `states` counts them (0 is initial); `transitions[q]` are those that leave q; `predicates` are what the front end
     evaluates, each distinct one once. `labels` are the sets of variables that may take an event together, where runs
-    with different valuations are to be told apart (seed CEL's semantics); None where marked positions are all.
+    with different valuations are to be told apart ([CEL]'s semantics); None where marked positions are all.
     """
 
     states: int

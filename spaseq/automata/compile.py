@@ -1,4 +1,4 @@
-"""Compile a pattern to a complex event automaton (seed CORE, proof of Theorem 2; seed CEL, Theorem 3).
+"""Compile a pattern to a complex event automaton ([CORE], proof of Theorem 2; [CEL] Theorem 3).
 
 The construction is the paper's, by induction on the pattern, with two differences. Final states are the target
 `ACCEPT` (see `spaseq.automata.cea`). And where the paper copies every transition into a final state of φ to each
@@ -69,7 +69,7 @@ def compile_pattern(
     """The automaton whose accepting runs are the complex events of `pattern`.
 
     With `strict`, only those whose marked positions are an interval of the (partition's) stream: selection STRICT
-    (seed CEL §4). With `valuations`, its valuations: transitions say which variables take their event, of `shown` if
+    ([CEL] §4). With `valuations`, its valuations: transitions say which variables take their event, of `shown` if
     given; those that differ in no such variable are one. Size linear in the pattern, three times that with `strict`.
     Raises `BudgetExceeded` where more than `negated` alternatives under one negation have guards.
     """

@@ -1,4 +1,4 @@
-"""Lazy I/O-determinisation of an automaton without registers (seed CORE §4.4, "on the fly").
+"""Lazy I/O-determinisation of an automaton without registers ([CORE] §4.4, "on the fly").
 
 A deterministic state is a set of states of the automaton. From it, a symbol class leads to one state by marking (under
 each label, where matches are valuations) and to one by not marking, so the marked positions of a run, with their

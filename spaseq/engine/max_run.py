@@ -1,6 +1,6 @@
 """Selection MAX: only matches whose positions are not a proper subset of another's with the same end.
 
-The construction of seed CEL (Theorems 4 and 6) determinises runs together with the runs that are better. Here a live
+The construction of [CEL] (Theorems 4 and 6) determinises runs together with the runs that are better. Here a live
 set holds, besides a run's own configurations, those of its *rivals*: runs that have marked a proper superset of its
 positions (`above`), and runs from other starts that have marked the same ones (`equal`), which are above as soon as
 they mark an event that it skips. A run that completes is reported unless some rival above it completes at the same

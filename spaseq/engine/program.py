@@ -91,7 +91,7 @@ def compile_program(
     """Compile `pattern`; guards need `registers`. `strict` keeps only matches whose positions are an interval.
 
     `absent`, if given, fails for the events that must not follow a match inside its window; then matches are reported
-    as their windows close (only with selection ALL). With `valuations`, matches are valuations (seed CEL §3): two
+    as their windows close (only with selection ALL). With `valuations`, matches are valuations ([CEL] §3): two
     that differ only in which variables take which positions are two, and `MatchBatch.labels` tells them apart; of the
     variables `shown` alone, if given. Selection compares positions as ever, so valuations of one complex event are
     reported together or not at all; ANY and LIMIT count valuations.

@@ -1,4 +1,4 @@
-"""Evaluation of automata with registers: guards over several events (seed RMA's registers on seed CORE's structure).
+"""Evaluation of automata with registers: guards over several events ([RMA]'s registers on [CORE]'s structure).
 
 A run is in a *configuration*, (state, register row). The structure hangs off sets of configurations, as the lazily
 determinised automaton's hangs off sets of states: from one set, an event leads to one set by marking and to one by not

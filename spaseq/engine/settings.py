@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Selection(enum.Enum):
-    """Which of the complex events with one end, in one partition and in the window, are reported (seed CEL §4)."""
+    """Which of the complex events with one end, in one partition and in the window, are reported ([CEL] §4)."""
 
     ALL = "all"
     ANY = "any"

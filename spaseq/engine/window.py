@@ -49,9 +49,9 @@ class Window:
 
     * `none`: all of them;
     * `events`: position(end) - position(start) <= size, counted in rows of the partition;
-    * `span`: time(end) - time(start) <= size, in the unit of `Batch.times` (closed, seed CORE §2.2). A size that is no
+    * `span`: time(end) - time(start) <= size, in the unit of `Batch.times` (closed, [CORE] §2.2). A size that is no
       whole number counts as the whole number below it where times are whole numbers;
-    * `tumbling`: both in one [origin + k size, origin + (k+1) size) (half-open, seed SPAseq Definition 16).
+    * `tumbling`: both in one [origin + k size, origin + (k+1) size) (half-open, [SPAseq] Definition 16).
 
     Raises `OptionError` for a size that is none.
     """

@@ -5,7 +5,7 @@ The single run of a deterministic automaton (`spaseq.automata.rma.SingleRun`) is
 automaton's states with those letters. `Forecaster` gives for each state the distribution of the number of events until
 the next match, and the shortest interval that holds it with a given probability; `evaluate` compares with what came.
 
-This is what seed RMA §6 wants its output-agnostic deterministic automata for; the constructions are those of the
+This is what [RMA] §6 wants its output-agnostic deterministic automata for; the constructions are those of the
 pattern Markov chains it cites [2, 25]. Time is counted in events.
 """
 

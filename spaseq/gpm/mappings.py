@@ -1,4 +1,4 @@
-"""Solution mappings and sets of them (seed SPAseq §5, Definition 5).
+"""Solution mappings and sets of them ([SPAseq] §5, Definition 5).
 
 A mapping is a partial function from variables to RDF terms, held as a tuple of (variable, term) pairs in order of the
 variable's name: hashable, and equal exactly if the function is. A mapping set Ω is a frozenset of mappings.

@@ -1,4 +1,4 @@
-"""Compile the group graph pattern of a GPM (seed SPAseq §4.2, Definitions 7 and 15).
+"""Compile the group graph pattern of a GPM ([SPAseq] §4.2, Definitions 7 and 15).
 
 rdflib parses the group; `compile_pattern` takes it apart, once:
 

@@ -37,7 +37,7 @@ _NOWHERE = Span(0, 0, 1, 1)
 
 
 class Operator(enum.Enum):
-    """The event selection strategies between two elements (seed SPAseq §4.2.2)."""
+    """The event selection strategies between two elements ([SPAseq] §4.2.2)."""
 
     STRICT = ","
     NEXT = ";"

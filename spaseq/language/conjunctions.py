@@ -1,4 +1,4 @@
-"""The conjunction of graph patterns at an instant, joined as columns over a chunk (seed SPAseq, Definition 8).
+"""The conjunction of graph patterns at an instant, joined as columns over a chunk ([SPAseq] Definition 8).
 
 The solutions of each GPM stand in columns, but those of different batches count their terms in different spaces. So the
 terms of variables that several GPMs share get codes by their bytes, and the rows of one instant are joined on those.

@@ -1,6 +1,6 @@
 """The pattern algebra: what both languages lower to.
 
-A pattern is a CEL formula (seed CEL §3, seed CORE §2.2, Figure 2) over opaque predicates. A valuation of a pattern is
+A pattern is a CEL formula ([CEL] §3, [CORE] §2.2, Figure 2) over opaque predicates. A valuation of a pattern is
 an interval of positions and, for each variable, the set of positions it took. Nodes are frozen and
 hashable.
 
@@ -59,7 +59,7 @@ class Skip(enum.Enum):
     ANY = "any"
     """Skip any event, also one that it could take: CEQL `;`, SPAseq `:` (skip-till-any)."""
     NEXT = "next"
-    """Skip only events that it cannot take: SPAseq `;` (skip-till-next, seed SPAseq Definition 11)."""
+    """Skip only events that it cannot take: SPAseq `;` (skip-till-next, [SPAseq] Definition 11)."""
     NONE = "none"
     """Skip nothing, the very next event must fit: CEQL `:`, SPAseq `,` (strict contiguity)."""
 
@@ -158,7 +158,7 @@ class Iterate(Pattern):
 
 @dataclass(frozen=True, slots=True)
 class Project(Pattern):
-    """The valuations of `child`, with every variable that is not in `variables` emptied (seed CEL, π_L)."""
+    """The valuations of `child`, with every variable that is not in `variables` emptied ([CEL], π_L)."""
 
     child: Pattern
     variables: frozenset[str]

@@ -15,7 +15,7 @@ from spaseq.pattern.variables import variables
 def push_filters(pattern: Pattern) -> Pattern:
     """An equivalent pattern whose `Correlate` nodes stand as deep as their variables allow.
 
-    A condition ranges over all positions of its variables (seed CORE §2.2, the "for all" extension), so it may pass a
+    A condition ranges over all positions of its variables ([CORE] §2.2, the "for all" extension), so it may pass a
     node only if the part left out binds none of them: never an iteration, whose rounds bind them together.
     """
     match pattern:

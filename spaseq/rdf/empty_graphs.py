@@ -1,6 +1,6 @@
 """Empty graphs of TriG, `:g { }`, which the parser says nothing of: each is given a statement that stands for none.
 
-RDF 1.1 has named graphs without triples, and to seed SPAseq such a graph with a time is an event. Only the text knows
+RDF 1.1 has named graphs without triples, and to [SPAseq] such a graph with a time is an event. Only the text knows
 of them. It is looked at just enough to find a `{` that only blanks and comments divide from its `}`, outside of IRIs,
 strings, comments and escapes; the parser resolves the name.
 """

@@ -1,4 +1,4 @@
-"""Background knowledge: files of RDF in any format, or tables of triples, as one graph (seed SPAseq, Definition 15)."""
+"""Background knowledge: files of RDF in any format, or tables of triples, as one graph ([SPAseq] Definition 15)."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ __all__ = ["Counters", "GraphEvent", "Instant"]
 
 @dataclass(frozen=True, slots=True)
 class GraphEvent:
-    """An RDF graph with a timestamp (seed SPAseq, Definition 1).
+    """An RDF graph with a timestamp ([SPAseq] Definition 1).
 
     `stream` is the IRI of its stream, `time` nanoseconds since the epoch, `triples` the graph: a set, kept in the
     order of the source. `graph` is the graph's name where it has one. `source` and `record` say, for messages, in

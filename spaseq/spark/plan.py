@@ -3,7 +3,7 @@ solutions may be cut into parts that the engine runs on separately.
 
 A cut must not change an answer:
 
-* a *tumbling window* holds its runs, so windows are separate (seed SPAseq, Definition 16);
+* a *tumbling window* holds its runs, so windows are separate ([SPAseq] Definition 16);
 * *PARTITION BY* keys are separate substreams by definition; not where a clause (GROUP BY, ORDER BY, …) ranges over the
   solutions of a window, which are those of all keys;
 * a *sliding window* of length ω without keys is cut into slices of time that overlap by ω: the runs that end at a time

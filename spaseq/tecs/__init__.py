@@ -1,4 +1,4 @@
-"""tECS: the compact structure that represents all runs at once (seed CORE §4).
+"""tECS: the compact structure that represents all runs at once ([CORE] §4).
 
 `Arena` holds it, the kernels build and enumerate it, `check_laws` says whether it is one. Only the engine uses this
 package.

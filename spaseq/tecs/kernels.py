@@ -1,4 +1,4 @@
-"""Kernels of the compact structure tECS and of the evaluation that builds it (seed CORE §4).
+"""Kernels of the compact structure tECS and of the evaluation that builds it ([CORE] §4).
 
 Everything here is arrays and scalars; a kernel returns a status and never raises (numba leaks what a raising call
 allocated). `spaseq.tecs.arena` owns the arrays and says what each holds. Kernels that call each other share this file,
@@ -193,7 +193,7 @@ def new_node(nodes, st, left, right, pos, max_start):
 
 @kernel()
 def unite(nodes, st, a, b, max_start):
-    """`union` of seed CORE §4.2: a safe node for what safe `a` and `b`, both of `max_start`, stand for. O(1)."""
+    """`union` of [CORE] §4.2: a safe node for what safe `a` and `b`, both of `max_start`, stand for. O(1)."""
     mask = nodes.shape[0] - 1
     right_a = nodes[a & mask, RIGHT]
     right_b = nodes[b & mask, RIGHT]
@@ -255,7 +255,7 @@ def drop_dead_entries(cells, entries, st, cell, low):
 
 @hot()
 def merge(nodes, cells, entries, st, cell, low):
-    """`merge` of seed CORE §4.2 (Figure 5(e)): one safe node for the cell's list; at most LENGTH nodes. O(LENGTH)."""
+    """`merge` of [CORE] §4.2 (Figure 5(e)): one safe node for the cell's list; at most LENGTH nodes. O(LENGTH)."""
     node = cells[cell, MERGED]
     if node >= 0:
         return node
@@ -306,7 +306,7 @@ def link_entry(cells, entries, st, cell, before, node, max_start):
 
 @kernel()
 def insert_behind(nodes, cells, entries, st, cell, node, max_start):
-    """`insert` of seed CORE §4.2: a safe `node` with max_start <= the head's. O(LENGTH)."""
+    """`insert` of [CORE] §4.2: a safe `node` with max_start <= the head's. O(LENGTH)."""
     cells[cell, MERGED] = NIL
     before = np.int64(NIL)
     entry = cells[cell, FIRST]
@@ -479,7 +479,7 @@ def reserve(nodes, entries, st, checks, position, dead_before, moves):
 
 @inlined()
 def apply_moves(nodes, cells, entries, st, moves, count, position, low, outs):
-    """One event of Algorithm 1 (seed CORE §4.3): lines 7-11 for the `count` transitions in `moves`.
+    """One event of Algorithm 1 ([CORE] §4.3): lines 7-11 for the `count` transitions in `moves`.
 
     First every source is merged and those that leave are detached, then the targets are extended, so that no transition
     sees what another one did at the same event. `outs` (int64, (2 * rows of moves, 2)) receives the roots of what this
@@ -596,7 +596,7 @@ def write_end(st, outs, matches, write):
 
 @kernel()
 def enumerate_outs(nodes, st, outs, stack, path, matches, places, write):
-    """Write the complex events of the roots in `outs` (seed CORE Appendix B.1), or only count them.
+    """Write the complex events of the roots in `outs` ([CORE] Appendix B.1), or only count them.
 
     Depth first, left before right, right only while its maximum start lies in the window: the delay before each complex
     event is linear in its size, since at most three unions precede each node on the path (law 2). `matches` (int64,
@@ -676,7 +676,7 @@ def compare_marks(nodes, a, b, order):
     """Whether the marked positions under `a` are better (1) or worse (-1) than those under `b`, or the same (0).
 
     `a` and `b` head paths without unions. With NEXT the one that holds the smallest position of their symmetric
-    difference is better, with LAST the one that holds the greatest (seed CEL §4). Walks down from the greatest
+    difference is better, with LAST the one that holds the greatest ([CEL] §4). Walks down from the greatest
     positions; O(positions until the paths meet), for LAST only until they differ.
     """
     mask = nodes.shape[0] - 1

@@ -43,7 +43,7 @@ def _row(arena: Arena, handle: int) -> list[int]:
 
 
 def output_depth(arena: Arena, handle: int) -> int:
-    """Unions on the way down the left children to a node that is not one (seed CORE §4.1)."""
+    """Unions on the way down the left children to a node that is not one ([CORE] §4.1)."""
     depth = 0
     while _row(arena, handle)[k.RIGHT] >= 0:
         depth += 1

@@ -18,7 +18,7 @@ from spaseq.automata import rma  # noqa: E402
 
 
 def figures() -> dict[str, str]:
-    """Every figure of seed RMA by its file."""
+    """Every figure of [RMA] by its file."""
     short, tree = (rma.unroll(rma.build(PHI_1), window) for window in (2, 3))
     one_run = rma.determinise(short, output_agnostic=True)
     return {

@@ -1,4 +1,4 @@
-"""Every figure of seed RMA drawn: well-formed, complete, and what is drawn stays inside."""
+"""Every figure of [RMA] drawn: well-formed, complete, and what is drawn stays inside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Automata against what expressions mean: constructions, closure laws, windows, determinisation (seed RMA §§3 to 6)."""
+"""Automata against what expressions mean: constructions, closure laws, windows, determinisation ([RMA] §§3 to 6)."""
 
 from __future__ import annotations
 

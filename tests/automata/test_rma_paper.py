@@ -1,4 +1,4 @@
-"""Seed RMA's own examples: stream, expressions (1) to (4), figures, runs; and two theorems that fail as printed."""
+"""[RMA]'s own examples: stream, expressions (1) to (4), figures, runs; and two theorems that fail as printed."""
 
 from __future__ import annotations
 

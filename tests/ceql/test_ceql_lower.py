@@ -81,7 +81,7 @@ def test_conditions_on_several_variables_correlate() -> None:
 
 
 def test_a_condition_reaches_variables_of_a_wider_scope() -> None:
-    """Seed CEL §2, φ4: the filter inside the iteration is about x, outside of it."""
+    """[CEL] §2, φ4: the filter inside the iteration is about x, outside of it."""
     node = pattern("H AS x ; (T AS y FILTER y.id > x.id)+")
     assert isinstance(node, Correlate) and isinstance(node.guard, Guard)
     assert str(node.guard) == "`y#1`.id > x.id" and node.variables == frozenset(("x", "y#1"))

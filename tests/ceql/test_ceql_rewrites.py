@@ -131,7 +131,7 @@ def _is_unary(leaf: Leaf) -> bool:
 
 
 def _is_lp(node: ast.Formula) -> bool:
-    """Seed CEL §5.2: conditions on one variable stand on definitions of it."""
+    """[CEL] §5.2: conditions on one variable stand on definitions of it."""
     for found in _filters(node):
         atom = found.child.child if isinstance(found.child, ast.As) else found.child
         for leaf in leaves(as_test(found.condition)):
@@ -156,7 +156,7 @@ def test_unsafe_variables_are_named_with_their_place() -> None:
     (found,) = rewrites.unsafe_variables(read(PREFIX + "A AS x ; B AS y ; C AS x").where)
     assert (found[0], found[1].column) == ("x", len(PREFIX) + 24)
     explained = ceql.compile(PREFIX + "A AS x ; C AS x").explain()
-    assert "x is bound again at 1:30: it holds the events of both (not safe, seed CEL)" in explained
+    assert "x is bound again at 1:30: it holds the events of both (not safe, [CEL])" in explained
 
 
 def test_explosions_meet_the_budget() -> None:

@@ -1,4 +1,4 @@
-"""The sequence queries of seed CORE's appendices E (smart homes) and F (taxi trips): each runs and finds its match.
+"""The sequence queries of [CORE]'s appendices E (smart homes) and F (taxi trips): each runs and finds its match.
 
 Built from what the listings say: which household or trip comes at each place, the common condition, the window.
 (Appendices D and G, on the stock trace: `test_ceql_stock_counts`.) Each stream has one event for each place, in order,

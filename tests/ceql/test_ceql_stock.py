@@ -1,4 +1,4 @@
-"""The real stock trace of seed CORE, appendices D and G: one day, 224,473 events."""
+"""The real stock trace of [CORE], appendices D and G: one day, 224,473 events."""
 
 from __future__ import annotations
 

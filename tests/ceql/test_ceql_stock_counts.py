@@ -1,4 +1,4 @@
-"""How many matches the queries of seed CORE's appendices D and G have on the stock trace, without and with consumption.
+"""How many matches the queries of [CORE]'s appendices D and G have on the stock trace, without and with consumption.
 
 No system's counts are published but those of S3 and Q1 (0.35 and 15.5 million); the others are as measured, and
 `test_counts_by_hand` finds those of the sequences again without an automaton.

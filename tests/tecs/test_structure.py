@@ -15,7 +15,7 @@ Open = set[tuple[int, tuple[int, ...]]]
 
 
 def stands_for(arena: Arena, handle: int, low: int = 0) -> list[tuple[int, tuple[int, ...]]]:
-    """The open complex events (start, D) of a node, by the definition of full paths (seed CORE §4.1)."""
+    """The open complex events (start, D) of a node, by the definition of full paths ([CORE] §4.1)."""
     left, right, pos, max_start = (int(x) for x in arena.nodes[handle & (len(arena.nodes) - 1)])
     if right >= 0:
         return stands_for(arena, left, low) + (stands_for(arena, right, low) if pos >= low else [])
@@ -104,7 +104,7 @@ def test_the_delay_is_linear_in_the_match_whatever_the_length_of_the_stream() ->
         ]
         delays = steps_between_matches(arena, roots, low)
         assert len(delays) > 20
-        # At most three unions before each node that is not one, and one node a position (seed CORE, Theorem 3).
+        # At most three unions before each node that is not one, and one node a position ([CORE] Theorem 3).
         assert all(visited <= 4 * (written + 1) for visited, written in delays)
         worst.append(max(visited / (written + 1) for visited, written in delays))
     assert worst[2] <= 4

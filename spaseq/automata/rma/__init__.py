@@ -1,4 +1,4 @@
-"""Register match automata (seed RMA): expressions, constructions, runs.
+"""Register match automata ([RMA]): expressions, constructions, runs.
 
 Write an expression (`event`, `Then`, `Where` …), `build` its automaton, look at it (`describe`, `to_dot`, `to_svg`),
 run it (`matches`, `accepts`, `Recogniser`), combine it (`union`, `concatenation`, `kleene_plus`), give it a window

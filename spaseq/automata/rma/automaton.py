@@ -1,4 +1,4 @@
-"""Register match automata (seed RMA §4).
+"""Register match automata ([RMA] §4).
 
 A run reads events from some index on. A transition applies if its formula holds of the event at hand and of the events
 in the registers that it selects; it may write the event to registers, and marks it (output •) or not (∘). A run accepts

@@ -2,7 +2,7 @@
 
 What has an automaton: events, AS, filters, OR, sequences with `;` and `:`, iterations with either, and conditions over
 several variables of which each has exactly one event in what the condition stands on. That is the bounded fragment
-(seed RMA, Definition 3.2) with contiguity added. What has none is refused by name: AND, negation, skip-till-next,
+([RMA] Definition 3.2) with contiguity added. What has none is refused by name: AND, negation, skip-till-next,
 SPAseq's joins of mappings, projections that leave an event of the match unmarked, and conditions with aggregates.
 """
 
@@ -216,7 +216,7 @@ class _Translation:
                 many = "several events" if counts[name][1] > 1 else "an event in one alternative only"
                 raise _outside(
                     f"the condition {guard}, where {name} has {many},",
-                    "a condition needs exactly one event for each of its variables (seed RMA, Definition 3.2): put it "
+                    "a condition needs exactly one event for each of its variables ([RMA] Definition 3.2): put it "
                     "inside the iteration or alternative that binds them",
                 )
         order = tuple(sorted(over))

@@ -1,4 +1,4 @@
-"""Closure of register match automata under union, concatenation and Kleene⁺ (seed RMA, Definition 5.4, Theorem 5.5).
+"""Closure of register match automata under union, concatenation and Kleene⁺ ([RMA] Definition 5.4, Theorem 5.5).
 
 Each operation keeps the registers of its operands apart and gives an automaton without ε-transitions.
 

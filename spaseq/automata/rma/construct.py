@@ -1,4 +1,4 @@
-"""From bounded expressions to register match automata (seed RMA, Theorem 5.1, Algorithms 1, 3 and 4).
+"""From bounded expressions to register match automata ([RMA] Theorem 5.1, Algorithms 1, 3 and 4).
 
 By induction on the expression. An event is one transition; OR joins two parts by a new start and a new final state; `;`
 and iteration add one ε-transition. A part that may be waited for has a TRUE/∘ loop on its first state, and so has the

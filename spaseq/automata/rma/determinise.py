@@ -1,4 +1,4 @@
-"""Determinisation by minterms (seed RMA, Theorem 5.5 and Algorithm 5; §6, Corollary 6.7), with registers renamed.
+"""Determinisation by minterms ([RMA] Theorem 5.5 and Algorithm 5; §6, Corollary 6.7), with registers renamed.
 
 A state of the deterministic automaton is a set of *threads*: a state of the given automaton, and for each register that
 can still be read from there, the register of the deterministic automaton that holds its event. For each minterm of the

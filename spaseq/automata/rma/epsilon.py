@@ -1,4 +1,4 @@
-"""ε-transitions removed, and states that behave alike merged (seed RMA, end of the proof of Theorem 5.1)."""
+"""ε-transitions removed, and states that behave alike merged ([RMA], end of the proof of Theorem 5.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions: core CEPL with n-ary formulas (seed RMA §3), and regular expressions with explicit registers.
+"""Expressions: core CEPL with n-ary formulas ([RMA] §3), and regular expressions with explicit registers.
 
 ======================================  =====================================================================
 node                                    in the paper
@@ -190,7 +190,7 @@ def check_bounded(expression: Expression) -> None:
             f"not a bounded expression: {why}",
             source=show_expression(expression),
             hint="finitely many registers are enough only where a condition stands on the part that defines all of its "
-            "variables, outside the iterations in it, and parts of a sequence share none (seed RMA, Definition 3.2)",
+            "variables, outside the iterations in it, and parts of a sequence share none ([RMA] Definition 3.2)",
         )
 
 

@@ -1,7 +1,7 @@
 """Formulas: the conditions on transitions, and what can be decided about them without events.
 
 A formula is a Boolean combination of *tests*. A test is a relation applied to arguments. In an expression the arguments
-are variables; on a transition they are registers, or `CURRENT` for the event at hand (seed RMA, Definition 4.2; the
+are variables; on a transition they are registers, or `CURRENT` for the event at hand ([RMA] Definition 4.2; the
 register selection of a transition is the list of its formula's arguments). A test either holds or not: a comparison
 with an attribute that an event does not have does not hold, and its negation does. So negation is two-valued, as
 minterms need it.
@@ -340,7 +340,7 @@ def _if_true(test: Test, formula: Formula) -> dict[Test, bool]:
 
 
 def minterms(formulas: Sequence[Formula], limits: Limits) -> list[tuple[Formula, frozenset[int]]]:
-    """The mutually exclusive conjunctions of `formulas` and their negations that can hold (seed RMA, Appendix A.2).
+    """The mutually exclusive conjunctions of `formulas` and their negations that can hold ([RMA] Appendix A.2).
 
     Each comes with the indices of the formulas that hold under it; a literal that follows from those before is left
     out. One for every satisfiable choice: up to 2ⁿ, within `max_minterms`.

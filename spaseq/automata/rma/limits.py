@@ -16,7 +16,7 @@ class Limits:
     max_states: int = 20_000
     """States of an automaton that is built: unrolling to a tree and determinisation can need exponentially many."""
     max_registers: int = 64
-    """Registers of a deterministic automaton. Without a window there may be no bound at all (seed RMA, Theorem 6.2)."""
+    """Registers of a deterministic automaton. Without a window there may be no bound at all ([RMA] Theorem 6.2)."""
     max_minterms: int = 4_096
     """Mutually exclusive conditions made for one state: 2ⁿ for n conditions that have nothing to do with each other."""
     max_configurations: int = 1_000_000

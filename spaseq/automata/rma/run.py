@@ -1,4 +1,4 @@
-"""Runs of an automaton over a stream of single events (seed RMA, Definitions 4.3 to 4.5).
+"""Runs of an automaton over a stream of single events ([RMA] Definitions 4.3 to 4.5).
 
 `matches` and `accepting_runs` follow every run, for automata small enough to look at. `Acceptor` follows
 configurations, a state and what is in the registers, each once: it says at which events a run accepts. Over an
@@ -72,7 +72,7 @@ def matches(
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """[j, q, γ] of seed RMA (Definition 4.3).
+    """[j, q, γ] of [RMA] (Definition 4.3).
 
     `position`: of the next event; `state`: its name; `registers`: by name the position of what each holds, -1 for
     none; `marks`: whether the transition that led here marks its event.

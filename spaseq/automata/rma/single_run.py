@@ -1,4 +1,4 @@
-"""The one run of an output-agnostic deterministic automaton over batches (seed RMA, Definition 6.1).
+"""The one run of an output-agnostic deterministic automaton over batches ([RMA] Definition 6.1).
 
 Where `Recogniser` follows the configurations of any automaton, this follows the single run of an automaton made by
 `determinise(…, output_agnostic=True, complete=True)`, and says which state it is in after each event. That is what a

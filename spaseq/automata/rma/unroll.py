@@ -1,4 +1,4 @@
-"""Windows: automata whose runs take at most w events from the first marked one on (seed RMA §6, Lemma 6.5).
+"""Windows: automata whose runs take at most w events from the first marked one on ([RMA] §6, Lemma 6.5).
 
 `unroll` is the paper's tree (Algorithms 6 to 8): every walk gets states and registers of its own, so that it has
 exponentially many. `count_events` says the same with a counter in the state, |Q|·w states and the same registers; the

@@ -1,4 +1,4 @@
-"""Lazy evaluation (seed Lazy): chain and tree automata over an input buffer, as other evaluators of the same programs.
+"""Lazy evaluation ([Lazy]): chain and tree automata over an input buffer, as other evaluators of the same programs.
 
 `plan_of` decides whether a pattern can be evaluated lazily; a `LazyEvaluator` is one evaluation. Worth it where some
 event of a pattern is much rarer than others, or where conditions over several events keep the compact structure from

@@ -1,4 +1,4 @@
-"""The automaton of one branch: a chain (seed Lazy §4) or a tree (§7), whose states say which leaves are taken.
+"""The automaton of one branch: a chain ([Lazy] §4) or a tree (§7), whose states say which leaves are taken.
 
 An instance takes, for the leaf its state asks for, every candidate that the buffer has, and becomes an instance for
 each; it goes on waiting only if an event of that leaf may still come. Chain: the leaf is the next of a fixed order.

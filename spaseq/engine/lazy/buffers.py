@@ -1,4 +1,4 @@
-"""The input buffer (seed Lazy §3), by columns: the events that some leaf can take, and for each kind of leaf which.
+"""The input buffer ([Lazy] §3), by columns: the events that some leaf can take, and for each kind of leaf which.
 
 An event that is kept has a *handle*: 0, 1, 2… in order of arrival.
 A `Postings` is the sorted list of the handles that satisfy some set of predicates, under codes `partition << SHIFT |

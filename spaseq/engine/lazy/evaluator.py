@@ -1,4 +1,4 @@
-"""Lazy evaluation of a program (seed Lazy): the rare events first, the frequent ones from a buffer.
+"""Lazy evaluation of a program ([Lazy]): the rare events first, the frequent ones from a buffer.
 
 `LazyEvaluator` has the face of `spaseq.engine.Evaluator` and reports the same matches for the same batches, in order
 of their ends. It needs a pattern in disjunctive normal form (`spaseq.engine.lazy.normal`), selection ALL, and guards
@@ -391,5 +391,5 @@ class LazyEvaluator:
 
 
 def by_frequency(plan: BranchPlan, counts: list[int]) -> tuple[int, ...]:
-    """The leaves, the rarest first (seed Lazy §4); of equally rare ones the last of a sequence: it waits for none."""
+    """The leaves, the rarest first ([Lazy] §4); of equally rare ones the last of a sequence: it waits for none."""
     return tuple(sorted(plan.leaves, key=lambda n: (counts[plan.kind[n]], -len(plan.after[n]))))

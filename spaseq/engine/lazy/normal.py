@@ -1,10 +1,10 @@
-"""A pattern as a disjunction of branches, each a conjunction that can be evaluated in any order (seed Lazy §5.2).
+"""A pattern as a disjunction of branches, each a conjunction that can be evaluated in any order ([Lazy] §5.2).
 
 A *branch* is a set of leaves, one event each, with the order there is between them, and conditions on tuples of them. A
 sequence is a conjunction with order (the footnote of §5.2), a partial sequence one with less of it (§4.3), so And,
 Sequence and Or distribute as in a Boolean formula. An iteration `φ+` is `φ* ; φ`: its last round becomes leaves of the
 branch like any others and the rounds before it a `Rounds` that is generated once all leaves have their events
-(seed Lazy §4.5 puts the iterated type last in the order). Thus whatever is still to be found of an iteration lies
+([Lazy] §4.5 puts the iterated type last in the order). Thus whatever is still to be found of an iteration lies
 between events that are known, and only single events are ever waited for.
 
 A variable is the set of leaves it takes. Every leaf has a number of its own, also in each copy of a round.

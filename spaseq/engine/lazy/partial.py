@@ -1,4 +1,4 @@
-"""Partial matches in columns: the instances of one state (seed Lazy §2.2), a row each."""
+"""Partial matches in columns: the instances of one state ([Lazy] §2.2), a row each."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class RoundsPlan:
 class BranchPlan:
     """Never changes. `after[n]`, `before[n]`: the nodes that must precede n, and that must follow it.
 
-    `first_chance`: absences are checked as soon as all they depend on is known (seed Lazy §4.4.2), else at the end
+    `first_chance`: absences are checked as soon as all they depend on is known ([Lazy] §4.4.2), else at the end
     (§4.4.1).
     """
 

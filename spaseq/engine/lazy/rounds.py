@@ -1,4 +1,4 @@
-"""The rounds of iterations, generated once everything else of a match is known (seed Lazy §4.5).
+"""The rounds of iterations, generated once everything else of a match is known ([Lazy] §4.5).
 
 A chain of rounds grows backwards from the last round, whose events are leaves. Each step prepends one round that ends
 before the chain starts, so all subsets come out, and each condition is tested as a round is added. A round may be a

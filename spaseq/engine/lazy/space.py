@@ -123,7 +123,7 @@ class Space:
     ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
         """The candidates for `leaf`, as bounds into its postings: int64 (n,) each.
 
-        The ordering filters of seed Lazy §3, the window, and what was tried before. `lower` and `upper` are exclusive.
+        The ordering filters of [Lazy] §3, the window, and what was tried before. `lower` and `upper` are exclusive.
         """
         self.searches += len(partial)
         columns, count = partial.columns, len(partial)

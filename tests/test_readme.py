@@ -1,0 +1,45 @@
+"""The README's Python runs as it stands, and what it and the other pages point to is there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+PAPERS = ("CORE", "CEL", "Lazy", "SPAseq", "RMA")
+
+
+def _blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def test_the_python_of_the_readme_runs() -> None:
+    (block,) = _blocks(ROOT / "README.md", "python")
+    done = subprocess.run(
+        [sys.executable, "-c", block], cwd=ROOT / "examples" / "smart-grid", capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    first, *_ = done.stdout.splitlines()
+    assert first.startswith("0 2 (0, 2) [{'type': 'A', 'price': 3}")
+    assert "Clara Montagny" in done.stdout
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?://|#)([^)#\s]+)", page.read_text(encoding="utf-8"))
+    missing = [link for link in links if not (page.parent / link).exists()]
+    assert not missing, f"{page.name} links to {missing}, which are not there"
+
+
+def test_papers_are_cited_by_their_names() -> None:
+    references = (ROOT / "docs" / "references.md").read_text(encoding="utf-8")
+    assert all(f"**[{paper}]**" in references for paper in PAPERS)
+    named = re.compile(rf"\bseeds? ({'|'.join(PAPERS)})\b", re.IGNORECASE)
+    for path in [*PAGES, *(ROOT / "spaseq").rglob("*.py"), *(ROOT / "ceql").rglob("*.py")]:
+        found = named.search(path.read_text(encoding="utf-8"))
+        assert found is None, f"{path.relative_to(ROOT)}: write [{found[1]}], which docs/references.md explains"
