@@ -1,6 +1,6 @@
 """A query, checked and compiled: what the evaluations of it are made of. It never changes.
 
-`ceql.query` is its face for users; batches (`ceql.evaluation`), pushed events (`ceql.stream`) and alerts
+`ceql.query` is its face for users; batches (`ceql.evaluation`), pushed events (`ceql.session`) and alerts
 (`ceql.recognise`) take a `CompiledQuery`.
 """
 
