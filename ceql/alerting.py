@@ -16,8 +16,10 @@ from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from ceql import arguments
+from ceql.formats import ALERTS, FORECASTS
+from spaseq.command import add_results, chosen_format, opened, settle_interrupt
+from spaseq.command.frame import INTERRUPTED
 from spaseq.errors import OptionError
-from spaseq.process import settle_interrupt
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,13 +27,11 @@ if TYPE_CHECKING:
     from ceql.recognise import Alerts
     from spaseq.forecast import Evaluation, Forecasts
 
-__all__ = ["add_alerts"]
+__all__ = ["add_alerts", "write_count", "write_csv", "write_jsonl", "write_text"]
 
-_FORMATS: Final = ("text", "csv", "jsonl")
 _FOLLOW_HELP: Final = (
     "go on as the file grows, until Ctrl-C: one .csv, .tsv or .jsonl file, or - for standard input line by line"
 )
-_INTERRUPTED: Final = 130
 Line = dict[str, Any]
 
 
@@ -45,9 +45,7 @@ def add_alerts(commands: Any) -> None:
         "after NOT at the end a line comes once the windows of the matches have closed.",
     )
     arguments.add_events(alert)
-    alert.add_argument("--format", choices=(*_FORMATS, "count"), default="text")
-    alert.add_argument("--output", metavar="PATH", help="write to a file")
-    alert.add_argument("--limit", metavar="N", type=int, help="stop after N events; 1 asks whether there is a match")
+    add_results(alert, ALERTS, "text", "events")
     alert.add_argument("--follow", action="store_true", help=_FOLLOW_HELP)
     alert.set_defaults(command=_alert)
     forecast = commands.add_parser(
@@ -72,27 +70,21 @@ def add_alerts(commands: Any) -> None:
     forecast.add_argument(
         "--horizon", metavar="N", type=int, default=100, help="events to look ahead at most (default: 100)"
     )
-    forecast.add_argument("--format", choices=_FORMATS, default="text")
-    forecast.add_argument("--output", metavar="PATH", help="write to a file")
-    forecast.add_argument("--limit", metavar="N", type=int, help="stop after N events")
+    add_results(forecast, FORECASTS, "text", "events")
     forecast.add_argument("--evaluate", action="store_true", help="say afterwards, on standard error, how good it was")
     forecast.add_argument("--follow", action="store_true", help=_FOLLOW_HELP)
     forecast.set_defaults(command=_forecast)
 
 
 def _alert(options: argparse.Namespace) -> int:
-    if options.follow and options.format == "count":
-        raise OptionError("--format count with --follow: there is no end to count to", "leave one of them out")
+    form = chosen_format(ALERTS, options.format, options.output, "text", live=options.follow)
     query = arguments.asked(options)
     alerts = query.alerts()
     lines = _alerts(alerts, options, _reading(options))
-    with arguments.output(options) as out, _until_interrupted(options) as interrupted:
-        if options.format == "count":
-            out.write(f"{sum(map(len, lines))}\n")
-        else:
-            _write(lines, options.format, out, ("position", "time", "type"), _alert_text)
+    with opened(options.output) as out, _until_interrupted(options) as interrupted:
+        ALERTS[form].load()(lines, ("position", "time", "type"), _alert_text, out)
     arguments.report(query, alerts.counters)
-    return _INTERRUPTED if interrupted else 0
+    return INTERRUPTED if interrupted else 0
 
 
 def _reading(options: argparse.Namespace) -> dict[str, Any]:
@@ -156,6 +148,7 @@ def _forecast(options: argparse.Namespace) -> int:
         raise OptionError("--evaluate with --follow: forecasts are judged at the end", "leave one of them out")
     if options.stream and len(options.stream) > 1:
         raise OptionError("forecasts are of one stream of events", "--events FILE, past ones with --train FILE")
+    form = chosen_format(FORECASTS, options.format, options.output, "text", live=options.follow)
     query = arguments.asked(options)
     reading = _reading(options)
     alerts = query.alerts()
@@ -166,13 +159,12 @@ def _forecast(options: argparse.Namespace) -> int:
     forecaster = Forecaster(model, threshold=options.threshold, horizon=options.horizon)
     seen: list[tuple[np.ndarray, Forecasts]] = []
     names = ("position", "time", "first", "last", "probability", "match")
-    with arguments.output(options) as out, _until_interrupted(options) as interrupted:
-        lines = _forecasts(alerts, forecaster, options, reading, seen)
-        _write(lines, options.format, out, names, _forecast_text)
+    with opened(options.output) as out, _until_interrupted(options) as interrupted:
+        FORECASTS[form].load()(_forecasts(alerts, forecaster, options, reading, seen), names, _forecast_text, out)
     if options.evaluate:
         print(_evaluation(seen), file=sys.stderr)
     arguments.report(query, alerts.counters)
-    return _INTERRUPTED if interrupted else 0
+    return INTERRUPTED if interrupted else 0
 
 
 def _forecasts(
@@ -239,20 +231,35 @@ def _clock(alerts: Alerts, options: argparse.Namespace) -> Callable[[int], Any]:
     return clock(alerts.counters.iso_times, options.time_unit)
 
 
-def _write(
-    batches: Iterator[list[Line]], form: str, out: IO[str], names: tuple[str, ...], text: Callable[[Line], str]
-) -> None:
-    """The lines of each batch as they come."""
-    writer = csv.DictWriter(out, names, lineterminator="\n")
-    if form == "csv":
-        writer.writeheader()
+Lines = Iterator[list[Line]]
+Names = tuple[str, ...]
+Text = Callable[[Line], str]
+
+
+def write_text(batches: Lines, names: Names, text: Text, out: IO[str]) -> None:
+    """Lines for people, those of a batch as it comes."""
     for lines in batches:
-        if form == "csv":
-            writer.writerows([{k: _plain(v) for k, v in line.items()} for line in lines])
-        else:
-            show = text if form == "text" else functools.partial(json.dumps, ensure_ascii=False)
-            out.writelines(f"{show(line)}\n" for line in lines)
+        out.writelines(f"{text(line)}\n" for line in lines)
         out.flush()
+
+
+def write_jsonl(batches: Lines, names: Names, text: Text, out: IO[str]) -> None:
+    """An object a line."""
+    write_text(batches, names, functools.partial(json.dumps, ensure_ascii=False), out)
+
+
+def write_csv(batches: Lines, names: Names, text: Text, out: IO[str]) -> None:
+    """Comma separated values under a head."""
+    writer = csv.DictWriter(out, names, lineterminator="\n")
+    writer.writeheader()
+    for lines in batches:
+        writer.writerows([{k: _plain(v) for k, v in line.items()} for line in lines])
+        out.flush()
+
+
+def write_count(batches: Lines, names: Names, text: Text, out: IO[str]) -> None:
+    """How many lines there are."""
+    out.write(f"{sum(map(len, batches))}\n")
 
 
 def _plain(value: Any) -> Any:

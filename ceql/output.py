@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import math
-import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from spaseq.errors import EventError, OptionError
+from ceql.formats import MATCHES
+from spaseq.command import Table, watched
+from spaseq.errors import EventError
 from spaseq.events import format_time
 from spaseq.events.time import unit_nanoseconds
 
@@ -21,9 +22,18 @@ if TYPE_CHECKING:
     from ceql.evaluation import Matches
     from ceql.matches import MatchTable
 
-__all__ = ["FORMATS", "clock", "write"]
+__all__ = [
+    "JsonLinesWriter",
+    "JsonWriter",
+    "TableWriter",
+    "clock",
+    "csv_writer",
+    "tsv_writer",
+    "write",
+    "write_count",
+    "write_parquet",
+]
 
-FORMATS: Final = ("table", "json", "csv", "tsv", "jsonl", "parquet", "count")
 _WIDTH: Final = 60
 
 
@@ -34,20 +44,16 @@ def write(
     path: str | None = None,
     limit: int | None = None,
     unit: str = "s",
-    progress: IO[str] | None = None,
 ) -> int:
-    """Writes the matches to `out`, or to `path` for parquet; returns how many. Counts go to the terminal `progress`."""
+    """Writes the matches to `out`, or to `path` for a binary format; returns how many."""
+    make = MATCHES[form].load()
     if form == "count":
-        count = matches.count() if limit is None else min(limit, matches.count())
-        out.write(f"{count}\n")
-        return count
-    tables = _limited(matches.tables(), limit)
-    if progress is not None:
-        tables = _watched(tables, matches, progress)
-    if form == "parquet":
-        return _parquet(matches, tables, path)
+        return int(make(matches, limit, out))
+    tables = watched(_limited(matches.tables(), limit), lambda: matches.counters.events, batches=True)
+    if MATCHES[form].binary:
+        return int(make(matches, tables, path))
     written = 0
-    writer = _WRITERS[form](out, matches.shown)
+    writer = make(out, matches.shown)
     for table in tables:
         show = clock(matches.counters.iso_times, unit)
         spans = zip(
@@ -63,6 +69,13 @@ def write(
             written += 1
     writer.end(written)
     return written
+
+
+def write_count(matches: Matches, limit: int | None, out: IO[str]) -> int:
+    """How many matches there are, none of them listed."""
+    count = matches.count() if limit is None else min(limit, matches.count())
+    out.write(f"{count}\n")
+    return count
 
 
 def _plain(value: Any) -> Any:
@@ -90,22 +103,6 @@ def _limited(tables: Iterable[MatchTable], limit: int | None) -> Iterator[MatchT
         yield table
 
 
-def _watched(tables: Iterator[MatchTable], matches: Matches, terminal: IO[str]) -> Iterator[MatchTable]:
-    """The same tables, with counts on one line of a terminal a few times a second; the line is wiped at the end."""
-    written, shown = 0, 0.0
-    try:
-        for table in tables:
-            written += len(table)
-            if time.monotonic() - shown > 0.25:
-                terminal.write(f"\r\x1b[K{matches.counters.events:,} events, {written:,} matches")
-                terminal.flush()
-                shown = time.monotonic()
-            yield table
-    finally:
-        terminal.write("\r\x1b[K")
-        terminal.flush()
-
-
 def clock(iso: bool, unit: str) -> Callable[[int], Any]:
     """How a time is shown: as xsd:dateTime where the events had such times, else as a number in the time unit."""
     if iso:
@@ -114,13 +111,12 @@ def clock(iso: bool, unit: str) -> Callable[[int], Any]:
     return lambda ns: ns // scale if ns % scale == 0 else ns / scale
 
 
-def _parquet(matches: Matches, tables: Iterator[MatchTable], path: str | None) -> int:
+def write_parquet(matches: Matches, tables: Iterable[MatchTable], path: str) -> int:
+    """The columns of `Matches.to_arrow`."""
     import pyarrow.parquet as pq
 
     from ceql.matches import empty_table
 
-    if path is None:
-        raise OptionError("parquet is written to a file", "add --output FILE.parquet")
     written = 0
     writer: pq.ParquetWriter | None = None
     schema: pa.Schema | None = None
@@ -161,7 +157,9 @@ def _unforeseen(problem: str) -> EventError:
     return EventError(problem, hint=hint)
 
 
-class _JsonLines:
+class JsonLinesWriter:
+    """An object a line for each match."""
+
     def __init__(self, out: IO[str], shown: Shown | None) -> None:
         self.out = out
 
@@ -175,7 +173,7 @@ class _JsonLines:
         pass
 
 
-class _Json:
+class JsonWriter:
     """One array of the objects of `jsonl`."""
 
     def __init__(self, out: IO[str], shown: Shown | None) -> None:
@@ -238,15 +236,14 @@ def _blanks(positions: Iterable[int]) -> str:
     return " ".join(map(str, positions))
 
 
-class _Table:
+class TableWriter:
     """For people: aligned columns, as wide as the first matches need; of valuations what each variable took."""
 
     def __init__(self, out: IO[str], shown: Shown | None) -> None:
+        head = ["start", "end", "positions", "from", "to", *(["bindings"] if shown is not None else [])]
         self.out = out
         self.shown = shown
-        head = ["start", "end", "positions", "from", "to", *(["bindings"] if shown is not None else [])]
-        self.waiting: list[list[str]] = [head]
-        self.widths: list[int] | None = None
+        self.table = Table(out, head, right=(0, 1, 3, 4), rule=False)
 
     def begin(self, names: list[str]) -> None:
         pass
@@ -258,9 +255,7 @@ class _Table:
         row = [str(match["start"]), str(match["end"]), positions, *map(str, match["time"])]
         if self.shown is not None:
             row.append("  ".join(self.bindings(match)))
-        self.waiting.append(row)
-        if self.widths is not None or len(self.waiting) > 100:
-            self._flush()
+        self.table.row(row)
 
     def bindings(self, match: dict[str, Any]) -> Iterator[str]:
         """`x=0,2` and, of attributes that SELECT lists, `x.price=3,4`."""
@@ -271,27 +266,17 @@ class _Table:
                 values = [event.get(name, "NULL") for event in match["attributes"][variable]]
                 yield f"{variable}.{name}={','.join(map(str, values))}"
 
-    def _flush(self) -> None:
-        if self.widths is None:
-            self.widths = [max(len(row[c]) for row in self.waiting) for c in range(len(self.waiting[0]))]
-        for row in self.waiting:
-            cells = [
-                text.ljust(w) if c in (2, 5) else text.rjust(w)
-                for c, (text, w) in enumerate(zip(row, self.widths, strict=True))
-            ]
-            self.out.write("  ".join(cells).rstrip() + "\n")
-        self.waiting = []
-
     def end(self, written: int) -> None:
         if written:
-            self._flush()
+            self.table.flush()
         self.out.write(f"{written:,} match{'' if written == 1 else 'es'}\n")
 
 
-_WRITERS: Final[dict[str, Callable[[IO[str], Any], Any]]] = {
-    "table": _Table,
-    "json": _Json,
-    "jsonl": _JsonLines,
-    "csv": lambda out, shown: _Separated(out, ",", shown),
-    "tsv": lambda out, shown: _Separated(out, "\t", shown),
-}
+def csv_writer(out: IO[str], shown: Shown | None) -> _Separated:
+    """Comma separated values."""
+    return _Separated(out, ",", shown)
+
+
+def tsv_writer(out: IO[str], shown: Shown | None) -> _Separated:
+    """Tab separated values."""
+    return _Separated(out, "\t", shown)

@@ -35,16 +35,16 @@ ALLOWED: dict[str, set[str]] = {
     "text": {"errors"},
     "language": _LANGUAGE | {"rdf", "gpm", "text"},
     "spark": _LANGUAGE | {"rdf", "gpm", "language"},
-    "process": set(),
+    "command": {"errors", "engine", "version"},
     "version": set(),
     "lazy_names": set(),
     "protocols": {"automata", "engine", "pattern"},
-    "cli": _LANGUAGE | {"rdf", "gpm", "language", "spark", "process", "version", ""},
+    "cli": _LANGUAGE | {"rdf", "gpm", "language", "spark", "command", ""},
     "": _LANGUAGE | {"rdf", "gpm", "language", "spark", "version", "lazy_names"},
     "__main__": {"cli"},
 }
 CEQL_MAY_USE = {
-    "errors", "snapshot", "events", "pattern", "engine", "automata", "drawing", "forecast", "process", "text",
+    "errors", "snapshot", "events", "pattern", "engine", "automata", "drawing", "forecast", "command", "text",
     "version", "lazy_names",
 }  # fmt: skip
 

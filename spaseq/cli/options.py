@@ -4,30 +4,22 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from dataclasses import fields
-from typing import Any, Final
 
-from spaseq.errors import OptionError
-from spaseq.version import VERSION
+from spaseq.cli.formats import FORMATS
+from spaseq.command import add_query, add_results, command_parser, count
 
-__all__ = ["FORMATS", "parser", "settings_of"]
+__all__ = ["parser"]
 
-FORMATS = ("table", "json", "xml", "csv", "tsv", "jsonl", "parquet", "nquads")
 Command = Callable[[argparse.Namespace], int]
-_DIGITS: Final = 18
-"""Of a setting: it is counted in 64 bits."""
 
 
 def parser(run: Command, check: Command, explain: Command, plot: Command) -> argparse.ArgumentParser:
     """The parser of the command line; each command is kept under `command`."""
-    top = argparse.ArgumentParser(
-        prog="spaseq", description="Recognise complex events in streams of RDF graphs, with SPAseq queries."
-    )
-    top.add_argument("--version", action="version", version=f"%(prog)s {VERSION}")
+    top = command_parser("spaseq", "Recognise complex events in streams of RDF graphs, with SPAseq queries.")
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
     running = commands.add_parser("run", help="run a query over streams", description="Run a query over streams.")
     _add_inputs(running)
-    _add_results(running)
+    add_results(running, FORMATS, "table, or nquads for CONSTRUCT", "results")
     running.set_defaults(command=run)
     checking = commands.add_parser(
         "check", help="check syntax and meaning of a query", description="Check syntax and meaning of a query."
@@ -46,33 +38,13 @@ def parser(run: Command, check: Command, explain: Command, plot: Command) -> arg
     )
     _add_inputs(plotting)
     plotting.add_argument("--output", required=True, metavar="PATH", help="the picture: .svg, .png or .pdf")
-    plotting.add_argument("--limit", type=_count, default=200, metavar="N", help="draw the first N matches (200)")
+    plotting.add_argument("--limit", type=count, default=200, metavar="N", help="draw the first N matches (200)")
     plotting.set_defaults(command=plot)
     return top
 
 
-def settings_of(given: list[str], evaluator: str = "compact") -> Any:
-    """The budgets that `--set NAME=VALUE` names, others as they are. Raises `OptionError` for what is not one."""
-    from spaseq.engine import Settings
-
-    known = {field.name for field in fields(Settings) if field.type == "int"}
-    values: dict[str, Any] = {}
-    for text in given:
-        name, _, value = text.partition("=")
-        if name not in known:
-            raise OptionError(f"--set {text}: there is no such setting", "there is " + ", ".join(sorted(known)))
-        if not value.isascii() or not value.isdecimal() or len(value) > _DIGITS:
-            raise OptionError(f"--set {text}: not a count", f"write --set {name}=1000")
-        values[name] = int(value)
-    return Settings(**values, evaluator=evaluator)
-
-
 def _add_query(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", metavar="QUERY", help="file with the query, or -")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
-                        help="raise or lower a budget that an error names")  # fmt: skip
-    parser.add_argument("--evaluator", choices=("auto", "compact", "chain", "tree"), default="compact",
-                        help="who evaluates; GPMs need compact, which auto chooses (compact)")  # fmt: skip
+    add_query(parser, "who evaluates; GPMs need compact, which auto chooses (compact)")
 
 
 def _add_inputs(parser: argparse.ArgumentParser) -> None:
@@ -104,16 +76,3 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--engine", choices=("local", "spark"), default="local", help="where to run (local)")
     where.add_argument("--gpm", choices=("columnar", "rdflib"), default="columnar",
                        help="rdflib: its evaluator does every graph pattern, for comparison (columnar)")  # fmt: skip
-
-
-def _add_results(parser: argparse.ArgumentParser) -> None:
-    results = parser.add_argument_group("results")
-    results.add_argument("--format", choices=FORMATS, help="how to write results (table, or nquads for CONSTRUCT)")
-    results.add_argument("--output", metavar="PATH", help="where to write them (stdout)")
-    results.add_argument("--limit", type=_count, metavar="N", help="stop after N results")
-
-
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a count")
-    return int(text)

@@ -19,7 +19,6 @@ prov:generatedAtTime, as `spaseq run` reads streams. So the output of one query 
 from __future__ import annotations
 
 import csv
-import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -27,6 +26,8 @@ from itertools import islice
 from typing import Any, Final, Protocol, TextIO, TypeVar
 from xml.sax.saxutils import quoteattr
 
+from spaseq.cli.formats import FORMATS
+from spaseq.command import Table
 from spaseq.errors import OptionError
 from spaseq.events.time import format_time
 from spaseq.gpm import Mapping as SolutionMapping
@@ -34,15 +35,12 @@ from spaseq.gpm import freeze
 from spaseq.gpm.results import json_term, nquads_term, plain_text, short_text, xml_term
 from spaseq.language.run import Match, distinct_solutions, match_table
 
-__all__ = ["FORMATS", "Sink", "write_matches", "write_parquet"]
+__all__ = ["Sink", "write_matches", "write_parquet"]
 
 Solution = tuple[int, dict[str, Any]]
 _T = TypeVar("_T")
 _CALENDAR: Final = 10**17
 """ns: 1973-03-03. A time before it is an offset, not a date."""
-_WIDTH_SAMPLE: Final = 200
-_WIDEST: Final = 60
-_ONE_LINE: Final = str.maketrans("\t\r\n", "   ")
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _XML_HEAD: Final = '<?xml version="1.0"?>\n<sparql xmlns="http://www.w3.org/2005/sparql-results#">\n'
 _BOOLEANS: Final = {
@@ -81,8 +79,9 @@ class Sink(Protocol):
 
 def write_matches(form: str, matches: Iterable[Match], sink: Sink, limit: int | None) -> int:
     """Writes matches (or solutions) in a text format; at most `limit` of them. Returns how many were written."""
+    write = FORMATS[form].load()
     if form == "jsonl":
-        return _jsonl(_flushed(islice(matches, limit), sink), sink)
+        return int(write(_flushed(islice(matches, limit), sink), sink))
     if sink.asks:
         answer = next(iter(matches), None) is not None
         sink.out.write(_BOOLEANS.get(form, "{}\n").replace("{}", "true" if answer else "false"))
@@ -91,7 +90,7 @@ def write_matches(form: str, matches: Iterable[Match], sink: Sink, limit: int | 
         solutions = _as_they_come(matches)
     else:
         solutions = distinct_solutions(matches, sink.variables, ordered=sink.ordered)
-    return FORMATS[form](_flushed(islice(solutions, limit), sink), sink)
+    return int(write(_flushed(islice(solutions, limit), sink), sink))
 
 
 def _as_they_come(matches: Iterable[Match]) -> Iterator[Solution]:
@@ -149,7 +148,8 @@ def _timed(solutions: Iterable[Solution]) -> Iterator[tuple[str, dict[str, Any]]
         yield clock(time), bindings
 
 
-def _jsonl(matches: Iterable[Match], sink: Sink) -> int:
+def write_jsonl(matches: Iterable[Match], sink: Sink) -> int:
+    """A match a line."""
     count = 0
     clock: Callable[[int], str] | None = None
     for match in matches:
@@ -167,7 +167,8 @@ def _jsonl(matches: Iterable[Match], sink: Sink) -> int:
     return count
 
 
-def _json(solutions: Iterable[Solution], sink: Sink) -> int:
+def write_json(solutions: Iterable[Solution], sink: Sink) -> int:
+    """SPARQL 1.1 Query Results JSON."""
     time_name = _time_name(sink.variables)
     head = json.dumps({"vars": [time_name, *sink.variables]}, ensure_ascii=False)
     sink.out.write(f'{{"head": {head}, "results": {{"bindings": [')
@@ -182,7 +183,8 @@ def _json(solutions: Iterable[Solution], sink: Sink) -> int:
     return count
 
 
-def _xml(solutions: Iterable[Solution], sink: Sink) -> int:
+def write_xml(solutions: Iterable[Solution], sink: Sink) -> int:
+    """SPARQL Query Results XML."""
     time_name = _time_name(sink.variables)
     names = "".join(f"<variable name={quoteattr(name)}/>" for name in [time_name, *sink.variables])
     sink.out.write(f"{_XML_HEAD}<head>{names}</head>\n<results>")
@@ -201,7 +203,8 @@ def _xml(solutions: Iterable[Solution], sink: Sink) -> int:
     return count
 
 
-def _csv(solutions: Iterable[Solution], sink: Sink) -> int:
+def write_csv(solutions: Iterable[Solution], sink: Sink) -> int:
+    """SPARQL 1.1 Query Results CSV."""
     writer = csv.writer(sink.out, lineterminator="\r\n")
     writer.writerow([_time_name(sink.variables), *sink.variables])
     count = 0
@@ -211,7 +214,8 @@ def _csv(solutions: Iterable[Solution], sink: Sink) -> int:
     return count
 
 
-def _tsv(solutions: Iterable[Solution], sink: Sink) -> int:
+def write_tsv(solutions: Iterable[Solution], sink: Sink) -> int:
+    """SPARQL 1.1 Query Results TSV."""
     sink.out.write("\t".join("?" + name for name in [_time_name(sink.variables), *sink.variables]) + "\n")
     count = 0
     for time, bindings in _timed(solutions):
@@ -222,7 +226,7 @@ def _tsv(solutions: Iterable[Solution], sink: Sink) -> int:
     return count
 
 
-def _nquads(solutions: Iterable[Solution], sink: Sink) -> int:
+def write_nquads(solutions: Iterable[Solution], sink: Sink) -> int:
     """A graph per solution that gives a triple. Blank nodes of the data keep their labels; those of the template are
     fresh in each graph."""
     count = 0
@@ -239,42 +243,15 @@ def _nquads(solutions: Iterable[Solution], sink: Sink) -> int:
     return count
 
 
-def _table(solutions: Iterable[Solution], sink: Sink) -> int:
-    """Aligned columns; the widths are those of the first rows, so that long outputs start at once."""
-    header = [_time_name(sink.variables), *("?" + v for v in sink.variables)]
-    rows = (
-        [time, *(short_text(bindings[v], sink.prefixes) if v in bindings else "" for v in sink.variables)]
-        for time, bindings in _timed(solutions)
-    )
-    sample = list(islice(rows, 1 if sink.live else _WIDTH_SAMPLE))
-    if not sample:
+def write_table(solutions: Iterable[Solution], sink: Sink) -> int:
+    """Aligned columns."""
+    table = Table(sink.out, [_time_name(sink.variables), *("?" + v for v in sink.variables)], live=sink.live)
+    written = 0
+    for time, bindings in _timed(solutions):
+        table.row([time, *(short_text(bindings[v], sink.prefixes) if v in bindings else "" for v in sink.variables)])
+        written += 1
+    if written:
+        table.flush()
+    else:
         sink.out.write("no match\n")
-        return 0
-    widths = [min(_WIDEST, max(map(len, column))) for column in zip(header, *sample, strict=True)]
-    count = 0
-    for row in (header, ["-" * width for width in widths]):
-        sink.out.write(_aligned(row, widths))
-    for row in sample:
-        sink.out.write(_aligned(row, widths))
-        count += 1
-    for row in rows:
-        sink.out.write(_aligned(row, widths))
-        count += 1
-    return count
-
-
-def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
-    line = io.StringIO()
-    for cell, width in zip(cells, widths, strict=True):
-        line.write(cell.translate(_ONE_LINE).ljust(width) + "  ")
-    return line.getvalue().rstrip() + "\n"
-
-
-FORMATS: Final[dict[str, Callable[[Iterable[Solution], Sink], int]]] = {
-    "table": _table,
-    "json": _json,
-    "xml": _xml,
-    "csv": _csv,
-    "tsv": _tsv,
-    "nquads": _nquads,
-}
+    return written

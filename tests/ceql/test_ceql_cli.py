@@ -102,7 +102,7 @@ def test_streams(folder: pathlib.Path) -> None:
         (["run", "query.ceql", "--events", "none.csv"], 3, "none.csv: no such file"),
         (["run", "query.ceql", "--events", "back.csv"], 3, "back.csv, event 2: the stream goes back in time by 1 s"),
         (["run", "query.ceql", "--events", "cut.csv.gz"], 3, "cut.csv.gz: the compressed data is damaged or cut off"),
-        (["run", "none.ceql", "--events", "events.csv"], 2, "none.ceql: no such file"),
+        (["run", "none.ceql", "--events", "events.csv"], 2, "cannot read the query none.ceql: No such file"),
         (["run", "query.ceql"], 2, "no events to run over"),
         (["run", "query.ceql", "--stream", "S"], 2, "this is not NAME=FILE"),
         (["run", "from.ceql", "--stream", "T=events.csv"], 2, "unknown stream T"),
@@ -110,7 +110,7 @@ def test_streams(folder: pathlib.Path) -> None:
         (["run", "query.ceql", "--events", "events.csv", "--format", "parquet"], 2, "--output"),
         (["run", "-", "--events", "-"], 2, "standard input is asked for twice"),
         (["run", "query.ceql", "--stream", "S=-", "--stream", "T=-"], 2, "standard input is asked for twice"),
-        (["plot", "query.ceql", "--events", "events.csv"], 2, "plot draws into a file"),
+        (["plot", "query.ceql", "--events", "events.csv"], 2, "the following arguments are required: --output"),
         (["run", "query.ceql", "--events", "events.csv", "--format", "xml"], 2, "invalid choice"),
     ],
 )

@@ -10,7 +10,7 @@ import harness
 
 _SCRIPT = """
 import time
-from spaseq.process import run_command, settle_interrupt
+from spaseq.command.process import run_command, settle_interrupt
 
 def main():
     try:

@@ -105,7 +105,7 @@ def test_parquet_and_output(files: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert table.column_names == ["start", "end", "positions", "time", "a", "x", "y", "n"]
     assert table["x"].to_pylist() == ['"one"', '"2"^^<http://www.w3.org/2001/XMLSchema#integer>']
     code, _, err = run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--format", "parquet")
-    assert code == 2 and "needs --output" in err
+    assert code == 2 and "--format parquet is written to a file" in err
 
 
 def test_output_of_text(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -279,7 +279,7 @@ def test_an_interrupt(files: Path, capsys: pytest.CaptureFixture[str], monkeypat
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("spaseq.cli.main._query_text", interrupt)
+    monkeypatch.setattr("spaseq.cli.main.query_text", interrupt)
     assert run(capsys, "check", "q.rq") == (130, "", "interrupted\n")
 
 
@@ -289,7 +289,7 @@ def test_a_bug_is_said_to_be_one(
     def fail(*_: object) -> None:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr("spaseq.cli.main._query_text", fail)
+    monkeypatch.setattr("spaseq.cli.main.query_text", fail)
     code, _, err = run(capsys, "check", "q.rq")
     assert code == 1 and err.startswith("spaseq failed: ZeroDivisionError: oh\nhint: this is a bug")
 

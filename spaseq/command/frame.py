@@ -1,0 +1,101 @@
+"""How a command runs: what goes wrong becomes one message and an exit code, whatever the language.
+
+Exit codes: 0 done, 1 a bug, 2 a wrong query or option, 3 wrong input or an output that cannot be written, 4 a limit was
+hit, 130 interrupted. Results go to standard output or a file, everything else to standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, TextIO
+
+from spaseq.command.process import settle_interrupt
+from spaseq.errors import EventError, InternalError, OptionError, SpaseqError
+
+__all__ = ["INTERRUPTED", "opened", "query_text", "run_main", "warn"]
+
+INTERRUPTED: Final = 130
+"""The exit code of a command that Ctrl-C ended."""
+
+
+def run_main(name: str, parser: Callable[[], argparse.ArgumentParser], arguments: Sequence[str] | None) -> int:
+    """Parses the arguments, runs the command that they name (`options.command`) and returns its exit code.
+
+    Never raises what a user can cause; with SPASEQ_DEBUG in the environment, bugs are raised.
+    """
+    try:
+        options = parser().parse_args(arguments)
+        return int(options.command(options))
+    except SpaseqError as error:
+        _flush_output()
+        print(error, file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        settle_interrupt()
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        _discard_output()  # the reader of our output went away: nothing is left to say
+        return 0
+    except OSError as error:
+        _discard_output()
+        where = "cannot write the results" if error.filename is None else error.filename
+        print(f"{where}: {error.strerror or error}", file=sys.stderr)
+        return EventError.exit_code
+    except Exception as error:
+        if os.environ.get("SPASEQ_DEBUG"):
+            raise
+        print(f"{name} failed: {type(error).__name__}: {error}", file=sys.stderr)
+        print("hint: this is a bug, please report it; SPASEQ_DEBUG=1 shows where it happened", file=sys.stderr)
+        return InternalError.exit_code
+
+
+def query_text(path: str) -> tuple[str, str]:
+    """(the text of a query, the name that errors show for it); `-` is standard input. Raises `OptionError`."""
+    name = "<stdin>" if path == "-" else path
+    try:
+        if path == "-":
+            return sys.stdin.read(), name
+        with open(path, encoding="utf-8-sig") as file:
+            return file.read(), name
+    except UnicodeDecodeError:
+        raise OptionError(f"cannot read the query {name}: it is not UTF-8 text") from None
+    except OSError as error:
+        hint = "the query is given as a file; - reads it from standard input"
+        raise OptionError(f"cannot read the query {name}: {error.strerror or error}", hint) from None
+
+
+@contextlib.contextmanager
+def opened(path: str | None) -> Iterator[TextIO]:
+    """Where results are written as text: a file, or standard output for None and `-`. Raises `OptionError`."""
+    if path is None or path == "-":
+        yield sys.stdout
+        return
+    try:
+        out = open(path, "w", encoding="utf-8", newline="")  # noqa: SIM115 - closed below, also on errors
+    except OSError as error:
+        raise OptionError(f"cannot write {path}: {error.strerror or error}") from None
+    with out:
+        yield out
+
+
+def warn(messages: Iterable[str]) -> None:
+    """What a user should know, a line each on standard error."""
+    for message in messages:
+        print(f"warning: {message}", file=sys.stderr)
+
+
+def _flush_output() -> None:
+    """What was found before the error stands in front of its message."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+
+
+def _discard_output() -> None:
+    """What stdout still holds cannot be written: it must not be tried again at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,63 @@
+"""Aligned columns, for people to read."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from typing import IO, Final
+
+__all__ = ["Table", "width_of"]
+
+_SAMPLE: Final = 200
+_WIDEST: Final = 60
+_ONE_LINE: Final = str.maketrans("\t\r\n", "   ")
+
+
+class Table:
+    """A table that is written row by row: as wide as its first rows need, so that long ones begin at once.
+
+    `right`: the columns of numbers, which are aligned at the right. `live`: each row is written when it comes. `rule`:
+    whether a line of dashes stands below the head. Wide characters (East Asian, emoji) take two places.
+    """
+
+    def __init__(
+        self, out: IO[str], head: Sequence[str], *, right: Sequence[int] = (), live: bool = False, rule: bool = True
+    ) -> None:
+        self._out = out
+        self._right = frozenset(right)
+        self._rule = rule
+        self._sample = 1 if live else _SAMPLE
+        self._waiting: list[Sequence[str]] = [head]
+        self._widths: list[int] | None = None
+
+    def row(self, cells: Sequence[str]) -> None:
+        """A row more."""
+        self._waiting.append([cell.translate(_ONE_LINE) for cell in cells])
+        if self._widths is not None or len(self._waiting) > self._sample:
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes the rows that wait, the head first."""
+        if self._widths is None:
+            self._widths = [
+                min(_WIDEST, max(map(width_of, column))) for column in zip(*self._waiting, strict=True)
+            ]
+            if self._rule:
+                self._waiting.insert(1, ["-" * width for width in self._widths])
+        self._out.writelines(map(self._aligned, self._waiting))
+        self._waiting = []
+
+    def _aligned(self, cells: Sequence[str]) -> str:
+        assert self._widths is not None
+        parts = []
+        for place, (cell, width) in enumerate(zip(cells, self._widths, strict=True)):
+            padding = " " * (width - width_of(cell))
+            parts.append(padding + cell if place in self._right else cell + padding)
+        return "  ".join(parts).rstrip() + "\n"
+
+
+def width_of(text: str) -> int:
+    """The places that a text takes on a terminal. O(characters); of ASCII text its length."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)

@@ -1,0 +1,139 @@
+"""What both commands share: formats by suffix, settings, tables, what cannot be written."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from ceql.cli import main as ceql_main
+from spaseq.cli.main import main as spaseq_main
+from spaseq.command import Format, Table, chosen_format
+from spaseq.errors import OptionError
+
+TUPLES = "type,price\nA,1\nB,2\n"
+GRAPHS = '<urn:a> <urn:e#p> "1" .\n<urn:b> <urn:e#p> "2" .\n'
+FORMATS = {
+    "table": Format("m:t", ("txt",)),
+    "json": Format("m:j", ("json",), whole=True),
+    "jsonl": Format("m:l", ("jsonl", "ndjson")),
+    "parquet": Format("m:p", ("parquet",), whole=True, binary=True),
+}
+Run = Callable[..., int]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Run:
+    """The command named by the parameter on a query with one match, with more arguments."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "events.csv").write_text(TUPLES)
+    (tmp_path / "q.ceql").write_text("SELECT * WHERE A AS x ; B AS y")
+    (tmp_path / "s.nt").write_text(GRAPHS)
+    (tmp_path / "q.rq").write_text(
+        "PREFIX : <urn:e#> SELECT ?x FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?x :p '1' } }"
+    )
+    if request.param == "ceql":
+        return lambda *more: ceql_main(["run", "q.ceql", "--events", "events.csv", *more])
+    return lambda *more: spaseq_main(["run", "q.rq", "--stream", "S=s.nt", "--event-by", "size:1", *more])
+
+
+both = pytest.mark.parametrize("run", ["ceql", "spaseq"], indirect=True)
+
+
+@both
+def test_the_suffix_of_the_output_chooses_the_format(run: Run, tmp_path: Path) -> None:
+    assert run("--output", "m.parquet") == 0 and pq.read_table(tmp_path / "m.parquet").num_rows == 1
+    assert run("--output", "m.JSONL") == 0 and (tmp_path / "m.JSONL").read_text().startswith('{"start": 0')
+    assert run("--output", "m.csv") == 0 and "," in (tmp_path / "m.csv").read_text().splitlines()[0]
+    assert run("--output", "m.csv", "--format", "tsv") == 0 and "\t" in (tmp_path / "m.csv").read_text()
+    assert run("--output", "m.unknown") == 0 and "  " in (tmp_path / "m.unknown").read_text()
+
+
+@both
+def test_budgets_can_be_set(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--set", "arena_bytes=100000000", "--set", "partitions=7") == 0
+    capsys.readouterr()
+    assert run("--set", "nothing=1") == 2
+    assert "--set nothing=1: there is no such setting\nhint: there is arena_bytes" in capsys.readouterr().err
+    assert run("--set", "partitions=many") == 2
+    assert "--set partitions=many: not a count" in capsys.readouterr().err
+
+
+@both
+def test_a_full_disk_is_said(run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full, a file that is always full")
+    assert run("--output", "/dev/full", "--format", "jsonl") == 3
+    assert capsys.readouterr().err.splitlines()[-1] == "cannot write the results: No space left on device"
+
+
+@both
+def test_what_cannot_be_told_apart(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        run("--limit", "-1")
+    assert "argument --limit: '-1' is not a count" in capsys.readouterr().err
+    assert run("--format", "parquet") == 2
+    assert "--format parquet is written to a file\nhint: add --output FILE.parquet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("asked", "output", "live", "chosen"),
+    [
+        (None, None, False, "table"),
+        (None, "x.ndjson", False, "jsonl"),
+        (None, "x.json.gz", False, "table"),
+        (None, "-", False, "table"),
+        ("json", "x.parquet", False, "json"),
+        (None, "x.jsonl", True, "jsonl"),
+    ],
+)
+def test_chosen_format(asked: str | None, output: str | None, live: bool, chosen: str) -> None:
+    assert chosen_format(FORMATS, asked, output, "table", live=live) == chosen
+
+
+def test_formats_that_do_not_fit() -> None:
+    with pytest.raises(OptionError, match="--format json with --follow") as error:
+        chosen_format(FORMATS, "json", None, "table", live=True)
+    assert error.value.hint == "it is whole only at its end: use table or jsonl"
+    with pytest.raises(OptionError, match="is written to a file"):
+        chosen_format(FORMATS, "parquet", "-", "table")
+
+
+def test_tables_align_wide_characters() -> None:
+    out = io.StringIO()
+    table = Table(out, ["name", "n"], right=[1])
+    for name, n in (("東京", "1"), ("é\tx", "12"), ("Lyon", "123")):
+        table.row([name, n])
+    table.flush()
+    assert out.getvalue().splitlines() == [
+        "name    n",
+        "----  ---",
+        "東京    1",
+        "é x    12",
+        "Lyon  123",
+    ]
+
+
+def test_a_live_table_writes_each_row() -> None:
+    out = io.StringIO()
+    table = Table(out, ["a"], live=True, rule=False)
+    table.row(["1"])
+    assert out.getvalue() == "a\n1\n"
+    table.row(["longer"])
+    assert out.getvalue() == "a\n1\nlonger\n"
+
+
+def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    from spaseq.command import watched
+
+    assert watched([1, 2], lambda: 0) == [1, 2]
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    assert list(watched([[1, 2], [3]], lambda: 1_500, batches=True)) == [[1, 2], [3]]
+    assert "1,500 events, 2 matches, " in terminal.getvalue() and terminal.getvalue().endswith("\r\x1b[K")
