@@ -15,16 +15,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import rdflib
-from pyparsing import ParseBaseException, ParserElement, ParseResults
+from pyparsing import ParseBaseException, ParseResults
 from rdflib.plugins.sparql.algebra import translateGroupGraphPattern, translatePath, translateQuery, traverse
-from rdflib.plugins.sparql.parser import DECIMAL_NEGATIVE, DOUBLE_NEGATIVE, INTEGER_NEGATIVE, Query
-from rdflib.plugins.sparql.parserutils import Comp, CompValue
+from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import Prologue
 from rdflib.term import Literal, URIRef, Variable
 
 from spaseq.errors import QueryError, QuerySemanticsError, QuerySyntaxError, Span, SpaseqError
 from spaseq.gpm import comparison
-from spaseq.gpm.legal import PLACED, Breach, breaches
+from spaseq.gpm.grammar import Query
+from spaseq.gpm.legal import Breach, breaches
 from spaseq.rdf import plain_literal, quiet_literals
 from spaseq.rdf.iri import local_name, resolve_iri
 from spaseq.text import ESCAPE, check_escapes, unescaped
@@ -32,31 +32,6 @@ from spaseq.text import ESCAPE, check_escapes, unescaped
 __all__ = ["Piece", "Source", "literals_as_written", "prepared", "settled", "translated"]
 
 _LITERALS: Final = threading.Lock()
-
-# rdflib negates the value of such a literal, which it cannot do for a decimal, and rewrites its text ("-01" to "-1").
-for _negative in (DECIMAL_NEGATIVE, DOUBLE_NEGATIVE, INTEGER_NEGATIVE):
-    _negative.set_parse_action(lambda tokens: Literal(f"-{tokens[0]}", datatype=tokens[0].datatype))
-
-
-def _elements(element: ParserElement, found: dict[int, ParserElement]) -> dict[int, ParserElement]:
-    """All elements of a grammar, by identity."""
-    waiting = [element]
-    while waiting:
-        element = waiting.pop()
-        if id(element) not in found:
-            found[id(element)] = element
-            waiting += element.recurse()
-    return found
-
-
-def _place(text: str, start: int, tokens: ParseResults) -> None:
-    tokens[0].start = start
-
-
-# Nodes of the parse tree that errors point to learn where they begin.
-for _element in _elements(Query, {}).values():
-    if isinstance(_element, Comp) and _element.name in PLACED:
-        _element.add_parse_action(_place)
 
 
 @dataclass(frozen=True, slots=True)
