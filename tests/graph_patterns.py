@@ -73,7 +73,7 @@ def pattern_case(rng: random.Random) -> PatternCase:
     while True:
         drawing = _Drawing(rng, rng.choice((0.0, 0.0, 0.5)))
         case = PatternCase(
-            drawing.top(), tuple(_draw_graph(rng) for _ in range(6)), (_draw_graph(rng), _draw_graph(rng))
+            drawing.top(), tuple(_draw_graph(rng) for _ in range(6)), (_draw_graph(rng, "_:k"), _draw_graph(rng, "_:l"))
         )
         try:
             if case.answers() or rng.random() < 1 / 20:
@@ -82,11 +82,12 @@ def pattern_case(rng: random.Random) -> PatternCase:
             continue
 
 
-def _draw_graph(rng: random.Random) -> frozenset[Any]:
-    subjects = (*_NODES, *_NODES, *_NODES, "_:b")
+def _draw_graph(rng: random.Random, blank: str = "_:b") -> frozenset[Any]:
+    """Few triples; `blank` is its blank node, one of its own for each file, as files share none."""
+    subjects = (*_NODES, *_NODES, *_NODES, blank)
     count = rng.choice((0, 1, 2, 3, 4, 5, 7))
     return frozenset(
-        (rng.choice(subjects), rng.choice((_P, _P, _Q)), rng.choice((*_OBJECTS, "_:b"))) for _ in range(count)
+        (rng.choice(subjects), rng.choice((_P, _P, _Q)), rng.choice((*_OBJECTS, blank))) for _ in range(count)
     )
 
 

@@ -263,7 +263,7 @@ class Evaluation:
             case "MIN" | "MAX":
                 if not known:
                     raise Error
-                return known[0] if kind == "MIN" else next(v for v in known if _place(v) == _place(known[-1]))
+                return known[0 if kind == "MIN" else -1]
             case "GROUP_CONCAT":
                 return text(separator.join(text_of(value) for value in known))
             case "SUM" | "AVG":
@@ -573,7 +573,7 @@ def _place(term: Term | None) -> tuple[Any, ...]:
     if term.startswith("_:"):
         return (1, "", term)
     if term.startswith("<"):
-        return (2, "", term)
+        return (2, "", term[1:-1])  # as a string (SPARQL 1.1 §15.1): kb before kb2
     try:
         return (3, *value_of(term))
     except Error:
