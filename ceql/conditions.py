@@ -74,6 +74,7 @@ class _Attribute:
         self.kind, texts, values, known = state
         self.texts = {text: number for number, text in enumerate(texts)}
         expect(self.kind in _DTYPES and len(self.texts) == len(texts), "a kind of values")
+        expect(all(type(text) is str for text in texts), "texts")
         if self.kind == "mixed":
             self._values = np.empty(len(values), object)
             self._values[:] = values

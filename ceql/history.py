@@ -167,6 +167,7 @@ class Past:
         for parts, last in zip(batches, lasts, strict=True):
             batch = Block.restore(parts) if len(parts) == 4 else _stored_batch(*parts)
             expect(following in (None, first_position(batch)) and len(batch), "batches one behind the other")
+            expect(type(last) in (int, float), "a number for the end of each batch")
             following = first_position(batch) + len(batch)
             self.append(batch, last)
 

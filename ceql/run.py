@@ -116,6 +116,9 @@ class Run:
         run._coordinate.last, run._coordinate.kind = state["coordinate"]
         expect(run._coordinate.kind in (None, "i", "f"), "a kind of number")
         run._reached = state["reached"]
+        if run._reached is not None:
+            position, coordinate = run._reached
+            expect(type(position) is int and type(coordinate) in (int, float), "a place in the stream")
         run._past.restore(state["history"], state["lasts"])
         return run
 

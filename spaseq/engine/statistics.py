@@ -19,6 +19,7 @@ from spaseq.engine.lazy.normal import Branch, Test, tests_of
 from spaseq.engine.lazy.samples import CANDIDATES, TUPLES, Kind, Pool
 from spaseq.engine.settings import Batch
 from spaseq.pattern import Predicate
+from spaseq.snapshot import expect
 
 __all__ = ["Statistics"]
 
@@ -192,6 +193,8 @@ class Statistics:
         """The opposite of `snapshot`, for the same branches."""
         (held, counts, self.events, self.window, self._draws, self.changes, self.partitions, self._joint,
          self._dense) = state  # fmt: skip
+        counted = (*counts, self.events, self.window, *(count for pair in held for count in pair))
+        expect(all(type(count) in (int, float) and count >= 0 for count in counted), "counts of events")
         self._held = dict(zip(self._tests, held, strict=True))
         self._counts = dict(zip(self._kinds, counts, strict=True))
 

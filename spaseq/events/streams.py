@@ -482,15 +482,18 @@ class EventFeed:
             clock = self._clocks[name]
             clock.records, clock.column, clock.known, clock.iso = records, column, known, iso
             expect(type(records) is int and (column is None or type(column) is str), "a count of each stream")
-        self._orderer.high, self._orderer.seen, self._orderer.dropped = state["order"]
+            expect(type(known) is bool is type(iso), "what is known of each stream")
+        high, seen, dropped = self._orderer.high, self._orderer.seen, self._orderer.dropped = state["order"]
+        expect((high is None or type(high) is int) and type(seen) is int is type(dropped), "a count of events")
         if state["pending"] is not None:
             blob, times = state["pending"]
             table = table_of_bytes(blob)
             self._orderer.pending = _Part(table, array(times, "times", rows=table.num_rows))
         self._position = state["position"]
         expect(type(self._position) is int and 0 <= self._position < 1 << 61, "a place in the stream")
-        events, dropped, attributes, iso = state["counters"]
-        self.counters = EventCounters(events, dropped, dict.fromkeys(attributes), iso)
+        events, late, attributes, iso = state["counters"]
+        expect(type(events) is int and type(late) is dict and type(iso) is bool, "what was read")
+        self.counters = EventCounters(events, late, dict.fromkeys(attributes), iso)
 
 
 def table_bytes(table: pa.Table) -> bytes:

@@ -44,7 +44,7 @@ from spaseq.gpm.columnar import unsteady
 from spaseq.language.expand import Conjunction
 from spaseq.language.filters import conditions
 from spaseq.language.guards import Free, Meets, Pass, Take
-from spaseq.rdf import Term, term_from_key, term_key
+from spaseq.rdf import Term, is_term_key, term_from_key, term_key
 from spaseq.rdf.columns import Kinds
 from spaseq.snapshot import expect
 
@@ -678,6 +678,7 @@ class TermCodes:
     def restore(self, state: Any, held: np.ndarray) -> None:
         """The opposite of `snapshot`; as of `Codes.restore`."""
         self._next, codes, keys, self._has_aliases = state
+        expect(all(map(is_term_key, keys)), "terms")
         self._texts = {code: key.encode() for code, key in zip(codes, keys, strict=True)}
         expect(all(type(code) is int and 0 <= code < self._next < 1 << 60 for code in codes), "a number for each term")
         self._index()

@@ -8,8 +8,9 @@ from typing import Any, overload
 
 import numpy as np
 
-from spaseq.rdf import GraphEvent
-from spaseq.snapshot import array, expect
+from spaseq.errors import OptionError
+from spaseq.rdf import GraphEvent, Term
+from spaseq.snapshot import array, damaged, expect
 
 __all__ = ["Events", "History", "Made", "Pool"]
 
@@ -79,8 +80,11 @@ class _Block:
         self._made = {place: events for place, events in self._made.items() if place >= self._dropped}
 
     def of(self, position: int) -> tuple[int, int]:
-        """The time of an instant, and its place for `made`."""
+        """The time of an instant, and its place for `made`. `OptionError` for one that is not held: a snapshot that
+        somebody made up may have matches of instants that it does not hold."""
         place = int(np.searchsorted(self.positions, position))
+        if place == len(self.positions) or self.positions[place] != position:
+            raise _not_held(position)
         return int(self.times[place]), place + self._dropped
 
     def made(self, place: int) -> _Events:
@@ -91,6 +95,10 @@ class _Block:
         if made is None:
             made = self._made[place] = self._events(place)
         return made
+
+
+def _not_held(position: int) -> OptionError:
+    return damaged(f"a match has the instant {position}, which it does not hold")
 
 
 class History:
@@ -124,7 +132,10 @@ class History:
         return tuple(times), Events(parts)
 
     def _block(self, position: int) -> _Block:
-        return self._blocks[bisect_right(self._firsts, position) - 1]
+        behind = bisect_right(self._firsts, position)
+        if not behind:
+            raise _not_held(position)
+        return self._blocks[behind - 1]
 
     def forget(self, first: int) -> None:
         """Drops what lies before the time `first`."""
@@ -186,6 +197,7 @@ class Pool:
             texts = type(event.stream) is str and type(event.source) is str
             expect(texts and type(event.time) is int, "a stream and a time for each event")
             expect(type(event.triples) is tuple and all(len(t) == 3 for t in event.triples), "triples of three")
+            expect(all(isinstance(term, Term) for t in event.triples for term in t), "terms in triples")
 
         def events(numbers: Sequence[int]) -> _Events:
             expect(min(numbers, default=0) >= 0, "events that are there")

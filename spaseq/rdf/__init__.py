@@ -34,7 +34,17 @@ from spaseq.rdf.streams import (
     read_stream,
     settle,
 )
-from spaseq.rdf.terms import TERMS, Term, Terms, Triple, plain_literal, quiet_literals, term_from_key, term_key
+from spaseq.rdf.terms import (
+    TERMS,
+    Term,
+    Terms,
+    Triple,
+    is_term_key,
+    plain_literal,
+    quiet_literals,
+    term_from_key,
+    term_key,
+)
 
 __all__ = [
     "ARRIVAL",
@@ -64,6 +74,7 @@ __all__ = [
     "in_order",
     "instants",
     "is_table",
+    "is_term_key",
     "load_knowledge",
     "merge_streams",
     "merged_files",

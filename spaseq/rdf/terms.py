@@ -13,6 +13,7 @@ them through it.
 from __future__ import annotations
 
 import logging
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +24,9 @@ from rdflib import BNode, Literal, URIRef
 
 from spaseq.snapshot import Kind
 
-__all__ = ["TERMS", "Term", "Terms", "Triple", "plain_literal", "quiet_literals", "term_from_key", "term_key"]
+__all__ = [
+    "TERMS", "Term", "Terms", "Triple", "is_term_key", "plain_literal", "quiet_literals", "term_from_key", "term_key",
+]  # fmt: skip
 
 Term: TypeAlias = URIRef | BNode | Literal
 Triple: TypeAlias = tuple[Term, Term, Term]
@@ -93,6 +96,14 @@ def term_from_key(key: str) -> Term:
     if suffix.startswith("@"):
         return _literal(text, None, suffix[1:])
     return _literal(text, suffix[3:-1] if suffix else None, None)
+
+
+_LITERAL_KEY: Final = re.compile(r'".*"(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*|\^\^<.*>)?', re.DOTALL)
+
+
+def is_term_key(key: str) -> bool:
+    """Whether `term_from_key` makes a term of it."""
+    return key.startswith(("<", "_:")) or _LITERAL_KEY.fullmatch(key) is not None
 
 
 TERMS: Final = Kind("term", (URIRef, BNode, Literal), term_key, term_from_key)

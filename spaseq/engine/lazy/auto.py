@@ -288,7 +288,10 @@ class AutoEvaluator:
         """An evaluator that goes on where `snapshot` was taken, of the same program."""
         new = AutoEvaluator(program)
         for name in _KEPT:
-            setattr(new, name, state["own"][name])
+            fresh, kept = getattr(new, name), state["own"][name]
+            kinds = (int, float) if type(fresh) in (int, float) else (type(fresh),)
+            expect(fresh is None or type(kept) in kinds, "what the choice goes by")
+            setattr(new, name, kept)
         expect(new._name in ("compact", "chain", "tree"), "an evaluator's name")
         new._estimate = None if state["estimate"] is None else Estimate(*state["estimate"])
         new._reach.restore(state["reach"])

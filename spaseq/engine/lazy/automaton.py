@@ -186,6 +186,7 @@ class Automaton:
         leaves = self.plan.leaves
         for where, parts in state["waiting"]:
             expect(type(where) is frozenset and where and where < leaves.keys(), "states of the automaton")
+            expect(parts, "instances in a state that waits")
             self.waiting[where] = found = [Partial.restore(part, leaves) for part in parts]
             for part in found:
                 taken = [part.low, part.high, *part.columns.values()]

@@ -195,6 +195,7 @@ class Postings:
     def restore(self, state: tuple[np.ndarray, int], rows: Rows) -> None:
         """The opposite of `snapshot`, of the events in `rows`."""
         codes, self.inserted = state
+        expect(type(self.inserted) is int, "a count of postings")
         self.codes = grown(codes, "postings")
         handles = self.codes.values & BIG if self._keyed else self.codes.values
         there = (handles >= rows.base) & (handles < rows.end)

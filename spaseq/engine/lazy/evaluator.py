@@ -371,7 +371,8 @@ class LazyEvaluator:
         tree, orders, first_chance = state["how"]
         evaluator = LazyEvaluator(program, plan, tree=tree, orders=orders, first_chance=first_chance)
         evaluator._last = last_place(state["last"])
-        evaluator._pushed, evaluator.events_in_window = state["pushed"], state["in_window"]
+        pushed, in_window = evaluator._pushed, evaluator.events_in_window = state["pushed"], state["in_window"]
+        expect(type(pushed) is int and (in_window is None or type(in_window) in (int, float)), "counts of events")
         if evaluator._ending is not None:
             evaluator._ending.restore(state["ending"])
         if state["started"] is not None:

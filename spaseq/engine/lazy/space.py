@@ -15,7 +15,7 @@ from spaseq.engine.lazy.conditions import Memory
 from spaseq.engine.lazy.normal import Absence, Adjacent, Test
 from spaseq.engine.lazy.partial import Partial
 from spaseq.engine.lazy.plan import BranchPlan, Check
-from spaseq.snapshot import array
+from spaseq.snapshot import array, expect
 
 __all__ = ["CHUNK", "Frame", "Space", "Steps", "Trace"]
 
@@ -86,6 +86,9 @@ class Space:
         self.evaluations, self.instances, self.searches = state["counters"]
         self.tried = {t: (made, held) for t, (made, held) in _counted(tests, state["tried"])}
         self.steps = {(leaves, leaf): (made, held) for leaves, leaf, made, held in state["steps"]}
+        pairs = (*self.tried.values(), *self.steps.values())
+        counts = (*state["counters"], *(count for pair in pairs for count in pair))
+        expect(all(type(count) in (int, float) for count in counts), "counts")
 
     # Where the candidates are
 
