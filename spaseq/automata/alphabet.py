@@ -10,52 +10,11 @@ each other.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from spaseq.automata.kernels import FULL, assign, pack
 from spaseq.snapshot import expect
 
 _WORD = 63  # bits a word holds, so that codes stay non-negative int64
-_FULL = 1
-_GOLDEN = 0x9E3779B97F4A7C1  # multiplied, every bit of a code reaches the ones a slot is taken from
-
-
-@njit(cache=True)
-def _pack(truth: np.ndarray, codes: np.ndarray) -> None:
-    """codes[i] gets bit p where truth[p, i] (truth: bool (p, n), p <= 63; codes: int64 (n,), zeroed). O(p n)."""
-    for p in range(truth.shape[0]):
-        for i in range(codes.shape[0]):
-            codes[i] |= np.int64(truth[p, i]) << p
-
-
-@njit(cache=True)
-def _assign(
-    codes: np.ndarray, keys: np.ndarray, ids: np.ndarray, fresh: np.ndarray, state: np.ndarray, out: np.ndarray
-) -> int:
-    """out[i] gets the number of codes[i], new codes the next free number (appended to `fresh`). Expected O(n).
-
-    `keys`, `ids`: open-addressing table with a power of two of slots, ids -1 where empty. `state`: numbers given so
-    far, next event. Returns 1 when the table or `fresh` is half full, to be called again with larger ones.
-    """
-    mask = keys.shape[0] - 1
-    for i in range(state[1], codes.shape[0]):
-        code = codes[i]
-        slot = ((code * _GOLDEN) >> 40) & mask
-        number = ids[slot]
-        while number >= 0 and keys[slot] != code:
-            slot = (slot + 1) & mask
-            number = ids[slot]
-        if number < 0:
-            if 2 * (state[0] + 1) > keys.shape[0] or state[0] >= fresh.shape[0]:
-                state[1] = i
-                return _FULL
-            number = state[0]
-            keys[slot] = code
-            ids[slot] = number
-            fresh[number] = code
-            state[0] += 1
-        out[i] = number
-    state[1] = codes.shape[0]
-    return 0
 
 
 class _Numbering:
@@ -84,11 +43,11 @@ class _Numbering:
         """The number of each code: int32, shape of `codes`."""
         out = np.empty(len(codes), np.int32)
         self._state[1] = 0
-        while _assign(codes, self._keys, self._ids, self._fresh, self._state, out) == _FULL:
+        while assign(codes, self._keys, self._ids, self._fresh, self._state, out) == FULL:
             known, at = self.codes.copy(), int(self._state[1])
             self._resize(4 * len(self._keys))
             self._state[:] = 0
-            _assign(known, self._keys, self._ids, self._fresh, self._state, np.empty(len(known), np.int32))
+            assign(known, self._keys, self._ids, self._fresh, self._state, np.empty(len(known), np.int32))
             self._state[1] = at
         return out
 
@@ -112,7 +71,7 @@ class Alphabet:
         numbers: np.ndarray | None = None
         for w, words in enumerate(self._words):
             codes = np.zeros(count, np.int64)
-            _pack(np.ascontiguousarray(truth[w * _WORD : (w + 1) * _WORD]), codes)
+            pack(np.ascontiguousarray(truth[w * _WORD : (w + 1) * _WORD]), codes)
             word = words.number(codes)
             if numbers is None:
                 numbers = word

@@ -86,7 +86,7 @@ def _bits(predicates: Iterable[int]) -> int:
 
 
 class Tables(NamedTuple):
-    """The deterministic transitions known so far, as `spaseq.tecs.kernels.run_classes` reads them.
+    """The deterministic transitions known so far, as `spaseq.engine.kernels.drivers.run_classes` reads them.
 
     `init`: int32 (i, 5), those of class c from `init_from[c]` to `init_from[c + 1]` (int64 (classes + 1,)), a `Row`
     each; `affected`: int32 (k, 6), a state and a `Row` each, likewise by `affected_from`; `known`: bool (states,). A

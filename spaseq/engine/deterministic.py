@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from spaseq.automata.determinise import Cache
+from spaseq.engine.kernels.drivers import run_classes
 from spaseq.engine.matches import Emit, MatchBatch, matches_of, no_matches
 from spaseq.engine.program import Program
 from spaseq.engine.selection import CONSUME, kernel_limit, kernel_order
@@ -19,7 +20,7 @@ from spaseq.engine.settings import Batch
 from spaseq.errors import BudgetExceeded
 from spaseq.snapshot import array, expect
 from spaseq.tecs import Arena, Chunk
-from spaseq.tecs import kernels as k
+from spaseq.tecs.kernels import layout as k
 
 __all__ = ["DeterministicRun", "Exploded"]
 
@@ -84,16 +85,10 @@ class DeterministicRun:
             return np.repeat(key_lows, self.width)
 
         while True:
-            tables = self._cache.tables()
-            ways = np.diff(tables.init_from) + np.diff(tables.affected_from)
-            arena.add_moves(int(ways.max(initial=0)))
+            self.add_moves()
 
-            def kernel(tables=tables) -> int:  # type: ignore[no-untyped-def]
-                return k.run_classes(
-                    events, self.width, arena.nodes, arena.cells, arena.entries, arena.st, arena.checks, *tables,
-                    self.floors, *arena.buffers(self._order, self._limit), write, self._order, self._limit,
-                    self._consume,
-                )  # fmt: skip
+            def kernel() -> int:
+                return run_classes(*self.arguments(events, write))
 
             status = arena.run(kernel, emit, None if key_lows is None else cell_lows)
             yield
@@ -104,6 +99,20 @@ class DeterministicRun:
             if status == k.NEED_STATES:
                 self.learn()
                 self.fit()
+
+    def add_moves(self) -> None:
+        """Room for what any event may move."""
+        tables = self._cache.tables()
+        ways = np.diff(tables.init_from) + np.diff(tables.affected_from)
+        self._arena.add_moves(int(ways.max(initial=0)))
+
+    def arguments(self, events: np.ndarray, write: bool) -> tuple[Any, ...]:
+        """Those of `run_classes`, until an array grows or there are new transitions."""
+        arena = self._arena
+        return (
+            events, self.width, arena.nodes, arena.cells, arena.entries, arena.st, arena.checks, *self._cache.tables(),
+            self.floors, *arena.buffers(self._order, self._limit), write, self._order, self._limit, self._consume,
+        )  # fmt: skip
 
     def _grown_key_lows(self) -> np.ndarray | None:
         """The first live start of every partition seen so far, where partitions have windows of their own."""

@@ -19,6 +19,7 @@ from spaseq.engine.deterministic import DeterministicRun, Exploded
 from spaseq.engine.ending import Ending
 from spaseq.engine.fallback import set_by_set
 from spaseq.engine.guard_run import GuardRun
+from spaseq.engine.kernels.drivers import gather_events
 from spaseq.engine.matches import Emit, MatchBatch, label_bits
 from spaseq.engine.max_run import MaxRun
 from spaseq.engine.order import check_order, last_place
@@ -29,7 +30,7 @@ from spaseq.engine.window import Lows
 from spaseq.errors import BudgetExceeded
 from spaseq.snapshot import expect
 from spaseq.tecs import Arena, Chunk
-from spaseq.tecs import kernels as k
+from spaseq.tecs.kernels import layout as k
 
 _LOG: Final = logging.getLogger("spaseq.engine")
 _NO_KEYS: Final = np.zeros(0, np.int64)
@@ -148,7 +149,7 @@ class Evaluator:
         yield
 
     def _moving(self, batch: Batch, classes: np.ndarray) -> Iterator[np.ndarray]:
-        """The events of a batch that may move a run, as `kernels.run_classes` reads them: int64 (n, EVENT_COLUMNS).
+        """The events of a batch that may move a run, as `run_classes` reads them: int64 (n, EVENT_COLUMNS).
 
         An array is overwritten by the next.
         """
@@ -170,7 +171,7 @@ class Evaluator:
         for at in range(0, len(rows), max(size, 1)):
             part = slice(at, at + size)
             events = block[: len(rows[part])]
-            k.gather_events(
+            gather_events(
                 rows[part], classes, positions, _NO_KEYS if keys is None else keys, lows[part], keeps[part], events
             )
             yield events

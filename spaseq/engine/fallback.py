@@ -15,7 +15,7 @@ from spaseq.engine.program import Program
 from spaseq.engine.register_run import RegisterRun
 from spaseq.engine.settings import Consume
 from spaseq.tecs import Arena
-from spaseq.tecs import kernels as k
+from spaseq.tecs.kernels import layout as k
 
 __all__ = ["set_by_set"]
 

@@ -17,6 +17,10 @@ import numpy as np
 
 from spaseq.automata import ACCEPT, INITIAL
 from spaseq.engine.guarded import GuardedAutomaton, GuardTables
+from spaseq.engine.kernels.registers import layout as reg
+from spaseq.engine.kernels.registers.index import rebuild
+from spaseq.engine.kernels.registers.machine import run_guarded
+from spaseq.engine.kernels.registers.operations import remember_answers
 from spaseq.engine.matches import MatchBatch, matches_of, no_matches
 from spaseq.engine.ops import Codes
 from spaseq.engine.program import Program
@@ -26,12 +30,12 @@ from spaseq.engine.settings import Consume
 from spaseq.errors import BudgetExceeded
 from spaseq.snapshot import array, expect
 from spaseq.tecs import Arena, Chunk
-from spaseq.tecs import kernels as k
+from spaseq.tecs.kernels import layout as k
 
 _ANSWERS = 1 << 16
 _QUESTIONS = 1 << 10
 """Rows: of the table of answers, which is emptied when half full, and of questions that are answered at a time."""
-_KEPT = (k.CONF_KEY, k.CONF_STATE, k.CONF_ROWS, k.CONF_HASH, k.CONF_VALUE)
+_KEPT = (reg.CONF_KEY, reg.CONF_STATE, reg.CONF_ROWS, reg.CONF_HASH, reg.CONF_VALUE)
 """The columns of a configuration that are no links."""
 
 
@@ -54,30 +58,30 @@ class GuardRun:
         self._floors = np.zeros(0, np.int64)
         self._key_lows = np.zeros(0, np.int64)
         self._out = np.zeros((2, width), np.int64)
-        self._groups = np.zeros((len(program.labels or ()) + 2, k.GROUP_REGISTERS + 2 * width), np.int64)
+        self._groups = np.zeros((len(program.labels or ()) + 2, reg.GROUP_REGISTERS + 2 * width), np.int64)
         self._sets = np.zeros((64, width), np.int64)
         self._accepted = np.zeros((64, 2), np.int64)
         self._answers = np.zeros((64, width), np.int64)
-        self._held = np.zeros((0, k.HELD_REGISTERS + width), np.int64)
-        self._levels = np.zeros(k.LEVELS, np.int64)
+        self._held = np.zeros((0, reg.HELD_REGISTERS + width), np.int64)
+        self._levels = np.zeros(reg.LEVELS, np.int64)
         self._memo = np.zeros((_ANSWERS if codes.asked else 1, 2 + codes.asked), np.int64)
         self._remembered, self._emptied_at = 0, -1
         self._questions = np.zeros((_QUESTIONS if codes.asked else 1, 2 + codes.asked), np.int64)
-        self._figures = np.zeros((2, k.STACK))
-        self._confs = np.zeros((0, k.REGISTERS + width), np.int64)
+        self._figures = np.zeros((2, reg.STACK))
+        self._confs = np.zeros((0, reg.REGISTERS + width), np.int64)
         self._heads = np.zeros(0, np.int64)
         self._instead: RegisterRun | None = None
         self._handed = False  # and its matches are the ones that come
-        arena.st[k.RANDOM] = 1
-        arena.st[k.SWEEP_AT] = 256
-        arena.st[k.CONF_FREE] = k.NIL
-        arena.st[k.HELD_FREE] = k.NIL
+        arena.st[reg.RANDOM] = 1
+        arena.st[reg.SWEEP_AT] = 256
+        arena.st[reg.CONF_FREE] = k.NIL
+        arena.st[reg.HELD_FREE] = k.NIL
 
     @property
     def statistics(self) -> dict[str, int]:
         if self._instead is not None:
             return self._instead.statistics
-        return {"live_runs": int(self._arena.st[k.CONF_COUNT])}
+        return {"live_runs": int(self._arena.st[reg.CONF_COUNT])}
 
     @property
     def handed_over(self) -> bool:
@@ -115,8 +119,8 @@ class GuardRun:
         done = 0
         if self._instead is None:
             if self._codes.full:  # not behind the batch: its matches may not have been read yet
-                live = self._confs[self._confs[:, k.CONF_STATE] >= 0, k.REGISTERS :]
-                self._codes.forget(np.concatenate([live, self._held[:, k.HELD_REGISTERS :]]))
+                live = self._confs[self._confs[:, reg.CONF_STATE] >= 0, reg.REGISTERS :]
+                self._codes.forget(np.concatenate([live, self._held[:, reg.HELD_REGISTERS :]]))
             values = self._codes.load(batch)
             if values is not None:
                 yield from self._kernel(events, np.ascontiguousarray(values), self._codes.extras, emit, write)
@@ -137,12 +141,12 @@ class GuardRun:
         arena, several = self._arena, self._automaton.several
         self._add_keys(1 + int(events[:, k.E_KEY].max()))
         arena.st[k.ROW] = 0
-        arena.st[k.ACCEPTED] = 0
-        arena.st[k.ANSWERS] = 0
+        arena.st[reg.ACCEPTED] = 0
+        arena.st[reg.ANSWERS] = 0
 
         def kernel() -> int:
             return int(
-                k.run_guarded(
+                run_guarded(
                     events, values, extras if several else None, *self._tables, arena.nodes, arena.cells, arena.entries,
                     arena.st, arena.checks, *arena.buffers(self._order, self._limit), self._confs,
                     self._held if several else None, self._table, self._heads, self._equals, self._links, self._tops,
@@ -156,24 +160,24 @@ class GuardRun:
         def cell_lows() -> np.ndarray:
             done = int(arena.st[k.ROW])
             self._key_lows[events[:done, k.E_KEY]] = events[:done, k.E_LOW]
-            return self._key_lows[self._confs[:, k.CONF_KEY]]
+            return self._key_lows[self._confs[:, reg.CONF_KEY]]
 
         while True:
             status = arena.run(kernel, emit, cell_lows if self._by_key else None)
             yield
-            if status == k.GROW_CELLS:
+            if status == reg.GROW_CELLS:
                 self._grow()
-            elif status == k.GROW_MOVES:
+            elif status == reg.GROW_MOVES:
                 arena.add_moves(2 * len(arena.moves))
-            elif status == k.GROW_ACCEPTED:
+            elif status == reg.GROW_ACCEPTED:
                 self._accepted = np.concatenate([self._accepted, np.zeros_like(self._accepted)])
                 self._answers = np.concatenate([self._answers, np.zeros_like(self._answers)])
-            elif status == k.GROW_HELD:
+            elif status == reg.GROW_HELD:
                 self._grow_held(int(arena.st[k.NEEDED]))
-            elif status == k.GROW_SETS:
+            elif status == reg.GROW_SETS:
                 self._check_rows(2 * len(self._sets))
                 self._sets = np.zeros((2 * len(self._sets), self._codes.registers), np.int64)
-            elif status == k.NEED_ANSWERS:
+            elif status == reg.NEED_ANSWERS:
                 self._answer(events[arena.st[k.ROW]])
             elif status == k.NEED_STATES:
                 self._add_states(int(arena.st[k.NEEDED]))
@@ -201,7 +205,7 @@ class GuardRun:
             self._memo = np.zeros((size, self._memo.shape[1]), np.int64)
             self._remembered, self._emptied_at = 0, int(event[k.E_POSITION])
         self._remembered += len(asked)
-        k.remember_answers(self._memo, asked)
+        remember_answers(self._memo, asked)
 
     def _add_states(self, bits: int) -> None:
         """Take note of a set of states that a run has reached for the first time."""
@@ -223,12 +227,12 @@ class GuardRun:
 
     def _grow(self) -> None:
         """Twice as many cells. Raises `BudgetExceeded` where no more are allowed."""
-        count, budget = int(self._arena.st[k.CONF_COUNT]), self._program.settings.live_runs
+        count, budget = int(self._arena.st[reg.CONF_COUNT]), self._program.settings.live_runs
         if count >= budget:
             raise BudgetExceeded("live_runs", budget, count + 1, "runs")
         size = max(64, 2 * len(self._confs))
         fresh = np.zeros((size - len(self._confs), self._confs.shape[1]), np.int64)
-        fresh[:, k.CONF_STATE] = k.NIL
+        fresh[:, reg.CONF_STATE] = k.NIL
         self._confs = np.concatenate([self._confs, fresh])
         self._arena.add_cells(size)
         self._index_anew()
@@ -238,10 +242,10 @@ class GuardRun:
         first, size = len(self._held), max(64, 2 * len(self._held), len(self._held) + need)
         self._check_rows(size)
         fresh = np.zeros((size - first, self._held.shape[1]), np.int64)
-        fresh[:, k.HELD_NEXT] = np.arange(first + 1, size + 1)
-        fresh[-1, k.HELD_NEXT] = self._arena.st[k.HELD_FREE]
-        self._arena.st[k.HELD_FREE] = first
-        self._arena.st[k.HELD_LEFT] += size - first
+        fresh[:, reg.HELD_NEXT] = np.arange(first + 1, size + 1)
+        fresh[-1, reg.HELD_NEXT] = self._arena.st[reg.HELD_FREE]
+        self._arena.st[reg.HELD_FREE] = first
+        self._arena.st[reg.HELD_LEFT] += size - first
         self._held = np.concatenate([self._held, fresh])
 
     def _check_rows(self, rows: int) -> None:
@@ -254,13 +258,13 @@ class GuardRun:
         """Tables for all configurations and partitions there may be, filled."""
         slots = max(64, 2 * len(self._confs))
         buckets = len(self._floors) * len(self._tables.indexed)
-        ordered = bool((self._tables.indexed[:, 0] >= k.BELOW).any())
+        ordered = bool((self._tables.indexed[:, 0] >= reg.BELOW).any())
         self._table = np.full(slots, k.NIL, np.int64)
-        self._equals = np.full(slots if (self._tables.indexed[:, 0] == k.SAME).any() else 1, k.NIL, np.int64)
+        self._equals = np.full(slots if (self._tables.indexed[:, 0] == reg.SAME).any() else 1, k.NIL, np.int64)
         self._heads = np.full(buckets, k.NIL, np.int64)
-        self._tops = np.full((buckets if ordered else 1, k.LEVELS), k.NIL, np.int64)
-        self._links = np.full((len(self._confs) if ordered else 1, k.LEVELS), k.NIL, np.int64)
-        k.rebuild(self._confs, self._table, self._heads, self._equals, self._links, self._tops, self._tables.indexed,
+        self._tops = np.full((buckets if ordered else 1, reg.LEVELS), k.NIL, np.int64)
+        self._links = np.full((len(self._confs) if ordered else 1, reg.LEVELS), k.NIL, np.int64)
+        rebuild(self._confs, self._table, self._heads, self._equals, self._links, self._tops, self._tables.indexed,
                   self._arena.st, self._levels)  # fmt: skip
 
     def _hand_over(self) -> None:
@@ -268,12 +272,12 @@ class GuardRun:
         live: dict[tuple[int, Any], int] = {}
         cells = self._arena.cells
         for cell, conf in enumerate(self._confs.tolist()):
-            if conf[k.CONF_STATE] >= 0 and cells[cell, k.HEAD] >= 0:
+            if conf[reg.CONF_STATE] >= 0 and cells[cell, k.HEAD] >= 0:
                 rows = self._rows(conf)
                 read = {q: [self._automaton.read_in(q, held) for held in rows]
-                        for q in self._automaton.sets[conf[k.CONF_STATE]]}  # fmt: skip
+                        for q in self._automaton.sets[conf[reg.CONF_STATE]]}  # fmt: skip
                 sets = frozenset((q, self._codes.row(held, q)) for q, held in read.items())
-                live[conf[k.CONF_KEY], sets] = cell
+                live[conf[reg.CONF_KEY], sets] = cell
         self._instead = RegisterRun(self._program, self._arena)
         consume = self._program.choice.consume
         floors = dict(enumerate(self._floors.tolist())) if consume is Consume.PARTITION else {}
@@ -285,7 +289,7 @@ class GuardRun:
 
     def _rows(self, conf: list[int]) -> list[list[int]]:
         """The codes that a configuration holds, row by row."""
-        rows, more = [conf[k.REGISTERS :]], conf[k.CONF_MORE]
+        rows, more = [conf[reg.REGISTERS :]], conf[reg.CONF_MORE]
         while more >= 0:
             following, *held = self._held[more].tolist()
             rows.append(held)
@@ -295,13 +299,13 @@ class GuardRun:
     def snapshot(self) -> dict[str, Any]:
         if self._instead is not None:
             return {"instead": self._instead.snapshot()}
-        live = np.flatnonzero(self._confs[:, k.CONF_STATE] >= 0)
+        live = np.flatnonzero(self._confs[:, reg.CONF_STATE] >= 0)
         confs = self._confs[live]
         return {
             "sets": [sum(1 << q for q in states) for states in self._automaton.sets],
             "cells": live,
             "confs": tuple(confs[:, column].copy() for column in _KEPT),
-            "registers": tuple(column.copy() for column in confs[:, k.REGISTERS :].T),
+            "registers": tuple(column.copy() for column in confs[:, reg.REGISTERS :].T),
             "held": tuple(column.copy() for column in self._held_rows(confs).T),
             "codes": self._codes.snapshot(),
             "floors": self._floors,
@@ -311,15 +315,15 @@ class GuardRun:
     def _held_rows(self, confs: np.ndarray) -> np.ndarray:
         """The rows of configurations behind their first: int64 (rows, registers), one configuration's after
         another's."""
-        owners, places = np.arange(len(confs)), confs[:, k.CONF_MORE]
+        owners, places = np.arange(len(confs)), confs[:, reg.CONF_MORE]
         found = [owners[:0]], [places[:0]]
         while len(places):
             owners, places = owners[places >= 0], places[places >= 0]
             found[0].append(owners)
             found[1].append(places)
-            places = self._held[places, k.HELD_NEXT]
+            places = self._held[places, reg.HELD_NEXT]
         order = np.argsort(np.concatenate(found[0]), kind="stable")
-        return self._held[np.concatenate(found[1])[order], k.HELD_REGISTERS :]
+        return self._held[np.concatenate(found[1])[order], reg.HELD_REGISTERS :]
 
     def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
         """The opposite of `snapshot`."""
@@ -338,8 +342,8 @@ class GuardRun:
         self._floors = array(state["floors"], "floors", low=0)
         self._key_lows = array(state["key_lows"], "windows", low=0, rows=len(self._floors))
         self._restore_confs(state, len(self._arena.cells))
-        live = self._confs[self._confs[:, k.CONF_STATE] >= 0, k.REGISTERS :]
-        self._codes.restore(state["codes"], np.concatenate([live, self._held[:, k.HELD_REGISTERS :]]))
+        live = self._confs[self._confs[:, reg.CONF_STATE] >= 0, reg.REGISTERS :]
+        self._codes.restore(state["codes"], np.concatenate([live, self._held[:, reg.HELD_REGISTERS :]]))
         self._index_anew()
 
     def _restore_confs(self, state: dict[str, Any], size: int) -> None:
@@ -349,24 +353,24 @@ class GuardRun:
         confs = np.full((size, self._confs.shape[1]), k.NIL, np.int64)
         most = (len(self._floors), len(self._automaton.sets), 1 << 32, None, None)
         for column, values, high in zip(_KEPT, state["confs"], most, strict=True):
-            low = None if high is None else int(column == k.CONF_ROWS)
+            low = None if high is None else int(column == reg.CONF_ROWS)
             confs[cells, column] = array(
                 values, "configurations", rows=len(cells), low=low, high=None if high is None else high - 1
             )
         for register, values in enumerate(state["registers"]):
-            confs[cells, k.REGISTERS + register] = array(values, "registers", rows=len(cells))
+            confs[cells, reg.REGISTERS + register] = array(values, "registers", rows=len(cells))
         width = self._codes.registers
         expect(len(state["registers"]) == len(state["held"]) == width, "a column for each register")
-        rows = confs[cells, k.CONF_ROWS]
+        rows = confs[cells, reg.CONF_ROWS]
         total = len(state["held"][0]) if width else 0
         expect(int(rows.sum()) - len(cells) == total, "as many rows as configurations have")
-        self._held = np.full((total, k.HELD_REGISTERS + width), k.NIL, np.int64)
+        self._held = np.full((total, reg.HELD_REGISTERS + width), k.NIL, np.int64)
         for register, values in enumerate(state["held"]):
-            self._held[:, k.HELD_REGISTERS + register] = array(values, "rows", rows=total)
+            self._held[:, reg.HELD_REGISTERS + register] = array(values, "rows", rows=total)
         several = rows > 1
         ends = np.cumsum(rows - 1)
-        self._held[:, k.HELD_NEXT] = np.arange(1, total + 1)
-        self._held[ends[several] - 1, k.HELD_NEXT] = k.NIL
-        confs[cells[several], k.CONF_MORE] = (ends - rows + 1)[several]
+        self._held[:, reg.HELD_NEXT] = np.arange(1, total + 1)
+        self._held[ends[several] - 1, reg.HELD_NEXT] = k.NIL
+        confs[cells[several], reg.CONF_MORE] = (ends - rows + 1)[several]
         self._confs = confs
-        self._arena.st[k.CONF_COUNT] = len(cells)
+        self._arena.st[reg.CONF_COUNT] = len(cells)

@@ -1,4 +1,4 @@
-"""Automata whose guards are operations on registers, as the arrays that `spaseq.tecs.kernels.run_guarded` reads.
+"""Automata whose guards are operations on registers, as the arrays that `run_guarded` reads.
 
 A run is in a set of states at once; sets that no run has reached yet are made when one does, with their transitions on
 all symbol classes, as in `spaseq.automata.determinise`. Besides the transitions the arrays say which registers a state
@@ -16,8 +16,9 @@ import numpy as np
 
 from spaseq.automata.cea import ACCEPT, CEA, INITIAL, Transition
 from spaseq.automata.determinise import SKIP, Stepper
+from spaseq.engine.kernels.registers import layout as k
+from spaseq.engine.kernels.registers.index import note_state
 from spaseq.engine.ops import Ask, Both, Codes, Drop, Each, Keep, Op, Operand, Test, Unless
-from spaseq.tecs import kernels as k
 
 _SYMBOLS = {"=": k.EQUAL, "!=": k.DIFFERENT, "<": k.LESS, "<=": k.AT_MOST, ">": k.GREATER, ">=": k.AT_LEAST}
 _RULES = {"same": k.KEEP_SAME, "one": k.KEEP_ONE, "greatest": k.KEEP_GREATEST, "least": k.KEEP_LEAST, "new": k.KEEP_NEW,
@@ -157,7 +158,7 @@ class GuardedAutomaton:
         """The hash table of the sets of states: int64 (slots, 2), bits and number."""
         known = np.zeros((1 << (2 * len(self.sets)).bit_length(), 2), np.int64)
         for states, number in self._numbers.items():
-            k.note_state(known, _bits(states), number)
+            note_state(known, _bits(states), number)
         return known
 
     def _able(self, state: int, vector: int) -> list[int]:

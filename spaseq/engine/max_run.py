@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from spaseq.automata.cea import INITIAL
 from spaseq.engine.register_run import Configuration, Configurations, RegisterRun, Step
 from spaseq.snapshot import expect
-from spaseq.tecs import kernels as k
+from spaseq.tecs.kernels import layout as k
 
 _ALWAYS = 1 << 62
 """The start of a rival that is alive as long as the run it is a rival of."""

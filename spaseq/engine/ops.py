@@ -13,12 +13,8 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from spaseq.automata import Transition
-
-NOTHING: Final = -(1 << 63)
-"""The code of what was not taken, or is not bound: every test holds."""
-
-UNKNOWN: Final = NOTHING + 1
-"""The code of NULL and of errors: no test holds."""
+from spaseq.engine.kernels.registers.layout import NOTHING as NOTHING
+from spaseq.engine.kernels.registers.layout import UNKNOWN as UNKNOWN
 
 MOST: Final = 62
 """States and registers of an automaton that is evaluated so: sets of them are bits of a word."""

@@ -18,6 +18,7 @@ import numpy as np
 
 from spaseq.automata.cea import ACCEPT, INITIAL, Again, Avoid, Leave, Take, Transition
 from spaseq.automata.determinise import Stepper
+from spaseq.engine.kernels.drivers import run_moves
 from spaseq.engine.matches import MatchBatch, matches_of, no_matches
 from spaseq.engine.program import Program
 from spaseq.engine.selection import kernel_limit, kernel_order
@@ -25,7 +26,8 @@ from spaseq.engine.settings import Consume
 from spaseq.errors import BudgetExceeded, InternalError
 from spaseq.snapshot import array, expect
 from spaseq.tecs import Arena, Chunk
-from spaseq.tecs import kernels as k
+from spaseq.tecs.kernels import layout as k
+from spaseq.tecs.kernels.structure import clear_cell
 
 Configuration = tuple[int, Hashable]
 Configurations = frozenset[Configuration]
@@ -106,7 +108,7 @@ class RegisterRun:
 
         def kernel() -> int:
             return int(
-                k.run_moves(
+                run_moves(
                     arena.nodes, arena.cells, arena.entries, arena.st, arena.checks,
                     *arena.buffers(self._order, self._limit), count, position, low, keep, write, self._order,
                     self._limit,
@@ -270,7 +272,7 @@ class RegisterRun:
 
     def _drop(self, sets: dict[Any, int], configurations: Any) -> None:
         cell = sets.pop(configurations)
-        k.clear_cell(self._arena.cells, self._arena.entries, self._arena.st, cell)
+        clear_cell(self._arena.cells, self._arena.entries, self._arena.st, cell)
         self._free.append(cell)
         self._count -= 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from spaseq.automata.cea import INITIAL
 from spaseq.engine.program import Program
 from spaseq.engine.settings import Choice, Consume, Selection
-from spaseq.tecs import kernels as k
+from spaseq.tecs.kernels import layout as k
 
 CONSUME = {Consume.NONE: k.CONSUME_NONE, Consume.ANY: k.CONSUME_ANY, Consume.PARTITION: k.CONSUME_PARTITION}
 

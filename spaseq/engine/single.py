@@ -23,11 +23,12 @@ import numpy as np
 
 from spaseq.engine.deterministic import DeterministicRun, Exploded
 from spaseq.engine.evaluator import Evaluator, check_partitions
+from spaseq.engine.kernels.drivers import run_classes
 from spaseq.engine.matches import MatchBatch
 from spaseq.engine.settings import Batch
 from spaseq.engine.window import Lows
 from spaseq.tecs import Chunk
-from spaseq.tecs import kernels as k
+from spaseq.tecs.kernels import layout as k
 
 __all__ = ["INERT", "Single"]
 
@@ -121,7 +122,7 @@ class Single:
             return self._advanced(batch())
         state = self._state
         state[k.ROW] = 0
-        if k.run_classes(*self._arguments) != k.DONE:
+        if run_classes(*self._arguments) != k.DONE:
             return self._mended(key)
         if run.key_lows is not None:
             run.key_lows[key] = low
@@ -173,26 +174,18 @@ class Single:
 
     def _call(self) -> int:
         self._refresh()
-        return int(k.run_classes(*self._arguments))
+        return int(run_classes(*self._arguments))
 
     def _flushed(self, chunks: list[Chunk]) -> list[MatchBatch]:
         self._arena.flush(chunks.append)
-        self._arguments = self._kernel_arguments()  # a full buffer was handed over
+        self._arguments = self._run.arguments(self._event, True)  # a full buffer was handed over
         return [self._run.matches(chunk) for chunk in chunks]
 
     def _refresh(self) -> None:
         """Arrays that may have been replaced: by growth, by new transitions, or by batches."""
         self._run.fit()
-        tables = self._run._cache.tables()
-        self._arena.add_moves(int((np.diff(tables.init_from) + np.diff(tables.affected_from)).max(initial=0)))
-        self._arguments = self._kernel_arguments()
-
-    def _kernel_arguments(self) -> tuple[Any, ...]:
-        run, arena, tables = self._run, self._arena, self._run._cache.tables()
-        return (
-            self._event, run.width, arena.nodes, arena.cells, arena.entries, arena.st, arena.checks, *tables,
-            run.floors, *arena.buffers(run._order, run._limit), True, run._order, run._limit, run._consume,
-        )  # fmt: skip
+        self._run.add_moves()
+        self._arguments = self._run.arguments(self._event, True)
 
     def _learn(self, vector: int) -> int:
         """The class of a vector that did not occur since `enter`."""

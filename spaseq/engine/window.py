@@ -242,7 +242,7 @@ class Lows:
             positions = np.concatenate([self._positions, positions])
         if not len(places):
             return lows
-        from spaseq.engine import window_kernels as kernels
+        from spaseq.engine.kernels import windows as kernels
 
         first = kernels.first_from(places, positions, self._bounds(places, ends), lows)
         first += int(np.searchsorted(places[first:], self._window.open_from(places[-1].item())))
@@ -258,7 +258,7 @@ class Lows:
         """
         if places.dtype.kind != "f" or not len(ends):
             return self._window.bounds(ends)
-        from spaseq.engine import window_kernels as kernels
+        from spaseq.engine.kernels import windows as kernels
 
         ends = ends.astype(np.float64, copy=False)
         bounds, sure = self._window.doubts(ends)

@@ -6,7 +6,7 @@ h is row `h & (capacity - 1)`, and growing keeps handles as they are.
 
 *Bound.* A node is kept while the position it was created at lies in the window or, at the latest, until the checkpoint
 after it (at most 1/256 of the ring further) is passed. An event creates at most `moves * (3 * (LONGEST + 2) + 8)` nodes
-(`kernels.reserve`), with LONGEST at most the number of active states + 2. So a window of w events with m moves each
+(`structure.reserve`), with LONGEST at most the number of active states + 2. So a window of w events with m moves each
 needs at most w * m * (3 * (states + 4) + 8) nodes of 32 bytes, whatever the length of the stream; the ring is the next
 power of two. In practice an event creates one to three nodes for each move. With a window in events and partitions the
 bound is that of one window for each partition.
@@ -22,7 +22,8 @@ import numpy as np
 
 from spaseq.errors import BudgetExceeded
 from spaseq.snapshot import array, expect
-from spaseq.tecs import kernels as k
+from spaseq.tecs.kernels import layout as k
+from spaseq.tecs.kernels.structure import compact
 
 _FIRST_NODES = 1 << 14
 _FIRST_ENTRIES = 1 << 10
@@ -208,7 +209,7 @@ class Arena:
         capacity = len(self.nodes)
         fresh = np.zeros((capacity, 4), np.int64)
         lows, remap = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64)
-        k.compact(self.nodes, fresh, lows, remap, self.cells, self.entries, self.st, cell_lows)
+        compact(self.nodes, fresh, lows, remap, self.cells, self.entries, self.st, cell_lows)
         self.nodes = fresh
 
     def _grow_entries(self, extra: int) -> None:

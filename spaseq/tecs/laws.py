@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from spaseq.tecs import kernels as k
 from spaseq.tecs.arena import Arena
+from spaseq.tecs.kernels import layout as k
 
 
 def check_laws(arena: Arena, low: int = 0) -> None:
-    """Raise `AssertionError` unless laws 1 to 4 of `spaseq.tecs.kernels` hold for all that is alive from `low` on.
+    """Raise `AssertionError` unless laws 1 to 4 of `tecs.kernels.structure` hold for all that is alive from `low` on.
 
     Visits every node that may still be read: linear in the arena.
     """

@@ -13,8 +13,9 @@ from rdflib import XSD, BNode, Literal, URIRef
 
 from spaseq.events.time import UNITS, parse_time
 from spaseq.rdf import GraphBatch, GraphEvent, Term, TermTable, plain_literal, term_from_key
-from spaseq.rdf.columns import BLANK, IRI, LITERAL, Kinds, literals, values
+from spaseq.rdf.columns import BLANK, IRI, LITERAL, Kinds, values
 from spaseq.rdf.columns.dictionary import Dictionary
+from spaseq.rdf.columns.kernels import literals
 
 NAMES = ["integer", "int", "byte", "nonNegativeInteger", "decimal", "double", "float", "boolean", "dateTime", "string",
          "date", "duration"]  # fmt: skip

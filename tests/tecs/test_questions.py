@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spaseq.engine.guarded import _rows
+from spaseq.engine.kernels.registers import layout as reg
+from spaseq.engine.kernels.registers.operations import decide
 from spaseq.engine.ops import Ask, Operand
-from spaseq.tecs import kernels as k
 
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
@@ -58,7 +59,7 @@ def _decided(program: tuple[Any, ...], values: list[float]) -> int:
     steps = tuple(Operand(column=s) if isinstance(s, int) else s for s in program)
     rows = np.array(_rows(Ask(0, (), steps)), np.int32).reshape(-1, 4)
     codes = np.array([_code(v) for v in values], np.int64)
-    return int(k.decide(rows, 1, len(rows), codes, codes, np.zeros((2, k.STACK))))
+    return int(decide(rows, 1, len(rows), codes, codes, np.zeros((2, reg.STACK))))
 
 
 def _truth(program: tuple[Any, ...], values: list[Any], number: Callable[[Any], Any]) -> bool | None:
@@ -109,5 +110,5 @@ def test_close_or_without_a_value_is_open(program: tuple[Any, ...], values: list
 
 
 def test_programs_too_high_are_always_asked() -> None:
-    program = (*([1.0] * (k.STACK + 1)), *(["+"] * k.STACK), 5.0, "<")
+    program = (*([1.0] * (reg.STACK + 1)), *(["+"] * reg.STACK), 5.0, "<")
     assert len(_rows(Ask(0, (), program))) == 1

@@ -9,7 +9,8 @@ from engine.patterns import lower, random_rows
 
 from spaseq.engine import Evaluator, Window, compile_program
 from spaseq.tecs import Arena, check_laws
-from spaseq.tecs import kernels as k
+from spaseq.tecs.kernels import layout as k
+from spaseq.tecs.kernels.structure import add_list, add_node, merge, new_node
 
 Open = set[tuple[int, tuple[int, ...]]]
 
@@ -26,8 +27,8 @@ def stands_for(arena: Arena, handle: int, low: int = 0) -> list[tuple[int, tuple
 
 
 def add(arena: Arena, cell: int, start: int, pos: int) -> int:
-    node = k.new_node(arena.nodes, arena.st, k.NIL, k.IS_OUTPUT, pos, start)
-    k.add_node(arena.nodes, arena.cells, arena.entries, arena.st, cell, node, start, 0)
+    node = new_node(arena.nodes, arena.st, k.NIL, k.IS_OUTPUT, pos, start)
+    add_node(arena.nodes, arena.cells, arena.entries, arena.st, cell, node, start, 0)
     return int(node)
 
 
@@ -45,18 +46,18 @@ def test_lists_hold_what_was_put_in_whatever_the_order() -> None:
             held[cell].add((start, (pos,)))
             if rng.random() < 0.2 and all(held):  # the other cell's whole list moves over
                 other, move = 1 - cell, arena.moves[0]
-                move[k.M_NODE] = k.merge(arena.nodes, arena.cells, arena.entries, arena.st, other, 0)
+                move[k.M_NODE] = merge(arena.nodes, arena.cells, arena.entries, arena.st, other, 0)
                 for to, column in ((k.M_HEAD, k.HEAD), (k.M_MAX, k.HEAD_MAX), (k.M_FIRST, k.FIRST),
                                    (k.M_LENGTH, k.LENGTH)):  # fmt: skip
                     move[to] = arena.cells[other, column]
                 arena.cells[other] = (k.NIL, k.NIL, k.NIL, k.NIL, 0)
-                k.add_list(arena.nodes, arena.cells, arena.entries, arena.st, cell, move, 0)
+                add_list(arena.nodes, arena.cells, arena.entries, arena.st, cell, move, 0)
                 held[cell] |= held[other]
                 held[other] = set()
             check_laws(arena)
         for cell in range(2):
             if held[cell]:
-                node = k.merge(arena.nodes, arena.cells, arena.entries, arena.st, cell, 0)
+                node = merge(arena.nodes, arena.cells, arena.entries, arena.st, cell, 0)
                 found = stands_for(arena, int(node))
                 assert sorted(found) == sorted(held[cell])  # as lists: nothing twice
                 check_laws(arena)
@@ -98,7 +99,7 @@ def test_the_delay_is_linear_in_the_match_whatever_the_length_of_the_stream() ->
         arena = evaluator._arena
         low = size - 17
         roots = [
-            int(k.merge(arena.nodes, arena.cells, arena.entries, arena.st, cell, low))
+            int(merge(arena.nodes, arena.cells, arena.entries, arena.st, cell, low))
             for cell in range(len(arena.cells))
             if arena.cells[cell, k.HEAD] >= 0 and arena.cells[cell, k.HEAD_MAX] >= low
         ]

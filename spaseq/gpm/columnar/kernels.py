@@ -6,7 +6,8 @@ Terms are int32 numbers, -1 where a variable is unbound; rows come in order of t
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from spaseq.jit import allocating
 
 __all__ = [
     "CONSTANT",
@@ -35,7 +36,7 @@ CONSTANT, SAME, FILL = 0, 1, 2
 _LINEAR = 24  # candidates up to which a scan is cheaper than two binary searches
 
 
-@njit(cache=True)
+@allocating
 def list_triples(
     triples: np.ndarray, offsets: np.ndarray, which: np.ndarray, rows: np.ndarray, starts: np.ndarray,
     longest: np.ndarray,
@@ -69,7 +70,7 @@ def list_triples(
         starts[number, events] = ends[number]
 
 
-@njit(cache=True)
+@allocating
 def _bound(values: np.ndarray, low: int, high: int, term: int, after: int) -> int:
     """The first place in the ascending values[low:high] that is >= term, or > term with `after`."""
     while low < high:
@@ -81,7 +82,7 @@ def _bound(values: np.ndarray, low: int, high: int, term: int, after: int) -> in
     return low
 
 
-@njit(cache=True)
+@allocating
 def match_events(
     triples: np.ndarray, rows: np.ndarray, sought: np.ndarray, starts: np.ndarray, steps: np.ndarray,
     events: np.ndarray, state: np.ndarray, slots: int, out_events: np.ndarray, out: np.ndarray,
@@ -148,7 +149,7 @@ def match_events(
     return True
 
 
-@njit(cache=True)
+@allocating
 def _range(
     steps: np.ndarray, depth: int, event: int, starts: np.ndarray, sought: np.ndarray, bound: np.ndarray
 ) -> tuple[int, int]:
@@ -163,7 +164,7 @@ def _range(
     return low, high
 
 
-@njit(cache=True, error_model="numpy")
+@allocating
 def compare_rows(
     steps: np.ndarray, columns: np.ndarray, constants: np.ndarray, kind: np.ndarray, number: np.ndarray,
     exact: np.ndarray, sign: int, out: np.ndarray,
@@ -243,7 +244,7 @@ def compare_rows(
     return left_open
 
 
-@njit(cache=True)
+@allocating
 def join_rows(
     left_events: np.ndarray, left: np.ndarray, right_events: np.ndarray, right: np.ndarray, overlap: bool,
     state: np.ndarray, out_left: np.ndarray, out_right: np.ndarray,
@@ -282,7 +283,7 @@ def join_rows(
     return True
 
 
-@njit(cache=True)
+@allocating
 def close_pairs(
     events: np.ndarray, sources: np.ndarray, targets: np.ndarray, seeds_events: np.ndarray, seeds: np.ndarray,
     state: np.ndarray, marks: np.ndarray, queue: np.ndarray, out: np.ndarray,

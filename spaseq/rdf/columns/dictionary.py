@@ -8,7 +8,8 @@ from typing import Final, TypeAlias
 import numpy as np
 from rdflib import Literal
 
-from spaseq.rdf.columns import kernels as k
+from spaseq.rdf.columns.kernels import layout
+from spaseq.rdf.columns.kernels import scanning as k
 from spaseq.rdf.columns.model import key_of, kind_of
 from spaseq.rdf.terms import Term
 
@@ -108,9 +109,9 @@ class Dictionary:
     def restart(self, terms: int = 0, text: int = 0) -> None:
         """Forget all terms but the first ones, with room for as many as are expected."""
         self.table = _arrays(_power(terms), _power(text), 2 * _power(terms))
-        self.table.slots.fill(k.NIL)
+        self.table.slots.fill(layout.NIL)
         self.state[[k.TERMS, k.TEXT, k.WANTED_END]] = 0
-        self.state[[k.DATATYPE, k.KEEP]] = k.NIL
+        self.state[[k.DATATYPE, k.KEEP]] = layout.NIL
         self.made: dict[int, Term] = {}
         self._carried = 0, 0
         self.intern([*_FIRST, *(self.wanted or ())])
@@ -134,12 +135,16 @@ class Dictionary:
                 getattr(grown, name)[: len(table.start)] = getattr(table, name)
             table = self.table = grown._replace(slots=table.slots)
         if 2 * (have + terms) > len(table.slots):
-            slots = np.full(_power(2 * (have + terms)), k.NIL, dtype=np.int32)
+            slots = np.full(_power(2 * (have + terms)), layout.NIL, dtype=np.int32)
             self.table = table._replace(slots=slots)
             k.rehash(have, self.table)
 
     def intern(
-        self, keys: Sequence[bytes], kinds: object = k.IRI, lexicals: object = k.NIL, datatypes: object = k.NIL
+        self,
+        keys: Sequence[bytes],
+        kinds: object = layout.IRI,
+        lexicals: object = layout.NIL,
+        datatypes: object = layout.NIL,
     ) -> np.ndarray:
         """The numbers (int64) of the terms with these keys, added where they are new."""
         sizes = np.fromiter(map(len, keys), dtype=np.int64, count=len(keys))
@@ -161,7 +166,7 @@ class Dictionary:
         keys, kinds, lexicals, types = zip(*terms, strict=True)
         named = [key for key in dict.fromkeys(types) if key is not None]
         numbers: dict[bytes | None, int] = dict(zip(named, self.intern(named).tolist(), strict=True))
-        return self.intern(keys, kinds, lexicals, [numbers.get(key, k.NIL) for key in types])
+        return self.intern(keys, kinds, lexicals, [numbers.get(key, layout.NIL) for key in types])
 
     def finder(self) -> Callable[[bytes], int]:
         """What gives the number of the term with a key among the terms so far, NIL if it is none of them."""
@@ -170,17 +175,17 @@ class Dictionary:
         def find(key: bytes) -> int:
             keys.fill(key)
             found = int(k.lookup(keys.data, len(key), table))
-            return found if found < count else k.NIL
+            return found if found < count else layout.NIL
 
         return find
 
     def carry(self, used: np.ndarray) -> np.ndarray:
         """Restart with the terms `used` (int64, different). Their new numbers: int32, by old number."""
         old, count, size = self.table, len(self), self.text_bytes
-        literals = old.kind[used] == k.LITERAL
+        literals = old.kind[used] == layout.LITERAL
         types = np.unique(old.datatype[used[literals]])
         order = np.concatenate((types[types >= 0].astype(np.int64), used[~literals], used[literals]))
-        terms = np.full(count, k.NIL, dtype=np.int32)
+        terms = np.full(count, layout.NIL, dtype=np.int32)
         self.restart(max(len(old.start), 2 * len(order)), max(len(old.text) << 3, size))
         self.room(len(order), int(old.length[order].sum()))
         k.carry(old.text.view(np.uint8), order, old, terms, self.table, self.state)
@@ -190,9 +195,9 @@ class Dictionary:
 
 def _described(term: Term) -> Described:
     if not isinstance(term, Literal):
-        return key_of(term), kind_of(term), k.NIL, None
+        return key_of(term), kind_of(term), layout.NIL, None
     datatype = None if term.datatype is None else key_of(term.datatype)
-    return key_of(term), k.LITERAL, len(str(term).encode()), datatype
+    return key_of(term), layout.LITERAL, len(str(term).encode()), datatype
 
 
 def _arrays(terms: int, text: int, slots: int) -> k.Table:

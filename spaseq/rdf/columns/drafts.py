@@ -14,9 +14,9 @@ from rdflib import RDF
 from spaseq.errors import EventError
 from spaseq.events.time import UNITS
 from spaseq.rdf.assemble import Draft, cut_off, no_named_graph, no_time, read_time, time_inside, two_times
-from spaseq.rdf.columns import assembly as a
-from spaseq.rdf.columns import literals
 from spaseq.rdf.columns.dictionary import Dictionary
+from spaseq.rdf.columns.kernels import assembly as a
+from spaseq.rdf.columns.kernels import layout, literals
 from spaseq.rdf.columns.model import TermTable
 from spaseq.rdf.columns.names import RecentNames
 from spaseq.rdf.columns.scanner import Scanner
@@ -196,12 +196,12 @@ class Drafting:
         ):
             return
         terms = self.terms()
-        for row in np.flatnonzero(status == literals.NOT_READ).tolist():
+        for row in np.flatnonzero(status == layout.NOT_READ).tolist():
             try:
                 values[row] = read_time(terms.term(int(rows[row, 2])), self._options, "", 0)
-                status[row] = literals.TIME
+                status[row] = layout.TIME
             except EventError:
-                status[row] = literals.BAD_TIME
+                status[row] = layout.BAD_TIME
 
     def _make_room(self, rows: int) -> None:
         at = self._at
@@ -215,9 +215,9 @@ class Drafting:
     def _by_term(self, told: a.Rules) -> tuple[a.Said, tuple[np.ndarray, np.ndarray]]:
         """What is kept by term while rows are cut."""
         terms = len(self._dictionary)
-        said = a.Said(self._said, *(np.full(terms, a.NIL, dtype=np.int32) for _ in range(3)))
+        said = a.Said(self._said, *(np.full(terms, layout.NIL, dtype=np.int32) for _ in range(3)))
         subjects = terms if told.by == a.BY_SUBJECT else 0
-        seen, types = (np.full(subjects, a.NIL, dtype=np.int32) for _ in range(2))
+        seen, types = (np.full(subjects, layout.NIL, dtype=np.int32) for _ in range(2))
         a.restore(self._scanner.rows, told, self.drafts, said, seen, types, self._at)
         return said, (seen, types)
 
@@ -245,7 +245,7 @@ class Drafting:
     def _pack_said(self) -> None:
         at = self._at
         said = self._said[int(at[a.SAID_FIRST]) : int(at[a.SAID])]
-        said = said[said[:, 0] != a.NIL]
+        said = said[said[:, 0] != layout.NIL]
         self._said[: len(said)] = said
         at[a.SAID_FIRST] = 0
         at[a.SAID] = len(said)
@@ -256,7 +256,7 @@ class Drafting:
         said = self._said[: int(self._at[a.SAID]), 0]
         used = np.unique(np.concatenate((left.ravel(), names, said)).astype(np.int64))
         terms = self._dictionary.carry(used[used >= 0])
-        terms = np.append(terms, np.int32(a.NIL))  # what NIL finds
+        terms = np.append(terms, np.int32(layout.NIL))  # what NIL finds
         left[:] = terms[left]
         names[:] = terms[names]
         said[:] = terms[said]
@@ -288,9 +288,9 @@ class Drafting:
         term = self.terms().term
         rows = self._scanner.rows[first : first + int(drafts.size[index]), :3].tolist()
         return Draft(
-            None if name == a.NIL else term(name),
+            None if name == layout.NIL else term(name),
             int(drafts.record[index]),
-            [(term(s), term(p), term(o)) for s, p, o in rows if o != a.NIL],
+            [(term(s), term(p), term(o)) for s, p, o in rows if o != layout.NIL],
             int(drafts.number[index]),
             bool(drafts.repeated[index]),
         )

@@ -9,10 +9,10 @@ import numpy as np
 
 from spaseq.errors import EventError
 from spaseq.events.time import time_behind
-from spaseq.rdf.columns import gathering
-from spaseq.rdf.columns import kernels as k
 from spaseq.rdf.columns.dictionary import Dictionary
 from spaseq.rdf.columns.drafts import Drafting
+from spaseq.rdf.columns.kernels import gathering, layout
+from spaseq.rdf.columns.kernels import scanning as k
 from spaseq.rdf.columns.model import BatchLimits, GraphBatch, TermTable
 from spaseq.rdf.columns.scanner import Scanner
 from spaseq.rdf.model import Counters, GraphEvent
@@ -125,10 +125,10 @@ class Ordering:
         triples = np.empty((int(counts.sum()), 3), dtype=np.int32)
         offsets = np.empty(len(order) + 1, dtype=np.int64)
         graphs = np.empty(len(order), dtype=np.int32)
-        blank = bool((table.kind[:named] == k.BLANK).any())
+        blank = bool((table.kind[:named] == layout.BLANK).any())
         own = np.empty((2 * len(triples) + len(order) if blank else 0, 2), dtype=np.int64)
-        blank_of, blank_in = (np.full(named if blank else 0, k.NIL, dtype=np.int32) for _ in range(2))
-        slots = np.full(2 << int(counts.max()).bit_length(), k.NIL, dtype=np.int64)
+        blank_of, blank_in = (np.full(named if blank else 0, layout.NIL, dtype=np.int32) for _ in range(2))
+        slots = np.full(2 << int(counts.max()).bit_length(), layout.NIL, dtype=np.int64)
         rows = self._scanner.rows
         blanks = gathering.gather(order, rows, drafts, table.kind, self._needed, blank_of, blank_in, named, slots,
                                   triples, offsets, graphs, own)  # fmt: skip
@@ -156,11 +156,11 @@ class Ordering:
 
         return TermTable(
             table.text.view(np.uint8),
-            column(table.start, k.NIL),
+            column(table.start, layout.NIL),
             column(table.length, 0),
-            column(table.kind, k.BLANK),
-            column(table.lexical, k.NIL),
-            column(table.datatype, k.NIL),
+            column(table.kind, layout.BLANK),
+            column(table.lexical, layout.NIL),
+            column(table.datatype, layout.NIL),
             own,
             scope,
             self._dictionary.finder(),

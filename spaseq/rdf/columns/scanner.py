@@ -13,8 +13,9 @@ from typing import Final, Literal
 import numpy as np
 import pyoxigraph
 
-from spaseq.rdf.columns import kernels as k
 from spaseq.rdf.columns.dictionary import Block, Described, Dictionary, byte_classes
+from spaseq.rdf.columns.kernels import layout
+from spaseq.rdf.columns.kernels import scanning as k
 from spaseq.rdf.files import Format
 from spaseq.rdf.model import Counters
 from spaseq.rdf.statements import Statement, parse_statements
@@ -150,7 +151,7 @@ class Scanner:
     def _placed(terms: Iterable[object], flat: list[int], numbers: np.ndarray) -> np.ndarray:
         """int32 (n, 4): of the `terms` at the places `flat`, None being NIL, the `numbers` that the others have."""
         known = np.array([term is not None for term in terms], dtype=np.bool_)
-        placed = np.full(len(known), k.NIL, dtype=np.int32)
+        placed = np.full(len(known), layout.NIL, dtype=np.int32)
         placed[known] = numbers
         return placed[np.array(flat, dtype=np.int64)].reshape(-1, 4)
 
@@ -163,18 +164,18 @@ def _four(quad: pyoxigraph.Quad) -> tuple[object, ...]:
 def _described(term: object) -> Described:
     """A term of the parser's. ValueError for what rdflib cannot hold: `Terms.convert` says it in words."""
     if type(term) is pyoxigraph.NamedNode:
-        return f"<{term.value}>".encode(), k.IRI, k.NIL, None
+        return f"<{term.value}>".encode(), layout.IRI, layout.NIL, None
     if type(term) is pyoxigraph.BlankNode:
-        return f"_:{term.value}".encode(), k.BLANK, k.NIL, None
+        return f"_:{term.value}".encode(), layout.BLANK, layout.NIL, None
     if type(term) is not pyoxigraph.Literal or (term.language is not None and term.datatype.value != _LANG_STRING):
         raise ValueError("a triple term, or a string with a direction")
     text = term.value.encode()
     if term.language is not None:
-        return b'"%b"@%b' % (text, term.language.encode()), k.LITERAL, len(text), None
+        return b'"%b"@%b' % (text, term.language.encode()), layout.LITERAL, len(text), None
     if term.datatype.value == _XSD_STRING:
-        return b'"%b"' % text, k.LITERAL, len(text), None
+        return b'"%b"' % text, layout.LITERAL, len(text), None
     datatype = f"<{term.datatype.value}>".encode()
-    return b'"%b"^^%b' % (text, datatype), k.LITERAL, len(text), datatype
+    return b'"%b"^^%b' % (text, datatype), layout.LITERAL, len(text), datatype
 
 
 class _Text:

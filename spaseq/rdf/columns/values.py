@@ -105,7 +105,7 @@ def literal_columns(
 
     By a kernel for the usual forms, and by rdflib's terms for the rest.
     """
-    from spaseq.rdf.columns import literals
+    from spaseq.rdf.columns.kernels import literals
 
     columns = empty_columns(len(datatype))
     asked = np.full(len(datatype) + 1, literals.NOT_SEEN, dtype=np.uint8)  # by datatype; the last place is that of -1

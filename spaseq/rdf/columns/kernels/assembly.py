@@ -19,26 +19,17 @@ Arrays, owned by `spaseq.rdf.columns.drafts`
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-kernel = partial(njit, cache=True, _nrt=False)
-inlined = partial(njit, cache=True, _nrt=False, forceinline=True)
-
-NIL = -1
+from spaseq.jit import inlined, kernel
+from spaseq.rdf.columns.kernels.layout import BAD_TIME, NIL, NO_TIME, TIME
 
 # how events are made
 BY_GRAPH = 0
 BY_SUBJECT = 1
 BY_SIZE = 2
-
-# what a row says about time, as in `literals`
-NO_TIME = 0
-TIME = 1
-BAD_TIME = 3
 
 # what `cut` comes back with
 DONE = 0

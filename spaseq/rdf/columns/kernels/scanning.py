@@ -20,16 +20,13 @@ A kernel never raises and allocates nothing: `scan` stops before a line for whic
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from spaseq.rdf.columns.memory import byte, word
-
-kernel = partial(njit, cache=True, _nrt=False)
-inlined = partial(njit, cache=True, _nrt=False, forceinline=True)
+from spaseq.jit import inlined, kernel
+from spaseq.rdf.columns.kernels.layout import BLANK, IRI, LITERAL, NIL
+from spaseq.rdf.columns.kernels.memory import byte, word
 
 # PERF: a call passes each array of the table by seven words, so all that `scan` calls for every term is inlined, and
 # bytes are read without numba's check for negative indices (`memory`). One block of the card / smart-grid stream of
@@ -62,15 +59,10 @@ class Table(NamedTuple):
     """int32: a guess: the object that this predicate had the last time."""
 
 
-NIL = -1
-IRI = 0
-BLANK = 1
-LITERAL = 2
-
 # what the first terms of every table are
-STRING = 0  # <…XMLSchema#string>: a literal of this type is held without
-TAGGED = 1  # <…#langString> and <…#dirLangString>: not to be given as a datatype
-TAGGED_DIRECTED = 2
+XSD_STRING = 0  # <…XMLSchema#string>: a literal of this type is held without
+LANG_STRING = 1  # <…#langString> and <…#dirLangString>: not to be given as a datatype
+DIR_LANG_STRING = 2
 WANTED = 3  # from here the predicates that are wanted
 
 # places in `state`
@@ -299,7 +291,7 @@ def scan_datatype(data, at, table, state, classes):
         if not plain_iri(data, at + 1, end - 1, classes):
             return NIL, NIL
         term = add(data, at, end - at, h, slot, IRI, NIL, NIL, table, state)
-    if term in (TAGGED, TAGGED_DIRECTED):
+    if term in (LANG_STRING, DIR_LANG_STRING):
         return NIL, NIL
     state[DATATYPE] = term
     return end, term
@@ -350,7 +342,7 @@ def scan_term(data, at, place, keep, table, state, classes):
             if byte(data, end + 1) != 94 or byte(data, end + 2) != 60:
                 return NIL, NIL
             end, datatype = scan_datatype(data, end + 2, table, state, classes)
-            if datatype == STRING:
+            if datatype == XSD_STRING:
                 datatype = np.int64(NIL)
             else:
                 size = end - at

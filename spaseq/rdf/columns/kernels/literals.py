@@ -9,24 +9,11 @@ correctly rounded (Clinger, How to read floating point numbers accurately, 1990)
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
-from numba import njit
 
-from spaseq.rdf.columns.memory import byte
-
-kernel = partial(njit, cache=True, _nrt=False)
-inlined = partial(njit, cache=True, _nrt=False, forceinline=True)
-
-NIL = -1
-LITERAL = 2
-
-# what a row says about time
-NO_TIME = 0
-TIME = 1
-NOT_READ = 2  # only until the caller has read it
-BAD_TIME = 3
+from spaseq.jit import inlined, kernel
+from spaseq.rdf.columns.kernels.layout import LITERAL, NIL, NO_TIME, NOT_READ, TIME
+from spaseq.rdf.columns.kernels.memory import byte
 
 
 @kernel

@@ -1,8 +1,7 @@
 """Reading bytes and words of a text inside kernels, without numba's checks for negative indices.
 
 `word` reads eight bytes at any place, the first one lowest. With NUMBA_DISABLE_JIT or NUMBA_BOUNDSCHECK both read
-through plain indexing, which checks. Kernels that have been compiled do not see edits of this
-file: empty numba's cache.
+through plain indexing, which checks.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -12,9 +11,11 @@ import sys
 
 import numpy as np
 from llvmlite import ir
-from numba import config, njit, types
+from numba import config, types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from spaseq.jit import kernel
 
 __all__ = ["byte", "word"]
 
@@ -41,11 +42,11 @@ def _load(bits, kind):
 
 if _CHECKED:
 
-    @njit(cache=True)
+    @kernel
     def byte(data, at):
         return data[at]
 
-    @njit(cache=True)
+    @kernel
     def word(data, at):
         value = np.uint64(0)
         for i in range(8):

@@ -3,16 +3,10 @@
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
-from numba import njit
 
-kernel = partial(njit, cache=True, _nrt=False)
-inlined = partial(njit, cache=True, _nrt=False, forceinline=True)
-
-NIL = -1
-BLANK = 1
+from spaseq.jit import inlined, kernel
+from spaseq.rdf.columns.kernels.layout import BLANK, NIL
 
 
 @kernel

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from spaseq.jit import allocating
 
 __all__ = ["first_from", "near"]
 
 
-@njit(cache=True)
+@allocating
 def first_from(places: np.ndarray, positions: np.ndarray, bounds: np.ndarray, lows: np.ndarray) -> int:
     """lows[i] = the position of the first place that is at least bounds[i], else of the last. Both ascend. Returns the
     number of the last of them. Two pointers, O(n)."""
@@ -20,7 +21,7 @@ def first_from(places: np.ndarray, positions: np.ndarray, bounds: np.ndarray, lo
     return first
 
 
-@njit(cache=True)
+@allocating
 def near(places: np.ndarray, low: np.ndarray, sure: np.ndarray, asked: np.ndarray) -> None:
     """asked[i] = whether some place lies in [low[i], sure[i]). All ascend. O(n)."""
     first, last = 0, len(places) - 1

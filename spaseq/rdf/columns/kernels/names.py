@@ -1,0 +1,120 @@
+"""The table of names that ended last; see `spaseq.rdf.columns.names`.
+
+Names are told apart by 128 bits of two hashes, not by their text: they only decide what is counted, and the text of a
+quarter of a million names would have to be kept. A list in order of age runs through a table in open addressing.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+import numpy as np
+
+from spaseq.jit import inlined, kernel
+from spaseq.rdf.columns.kernels.layout import NIL
+from spaseq.rdf.columns.kernels.memory import word
+
+# places in `ends`
+OLDEST = 0
+NEWEST = 1
+COUNT = 2
+PENDING = 3  # whether `last` is a name that has not been entered yet
+ENDS_SIZE = 4
+
+
+@inlined
+def second_hash(text, begin, length):
+    h = np.uint64(length) ^ np.uint64(0x2545F4914F6CDD1D)
+    for at in range(begin, begin + length, 8):  # what follows a key is zero
+        h = (h ^ word(text, at)) * np.uint64(0xD6E8FEB86659FD93)
+        h ^= h >> np.uint64(29)
+    return h
+
+
+@inlined
+def slot_of(one, two, keys, slots):
+    """The slot of the name, or the free one where it would stand."""
+    mask = len(slots) - 1
+    slot = np.int64(one & np.uint64(mask))
+    while slots[slot] != NIL and not (keys[slots[slot], 0] == one and keys[slots[slot], 1] == two):
+        slot = (slot + 1) & mask
+    return slot
+
+
+@inlined
+def unlink(entry, links, ends):
+    """Takes the entry out of the order of age."""
+    older = links[entry, 0]
+    newer = links[entry, 1]
+    if older == NIL:
+        ends[OLDEST] = newer
+    else:
+        links[older, 1] = newer
+    if newer == NIL:
+        ends[NEWEST] = older
+    else:
+        links[newer, 0] = older
+
+
+@inlined
+def remove(slot, keys, slots):
+    """Frees the slot and moves up what stands behind it and belongs before."""
+    mask = len(slots) - 1
+    free = slot
+    at = (slot + 1) & mask
+    while slots[at] != NIL:
+        home = np.int64(keys[slots[at], 0] & np.uint64(mask))
+        if ((at - home) & mask) >= ((at - free) & mask):
+            slots[free] = slots[at]
+            free = at
+        at = (at + 1) & mask
+    slots[free] = NIL
+
+
+@kernel
+def enter(one, two, limit, keys, links, slots, ends):
+    """The name is the one that ended last. Of more than `limit` names the oldest is forgotten."""
+    slot = slot_of(one, two, keys, slots)
+    entry = slots[slot]
+    if entry != NIL:
+        unlink(entry, links, ends)
+    elif ends[COUNT] < limit:
+        entry = ends[COUNT]
+        ends[COUNT] += 1
+        slots[slot] = entry
+    else:
+        entry = ends[OLDEST]
+        remove(slot_of(keys[entry, 0], keys[entry, 1], keys, slots), keys, slots)
+        unlink(entry, links, ends)
+        slots[slot_of(one, two, keys, slots)] = entry
+    keys[entry, 0] = one
+    keys[entry, 1] = two
+    links[entry, 0] = ends[NEWEST]
+    links[entry, 1] = NIL
+    if ends[NEWEST] != NIL:
+        links[ends[NEWEST], 1] = entry
+    else:
+        ends[OLDEST] = entry
+    ends[NEWEST] = entry
+
+
+@kernel
+def mark(names, text, start, length, hashes, repeated, last, limit, keys, links, slots, ends):
+    """For each of the graphs `names` (int32, one after another): did one of this name end before? Each ends where the
+    next one begins; `last` (uint64, (2,)) is the one that has not ended yet. O(1) expected for a name."""
+    for i in range(len(names)):
+        name = names[i]
+        one = hashes[name]
+        two = second_hash(text, start[name], length[name])
+        if ends[PENDING]:
+            enter(last[0], last[1], limit, keys, links, slots, ends)
+        repeated[i] = slots[slot_of(one, two, keys, slots)] != NIL
+        last[0] = one
+        last[1] = two
+        ends[PENDING] = True
+
+
+@kernel
+def refill(count, keys, slots):
+    """Puts the entries below `count` into the empty slots."""
+    for entry in range(count):
+        slots[slot_of(keys[entry, 0], keys[entry, 1], keys, slots)] = entry

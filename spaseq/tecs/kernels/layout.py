@@ -1,0 +1,100 @@
+"""Columns, slots and statuses of the arrays that kernels share. Without numba."""
+
+from __future__ import annotations
+
+# columns of `nodes`
+LEFT = 0
+RIGHT = 1
+POS = 2
+MAX = 3
+NIL = -1
+IS_BOTTOM = -1
+IS_OUTPUT = -2  # and below: less the label
+
+# columns of `cells`
+HEAD = 0
+HEAD_MAX = 1
+MERGED = 2  # cached merge of the list, NIL when stale
+FIRST = 3  # first entry behind the head, NIL when there is none
+LENGTH = 4  # number of entries behind the head
+
+# columns of `entries`
+NODE = 0
+NODE_MAX = 1
+NEXT = 2
+
+# columns of `events`, one row per event that may move a run
+E_ROW = 0  # its row in the batch
+E_CLASS = 1  # symbol class
+E_POSITION = 2
+E_KEY = 3  # partition
+E_LOW = 4  # first live start
+E_KEEP = 5  # first position whose nodes must be kept
+EVENT_COLUMNS = 6
+
+# columns of `moves`, one row per transition that fires at an event
+SOURCE = 0  # cell, or NIL for a run that starts here
+MARK_TO = 1  # cell reached by the marking transition, NIL for none
+MARK_ACCEPTS = 2
+SKIP_TO = 3  # cell reached by the other transition, NIL for none, STAY for the cell itself
+SKIP_ACCEPTS = 4
+M_NODE = 5  # merge of the source's list
+M_HEAD = 6  # the detached list of a source that moves away
+M_MAX = 7
+M_FIRST = 8
+M_LENGTH = 9
+M_TAG = 10  # what the caller wants to know its matches by
+M_LABEL = 11  # of what the marking transition marks
+MOVE_COLUMNS = 12
+STAY = -2
+
+# selection: which of the complex events with one end are reported
+KEEP_ALL = 0
+BEST_NEXT = 1
+BEST_LAST = 2
+BEST_EARLIEST = 3  # BEST_NEXT where every run marks its start
+FRONTIERS = (BEST_NEXT, BEST_LAST, BEST_EARLIEST)
+ENDS = 4  # only whether there is one: a cell holds the greatest start of its runs and no list
+
+# consumption: which runs an event that completes a match makes forgotten
+CONSUME_NONE = 0
+CONSUME_ANY = 1
+CONSUME_PARTITION = 2
+
+# slots of the state vector `st`
+TAIL = 0  # next handle
+OLDEST = 1  # handles below are reclaimed
+FREE = 2  # first free entry
+FREE_COUNT = 3
+ROW = 4  # next row of the batch
+OUTS = 5  # roots to enumerate at the current event
+OUT = 6  # root being enumerated
+DEPTH = 7  # height of the enumeration stack
+MATCHES = 8  # matches in the buffer
+PLACES = 9  # positions in the buffer
+LONGEST = 10  # longest list so far
+CHECK_FIRST = 11  # checkpoints: ring of (position, tail)
+CHECK_COUNT = 12
+LAST_POSITION = 13  # of the row before
+UNKNOWN_STATE = 14  # a state without its transitions became active
+END = 15  # end and window of the enumeration under way
+LOW = 16
+COUNTED = 17  # matches counted without being written
+NEEDED = 18  # capacity asked for by the last status
+FLOOR = 19  # no run that started before is alive any more: it was consumed
+LINKS = 20  # links in use by the enumeration of the most recent
+LEFT_TO_WRITE = 21  # matches that LIMIT still allows at the current event
+LABEL_BITS = 22  # a place is written as position << LABEL_BITS | label; slots from 24: `run_guarded`
+SLOTS = 32
+
+# statuses
+DONE = 0
+GROW_NODES = 1
+GROW_ENTRIES = 2
+GROW_STACK = 3
+GROW_PATH = 4
+FLUSH = 5
+NEED_STATES = 6
+GROW_RUNS = 7
+
+CHECKPOINTS = 1024
