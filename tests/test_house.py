@@ -19,13 +19,13 @@ CIRCLES = 0
 """Groups of modules that import each other."""
 ROOM_CIRCLES = 1
 """Groups of folders that import each other."""
-FULLEST = 45
+FULLEST = 46
 """Modules of a folder."""
-LONGEST = 720
+LONGEST = 700
 """Lines of a file."""
 WIDEST = 18
 """Parameters of a function, where numba is not at work."""
-PRIVATE = 69
+PRIVATE = 62
 """Uses of a private name outside the module that it belongs to."""
 
 _NAMED_TUPLE = {"_asdict", "_field_defaults", "_fields", "_make", "_replace"}
