@@ -240,7 +240,9 @@ class Evaluation:
             return
         found: dict[tuple[Term | None, ...], list[Row]] = {}
         for row in rows:
-            found.setdefault(tuple(self.attempt(e, {**outer, **row}) for e, _ in select.by), []).append(row)
+            key = tuple(self.attempt(e, {**outer, **row}) for e, _ in select.by)
+            own = {n: term for (_, n), term in zip(select.by, key, strict=True) if n is not None and term is not None}
+            found.setdefault(key, []).append({**row, **own})  # else §18.2.4.1's Sample(?key) would have nothing
         for key, members in found.items():
             names = [name if name is not None else e[1] if e[0] == "?" else None for e, name in select.by]
             bound = zip(names, key, strict=True)

@@ -125,6 +125,9 @@ CASES = {
         ["o=3"],
     ),
     "STR of a blank node": ("?s :p ?o BIND (STR(?o) AS ?t)", ":a :p [] .", ["o=_ s=a"]),
+    "aggregates see what GROUP BY names": (
+        "{ SELECT (MIN(?k) AS ?n) { ?s :p ?o } GROUP BY (?o + 1 AS ?k) }", ":a :p 1 . :b :p 1", ["n=2"],
+    ),
     "IRIs are in order as strings": ("{ SELECT ?s { ?s :p ?o } LIMIT 1 }", ":kb2 :p 1 . :kb :p 1", ["s=kb"]),
     "MAX is the last in the order of terms": ("{ SELECT (MAX(?x) AS ?n) { ?s :p ?x } }", ":a :p 1.0, 1", ["n=1.0"]),
     "MIN is the first in the order of terms": ("{ SELECT (MIN(?x) AS ?n) { ?s :p ?x } }", ":a :p 1.0, 1", ["n=1"]),
