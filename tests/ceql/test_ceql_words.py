@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
-from typing import Any
 
 import oracle_ceql_text
 import pytest
 from lark.lexer import PatternStr
+from words import joined, read, with_plurals
 
 import ceql
 from ceql.parse import _parser, parse
@@ -56,27 +55,9 @@ def tokens_of(text: str) -> list[tuple[int, int]]:
     return [(start, end) for start, end in found if {text[start:end].upper(), text[start:end].upper()[:-1]} & known]
 
 
-def plain(node: Any, word: str) -> Any:
-    """A tree with its spans as tuples, with `word` as `?`."""
-    if is_dataclass(node):
-        return (type(node).__name__, *(plain(getattr(node, field.name), word) for field in fields(node)))
-    if isinstance(node, tuple):
-        return tuple(plain(child, word) for child in node)
-    return "?" if isinstance(node, str) and node.upper() == word.upper() else node
-
-
-def read(text: str, word: str) -> Any:
-    """What `text` is: its tree with `word` as `?`, or where it is wrong."""
-    try:
-        return plain(parse(text), word)
-    except QuerySyntaxError as error:
-        assert error.span is not None
-        return error.span
-
-
 def test_the_queries_have_every_keyword() -> None:
     written = {query[start:end].upper() for query in QUERIES for start, end in tokens_of(query)}
-    missing = {word for word in keywords() if not written & {word, word + "S"}}
+    missing = {word for word in keywords() if not written & with_plurals({word})}
     assert not missing
 
 
@@ -88,18 +69,14 @@ def test_the_queries_are_right(query: str) -> None:
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_word_joined_to_letters_or_digits_is_what_a_name_is(query: str) -> None:
     """A keyword with letters, digits or `_` before or behind it gives what a name gives: its tree, or its error."""
-    known = keywords() | {keyword + "S" for keyword in keywords()}
-    for start, end in tokens_of(query):
-        for joint in JOINTS:
-            for word in (query[start:end] + joint, joint + query[start:end]):
-                if word.upper() not in known or not word.isascii():  # DAY and s is DAYS
-                    check_joined(query[:start], word, query[end:])
+    for before, word, behind in joined(query, tokens_of(query), JOINTS, with_plurals(keywords())):
+        check_joined(before, word, behind)
 
 
 def check_joined(before: str, word: str, behind: str) -> None:
     other = ("9" + "z" * (len(word) - 1)) if word[0].isdigit() else "z" * len(word)
-    found = read(before + word + behind, word)
-    assert found == read(before + other + behind, other), before + word + behind
+    found = read(parse, before + word + behind, word)
+    assert found == read(parse, before + other + behind, other), before + word + behind
     if isinstance(found, Span):
         with pytest.raises(ValueError, match=r"."):
             oracle_ceql_text.read(before + word + behind)
@@ -111,8 +88,8 @@ def check_joined(before: str, word: str, behind: str) -> None:
 def test_a_keyword_in_back_quotes_is_a_name(spelt: Callable[[str], str]) -> None:
     text = "SELECT `{0}` FROM `{0}` WHERE `{0}` ; A AS `{0}` FILTER `{0}`[`{0}` > 1]"
     for word in map(spelt, sorted(keywords())):
-        found, other = read(text.format(word), word), "z" * len(word)
-        assert isinstance(found, tuple) and found == read(text.format(other), other)
+        found, other = read(parse, text.format(word), word), "z" * len(word)
+        assert isinstance(found, tuple) and found == read(parse, text.format(other), other)
         tree = parse(text.format(word))
         assert parse(print_query(tree)) == tree
 

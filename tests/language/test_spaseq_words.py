@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields, is_dataclass
-from typing import Any
 
 import pytest
 from lark.lexer import PatternStr
+from words import joined, read, with_plurals
 
-from spaseq.errors import QueryError
 from spaseq.language.parse import _parser, parse
 
 WORDS = {"UNIT": "MILLISECOND SECOND MINUTE HOUR DAY", "SET_QUANTIFIER": "DISTINCT REDUCED"}
@@ -46,38 +44,17 @@ def words_of(text: str) -> list[tuple[int, int]]:
     return [(start, end) for start, end in found if {text[start:end], text[start : end - 1]} & keywords()]
 
 
-def plain(node: Any, word: str) -> Any:
-    """A tree with its spans as tuples, with `word` as `?`."""
-    if is_dataclass(node):
-        return (type(node).__name__, *(plain(getattr(node, field.name), word) for field in fields(node)))
-    if isinstance(node, tuple):
-        return tuple(plain(child, word) for child in node)
-    return node.replace(word, "?") if isinstance(node, str) else node
-
-
-def read(text: str, word: str) -> Any:
-    """What `text` is: its tree with `word` as `?`, or where it is wrong."""
-    try:
-        return plain(parse(text), word)
-    except QueryError as error:
-        assert error.span is not None
-        return error.span
-
-
 def test_the_queries_have_every_keyword() -> None:
     written = {query[start:end] for query in QUERIES for start, end in words_of(query)}
-    assert not {word for word in keywords() if not written & {word, word + "S"}}
+    assert not {word for word in keywords() if not written & with_plurals({word})}
 
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_word_joined_to_letters_or_digits_is_what_a_name_is(query: str) -> None:
     """A keyword with letters, digits, `_` or `-` before or behind it gives what a name gives: a tree, or an error."""
     parse(query)
-    known = keywords() | {keyword + "S" for keyword in keywords()}
-    for start, end in words_of(query):
-        for joint in JOINTS:
-            for word in (query[start:end] + joint, joint + query[start:end]):
-                if word[0] not in "7-" and (word.upper() not in known or not word.isascii()):
-                    other = "z" * len(word)
-                    found = read(query[:start] + word + query[end:], word)
-                    assert found == read(query[:start] + other + query[end:], other), word
+    for before, word, behind in joined(query, words_of(query), JOINTS, with_plurals(keywords())):
+        if word[0] not in "7-":  # no name begins so
+            other = "z" * len(word)
+            found = read(parse, before + word + behind, word)
+            assert found == read(parse, before + other + behind, other), word

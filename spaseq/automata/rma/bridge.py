@@ -233,30 +233,28 @@ def _hidden(e: Expression, kept: frozenset[str]) -> Expression:
     def names(variables: frozenset[str]) -> dict[str, str]:
         return {v: v if v in kept else _HIDDEN + v for v in variables}
 
-    match e:
-        case RelationAs(_, own):
-            return replace(e, variables=frozenset(names(own).values()))
-        case Where(child, condition):
-            return Where(_hidden(child, kept), f.renamed(condition, names(frozenset(f.arguments(condition)))))
-        case Plus(child, _) | Maybe(child) | Within(child, _):
-            return replace(e, child=_hidden(child, kept))
-        case Either(left, right) | Then(left, right, _):
-            return replace(e, left=_hidden(left, kept), right=_hidden(right, kept))
-        case Read():
-            return e
-        case _:
-            assert_never(e)  # type: ignore[arg-type]
+    return _mapped(
+        e,
+        lambda own: replace(own, variables=frozenset(names(own.variables).values())),
+        lambda condition: f.renamed(condition, names(frozenset(f.arguments(condition)))),
+    )
 
 
-def _mapped(e: Expression, change: Callable[[RelationAs], RelationAs]) -> Expression:
-    """With `change` applied to every event."""
+def _mapped(
+    e: Expression,
+    change: Callable[[RelationAs], RelationAs],
+    rewrite: Callable[[f.Formula], f.Formula] = lambda condition: condition,
+) -> Expression:
+    """With `change` applied to every event, and `rewrite` to every condition over several."""
     match e:
         case RelationAs():
             return change(e)
-        case Where(child, _) | Plus(child, _) | Maybe(child) | Within(child, _):
-            return replace(e, child=_mapped(child, change))
+        case Where(child, condition):
+            return Where(_mapped(child, change, rewrite), rewrite(condition))
+        case Plus(child, _) | Maybe(child) | Within(child, _):
+            return replace(e, child=_mapped(child, change, rewrite))
         case Either(left, right) | Then(left, right, _):
-            return replace(e, left=_mapped(left, change), right=_mapped(right, change))
+            return replace(e, left=_mapped(left, change, rewrite), right=_mapped(right, change, rewrite))
         case Read():
             return e
         case _:
