@@ -45,9 +45,9 @@ def _column(rng: random.Random, size: int) -> pa.Array:
 def test_equal_keys_go_to_one_bucket(brackets: tuple[tuple[str, ...], ...]) -> None:
     """Over streams whose columns have different types, as each DataFrame has its own."""
     rng = random.Random(1)
+    job = _Send(0, EventOptions(), brackets, tuple(range(1 << 20)))  # so many buckets that no two keys share one
     for _ in range(300):
         partition = Partition(brackets)
-        job = _Send(0, EventOptions(), brackets, tuple(range(1 << 20)))
         bucket_of: dict[int, int] = {}
         for _ in range(2):
             table = pa.table({"a": _column(rng, 6), "b": _column(rng, 6)})
