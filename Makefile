@@ -23,8 +23,9 @@ run: $(STAMP) check-java
 		--stream S1=$(GRID)/power.nq --stream S2=$(GRID)/weather.nq --stream S3=$(GRID)/storage.nq \
 		--kb http://smartgrid.org/db=$(GRID)/kb.ttl
 
+# Several processes at a time; tests/conftest.py says which of them runs what.
 test: $(STAMP) check-java lint
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 4
 
 test-slow: $(STAMP) check-java
 	$(BIN)/python -m pytest -q -m "random or slow or spark"

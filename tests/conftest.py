@@ -1,4 +1,4 @@
-"""What all tests share: the local Spark session, and examples drawn the same on every run."""
+"""What all tests share: the local Spark session, examples drawn the same on every run, and which process runs what."""
 
 from __future__ import annotations
 
@@ -15,6 +15,39 @@ from hypothesis import HealthCheck, settings
 # A busy machine must not fail a test, and a failure must come again: no deadlines, no fresh seeds.
 settings.register_profile("project", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("project")
+
+FIRST = ("tests/cli/test_spaseq.py", "tests/automata/test_rma_docs.py")
+"""Of several processes each begins with one of these: between them they compile most of the kernels, and none twice."""
+
+
+def _stays_together(nodeid: str) -> str:
+    """Names what one process runs from beginning to end: all of Spark, for one session; a case on all roads, as its
+    answers by definition are worked out once; and else a file."""
+    path, _, name = nodeid.partition("::")
+    if path.startswith("tests/spark/") or "spark" in name.partition("[")[0]:
+        return "spark"
+    return name.partition(": ")[2] if path == "tests/test_cases.py" and ": " in name else path
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of several processes: what compiles kernels comes first, and then Spark, which takes longest."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: (item.location[0] not in FIRST, _stays_together(item.nodeid) != "spark"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """`pytest -n 2`. xdist's own way to keep tests together (`--dist loadgroup`) does nothing with pytest 9.2."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return _stays_together(nodeid)
+
+    config.option.loadscopereorder = False  # as they are collected, not by their number
+    return Scheduling(config, log)
+
 
 
 @pytest.fixture(scope="session")
