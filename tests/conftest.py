@@ -16,8 +16,12 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("project", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("project")
 
-FIRST = ("tests/cli/test_spaseq.py", "tests/automata/test_rma_docs.py")
-"""Of several processes each begins with one of these: between them they compile most of the kernels, and none twice."""
+FIRST = ("tests/automata/test_rma_docs.py", "tests/gpm/test_chunks.py", "spark", "tests/gpm/", "tests/rdf/")
+"""Where several processes run the tests, in which order they take them; the others come after.
+
+The first compiles the engine's kernels, for more than a minute on a fresh clone; that process goes on with Spark, which
+takes longest. Those beside it need other kernels, so that none is compiled twice.
+"""
 
 
 def _stays_together(nodeid: str) -> str:
@@ -29,11 +33,15 @@ def _stays_together(nodeid: str) -> str:
     return name.partition(": ")[2] if path == "tests/test_cases.py" and ": " in name else path
 
 
-@pytest.hookimpl(tryfirst=True)
+def _turn(nodeid: str) -> int:
+    name = _stays_together(nodeid)
+    return next((turn for turn, first in enumerate(FIRST) if name.startswith(first)), len(FIRST))
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of several processes: what compiles kernels comes first, and then Spark, which takes longest."""
+    """The order of `FIRST`, in a process of several."""
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: (item.location[0] not in FIRST, _stays_together(item.nodeid) != "spark"))
+        items.sort(key=lambda item: _turn(item.nodeid))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -47,7 +55,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     config.option.loadscopereorder = False  # as they are collected, not by their number
     return Scheduling(config, log)
-
 
 
 @pytest.fixture(scope="session")
