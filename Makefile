@@ -6,12 +6,13 @@ STAMP  := $(VENV)/installed
 SHELL  := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-slow lint bench bench-peers clean check-python check-java
+.PHONY: help run test test-slow coverage lint bench bench-peers clean check-python check-java
 
 help:
 	@echo "make run        the smart-grid query through Spark in local mode: a progress bar and a table of matches"
 	@echo "make test       ruff, mypy and the test suite"
 	@echo "make test-slow  what test leaves out: random formulas at full size, long runs, kernels with bounds checks and without JIT"
+	@echo "make coverage   the test suite in one process, and which lines it runs; takes twice as long as by itself"
 	@echo "make lint       ruff and mypy alone"
 	@echo "make bench      the benchmarks, see benchmarks/"
 	@echo "make bench-peers  fetch and compile the other engines that make bench then runs too (Maven)"
@@ -33,6 +34,10 @@ test-slow: $(STAMP) check-java
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/rdf/test_columns_scan.py
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/engine tests/tecs -k "not memory and not compacted and not handed"
 
+coverage: $(STAMP) check-java
+	$(BIN)/python -m coverage run -m pytest -q $(TESTS)
+	$(BIN)/python -m coverage report
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -44,7 +49,7 @@ bench-peers: check-java
 	cd benchmarks/peers && mvn --quiet dependency:build-classpath -Dmdep.outputFile=target/classpath && javac -d target -cp "$$(cat target/classpath)" *.java
 
 clean:
-	rm -rf $(VENV) benchmarks/peers/target build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
+	rm -rf $(VENV) benchmarks/peers/target build dist *.egg-info .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
 	find spaseq ceql tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One environment for everything; made again when pyproject.toml changes.
