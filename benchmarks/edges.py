@@ -28,7 +28,7 @@ import pyarrow.csv
 import ceql
 from benchmarks.harness import Workload
 from benchmarks.stock import TRACE, sequence
-from ceql.run import Run
+from ceql.runtime.run import Run
 from spaseq.events import EventOptions, EventStream
 
 ROWS = 10_000_000

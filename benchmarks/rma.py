@@ -17,7 +17,7 @@ from collections.abc import Callable
 import ceql
 from benchmarks.harness import Workload
 from benchmarks.stock import Q1, Q7, TRACE, counting, enumerating, preload, sequence
-from ceql.run import Run
+from ceql.runtime.run import Run
 from spaseq.events import EventBatch
 
 RISE = (

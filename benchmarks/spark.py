@@ -186,10 +186,10 @@ def _first_stages(spark: Any, query: str, path: str, words: dict[str, str]) -> I
     import spaseq
     from spaseq.language.query import stream_options, stream_sources
     from spaseq.rdf import settle
-    from spaseq.spark.plan import lay_out
-    from spaseq.spark.query_text import QueryText
-    from spaseq.spark.solutions import solver_of
-    from spaseq.spark.solved import solved_files
+    from spaseq.spark.session.layout import lay_out
+    from spaseq.spark.session.query_text import QueryText
+    from spaseq.spark.solving.read_and_solve import solved_files
+    from spaseq.spark.solving.solutions import solver_of
 
     compiled = spaseq.compile(query)
     (source,) = sources = stream_sources(compiled.checked, {"S": path})

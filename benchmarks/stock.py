@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import ceql
 from benchmarks.harness import DATA, Workload
-from ceql.run import Run
+from ceql.runtime.run import Run
 from spaseq.events import EventBatch, EventOptions, EventStream
 
 TRACE = DATA / "stock" / "stock_data.csv.gz"

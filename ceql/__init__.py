@@ -9,6 +9,20 @@
 `compile` checks a query and gives a `Query`; its `run` takes files, frames, tables or dicts and gives lazy `Matches`;
 its `open` gives a `Session` to push events to. The face is that of `spaseq` (`spaseq.protocols`), errors included.
 `Stream` is the former name of `Session`, for one release more.
+
+Rooms, each of which imports only from those before it:
+
+* `syntax`: Text to syntax tree and back.
+* `expressions`: What expressions mean: on single values, on whole batches, and as generated code.
+* `guards`: Conditions over several variables, decided as events are taken.
+* `semantics`: Whether a query means something, and over which events.
+* `rewrites`: Rewrites of formulas: functions from syntax tree to syntax tree, one a file, that change no answer.
+* `lowering`: Syntax tree to pattern: what a query means in terms of the core.
+* `results`: What a query reports.
+* `runtime`: A query, compiled and evaluated.
+* `cli`: The `ceql` command.
+
+`query` is the face over all of them.
 """
 
 from __future__ import annotations
@@ -32,7 +46,7 @@ from spaseq.version import VERSION as __version__
 if TYPE_CHECKING:
     from ceql.query import Match, Matches, Query, Session
     from ceql.query import Session as Stream
-    from ceql.schemas import Schema
+    from ceql.semantics.schemas import Schema
     from spaseq.engine import Settings
 
 __all__ = [
@@ -76,7 +90,7 @@ __getattr__, __dir__ = loader(
     __name__,
     {
         "ceql.query": ("Match", "Matches", "Query", "Session", "Stream"),
-        "ceql.schemas": ("Schema",),
+        "ceql.semantics.schemas": ("Schema",),
         "spaseq.engine": ("Settings",),
     },
 )

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ceql.cli import entry
+from ceql.cli.main import entry
 
 entry()

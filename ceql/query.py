@@ -9,13 +9,13 @@ import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ceql import ast
-from ceql.compiled import CompiledQuery
-from ceql.evaluation import Matches, matches_of
-from ceql.matches import Match
-from ceql.options import Duration
-from ceql.recognise import Alerts
-from ceql.session import Session, identity, open_session, opened, restored
+from ceql.results.matches import Match
+from ceql.runtime.alerts import Alerts
+from ceql.runtime.compiled import CompiledQuery
+from ceql.runtime.evaluation import Matches, matches_of
+from ceql.runtime.options import Duration
+from ceql.runtime.session import Session, identity, open_session, opened, restored
+from ceql.syntax import ast
 from spaseq.automata import CEA
 from spaseq.automata.rma import Limits
 from spaseq.engine import Program, Settings
@@ -113,7 +113,7 @@ class Query:
         return self.compiled.explain(format)
 
     def alerts(self, *, limits: Limits | None = None) -> Alerts:
-        """Says at which events the query matches, without enumerating matches (`ceql.recognise`).
+        """Says at which events the query matches, without enumerating matches (`ceql.runtime.alerts`).
 
         `limits` are those of its register match automaton, which forecasts are made of.
         """
@@ -149,8 +149,8 @@ class Query:
             valuations: matches say which variable took which positions (`Match.bindings`), and two that differ in that
                 are two. A list of attributes in SELECT asks for it too.
             schema: what kinds of attributes events have: a pyarrow Schema, a dict or a file
-                (`ceql.schemas.read_schema`). The query is checked against it now; without it, when the columns of the
-                input are known (tables, frames, CSV, Parquet). A misfit is a `QuerySemanticsError`.
+                (`ceql.semantics.schemas.read_schema`). The query is checked against it now; without it, when the
+                columns of the input are known (tables, frames, CSV, Parquet). A misfit is a `QuerySemanticsError`.
         """
         return matches_of(
             self.compiled, events, streams=streams, valuations=valuations, schema=schema, type_column=type_column,

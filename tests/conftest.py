@@ -65,7 +65,7 @@ def spark_session() -> Iterator[Any]:
     java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else shutil.which("java")
     if not java or not Path(java).exists():
         pytest.skip("no Java: install Java 17 or set JAVA_HOME")
-    from spaseq.spark.session import local_session
+    from spaseq.spark.session.session import local_session
 
     session = local_session()
     yield session

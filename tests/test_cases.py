@@ -12,14 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import harness
-import oracle_spaseq
 import pytest
-import roads
-from harness import Case
-from roads import LEFT_OUT, Ride, Road
 
 from spaseq import errors
+from tests.support import harness, oracle_spaseq, roads
+from tests.support.harness import Case
+from tests.support.roads import LEFT_OUT, Ride, Road
 
 CASES = harness.load_all()
 ANSWERED = [case for case in CASES if case.error is None]
@@ -42,13 +40,14 @@ def test_names_are_unique() -> None:
 
 def test_the_naive_evaluators_know_nothing_of_the_engine() -> None:
     """They import only the standard library and one another."""
-    for path in Path(__file__).parent.glob("oracle*.py"):
+    for path in (Path(__file__).parent / "support").glob("oracle*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            if isinstance(node, ast.ImportFrom):
+                names += [f"{node.module}.{alias.name}" for alias in node.names]
             for name in names:
-                root = name.split(".")[0]
-                assert root in sys.stdlib_module_names or root.startswith("oracle"), f"{path.name} imports {name}"
+                known = name.split(".")[0] in sys.stdlib_module_names
+                assert known or name.startswith("tests.support.oracle"), f"{path.name} imports {name}"
 
 
 # -- the definitions

@@ -13,14 +13,13 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import oracle_spaseq
-import oracle_spaseq_text
 import pytest
 from rdflib import OWL, RDF, RDFS, URIRef
 
 from spaseq.cli.main import main
 from spaseq.events.time import format_time
 from spaseq.rdf import EventBy, StreamOptions, StreamSource, load_knowledge, open_streams, term_key
+from tests.support import oracle_spaseq, oracle_spaseq_text
 
 ROOT = Path(__file__).resolve().parent.parent
 AARHUS = "http://www.insight-centre.org/dataset/SampleEventService#AarhusTrafficData"

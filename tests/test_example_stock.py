@@ -59,7 +59,7 @@ def test_the_expected_result_is_every_such_triple() -> None:
 
 def test_the_query_gives_the_expected_result() -> None:
     command = ["run", "query.ceql", "--events", "trades.csv", "--type-column", "event_type", "--format", "jsonl"]
-    script = "from ceql.cli import entry; entry()"
+    script = "from ceql.cli.main import entry; entry()"
     result = subprocess.run(
         [sys.executable, "-c", script, *command], cwd=STOCK, capture_output=True, text=True, timeout=300
     )

@@ -113,7 +113,7 @@ def _problem(module: str, name: str) -> str:
 
 
 def _package(module: str) -> str:
-    """`engine` of `spaseq.engine.evaluator`; empty for the facade and for names that it defines itself."""
+    """`engine` of `spaseq.engine.runs.evaluator`; empty for the facade and for names that it defines itself."""
     second = [*module.split("."), ""][1]
     return second if (ROOT / "spaseq" / second).is_dir() or (ROOT / "spaseq" / f"{second}.py").is_file() else ""
 
@@ -140,18 +140,18 @@ def test_imports_point_one_way() -> None:
 @pytest.mark.parametrize(
     ("module", "source", "part"),
     [
-        ("spaseq.engine.run", "import spaseq.language.parse", "imports spaseq.language"),
+        ("spaseq.engine.run", "import spaseq.language.syntax.parse", "imports spaseq.language"),
         ("spaseq.engine.run", "from spaseq import language", "imports spaseq.language"),
         ("spaseq.engine.run", "def f():\n    from ..gpm import plan", "run:2 imports spaseq.gpm"),
         ("spaseq.tecs.arena", "from spaseq.automata import x", "imports spaseq.automata"),
         ("spaseq.rdf.events", "from spaseq import compile", "imports spaseq;"),
         ("spaseq.events.time", "import ceql", "imports ceql"),
-        ("spaseq.language.lower", "import numba", "imports numba"),
+        ("spaseq.language.lowering.lower", "import numba", "imports numba"),
         ("spaseq.gpm.plan", "from numba import njit", "imports numba"),
         ("spaseq.rdf.statements", "import numba", "imports numba"),
         ("spaseq.cli.main", "import rdflib.plugins.sparql", "imports rdflib"),
         ("spaseq.rdf.read", "import pyspark.sql", "imports pyspark"),
-        ("ceql.lower", "from spaseq.rdf import terms", "imports spaseq.rdf"),
+        ("ceql.lowering.lower", "from spaseq.rdf import terms", "imports spaseq.rdf"),
         ("ceql.spark", "import pyspark", "imports pyspark"),
     ],
 )
@@ -167,7 +167,7 @@ def test_the_checker_sees_a_violation(module: str, source: str, part: str) -> No
         ("spaseq.engine.run", "from . import windows\nfrom spaseq.errors import Span\nimport spaseq.jit", False),
         ("spaseq.spark.run", "import pyspark\nfrom spaseq import rdf", False),
         ("spaseq.rdf.columns.kernels", "from numba import njit", False),
-        ("ceql.lower", "from spaseq.pattern import Atom\nfrom .ast import Query\nimport numpy", False),
+        ("ceql.lowering.lower", "from spaseq.pattern import Atom\nfrom .ast import Query\nimport numpy", False),
     ],
 )
 def test_the_checker_lets_pass_what_is_right(module: str, source: str, is_package: bool) -> None:

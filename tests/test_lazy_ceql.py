@@ -10,24 +10,33 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import harness
-import oracle
 import pytest
-from snapshots import rewritten
-from strategies import NUMERIC, CeqlCase, ceql_case, ceql_toml, draw_condition, draw_stream, interesting, shrink_ceql
-from test_cases import CASES
 
 import ceql
-from ceql import cli
+from ceql.cli import main as cli
 from ceql.query import Query
-from ceql.run import Run
+from ceql.runtime.run import Run
 from spaseq.engine import Settings
-from spaseq.engine.lazy import LazyEvaluator, auto, plan_of
-from spaseq.engine.lazy.auto import AutoEvaluator
-from spaseq.engine.lazy.cost import estimate
-from spaseq.engine.lazy.normal import Branch
+from spaseq.engine.choice import auto
+from spaseq.engine.choice.auto import AutoEvaluator
+from spaseq.engine.choice.cost import estimate
+from spaseq.engine.lazy import LazyEvaluator, plan_of
+from spaseq.engine.program.normal_form import Branch
 from spaseq.errors import UnsupportedFeature
 from spaseq.events import EventFeed, EventOptions
+from tests.support import harness, oracle
+from tests.support.snapshots import rewritten
+from tests.support.strategies import (
+    NUMERIC,
+    CeqlCase,
+    ceql_case,
+    ceql_toml,
+    draw_condition,
+    draw_stream,
+    interesting,
+    shrink_ceql,
+)
+from tests.test_cases import CASES
 
 SAMPLE = 40
 FULL = int(os.environ.get("SPASEQ_RANDOM", "10000"))

@@ -17,10 +17,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-import harness
-import oracle_spaseq
-import oracle_spaseq_text
 import pytest
+
+from tests.support import harness, oracle_spaseq, oracle_spaseq_text
 
 DATA = Path(os.environ.get("SPASEQ_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 ORIGINAL = DATA / "spaseq-original"

@@ -5,12 +5,9 @@ from __future__ import annotations
 import os
 import random
 
-import graph_patterns
-import oracle_sparql
-import proof
 import pytest
-import roads
-import strategies
+
+from tests.support import graph_patterns, oracle_sparql, proof, roads, strategies
 
 SHARE = {"patterns": 24, "ceql": 60, "spaseq": 40}
 """Queries of each kind in every run."""
@@ -91,7 +88,7 @@ def _parts(node: object, around: tuple[str, ...] = ()) -> list[str]:
 
 def test_conditions_between_names_of_one_event_are_drawn_and_printed_as_they_are() -> None:
     """W3, odd keys, the edges of time and several streams: what is printed reads back as what was drawn."""
-    import oracle_ceql_text
+    from tests.support import oracle_ceql_text
 
     streams = edges = odd = 0
     for seed in range(200):

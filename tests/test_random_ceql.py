@@ -7,11 +7,10 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
-import harness
-import oracle
-import oracle_ceql_text
 import pytest
-from strategies import CeqlCase, ceql_case, ceql_toml, interesting, long_ceql_case, shrink_ceql
+
+from tests.support import harness, oracle, oracle_ceql_text
+from tests.support.strategies import CeqlCase, ceql_case, ceql_toml, interesting, long_ceql_case, shrink_ceql
 
 SAMPLE = 300
 Evaluate = Callable[[oracle.Query, harness.Events], list[oracle.Match]]

@@ -6,10 +6,10 @@ import os
 import random
 from dataclasses import replace
 
-import harness
-import oracle
 import pytest
-from strategies import CeqlCase, ceql_case, interesting
+
+from tests.support import harness, oracle
+from tests.support.strategies import CeqlCase, ceql_case, interesting
 
 SAMPLE = 200
 FULL = int(os.environ.get("SPASEQ_RANDOM", "10000"))

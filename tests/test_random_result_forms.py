@@ -9,12 +9,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import harness
-import oracle_spaseq_results as forms
 import pytest
-from oracle_spaseq_results import Aggregate, Form
 
 import spaseq
+from tests.support import harness
+from tests.support import oracle_spaseq_results as forms
+from tests.support.oracle_spaseq_results import Aggregate, Form
 
 E = "http://example.org/"
 SECONDS = 10

@@ -9,12 +9,12 @@ import os
 import random
 import re
 
-import harness
 import pytest
 
 import ceql
 import spaseq
 from spaseq.errors import BudgetExceeded, QueryError
+from tests.support import harness
 
 CASES = harness.load_all()
 ROUNDS = int(os.environ.get("SPASEQ_RANDOM", "2000")) // 2

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import harness
 import pytest
-from strategies import (
+
+from tests.support import harness
+from tests.support.strategies import (
     BACKGROUND,
     SpaseqCase,
     interesting,

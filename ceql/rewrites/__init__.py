@@ -11,6 +11,10 @@
 The automaton needs neither normal form: a condition on one variable becomes a predicate of the transitions that mark
 the variable, which is LP normal form by construction, and a variable that is bound on both sides of a sequence holds
 the events of both. `pop_filters` is worth its copies, since the conditions it moves would otherwise need registers.
+
+Besides:
+
+* `never` (`NEVER`): The condition that no event satisfies: FALSE is a value in CEQL and no condition.
 """
 
 from __future__ import annotations
@@ -19,13 +23,13 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Final
 
-from ceql import ast
 from ceql.rewrites.fold_constants import fold_constants
 from ceql.rewrites.lp_normal_form import lp_normal_form
 from ceql.rewrites.pop_filters import pop_filters
 from ceql.rewrites.remove_unsatisfiable import Removed, remove_unsatisfiable
 from ceql.rewrites.safe_form import safe_form, unsafe_variables
-from ceql.scopes import defined, is_deeper
+from ceql.semantics.scopes import defined, is_deeper
+from ceql.syntax import ast
 from spaseq.errors import Span
 
 __all__ = [

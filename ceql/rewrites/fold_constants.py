@@ -7,12 +7,13 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from ceql import ast, values
-from ceql.filters import Leaf, as_written
+from ceql.expressions import values
+from ceql.expressions.scalar import compile_condition
 from ceql.rewrites.never import NEVER
-from ceql.scalar import compile_condition
-from ceql.scopes import rebuilt, without_ending
-from ceql.walk import attributes_of, calls_of, replaced
+from ceql.semantics.filters import Leaf, as_written
+from ceql.semantics.scopes import rebuilt, without_ending
+from ceql.syntax import ast
+from ceql.syntax.walk import attributes_of, calls_of, replaced
 from spaseq.errors import EventError, InternalError
 
 __all__ = ["fold_constants"]

@@ -12,10 +12,10 @@ import dataclasses
 import functools
 from dataclasses import dataclass
 
-from ceql import ast
-from ceql.filters import All, Any, Leaf, Test, as_test, as_written, leaves, owned
 from ceql.rewrites.pop_filters import borrowed, is_defined_here, pop_filters
-from ceql.scopes import defined, fresh, size, without_ending, written
+from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written, leaves, owned
+from ceql.semantics.scopes import defined, fresh, size, without_ending, written
+from ceql.syntax import ast
 from spaseq.errors import BudgetExceeded
 
 __all__ = ["lp_normal_form"]

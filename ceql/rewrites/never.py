@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ceql import ast
+from ceql.syntax import ast
 
 __all__ = ["NEVER"]
 

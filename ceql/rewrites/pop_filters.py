@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ceql import ast
-from ceql.filters import All, Any, Leaf, Test, as_test, as_written, leaves
-from ceql.scopes import Scopes, defined, fresh, rebuilt, scope_of, size, without, without_ending, written
-from ceql.walk import aggregates_of
+from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written, leaves
+from ceql.semantics.scopes import Scopes, defined, fresh, rebuilt, scope_of, size, without, without_ending, written
+from ceql.syntax import ast
+from ceql.syntax.walk import aggregates_of
 from spaseq.errors import InternalError
 
 __all__ = ["borrowed", "pop_filters"]

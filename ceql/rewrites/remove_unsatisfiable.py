@@ -1,7 +1,8 @@
 """Branches that no stream can match are left out: `A FILTER A[v > 5 AND v < 3] OR B` is `B`.
 
 What every event of a part must satisfy is carried down to its types; a type whose conditions contradict each other
-(`ceql.contradictions`) matches nothing, and neither does a sequence, conjunction or iteration with such a part in it.
+(`ceql.semantics.contradictions`) matches nothing, and neither does a sequence, conjunction or iteration with such a
+part in it.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 
-from ceql import ast
-from ceql.contradictions import contradictory, culprits
-from ceql.filters import All, Any, Leaf, Test, as_test, owned
-from ceql.printer import print_expression, print_formula
-from ceql.scopes import defined, without, without_ending
-from ceql.walk import aggregates_of
+from ceql.semantics.contradictions import contradictory, culprits
+from ceql.semantics.filters import All, Any, Leaf, Test, as_test, owned
+from ceql.semantics.scopes import defined, without, without_ending
+from ceql.syntax import ast
+from ceql.syntax.printer import print_expression, print_formula
+from ceql.syntax.walk import aggregates_of
 from spaseq.errors import Span
 
 __all__ = ["Removed", "remove_unsatisfiable"]

@@ -18,10 +18,10 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 
-from ceql import ast
-from ceql.filters import Leaf, as_written
-from ceql.scopes import Scopes, defined, rebuilt, scope_of, without_ending
-from ceql.walk import aggregates_of, with_variables
+from ceql.semantics.filters import Leaf, as_written
+from ceql.semantics.scopes import Scopes, defined, rebuilt, scope_of, without_ending
+from ceql.syntax import ast
+from ceql.syntax.walk import aggregates_of, with_variables
 from spaseq.errors import BudgetExceeded, InternalError, Span, UnsupportedFeature
 
 __all__ = ["safe_form", "unsafe_variables"]
@@ -148,6 +148,6 @@ def _renamed(leaf: Leaf, names: dict[str, str]) -> Leaf:
 
 def _names(query: ast.Query) -> Iterator[str]:
     """Every name of a variable or a type."""
-    from ceql.check import defined_variables
+    from ceql.semantics.check import defined_variables
 
     yield from (name for name, _ in defined_variables(query.where))

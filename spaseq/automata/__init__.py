@@ -3,6 +3,17 @@
 `compile_pattern` gives a frozen `CEA`; what a run of it remembers (`Alphabet`, `Cache`) is kept apart. The modules that
 need numba (`alphabet`) are imported by the engine, not here, so that compiling a query stays cheap. Register match
 automata as objects to build, combine and run are in `rma`, loaded when it is first asked for.
+
+Modules:
+
+* `kernels` (`FULL`, `assign`, `pack`): Kernels that number the symbol classes of events; see `alphabet`.
+* `alphabet`: Symbol classes: the alphabet an automaton really reads (regex engines call it alphabet compression).
+* `cea`: Complex event automata: a pattern compiled to states and transitions ([CORE] §3, [CEL] §6).
+* `compile`: Compile a pattern to a complex event automaton ([CORE], proof of Theorem 2; [CEL] Theorem 3).
+* `determinise`: Lazy I/O-determinisation of an automaton without registers ([CORE] §4.4, "on the fly").
+* `diagram` (`automaton_data`, `automaton_diagram`, `automaton_text`): A complex event automaton as a picture and as
+  data.
+* `rma/`: Register match automata ([RMA]): expressions, constructions, runs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,19 @@
-"""The `spaseq` command."""
+"""The `spaseq` command.
+
+`main` has the commands, `options` their arguments; `inputs` opens what they read, `output` and `plot` write what they
+find, `distributed` runs them on Spark.
+
+Modules:
+
+* `distributed` (`followed_matches`, `spark_matches`): `spaseq run --engine spark`: the same matches, found by Spark in
+  local mode.
+* `formats` (`FORMATS`): The formats of `spaseq run`: one row and one writer each.
+* `inputs` (`knowledge_files`, `stream_files`): What `--stream`, `--streams` and `--kb` name.
+* `options` (`parser`): The words of the `spaseq` command.
+* `output` (`Sink`, `write_matches`, `write_parquet`): Write matches in the formats of `spaseq run`.
+* `plot` (`plot_matches`): `spaseq plot`: the matches of a run on a time axis.
+* `main` (`main`): The `spaseq` command: run, check, explain, plot.
+"""
 
 from __future__ import annotations
 

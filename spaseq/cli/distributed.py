@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from spaseq.errors import OptionError
+from spaseq.language.evaluation.run import Match
 from spaseq.language.query import Query
-from spaseq.language.run import Match
 from spaseq.rdf import Counters, StreamOptions, StreamSource, term_from_key
 
 __all__ = ["followed_matches", "spark_matches"]
@@ -109,7 +109,7 @@ def _arrived(found: queue.SimpleQueue[Any], query: Query) -> Iterator[Match]:
 def _spark() -> Any:
     try:
         import spaseq.spark
-        import spaseq.spark.session
+        import spaseq.spark.session.session
     except ModuleNotFoundError as error:
         raise OptionError(
             f"--engine spark needs {error.name}, which is not installed", "install it: pip install 'spaseq[spark]'"

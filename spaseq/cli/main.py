@@ -28,8 +28,8 @@ from spaseq.command.frame import INTERRUPTED
 from spaseq.errors import OptionError
 
 if TYPE_CHECKING:
+    from spaseq.language.evaluation.run import Match
     from spaseq.language.query import Query
-    from spaseq.language.run import Match
     from spaseq.rdf import Counters, StreamOptions
 
 __all__ = ["main"]

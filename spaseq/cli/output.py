@@ -32,8 +32,8 @@ from spaseq.errors import OptionError
 from spaseq.events.time import format_time
 from spaseq.gpm import Mapping as SolutionMapping
 from spaseq.gpm import freeze
-from spaseq.gpm.results import json_term, nquads_term, plain_text, short_text, xml_term
-from spaseq.language.run import Match, distinct_solutions, match_table
+from spaseq.gpm.serialise import json_term, nquads_term, plain_text, short_text, xml_term
+from spaseq.language.evaluation.run import Match, distinct_solutions, match_table
 
 __all__ = ["Sink", "write_matches", "write_parquet"]
 

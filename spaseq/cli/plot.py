@@ -7,11 +7,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from spaseq.drawing import Span, draw_timeline
-from spaseq.gpm.results import short_text
+from spaseq.gpm.serialise import short_text
 
 if TYPE_CHECKING:
+    from spaseq.language.evaluation.run import Match
     from spaseq.language.query import Query
-    from spaseq.language.run import Match
 
 __all__ = ["plot_matches"]
 

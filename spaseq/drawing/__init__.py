@@ -2,6 +2,14 @@
 
 A `Diagram` is what an automaton looks like, whatever its kind: `to_dot` is for Graphviz, `to_svg` lays it out by itself
 and needs nothing installed. `draw_timeline` needs matplotlib (the extra `plot`), loaded when it is called.
+
+Modules:
+
+* `diagram` (`Diagram`, `Edge`, `Node`): What is drawn: labelled nodes, and labelled edges between them.
+* `dot` (`to_dot`): A diagram in the language of Graphviz.
+* `svg` (`to_svg`): A diagram as SVG text, by a layout of our own: nothing has to be installed to look at an automaton.
+* `timeline` (`Span`, `draw_timeline`): Matches on a time axis: a line from start to end for each, a dot at each
+  position it took.
 """
 
 from __future__ import annotations

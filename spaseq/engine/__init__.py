@@ -2,28 +2,33 @@
 
 `compile_program` makes a frozen `Program` of a pattern, a `Window` and, for guards over several events, `Registers`;
 an `Evaluator` is one evaluation of it. Kernels are loaded when the first evaluator is made, not on import.
+
+Rooms, each of which imports only from those before it:
+
+* `kernels`: Kernels that run an automaton over events; those of the structure that holds its runs are in
+  `spaseq.tecs.kernels`, which also says what the arrays are that both share.
+* `program`: What is evaluated: a program, and what goes into it and comes out.
+* `runs`: The compact structure's evaluation of a program.
+* `lazy`: Lazy evaluation ([Lazy]): chain and tree automata over an input buffer, as other evaluators of the same
+  programs.
+* `choice`: Which evaluator suits a stream, and changing it while the stream runs.
+
+`opening` opens the evaluator that a program asks for.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from spaseq.engine.matches import MatchBatch
 from spaseq.engine.opening import open_evaluator, restore_evaluator
-from spaseq.engine.ops import Codes
-from spaseq.engine.program import Program, compile_program, ends_only
-from spaseq.engine.settings import (
-    Batch,
-    Choice,
-    Consume,
-    Registers,
-    Selection,
-    Settings,
-)
-from spaseq.engine.window import Window
+from spaseq.engine.program.matches import MatchBatch
+from spaseq.engine.program.program import Program, compile_program, ends_only
+from spaseq.engine.program.register_ops import Codes
+from spaseq.engine.program.settings import Batch, Choice, Consume, Registers, Selection, Settings
+from spaseq.engine.program.window import Window
 
 if TYPE_CHECKING:
-    from spaseq.engine.evaluator import Evaluator
+    from spaseq.engine.runs.evaluator import Evaluator
 
 __all__ = [
     "Batch",
@@ -46,7 +51,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "Evaluator":
-        from spaseq.engine.evaluator import Evaluator
+        from spaseq.engine.runs.evaluator import Evaluator
 
         return Evaluator
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

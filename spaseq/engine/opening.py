@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from spaseq.engine.lazy.planning import LazyPlan
-from spaseq.engine.program import Program
+from spaseq.engine.program.lazy_plan import LazyPlan
+from spaseq.engine.program.program import Program
 
 if TYPE_CHECKING:
-    from spaseq.engine.evaluator import Evaluator
-    from spaseq.engine.lazy.auto import AutoEvaluator
+    from spaseq.engine.choice.auto import AutoEvaluator
     from spaseq.engine.lazy.evaluator import LazyEvaluator
+    from spaseq.engine.runs.evaluator import Evaluator
 
     AnyEvaluator: TypeAlias = Evaluator | LazyEvaluator | AutoEvaluator
 
@@ -21,11 +21,11 @@ def open_evaluator(program: Program) -> AnyEvaluator:
     """An evaluation of `program` from its first event on."""
     plan: Any = program.lazy
     if not isinstance(plan, LazyPlan):
-        from spaseq.engine.evaluator import Evaluator
+        from spaseq.engine.runs.evaluator import Evaluator
 
         return Evaluator(program)
     if program.settings.evaluator == "auto":
-        from spaseq.engine.lazy.auto import AutoEvaluator
+        from spaseq.engine.choice.auto import AutoEvaluator
 
         return AutoEvaluator(program)
     from spaseq.engine.lazy.evaluator import LazyEvaluator
@@ -37,11 +37,11 @@ def restore_evaluator(program: Program, state: dict[str, Any]) -> AnyEvaluator:
     """An evaluation that goes on where `snapshot` was taken, of the same program and evaluator."""
     plan: Any = program.lazy
     if not isinstance(plan, LazyPlan):
-        from spaseq.engine.evaluator import Evaluator
+        from spaseq.engine.runs.evaluator import Evaluator
 
         return Evaluator.restore(program, state)
     if program.settings.evaluator == "auto":
-        from spaseq.engine.lazy.auto import AutoEvaluator
+        from spaseq.engine.choice.auto import AutoEvaluator
 
         return AutoEvaluator.restore(program, state)
     from spaseq.engine.lazy.evaluator import LazyEvaluator

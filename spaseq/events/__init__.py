@@ -3,6 +3,26 @@
 `EventStream` makes one ordered stream of batches of any number of sources (files, frames, tables, dicts); `EventFeed`
 does the same for events that are pushed. An `EventBatch` gives its attributes as plain arrays. `spaseq.events.time`
 holds what is common to all front ends: time literals, durations, the policy for late events.
+
+The road: `readers` make Arrow tables of sources; `streams` gives them times and an order, and cuts them into batches
+(`batch`) of `columns`.
+
+Modules:
+
+* `ahead` (`ahead`): Work ahead of who uses the results: an iterator run by a thread, a few items before they are asked
+  for.
+* `columns`: Columns of a batch as plain arrays, each of one of five kinds.
+* `batch` (`INSTANTS`, `EventBatch`): A batch of typed events in columns, in the order of the stream.
+* `blocks` (`Joined`, `clean`, `decoded`, `first_line`, `line_blocks`, `read_some`): Bytes of files, in blocks of whole
+  lines; what the readers of text formats share.
+* `csv_files` (`padded`, `read_csv`): CSV and TSV files, block by block: typed as the first block is, texts as
+  dictionaries, errors with their record.
+* `growing` (`GrowingBytes`, `GrowingFile`, `Watched`): Files of text that grow, read as lines are added, and standard
+  input as it comes.
+* `readers` (`FORMATS`, `source_name`, `tables`): Readers: whatever holds events becomes a run of Arrow tables.
+* `time`: Time as the project holds it: an integer count of nanoseconds since 1970-01-01T00:00:00Z.
+* `streams` (`EventCounters`, `EventFeed`, `EventOptions`, `EventStream`): From sources to one stream of event batches:
+  types, times, order, merging.
 """
 
 from __future__ import annotations

@@ -7,6 +7,13 @@ the next match, and the shortest interval that holds it with a given probability
 
 This is what [RMA] §6 wants its output-agnostic deterministic automata for; the constructions are those of the
 pattern Markov chains it cites [2, 25]. Time is counted in events.
+
+Modules:
+
+* `chain`: Markov chains learnt from the single run of a deterministic automaton.
+* `waiting` (`shortest_interval`, `waiting_times`): Waiting times of a Markov chain, and the intervals that hold them.
+* `forecaster` (`Evaluation`, `Forecaster`, `Forecasts`, `evaluate`, `unconditional`): Forecasts event by event, and how
+  good they were.
 """
 
 from __future__ import annotations

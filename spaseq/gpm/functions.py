@@ -24,7 +24,7 @@ from rdflib.plugins.sparql.parserutils import Expr
 from rdflib.plugins.sparql.sparql import SPARQLError
 from rdflib.term import BNode, Literal, URIRef
 
-from spaseq.gpm import expressions
+from spaseq.gpm import regex as expressions
 
 __all__ = ["concatenation", "effective_truth", "is_function", "mean", "number_of", "replacement", "total"]
 

@@ -3,14 +3,24 @@
 `compile_query` gives a `Query`; its `run` gives lazy `Matches`, its `open` a `Session` that events are pushed into.
 `parse` and `print_query` are inverse up to layout. The modules in order of the road: `scan`, `parse`, `ast`, `check`,
 `lower`, `solve`, `run`, `query`.
+
+Rooms, each of which imports only from those before it:
+
+* `syntax`: Text to syntax tree and back.
+* `semantics`: From the syntax tree to a checked query.
+* `solving`: The table between graph pattern matching and recognition: what every GPM's value is at an instant.
+* `lowering`: A checked query as a pattern of the core, and the meaning of its guards.
+* `evaluation`: Instants in, matches and results out.
+
+`query` is the face over all of them.
 """
 
 from __future__ import annotations
 
-from spaseq.language.check import CheckedQuery, check
-from spaseq.language.parse import parse
-from spaseq.language.printer import print_query
+from spaseq.language.evaluation.run import Match, Matches, Session
 from spaseq.language.query import Query, compile_query
-from spaseq.language.run import Match, Matches, Session
+from spaseq.language.semantics.check import CheckedQuery, check
+from spaseq.language.syntax.parse import parse
+from spaseq.language.syntax.printer import print_query
 
 __all__ = ["CheckedQuery", "Match", "Matches", "Query", "Session", "check", "compile_query", "parse", "print_query"]

@@ -14,14 +14,14 @@ from spaseq.errors import EventError, OptionError, QuerySemanticsError, named_qu
 from spaseq.events.time import parse_time
 from spaseq.gpm import GraphPattern, Knowledge
 from spaseq.gpm.columnar import uncovered_pattern
-from spaseq.language.check import CheckedQuery, check
-from spaseq.language.follow import FollowedMatches
-from spaseq.language.knowledge import knowledge_of, with_entailment
-from spaseq.language.lower import lower
-from spaseq.language.parse import parse
-from spaseq.language.registers import MappingRegisters
-from spaseq.language.run import Matches, Opened, Recogniser, Session, named
-from spaseq.language.solve import Solver
+from spaseq.language.evaluation.follow import FollowedMatches
+from spaseq.language.evaluation.knowledge import knowledge_of, with_entailment
+from spaseq.language.evaluation.run import Matches, Opened, Recogniser, Session, named
+from spaseq.language.lowering.lower import lower
+from spaseq.language.lowering.registers import MappingRegisters
+from spaseq.language.semantics.check import CheckedQuery, check
+from spaseq.language.solving.solve import Solver
+from spaseq.language.syntax.parse import parse
 from spaseq.pattern import Pattern
 from spaseq.rdf import ARRIVAL, Counters, Followed, StreamOptions, StreamSource, merged_files, settle
 

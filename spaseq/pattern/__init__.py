@@ -2,6 +2,12 @@
 
 A `Pattern` is a formula of complex event logic over predicates that nobody below the front ends looks into. Nodes are
 frozen and hashable. `push_filters` is the one rewrite applied before compilation.
+
+Modules:
+
+* `nodes`: The pattern algebra: what both languages lower to.
+* `variables`: Which variables a pattern may bind.
+* `push_filters`: Move conditions over several variables to the smallest part of a pattern that has all their variables.
 """
 
 from __future__ import annotations

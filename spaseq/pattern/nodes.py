@@ -8,7 +8,7 @@ What a node leaves opaque is given by the front end:
 
 * a *predicate* (`Predicate`) says of each event of a batch alone whether it holds;
 * a *guard* (any hashable value) relates an event to the events a run already took; only the front end's `Registers`
-  understands it (`spaseq.engine.settings`).
+  understands it (`spaseq.engine.program.settings`).
 """
 
 from __future__ import annotations

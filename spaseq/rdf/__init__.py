@@ -11,6 +11,32 @@ size; a Turtle or TriG document is parsed as it is read.
 `GraphBatch` holds events as columns (`spaseq.rdf.columns`).
 
 `Followed` gives events as they come, from files that grow. Not here: matching graph patterns (`spaseq.gpm`).
+
+The road: `files` gives bytes, `statements` parses them, `assemble` makes events of statements, `order` puts these in
+order; `streams` does all of it by name. `columns/` does the same without an object for a triple.
+
+Modules:
+
+* `terms`: RDF terms: from the parser's to rdflib's, each distinct one built once.
+* `model` (`Counters`, `GraphEvent`, `Instant`): What the rdf package hands out: graph events, instants, counters.
+* `options` (`ARRIVAL`, `GENERATED_AT`, `EventBy`, `StreamOptions`): How streams are to be read: where one event ends
+  and the next begins, what gives its time, how late it may come.
+* `empty_graphs` (`MARK`, `EmptyGraphs`): Empty graphs of TriG, `:g { }`, which the parser says nothing of: each is
+  given a statement that stands for none.
+* `files` (`STDIN`, `Format`, `byte_chunks`, `expand_files`, `format_of`): Input files as chunks of bytes: names and
+  globs, standard input, gzip, zstd, and the format by the extension.
+* `statements` (`NO_TRIPLE`, `Statement`, `parse_statements`, `read_statements`): Files as statements: subject,
+  predicate, object, graph name (None in the default graph), and the line they stand on.
+* `assemble`: Statements of one file become graph events: which of them belong together, and when it happened.
+* `order` (`InOrder`, `goes_back`, `in_order`, `instants`, `merge_streams`): Events in the order of their times: put
+  right within the lateness, streams merged, instants formed.
+* `streams`: Named streams from files: the one call that goes from names and options to events in order.
+* `columns/`: Graph events as columns: batches of numbered terms in arrays, instead of a Python object per triple.
+* `follow` (`Followed`): Streams as they come: files that grow, folders that get files, standard input.
+* `iri` (`local_name`, `resolve_iri`): IRIs of a query: relative to BASE, with escapes, and as prefixed names (SPARQL
+  1.1 §4.1.1; RFC 3986).
+* `knowledge` (`close_owl_rl`, `is_table`, `load_knowledge`, `table_knowledge`): Background knowledge: files of RDF in
+  any format, or tables of triples, as one graph ([SPAseq] Definition 15).
 """
 
 from __future__ import annotations

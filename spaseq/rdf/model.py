@@ -70,7 +70,7 @@ class Counters:
 
     def leave_out(self, source: str, line: int, text: bytes) -> None:
         """A line of `source` cannot be read and is dropped: it is counted. Who wants to keep it has its own `Counters`
-        (`spaseq.spark.quarantine`)."""
+        (`spaseq.spark.ingest.quarantine`)."""
         self.malformed += 1
 
     def add(self, other: Counters) -> None:

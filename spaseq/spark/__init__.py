@@ -26,6 +26,14 @@ Not here: standard input, events in matches.
 
 What is public is loaded when it is first asked for: Spark starts a Python process for every small thing, and one that
 only parses needs neither the languages nor the engine.
+
+Rooms, each of which imports only from those before it:
+
+* `session`: What every job needs: a session, progress, errors from workers, queries that travel.
+* `ingest`: From files, feeds, DataFrames and messages to events, in tasks.
+* `solving`: From events to solutions: GPMs evaluated in tasks, large knowledge joined by Spark.
+* `batch`: Batch jobs.
+* `streaming`: Streams that go on, by Structured Streaming.
 """
 
 from __future__ import annotations
@@ -34,16 +42,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spaseq.spark.bar import progress_bar
-    from spaseq.spark.datasource import register
-    from spaseq.spark.failures import clear_errors
-    from spaseq.spark.files import Reading
-    from spaseq.spark.job import collect, explain, matches, run
-    from spaseq.spark.messages import parse_rdf
-    from spaseq.spark.session import local_session
-    from spaseq.spark.stream import progress, start, stream_matches, wait
-    from spaseq.spark.tuple_stream import start_tuples, stream_tuples
-    from spaseq.spark.tuples import explain_tuples, run_tuples
+    from spaseq.spark.batch.job import collect, explain, matches, run
+    from spaseq.spark.batch.tuples import explain_tuples, run_tuples
+    from spaseq.spark.ingest.datasource import register
+    from spaseq.spark.ingest.files import Reading
+    from spaseq.spark.ingest.messages import parse_rdf
+    from spaseq.spark.session.bar import progress_bar
+    from spaseq.spark.session.failures import clear_errors
+    from spaseq.spark.session.session import local_session
+    from spaseq.spark.streaming.graph_stream import progress, start, stream_matches, wait
+    from spaseq.spark.streaming.tuple_stream import start_tuples, stream_tuples
 
 __all__ = [
     "Reading",
@@ -67,20 +75,20 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Reading": "files",
-    "local_session": "session",
-    "progress_bar": "bar",
-    "parse_rdf": "messages",
-    "register": "datasource",
-    "clear_errors": "failures",
-    "explain_tuples": "tuples",
-    "run_tuples": "tuples",
-    "start_tuples": "tuple_stream",
-    "stream_tuples": "tuple_stream",
-} | dict.fromkeys(("progress", "start", "stream_matches", "wait"), "stream")
+    "Reading": "ingest.files",
+    "local_session": "session.session",
+    "progress_bar": "session.bar",
+    "parse_rdf": "ingest.messages",
+    "register": "ingest.datasource",
+    "clear_errors": "session.failures",
+    "explain_tuples": "batch.tuples",
+    "run_tuples": "batch.tuples",
+    "start_tuples": "streaming.tuple_stream",
+    "stream_tuples": "streaming.tuple_stream",
+} | dict.fromkeys(("progress", "start", "stream_matches", "wait"), "streaming.graph_stream")
 
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'job')}"), name)
+        return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'batch.job')}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,6 +2,12 @@
 
 `Arena` holds it, the kernels build and enumerate it, `check_laws` says whether it is one. Only the engine uses this
 package.
+
+Modules:
+
+* `kernels/`: Kernels of the compact structure tECS ([CORE] §4).
+* `arena`: The arrays of a compact structure and how they grow.
+* `laws`: The laws of the compact structure, checked on an arena: for tests and for debugging.
 """
 
 from __future__ import annotations

@@ -1,20 +1,17 @@
 """The guide says what is so: its examples run, and its figures are what the library draws.
 
-To draw them anew: `python tests/automata/test_rma_docs.py`.
+To draw them anew: `python -m tests.automata.test_rma_docs`.
 """
 
 from __future__ import annotations
 
 import doctest
-import sys
 from pathlib import Path
 
+from spaseq.automata import rma
+from tests.automata.test_rma_paper import PHI_1, PHI_4
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from automata.test_rma_paper import PHI_1, PHI_4  # noqa: E402
-
-from spaseq.automata import rma  # noqa: E402
 
 
 def figures() -> dict[str, str]:

@@ -6,9 +6,9 @@ import re
 import xml.etree.ElementTree as xml
 
 import pytest
-from automata.test_rma_paper import PHI_1, PHI_4
 
 from spaseq.automata import rma
+from tests.automata.test_rma_paper import PHI_1, PHI_4
 
 FIGURES = {
     "1": rma.build(PHI_1),

@@ -6,15 +6,15 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-import oracle_rma as o
 import pytest
-from automata.rma_expressions import Names, formula, lowered, random_condition, random_expression, random_stream
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from spaseq.automata import rma
 from spaseq.automata.rma.simulation import simulators
 from spaseq.errors import BudgetExceeded, OptionError
+from tests.support import oracle_rma as o
+from tests.support.rma_expressions import Names, formula, lowered, random_condition, random_expression, random_stream
 
 SEEDS = st.integers(0, 2**32)
 LIMITS = rma.Limits(max_states=400, max_registers=12, max_minterms=300, max_configurations=20_000)

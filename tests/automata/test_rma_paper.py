@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import oracle_rma as o
 import pytest
 
 from spaseq.automata import rma
 from spaseq.automata.rma import Either, Then, Where, Within, compare, event, relate
 from spaseq.errors import BudgetExceeded, OptionError, QuerySemanticsError
+from tests.support import oracle_rma as o
 
 TABLE_1 = [
     {"type": kind, "id": sensor, "value": value}

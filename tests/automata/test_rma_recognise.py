@@ -5,12 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import harness
 import numpy as np
-import oracle_rma as o
 import pytest
-from automata.rma_expressions import Names, lowered, random_expression, random_stream
-from automata.test_rma_laws import many
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +14,10 @@ import ceql
 from spaseq.automata import rma
 from spaseq.engine import Window
 from spaseq.errors import BudgetExceeded, EventError, OptionError, UnsupportedFeature
+from tests.automata.test_rma_laws import many
+from tests.support import harness
+from tests.support import oracle_rma as o
+from tests.support.rma_expressions import Names, lowered, random_expression, random_stream
 
 SEEDS = st.integers(0, 2**32)
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ceql.cli import main
+from ceql.cli.main import main
 
 QUERY = "SELECT * WHERE A AS x ; (B AS y OR C)+ FILTER y[price > 1] AND y.price > x.price WITHIN 9 EVENTS"
 EVENTS = "type,price\nA,1\nB,2\nC,3\nA,3\nB,1\nB,5\n"

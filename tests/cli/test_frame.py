@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from ceql.cli import main as ceql_main
+from ceql.cli.main import main as ceql_main
 from spaseq.cli.main import main as spaseq_main
 from spaseq.command import Format, Table, chosen_format
 from spaseq.errors import OptionError

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 
-import harness
+from tests.support import harness
 
 _SCRIPT = """
 import time

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import harness
 import pytest
 
 import spaseq
 from spaseq.cli.main import main
 from spaseq.rdf import Followed, GraphEvent, StreamOptions, StreamSource
+from tests.support import harness
 
 E = "http://example.org/"
 AT = "<http://www.w3.org/ns/prov#generatedAtTime>"

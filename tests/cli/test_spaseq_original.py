@@ -11,8 +11,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import oracle_spaseq
-import oracle_spaseq_text
 import pytest
 
 import spaseq
@@ -20,6 +18,7 @@ from spaseq.cli.main import main
 from spaseq.gpm import Knowledge
 from spaseq.language.query import knowledge_of
 from spaseq.rdf import StreamOptions, open_streams, parse_streams_file
+from tests.support import oracle_spaseq, oracle_spaseq_text
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("SPASEQ_DATA", ROOT.parent / "shared" / "data")) / "spaseq-original"

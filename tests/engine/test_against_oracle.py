@@ -8,15 +8,15 @@ import random
 from fractions import Fraction
 
 import numpy as np
-import oracle as o
 import pytest
-from engine.patterns import Rows, atoms, lower, random_absent, random_formula, random_rows
-from snapshots import rewritten
 
 from spaseq.engine import Choice, Consume, Evaluator, MatchBatch, Selection, Settings, Window, compile_program
 from spaseq.errors import BudgetExceeded
 from spaseq.pattern import NoneOf
 from spaseq.tecs import check_laws
+from tests.support import oracle as o
+from tests.support.engine_patterns import Rows, atoms, lower, random_absent, random_formula, random_rows
+from tests.support.snapshots import rewritten
 
 SIZE = int(os.environ.get("SPASEQ_RANDOM", "300"))
 

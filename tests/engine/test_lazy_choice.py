@@ -9,11 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import oracle as o
 import pytest
-from engine.patterns import Rows, lower
-from engine.test_against_oracle import as_list
-from snapshots import rewritten
 
 from spaseq.engine import (
     Choice,
@@ -25,15 +21,19 @@ from spaseq.engine import (
     open_evaluator,
     restore_evaluator,
 )
-from spaseq.engine.lazy import auto as choosing
+from spaseq.engine.choice import auto as choosing
+from spaseq.engine.choice.auto import AutoEvaluator
+from spaseq.engine.choice.reach import Reach
+from spaseq.engine.choice.statistics import Statistics
 from spaseq.engine.lazy import plan_of
-from spaseq.engine.lazy.auto import AutoEvaluator
-from spaseq.engine.lazy.reach import Reach
-from spaseq.engine.statistics import Statistics
 from spaseq.errors import OptionError, UnsupportedFeature
 from spaseq.pattern import And, Atom, Correlate, NoneOf, Pattern, Skip
 from spaseq.pattern import Sequence as Then
 from spaseq.snapshot import Kind
+from tests.engine.test_against_oracle import as_list
+from tests.support import oracle as o
+from tests.support.engine_patterns import Rows, lower
+from tests.support.snapshots import rewritten
 
 
 @dataclass(frozen=True)

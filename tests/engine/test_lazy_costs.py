@@ -6,23 +6,23 @@ import itertools
 import math
 
 import numpy as np
-import oracle as o
 import pytest
-from engine.patterns import Rows, lower
-from engine.test_lazy_choice import CONJUNCTION, SEQUENCE, CloseRegisters, close
 
 from spaseq.engine import Choice, Program, Settings, Window, compile_program
+from spaseq.engine.choice import auto as choosing
+from spaseq.engine.choice.auto import AutoEvaluator
+from spaseq.engine.choice.cost import Costs, estimate
+from spaseq.engine.choice.reach import KEYS, Reach
+from spaseq.engine.choice.samples import Join, Pool
+from spaseq.engine.choice.shape import SUBSETS, Shape
+from spaseq.engine.choice.statistics import Statistics
 from spaseq.engine.lazy import LazyEvaluator, plan_of
-from spaseq.engine.lazy import auto as choosing
-from spaseq.engine.lazy.auto import AutoEvaluator
-from spaseq.engine.lazy.cost import Costs, estimate
-from spaseq.engine.lazy.planning import LazyPlan
-from spaseq.engine.lazy.reach import KEYS, Reach
-from spaseq.engine.lazy.samples import Join, Pool
-from spaseq.engine.lazy.shape import SUBSETS, Shape
-from spaseq.engine.statistics import Statistics
+from spaseq.engine.program.lazy_plan import LazyPlan
 from spaseq.pattern import Atom, Pattern, Skip
 from spaseq.pattern import Sequence as Then
+from tests.engine.test_lazy_choice import CONJUNCTION, SEQUENCE, CloseRegisters, close
+from tests.support import oracle as o
+from tests.support.engine_patterns import Rows, lower
 
 TRIANGLE = close("A", "C", SEQUENCE)
 """Three conditions of which two nearly imply the third."""

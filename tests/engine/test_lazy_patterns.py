@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import random
 
-import oracle as o
 import pytest
-from engine.patterns import Rows, atoms, lower, random_absent, random_rows
-from engine.test_against_oracle import as_list, draw
-from snapshots import rewritten
 
 from spaseq.engine import Choice, Evaluator, MatchBatch, Program, Selection, Settings, Window, compile_program
 from spaseq.engine.lazy import LazyEvaluator, plan_of
 from spaseq.errors import BudgetExceeded, UnsupportedFeature
 from spaseq.pattern import Atom, Correlate, Iterate, NoneOf, Or, Pattern, Sequence, Skip
+from tests.engine.test_against_oracle import as_list, draw
+from tests.support import oracle as o
+from tests.support.engine_patterns import Rows, atoms, lower, random_absent, random_rows
+from tests.support.snapshots import rewritten
 
 SIZE = int(os.environ.get("SPASEQ_RANDOM", "80"))
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from snapshots import rewritten
 
 from spaseq.engine import Evaluator, MatchBatch, Settings, Window, compile_program
 from spaseq.errors import BudgetExceeded
 from spaseq.pattern import Atom, Correlate, Iterate, Pattern, Sequence, Skip
+from tests.support.snapshots import rewritten
 
 
 @dataclass

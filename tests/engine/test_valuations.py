@@ -6,14 +6,14 @@ import random
 from dataclasses import replace
 
 import numpy as np
-import oracle as o
 import pytest
-from engine.patterns import lower, random_rows
-from engine.test_against_oracle import SIZE, draw, in_batches
-from engine.test_registers import AtLeast, Numbers, Rising
 
 from spaseq.engine import Choice, Evaluator, MatchBatch, Program, Selection, Window, compile_program
 from spaseq.pattern import Atom, Correlate, Or, Sequence, Skip, variables
+from tests.engine.test_against_oracle import SIZE, draw, in_batches
+from tests.engine.test_registers import AtLeast, Numbers, Rising
+from tests.support import oracle as o
+from tests.support.engine_patterns import lower, random_rows
 
 STRATEGIES = {"ALL": Selection.ALL, "NEXT": Selection.NEXT, "LAST": Selection.LAST, "MAX": Selection.MAX}
 

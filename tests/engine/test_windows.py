@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaseq.engine import Window
-from spaseq.engine.window import Lows
+from spaseq.engine.program.window import Lows
 from spaseq.errors import OptionError
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1

@@ -12,9 +12,9 @@ from rdflib import BNode, Literal, URIRef
 import spaseq
 from spaseq.errors import EventError
 from spaseq.gpm import Knowledge, event_graph
-from spaseq.language.chunks import chunk_of, merge_batches
-from spaseq.language.instants import InstantBatch
-from spaseq.language.solve import ChunkRows, InstantSolutions, SolvedRows, Solver
+from spaseq.language.solving.chunks import chunk_of, merge_batches
+from spaseq.language.solving.instants import InstantBatch
+from spaseq.language.solving.solve import ChunkRows, InstantSolutions, SolvedRows, Solver
 from spaseq.rdf import GraphBatch, GraphEvent, Instant, StreamOptions, instants, merge_streams
 
 E = "http://example.org/"

@@ -8,7 +8,6 @@ import random
 import re
 from typing import Any
 
-import oracle_algebra
 import pytest
 from rdflib import Literal, URIRef
 
@@ -16,8 +15,9 @@ from spaseq.errors import BudgetExceeded
 from spaseq.gpm import Knowledge, PatternEvaluator, Source, algebra, compile_pattern, event_graph
 from spaseq.gpm.columnar import read_predicates, uncovered_pattern
 from spaseq.gpm.columnar.evaluate import BatchEvaluator
-from spaseq.language.scan import mask
+from spaseq.language.syntax.scan import mask
 from spaseq.rdf import GraphBatch, GraphEvent
+from tests.support import oracle_algebra
 
 E = "http://example.org/"
 XSD_ = "http://www.w3.org/2001/XMLSchema#"

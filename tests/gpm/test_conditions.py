@@ -14,7 +14,7 @@ from spaseq.gpm import EventGraph, Knowledge, PatternEvaluator, Source, compile_
 from spaseq.gpm.columnar.evaluate import value_on
 from spaseq.gpm.evaluate import _true
 from spaseq.gpm.reference import Context
-from spaseq.language.scan import mask
+from spaseq.language.syntax.scan import mask
 from spaseq.rdf import plain_literal
 
 E = "http://example.org/"

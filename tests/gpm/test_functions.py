@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from test_columnar import pattern, solved
 
 from spaseq.errors import UnsupportedFeature
+from tests.gpm.test_columnar import pattern, solved
 
 CASES = {
     "the product of integers is an integer": ("2 * 3", "6"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 import spaseq
-from spaseq.language.parse import parse
+from spaseq.language.syntax.parse import parse
 
 HEAD = "PREFIX : <http://e/> SELECT {items} FROM STREAM S :S WHERE {{ SEQ (A) DEFINE GPM A ON S\n"
 

@@ -14,7 +14,7 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from spaseq.errors import InternalError, OptionError, QuerySyntaxError, UnsupportedFeature
 from spaseq.gpm import EventGraph, GraphPattern, Knowledge, PatternEvaluator, Source, algebra, compile_pattern, holds
 from spaseq.gpm.columnar.evaluate import BatchEvaluator, value_on
-from spaseq.language.scan import mask
+from spaseq.language.syntax.scan import mask
 from spaseq.rdf import GraphBatch, GraphEvent
 
 E = "http://example.org/"

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from rdflib import BNode, Graph
-from test_columnar import E, pattern
 
 import spaseq
 from spaseq.gpm import Knowledge, PatternEvaluator
 from spaseq.gpm.columnar.evaluate import BatchEvaluator
 from spaseq.rdf import GraphBatch, GraphEvent
+from tests.gpm.test_columnar import E, pattern
 
 PREFIXES = f"PREFIX : <{E}>\nPREFIX xsd: <http://www.w3.org/2001/XMLSchema#>\n"
 MIXED = ":a :v 1 . :b :v 'abc'"

@@ -25,8 +25,8 @@ from spaseq.errors import SpaseqError
 from spaseq.gpm import GraphPattern, Knowledge, PatternEvaluator, Source, compile_pattern
 from spaseq.gpm.columnar import uncovered_pattern
 from spaseq.gpm.columnar.evaluate import BatchEvaluator
-from spaseq.gpm.results import nquads_term
-from spaseq.language.scan import mask
+from spaseq.gpm.serialise import nquads_term
+from spaseq.language.syntax.scan import mask
 from spaseq.rdf import GraphBatch, GraphEvent, plain_literal
 
 SUITES = Path(__file__).resolve().parents[3] / "shared" / "data" / "w3c-sparql"

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import pytest
 from rdflib import RDF, Graph
-from test_w3c import FORM, MF, OTHER, STREAM, SUITES, _path, spaseq_text
 
 import spaseq
-from spaseq.language.scan import mask
+from spaseq.language.syntax.scan import mask
+from tests.gpm.test_w3c import FORM, MF, OTHER, STREAM, SUITES, _path, spaseq_text
 
 NAMED = re.compile(r"\bGRAPH\b", re.IGNORECASE)
 KINDS = {"PositiveSyntaxTest": True, "PositiveSyntaxTest11": True} | {

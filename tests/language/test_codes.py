@@ -9,8 +9,8 @@ import pytest
 
 import spaseq
 from spaseq.engine import Program
-from spaseq.engine import evaluator as engine
-from spaseq.engine.guard_run import GuardRun
+from spaseq.engine.runs import evaluator as engine
+from spaseq.engine.runs.coded import GuardRun
 
 HEAD = "PREFIX x: <http://x/>\nSELECT * %s FROM STREAM S <http://s/S> FROM STREAM T <http://s/T>\nWHERE { SEQ (%s)\n"
 GPMS = """DEFINE GPM A ON S { ?a x:of ?c . ?a x:price ?p FILTER (?p > 3) }

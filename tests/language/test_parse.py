@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.language import ast, parse, print_query
-from spaseq.language.printer import print_sequence
-from spaseq.language.scan import mask, skeleton
+from spaseq.language import parse, print_query
+from spaseq.language.syntax import ast
+from spaseq.language.syntax.printer import print_sequence
+from spaseq.language.syntax.scan import mask, skeleton
 
 QUERY = """
 # fares

@@ -9,7 +9,7 @@ import pytest
 from rdflib import Graph
 
 import spaseq
-from spaseq.gpm.results import nquads_term
+from spaseq.gpm.serialise import nquads_term
 from spaseq.rdf import GraphEvent
 
 E = "http://example.org/"

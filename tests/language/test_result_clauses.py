@@ -5,16 +5,16 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-import harness
 import pytest
 from rdflib import BNode, Literal, URIRef
 
 import spaseq
 from spaseq.gpm import list_literal
-from spaseq.language.match import Match
+from spaseq.language.evaluation.match import Match
+from spaseq.language.evaluation.results import finish
 from spaseq.language.query import stream_sources
-from spaseq.language.results import finish
 from spaseq.rdf import Counters, StreamOptions, open_streams
+from tests.support import harness
 
 GRAPHS: harness.Graphs = {
     "S": [(1, ":m :p 5"), (2, ":n :p 3"), (3, ":m :p 2 . :m :p 7"), (11, ":m :p 1"), (12, ":n :p 4")]

@@ -13,9 +13,9 @@ from rdflib import Literal, URIRef
 import spaseq
 from spaseq.errors import EventError, InternalError, OptionError
 from spaseq.gpm import Knowledge
-from spaseq.language.chunks import chunk_of
-from spaseq.language.run import Match
-from spaseq.language.solve import InstantSolutions
+from spaseq.language.evaluation.run import Match
+from spaseq.language.solving.chunks import chunk_of
+from spaseq.language.solving.solve import InstantSolutions
 from spaseq.rdf import Counters, GraphEvent, Instant, StreamOptions
 
 E = "http://example.org/"

@@ -6,9 +6,9 @@ import re
 
 import pytest
 from lark.lexer import PatternStr
-from words import joined, read, with_plurals
 
-from spaseq.language.parse import _parser, parse
+from spaseq.language.syntax.parse import _parser, parse
+from tests.support.words import joined, read, with_plurals
 
 WORDS = {"UNIT": "MILLISECOND SECOND MINUTE HOUR DAY", "SET_QUANTIFIER": "DISTINCT REDUCED"}
 """The words of terminals that have several."""

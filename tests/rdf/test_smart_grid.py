@@ -10,14 +10,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import oracle_spaseq
-import oracle_spaseq_text
 import pytest
 from rdflib import OWL, RDF, RDFS, URIRef
 
 import spaseq
 from spaseq.events.time import format_time
 from spaseq.rdf import StreamOptions, StreamSource, instants, load_knowledge, open_streams, read_stream, term_key
+from tests.support import oracle_spaseq, oracle_spaseq_text
 
 ROOT = Path(__file__).resolve().parents[2]
 GRID = ROOT / "examples" / "smart-grid"

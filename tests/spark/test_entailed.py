@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from micro_batches import in_micro_batches
-from test_micro_batches import _local, _rows
 
 import spaseq
 from spaseq.cli.main import main
 from spaseq.errors import OptionError, UnsupportedFeature
 from spaseq.spark import Reading, start, wait
+from tests.spark.test_micro_batches import _local, _rows
+from tests.support.micro_batches import in_micro_batches
 
 E = "http://example.org/"
 KB = f"{E}kb"

@@ -16,7 +16,7 @@ import spaseq
 from spaseq.engine import Settings
 from spaseq.errors import BudgetExceeded, EventError, OptionError, QuerySyntaxError, Span
 from spaseq.rdf import Counters
-from spaseq.spark.failures import carried, clear_errors
+from spaseq.spark.session.failures import carried, clear_errors
 
 pytestmark = pytest.mark.spark
 

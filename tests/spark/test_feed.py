@@ -12,9 +12,9 @@ import pytest
 
 from spaseq.errors import EventError, InternalError, OptionError
 from spaseq.rdf import StreamOptions, StreamSource
-from spaseq.spark import feed as module
-from spaseq.spark.feed import Feed, FeedPart, Place, advance, listing, parts_between
-from spaseq.spark.parts import part_chunks
+from spaseq.spark.ingest import feed as module
+from spaseq.spark.ingest.feed import Feed, FeedPart, Place, advance, listing, parts_between
+from spaseq.spark.ingest.parts import part_chunks
 
 TIME = "http://www.w3.org/ns/prov#generatedAtTime"
 

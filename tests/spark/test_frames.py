@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pyoxigraph
 import pytest
-from test_micro_batches import _local
-from test_micro_batches import _rows as _comparable
-from test_results import Case, _rows, _streams
 
 import spaseq
 from spaseq.errors import EventError, OptionError
 from spaseq.rdf import Counters, StreamOptions
 from spaseq.spark import parse_rdf, progress, start, wait
-from spaseq.spark.clock import Clock
+from spaseq.spark.streaming.watermark import Clock
+from tests.spark.test_micro_batches import _local
+from tests.spark.test_micro_batches import _rows as _comparable
+from tests.spark.test_results import Case, _rows, _streams
 
 pytestmark = pytest.mark.spark
 

@@ -11,7 +11,15 @@ import pytest
 
 import spaseq
 from spaseq.errors import BudgetExceeded, OptionError
-from spaseq.spark.graphs import PACKAGE, graph_frame, groups, has_graphframes, knowledge_of_groups, motif, reachable
+from spaseq.spark.solving.graphs import (
+    PACKAGE,
+    graph_frame,
+    groups,
+    has_graphframes,
+    knowledge_of_groups,
+    motif,
+    reachable,
+)
 
 pytestmark = pytest.mark.spark
 NEXT = "<http://example.org/next>"

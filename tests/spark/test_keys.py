@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from test_tuple_streams import _in_micro_batches
-from test_tuples import _rows
 
 import ceql
-from ceql.batch import Partition
+from ceql.runtime.batch import Partition
 from spaseq.events import EventBatch, EventOptions
 from spaseq.events.batch import encode_texts
-from spaseq.spark.tuple_stream import _places, _Send
-from spaseq.spark.tuples import run_tuples
+from spaseq.spark.batch.tuples import run_tuples
+from spaseq.spark.streaming.tuple_stream import _places, _Send
+from tests.spark.test_tuple_streams import _in_micro_batches
+from tests.spark.test_tuples import _rows
 
 NAN = float("nan")
 POOLS: list[tuple[Any, list[Any]]] = [

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from micro_batches import in_micro_batches
-from test_example_spaseq import EXAMPLES, Example
-from test_results import CASES as RANDOM_STREAMS
-from test_results import GRID_KB, GRID_STREAMS, Case, _streams
 
 import spaseq
 import spaseq.spark
+from tests.spark.test_results import CASES as RANDOM_STREAMS
+from tests.spark.test_results import GRID_KB, GRID_STREAMS, Case, _streams
+from tests.support.micro_batches import in_micro_batches
+from tests.test_example_spaseq import EXAMPLES, Example
 
 _ALL = {"smart grid": Example("smart-grid", GRID_STREAMS, (), 0, "", knowledge=GRID_KB), **EXAMPLES}
 """Use cases 1 to 5."""

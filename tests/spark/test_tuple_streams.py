@@ -7,12 +7,9 @@ import random
 from pathlib import Path
 from typing import Any
 
-import harness
 import numpy as np
 import pyarrow as pa
 import pytest
-from test_tuples import _CASES as CASES
-from test_tuples import QUERIES, _events, _schema
 
 import ceql
 import spaseq.spark
@@ -20,9 +17,12 @@ from spaseq.errors import EventError, OptionError, QuerySemanticsError
 from spaseq.events import EventOptions
 from spaseq.rdf import StreamOptions
 from spaseq.spark import progress, start_tuples, stream_tuples, wait
-from spaseq.spark.cuts import TIME, TupleCut
-from spaseq.spark.parcels import Parcel
-from spaseq.spark.tuple_stream import TupleEvaluation, _Send, _send
+from spaseq.spark.batch.cuts import TIME, TupleCut
+from spaseq.spark.streaming.bucket_messages import Parcel
+from spaseq.spark.streaming.tuple_stream import TupleEvaluation, _Send, _send
+from tests.spark.test_tuples import _CASES as CASES
+from tests.spark.test_tuples import QUERIES, _events, _schema
+from tests.support import harness
 
 pytestmark = pytest.mark.spark
 SCHEMA = "type string, time long, id long, v long, seq long"

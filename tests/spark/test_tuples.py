@@ -5,15 +5,15 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import harness
 import pytest
 from pyspark.sql import functions as F
 
 import ceql
 import spaseq.spark
 from spaseq.errors import EventError, OptionError, SpaseqError
-from spaseq.spark.cuts import TupleCut
-from spaseq.spark.tuples import explain_tuples, run_tuples
+from spaseq.spark.batch.cuts import TupleCut
+from spaseq.spark.batch.tuples import explain_tuples, run_tuples
+from tests.support import harness
 
 pytestmark = pytest.mark.spark
 

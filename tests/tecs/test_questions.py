@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaseq.engine.guarded import _rows
 from spaseq.engine.kernels.registers import layout as reg
 from spaseq.engine.kernels.registers.operations import decide
-from spaseq.engine.ops import Ask, Operand
+from spaseq.engine.program.register_ops import Ask, Operand
+from spaseq.engine.runs.coded_automaton import _rows
 
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,

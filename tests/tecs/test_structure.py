@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import random
 
-import oracle as o
-from engine.patterns import lower, random_rows
-
 from spaseq.engine import Evaluator, Window, compile_program
 from spaseq.tecs import Arena, check_laws
 from spaseq.tecs.kernels import layout as k
 from spaseq.tecs.kernels.structure import add_list, add_node, merge, new_node
+from tests.support import oracle as o
+from tests.support.engine_patterns import lower, random_rows
 
 Open = set[tuple[int, tuple[int, ...]]]
 

@@ -7,6 +7,39 @@ queries compile to. `docs/rma.md` is the guide.
 
 An automaton has a bounded number of registers; what needs more is refused with the reason (`check_bounded`). All that
 may grow has a limit (`Limits`).
+
+Modules:
+
+* `limits` (`Limits`): How large register match automata may grow; every limit is a setting that its error names.
+* `formulas`: Formulas: the conditions on transitions, and what can be decided about them without events.
+* `automaton` (`RMA`, `Transition`, `check_registers`, `is_deterministic`, `live_registers`, `written_registers`):
+  Register match automata ([RMA] §4).
+* `epsilon` (`eliminate_epsilon`, `merge_alike`, `single_final`): ε-transitions removed, and states that behave alike
+  merged ([RMA], end of the proof of Theorem 5.1).
+* `expressions`: Expressions: core CEPL with n-ary formulas ([RMA] §3), and regular expressions with explicit registers.
+* `unroll` (`count_events`, `unroll`): Windows: automata whose runs take at most w events from the first marked one on
+  ([RMA] §6, Lemma 6.5).
+* `construct` (`build`, `construct`): From bounded expressions to register match automata ([RMA] Theorem 5.1, Algorithms
+  1, 3 and 4).
+* `bridge` (`Condition`, `Guarded`, `OfBatch`, `SingleEvents`, `from_pattern`, `to_expression`): From the patterns that
+  queries compile to (`spaseq.pattern`) to register match automata.
+* `closure` (`concatenation`, `kleene_plus`, `union`): Closure of register match automata under union, concatenation and
+  Kleene⁺ ([RMA] Definition 5.4, Theorem 5.5).
+* `simulation` (`simulators`): Which states can do all that another can: simulation, to leave out runs that another one
+  covers.
+* `determinise` (`complement`, `determinise`, `is_complete`, `told_apart`): Determinisation by minterms ([RMA] Theorem
+  5.5 and Algorithm 5; §6, Corollary 6.7), with registers renamed.
+* `draw` (`to_dot`, `to_svg`): Automata drawn: as text for Graphviz, and as SVG with a layout of our own.
+* `vocabulary` (`View`, `Vocabulary`): What a recogniser asks of events: its tests, told apart by whether one event
+  decides them.
+* `layout` (`Ask`, `Kept`, `Layout`): What runs keep of events: the attributes that some condition can still read off a
+  register.
+* `recognise` (`EventRows`, `Recogniser`, `Rows`, `WindowLike`): Does a match end here? An automaton over batches of
+  events, all its runs at once.
+* `run` (`Acceptor`, `Configuration`, `accepting_runs`, `accepts`, `matches`, `show_run`): Runs of an automaton over a
+  stream of single events ([RMA] Definitions 4.3 to 4.5).
+* `single_run` (`SingleRun`, `Steps`): The one run of an output-agnostic deterministic automaton over batches ([RMA]
+  Definition 6.1).
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class Rows(Protocol):
 
 
 class LowsLike(Protocol):
-    """The first live start of each row of a stream, batch by batch: `spaseq.engine.window.Lows`."""
+    """The first live start of each row of a stream, batch by batch: `spaseq.engine.program.window.Lows`."""
 
     def of(
         self, positions: np.ndarray, places: np.ndarray, keys: np.ndarray | None

@@ -1,4 +1,4 @@
-"""Kernels that find rows by their places; `spaseq.engine.window` says what the bounds are."""
+"""Kernels that find rows by their places; `spaseq.engine.program.window` says what the bounds are."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Lazy evaluation of a program ([Lazy]): the rare events first, the frequent ones from a buffer.
 
 `LazyEvaluator` has the face of `spaseq.engine.Evaluator` and reports the same matches for the same batches, in order
-of their ends. It needs a pattern in disjunctive normal form (`spaseq.engine.lazy.normal`), selection ALL, and guards
-that are conditions on tuples (`spaseq.engine.lazy.conditions`); `plan_of` says by name what it does not take.
+of their ends. It needs a pattern in disjunctive normal form (`spaseq.engine.program.normal_form`), selection ALL, and
+guards that are conditions on tuples (`spaseq.engine.program.guard_conditions`); `plan_of` says by name what it does not
+take.
 
 Cost per event: its predicates, and for each instance that waits for its kind a binary search; then the tuples that
 the order of leaves makes it look at. Memory: the events of a window that some leaf can take, and the waiting instances.
@@ -16,24 +17,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from spaseq.engine.ending import Ending
 from spaseq.engine.lazy.automaton import Automaton
 from spaseq.engine.lazy.buffers import SHIFT
-from spaseq.engine.lazy.normal import Test, tests_of
 from spaseq.engine.lazy.output import Found
 from spaseq.engine.lazy.plan import BranchPlan, Kinds
-from spaseq.engine.lazy.planning import LazyPlan
 from spaseq.engine.lazy.space import Space, Steps, Trace
-from spaseq.engine.matches import MatchBatch
-from spaseq.engine.order import check_order, last_place
-from spaseq.engine.settings import Batch
-from spaseq.engine.window import Lows
+from spaseq.engine.program.batch_order import check_order, last_place
+from spaseq.engine.program.lazy_plan import LazyPlan
+from spaseq.engine.program.matches import MatchBatch
+from spaseq.engine.program.normal_form import Test, tests_of
+from spaseq.engine.program.settings import Batch
+from spaseq.engine.program.window import Lows
+from spaseq.engine.runs.ending import Ending
 from spaseq.errors import BudgetExceeded, InternalError
 from spaseq.pattern import Predicate
 from spaseq.snapshot import expect
 
 if TYPE_CHECKING:
-    from spaseq.engine.program import Program
+    from spaseq.engine.program.program import Program
 
 __all__ = ["BLOCK", "LazyEvaluator"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from spaseq.engine.lazy.partial import Partial
 from spaseq.engine.lazy.plan import BranchPlan
 from spaseq.engine.lazy.space import Space
-from spaseq.engine.matches import MatchBatch
+from spaseq.engine.program.matches import MatchBatch
 
 __all__ = ["Found"]
 

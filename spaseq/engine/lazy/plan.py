@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from spaseq.engine.lazy.normal import Absence, Adjacent, Branch, Leaf, Rounds, Test
+from spaseq.engine.program.normal_form import Absence, Adjacent, Branch, Leaf, Rounds, Test
 from spaseq.pattern import Predicate
 
 __all__ = ["BranchPlan", "Check", "Kinds", "RoundsPlan"]

@@ -11,10 +11,10 @@ from typing import Any, Final
 import numpy as np
 
 from spaseq.engine.lazy.buffers import BIG, Postings, Rows
-from spaseq.engine.lazy.conditions import Memory
-from spaseq.engine.lazy.normal import Absence, Adjacent, Test
 from spaseq.engine.lazy.partial import Partial
 from spaseq.engine.lazy.plan import BranchPlan, Check
+from spaseq.engine.program.guard_conditions import Memory
+from spaseq.engine.program.normal_form import Absence, Adjacent, Test
 from spaseq.snapshot import array, expect
 
 __all__ = ["CHUNK", "Frame", "Space", "Steps", "Trace"]

@@ -4,6 +4,35 @@
 triples it can use. They only look at the algebra. The evaluation is
 `spaseq.gpm.columnar.evaluate.BatchEvaluator`, which loads
 numba: it is not imported here, so that compiling and explaining a query stays light.
+
+The road: `coverage` says whether the plan takes a pattern. `plan` evaluates the algebra bottom up: `basic` patterns
+over `lists`, `joins`, conditions (`truth`) and `groups` give a `table` each. `evaluate` does so for the GPMs of a
+stream.
+
+Modules:
+
+* `kernels`: The inner loops of the columnar plan, over flat arrays.
+* `table` (`UNBOUND`, `Space`, `Table`, `distinct`, `stacked`, `term_bytes`): Solutions as columns, and the terms they
+  are made of.
+* `lists` (`Lists`, `Pairs`): The triples of a batch of events, listed by predicate, and pairs of terms taken from them.
+* `joins`: Joins of tables, event by event: two rows are compatible if they bind no shared variable to different terms.
+* `paths` (`pairs_of`): Property paths over a batch of events, as pairs (SPARQL 1.1 §18.4).
+* `basic` (`BasicPattern`, `basic_pattern`, `match`): Basic graph patterns over a batch of events: which triples each
+  triple pattern has to look at, and the match.
+* `coverage`: Which patterns the columnar plan covers, and which triples of an event a pattern can use.
+* `keys` (`Keys`): The partitions of one evaluation, numbered as they occur, over all batches and streams.
+* `named` (`inward`, `mapped_expression`, `mentioned`, `reads_knowledge`, `with_known_graphs`): GRAPH over background
+  knowledge, as the plan wants it: the names of graphs known, and GRAPH moved inwards.
+* `order` (`by_all_terms`, `by_keys`, `ranks`): The order of terms and of solution rows (SPARQL 1.1 §15.1).
+* `truth`: Conditions over columns, with SPARQL's three truth values (SPARQL 1.1 §17.2).
+* `groups` (`aggregated`): Groups and aggregates of a subquery, per event (SPARQL 1.1 §18.5.1).
+* `plan` (`Evaluation`, `KnowledgeRows`, `KnowledgeSource`): The columnar plan of a graph pattern: the algebra evaluated
+  bottom up over all events of a batch at once.
+* `knowledge` (`Graphs`, `KnowledgeColumns`): Background knowledge beside a batch: its solutions as columns, found by
+  the terms of the variables they share.
+* `pushed` (`PushedTerms`): Events that come one by one or few at a time, for the plan: their terms keep their numbers
+  from one push to the next.
+* `evaluate` (`SOLUTION_ROWS`, `BatchEvaluator`, `Solutions`, `value_on`): Evaluate compiled GPMs on batches of events.
 """
 
 from __future__ import annotations

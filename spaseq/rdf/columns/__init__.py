@@ -18,6 +18,12 @@ How files become batches:
 * `reader`, files and streams.
 
 Not here: matching (`spaseq.gpm`), and anything that looks at single events (`spaseq.rdf.assemble`).
+
+Besides:
+
+* `values` (`Kinds`, `LiteralColumns`, `empty_columns`, `literal_columns`, `set_value`): What the literals of a batch
+  mean, as columns; the same as `rdflib.Literal.value` says, one by one.
+* `model`: The data model: the terms of one batch, numbered, and the events of one batch over those numbers.
 """
 
 from __future__ import annotations

@@ -1,0 +1,15 @@
+"""The lazy evaluators: throughput as a suite of `python -m benchmarks`, counts and contests as scripts.
+
+* `bars`: One-minute bars of NASDAQ stocks as the stream of `benchmarks.lazy.experiments`: real prices at real rates.
+* `choice`: Is `auto` near the best evaluator? Each workload with every evaluator, in processor time per event.
+* `counts`: What the lazy evaluators do for a match, counted: the experiments of `benchmarks/lazy/experiments.py`.
+* `experiments`: [Lazy]'s experiments (§8): sequences, conjunctions, negation, iteration and disjunction of correlated
+  stocks.
+* `fit`: Made-up trades in partitions, and how the cost model's constants for them were found.
+* `stream`: What `benchmarks.lazy.experiments` runs on: [Lazy]'s stream, generated; its condition; and the automata it
+  compares with.
+"""
+
+from benchmarks.lazy.experiments import workloads
+
+__all__ = ["workloads"]

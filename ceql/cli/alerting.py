@@ -1,0 +1,266 @@
+"""The commands `ceql alert` and `ceql forecast`: whether a query matches now, and when it will.
+
+Alerts are the engine's, asked only where matches end; forecasts go by the query's register match automaton
+(`ceql.runtime.alerts`). Both write a line as soon as the batch of its event has been read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import csv
+import functools
+import json
+import sys
+from collections.abc import Callable, Iterator
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from ceql.cli import arguments
+from ceql.cli.formats import ALERTS, FORECASTS
+from spaseq.command import add_results, chosen_format, opened, settle_interrupt
+from spaseq.command.frame import INTERRUPTED
+from spaseq.errors import OptionError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ceql.runtime.alerts import Alerts
+    from spaseq.forecast import Evaluation, Forecasts
+
+__all__ = ["add_alerts", "write_count", "write_csv", "write_jsonl", "write_text"]
+
+_FOLLOW_HELP: Final = (
+    "go on as the file grows, until Ctrl-C: one .csv, .tsv or .jsonl file, or - for standard input line by line"
+)
+Line = dict[str, Any]
+
+
+def add_alerts(commands: Any) -> None:
+    """The parsers of both commands."""
+    alert = commands.add_parser(
+        "alert",
+        help="say at which events a query matches, without listing the matches",
+        description="A line for each event at which some match ends: its position, time and type. No match is "
+        "enumerated, so an event costs what the automaton does, however many matches end there. Every query is taken; "
+        "after NOT at the end a line comes once the windows of the matches have closed.",
+    )
+    arguments.add_events(alert)
+    add_results(alert, ALERTS, "text", "events")
+    alert.add_argument("--follow", action="store_true", help=_FOLLOW_HELP)
+    alert.set_defaults(command=_alert)
+    forecast = commands.add_parser(
+        "forecast",
+        help="learn from past events when a query will match next, and forecast it",
+        description="A line for each event: its position and time, the shortest interval, in events from then, that "
+        "holds the next match with at least the threshold's probability, that probability, and whether a match ends at "
+        "the event itself. The interval is empty where none within the horizon is probable enough. The query may have "
+        "a window of events, or none; and neither AND, NOT, aggregates, nor a selection that leaves matches out.",
+    )
+    arguments.add_events(forecast)
+    forecast.add_argument("--train", metavar="FILE", action="append", required=True, help="past events to learn from")
+    forecast.add_argument(
+        "--order", metavar="N", type=int, default=1, help="events that the next one depends on (default: 1)"
+    )
+    forecast.add_argument(
+        "--least", metavar="N", type=int, default=1, help="how often a context must have been seen (default: 1)"
+    )
+    forecast.add_argument(
+        "--threshold", metavar="P", type=float, default=0.5, help="probability of an interval (default: 0.5)"
+    )
+    forecast.add_argument(
+        "--horizon", metavar="N", type=int, default=100, help="events to look ahead at most (default: 100)"
+    )
+    add_results(forecast, FORECASTS, "text", "events")
+    forecast.add_argument("--evaluate", action="store_true", help="say afterwards, on standard error, how good it was")
+    forecast.add_argument("--follow", action="store_true", help=_FOLLOW_HELP)
+    forecast.set_defaults(command=_forecast)
+
+
+def _alert(options: argparse.Namespace) -> int:
+    form = chosen_format(ALERTS, options.format, options.output, "text", live=options.follow)
+    query = arguments.asked(options)
+    alerts = query.alerts()
+    lines = _alerts(alerts, options, _reading(options))
+    with opened(options.output) as out, _until_interrupted(options) as interrupted:
+        ALERTS[form].load()(lines, ("position", "time", "type"), _alert_text, out)
+    arguments.report(query, alerts.counters)
+    return INTERRUPTED if interrupted else 0
+
+
+def _reading(options: argparse.Namespace) -> dict[str, Any]:
+    """How events are read, with `--follow` as they come."""
+    reading = arguments.reading(options)
+    if options.follow:
+        from spaseq.events import GrowingFile
+
+        if not isinstance(reading["events"], str):
+            raise OptionError("--follow reads one file as it grows", "--events FILE, once, and no --stream")
+        reading["events"] = GrowingFile(reading["events"])
+    return reading
+
+
+@contextlib.contextmanager
+def _until_interrupted(options: argparse.Namespace) -> Iterator[list[bool]]:
+    """With `--follow` Ctrl-C is the end of the events; the list is not empty then."""
+    interrupted: list[bool] = []
+    try:
+        yield interrupted
+    except KeyboardInterrupt:
+        if not options.follow:
+            raise
+        settle_interrupt()
+        interrupted.append(True)
+
+
+def _alerts(alerts: Alerts, options: argparse.Namespace, reading: dict[str, Any]) -> Iterator[list[Line]]:
+    """A line for each event at which a match ends, batch by batch."""
+    left = options.limit
+    if left == 0:
+        return
+    for batch, found in alerts.answers(**reading):
+        show, types = _clock(alerts, options), batch.types
+        rows = found.nonzero()[0] if left is None else found.nonzero()[0][:left]
+        lines = []
+        for row in rows.tolist():
+            code = -1 if types is None else int(types.codes[row])
+            kind = None if types is None or code < 0 else types.texts[code].as_py()
+            lines.append({"position": int(batch.positions[row]), "time": show(int(batch.times[row])), "type": kind})
+        yield lines
+        if left is not None:
+            left -= len(rows)
+            if not left:
+                return
+
+
+def _alert_text(line: Line) -> str:
+    return f"{line['position']:>9}  {line['time']}  {line['type'] or ''}".rstrip()
+
+
+def _forecast(options: argparse.Namespace) -> int:
+    from spaseq.automata.rma import SingleRun
+    from spaseq.forecast import Forecaster, learn
+
+    if not 0 < options.threshold <= 1:
+        raise OptionError("--threshold is a probability", "more than 0, at most 1")
+    if options.horizon < 1:
+        raise OptionError("--horizon counts events", "1 or more")
+    if options.follow and options.evaluate:
+        raise OptionError("--evaluate with --follow: forecasts are judged at the end", "leave one of them out")
+    if options.stream and len(options.stream) > 1:
+        raise OptionError("forecasts are of one stream of events", "--events FILE, past ones with --train FILE")
+    form = chosen_format(FORECASTS, options.format, options.output, "text", live=options.follow)
+    query = arguments.asked(options)
+    reading = _reading(options)
+    alerts = query.alerts()
+    run = SingleRun(alerts.deterministic())
+    past = arguments.reading(options)
+    past |= {"events": options.train[0] if len(options.train) == 1 else options.train, "streams": None}
+    model = learn(run, alerts.rows(**past), order=options.order, least=options.least)
+    forecaster = Forecaster(model, threshold=options.threshold, horizon=options.horizon)
+    seen: list[tuple[np.ndarray, Forecasts]] = []
+    names = ("position", "time", "first", "last", "probability", "match")
+    with opened(options.output) as out, _until_interrupted(options) as interrupted:
+        FORECASTS[form].load()(_forecasts(alerts, forecaster, options, reading, seen), names, _forecast_text, out)
+    if options.evaluate:
+        print(_evaluation(seen), file=sys.stderr)
+    arguments.report(query, alerts.counters)
+    return INTERRUPTED if interrupted else 0
+
+
+def _forecasts(
+    alerts: Alerts, forecaster: Any, options: argparse.Namespace, reading: dict[str, Any],
+    seen: list[tuple[np.ndarray, Forecasts]],
+) -> Iterator[list[Line]]:  # fmt: skip
+    """A line for each event, batch by batch; `seen` receives what is to be evaluated, with the partitions."""
+    import numpy as np
+
+    left = options.limit
+    batches: list[Any] = []
+
+    def read() -> Iterator[Any]:
+        for rows in alerts.rows(**reading):
+            batches.append(rows)
+            yield rows
+
+    for found in forecaster.follow(read()):
+        rows = batches.pop()
+        if options.evaluate:
+            seen.append((np.zeros(len(rows), np.int64) if rows.keys is None else rows.keys, found))
+        show = _clock(alerts, options)
+        yield [_foretold(rows, found, row, show) for row in range(len(rows) if left is None else min(left, len(rows)))]
+        if left is not None:
+            left -= min(left, len(rows))
+            if not left:
+                return
+
+
+def _foretold(rows: Any, found: Forecasts, row: int, show: Callable[[int], Any]) -> Line:
+    known = bool(found.first[row])
+    return {
+        "position": int(rows.positions[row]),
+        "time": show(int(rows.events.times[row])),
+        "first": int(found.first[row]) if known else None,
+        "last": int(found.last[row]) if known else None,
+        "probability": round(float(found.probability[row]), 4) if known else None,
+        "match": bool(found.accepted[row]),
+    }
+
+
+def _forecast_text(line: Line) -> str:
+    said = "no forecast"
+    if line["first"] is not None:
+        said = f"in {line['first']} to {line['last']} events, p = {line['probability']:.2f}"
+    return f"{line['position']:>9}  {line['time']}  {said}{'  <- a match' if line['match'] else ''}"
+
+
+def _evaluation(seen: list[tuple[np.ndarray, Forecasts]]) -> Evaluation:
+    """Of the forecasts of each partition, one after the other."""
+    import numpy as np
+
+    from spaseq.forecast import Forecasts, evaluate
+
+    names = ("first", "last", "probability", "accepted")
+    keys = np.concatenate([k for k, _ in seen]) if seen else np.zeros(0, np.int64)
+    columns = [np.concatenate([getattr(f, name) for _, f in seen]) for name in names] if seen else []
+    return evaluate(Forecasts(*(c[keys == key] for c in columns)) for key in np.unique(keys[keys >= 0]))
+
+
+def _clock(alerts: Alerts, options: argparse.Namespace) -> Callable[[int], Any]:
+    from ceql.cli.writers import clock
+
+    return clock(alerts.counters.iso_times, options.time_unit)
+
+
+Lines = Iterator[list[Line]]
+Names = tuple[str, ...]
+Text = Callable[[Line], str]
+
+
+def write_text(batches: Lines, names: Names, text: Text, out: IO[str]) -> None:
+    """Lines for people, those of a batch as it comes."""
+    for lines in batches:
+        out.writelines(f"{text(line)}\n" for line in lines)
+        out.flush()
+
+
+def write_jsonl(batches: Lines, names: Names, text: Text, out: IO[str]) -> None:
+    """An object a line."""
+    write_text(batches, names, functools.partial(json.dumps, ensure_ascii=False), out)
+
+
+def write_csv(batches: Lines, names: Names, text: Text, out: IO[str]) -> None:
+    """Comma separated values under a head."""
+    writer = csv.DictWriter(out, names, lineterminator="\n")
+    writer.writeheader()
+    for lines in batches:
+        writer.writerows([{k: _plain(v) for k, v in line.items()} for line in lines])
+        out.flush()
+
+
+def write_count(batches: Lines, names: Names, text: Text, out: IO[str]) -> None:
+    """How many lines there are."""
+    out.write(f"{sum(map(len, batches))}\n")
+
+
+def _plain(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else value

@@ -1,0 +1,115 @@
+"""The `ceql` command: run, check and explain CEQL queries; alerts and forecasts (`ceql.cli.alerting`).
+
+How it ends, and what goes where, is as `spaseq.command.frame` says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any, Final, NoReturn
+
+from ceql.cli.alerting import add_alerts
+from ceql.cli.arguments import EVALUATOR_HELP, add_events, asked, compiled, reading, report
+from ceql.cli.formats import MATCHES
+from spaseq.command import (
+    add_query,
+    add_results,
+    chosen_format,
+    command_parser,
+    count,
+    opened,
+    run_command,
+    run_main,
+)
+
+__all__ = ["entry", "main"]
+
+_VALUATIONS_HELP: Final = (
+    "report which variable took which events, and their attributes: columns v and v.attribute for each variable v "
+    "(csv, tsv, parquet), or objects bindings and attributes (json, jsonl); v[attribute, …] in SELECT does so too"
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command and returns its exit code; never raises what a user can cause."""
+    return run_main("ceql", _parser, arguments)
+
+
+def entry() -> NoReturn:
+    """The `ceql` command as a process."""
+    run_command(main)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = command_parser("ceql", "Recognise complex events in streams of typed tuples.")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    run = commands.add_parser("run", help="run a query over events and print its matches")
+    _add_run(run)
+    add_results(run, MATCHES, "table", "matches")
+    run.set_defaults(command=_run)
+    check = commands.add_parser("check", help="check a query: exit 0 if it can be run, 2 if not")
+    add_query(check, EVALUATOR_HELP)
+    check.set_defaults(command=_check)
+    explain = commands.add_parser("explain", help="show how a query is understood and run")
+    add_query(explain, EVALUATOR_HELP)
+    explain.add_argument("--format", choices=("text", "dot", "svg", "json"), default="text",
+                         help="text, its automaton as DOT or SVG, or all as JSON (text)")  # fmt: skip
+    explain.set_defaults(command=_explain)
+    plot = commands.add_parser("plot", help="run a query and draw its matches over the stream into --output PATH")
+    _add_run(plot)
+    plot.add_argument("--output", required=True, metavar="PATH", help="the picture: .svg, .png or .pdf")
+    plot.add_argument("--limit", type=count, default=200, metavar="N", help="draw the first N matches (200)")
+    plot.set_defaults(command=_plot)
+    add_alerts(commands)
+    return parser
+
+
+def _add_run(run: argparse.ArgumentParser) -> None:
+    add_events(run, EVALUATOR_HELP)
+    run.add_argument("--valuations", action="store_true", help=_VALUATIONS_HELP)
+    run.add_argument("--explain", action="store_true", help="say afterwards, on standard error, how it was evaluated")
+
+
+def _check(options: argparse.Namespace) -> int:
+    compiled(options)
+    return 0
+
+
+def _explain(options: argparse.Namespace) -> int:
+    sys.stdout.write(compiled(options, warns=False).explain(options.format))
+    return 0
+
+
+def _plot(options: argparse.Namespace) -> int:
+    from ceql.cli.pictures import plot_matches
+
+    query, matches = _found(options)
+    plot_matches(matches, query.source, options.output, options.limit)
+    report(query, matches.counters)
+    return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    from ceql.cli.writers import write
+
+    form = chosen_format(MATCHES, options.format, options.output, "table")
+    query, matches = _found(options)
+    with opened(None if MATCHES[form].binary else options.output) as out:
+        write(matches, form, out, options.output, options.limit, options.time_unit)
+        out.flush()
+    if options.explain:
+        print(matches.explain(), file=sys.stderr)
+    report(query, matches.counters)
+    return 0
+
+
+def _found(options: argparse.Namespace) -> tuple[Any, Any]:
+    """The query and its matches, found as they are asked for."""
+    query = asked(options)
+    return query, query.run(**reading(options), valuations=options.valuations)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,238 @@
+"""The predicates of an automaton on one event, a dict: one Python function gives their truths as the bits of an int.
+
+Means what the predicates mean on a batch of one row (`ceql.expressions.predicates`, `ceql.expressions.vectorized`); a
+property test holds the two together. The function is generated, once for each evaluation, so that an event costs a few
+look-ups:
+
+* the type's bits are looked up by type;
+* predicates that read one attribute alone are looked up by its text: their truth is worked out once for each text
+  (kept within `_TEXTS` texts, then forgotten and worked out again);
+* comparisons of an attribute with a number are Python comparisons, on the number's own side of int and double;
+* all else is the closures of `ceql.expressions.scalar`.
+
+Every condition is evaluated on every event, as on columns, so that a value of the wrong kind is found on both roads.
+Values that are not plain ints within 64 bits, floats, strs, bools, datetimes or None, a missing type and any
+`EventError` raise `Unfit`: the caller takes the columnar road, which knows what to do or what to say.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from ceql.expressions import values
+from ceql.expressions.predicates import Satisfies, StreamIs, TypeIs
+from ceql.expressions.scalar import compile_condition
+from ceql.syntax import ast
+from ceql.syntax.walk import attributes_of
+from spaseq.events import Instant
+from spaseq.pattern import NoneOf, Predicate
+
+__all__ = ["Unfit", "compile_bits", "normal"]
+
+Event = Mapping[str, Any]
+_TEXTS: Final = 1 << 16
+_LOW, _HIGH = -(1 << 63), (1 << 63) - 1
+_EXACT: Final = 1 << 53
+_MIRROR: Final = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_PYTHON: Final = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_EPOCH: Final = datetime.datetime(1970, 1, 1)
+
+
+class Unfit(Exception):
+    """This event is not for the road of single events."""
+
+
+def compile_bits(predicates: tuple[Predicate, ...], type_column: str, stream: str) -> Callable[[Event], int] | None:
+    """The function from an event to its bits, bit p for `predicates[p]`; None where some predicate is not of CEQL.
+
+    It raises `Unfit`, `KeyError` where the event has no `type_column`, or `EventError`.
+    """
+    try:
+        return _Source(type_column, stream).function(predicates)
+    except _Unknown:
+        return None
+
+
+def normal(value: Any) -> Any:
+    """The value as conditions see it on columns: NaN is NULL, a datetime an `Instant`. Raises `Unfit`."""
+    kind = value.__class__
+    if kind is str or kind is bool or value is None:
+        return value
+    if kind is int:
+        if _LOW <= value <= _HIGH:
+            return value
+    elif kind is float:
+        return None if value != value else value
+    elif kind is datetime.datetime and value.tzinfo in (None, datetime.UTC):
+        span = value.replace(tzinfo=None) - _EPOCH
+        nanoseconds = ((span.days * 86_400 + span.seconds) * 1_000_000 + span.microseconds) * 1_000
+        if _LOW <= nanoseconds <= _HIGH:
+            return Instant(nanoseconds)
+    raise Unfit
+
+
+class _Unknown(Exception):
+    pass
+
+
+class _TypeBits(dict[str, int]):
+    def __missing__(self, name: str) -> int:
+        return 0
+
+
+class _TextBits(dict[str, int]):
+    """Bits by the text of one attribute, worked out when a text first occurs."""
+
+    def __init__(self, work: Callable[[Any], int]) -> None:
+        self._work = work
+
+    def __missing__(self, text: str) -> int:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise Unfit from None
+        bits = self._work(text)
+        if len(self) >= _TEXTS:
+            self.clear()
+        self[text] = bits
+        return bits
+
+
+class _Source:
+    """The text of the function, and the names it uses."""
+
+    def __init__(self, type_column: str, stream: str) -> None:
+        self._type_column = type_column
+        self._stream = stream
+        self._names: dict[str, Any] = {"normal": normal, "compare": values.compare, "Unfit": Unfit}
+        self._always = 0
+
+    def function(self, predicates: tuple[Predicate, ...]) -> Callable[[Event], int]:
+        types = _TypeBits()
+        alone: dict[str, list[tuple[int, ast.Condition]]] = {}
+        several: list[tuple[int, ast.Condition]] = []
+        none: list[tuple[int, NoneOf]] = []
+        places: dict[Predicate, int] = {}
+        for predicate in _with_parts(predicates):
+            place = places[predicate] = len(places)
+            match predicate:
+                case TypeIs(name):
+                    types[name] = types.get(name, 0) | 1 << place
+                case StreamIs(name):
+                    self._always |= (name == self._stream) << place
+                case Satisfies(condition):
+                    names = dict.fromkeys(a.name for a in attributes_of(condition))
+                    if len(names) == 1:
+                        alone.setdefault(next(iter(names)), []).append((place, condition))
+                    else:
+                        several.append((place, condition))
+                case NoneOf():
+                    none.append((place, predicate))
+                case _:
+                    raise _Unknown
+        lines = [f"type = event[{self._type_column!r}]", "if type.__class__ is str:",
+                 f"    bits = {self._name('types', types)}[type] | {self._always}",
+                 "elif type is None:", f"    bits = {self._always}", "else:", "    raise Unfit"]  # fmt: skip
+        for name, conditions in alone.items():
+            lines += self._alone(name, conditions)
+        lines += self._several(several)
+        lines += self._none_of(none, places)
+        kept = (1 << len(predicates)) - 1
+        lines.append(f"return bits & {kept}" if len(places) > len(predicates) else "return bits")
+        text = "\n".join(["def bits_of(event):", "    get = event.get", *("    " + line for line in lines)])
+        exec(compile(text, "<bits>", "exec"), self._names)
+        return self._names["bits_of"]
+
+    def _name(self, stem: str, value: Any) -> str:
+        name = f"{stem}_{len(self._names)}"
+        self._names[name] = value
+        return name
+
+    def _alone(self, name: str, conditions: list[tuple[int, ast.Condition]]) -> list[str]:
+        """What reads attribute `name` alone: texts are looked up, other values compared."""
+        tests = [(place, compile_condition(c, lambda attribute: _itself)) for place, c in conditions]
+        texts = _TextBits(functools.partial(_bits, tests))
+        lines = [f"v = get({name!r})", "kind = v.__class__", "if kind is str:",
+                 f"    bits |= {self._name('texts', texts)}[v]", "else:", *_normalised("    ")]  # fmt: skip
+        for place, condition in conditions:
+            lines += [f"    if {self._positive(condition, 'v')}: bits |= {1 << place}"]
+        return lines
+
+    def _several(self, conditions: list[tuple[int, ast.Condition]]) -> list[str]:
+        """What reads several attributes, or none: closures over the tuple of them all."""
+        names = list(dict.fromkeys(a.name for _, c in conditions for a in attributes_of(c)))
+        lines = [f"v{i} = normal(get({name!r}))" for i, name in enumerate(names)]
+        if conditions:
+            lines.append(f"row = ({''.join(f'v{i}, ' for i in range(len(names)))})")
+        for place, condition in conditions:
+            test = compile_condition(condition, lambda attribute: _at(names.index(attribute.name)))
+            lines.append(f"if {self._name('test', test)}(row) is True: bits |= {1 << place}")
+        return lines
+
+    def _none_of(self, found: list[tuple[int, NoneOf]], places: dict[Predicate, int]) -> list[str]:
+        lines = []
+        for place, predicate in found:
+            masks = [sum(1 << places[p] for p in conjunction) for conjunction in predicate.alternatives]
+            some = " or ".join(f"bits & {m} == {m}" for m in masks) or "False"
+            lines.append(f"if not ({some}): bits |= {1 << place}")
+        return lines
+
+    def _positive(self, node: ast.Condition, value: str) -> str:
+        """An expression that is true where `node` is known to hold of `value`, an attribute that is not a text.
+
+        AND and OR evaluate both sides. What is true of both of them, or of one, decides; unknown is as good as false.
+        """
+        match node:
+            case ast.And(left, right):
+                return f"({self._positive(left, value)} & {self._positive(right, value)})"
+            case ast.Or(left, right):
+                return f"({self._positive(left, value)} | {self._positive(right, value)})"
+            case ast.Compare(symbol, ast.Attribute(), ast.Number(number)) if abs(number) <= _EXACT:
+                return _number_comparison(symbol, number)
+            case ast.Compare(symbol, ast.Number(number), ast.Attribute()) if abs(number) <= _EXACT:
+                return _number_comparison(_MIRROR[symbol], number)
+        test = compile_condition(node, lambda attribute: _itself)
+        return f"({self._name('test', test)}({value}) is True)"
+
+
+def _number_comparison(symbol: str, number: int | float) -> str:
+    operator = _PYTHON[symbol]
+    as_int = f"v {operator} {number!r}" if isinstance(number, int) else f"float(v) {operator} {number!r}"
+    other = f"compare({symbol!r}, v, {number!r}) is True"
+    return f"({as_int} if kind is int else v {operator} {float(number)!r} if kind is float else {other})"
+
+
+def _normalised(indent: str) -> list[str]:
+    """Lines that bring `v`, of class `kind` and not a str, to what conditions see."""
+    lines = ["if kind is int:", f"    if not {_LOW} <= v <= {_HIGH}: raise Unfit",
+             "elif kind is float:", "    if v != v: v = kind = None",
+             "elif v is not None:", "    v = normal(v)", "    kind = v.__class__"]  # fmt: skip
+    return [indent + line for line in lines]
+
+
+def _with_parts(predicates: Iterable[Predicate]) -> list[Predicate]:
+    """`predicates` in order, then those that a `NoneOf` among them is made of."""
+    found = dict.fromkeys(predicates)
+    for predicate in list(found):
+        if isinstance(predicate, NoneOf):
+            found.update(dict.fromkeys(p for conjunction in predicate.alternatives for p in conjunction))
+    return list(found)
+
+
+def _bits(tests: list[tuple[int, Callable[[Any], bool | None]]], value: Any) -> int:
+    bits = 0
+    for place, test in tests:
+        if test(value) is True:
+            bits |= 1 << place
+    return bits
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _at(index: int) -> Callable[[tuple[Any, ...]], Any]:
+    return lambda row: row[index]

@@ -1,0 +1,172 @@
+"""What operators mean on single values; `ceql.expressions.vectorized` means the same on whole columns.
+
+Values are int, float, str, bool, `Instant` (a time attribute), tuples of floats (lists) and None (NULL). Rules:
+
+* NULL in, NULL out; a comparison with NULL is unknown (None).
+* Integers are compared and computed exactly within 64 bits; a result outside them is NULL. As soon as one side is a
+  decimal both are taken as doubles. `/` always divides as doubles; `%` has the sign of its left side; both are NULL
+  where the right side is 0. A result that is not a number is NULL.
+* Texts are compared by code point. Booleans know only `=` and `!=`. A time is compared with a time, or with a text that
+  is one. Everything else is a mistake of the query or of the data, and an `EventError` says so.
+* Lists of numbers are only for CORR, Pearson's correlation. It is NULL where one has no value or a missing one in it,
+  where the lengths differ, for fewer than two pairs, and where all numbers of one are equal.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import operator
+from collections.abc import Callable
+from typing import Any, Final
+
+import pyarrow.compute as pc
+
+from spaseq.errors import EventError
+from spaseq.events.batch import Instant
+from spaseq.events.columns import text_array
+from spaseq.events.time import parse_time
+
+__all__ = ["KIND_WORDS", "compare", "compute", "correlation", "kind_of", "like", "mismatch", "negate", "whole_string"]
+
+OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+INT64: Final = range(-(1 << 63), 1 << 63)
+
+
+def kind_of(value: Any) -> str:
+    """number, text, truth, time or list."""
+    if isinstance(value, bool):
+        return "truth"
+    if isinstance(value, Instant):
+        return "time"
+    if isinstance(value, tuple):
+        return "list"
+    return "text" if isinstance(value, str) else "number"
+
+
+KIND_WORDS: Final = {"number": "a number", "text": "a text", "truth": "true or false", "time": "a time",
+                      "list": "a list of numbers"}  # fmt: skip
+
+
+def mismatch(left: str, right: str, what: str) -> EventError:
+    """The error for operands whose kinds do not go together; `what` is the expression."""
+    hint = (
+        "a text in quotes is not a number"
+        if {left, right} == {"number", "text"}
+        else "are the attributes the right ones?"
+    )
+    return EventError(f"{what}: {KIND_WORDS[left]} cannot be set against {KIND_WORDS[right]}", hint=hint)
+
+
+def compare(symbol: str, left: Any, right: Any) -> bool | None:
+    """Truth of `left symbol right`; None if unknown."""
+    if left is None or right is None:
+        return None
+    kinds = kind_of(left), kind_of(right)
+    if kinds[0] != kinds[1]:
+        left, right = _as_times(symbol, left, right, kinds)
+    elif kinds[0] == "list" or (kinds[0] == "truth" and symbol not in ("=", "!=")):
+        raise mismatch(*kinds, f"{left} {symbol} {right}".lower())
+    elif isinstance(left, float) or isinstance(right, float):
+        left, right = float(left) if kinds[0] == "number" else left, float(right) if kinds[0] == "number" else right
+    return bool(OPERATORS[symbol](left, right))
+
+
+def _as_times(symbol: str, left: Any, right: Any, kinds: tuple[str, str]) -> tuple[int, int]:
+    if kinds == ("time", "text"):
+        return int(left), time_of(right)
+    if kinds == ("text", "time"):
+        return time_of(left), int(right)
+    raise mismatch(*kinds, f"{left!r} {symbol} {right!r}")
+
+
+@functools.lru_cache(4096)
+def time_of(text: str) -> int:
+    """A text that is set against a time attribute, as ns."""
+    return parse_time(text)
+
+
+def compute(symbol: str, left: Any, right: Any) -> int | float | None:
+    """Value of `left symbol right` for + - * / %."""
+    if left is None or right is None:
+        return None
+    for side in (left, right):
+        if kind_of(side) != "number":
+            raise mismatch(kind_of(left), kind_of(right), f"{left!r} {symbol} {right!r}")
+    if symbol == "/":
+        return None if right == 0 else _real(float(left) / float(right))
+    whole = isinstance(left, int) and isinstance(right, int)
+    if symbol == "%":
+        return None if right == 0 else _remainder(left, right, whole)
+    if not whole:
+        left, right = float(left), float(right)
+    result = left + right if symbol == "+" else left - right if symbol == "-" else left * right
+    return (result if result in INT64 else None) if whole else _real(result)
+
+
+def _remainder(left: Any, right: Any, whole: bool) -> int | float | None:
+    if whole:
+        rest = abs(left) % abs(right)
+        return int(rest if left >= 0 else -rest)
+    return None if math.isinf(left) else _real(math.fmod(left, right))
+
+
+def _real(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def negate(value: Any) -> int | float | None:
+    """Value of `-value`."""
+    if value is None:
+        return None
+    if kind_of(value) != "number":
+        raise mismatch(kind_of(value), "number", f"-{value!r}")
+    if isinstance(value, int):
+        return -value if -value in INT64 else None
+    return -float(value)
+
+
+def correlation(left: Any, right: Any) -> float | None:
+    """Pearson's correlation of two lists of numbers, within -1 and 1. O(length)."""
+    if left is None or right is None:
+        return None
+    kinds = kind_of(left), kind_of(right)
+    if kinds != ("list", "list"):
+        odd = kinds[0] if kinds[0] != "list" else kinds[1]
+        problem = f"CORR is of two lists of numbers, and this is {KIND_WORDS[odd]}"
+        raise EventError(problem, hint="[1.5, 2, 3.5] in JSON")
+    count = len(left)
+    if count != len(right) or count < 2 or any(math.isnan(v) for v in itertools.chain(left, right)):
+        return None
+    try:
+        first, second = math.fsum(left) / count, math.fsum(right) / count
+        spread = math.fsum((a - first) ** 2 for a in left) * math.fsum((b - second) ** 2 for b in right)
+        together = math.fsum((a - first) * (b - second) for a, b in zip(left, right, strict=True))
+    except (OverflowError, ValueError):  # beyond doubles
+        return None
+    if not 0 < spread < math.inf or not math.isfinite(together):
+        return None
+    return max(-1.0, min(1.0, together / math.sqrt(spread)))
+
+
+def whole_string(pattern: str) -> str:
+    """The regular expression that matches a string where `pattern` matches all of it."""
+    return rf"\A(?:{pattern})\z"
+
+
+@functools.lru_cache(65536)
+def like(value: Any, pattern: str) -> bool | None:
+    """Whether the whole of `value` matches a regular expression (RE2, as Arrow has it)."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise mismatch(kind_of(value), "text", f"{value!r} LIKE {pattern!r}")
+    return bool(pc.match_substring_regex(text_array([value]), whole_string(pattern))[0].as_py())

@@ -1,0 +1,323 @@
+"""Expressions on whole batches: arrays in, a truth per event out.
+
+Means the same as `ceql.expressions.values` does one by one. A text column is looked at once per distinct text, and the
+answers are gathered by code. Truth is two-valued where nobody asks: which events are *known* is worked out only under a
+NOT, or where an OR or AND needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ceql.expressions import values
+from ceql.expressions.scalar import compile_value
+from ceql.syntax import ast
+from ceql.syntax.printer import print_expression
+from spaseq.errors import EventError, InternalError
+from spaseq.events import (
+    Column,
+    EventBatch,
+    ListColumn,
+    NumberColumn,
+    TextColumn,
+    TimeColumn,
+    TruthColumn,
+    column_of,
+    text_array,
+    truths_of,
+)
+
+__all__ = ["evaluate", "operand"]
+
+Known = np.ndarray | None
+_PC: Final = {
+    "=": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+_MIRROR: Final = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+@dataclass(frozen=True, slots=True)
+class _Constant:
+    value: Any  # int, float, str or bool
+
+
+_Operand = Column | _Constant | None  # None: NULL throughout
+
+
+@dataclass(frozen=True, slots=True)
+class _Truth:
+    """`true`: bool (n,), where it is known to hold. `known()`: where it is known at all; None is everywhere."""
+
+    true: np.ndarray
+    known: Callable[[], Known]
+
+
+def evaluate(node: ast.Condition, batch: EventBatch) -> np.ndarray:
+    """Where `node` is known to hold: bool (n,). `EventError` where kinds of values do not go together."""
+    return _truth(node, batch).true
+
+
+def _truth(node: ast.Condition, batch: EventBatch) -> _Truth:
+    match node:
+        case ast.And(left, right):
+            return _and(_truth(left, batch), _truth(right, batch))
+        case ast.Or(left, right):
+            return _or(_truth(left, batch), _truth(right, batch))
+        case ast.Not(child):
+            return _not(_truth(child, batch))
+        case ast.Compare(symbol, left, right):
+            return _compare(symbol, _value(left, batch), _value(right, batch), len(batch), node)
+        case ast.Like(value, pattern):
+            return _like(_value(value, batch), pattern, len(batch), node)
+        case ast.In(value, items):
+            return _in(_value(value, batch), [_value(i, batch) for i in items], len(batch), node)
+        case ast.InRange(value, low, high):
+            operand = _value(value, batch)
+            bounds = [(s, _value(b, batch)) for s, b in ((">=", low), ("<=", high)) if b is not None]
+            truths = [_compare(s, operand, bound, len(batch), node) for s, bound in bounds]
+            return truths[0] if len(truths) == 1 else _and(truths[0], truths[1])
+    raise InternalError(f"no evaluation of {type(node).__name__}")
+
+
+# Kleene's logic
+
+
+def _not(a: _Truth) -> _Truth:
+    known = a.known()
+    return _Truth(~a.true if known is None else known & ~a.true, lambda: known)
+
+
+def _and(a: _Truth, b: _Truth) -> _Truth:
+    def known() -> Known:
+        ka, kb = a.known(), b.known()
+        if ka is None and kb is None:
+            return None
+        false_a = ~a.true if ka is None else ka & ~a.true
+        false_b = ~b.true if kb is None else kb & ~b.true
+        return np.asarray((a.true & b.true) | false_a | false_b)
+
+    return _Truth(a.true & b.true, known)
+
+
+def _or(a: _Truth, b: _Truth) -> _Truth:
+    true = a.true | b.true
+
+    def known() -> Known:
+        ka, kb = a.known(), b.known()
+        if ka is None or kb is None:
+            return None if ka is kb else np.asarray(true | (kb if ka is None else ka))
+        return np.asarray(true | (ka & kb))
+
+    return _Truth(true, known)
+
+
+def _both_known(a: Known, b: Known) -> Known:
+    if a is None or b is None:
+        return b if a is None else a
+    return np.asarray(a & b)
+
+
+def _unknown(count: int) -> _Truth:
+    nothing = np.zeros(count, bool)
+    return _Truth(nothing, lambda: nothing)
+
+
+def _settled(true: np.ndarray, known: Known) -> _Truth:
+    return _Truth(true if known is None else true & known, lambda: known)
+
+
+# Comparisons
+
+
+def _compare(symbol: str, left: _Operand, right: _Operand, count: int, node: ast.Condition) -> _Truth:
+    if left is None or right is None:
+        return _unknown(count)
+    if isinstance(left, _Constant):
+        if isinstance(right, _Constant):
+            constants = left.value, right.value
+            truth = _named(node, lambda: values.compare(symbol, *constants))
+            return _Truth(np.full(count, bool(truth)), lambda: None)
+        left, right, symbol = right, left, _MIRROR[symbol]
+    if isinstance(left, TextColumn):
+        return _compare_text(symbol, left, right, node)
+    if isinstance(right, TextColumn):
+        raise values.mismatch(_kind(left), _kind(right), print_expression(node))
+    other: Any = right.value if isinstance(right, _Constant) else right.values
+    if isinstance(left, TimeColumn) and isinstance(other, str):
+        other = _named(node, lambda: values.time_of(str(other)))
+    elif _kind(left) != _kind(right) or (isinstance(left, TruthColumn) and symbol not in ("=", "!=")):
+        raise values.mismatch(_kind(left), _kind(right), print_expression(node))
+    if isinstance(left, ListColumn):
+        raise values.mismatch("list", "list", print_expression(node))
+    known = left.known if isinstance(right, _Constant) else _both_known(left.known, right.known)
+    return _settled(np.asarray(values.OPERATORS[symbol](left.values, other)), known)
+
+
+def _compare_text(symbol: str, left: TextColumn, right: Column | _Constant, node: ast.Condition) -> _Truth:
+    if isinstance(right, TextColumn):
+        true = _PC[symbol](_decoded(left), _decoded(right)).fill_null(False)
+        return _Truth(np.asarray(true), lambda: (left.codes >= 0) & (right.codes >= 0))
+    if not isinstance(right, _Constant) or not isinstance(right.value, str):
+        raise values.mismatch("text", _kind(right), print_expression(node))
+    return _by_text(left, _PC[symbol](left.texts, text_array([right.value])[0]))
+
+
+def _by_text(column: TextColumn, answers: pa.BooleanArray) -> _Truth:
+    """The truth per event, given the truth per distinct text."""
+    return _Truth(column.where(truths_of(answers)), lambda: column.codes >= 0)
+
+
+def _decoded(column: TextColumn) -> pa.Array:
+    codes = pa.array(column.codes, pa.int32(), mask=column.codes < 0)
+    return column.texts.take(codes)
+
+
+def _like(operand: _Operand, pattern: str, count: int, node: ast.Condition) -> _Truth:
+    match operand:
+        case None:
+            return _unknown(count)
+        case TextColumn():
+            return _by_text(operand, pc.match_substring_regex(operand.texts, values.whole_string(pattern)))
+        case _Constant(str() as text):
+            return _Truth(np.full(count, bool(values.like(text, pattern))), lambda: None)
+    raise values.mismatch(_kind(operand), "text", print_expression(node))
+
+
+def _in(operand: _Operand, items: list[_Operand], count: int, node: ast.Condition) -> _Truth:
+    if operand is None:
+        return _unknown(count)
+    texts = [i.value for i in items if isinstance(i, _Constant) and isinstance(i.value, str)]
+    if isinstance(operand, TextColumn) and len(texts) == len(items):
+        return _by_text(operand, pc.is_in(operand.texts, value_set=text_array(texts)))
+    truth = _compare("=", operand, items[0], count, node)
+    for item in items[1:]:
+        truth = _or(truth, _compare("=", operand, item, count, node))
+    return truth
+
+
+def _kind(operand: Column | _Constant) -> str:
+    match operand:
+        case _Constant(value):
+            return values.kind_of(value)
+        case NumberColumn():
+            return "number"
+        case TextColumn():
+            return "text"
+        case TruthColumn():
+            return "truth"
+        case TimeColumn():
+            return "time"
+        case ListColumn():
+            return "list"
+
+
+def _named(node: ast.Expression, work: Callable[[], Any]) -> Any:
+    """`work()`, with the expression named in its errors."""
+    try:
+        return work()
+    except EventError as error:
+        raise EventError(f"{print_expression(node)}: {error.problem}", hint=error.hint) from None
+
+
+# Values
+
+
+def operand(node: ast.Expression, batch: EventBatch) -> Column | None:
+    """The values of an expression per event, None where it is NULL throughout. It must name an attribute."""
+    found = _value(node, batch)
+    assert not isinstance(found, _Constant)
+    return found
+
+
+def _value(node: ast.Expression, batch: EventBatch) -> _Operand:
+    match node:
+        case ast.Number(value) | ast.Text(value) | ast.Truth(value):
+            return _Constant(value)
+        case ast.Attribute(name):
+            return batch.column(name)
+        case ast.Negate(child):
+            return _arithmetic("-", _Constant(0), _value(child, batch), node, negated=True)
+        case ast.Arithmetic(symbol, left, right):
+            return _arithmetic(symbol, _value(left, batch), _value(right, batch), node)
+        case ast.Call("CORR"):
+            of_row = compile_value(node, lambda attribute: batch.getter(attribute.name))
+            numbers = _named(node, lambda: [of_row(row) for row in range(len(batch))])
+            return column_of(pa.array(numbers, pa.float64()), print_expression(node))
+    raise InternalError(f"no evaluation of {type(node).__name__}")
+
+
+def _arithmetic(symbol: str, left: _Operand, right: _Operand, node: ast.Expression, negated: bool = False) -> _Operand:
+    if left is None or right is None:
+        return None
+    if _kind(left) != "number" or _kind(right) != "number":
+        raise values.mismatch(_kind(left), _kind(right), print_expression(node))
+    if isinstance(left, _Constant) and isinstance(right, _Constant):
+        value = values.negate(right.value) if negated else values.compute(symbol, left.value, right.value)
+        return None if value is None else _Constant(value)
+    a, known_a = _array(left)
+    b, known_b = _array(right)
+    known = _both_known(known_a, known_b)
+    with np.errstate(all="ignore"):
+        if negated and np.asarray(b).dtype == np.float64:
+            return NumberColumn(-b, known)
+        result, defined = _computed(symbol, a, b)
+    known = known if defined is None else _both_known(known, defined)
+    return NumberColumn(result if known is None else np.where(known, result, 0), known)
+
+
+def _array(operand: Column | _Constant) -> tuple[np.ndarray, Known]:
+    if isinstance(operand, _Constant):
+        return np.asarray(operand.value), None
+    assert isinstance(operand, NumberColumn)
+    return operand.values, operand.known
+
+
+def _computed(symbol: str, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, Known]:
+    """The result, and where it is defined (None: everywhere)."""
+    whole = a.dtype.kind == "i" and b.dtype.kind == "i"
+    if symbol == "/":
+        return _real(a.astype(np.float64) / b.astype(np.float64), b != 0)
+    if symbol == "%":
+        if whole:
+            return np.fmod(a, np.where(b == 0, 1, b)), np.broadcast_to(b != 0, np.broadcast_shapes(a.shape, b.shape))
+        return _real(np.fmod(a.astype(np.float64), b.astype(np.float64)), b != 0)
+    if not whole:
+        a, b = a.astype(np.float64), b.astype(np.float64)
+        return _real(a + b if symbol == "+" else a - b if symbol == "-" else a * b, None)
+    if symbol == "+":
+        total = a + b
+        return total, ~(((a ^ total) & (b ^ total)) < 0)
+    if symbol == "-":
+        total = a - b
+        return total, ~(((a ^ b) & (a ^ total)) < 0)
+    return _product(a, b)
+
+
+def _real(result: np.ndarray, defined: Known) -> tuple[np.ndarray, Known]:
+    number = ~np.isnan(result)
+    if number.all() and (defined is None or defined.all()):
+        return result, None
+    return result, number if defined is None else number & defined
+
+
+def _product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, Known]:
+    """Exact products; where they might not fit into 64 bits they are checked one by one."""
+    product = np.asarray(a * b)
+    near = np.flatnonzero(np.abs(a.astype(np.float64) * b.astype(np.float64)) >= 2.0**62)
+    if not len(near):
+        return product, None
+    wide_a, wide_b = np.broadcast_to(a, product.shape), np.broadcast_to(b, product.shape)
+    fits = np.ones(product.shape, bool)
+    fits[near] = [int(wide_a[i]) * int(wide_b[i]) in values.INT64 for i in near]
+    return product, fits

@@ -1,0 +1,279 @@
+"""Aggregates over the events of a variable, and the guards that use them: `AVG(b.price) < c.price`, `COUNT(b) >= 3`.
+
+What an aggregate is can only be known once its variable takes no more events, so such a guard is decided when its scope
+ends (`leave`). Until then it keeps an accumulator per aggregate, never the values, and for each variable that also
+stands outside of aggregates the different tuples of what the condition reads. Only a COUNT against a number is decided
+as soon as it can be: it counts no further than that number, and one over it is rejected at once.
+
+NULL as in SQL: COUNT(b) counts events, COUNT(b.a) those with a value; SUM, AVG, MIN, MAX and STDDEV go over the values
+there are, and are NULL if there are none (STDDEV, of the sample, if there are fewer than two). FIRST and LAST are the
+values of the first and the last event, NULL or not.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from ceql.expressions import values
+from ceql.expressions.scalar import compile_condition, compile_value
+from ceql.syntax import ast
+from ceql.syntax.walk import CORR, aggregates_of, attributes_of, replaced
+from spaseq.errors import EventError, InternalError
+
+__all__ = ["AGGREGATES", "AggregateGuard", "named_by"]
+
+AGGREGATES: Final = ("AVG", "COUNT", "FIRST", "LAST", "MAX", "MIN", "STDDEV", "SUM")
+_CALLS: Final = "#aggregates"
+_Read = Callable[[int], Any]
+_State = tuple[frozenset[str], tuple[frozenset[Any], ...], tuple[Hashable, ...]]
+"""The variables that have taken something; the tuples of each plain variable; the accumulators."""
+
+
+class _Accumulator(Protocol):
+    """`start`, then `add` for each value in order of positions, then `result`. States are hashable and small."""
+
+    @property
+    def start(self) -> Hashable: ...
+
+    def add(self, state: Any, value: Any) -> Hashable: ...
+
+    def result(self, state: Any) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """`limit`: higher counts need not be told apart."""
+
+    limit: int | None = None
+    start: Hashable = 0
+
+    def add(self, state: Any, value: Any) -> Hashable:
+        if value is None:
+            return int(state)
+        return state + 1 if self.limit is None else min(state + 1, self.limit)
+
+    def result(self, state: Any) -> Any:
+        return state
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """State: None, or (count, sum)."""
+
+    mean: bool
+    start: Hashable = None
+
+    def add(self, state: Any, value: Any) -> Hashable:
+        if value is None:
+            return state
+        _check_number(value)
+        return (1, value) if state is None else (state[0] + 1, state[1] + value)
+
+    def result(self, state: Any) -> Any:
+        if state is None:
+            return None
+        count, total = state
+        if self.mean:
+            return _real(_double(total) / count)
+        return (total if total in values.INT64 else None) if isinstance(total, int) else _real(total)
+
+
+@dataclass(frozen=True, slots=True)
+class _Deviation:
+    """Of the sample. State: None, or (count, the first value, sum and sum of squares of the distances from it)."""
+
+    start: Hashable = None
+
+    def add(self, state: Any, value: Any) -> Hashable:
+        if value is None:
+            return state
+        _check_number(value)
+        if state is None:
+            return (1, value, 0, 0)
+        count, first, total, squares = state
+        distance = value - first
+        return (count + 1, first, total + distance, squares + distance * distance)
+
+    def result(self, state: Any) -> Any:
+        if state is None or state[0] < 2:
+            return None
+        count, _, total, squares = state
+        variance = _double(count * squares - total * total) / (count * (count - 1))
+        return _real(math.sqrt(max(variance, 0.0)) if not math.isnan(variance) else variance)
+
+
+@dataclass(frozen=True, slots=True)
+class _Extreme:
+    """The least value (`symbol` is <) or the greatest (>)."""
+
+    symbol: str
+    start: Hashable = None
+
+    def add(self, state: Any, value: Any) -> Hashable:
+        if value is None or state is None:
+            return state if value is None else value
+        return value if values.compare(self.symbol, value, state) else state
+
+    def result(self, state: Any) -> Any:
+        return state
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """The value of the first event, or of the last. State: (), or a tuple of the value."""
+
+    last: bool
+    start: Hashable = ()
+
+    def add(self, state: Any, value: Any) -> Hashable:
+        return (value,) if self.last or not state else state
+
+    def result(self, state: Any) -> Any:
+        return state[0]
+
+
+def _check_number(value: Any) -> None:
+    if values.kind_of(value) != "number":
+        raise EventError(f"{value!r} is not a number, and an aggregate is taken of it")
+
+
+def _double(number: Any) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def _real(number: float) -> float | None:
+    return None if math.isnan(number) else number
+
+
+def _accumulator(call: ast.Call, limit: int | None) -> _Accumulator:
+    match call.function:
+        case "COUNT":
+            return _Count(limit)
+        case "SUM" | "AVG" as name:
+            return _Sum(name == "AVG")
+        case "STDDEV":
+            return _Deviation()
+        case "MIN" | "MAX" as name:
+            return _Extreme("<" if name == "MIN" else ">")
+        case "FIRST" | "LAST" as name:
+            return _End(name == "LAST")
+    raise InternalError(f"no aggregate {call.function}")
+
+
+def named_by(call: ast.Call) -> str:
+    """The variable an aggregate ranges over."""
+    (argument,) = call.arguments
+    if isinstance(argument, ast.Variable):
+        return argument.name
+    (variable,) = {a.variable for a in attributes_of(argument)}
+    assert variable is not None
+    return variable
+
+
+class AggregateGuard:
+    """A condition with aggregates, ready to run. An empty variable satisfies it, as it does any condition."""
+
+    def __init__(self, condition: ast.Condition, variables: frozenset[str], read: Callable[[ast.Attribute], _Read]):
+        self.variables = variables
+        self._most = _most(condition)
+        calls = tuple(dict.fromkeys(aggregates_of(condition)))
+        over = [named_by(call) for call in calls]
+        limit = None if self._most is None else self._most[1]
+        self._accumulators = [_accumulator(call, limit) for call in calls]
+        self._of_variable = {v: [i for i, o in enumerate(over) if o == v] for v in set(over)}
+        self._read = [_argument(call, read) for call in calls]
+        plain = _plain(condition)
+        slots: dict[str, tuple[str, ...]] = {}
+        for a in plain:
+            assert a.variable is not None
+            slots[a.variable] = tuple(dict.fromkeys((*slots.get(a.variable, ()), a.name)))
+        self._order = tuple(sorted(slots))
+        self._keep = [[read(ast.Attribute(name)) for name in slots[v]] for v in self._order]
+        places = {v: i for i, v in enumerate(self._order)}
+        numbers = {call: i for i, call in enumerate(calls)}
+        body = replaced(condition, lambda node: _standing_for(node, numbers))
+
+        def lookup(a: ast.Attribute) -> Callable[[Any], Any]:
+            assert a.variable is not None
+            if a.variable == _CALLS:
+                index = int(a.name)
+                return lambda choice: choice[-1][index]
+            variable, place = places[a.variable], slots[a.variable].index(a.name)
+            return lambda choice: choice[variable][place]
+
+        self._test = compile_condition(body, lookup)
+        self.empty: _State = (
+            frozenset(),
+            (frozenset(),) * len(self._order),
+            tuple(a.start for a in self._accumulators),
+        )
+
+    def take(self, state: _State, variables: frozenset[str], event: int) -> _State | None:
+        """The state with the event taken for `variables`; None where that can no longer come to hold."""
+        seen, kept, sums = state
+        taken = variables & self.variables
+        changed = list(sums)
+        for variable in taken:
+            for i in self._of_variable.get(variable, ()):
+                changed[i] = self._accumulators[i].add(changed[i], self._read[i](event))
+        if self._most is not None and changed[0] > self._most[0]:  # type: ignore[operator]
+            return None
+        tuples = [
+            old | {tuple([read(event) for read in self._keep[i]])} if self._order[i] in taken else old
+            for i, old in enumerate(kept)
+        ]
+        return seen | taken, tuple(tuples), tuple(changed)
+
+    def leave(self, state: _State) -> bool:
+        """Whether the condition holds of all that was taken."""
+        seen, kept, sums = state
+        if seen != self.variables:
+            return True
+        results = tuple([a.result(s) for a, s in zip(self._accumulators, sums, strict=True)])
+        return all(self._test((*choice, results)) is True for choice in itertools.product(*kept))
+
+
+def _argument(call: ast.Call, read: Callable[[ast.Attribute], _Read]) -> _Read:
+    """What an aggregate adds up of an event: the value of its argument; any value for COUNT(b)."""
+    (argument,) = call.arguments
+    if isinstance(argument, ast.Variable):
+        return lambda event: True
+    return compile_value(argument, read)
+
+
+def _plain(condition: ast.Condition) -> list[ast.Attribute]:
+    """The attributes outside of aggregates."""
+    return list(attributes_of(replaced(condition, lambda n: ast.Number(0) if _is_aggregate(n) else None)))
+
+
+def _is_aggregate(node: ast.Expression) -> bool:
+    return isinstance(node, ast.Call) and node.function != CORR
+
+
+def _standing_for(node: ast.Expression, numbers: dict[ast.Call, int]) -> ast.Expression | None:
+    return ast.Attribute(str(numbers[node]), _CALLS) if isinstance(node, ast.Call) and _is_aggregate(node) else None
+
+
+def _most(condition: ast.Condition) -> tuple[float, int] | None:
+    """For `COUNT(…) symbol n`: (how many there may be, where to stop counting); None for other conditions."""
+    match condition:
+        case ast.Compare(symbol, ast.Call("COUNT", _), ast.Number(bound)):
+            pass
+        case ast.Compare(symbol, ast.Number(bound), ast.Call("COUNT", _)):
+            symbol = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(symbol, symbol)
+        case _:
+            return None
+    stop = max(0, math.floor(bound) + 1)
+    match symbol:
+        case "=" | "<=":
+            return bound, stop
+        case "<":
+            return math.ceil(bound) - 1, stop
+    return math.inf, stop

@@ -1,0 +1,115 @@
+"""The guards of one evaluation for the kernels: `spaseq.engine.Codes` of CEQL."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ceql.guards.comparisons import Comparison, Texts, comparison_of
+from ceql.guards.guard import Guard
+from ceql.guards.questions import Question, question_of
+from spaseq.automata import Action, Again, Transition
+from spaseq.engine.program.register_ops import NOTHING, UNKNOWN, Op
+from spaseq.errors import EventError, InternalError
+from spaseq.events import EventBatch
+from spaseq.snapshot import expect
+
+__all__ = ["ValueCodes", "value_codes"]
+
+_TEXTS: Final = 1 << 16
+
+
+def value_codes(guards: Sequence[Guard]) -> ValueCodes | None:
+    """The codes of a new evaluation; None if some guard has aggregates or lists."""
+    found = [comparison_of(guard) or question_of(guard, number) for number, guard in enumerate(guards)]
+    forms = [form for form in found if form is not None]
+    return ValueCodes(guards, forms) if len(forms) == len(guards) else None
+
+
+class ValueCodes:
+    """Each guard has registers and columns of its own, those of guard g from `_first[g]` on."""
+
+    outputs: tuple[int, ...] = ()
+
+    def __init__(self, guards: Sequence[Guard], forms: Sequence[Comparison | Question]) -> None:
+        self._guards = tuple(guards)
+        self._forms = tuple(forms)
+        self._first = [0, *itertools.accumulate(form.width for form in forms)]
+        self._texts = Texts()
+        self._events: EventBatch | None = None
+        self._full = _TEXTS
+        self.registers = self._first[-1]
+        self.asked = max((form.asked for form in forms), default=0)
+
+    def ops(self, transition: Transition) -> tuple[Op, ...]:
+        """What the actions of a transition do to the registers."""
+        return tuple(op for action in transition.actions for op in self._ops(action))
+
+    def _ops(self, action: Action) -> tuple[Op, ...]:
+        if isinstance(action, Again):
+            raise InternalError("a register action between rounds, in CEQL")
+        g = self._guards.index(action.guard)
+        return self._forms[g].ops(action, self._first[g])
+
+    @property
+    def extras(self) -> np.ndarray:
+        """An event has one value."""
+        return np.zeros((0, self.registers), np.int64)
+
+    def load(self, batch: Any) -> np.ndarray | None:
+        """int64 (n, registers), as of `Codes.load`. `EventError` where a side cannot be computed."""
+        self._events = batch.events
+        out = np.full((len(batch), self.registers), UNKNOWN, np.int64)
+        for form, (a, b) in zip(self._forms, itertools.pairwise(self._first), strict=True):
+            if not form.load(batch.events, self._texts, out[:, a:b]):
+                return None
+        return out
+
+    def answer(self, number: int, codes: list[int], row: int) -> bool:
+        """Whether guard `number` holds. `EventError` where its condition cannot be computed."""
+        form = self._forms[number]
+        assert isinstance(form, Question)
+        try:
+            return form.answer(codes, self._texts.names)
+        except EventError as error:
+            events = self._events
+            assert events is not None
+            raise EventError(f"{self._guards[number]}: {error.problem}", source=events.source,
+                             record=int(events.positions[row]) + 1, counted="event",
+                             hint=error.hint) from None  # fmt: skip
+
+    @property
+    def full(self) -> bool:
+        """Whether it is time to `forget`."""
+        return len(self._texts.numbers) > self._full
+
+    def forget(self, held: np.ndarray) -> None:
+        """Let go of the texts that are in none of these registers: int64 (runs, registers)."""
+        columns = [a + i for form, a in zip(self._forms, self._first, strict=False) for i in form.texts()]
+        self._texts.forget(set(np.unique(held[:, columns]).tolist()))
+        self._full = 2 * len(self._texts.numbers) + _TEXTS
+
+    def row(self, codes: list[list[int]], state: int) -> Any:
+        """The row of `GuardRegisters`: (guard number, values of each variable in order of their names)."""
+        (held,) = codes  # an event has one value
+        texts = self._texts.names
+        bounds = itertools.pairwise(self._first)
+        found = [form.values(held[a:b], texts) for form, (a, b) in zip(self._forms, bounds, strict=True)]
+        return tuple((g, values) for g, values in enumerate(found) if any(values))
+
+    def snapshot(self) -> Any:
+        """The kinds of values met so far, and the numbered texts, as plain values."""
+        return [form.snapshot() for form in self._forms], self._texts.snapshot()
+
+    def restore(self, state: Any, held: np.ndarray) -> None:
+        """The opposite of `snapshot`; as of `Codes.restore`."""
+        states, texts = state
+        self._texts.restore(texts)
+        for form, kept in zip(self._forms, states, strict=True):
+            form.restore(kept)
+        columns = [a + i for form, a in zip(self._forms, self._first, strict=False) for i in form.texts()]
+        named = set(np.unique(held[:, columns]).tolist()) - {NOTHING, UNKNOWN}
+        expect(named <= self._texts.names.keys(), "a text for each number of one")

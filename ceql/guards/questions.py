@@ -1,0 +1,164 @@
+"""Guards that are no comparison of two variables, for the kernels: questions about the attributes they read.
+
+`x.v + y.v > z.v`, or `x.name LIKE 'a%' OR y.v > 3`: the kernel works out sums, products and comparisons of numbers in
+doubles with a bound of their error, and what is too close to tell, or is no number, is asked once for the same values.
+A run keeps the attributes of the event each variable took, exactly, and beside them the doubles that are computed
+with. Where a variable takes several events with different values, codes are not enough: the evaluation goes on with
+sets of values.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Final
+
+import numpy as np
+
+from ceql.guards.comparisons import KINDS, Texts, coded, decoded, double_codes, kind_of
+from ceql.guards.guard import Guard
+from ceql.syntax import ast
+from ceql.syntax.walk import attributes_of, calls_of
+from spaseq.automata import Avoid, Leave, Take
+from spaseq.engine.program.register_ops import NOTHING, UNKNOWN, Ask, Drop, Keep, Op, Operand, Unless
+from spaseq.events import EventBatch, NumberColumn
+from spaseq.snapshot import expect
+
+__all__ = ["Question", "question_of"]
+
+_Place = tuple[str, str]
+"""An attribute: variable and name."""
+
+
+def question_of(guard: Guard, number: int) -> Question | None:
+    """A guard as question `number`, about attributes; None where it is about all events of a variable, or lists."""
+    places = {(a.variable, a.name) for a in attributes_of(guard.condition)}
+    if any(calls_of(guard.condition)) or {variable for variable, _ in places} != guard.variables:
+        return None
+    return Question(guard, number)
+
+
+class Question:
+    """A guard as `Ask`: a register and a column for each attribute, and another for each that is computed with."""
+
+    def __init__(self, guard: Guard, number: int) -> None:
+        self._number = number
+        found = guard.on_single_events()
+        assert found is not None
+        slots, self._test = found
+        self._order = sorted(guard.variables)
+        self._places: list[_Place] = [(v, name) for v in self._order for name in slots[v]]
+        self._program = tuple(_program(guard.condition) or ())
+        self._numbers = [place for place in self._places if place in self._program]
+        self._kinds: list[str | None] = [None] * len(self._places)
+        self.asked = len(self._places)
+        self.width = len(self._places) + len(self._numbers)
+
+    def ops(self, action: Take | Avoid | Leave, at: int) -> tuple[Op, ...]:
+        """What an action of this guard does to the registers from `at` on."""
+        variables = [variable for variable, _ in (*self._places, *self._numbers)]
+        if isinstance(action, Leave):
+            return tuple(Drop(at + i) for i in range(self.width))
+
+        def ask(new: tuple[str, ...]) -> Ask:
+            operands = [
+                Operand(column=at + i) if variable in new else Operand(register=at + i)
+                for i, variable in enumerate(variables)
+            ]
+            numbers = dict(zip(self._numbers, operands[len(self._places) :], strict=True))
+            program = tuple(numbers[step] if isinstance(step, tuple) else step for step in self._program)
+            return Ask(self._number, tuple(operands[: len(self._places)]), program, lenient=True)
+
+        taken = [variable for variable in self._order if variable in action.variables]
+        # An event of several variables is asked about with itself, and as each of them with what others took before.
+        asks = tuple(ask(new) for size in range(len(taken), 0, -1) for new in itertools.combinations(taken, size))
+        if isinstance(action, Avoid):
+            return (Unless(asks),)
+        kept = [i for i, variable in enumerate(variables) if variable in action.variables]
+        return *asks, *(Keep("one", at + i, at + i) for i in kept)
+
+    def load(self, events: EventBatch, texts: Texts, out: np.ndarray) -> bool:
+        """As of `Comparison.load`: int64 (n, width)."""
+        for i, (_, name) in enumerate(self._places):
+            column = events.column(name)
+            if column is None:
+                continue
+            kind = kind_of(column)
+            if kind == "list" or self._kinds[i] not in (None, kind):
+                return False
+            self._kinds[i] = kind
+            out[:, i] = codes = coded(column, kind, texts)
+            if kind == "whole" and isinstance(column, NumberColumn) and column.values.min(initial=0) <= UNKNOWN:
+                return False
+            if self._places[i] in self._numbers and isinstance(column, NumberColumn):
+                near = np.where((codes == UNKNOWN) | np.isnan(column.values), UNKNOWN, double_codes(column.values))
+                out[:, len(self._places) + self._numbers.index(self._places[i])] = near
+        return True
+
+    def answer(self, codes: list[int], texts: dict[int, str]) -> bool:
+        """Whether the condition is true of these values."""
+        return self._test(self._choice(codes, texts)) is True
+
+    def _choice(self, codes: list[int], texts: dict[int, str]) -> tuple[tuple[Any, ...], ...]:
+        """The values of each variable, in order of their names."""
+        values = [decoded(code, kind, texts) for code, kind in zip(codes, self._kinds, strict=False)]
+        found = list(zip(self._places, values, strict=False))
+        return tuple(tuple(value for (of, _), value in found if of == variable) for variable in self._order)
+
+    def texts(self) -> tuple[int, ...]:
+        """Which of the registers hold numbers of texts."""
+        return tuple(i for i, kind in enumerate(self._kinds) if kind == "text")
+
+    def values(self, held: list[int], texts: dict[int, str]) -> tuple[frozenset[Any], ...]:
+        """As of `Comparison.values`."""
+        taken = {variable for (variable, _), code in zip(self._places, held, strict=False) if code != NOTHING}
+        known = [UNKNOWN if code == NOTHING else code for code in held[: self.asked]]
+        choice = zip(self._order, self._choice(known, texts), strict=True)
+        return tuple(frozenset({values} if variable in taken else ()) for variable, values in choice)
+
+    def snapshot(self) -> Any:
+        """The kinds of the attributes' values so far."""
+        return self._kinds
+
+    def restore(self, state: Any) -> None:
+        """The opposite of `snapshot`."""
+        expect(len(state) == len(self._kinds) and all(kind in KINDS for kind in state), "a kind for each attribute")
+        self._kinds = list(state)
+
+
+_Program = list[float | str | _Place]
+_LOGIC: Final = {ast.And: "and", ast.Or: "or"}
+
+
+def _program(node: ast.Expression) -> _Program | None:
+    """A condition in postfix notation (`Ask.program`), with attributes for operands; None where it has none."""
+    match node:
+        case ast.Compare(symbol, left, right):
+            return _postfix((_number(left), _number(right)), symbol)
+        case ast.And(left, right) | ast.Or(left, right):
+            return _postfix((_program(left), _program(right)), _LOGIC[type(node)])
+        case ast.Not(child):
+            return _postfix((_program(child),), "not")
+    return None
+
+
+def _number(node: ast.Expression) -> _Program | None:
+    match node:
+        case ast.Number(value):
+            return [float(value)]
+        case ast.Attribute(name, variable):
+            return [(variable or "", name)]
+        case ast.Negate(child):
+            return _postfix((_number(child),), "neg")
+        case ast.Arithmetic(symbol, left, right) if symbol != "%":
+            return _postfix((_number(left), _number(right)), symbol)
+    return None
+
+
+def _postfix(parts: tuple[_Program | None, ...], sign: str) -> _Program | None:
+    joined: _Program = []
+    for part in parts:
+        if part is None:
+            return None
+        joined += part
+    return [*joined, sign]
+

@@ -1,0 +1,220 @@
+"""Conditions over several variables, and the registers that decide them event by event.
+
+A guard holds for a match if every choice of one event for each of its variables satisfies its condition (an empty
+variable satisfies it). It is decided as events are taken: a register row keeps, per guard and variable, the values of
+the events taken so far, and an event is taken only if all choices that contain it satisfy the condition. NULL is not
+known to satisfy anything, so it is refused. Conditions with aggregates are `ceql.guards.aggregates`.
+
+A row keeps as little as the guard can do with, for runs with equal rows are one run. Usually that is the set of tuples
+of the attributes that the guard reads off a variable. For a comparison of two variables, each on a side of its own, it
+is: one side's values; of these the greatest or the smallest alone for an order (all that can still fail is decided by
+it), and at most two for `=`, for then nothing equals both.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, Final
+
+from ceql.expressions import values
+from ceql.expressions.scalar import compile_condition, compile_value
+from ceql.guards.aggregates import AggregateGuard
+from ceql.guards.encoding import ValueCodes, value_codes
+from ceql.guards.guard import Guard, slot_of, slots_of
+from ceql.guards.tuple_conditions import GuardConditions
+from ceql.syntax import ast
+from ceql.syntax.walk import aggregates_of, attributes_of
+from spaseq.automata import CEA
+from spaseq.errors import EventError
+from spaseq.events import EventBatch
+
+__all__ = ["GuardRegisters"]
+
+Values = frozenset[Any]
+Entry = tuple[int, Any]
+Row = tuple[Entry, ...]
+_NOTHING: Final[Values] = frozenset()
+
+
+class _Compiled:
+    """A guard ready to run: what to keep of an event, how to reduce what was kept, and the test of a choice."""
+
+    def __init__(self, guard: Guard, registers: GuardRegisters) -> None:
+        self.order = tuple(sorted(guard.variables))
+        self.index = {v: i for i, v in enumerate(self.order)}
+        self.empty: tuple[Values, ...] = (_NOTHING,) * len(self.order)
+        sides = _sides(guard)
+        if sides is None:
+            self.reduce: tuple[Callable[[Values], Values] | None, ...] = (None,) * len(self.order)
+            slots = slots_of(guard)
+            self.keep = tuple(_tuple_of(slots.get(v, ()), registers) for v in self.order)
+            self.test = compile_condition(guard.condition, lambda a: slot_of(a, self.index, slots))
+        else:
+            self.reduce, self.keep, self.test = _separated(guard, sides, self.order, registers)
+
+    def take(self, old: tuple[Values, ...], variables: frozenset[str], event: int) -> tuple[Values, ...] | None:
+        """What is kept once the event is taken; None if some choice with it fails."""
+        taken = [self.index[v] for v in variables if v in self.index]
+        new = {at: self.keep[at](event) for at in taken}
+        for choice in self.choices(taken, old, new):
+            if self.test(choice) is not True:
+                return None
+        kept = list(old)
+        for at in taken:
+            together = kept[at] | {new[at]}
+            reduce = self.reduce[at]
+            kept[at] = together if reduce is None else reduce(together)
+        return tuple(kept)
+
+    def leave(self, state: tuple[Values, ...]) -> bool:
+        """All choices were tried as their events came."""
+        return True
+
+    def choices(self, taken: list[int], old: tuple[Values, ...], new: dict[int, Any]) -> Iterator[tuple[Any, ...]]:
+        """Every choice that contains the new event; none if some other variable is still empty."""
+        for turn, at in enumerate(taken):
+            if new[at] in old[at]:
+                continue
+            pools: list[Any] = list(old)
+            pools[at] = (new[at],)
+            for later in taken[turn + 1 :]:
+                pools[later] = old[later] | {new[later]}
+            yield from itertools.product(*pools)
+
+
+def _sides(guard: Guard) -> tuple[str, str] | None:
+    """The variables of the left and the right side of a comparison, if each side has exactly one and they are all."""
+    condition = guard.condition
+    if not isinstance(condition, ast.Compare) or condition.operator == "!=" or len(guard.variables) != 2:
+        return None
+    left, right = ({a.variable for a in attributes_of(s)} for s in (condition.left, condition.right))
+    if len(left) != 1 or len(right) != 1 or left == right:
+        return None
+    (first,), (second,) = left, right
+    return (first, second) if first is not None and second is not None else None
+
+
+def _separated(guard: Guard, sides: tuple[str, str], order: tuple[str, ...], registers: GuardRegisters) -> Any:
+    condition = guard.condition
+    assert isinstance(condition, ast.Compare)
+    symbol, swapped = condition.operator, order != sides
+    extremes: dict[str, tuple[Callable[[Values], Values], Callable[[Values], Values]]] = {
+        "<": (_greatest, _smallest),
+        "<=": (_greatest, _smallest),
+        ">": (_smallest, _greatest),
+        ">=": (_smallest, _greatest),
+        "=": (_two, _two),
+    }
+    reduce = extremes[symbol]
+    keep = tuple(compile_value(s, registers.attribute) for s in (condition.left, condition.right))
+
+    def test(choice: tuple[Any, Any]) -> bool | None:
+        left, right = (choice[1], choice[0]) if swapped else choice
+        return values.compare(symbol, left, right)
+
+    return (reduce[::-1], keep[::-1], test) if swapped else (reduce, keep, test)
+
+
+def _greatest(found: Values) -> Values:
+    return frozenset((None,)) if None in found else frozenset((max(found),))
+
+
+def _smallest(found: Values) -> Values:
+    return frozenset((None,)) if None in found else frozenset((min(found),))
+
+
+def _two(found: Values) -> Values:
+    """NULL, or two different values, equal nothing: one stands for all of these."""
+    return frozenset((None,)) if None in found or len(found) > 1 else found
+
+
+def _tuple_of(names: tuple[str, ...], registers: GuardRegisters) -> Callable[[int], tuple[Any, ...]]:
+    read = [registers.attribute(ast.Attribute(name)) for name in names]
+    return lambda event: tuple([r(event) for r in read])
+
+
+class GuardRegisters:
+    """The `Registers` of CEQL. A row is a tuple of (guard number, values per variable), in order of the numbers."""
+
+    def __init__(self, guards: tuple[Guard, ...]) -> None:
+        self.guards = guards
+        self._events: EventBatch | None = None
+        self._getters: dict[str, Callable[[int], Any]] = {}
+        self._numbers = {guard: number for number, guard in enumerate(guards)}
+        self._compiled: list[Any] = [_compiled(guard, self) for guard in guards]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return GuardRegisters, (self.guards,)
+
+    @property
+    def empty(self) -> Hashable:
+        return ()
+
+    def load(self, batch: Any) -> None:
+        self._events = batch.events
+        self._getters = {}
+
+    def codes(self, cea: CEA) -> ValueCodes | None:
+        """The codes of the values of one evaluation; None if some guard has aggregates or lists."""
+        return value_codes(self.guards)
+
+    def attribute(self, node: ast.Attribute) -> Callable[[int], Any]:
+        """A function from a row of the loaded batch to the value of an attribute."""
+        name = node.name
+
+        def read(event: int) -> Any:
+            getter = self._getters.get(name)
+            if getter is None:
+                assert self._events is not None
+                getter = self._getters[name] = self._events.getter(name)
+            return getter(event)
+
+        return read
+
+    def take(self, row: Any, guard: Guard, variables: frozenset[str], event: int) -> Hashable | None:
+        number = self._numbers[guard]
+        compiled = self._compiled[number]
+        old = next((kept for n, kept in row if n == number), compiled.empty)
+        try:
+            new = compiled.take(old, variables, event)
+        except EventError as error:
+            raise self._placed(guard, error, event) from None
+        if new is None:
+            return None
+        return tuple(sorted([e for e in row if e[0] != number] + [(number, new)], key=_number))
+
+    def leave(self, row: Any, guard: Guard) -> Hashable | None:
+        number = self._numbers[guard]
+        compiled = self._compiled[number]
+        try:
+            if not all([compiled.leave(state) for n, state in row if n == number]):
+                return None
+        except EventError as error:
+            raise self._placed(guard, error) from None
+        kept: Row = tuple([entry for entry in row if entry[0] != number])
+        return kept
+
+    def again(self, row: Any, action: Hashable) -> Hashable:
+        return row
+
+    def conditions(self) -> GuardConditions:
+        """The guards as conditions on tuples, for evaluators that take events in another order."""
+        return GuardConditions(self.guards)
+
+    def _placed(self, guard: Guard, error: EventError, event: int | None = None) -> EventError:
+        """`error` with the condition, and with the event at which it came up."""
+        events = self._events
+        record = None if event is None or events is None else int(events.positions[event]) + 1
+        source = "" if events is None else events.source
+        return EventError(f"{guard}: {error.problem}", source=source, record=record, counted="event", hint=error.hint)
+
+
+def _compiled(guard: Guard, registers: GuardRegisters) -> _Compiled | AggregateGuard:
+    if any(True for _ in aggregates_of(guard.condition)):
+        return AggregateGuard(guard.condition, guard.variables, registers.attribute)
+    return _Compiled(guard, registers)
+
+
+def _number(entry: Entry) -> int:
+    return entry[0]

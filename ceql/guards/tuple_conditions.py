@@ -1,0 +1,335 @@
+"""Guards on tuples of events in any order, for the lazy evaluators (`spaseq.engine.program.guard_conditions`).
+
+A `GuardMemory` keeps the attributes that guards read, in columns over all events it was given. A condition without
+aggregates is evaluated by `ceql.expressions.vectorized` on the columns gathered for a table of tuples; where an
+attribute's values are of different kinds in different batches, by `ceql.expressions.scalar` one by one, which means the
+same. A condition with aggregates is decided by `ceql.guards.aggregates`, event by event as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ceql.expressions.scalar import compile_condition
+from ceql.expressions.vectorized import evaluate
+from ceql.guards.aggregates import AggregateGuard
+from ceql.guards.guard import Guard
+from ceql.syntax import ast
+from ceql.syntax.walk import aggregates_of, attributes_of, replaced
+from spaseq.errors import EventError, InternalError
+from spaseq.events import Column, ListColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn, text_array
+from spaseq.events.batch import Instant
+from spaseq.snapshot import expect
+
+__all__ = ["GuardConditions", "GuardMemory"]
+
+_DTYPES: Final = {
+    "": np.int64, "int": np.int64, "float": np.float64, "truth": bool, "time": np.int64, "text": np.int64,
+    "mixed": object,
+}  # fmt: skip
+"""What holds the values of each kind; "" before there is one."""
+_KINDS: Final = {NumberColumn: "number", TextColumn: "text", TruthColumn: "truth", TimeColumn: "time"}
+
+
+class GuardConditions:
+    """The guards of a query as conditions."""
+
+    def __init__(self, guards: tuple[Guard, ...]) -> None:
+        self._guards = guards
+
+    def kind(self, guard: Hashable) -> str | None:
+        """ "tuples", or with aggregates "whole"."""
+        if not isinstance(guard, Guard):
+            return None
+        return "whole" if any(True for _ in aggregates_of(guard.condition)) else "tuples"
+
+    def memory(self) -> GuardMemory:
+        """An empty memory."""
+        return GuardMemory(self._guards)
+
+
+class _Attribute:
+    """An attribute of all kept events: values, where they are known, and of what kind.
+
+    `values` is int64, float64, bool, or for texts codes into `texts`; objects once kinds have been mixed.
+    """
+
+    def __init__(self) -> None:
+        self.kind = ""
+        self.texts: dict[str, int] = {}
+        self._values = np.zeros(16, np.int64)
+        self._known = np.zeros(16, bool)
+        self._start = self._end = 0
+
+    def snapshot(self) -> Any:
+        """The values, as plain ones and `Instant`s."""
+        values = self.values.tolist() if self.kind == "mixed" else self.values
+        return self.kind, list(self.texts), values, self.known
+
+    def restore(self, state: Any, count: int) -> None:
+        """The opposite of `snapshot`, of so many values."""
+        self.kind, texts, values, known = state
+        self.texts = {text: number for number, text in enumerate(texts)}
+        expect(self.kind in _DTYPES and len(self.texts) == len(texts), "a kind of values")
+        expect(all(type(text) is str for text in texts), "texts")
+        if self.kind == "mixed":
+            self._values = np.empty(len(values), object)
+            self._values[:] = values
+        else:
+            self._values = np.array(values, values.dtype)
+        fits = self._values.dtype == _DTYPES[self.kind] and known.dtype == bool
+        expect(fits and self._values.shape == known.shape == (count,), "a value for each event")
+        codes = self._values[known] if self.kind == "text" else np.zeros(0, np.int64)
+        expect(((codes >= 0) & (codes < len(texts))).all(), "a text for each number of one")
+        self._known = known
+        self._start, self._end = 0, count
+
+    @property
+    def values(self) -> np.ndarray:
+        return self._values[self._start : self._end]
+
+    @property
+    def known(self) -> np.ndarray:
+        return self._known[self._start : self._end]
+
+    @property
+    def nbytes(self) -> int:
+        return int(self._values.nbytes + self._known.nbytes)
+
+    def append(self, column: Column | None, rows: np.ndarray) -> None:
+        values, known, kind = self._read(column, rows)
+        if kind and self.kind not in ("", kind):
+            self._mix()
+        if kind and not self.kind:
+            self.kind = kind
+            self._values = np.zeros(len(self._values), values.dtype)
+        if self.kind == "mixed":
+            values = self._objects(kind, values, known)
+        elif not kind:
+            values = np.zeros(len(rows), self._values.dtype)
+        self._room(len(rows))
+        self._values[self._end : self._end + len(rows)] = values
+        self._known[self._end : self._end + len(rows)] = known
+        self._end += len(rows)
+
+    def keep(self, index: np.ndarray) -> None:
+        self._values, self._known = self.values[index], self.known[index]
+        self._start, self._end = 0, len(self._values)
+
+    def drop(self, count: int) -> None:
+        self._start += count
+
+    def gathered(self, index: np.ndarray) -> Column | None:
+        """The column of the events at `index`; None where all are NULL. Not of mixed kinds."""
+        known: np.ndarray | None = self.known[index]
+        assert known is not None
+        if known.all():
+            known = None
+        elif not known.any():
+            return None
+        values = self.values[index]
+        match self.kind:
+            case "int" | "float":
+                return NumberColumn(values, known)
+            case "truth":
+                return TruthColumn(values, known)
+            case "time":
+                return TimeColumn(values, known)
+            case "text":
+                codes = values if known is None else np.where(known, values, -1)
+                return TextColumn(codes.astype(np.int32), text_array(list(self.texts)))
+        raise InternalError(f"a column of {self.kind or 'no'} values")
+
+    def value(self, event: int) -> Any:
+        """One value, as `EventBatch.getter` gives it."""
+        at = self._start + event
+        if not self._known[at]:
+            return None
+        return _value(self.kind, self._values[at], self.texts)
+
+    def _read(self, column: Column | None, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
+        if column is None:
+            return np.zeros(len(rows), np.int64), np.zeros(len(rows), bool), ""
+        if isinstance(column, TextColumn):
+            numbers = [self.texts.setdefault(t, len(self.texts)) for t in column.texts.to_pylist()]
+            codes = column.codes[rows]
+            return np.append(np.array(numbers, np.int64), 0)[codes], codes >= 0, "text"
+        known = np.ones(len(rows), bool) if column.known is None else column.known[rows]
+        if isinstance(column, ListColumn):  # for CORR, one by one
+            lists = np.empty(len(rows), object)
+            for i, row in enumerate(rows.tolist()):
+                lists[i] = column.values[row]
+            return lists, known, "mixed"
+        kind = _KINDS[type(column)]
+        if kind == "number":
+            kind = "int" if column.values.dtype.kind == "i" else "float"
+        return column.values[rows], known, kind
+
+    def _mix(self) -> None:
+        if self.kind != "mixed":
+            values = self._objects(self.kind, self._values, self._known)
+            self.kind, self._values = "mixed", values
+
+    def _objects(self, kind: str, values: np.ndarray, known: np.ndarray) -> np.ndarray:
+        found = np.empty(len(values), object)
+        texts = list(self.texts) if kind == "text" else []
+        for i in np.flatnonzero(known).tolist():
+            found[i] = _value(kind, values[i], texts)
+        return found
+
+    def _room(self, count: int) -> None:
+        if self._end + count > len(self._values):
+            room = 2 * (self._end - self._start + count)
+            for name in ("_values", "_known"):
+                old = getattr(self, name)[self._start : self._end]
+                grown = np.zeros(room, old.dtype)
+                grown[: len(old)] = old
+                setattr(self, name, grown)
+            self._start, self._end = 0, self._end - self._start
+
+
+def _value(kind: str, value: Any, texts: Any) -> Any:
+    match kind:
+        case "mixed":
+            return value
+        case "text":
+            return list(texts)[int(value)]
+        case "time":
+            return Instant(value)
+    return value.item()
+
+
+class GuardMemory:
+    """The `Memory` of CEQL's guards."""
+
+    def __init__(self, guards: tuple[Guard, ...]) -> None:
+        self._guards = guards
+        self._source = ""
+        names = dict.fromkeys(a.name for guard in guards for a in attributes_of(guard.condition))
+        self._attributes = {name: _Attribute() for name in names}
+        self._prepare()
+
+    def _prepare(self) -> None:
+        self._tuples: dict[Guard, _Tuples] = {}
+        self._whole: dict[Guard, AggregateGuard] = {}
+        for guard in self._guards:
+            if any(True for _ in aggregates_of(guard.condition)):
+                self._whole[guard] = AggregateGuard(guard.condition, guard.variables, self._reader)
+            else:
+                self._tuples[guard] = _Tuples(guard)
+
+    def snapshot(self) -> Any:
+        """The attributes, as plain values and `Instant`s."""
+        return self._source, [attribute.snapshot() for attribute in self._attributes.values()]
+
+    def restore(self, state: Any, count: int) -> None:
+        """The opposite of `snapshot`, of the same guards and so many events."""
+        self._source, kept = state
+        for attribute, of in zip(self._attributes.values(), kept, strict=True):
+            attribute.restore(of, count)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the columns."""
+        return sum(a.nbytes for a in self._attributes.values())
+
+    def append(self, batch: Any, rows: np.ndarray) -> None:
+        """Keep the attributes of these rows."""
+        self._source = batch.events.source
+        for name, attribute in self._attributes.items():
+            attribute.append(batch.events.column(name), rows)
+
+    def drop(self, count: int) -> None:
+        """Forget the first `count` events."""
+        for attribute in self._attributes.values():
+            attribute.drop(count)
+
+    def keep(self, index: np.ndarray) -> None:
+        """Forget all but these."""
+        for attribute in self._attributes.values():
+            attribute.keep(index)
+
+    def test(self, guard: Hashable, events: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Where the guard is known to hold: bool (n,). `EventError` where kinds of values do not go together."""
+        assert isinstance(guard, Guard)
+        condition = self._tuples[guard]
+        try:
+            if any(self._attributes[name].kind == "mixed" for _, name in condition.reads.values()):
+                return condition.one_by_one(self._attributes, events)
+            return evaluate(condition.node, _Gathered(condition.reads, self._attributes, events))  # type: ignore[arg-type]
+        except EventError as error:
+            raise EventError(f"{guard}: {error.problem}", source=self._source, hint=error.hint) from None
+
+    def test_whole(self, guard: Hashable, events: Sequence[tuple[int, frozenset[str]]]) -> bool:
+        """Whether a guard with aggregates holds of these events, in order."""
+        assert isinstance(guard, Guard)
+        aggregate = self._whole[guard]
+        state: Any = aggregate.empty
+        try:
+            for event, variables in events:
+                state = aggregate.take(state, variables, event)
+                if state is None:
+                    return False
+            return aggregate.leave(state)
+        except EventError as error:
+            raise EventError(f"{guard}: {error.problem}", source=self._source, hint=error.hint) from None
+
+    def _reader(self, attribute: ast.Attribute) -> Callable[[int], Any]:
+        column = self._attributes[attribute.name]
+        return column.value
+
+
+class _Tuples:
+    """A condition without aggregates. In `node` each attribute of a variable has a name of its own."""
+
+    def __init__(self, guard: Guard) -> None:
+        self.reads: dict[str, tuple[str, str]] = {}
+
+        def renamed(node: ast.Expression) -> ast.Expression | None:
+            if not isinstance(node, ast.Attribute):
+                return None
+            assert node.variable is not None
+            name = f"{node.variable}.{node.name}"
+            self.reads[name] = node.variable, node.name
+            return ast.Attribute(name)
+
+        self.node = replaced(guard.condition, renamed)
+        self.truth: Callable[[dict[str, Any]], bool | None] = compile_condition(self.node, _chosen)
+
+    def one_by_one(self, attributes: Mapping[str, _Attribute], events: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The truth of each tuple by itself."""
+        count = len(next(iter(events.values())))
+        found = np.zeros(count, bool)
+        for i in range(count):
+            choice = {own: attributes[name].value(int(events[v][i])) for own, (v, name) in self.reads.items()}
+            found[i] = self.truth(choice) is True
+        return found
+
+
+def _chosen(attribute: ast.Attribute) -> Callable[[dict[str, Any]], Any]:
+    return lambda choice: choice[attribute.name]
+
+
+class _Gathered:
+    """A table of tuples, as `ceql.expressions.vectorized` reads batches."""
+
+    def __init__(
+        self,
+        reads: Mapping[str, tuple[str, str]],
+        attributes: Mapping[str, _Attribute],
+        events: Mapping[str, np.ndarray],
+    ) -> None:
+        self._reads = reads
+        self._attributes = attributes
+        self._events = events
+
+    def __len__(self) -> int:
+        return len(next(iter(self._events.values())))
+
+    def column(self, name: str) -> Column | None:
+        """The values of an attribute of one variable."""
+        variable, attribute = self._reads[name]
+        return self._attributes[attribute].gathered(self._events[variable])

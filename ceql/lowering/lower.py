@@ -1,0 +1,478 @@
+"""Syntax tree to pattern: the meaning of a CEQL query in terms of the core.
+
+`lower` gives the pattern ([CORE] Figure 2), the window, the partition and the registers for conditions over several
+variables. What the language has and this version does not run raises `UnsupportedFeature`, by name and place.
+
+NOT. Between two parts that `;` joins, and at the end of the query, NOT ψ says that no ψ comes there;
+anywhere else it is one event that is not a ψ.
+
+Conditions. FILTER distributes: `φ FILTER a AND b` is `(φ FILTER a) FILTER b`, and `φ FILTER a OR b` is `(φ FILTER a) OR
+(φ FILTER b)` ([CORE] §2.2); NOT goes inward until it meets single conditions. A condition on one variable is a
+`Filter`, on several a `Correlate`. A condition may name a variable of a wider scope, as in `x ; (y FILTER y.id =
+x.id)+` ([CEL] §5.1): what its own formula takes is then marked with a name of its own, and the condition is put
+where all of its variables are known, for all choices of marked events.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ceql.expressions.predicates import Satisfies, StreamIs, TypeIs
+from ceql.guards.aggregates import named_by
+from ceql.guards.guard import Guard
+from ceql.guards.registers import GuardRegisters
+from ceql.lowering.partition_keys import infer_keys, least
+from ceql.lowering.repeat import repeated, size
+from ceql.semantics.filters import All, Any, Leaf, Test, as_test, merged, only_variable, owned, renamed
+from ceql.semantics.scopes import without_ending
+from ceql.syntax import ast
+from ceql.syntax.walk import aggregates_of
+from spaseq import pattern as algebra
+from spaseq.engine import Choice, Consume, Selection, Settings, Window
+from spaseq.errors import InternalError, Span, UnsupportedFeature
+from spaseq.pattern import NoneOf, Pattern, Predicate, Skip
+
+__all__ = ["Lowered", "lower"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A query as the core sees it.
+
+    `window_attribute` is None where the window is over time or events. `partition` includes `keys`, which PARTITION BY
+    does not say but conditions do (`ceql.lowering.partition_keys`).
+    """
+
+    pattern: Pattern
+    window: Window
+    window_attribute: str | None
+    partition: tuple[tuple[str, ...], ...]
+    strict: bool
+    registers: GuardRegisters | None
+    choice: Choice = Choice()  # noqa: RUF009 - frozen
+    absent: NoneOf | None = None
+    keys: tuple[str, ...] = ()
+
+
+def lower(
+    query: ast.Query,
+    text: str = "",
+    source: str = "<query>",
+    repeated_events: int = Settings().repeated_events,
+) -> Lowered:
+    """The pattern of a checked query, at most `repeated_events` long once repetitions are written out."""
+    lowering = _Lowering(text, source, repeated_events)
+    formula, ending = without_ending(query.where)
+    part = lowering.formula(formula)
+    absent = None if ending is None else lowering.absent_at_the_end(ending, part, query)
+    if part.pending:
+        raise InternalError("a condition found no scope")
+    pattern = part.pattern
+    if query.selection.items is not None:
+        pattern = algebra.Project(pattern, frozenset(i.variable for i in query.selection.items))
+    window, attribute = _window(query.within)
+    choice, strict = _choice(query), query.selection.strategy is ast.Strategy.STRICT
+    pattern, keys = infer_keys(pattern, window, choice, strict, absent is not None)
+    partition = tuple(tuple(name.text for name in bracket) for bracket in query.partition)
+    guards = tuple(dict.fromkeys(_guards(pattern)))
+    return Lowered(
+        pattern,
+        window,
+        attribute,
+        partition + tuple((key,) for key in keys if (key,) not in partition),
+        strict,
+        GuardRegisters(guards) if guards else None,
+        choice,
+        absent,
+        keys,
+    )
+
+
+def _choice(query: ast.Query) -> Choice:
+    strategy = query.selection.strategy or ast.Strategy.ALL
+    return Choice(
+        # STRICT is a property of the automaton.
+        Selection.ALL if strategy is ast.Strategy.STRICT else Selection[strategy.value],
+        Consume.NONE if query.consume is None else Consume[query.consume.policy.value],
+        None if query.limit is None else query.limit.count,
+    )
+
+
+def _window(within: ast.Within | None) -> tuple[Window, str | None]:
+    match within:
+        case None:
+            return Window("none"), None
+        case ast.WithinEvents(count):
+            return Window("events", count), None
+        case ast.WithinTime(nanoseconds):
+            return Window("span", nanoseconds), None
+        case ast.WithinAttribute(size, attribute):
+            return Window("span", size), attribute.text
+    raise InternalError(f"no window for {type(within).__name__}")
+
+
+def _guards(node: Pattern) -> Iterator[Guard]:
+    match node:
+        case algebra.Correlate(child, _, Guard() as guard):
+            yield guard
+            yield from _guards(child)
+        case algebra.Or(left, right) | algebra.And(left, right) | algebra.Sequence(left, right, _):
+            yield from _guards(left)
+            yield from _guards(right)
+        case algebra.As(child, _) | algebra.Filter(child, _, _) | algebra.Iterate(child, _) | algebra.Project(child, _):
+            yield from _guards(child)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A condition that waits for the scope of `outside`; `inside` are the names given to what its own formula takes."""
+
+    condition: ast.Condition
+    outside: frozenset[str]
+    inside: frozenset[str]
+    span: Span
+
+    @property
+    def aggregates_inside(self) -> bool:
+        """Whether an aggregate ranges over what its own formula takes."""
+        return any(named_by(call) in self.inside for call in aggregates_of(self.condition))
+
+
+@dataclass(frozen=True, slots=True)
+class _Alternative:
+    """One way to be what a NOT is about: an event of these predicates and names, under conditions on other events."""
+
+    predicates: frozenset[Predicate]
+    names: frozenset[str]
+    conditions: tuple[Leaf, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A formula's pattern, the variables it takes, and conditions that wait for a wider scope."""
+
+    pattern: Pattern
+    defined: frozenset[str]
+    pending: tuple[_Pending, ...] = ()
+
+
+class _Lowering:
+    def __init__(self, text: str, source: str, repeated_events: int) -> None:
+        self.text = text
+        self.source = source
+        self.repeated_events = repeated_events
+        self.fresh = itertools.count(1)
+
+    def unsupported(self, what: str, span: Span, hint: str = "") -> UnsupportedFeature:
+        return UnsupportedFeature(
+            f"{what} is CEQL, but this version does not run it yet",
+            text=self.text,
+            span=span,
+            source=self.source,
+            hint=hint,
+        )
+
+    # Formulas
+
+    def formula(self, node: ast.Formula) -> _Part:
+        match node:
+            case ast.EventType(name, stream):
+                return _atom(name, stream)
+            case ast.As(child, variable):
+                part = self.formula(child)
+                named = algebra.As(part.pattern, variable.text)
+                return self.settle(_Part(named, part.defined | {variable.text}, part.pending))
+            case ast.Filter(child, condition):
+                part = self.formula(child)
+                return self.settle(self.filtered(part, as_test(condition)))
+            case ast.Either(left, right):
+                first, second = self.formula(left), self.formula(right)
+                return self.joined(algebra.Or(first.pattern, second.pattern), first, second)
+            case ast.Sequence(ast.Sequence(left, ast.Without(absent), False), right, False):
+                return self.without(left, absent, right)
+            case ast.Sequence(ast.Without(), _, False):
+                raise self.misplaced(node.left, "at the start of a sequence")
+            case ast.Sequence(_, ast.Without(), False):
+                raise self.misplaced(node.right, "at the end of a part of the formula")
+            case ast.Sequence(left, right, contiguous):
+                first, second = self.formula(left), self.formula(right)
+                skip = Skip.NONE if contiguous else Skip.ANY
+                return self.joined(algebra.Sequence(first.pattern, second.pattern, skip), first, second)
+            case ast.Iterate(child, contiguous):
+                part = self.formula(child)
+                self.refuse_across_rounds(part)
+                rounds = algebra.Iterate(part.pattern, Skip.NONE if contiguous else Skip.ANY)
+                return _Part(rounds, part.defined, part.pending)
+            case ast.Repeat(child, low, high):
+                part = self.formula(child)
+                if high != 1:
+                    self.refuse_across_rounds(part)
+                self.refuse_large(size(part.pattern) * (high or low), "repetitions", node.span)
+                return dataclasses.replace(part, pattern=repeated(part.pattern, low, high))
+            case ast.Without(child):
+                alternatives, _ = self.alternatives(child, frozenset())
+                none_of = NoneOf(frozenset(a.predicates for a in alternatives))
+                return _Part(algebra.Atom(frozenset((none_of,)), frozenset(("#other",))), frozenset())
+            case ast.Conjunction((first_child, *rest)):
+                return self.conjunction(first_child, rest, node.span)
+        raise InternalError(f"no pattern for {type(node).__name__}")
+
+    def conjunction(self, first: ast.Formula, rest: Iterable[ast.Formula], span: Span) -> _Part:
+        part = self.one_of_several(first)
+        for child in rest:
+            other = self.one_of_several(child)
+            # The automaton of a conjunction has a state for every pair of states.
+            self.refuse_large((size(part.pattern) + 2) * (size(other.pattern) + 2), "conjunctions", span)
+            part = self.joined(algebra.And(part.pattern, other.pattern), part, other)
+        return part
+
+    def one_of_several(self, child: ast.Formula) -> _Part:
+        if isinstance(child, ast.Without):
+            raise self.misplaced(child, "in a conjunction")
+        return self.formula(child)
+
+    def refuse_large(self, events: int, what: str, span: Span) -> None:
+        if events > self.repeated_events:
+            raise UnsupportedFeature(
+                f"written out without {what} this is {events:,} events long, and repeated_events is "
+                f"{self.repeated_events:,}",
+                text=self.text,
+                span=span,
+                source=self.source,
+                hint="φ+ FILTER COUNT(x) >= n says 'at least n', however large n is; Settings(repeated_events=…) "
+                "allows more",
+            )
+
+    # NOT
+
+    def misplaced(self, node: ast.Formula, where: str) -> UnsupportedFeature:
+        return self.unsupported(
+            f"NOT {where}",
+            node.span,
+            "NOT stands between two parts (A; NOT B; C) or at the end of the query; (NOT B) AS n is one event, not a B",
+        )
+
+    def without(self, left: ast.Formula, absent: ast.Formula, right: ast.Formula) -> _Part:
+        """`left ; NOT absent ; right`."""
+        first, second = self.formula(left), self.formula(right)
+        alternatives, number = self.alternatives(absent, first.defined)
+        atoms, guards = [], []
+        for alternative in alternatives:
+            mark = f"#{number}"
+            guard = self.guard_of(alternative, mark, first.pattern)
+            atoms.append(algebra.Atom(alternative.predicates, frozenset((mark,)), guard))
+            guards += [] if guard is None else [guard]
+        pattern: Pattern = algebra.Sequence(first.pattern, second.pattern, Skip.ANY, tuple(atoms))
+        for guard in dict.fromkeys(guards):
+            pattern = algebra.Correlate(pattern, guard.variables, guard)
+        return self.joined(pattern, first, second)
+
+    def guard_of(self, alternative: _Alternative, mark: str, left: Pattern) -> Guard | None:
+        """All conditions of an alternative in one, its own event called `mark`."""
+        leaves = alternative.conditions
+        if not leaves:
+            return None
+        outside = [leaf.variables - alternative.names for leaf in leaves]
+        if len(set(outside)) > 1 and any(least(left, v) == 0 for names in outside for v in names):
+            raise self.unsupported("several conditions in a NOT, on variables that may be empty", leaves[1].span)
+        marks = {name: mark for name in alternative.names}
+        conditions = [renamed(leaf.condition, marks) for leaf in leaves]
+        together = functools.reduce(ast.And, conditions)
+        return Guard(together, frozenset((mark,)).union(*outside))
+
+    def absent_at_the_end(self, node: ast.Without, part: _Part, query: ast.Query) -> NoneOf:
+        """`φ ; NOT ψ` as a whole query."""
+        alternatives, _ = self.alternatives(node.child, part.defined)
+        for alternative in alternatives:
+            for leaf in alternative.conditions[:1]:
+                raise self.unsupported(
+                    "a condition that relates a NOT at the end to other events",
+                    leaf.span,
+                    "PARTITION BY keeps to events of one key; A; NOT B; C may compare B with A",
+                )
+        if query.selection.strategy not in (None, ast.Strategy.ALL, ast.Strategy.STRICT):
+            strategy = f"NOT at the end with the selection strategy {query.selection.strategy.value}"
+            raise self.unsupported(strategy, node.span, "leave the strategy out for ALL")
+        if query.consume is not None and query.consume.policy is not ast.Consume.NONE:
+            raise self.unsupported(f"NOT at the end with CONSUME BY {query.consume.policy.value}", node.span)
+        if query.limit is not None:
+            raise self.unsupported("NOT at the end with LIMIT", node.span, "--limit N stops after N matches in all")
+        return NoneOf(frozenset(a.predicates for a in alternatives))
+
+    def alternatives(self, node: ast.Formula, known: frozenset[str]) -> tuple[list[_Alternative], int]:
+        """What a NOT is about, where conditions may name `known`; and a number to name its event by."""
+        found, _ = self.single_events(node, known)
+        return found, next(self.fresh)
+
+    def single_events(self, node: ast.Formula, known: frozenset[str]) -> tuple[list[_Alternative], frozenset[str]]:
+        """The alternatives, and the variables they define together."""
+        match node:
+            case ast.EventType(name, stream):
+                atom = _atom(name, stream).pattern
+                assert isinstance(atom, algebra.Atom)
+                return [_Alternative(atom.predicates, atom.variables)], atom.variables
+            case ast.As(child, variable):
+                found, defined = self.single_events(child, known)
+                name = variable.text
+                return [dataclasses.replace(a, names=a.names | {name}) for a in found], defined | {name}
+            case ast.Either(left, right):
+                one, first = self.single_events(left, known)
+                two, second = self.single_events(right, known)
+                return one + two, first | second
+            case ast.Filter(child, condition):
+                found, defined = self.single_events(child, known)
+                return self.restrict_events(found, defined, as_test(condition), known), defined
+        raise self.unsupported(
+            "NOT of more than one event", node.span, "NOT takes an event type, with a FILTER, or several joined by OR"
+        )
+
+    def restrict_events(
+        self, found: list[_Alternative], defined: frozenset[str], test: Test, known: frozenset[str]
+    ) -> list[_Alternative]:
+        match test:
+            case All(left, right):
+                return self.restrict_events(self.restrict_events(found, defined, left, known), defined, right, known)
+            case Any(left, right):
+                return [a for half in (left, right) for a in self.restrict_events(found, defined, half, known)]
+            case Leaf():
+                return [self.restrict_event(a, defined, test, known) for a in found]
+
+    def restrict_event(
+        self, event: _Alternative, defined: frozenset[str], leaf: Leaf, known: frozenset[str]
+    ) -> _Alternative:
+        outside = leaf.variables - defined
+        if not outside <= known:
+            names = ", ".join(sorted(outside - known))
+            raise self.unsupported(
+                f"a condition on {names} in this NOT",
+                leaf.span,
+                "in A; NOT B; C the B that must not come may be compared with A, which came before it, and no other",
+            )
+        if any(True for _ in aggregates_of(leaf.condition)):
+            raise self.unsupported("an aggregate in a NOT", leaf.span)
+        if not leaf.variables & defined <= event.names:
+            return event  # it names a variable of another alternative, which is empty in this one
+        if outside:
+            # Names of its own that are known outside as well mean its own.
+            return dataclasses.replace(event, conditions=(*event.conditions, leaf))
+        predicate = Satisfies(owned(leaf.condition, None))
+        return dataclasses.replace(event, predicates=event.predicates | {predicate})
+
+    def joined(self, pattern: Pattern, first: _Part, second: _Part) -> _Part:
+        return self.settle(_Part(pattern, first.defined | second.defined, first.pending + second.pending))
+
+    def settle(self, part: _Part) -> _Part:
+        """Puts the conditions whose variables are now all known around the pattern."""
+        pattern, waiting = part.pattern, []
+        for pending in part.pending:
+            if pending.outside <= part.defined:
+                variables = pending.outside | pending.inside
+                pattern = algebra.Correlate(pattern, variables, Guard(pending.condition, variables))
+            else:
+                waiting.append(pending)
+        return _Part(pattern, part.defined, tuple(waiting))
+
+    def refuse_across_rounds(self, part: _Part) -> None:
+        for pending in part.pending:
+            if pending.aggregates_inside:
+                raise self.unsupported(
+                    "an aggregate inside an iteration, in a condition with a variable from outside it", pending.span
+                )
+            if len(pending.inside) > 1:
+                raise self.unsupported(
+                    "one condition inside an iteration over two of its variables and one from outside it",
+                    pending.span,
+                    "split it into conditions over two variables",
+                )
+
+    # Filters
+
+    def filtered(self, part: _Part, test: Test) -> _Part:
+        match test:
+            case All(left, right):
+                return self.filtered(self.filtered(part, left), right)
+            case Any(left, right):
+                return self.either(part, test, left, right)
+            case Leaf(condition, variables, span):
+                return self.restricted(part, condition, variables, span)
+
+    def either(self, part: _Part, test: Any, left: Test, right: Test) -> _Part:
+        """`(φ FILTER a) OR (φ FILTER b)`; one filter where both are about one variable that takes one event at most."""
+        variable = only_variable(test)
+        if variable is not None and variable in part.defined and _most(part.pattern, variable) <= 1:
+            return self.restricted(part, merged(test), frozenset((variable,)), ast.NOWHERE)
+        first, second = self.filtered(part, left), self.filtered(part, right)
+        pending = tuple(dict.fromkeys(first.pending + second.pending))
+        return _Part(algebra.Or(first.pattern, second.pattern), part.defined, pending)
+
+    def restricted(self, part: _Part, condition: ast.Condition, variables: frozenset[str], span: Span) -> _Part:
+        outside = variables - part.defined
+        if outside:
+            return self.deferred(part, condition, variables & part.defined, outside, span)
+        if len(variables) == 1 and not any(True for _ in aggregates_of(condition)):
+            (variable,) = variables
+            predicate = Satisfies(owned(condition, None))
+            return dataclasses.replace(part, pattern=algebra.Filter(part.pattern, variable, predicate))
+        pattern = algebra.Correlate(part.pattern, variables, Guard(condition, variables))
+        return dataclasses.replace(part, pattern=pattern)
+
+    def deferred(
+        self, part: _Part, condition: ast.Condition, inside: frozenset[str], outside: frozenset[str], span: Span
+    ) -> _Part:
+        """Marks what this formula takes with fresh names, and leaves the condition to a wider scope."""
+        number = next(self.fresh)
+        pattern = part.pattern
+        if not inside:
+            marks = {"": f"#{number}"}
+            pattern = algebra.As(pattern, marks[""])
+        else:
+            marks = {v: f"{v}#{number}" for v in sorted(inside)}
+            for variable, mark in marks.items():
+                pattern = _marked(pattern, variable, mark)
+        pending = _Pending(renamed(condition, marks), outside, frozenset(marks.values()), span)
+        return _Part(pattern, part.defined, (*part.pending, pending))
+
+
+def _atom(name: str, stream: ast.Name | None) -> _Part:
+    if stream is None:
+        variables, predicates = frozenset((name,)), frozenset((TypeIs(name),))
+        return _Part(algebra.Atom(predicates, variables), variables)
+    variables = frozenset((name, f"{stream.text}>{name}"))
+    return _Part(algebra.Atom(frozenset((TypeIs(name), StreamIs(stream.text))), variables), variables)
+
+
+def _marked(node: Pattern, variable: str, mark: str) -> Pattern:
+    """The pattern with `mark` taking what `variable` takes in it."""
+    match node:
+        case algebra.Atom(predicates, variables, guard) if variable in variables:
+            return algebra.Atom(predicates, variables | {mark}, guard)
+        case algebra.As(child, name):
+            inner = algebra.As(_marked(child, variable, mark), name)
+            return algebra.As(inner, mark) if name == variable else inner
+        case algebra.Filter(child, _, _) | algebra.Correlate(child, _, _) | algebra.Iterate(child, _, _):
+            return dataclasses.replace(node, child=_marked(child, variable, mark))
+        case algebra.Or(left, right) | algebra.And(left, right) | algebra.Sequence(left, right, _):
+            return dataclasses.replace(node, left=_marked(left, variable, mark), right=_marked(right, variable, mark))
+    return node
+
+
+def _most(node: Pattern, variable: str | None) -> float:
+    """How many events `variable` takes at most in a pattern; all events that are taken, for None."""
+    match node:
+        case algebra.Atom(_, variables, _):
+            return 1 if variable is None or variable in variables else 0
+        case algebra.As(child, name):
+            return _most(child, None if name == variable else variable)
+        case algebra.Filter(child, _, _) | algebra.Correlate(child, _, _):
+            return _most(child, variable)
+        case algebra.Iterate(child, _, _):
+            return float("inf") if _most(child, variable) else 0
+        case algebra.Or(left, right):
+            return max(_most(left, variable), _most(right, variable))
+        case algebra.Sequence(left, right, _) | algebra.And(left, right):
+            return _most(left, variable) + _most(right, variable)
+    return float("inf")

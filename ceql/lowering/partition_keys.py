@@ -1,0 +1,131 @@
+"""An equality that every event of a match carries becomes a partition: `x.id = y.id AND y.id = z.id` over the formula.
+
+Events of different keys then never meet, and the condition needs no registers. It must change no answer, so it is done
+only where each of these holds:
+
+* The conditions stand around the whole formula, compare one attribute of two variables with `=`, and join the
+  variables into one group. Each variable of the group takes an event in every match (an empty one would satisfy its
+  conditions and join nothing), and every event of the formula is taken by one of them. Then all events of a match have
+  the same value, not NULL.
+* Nothing counts or excludes events by their place in the whole stream: no contiguity (`:`, `:+`, STRICT), no window in
+  EVENTS, no NOT between parts or at the end.
+* CONSUME BY PARTITION is not used: it would forget less. CONSUME BY ANY forgets in all partitions.
+
+Selection and LIMIT look at matches with one end, which all have the key of that end.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+from ceql.guards.guard import Guard
+from ceql.syntax import ast
+from spaseq.engine import Choice, Consume, Window
+from spaseq.pattern import And, As, Atom, Correlate, Filter, Iterate, Or, Pattern, Project, Sequence, Skip
+
+__all__ = ["infer_keys", "least"]
+
+
+def infer_keys(
+    pattern: Pattern, window: Window, choice: Choice, strict: bool, waits: bool
+) -> tuple[Pattern, tuple[str, ...]]:
+    """The pattern without the conditions that become keys, and the attributes that do.
+
+    `strict`: selection STRICT; `waits`: there is a NOT at the end.
+    """
+    if strict or waits or window.counts_events or choice.consume is Consume.PARTITION or not _is_free(pattern):
+        return pattern, ()
+    keys: list[str] = []
+    for attribute in reversed(dict.fromkeys(name for name, _, _ in _equalities(pattern))):  # as they were written
+        for group in _groups([(x, y) for name, x, y in _equalities(pattern) if name == attribute]):
+            if all(least(pattern, v) for v in group) and _covered(pattern, group, False):
+                pattern = _without(pattern, attribute, group)
+                keys.append(attribute)
+                break
+    return pattern, tuple(keys)
+
+
+def least(node: Pattern, variable: str | None) -> int:
+    """How many events `variable` takes at least, up to 1; of all that are taken, for None."""
+    match node:
+        case Atom(_, variables, _):
+            return int(variable is None or variable in variables)
+        case As(child, name):
+            return least(child, None if name == variable else variable)
+        case Or(left, right):
+            return min(least(left, variable), least(right, variable))
+        case Sequence(left, right, _) | And(left, right):
+            return max(least(left, variable), least(right, variable))
+        case Filter(child, _, _) | Correlate(child, _, _) | Iterate(child, _, _) | Project(child, _):
+            return least(child, variable)
+    return 0
+
+
+def _is_free(node: Pattern) -> bool:
+    """Whether it matters nowhere what lies between the events."""
+    match node:
+        case Sequence(left, right, skip, absent):
+            return skip is Skip.ANY and not absent and _is_free(left) and _is_free(right)
+        case Iterate(child, skip, _):
+            return skip is Skip.ANY and _is_free(child)
+        case Or(left, right) | And(left, right):
+            return _is_free(left) and _is_free(right)
+        case As(child, _) | Filter(child, _, _) | Correlate(child, _, _) | Project(child, _):
+            return _is_free(child)
+    return True
+
+
+def _equalities(node: Pattern) -> Iterator[tuple[str, str, str]]:
+    """(attribute, variable, variable) of the conditions around the whole pattern."""
+    match node:
+        case Correlate(child, _, Guard() as guard):
+            found = _equality(guard)
+            if found is not None:
+                yield found
+            yield from _equalities(child)
+        case Filter(child, _, _) | Project(child, _):  # not AS: below it, its variable is another one
+            yield from _equalities(child)
+
+
+def _equality(guard: Guard) -> tuple[str, str, str] | None:
+    match guard.condition:
+        case ast.Compare("=", ast.Attribute(name, str() as x), ast.Attribute(same, str() as y)) if name == same:
+            return (name, x, y) if x != y else None
+    return None
+
+
+def _groups(pairs: list[tuple[str, str]]) -> list[frozenset[str]]:
+    """The variables that the pairs join."""
+    groups: list[frozenset[str]] = []
+    for pair in pairs:
+        joined = [g for g in groups if g & set(pair)]
+        groups = [g for g in groups if g not in joined] + [frozenset(pair).union(*joined)]
+    return groups
+
+
+def _covered(node: Pattern, group: frozenset[str], above: bool) -> bool:
+    """Whether a variable of `group` takes every event that the pattern takes; `above`: one around it does."""
+    match node:
+        case Atom(_, variables, _):
+            return above or bool(variables & group)
+        case As(child, name):
+            return _covered(child, group, above or name in group)
+        case Or(left, right) | And(left, right) | Sequence(left, right, _):
+            return _covered(left, group, above) and _covered(right, group, above)
+        case Filter(child, _, _) | Correlate(child, _, _) | Iterate(child, _, _) | Project(child, _):
+            return _covered(child, group, above)
+    return False
+
+
+def _without(node: Pattern, attribute: str, group: frozenset[str]) -> Pattern:
+    """The pattern without the conditions that hold by the key."""
+    match node:
+        case Correlate(child, _, Guard() as guard):
+            rest = _without(child, attribute, group)
+            found = _equality(guard)
+            implied = found is not None and found[0] == attribute and found[1] in group
+            return rest if implied else dataclasses.replace(node, child=rest)
+        case Filter(child, _, _) | Project(child, _):
+            return dataclasses.replace(node, child=_without(child, attribute, group))
+    return node

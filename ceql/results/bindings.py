@@ -1,0 +1,133 @@
+"""Which variable took which positions of a match, and the attributes of its events: valuations as columns.
+
+A query reports valuations on request, or because SELECT lists attributes (`SELECT x[price]`). Shown are the variables
+of SELECT in its order; with `*`, those of AS in order of the formula, and the types of events that no AS names. What
+a valuation says beyond that (names that conditions needed) tells no two of them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from ceql.semantics.check import defined_variables
+from ceql.syntax import ast
+from spaseq.engine import MatchBatch
+
+__all__ = ["Bindings", "Shown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The variables that valuations show, and of each the attributes of its events, None for all."""
+
+    variables: tuple[str, ...]
+    attributes: dict[str, tuple[str, ...] | None]
+
+    @staticmethod
+    def of(query: ast.Query) -> Shown:
+        """What a query shows."""
+        items = query.selection.items
+        if items is None:
+            names = tuple(dict.fromkeys(_unnamed(query.where, False)))
+            return Shown(names, dict.fromkeys(names))
+        attributes: dict[str, tuple[str, ...] | None] = {}
+        for item in items:
+            listed = tuple(name.text for name in item.attributes) or None
+            before = attributes.get(item.variable, ())
+            attributes[item.variable] = None if listed is None or before is None else tuple(
+                dict.fromkeys(before + listed)
+            )  # fmt: skip
+        return Shown(tuple(attributes), attributes)
+
+
+def lists_attributes(query: ast.Query) -> bool:
+    """Whether SELECT has a list of attributes."""
+    return any(item.attributes for item in query.selection.items or ())
+
+
+def _unnamed(node: ast.Formula, named: bool) -> Iterator[str]:
+    """The variables of AS, and the types of events that are under none."""
+    match node:
+        case ast.EventType():
+            if not named:
+                yield next(name for name, _ in defined_variables(node))
+        case ast.As(child, variable):
+            yield from _unnamed(child, True)
+            yield variable.text
+        case ast.Filter(child, _) | ast.Iterate(child, _) | ast.Repeat(child, _, _):
+            yield from _unnamed(child, named)
+        case ast.Either(left, right) | ast.Sequence(left, right, _):
+            yield from _unnamed(left, named)
+            yield from _unnamed(right, named)
+        case ast.Conjunction(children):
+            for child in children:
+                yield from _unnamed(child, named)
+
+
+class Bindings:
+    """The valuations of a batch of matches, by variable.
+
+    `labels` are those of the program; `declared` are types of attributes that are known before any event has them.
+    """
+
+    def __init__(
+        self, shown: Shown, labels: tuple[frozenset[str], ...], declared: Mapping[str, pa.DataType] | None = None
+    ) -> None:
+        self.shown = shown
+        self._declared = dict(declared or {})
+        takes = [[variable in label for label in labels] for variable in shown.variables]
+        self._takes = dict(zip(shown.variables, (np.array(row, bool) for row in takes), strict=True))
+        self._labels = labels
+
+    def of(self, matches: MatchBatch, variable: str) -> tuple[np.ndarray, np.ndarray]:
+        """Offsets int64 (m + 1,), from 0, and positions int64: those that `variable` took in match i, ascending, are
+        `positions[offsets[i]:offsets[i + 1]]`."""
+        if matches.labels is None or not len(self._labels):
+            return np.zeros(len(matches) + 1, np.int64), np.zeros(0, np.int64)
+        low, high = int(matches.offsets[0]), int(matches.offsets[-1])
+        takes = self._takes[variable][matches.labels[low:high]]
+        counted = np.concatenate([[0], np.cumsum(takes)])
+        return counted[matches.offsets - low], matches.positions[low:high][takes]
+
+    def dictionaries(self, matches: MatchBatch) -> list[dict[str, list[int]]]:
+        """For each match the variables that took positions, with these."""
+        found: list[dict[str, list[int]]] = [{} for _ in range(len(matches))]
+        for variable in self.shown.variables:
+            offsets, positions = (a.tolist() for a in self.of(matches, variable))
+            for i, bindings in enumerate(found):
+                if offsets[i] < offsets[i + 1]:
+                    bindings[variable] = positions[offsets[i] : offsets[i + 1]]
+        return found
+
+    def names(self, events: pa.Table) -> list[str]:
+        """The attributes that are shown of a variable without a list: those of the events, and those declared."""
+        return list(dict.fromkeys([*events.column_names, *self._declared]))
+
+    def columns(self, matches: MatchBatch, events: pa.Table, first: int) -> Iterator[tuple[str, pa.Array]]:
+        """Columns `v` and `v.attribute` of every variable: lists with an element for each position, NULL where an event
+        has no such attribute. `events` has the events from position `first` on."""
+        for variable in self.shown.variables:
+            offsets, positions = self.of(matches, variable)
+            yield variable, _lists(offsets, pa.array(positions, pa.int64()))
+            rows = pa.array(positions - first, pa.int64())
+            listed = self.shown.attributes[variable]
+            for name in self.names(events) if listed is None else listed:
+                values = _plain(events.column(name).take(rows)) if name in events.column_names else pa.nulls(len(rows))
+                if pa.types.is_null(values.type):
+                    values = pa.nulls(len(rows), self._declared.get(name, pa.null()))
+                yield f"{variable}.{name}", _lists(offsets, values)
+
+
+def _lists(offsets: np.ndarray, values: pa.Array) -> pa.LargeListArray:
+    return pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), values)
+
+
+def _plain(column: pa.ChunkedArray) -> pa.Array:
+    """One array, texts no longer encoded."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)

@@ -1,0 +1,151 @@
+"""What a query reports: matches one by one, or in columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ceql.results.bindings import Bindings, Shown
+from ceql.results.history import History
+from spaseq.engine import MatchBatch
+from spaseq.errors import OptionError
+
+__all__ = ["Match", "MatchTable", "empty_table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A complex event: interval, positions, and which variable took which of them.
+
+    `bindings` has the variables that took positions, with these, ascending; it is empty where the query was not asked
+    for valuations (`run(…, valuations=True)`, or a list of attributes in SELECT).
+    """
+
+    start: int
+    end: int
+    positions: tuple[int, ...]
+    bindings: dict[str, list[int]] = field(default_factory=dict, compare=False)
+    _history: History | None = field(default=None, repr=False, compare=False)
+    _shown: Shown | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """The matched events, in order, as dicts of the attributes they have.
+
+        With lists of attributes in SELECT, an event that only variables with lists took has the attributes of these.
+        """
+        if self._history is None:
+            return []
+        found = [self._history.event(p) for p in self.positions]
+        if self._shown is None or all(listed is None for listed in self._shown.attributes.values()):
+            return found
+        return [_only(event, self._listed(p)) for event, p in zip(found, self.positions, strict=True)]
+
+    @property
+    def attributes(self) -> dict[str, list[dict[str, Any]]]:
+        """For each variable of `bindings` its events, as dicts: of the attributes that SELECT lists for it, or all."""
+        if self._history is None or self._shown is None:
+            return {}
+        return {
+            variable: [_only(self._history.event(p), self._shown.attributes[variable]) for p in positions]
+            for variable, positions in self.bindings.items()
+        }
+
+    @property
+    def times(self) -> tuple[int, ...]:
+        """The times of `positions`, ns."""
+        if self._history is None:
+            raise OptionError("this match does not know its events")
+        return tuple(self._history.times(np.array(self.positions, np.int64)).tolist())
+
+    @property
+    def time(self) -> int:
+        """The time of the match: that of the event it ends at, ns."""
+        if self._history is None:
+            raise OptionError("this match does not know its events")
+        return int(self._history.times(np.array([self.end]))[0])
+
+    def _listed(self, position: int) -> tuple[str, ...] | None:
+        """The attributes to show of an event: of all variables that took it; None for all."""
+        assert self._shown is not None
+        found: dict[str, None] = {}
+        for variable, positions in self.bindings.items():
+            listed = self._shown.attributes[variable]
+            if position in positions:
+                if listed is None:
+                    return None
+                found.update(dict.fromkeys(listed))
+        return tuple(found)
+
+
+def _only(event: dict[str, Any], names: tuple[str, ...] | None) -> dict[str, Any]:
+    return event if names is None else {name: event[name] for name in names if name in event}
+
+
+@dataclass(frozen=True, slots=True)
+class MatchTable:
+    """Matches in columns, with the events they are about; `bindings` where they are valuations."""
+
+    matches: MatchBatch
+    history: History
+    bindings: Bindings | None = None
+
+    def __len__(self) -> int:
+        return len(self.matches)
+
+    def __iter__(self) -> Iterator[Match]:
+        m, history, bindings = self.matches, self.history, self.bindings
+        starts, ends, offsets, positions = (a.tolist() for a in (m.start, m.end, m.offsets, m.positions))
+        bound = None if bindings is None else bindings.dictionaries(m)
+        shown = None if bindings is None else bindings.shown
+        for i in range(len(starts)):
+            taken = {} if bound is None else bound[i]
+            yield Match(starts[i], ends[i], tuple(positions[offsets[i] : offsets[i + 1]]), taken, history, shown)
+
+    def head(self, count: int) -> MatchTable:
+        """The first `count` matches."""
+        m = self.matches
+        if count >= len(m):
+            return self
+        last = m.offsets[count]
+        labels = None if m.labels is None else m.labels[:last]
+        cut = MatchBatch(m.start[:count], m.end[:count], m.offsets[: count + 1], m.positions[:last], labels=labels)
+        return MatchTable(cut, self.history, self.bindings)
+
+    def to_arrow(self, iso: bool) -> pa.Table:
+        """Columns start, end, positions, start_time and end_time (int64 ns, or timestamps where `iso`).
+
+        Valuations have for each variable v a column `v` of the positions it took and columns `v.attribute` of the
+        attributes of its events: lists of one length. Of events, an attribute that none had yet has no column.
+        """
+        m = self.matches
+        offsets = m.offsets - (m.offsets[0] if len(m.offsets) else 0)
+        positions = pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), pa.array(m.positions, pa.int64()))
+        kind = pa.timestamp("ns", "UTC") if iso else pa.int64()
+        times = [pa.array(self.history.times(p), pa.int64()).cast(kind) for p in (m.start, m.end)]
+        columns = dict(zip(("start", "end", "positions", "start_time", "end_time"),
+                           (pa.array(m.start), pa.array(m.end), positions, *times), strict=True))  # fmt: skip
+        if self.bindings is not None:
+            columns.update(self.bindings.columns(m, self.history.table, self.history.first))
+        return pa.table(columns)
+
+
+def empty_table(iso: bool = False, shown: Shown | None = None) -> pa.Table:
+    """A table of no matches; of valuations, with the columns that are known without events."""
+    kind = pa.timestamp("ns", "UTC") if iso else pa.int64()
+    positions = pa.large_list(pa.int64())
+    fields = [
+        ("start", pa.int64()),
+        ("end", pa.int64()),
+        ("positions", positions),
+        ("start_time", kind),
+        ("end_time", kind),
+    ]
+    for variable in () if shown is None else shown.variables:
+        fields.append((variable, positions))
+        fields += [(f"{variable}.{name}", pa.large_list(pa.null())) for name in shown.attributes[variable] or ()]  # type: ignore[union-attr]
+    return pa.schema(fields).empty_table()

@@ -1,0 +1,206 @@
+"""Does the query match now? ASK and alerts: answered event by event, in one pass, without enumerating matches.
+
+They are the engine's, with another payload: where a configuration of the engine holds the matches that its runs have
+begun, here it holds the latest start of these runs (`spaseq.engine.Selection.ENDS`). So every query has alerts. NOT at
+the end is the exception that enumerates: which of the matches with one end are left when their windows close is asked
+of each.
+
+`Alerts.automaton` is the query as a register match automaton ([RMA]), for forecasts and to look at; it is made when
+asked for, and `spaseq.automata.rma.bridge` says which queries have none.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ceql.expressions.predicates import TypeIs
+from ceql.lowering.lower import Lowered
+from ceql.runtime.batch import EngineBatch
+from ceql.runtime.compiled import CompiledQuery
+from ceql.runtime.evaluation import matches_of
+from ceql.runtime.run import Run
+from ceql.runtime.session import open_session
+from spaseq.automata.rma import RMA, Limits, count_events, determinise, from_pattern
+from spaseq.engine import Choice, Program, Selection, ends_only
+from spaseq.errors import UnsupportedFeature
+from spaseq.events import EventCounters
+from spaseq.pattern import Predicate
+
+if TYPE_CHECKING:
+    from spaseq.events import EventBatch
+
+__all__ = ["AlertStream", "Alerts", "QueryRows"]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRows(EngineBatch):
+    """What a `SingleRun` reads; predicates read the same."""
+
+    def getter(self, name: str) -> Callable[[int], Any]:
+        return self.events.getter(name)
+
+    def event(self, row: int) -> Mapping[str, Any]:
+        return self.events.event(row)
+
+
+class Alerts:
+    """The events at which a query matches."""
+
+    def __init__(self, query: CompiledQuery, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
+        self._query = query
+        self._limits = limits
+        self.counters = EventCounters()
+        """Counts of the events that were read last."""
+
+    @functools.cached_property
+    def program(self) -> Program:
+        """What the engine runs."""
+        return ends_only(self._query.program(False))
+
+    def run(self, events: Any = None, **options: Any) -> Iterator[int]:
+        """The positions at which some match ends, in order. Arguments are those of `Query.run`."""
+        for batch, found in self._answers(self._query.read, events, **options):
+            yield from batch.positions[found].tolist()
+
+    def ask(self, events: Any = None, **options: Any) -> bool:
+        """Whether there is a match at all; reads no further than the batch that completes the first."""
+        return any(found.any() for _, found in self._answers(self._query.read, events, **options))
+
+    def count(self, events: Any = None, **options: Any) -> int:
+        """At how many events some match ends."""
+        return sum(int(found.sum()) for _, found in self._answers(self._query.read, events, **options))
+
+    def answers(self, events: Any = None, **options: Any) -> Iterator[tuple[EventBatch, np.ndarray]]:
+        """Each batch of events with the answers: bool (n,), whether a match ends at the event.
+
+        With NOT at the end the answer for an event comes, and the event with it, once all matches that end there have
+        met what must not come behind them, or their windows have closed.
+        """
+        return self._answers(None, events, **options)
+
+    def _answers(
+        self, wanted: Collection[str] | None, events: Any, **options: Any
+    ) -> Iterator[tuple[EventBatch, np.ndarray]]:
+        matches = matches_of(self._query, events, **options)
+        run, stream = matches.begin(wanted, self.program)
+        self.counters = matches.counters
+        waiting: list[tuple[EventBatch, np.ndarray]] = []
+        for batch in stream:
+            waiting.append((batch, np.zeros(len(batch), bool)))
+            _enter(waiting, run.ends(batch))
+            while waiting and (first := _decided(waiting[0][0], run)):
+                batch, found = waiting.pop(0)
+                if first < len(batch):
+                    waiting.insert(0, (batch.part(first, len(batch)), found[first:]))
+                    batch, found = batch.part(0, first), found[:first]
+                yield batch, found
+        _enter(waiting, run.ends(None))
+        yield from waiting
+
+    def open(self, **options: Any) -> AlertStream:
+        """An evaluation that events are pushed to. Arguments are those of `Query.open`; it has no snapshots."""
+        return AlertStream(self._query, self.program, options)
+
+    def rows(self, events: Any = None, **options: Any) -> Iterator[QueryRows]:
+        """The batches as a `SingleRun` of `deterministic()` and `spaseq.forecast` take them."""
+        matches = matches_of(self._query, events, **options)
+        run, stream = matches.begin(None, self.program)
+        self.counters = matches.counters
+        for batch in stream:
+            rows = run.batch(batch)
+            yield QueryRows(rows.events, rows.positions, rows.times, rows.keys)
+
+    @functools.cached_property
+    def automaton(self) -> RMA:
+        """The register match automaton of the query's pattern. Raises `UnsupportedFeature` where it has none."""
+        _check(self._query.lowered)
+        return from_pattern(self._query.pattern, _group)
+
+    def deterministic(self) -> RMA:
+        """The complete output-agnostic deterministic automaton of the query in its window ([RMA] §6).
+
+        The window must be of events, or none. Raises `UnsupportedFeature`, and `BudgetExceeded` as `determinise`."""
+        window, automaton = self._query.lowered.window, self.automaton
+        if window.kind not in ("none", "events"):
+            raise UnsupportedFeature("a window of time has no deterministic automaton", hint="WITHIN n EVENTS has one")
+        if window.kind == "events":
+            automaton = count_events(automaton, int(window.size) + 1, limits=self._limits)
+        return determinise(automaton, output_agnostic=True, complete=True, limits=self._limits)
+
+
+class AlertStream:
+    """Alerts in progress. Use it in a `with`, or `close` it."""
+
+    def __init__(self, query: CompiledQuery, program: Program, options: dict[str, Any]) -> None:
+        self._session = open_session(query, program=program, **options)
+        self._ends: set[int] = set()
+
+    def __enter__(self) -> AlertStream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._session.__exit__()
+
+    @property
+    def counters(self) -> EventCounters:
+        """Counts of what was pushed so far."""
+        return self._session.counters
+
+    def push(self, events: Any, stream: str | None = None) -> list[int]:
+        """The positions at which matches end, in order, each once; with NOT at the end, as far as it is decided for all
+        events before. Arguments: those of `Session.push`."""
+        self._ends.update(match.end for match in self._session.push(events, stream))
+        return self._taken(self._session.undecided)
+
+    def advance(self, now: int) -> list[int]:
+        """The positions that are decided because no event before `now` (ns) will come any more."""
+        self._ends.update(match.end for match in self._session.advance(now))
+        return self._taken(self._session.undecided)
+
+    def close(self) -> list[int]:
+        """The positions that the end of the stream decides."""
+        self._ends.update(match.end for match in self._session.close())
+        return self._taken(None)
+
+    def _taken(self, undecided: int | None) -> list[int]:
+        ready = sorted(self._ends if undecided is None else (end for end in self._ends if end < undecided))
+        self._ends.difference_update(ready)
+        return ready
+
+
+def _enter(waiting: list[tuple[EventBatch, np.ndarray]], ends: np.ndarray) -> None:
+    """Set the answers for the events at `ends`, which are among those that wait."""
+    for batch, found in waiting if len(ends) else ():
+        first, last = np.searchsorted(ends, (batch.positions[0], batch.positions[-1] + 1))
+        found[np.searchsorted(batch.positions, ends[first:last])] = True
+
+
+def _decided(batch: EventBatch, run: Run) -> int:
+    """Of how many events of the first batch that waits the answer is known."""
+    undecided = run.undecided
+    return len(batch) if undecided is None else int(np.searchsorted(batch.positions, undecided))
+
+
+def _group(predicate: Predicate) -> str | None:
+    """An event has one type."""
+    return "type" if isinstance(predicate, TypeIs) else None
+
+
+def _check(lowered: Lowered) -> None:
+    """Which events complete a match must not depend on which matches are chosen."""
+    if lowered.strict:
+        raise _outside("SELECT STRICT")
+    if lowered.absent is not None:
+        raise _outside("NOT at the end")
+    choice = Choice(Selection.ALL, limit=lowered.choice.limit)
+    if lowered.choice not in (choice, Choice(Selection.ANY, limit=lowered.choice.limit)):
+        raise _outside("a selection that leaves matches out, or consumption,")
+
+
+def _outside(what: str) -> UnsupportedFeature:
+    return UnsupportedFeature(f"{what} has no register match automaton", hint="leave it out, or use Query.run")

@@ -1,0 +1,172 @@
+"""Event batches as the engine takes them: events with partition keys and the window's coordinate."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ceql.expressions.values import kind_of
+from spaseq.errors import EventError
+from spaseq.events import EventBatch, ListColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn
+
+__all__ = ["Coordinate", "EngineBatch", "Partition"]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineBatch:
+    """What is pushed to the engine, and what predicates and registers are given."""
+
+    events: EventBatch
+    positions: np.ndarray
+    times: np.ndarray
+    keys: np.ndarray | None
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def part(self, start: int, stop: int) -> EngineBatch:
+        """These rows, for samples."""
+        keys = None if self.keys is None else self.keys[start:stop]
+        return EngineBatch(self.events.part(start, stop), self.positions[start:stop], self.times[start:stop], keys)
+
+
+class Partition:
+    """PARTITION BY: a number for each tuple of values, the same in every batch.
+
+    Each bracket gives one value: that of the first of its attributes that the event has. An event without a value for
+    some bracket belongs to no partition, -1.
+    """
+
+    def __init__(self, brackets: tuple[tuple[str, ...], ...]) -> None:
+        self.brackets = brackets
+        self.numbers: dict[tuple[Any, ...], int] = {}
+
+    def keys(self, batch: EventBatch) -> np.ndarray:
+        """int64 (n,)."""
+        parts = [self._bracket(batch, names) for names in self.brackets]
+        codes, found = parts[0]
+        known = codes >= 0
+        tuples = [(v,) for v in found]
+        for more, values in parts[1:]:
+            known &= more >= 0
+            together, codes = np.unique(np.where(known, codes * max(1, len(values)) + more, 0), return_inverse=True)
+            width = max(1, len(values))
+            tuples = [(*_at(tuples, int(c) // width), *_at_value(values, int(c) % width)) for c in together]
+        table = np.full(len(tuples) + 1, -1, np.int64)
+        used = np.unique(codes[known])
+        table[used] = [self.number(tuples[c]) for c in used.tolist()]
+        return np.where(known, table[codes], -1)
+
+    def number(self, values: tuple[Any, ...]) -> int:
+        return self.numbers.setdefault(values, len(self.numbers))
+
+    def _bracket(self, batch: EventBatch, names: tuple[str, ...]) -> tuple[np.ndarray, list[Any]]:
+        codes = np.full(len(batch), -1, np.int64)
+        values: list[Any] = []
+        for name in names:
+            column = batch.column(name)
+            if isinstance(column, ListColumn):
+                raise EventError(
+                    f"attribute {name} is a list, and PARTITION BY goes by numbers, texts, truths or times",
+                    source=batch.source,
+                    attribute=name,
+                )
+            if column is not None:
+                more, found = _encoded(column)
+                codes = np.where((codes < 0) & (more >= 0), more + len(values), codes)
+                values += found
+        return codes, values
+
+
+def _at(tuples: list[tuple[Any, ...]], index: int) -> tuple[Any, ...]:
+    return tuples[index] if index < len(tuples) else ()
+
+
+def _at_value(values: list[Any], index: int) -> tuple[Any, ...]:
+    return (values[index],) if index < len(values) else ()
+
+
+def _encoded(column: NumberColumn | TextColumn | TruthColumn | TimeColumn) -> tuple[np.ndarray, list[Any]]:
+    """Codes (-1 NULL) and the values they stand for, tagged with their kind: 1 and true are different."""
+    if isinstance(column, TextColumn):
+        return column.codes.astype(np.int64), [("text", t) for t in column.texts.to_pylist()]
+    distinct, codes = np.unique(column.values, return_inverse=True)
+    if column.known is not None:
+        codes = np.where(column.known, codes, -1)
+    kind = "time" if isinstance(column, TimeColumn) else None
+    return codes, [(kind or kind_of(v), v) for v in distinct.tolist()]
+
+
+class Coordinate:
+    """The numbers a window is measured in: the events' times, or those of a named attribute."""
+
+    def __init__(self, attribute: str | None) -> None:
+        self._attribute = attribute
+        self.last: int | float | None = None
+        self.kind: str | None = None
+
+    def of(self, batch: EventBatch) -> np.ndarray:
+        """int64 or, from the first decimal on, float64 (n,); never decreasing. `EventError` if it would."""
+        name = self._attribute
+        if name is None:
+            return batch.times
+        if name not in batch.table.column_names:
+            close = difflib.get_close_matches(name, batch.table.column_names, 1, 0.6)
+            hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(batch.table.column_names[:20])}"
+            raise EventError(
+                f"no attribute {name}, which the window is measured in",
+                source=batch.source,
+                attribute=name,
+                hint=hint,
+            )
+        column = batch.column(name)
+        known = None if not isinstance(column, NumberColumn | TimeColumn) else column.known
+        if column is None or (known is not None and not known.all()):
+            row = 0 if known is None else int(np.argmin(known))
+            raise self._error(batch, row, f"this event has no {name}, which the window is measured in")
+        if isinstance(column, TimeColumn):
+            numbers = column.values // 10**9 + column.values % 10**9 / 1e9  # each rounded once
+        elif isinstance(column, NumberColumn):
+            numbers = column.values
+        else:
+            raise self._error(batch, 0, f"{name} holds no numbers, and the window is measured in it")
+        if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():
+            row = int(np.argmin(np.isfinite(numbers)))
+            raise self._error(batch, row, f"{name} is {numbers[row]}, and the window is measured in it")
+        numbers = self._settled(numbers)
+        self._check_order(batch, numbers)
+        self.last, self.kind = numbers[-1].item(), numbers.dtype.kind
+        return numbers
+
+    def _settled(self, numbers: np.ndarray) -> np.ndarray:
+        """Whole numbers until there are decimals, decimals from then on."""
+        if self.kind != "f" and numbers.dtype.kind == "f" and self.last is not None:
+            whole = (np.abs(numbers) < 2.0**63) & (numbers == np.trunc(numbers))
+            numbers = numbers.astype(np.int64) if whole.all() else numbers
+        return numbers.astype(np.float64) if self.kind == "f" else numbers
+
+    def _check_order(self, batch: EventBatch, numbers: np.ndarray) -> None:
+        back = np.flatnonzero(numbers[1:] < numbers[:-1]) + 1
+        row = int(back[0]) if len(back) else None
+        if self.last is not None and numbers[0] < self.last:
+            row = 0
+        if row is not None:
+            before = numbers[row - 1].item() if row else self.last
+            raise self._error(
+                batch,
+                row,
+                f"{self._attribute} goes back from {before} to {numbers[row].item()}, and the window is measured in it",
+            )
+
+    def _error(self, batch: EventBatch, row: int, problem: str) -> EventError:
+        return EventError(
+            problem,
+            source=batch.source,
+            record=int(batch.positions[row]) + 1,
+            counted="event",
+            attribute=self._attribute or "",
+            hint="a window over an attribute needs its number in every event, in order; else use WITHIN n SECONDS",
+        )

@@ -1,0 +1,215 @@
+"""A query, checked and compiled: what the evaluations of it are made of. It never changes.
+
+`ceql.query` is its face for users; batches (`ceql.runtime.evaluation`), pushed events (`ceql.runtime.session`) and
+alerts (`ceql.runtime.alerts`) take a `CompiledQuery`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ceql.lowering.lower import lower
+from ceql.results.bindings import Bindings, Shown, lists_attributes
+from ceql.rewrites import rewrite
+from ceql.semantics.check import check, conditions, event_types
+from ceql.semantics.schemas import Schema, read_schema
+from ceql.semantics.types import check_types
+from ceql.syntax import ast
+from ceql.syntax.parse import parse
+from ceql.syntax.printer import print_query
+from ceql.syntax.walk import attributes_of
+from spaseq.automata import CEA
+from spaseq.automata.diagram import automaton_text
+from spaseq.engine import Program, Settings, compile_program
+from spaseq.errors import OptionError, named_query
+from spaseq.pattern import Pattern
+
+__all__ = ["CompiledQuery"]
+
+
+class CompiledQuery:
+    """A query's text, tree and lowered form, and the automata made of it.
+
+    `rewritten` is the tree as it is compiled, `shown` what SELECT asks to be seen of matches, `valuations` whether it
+    asks which variables took which events.
+
+    Raises `QuerySyntaxError`, `QuerySemanticsError`, `UnsupportedFeature`, each with line, column and a hint.
+    """
+
+    def __init__(self, text: str, source: str, settings: Settings) -> None:
+        self.text = text
+        self.source = source
+        self.tree: ast.Query = parse(text, source)
+        check(self.tree, text, source)
+        self.rewritten = rewrite(self.tree, settings.rewrite_size)
+        self.lowered = lower(self.rewritten.query, text, source, settings.repeated_events)
+        self.settings = settings
+        self.shown = Shown.of(self.tree)
+        self.valuations = lists_attributes(self.tree)
+        self._programs: dict[bool, Program] = {}
+        self.program()
+
+    def program(self, valuations: bool | None = None) -> Program:
+        """The automaton with its window and budgets: that reports complex events, or valuations (by default what the
+        query asks for); each compiled when it is first asked for."""
+        if valuations is None:
+            valuations = self.valuations
+        if valuations not in self._programs:
+            with named_query(self.source):
+                self._programs[valuations] = compile_program(
+                    self.lowered.pattern,
+                    self.lowered.window,
+                    strict=self.lowered.strict,
+                    choice=self.lowered.choice,
+                    absent=self.lowered.absent,
+                    registers=self.lowered.registers,
+                    settings=self.settings,
+                    valuations=valuations,
+                    shown=frozenset(self.shown.variables) if valuations else None,
+                )
+        return self._programs[valuations]
+
+    def bindings(self, valuations: bool, schema: Schema | None = None) -> Bindings | None:
+        """How matches name what their variables took; None where they do not."""
+        labels = self.program(valuations).labels
+        return None if labels is None else Bindings(self.shown, labels, None if schema is None else schema.arrow)
+
+    def declared(self, given: Any) -> Schema | None:
+        """The schema that was given, if any, once the query is known to fit it."""
+        if given is None:
+            return None
+        schema = read_schema(given)
+        check_types(self.tree, schema, self.text, self.source)
+        return schema
+
+    @property
+    def partition(self) -> tuple[tuple[str, ...], ...]:
+        """PARTITION BY, and what conditions imply: for each key the attributes of which the first not NULL counts."""
+        return self.lowered.partition
+
+    @property
+    def window_attribute(self) -> str | None:
+        """The attribute that WITHIN is measured in; None for time and events."""
+        return self.lowered.window_attribute
+
+    @property
+    def pattern(self) -> Pattern:
+        """The query as a pattern of the core."""
+        return self.lowered.pattern
+
+    @property
+    def automaton(self) -> CEA:
+        """The automaton of `pattern`."""
+        return self.program().cea
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is probably not meant: parts that no event can match, and a query all of which is such."""
+        found = tuple(f"{self.source}:{part}" for part in self.rewritten.removed)
+        if self.rewritten.unsatisfiable:
+            return (*found, f"{self.source}: no stream has a match: the query reports nothing")
+        return found
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes that conditions read, and PARTITION BY where it leaves no choice."""
+        found = [a.name for c in conditions(self.tree.where) for a in attributes_of(c)]
+        found += [name.text for bracket in self.tree.partition if len(bracket) == 1 for name in bracket]
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def read(self) -> frozenset[str]:
+        """Every attribute that evaluation looks at."""
+        window = () if self.lowered.window_attribute is None else (self.lowered.window_attribute,)
+        return frozenset([*self.attributes, *itertools.chain(*self.lowered.partition), *window])
+
+    @property
+    def named_streams(self) -> tuple[str, ...]:
+        """The streams that the query names."""
+        if self.tree.streams:
+            return tuple(s.text for s in self.tree.streams)
+        return tuple(dict.fromkeys(a.stream.text for a in event_types(self.tree.where) if a.stream is not None))
+
+    def streams(self, given: tuple[str, ...]) -> tuple[str, ...]:
+        """The streams to read, in their order, where `given` are there; `()` asks for those that the query names.
+
+        Raises `OptionError` for one that is missing or unknown.
+        """
+        named = self.named_streams
+        if not given:
+            return named or ("",)
+        for name in given:
+            if self.tree.streams and name not in named:
+                raise _unknown_stream(name, named)
+        for name in named:
+            if name not in given:
+                raise OptionError(
+                    f"no events for stream {name}", f"the query reads {', '.join(named)}; given: {', '.join(given)}"
+                )
+        return named if self.tree.streams else given
+
+    def sources(self, events: Any, streams: Mapping[str, Any] | None) -> dict[str, Any]:
+        """What is read, by stream. `OptionError` where it is not what the query names."""
+        if (events is None) == (streams is None):
+            problem = "no events to run over" if events is None else "events and streams are given together"
+            raise OptionError(problem, "give run(events), or run(streams={name: events, …})")
+        if streams is not None:
+            if not streams:
+                raise OptionError("no streams to run over", "run(streams={name: events, …})")
+            return {name: streams[name] for name in self.streams(tuple(streams))}
+        named = self.named_streams
+        if len(named) > 1:
+            raise OptionError(
+                f"the query reads several streams: {', '.join(named)}",
+                "give each its events: streams={name: events, …} (--stream NAME=FILE for each)",
+            )
+        return {(named or ("",))[0]: events}
+
+    def explain(self, format: str) -> str:
+        """As of `ceql.query.Query.explain`."""
+        plan = self._explained()
+        if format == "text":
+            return plan + "\n"
+        return automaton_text(self.automaton, format, {"warnings": list(self.warnings), "plan": plan.splitlines()})
+
+    def _explained(self) -> str:
+        lowered = self.lowered
+        lines = ["query:", *("  " + line for line in print_query(self.tree).splitlines())]
+        lines += self._explain_rewrites()
+        if lowered.window_attribute is not None:
+            lines.append(f"window over: {lowered.window_attribute} (its own numbers, closed)")
+        if lowered.partition:
+            keys = ", ".join(" or ".join(bracket) for bracket in lowered.partition)
+            lines.append(f"partition by: {keys}")
+        for key in lowered.keys:
+            lines.append(
+                f"  {key} by conditions that every event of a match is under; they need no evaluation of their own"
+            )
+        if lowered.strict:
+            lines.append("selection: STRICT, matched positions are consecutive")
+        if lowered.absent is not None:
+            lines.append(f"at the end: {lowered.absent}; matches are reported as their windows close")
+        return "\n".join([*lines, "automaton:", *("  " + line for line in self.program().explain().splitlines())])
+
+    def _explain_rewrites(self) -> Iterator[str]:
+        """What the query is compiled as, where that is something else, and what was left out of it."""
+        if self.rewritten.query != self.tree:
+            yield "compiled as:"
+            yield from ("  " + line for line in print_query(self.rewritten.query).splitlines())
+        if self.rewritten.removed:
+            yield "left out, as no stream matches it:"
+            yield from (f"  {part}" for part in self.rewritten.removed)
+        if self.rewritten.unsatisfiable:
+            yield "  which is all of it: the query reports nothing"
+        for name, span in self.rewritten.unsafe:
+            place = f"{span.line}:{span.column}"
+            yield f"{name} is bound again at {place}: it holds the events of both (not safe, [CEL])"
+
+
+def _unknown_stream(name: str, named: tuple[str, ...]) -> OptionError:
+    close = difflib.get_close_matches(name, named, 1, 0.6)
+    hint = f"did you mean {close[0]}?" if close else f"the query reads {', '.join(named)}"
+    return OptionError(f"unknown stream {name}", hint)

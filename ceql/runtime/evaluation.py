@@ -1,0 +1,144 @@
+"""The matches of a query over events that are there: read, checked and evaluated as matches are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from ceql.expressions.values import KIND_WORDS
+from ceql.results.bindings import Shown
+from ceql.results.matches import Match, MatchTable, empty_table
+from ceql.runtime.compiled import CompiledQuery
+from ceql.runtime.options import event_options
+from ceql.runtime.run import Run
+from ceql.semantics.schemas import Schema, inferred
+from ceql.semantics.types import check_types
+from spaseq.engine import Program
+from spaseq.errors import EventError, OptionError
+from spaseq.events import EventBatch, EventCounters, EventOptions, EventStream
+
+__all__ = ["Matches", "matches_of"]
+
+
+def matches_of(
+    query: CompiledQuery,
+    events: Any = None,
+    *,
+    streams: Mapping[str, Any] | None = None,
+    valuations: bool = False,
+    schema: Any = None,
+    **reading: Any,
+) -> Matches:
+    """The matches over these events, lazily. Arguments: those of `ceql.query.Query.run`, `reading` as `event_options`.
+
+    Raises `OptionError` for what cannot be used, `QuerySemanticsError` where the query does not fit the schema.
+    """
+    declared = query.declared(schema)
+    options = event_options(**reading)
+    return Matches(query, query.sources(events, streams), options, valuations or query.valuations, declared)
+
+
+class Matches:
+    """The matches of a query over a stream: an iterable, evaluated as it is read. Each use reads the events anew."""
+
+    def __init__(
+        self, query: CompiledQuery, sources: dict[str, Any], options: EventOptions, valuations: bool,
+        schema: Schema | None,
+    ) -> None:  # fmt: skip
+        self._query = query
+        self._schema = schema
+        self._valuations = valuations
+        self._sources = sources
+        self._options = options
+        self._run: Run | None = None
+        self._used = False
+        self.counters = EventCounters()
+
+    def __iter__(self) -> Iterator[Match]:
+        for table in self.tables():
+            yield from table
+
+    def tables(self) -> Iterator[MatchTable]:
+        """The matches in columns, as many at a time as the engine gives."""
+        run, stream = self.begin()
+        bindings = self._query.bindings(self._valuations, self._schema)
+        for events in stream:
+            for matches, history in run.advance(events):
+                yield MatchTable(matches, history, bindings)
+        rest, history = run.close()
+        if len(rest):
+            yield MatchTable(rest, history, bindings)
+
+    def count(self) -> int:
+        """How many matches there are; none of them is written out."""
+        run, stream = self.begin(self._query.read)
+        return sum(run.count(events) for events in stream) + len(run.close()[0])
+
+    def to_arrow(self) -> pa.Table:
+        """All matches as a table: start, end, positions, start_time, end_time.
+
+        Valuations have for each variable v a column `v` of the positions it took, and columns `v.attribute`: lists.
+        """
+        parts = list(self.tables())
+        tables = [part.to_arrow(self.counters.iso_times) for part in parts]
+        if not tables:
+            return empty_table(shown=self.shown)
+        return pa.concat_tables(tables, promote_options="none" if self.shown is None else "permissive")
+
+    @property
+    def shown(self) -> Shown | None:
+        """The variables that matches show, and their attributes, where they are valuations."""
+        return self._query.shown if self._valuations else None
+
+    def to_pandas(self) -> Any:
+        """All matches as a `pandas.DataFrame`."""
+        return self.to_arrow().to_pandas()
+
+    def begin(
+        self, wanted: Collection[str] | None = None, program: Program | None = None
+    ) -> tuple[Run, Iterator[EventBatch]]:
+        """A run of the query's program, or of another one made of it, and the events; only `wanted` attributes."""
+        if self._used and any(_once(s) for s in self._sources.values()):
+            raise OptionError("these events can be read only once", "call run again, with the events from their start")
+        self._used = True
+        stream = EventStream(self._sources, self._options, wanted)
+        self.counters = stream.counters
+        self._run = Run(self._query.lowered, program or self._query.program(self._valuations))
+        return self._run, self._checked(stream)
+
+    def explain(self) -> str:
+        """How the events were evaluated, as far as they have been: by which evaluator, and what it counted."""
+        return "no events were read" if self._run is None else self._run.explain()
+
+    def _checked(self, stream: EventStream) -> Iterator[EventBatch]:
+        """The batches; before the first, the query is checked against the columns of the input."""
+        batches = iter(stream)
+        first = next(batches, None)
+        schema = inferred(self._sources, stream.schemas)
+        if schema is not None:
+            if self._schema is not None:
+                _check_declared(self._schema, schema)
+            else:
+                check_types(self._query.tree, schema, self._query.text, self._query.source)
+        if first is not None:
+            yield first
+            yield from batches
+
+
+def _check_declared(declared: Schema, found: Schema) -> None:
+    """`EventError` where the input's columns are of other kinds than the schema says."""
+    for name, kind in found.common.items():
+        said = declared.kind(name, None)
+        if said is not None and kind is not None and said != kind and (said, kind) != ("time", "text"):
+            problem = f"attribute {name} is {KIND_WORDS[kind]} here and {KIND_WORDS[said]} in {declared.source}"
+            raise EventError(problem, source=found.source, attribute=name, hint="is it the right schema?")
+
+
+def _once(source: Any) -> bool:
+    return (
+        source == "-"
+        if isinstance(source, str)
+        else hasattr(source, "__next__") or isinstance(source, pa.RecordBatchReader)
+    )

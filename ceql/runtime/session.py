@@ -1,0 +1,188 @@
+"""One evaluation in progress that events are pushed to, and its snapshots."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from ceql.results.matches import Match, MatchTable
+from ceql.runtime.compiled import CompiledQuery
+from ceql.runtime.options import event_options
+from ceql.runtime.run import Run
+from ceql.runtime.single_events import Singles
+from ceql.syntax.printer import print_query
+from spaseq.engine import Program
+from spaseq.errors import OptionError
+from spaseq.events import EventCounters, EventFeed, EventOptions
+from spaseq.events.batch import INSTANTS
+from spaseq.snapshot import Identity, expect, seal, unseal
+
+__all__ = ["Session", "identity", "open_session", "opened", "restored"]
+
+
+class Session:
+    """An evaluation in progress. Use it in a `with`, or `close` it."""
+
+    def __init__(
+        self,
+        query: CompiledQuery,
+        names: tuple[str, ...],
+        options: EventOptions,
+        valuations: bool,
+        program: Program | None = None,
+    ) -> None:
+        """`program` is another one made of the query than that of its matches; it has no snapshots."""
+        self._query = query
+        self._names = names
+        self._options = options
+        self._feed = EventFeed(names, options)
+        self._valuations = valuations
+        self._bindings = query.bindings(valuations)
+        self._run = Run(query.lowered, program or query.program(valuations))
+        self._singles: Singles | None = None
+        self._untried = True
+        self._closed = False
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closed = True
+
+    @property
+    def undecided(self) -> int | None:
+        """The first event of which it is not known yet whether a match ends there; None if there is none."""
+        return self._run.undecided
+
+    @property
+    def counters(self) -> EventCounters:
+        """Counts of what was pushed so far."""
+        self._to_batches()
+        return self._feed.counters
+
+    def push(self, events: Any, stream: str | None = None) -> list[Match]:
+        """The matches that these events complete. `stream` names their stream, where there are several.
+
+        A dict is one event; pushed one by one, they go without columns where `ceql.runtime.single_events` can. With a
+        lateness, events are held back until nothing that is on time can come before them.
+        """
+        self._check_open()
+        event = events[0] if type(events) is list and len(events) == 1 else events
+        if type(event) is dict:
+            found = self._single(event, stream)
+            if found is not None:
+                return found
+            events = [event]
+        self._to_batches()
+        return self._matches(lambda: self._feed.push(events, stream))
+
+    def _single(self, event: dict[str, Any], stream: str | None) -> list[Match] | None:
+        """The matches that one event completes; None where it must go the way of batches."""
+        if self._untried:
+            self._singles = Singles.of(self._run, self._feed, self._options, self._names)
+            self._untried = False
+        if self._singles is None or (stream is not None and stream != self._names[0]):
+            return None
+        found = self._singles.push(event)
+        return [match for part in found for match in MatchTable(*part)] if found else found  # type: ignore[return-value]
+
+    def _to_batches(self) -> None:
+        if self._singles is not None:
+            self._singles.leave()
+
+    def advance(self, now: int) -> list[Match]:
+        """The matches that complete because no event before `now` (ns) will come any more: absences at the end of a
+        query are known as their windows close, and events held back for their order are looked at. An event before
+        `now` that comes all the same is late."""
+        self._check_open()
+        self._to_batches()
+        found = self._matches(lambda: self._feed.advance(now))
+        due = self._run.reach(now)
+        return found if due is None else found + list(MatchTable(*due, self._bindings))
+
+    def close(self) -> list[Match]:
+        """The matches that the end of the stream completes."""
+        self._check_open()
+        self._to_batches()
+        found = self._matches(self._feed.finish)
+        self._closed = True
+        return found + list(MatchTable(*self._run.close(), self._bindings))
+
+    def snapshot(self) -> bytes:
+        """The state of the evaluation, for `Query.open`. `OptionError` for events of values that no snapshot holds."""
+        return seal(identity(self._query), self.contents(), (INSTANTS,))
+
+    def contents(self) -> dict[str, Any]:
+        """The state as plain values and `Instant`s, for `restored`."""
+        self._check_open()
+        self._to_batches()
+        return {
+            "names": self._names,
+            "options": dataclasses.asdict(self._options),
+            "valuations": self._valuations,
+            "feed": self._feed.snapshot(),
+            "run": self._run.snapshot(),
+        }
+
+    def _matches(self, batches: Callable[[], Iterator[Any]]) -> list[Match]:
+        found: list[Match] = []
+        for events in batches():
+            for matches, history in self._run.advance(events):
+                found += MatchTable(matches, history, self._bindings)
+        return found
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise OptionError("this stream is closed", "query.open() begins a new one")
+
+
+def open_session(
+    query: CompiledQuery,
+    *,
+    streams: Iterable[str] | None = None,
+    valuations: bool = False,
+    schema: Any = None,
+    program: Program | None = None,
+    **reading: Any,
+) -> Session:
+    """A new evaluation. Arguments: those of `Query.open`, `reading` as `event_options`, `program` as `Session`.
+
+    Raises `OptionError` for what cannot be used, `QuerySemanticsError` where the query does not fit the schema.
+    """
+    query.declared(schema)
+    options = event_options(**reading)
+    shows = program is None and (valuations or query.valuations)
+    return Session(query, query.streams(tuple(streams or ())), options, shows, program)
+
+
+def identity(query: CompiledQuery) -> Identity:
+    """What a snapshot of an evaluation of `query` says that it is of.
+
+    Budgets may change between taking and opening. The automaton is that of this version of spaseq: its states are what
+    the contents speak of.
+    """
+    program = query.program()
+    settings = program.settings
+    return {
+        "language": "CEQL",
+        "query": print_query(query.tree),
+        "settings": f"evaluator={settings.evaluator}, negated_conditions={settings.negated_conditions}",
+        "automaton": program.cea.describe(),
+    }
+
+
+def opened(query: CompiledQuery, blob: bytes) -> Session:
+    """The evaluation that a snapshot was taken of; `OptionError` if it is none, damaged, or of something else."""
+    return unseal(blob, identity(query), (INSTANTS,), functools.partial(restored, query))
+
+
+def restored(query: CompiledQuery, state: dict[str, Any]) -> Session:
+    """The opposite of `Session.contents`, of the same query."""
+    stream = Session(query, tuple(state["names"]), EventOptions(**state["options"]), state["valuations"])
+    stream._feed.restore(state["feed"])
+    stream._run = Run.restore(query.lowered, query.program(stream._valuations), state["run"])
+    past = stream._run._past.batches
+    expect(not past or past[-1].positions[-1] + 1 == stream._feed._position, "the events up to here")
+    return stream

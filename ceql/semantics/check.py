@@ -1,0 +1,239 @@
+"""Does a query mean something? Names, patterns and scopes, before anything is compiled.
+
+What is checked: variables in SELECT and FILTER are taken somewhere in the formula, and not only under a NOT; `s>R` and
+FROM agree; regular expressions are valid; functions exist and get what they take; a condition names a variable. Reusing
+a variable is no mistake in CEQL: a variable holds a set of positions ([CORE] §2.2), so what [CEL] §5.1 calls
+unsafe has a meaning here.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ceql.expressions.values import whole_string
+from ceql.guards.aggregates import AGGREGATES
+from ceql.syntax import ast
+from ceql.syntax.walk import CORR, attributes_of, calls_of, parts, variables_of
+from spaseq.errors import QuerySemanticsError, Span
+from spaseq.events import text_array
+
+__all__ = ["FUNCTIONS", "check", "conditions", "defined_variables", "event_types"]
+
+FUNCTIONS: Final = tuple(sorted((*AGGREGATES, CORR)))
+
+_NEIGHBOURS: Final = "name both events: A AS x; A AS y FILTER y.price < x.price; x and y next to each other are x : y"
+_FUNCTION_HINTS: Final = {"PREV": _NEIGHBOURS, "PREVIOUS": _NEIGHBOURS, "LAG": _NEIGHBOURS, "LEAD": _NEIGHBOURS}
+
+
+def check(query: ast.Query, text: str = "", source: str = "<query>") -> None:
+    """Raises `QuerySemanticsError` for the first thing that is wrong."""
+    _Checker(text, source).query(query)
+
+
+def defined_variables(node: ast.Formula) -> Iterator[tuple[str, Span]]:
+    """Every variable that takes positions in a formula, with a place where it does. Under a NOT nothing is taken."""
+    match node:
+        case ast.EventType(name, stream):
+            yield name, node.span
+            if stream is not None:
+                yield f"{stream.text}>{name}", node.span
+        case ast.As(child, variable):
+            yield from defined_variables(child)
+            yield variable.text, variable.span
+        case ast.Without():
+            return
+        case _:
+            for child in _children(node):
+                yield from defined_variables(child)
+
+
+def event_types(node: ast.Formula) -> Iterator[ast.EventType]:
+    """The atoms of a formula."""
+    if isinstance(node, ast.EventType):
+        yield node
+    for child in _children(node):
+        yield from event_types(child)
+
+
+def conditions(node: ast.Formula) -> Iterator[ast.Condition]:
+    """The conditions of a formula's filters."""
+    if isinstance(node, ast.Filter):
+        yield node.condition
+    for child in _children(node):
+        yield from conditions(child)
+
+
+def _children(node: ast.Formula) -> tuple[ast.Formula, ...]:
+    match node:
+        case ast.As(child, _) | ast.Filter(child, _) | ast.Iterate(child, _) | ast.Repeat(child, _, _):
+            return (child,)
+        case ast.Without(child):
+            return (child,)
+        case ast.Either(left, right) | ast.Sequence(left, right, _):
+            return left, right
+        case ast.Conjunction(children):
+            return children
+    return ()
+
+
+class _Checker:
+    def __init__(self, text: str, source: str) -> None:
+        self.text = text
+        self.source = source
+        self.variables: list[str] = []
+        self.negated: frozenset[str] = frozenset()
+
+    def error(self, problem: str, span: Span, hint: str = "") -> QuerySemanticsError:
+        return QuerySemanticsError(problem, text=self.text, span=span, source=self.source, hint=hint)
+
+    def query(self, query: ast.Query) -> None:
+        self.variables = list(dict.fromkeys(name for name, _ in defined_variables(query.where)))
+        self.negated = frozenset(name for part in _negations(query.where) for name, _ in defined_variables(part))
+        self.streams(query)
+        self.formula(query.where)
+        if query.limit is not None and query.limit.count == 0:
+            raise self.error("LIMIT 0 reports nothing", query.limit.span, "leave LIMIT out for all matches")
+        for item in query.selection.items or ():
+            self.known(item.variable, item.span, "SELECT")
+
+    def streams(self, query: ast.Query) -> None:
+        names = [s.text for s in query.streams]
+        for index, stream in enumerate(query.streams):
+            if stream.text in names[:index]:
+                raise self.error(f"stream {stream.text} twice in FROM", stream.span)
+        if not names:
+            return
+        for atom in event_types(query.where):
+            if atom.stream is not None and atom.stream.text not in names:
+                hint = _closest(atom.stream.text, names) or f"FROM names {', '.join(names)}"
+                raise self.error(f"unknown stream {atom.stream.text}", atom.stream.span, hint)
+
+    def known(self, name: str, span: Span, clause: str) -> None:
+        if name in self.variables:
+            return
+        if name in self.negated:
+            raise self.error(
+                f"{name} is only under a NOT, so no match has an event of it for {clause}",
+                span,
+                "conditions on what must not come stand in the NOT itself: NOT (B AS n FILTER n[price > 3])"
+                if clause == "FILTER"
+                else "select what is matched",
+            )
+        if clause == "SELECT" and name.upper() in ast.Strategy.__members__:
+            raise self.error(f"SELECT {name.upper()} of what?", span, f"write SELECT {name.upper()} *")
+        hint = _closest(name, self.variables) or f"the variables of the formula are {', '.join(self.variables)}"
+        raise self.error(f"unknown variable {name} in {clause}", span, hint)
+
+    def formula(self, node: ast.Formula) -> None:
+        if isinstance(node, ast.Filter):
+            self.condition(node.condition)
+        if isinstance(node, ast.Without):
+            outside = self.variables
+            self.variables = outside + [name for name, _ in defined_variables(node.child) if name not in outside]
+            self.formula(node.child)
+            self.variables = outside
+            return
+        for child in _children(node):
+            self.formula(child)
+
+    def condition(self, node: ast.Condition) -> None:
+        match node:
+            case ast.And(left, right) | ast.Or(left, right):
+                self.condition(left)
+                self.condition(right)
+            case ast.Not(child):
+                self.condition(child)
+            case ast.Holds(variable, condition):
+                self.known(variable.text, variable.span, "FILTER")
+                self.expression(condition)
+            case _:
+                self.expression(node)
+                if not any(True for _ in variables_of(node)):
+                    raise self.error(
+                        "this condition is about no variable", node.span, "write x.price > 3, or x[price > 3]"
+                    )
+
+    def expression(self, node: ast.Expression) -> None:
+        """Names, functions and regular expressions anywhere in an expression."""
+        for attribute in attributes_of(node):
+            if attribute.variable is not None:
+                self.known(attribute.variable, attribute.span, "FILTER")
+            elif attribute.name.upper() == "NULL":
+                raise self.error(
+                    "NULL is not a value to compare with",
+                    attribute.span,
+                    "a comparison with a missing attribute never holds",
+                )
+        for part in parts(node):
+            match part:
+                case ast.Like(_, pattern):
+                    self.pattern(pattern, part.span)
+                case ast.Call(function, _) if function not in FUNCTIONS:
+                    hint = _FUNCTION_HINTS.get(function) or _closest(function, list(FUNCTIONS), 0.75)
+                    hint = hint or f"functions are {', '.join(FUNCTIONS)}"
+                    raise self.error(f"unknown function {function}", part.span, hint)
+                case ast.Call():
+                    self.call(part)
+                case ast.Variable(name):
+                    self.known(name, part.span, "FILTER")
+
+    def call(self, call: ast.Call) -> None:
+        """An aggregate takes one value of one variable, CORR two lists."""
+        name, wanted = call.function, 2 if call.function == CORR else 1
+        example = "CORR(x.history, y.history)" if wanted == 2 else f"{name}(x.price)"
+        if len(call.arguments) != wanted:
+            problem = (
+                f"{name} takes {'one value' if wanted == 1 else 'two values'}, and there are {len(call.arguments)}"
+            )
+            raise self.error(problem, call.span, f"for example {example}")
+        for argument in call.arguments:
+            if name == CORR and not isinstance(argument, ast.Attribute):
+                raise self.error("CORR is of two attributes that are lists", argument.span, f"for example {example}")
+            if any(True for _ in calls_of(argument)):
+                raise self.error("an aggregate inside an aggregate", argument.span, f"for example {example}")
+            if isinstance(argument, ast.Variable):
+                if name != "COUNT":
+                    raise self.error(
+                        f"{name} of which attribute of {argument.name}?",
+                        argument.span,
+                        f"write {name}({argument.name}.price)",
+                    )
+                continue
+            over = set(variables_of(argument))
+            if not over and not any(True for _ in attributes_of(argument)):
+                raise self.error(f"{name} of what is the same for every event", argument.span, f"for example {example}")
+            if len(over) > 1:
+                names = " and ".join(sorted(over))
+                raise self.error(f"{name} over {names} at once", argument.span, "an aggregate is about one variable")
+
+    def pattern(self, pattern: str, span: Span) -> None:
+        try:
+            for form in (pattern, whole_string(pattern)):
+                pc.match_substring_regex(text_array([""]), form)
+        except pa.ArrowInvalid as error:
+            reason = str(error).removeprefix("Invalid regular expression:").strip()
+            raise self.error(
+                f"this is not a regular expression: {reason}",
+                span,
+                "LIKE takes a regular expression (RE2) for the whole text; '.*' stands for anything",
+            ) from None
+
+
+def _negations(node: ast.Formula) -> Iterator[ast.Formula]:
+    """What stands under NOT in a formula."""
+    if isinstance(node, ast.Without):
+        yield node.child
+    for child in _children(node):
+        yield from _negations(child)
+
+
+def _closest(name: str, names: list[str], least: float = 0.6) -> str:
+    """A did-you-mean hint, or nothing."""
+    lower = {n.lower(): n for n in names}
+    found = difflib.get_close_matches(name.lower(), lower, 1, least)
+    return f"did you mean {lower[found[0]]}?" if found else ""

@@ -1,0 +1,126 @@
+"""The conditions of a FILTER on their way to a pattern: single ones under AND and OR, and their variables changed."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ceql.syntax import ast
+from ceql.syntax.walk import variables_of, with_variables
+from spaseq.errors import Span
+
+__all__ = [
+    "All",
+    "Any",
+    "Leaf",
+    "Test",
+    "as_test",
+    "as_written",
+    "leaves",
+    "merged",
+    "only_variable",
+    "owned",
+    "renamed",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A single condition, its attributes naming their variables."""
+
+    condition: ast.Condition
+    variables: frozenset[str]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Any:
+    """`left OR right`, of filters."""
+
+    left: Test
+    right: Test
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """`left AND right`, of filters."""
+
+    left: Test
+    right: Test
+
+
+Test = Leaf | Any | All
+
+
+def as_test(node: ast.Condition, negated: bool = False) -> Test:
+    """The single conditions of a FILTER under AND and OR, NOT moved into them ([CORE] §2.2).
+
+    `x[a AND b]` is `x[a] AND x[b]`; any other `x[…]` is one condition.
+    """
+    match node:
+        case ast.And(left, right) | ast.Or(left, right):
+            first, second = as_test(left, negated), as_test(right, negated)
+            return All(first, second) if isinstance(node, ast.And) != negated else Any(first, second)
+        case ast.Not(child):
+            return as_test(child, not negated)
+        case ast.Holds(_, ast.And(left, right)) if not negated:
+            return All(*(as_test(dataclasses.replace(node, condition=half)) for half in (left, right)))
+        case ast.Holds(variable, condition):
+            return _leaf(owned(condition, variable.text), frozenset((variable.text,)), negated, node.span)
+    return _leaf(node, frozenset(), negated, node.span)
+
+
+def _leaf(condition: ast.Condition, variables: frozenset[str], negated: bool, span: Span) -> Leaf:
+    named = frozenset(variables_of(condition))
+    return Leaf(ast.Not(condition, span=span) if negated else condition, variables | named, span)
+
+
+def as_written(leaf: Leaf) -> ast.Condition:
+    """A single condition as a FILTER says it: `x.a > 3`, or `x[…]` where AND and OR are inside of it."""
+    condition, named = leaf.condition, frozenset(variables_of(leaf.condition))
+    inner = condition.child if isinstance(condition, ast.Not) else condition
+    if leaf.variables == named and not isinstance(inner, ast.And | ast.Or | ast.Not):
+        return condition
+    variable = min(leaf.variables - named or named)
+    body = with_variables(condition, lambda own: None if own == variable else own)
+    return ast.Holds(ast.Name(variable, span=leaf.span), body, span=leaf.span)
+
+
+def leaves(test: Test) -> Iterator[Leaf]:
+    """The single conditions, from left to right."""
+    if isinstance(test, Leaf):
+        yield test
+    else:
+        yield from leaves(test.left)
+        yield from leaves(test.right)
+
+
+def only_variable(test: Test) -> str | None:
+    """The variable that all conditions are about, if it is one."""
+    variables = frozenset[str]().union(*(leaf.variables for leaf in leaves(test)))
+    return next(iter(variables)) if len(variables) == 1 else None
+
+
+def merged(test: Test) -> ast.Condition:
+    """As one condition; the same as the filters where they are about one variable that takes one event at most."""
+    match test:
+        case Leaf(condition, _, _):
+            return condition
+        case All(left, right):
+            return ast.And(merged(left), merged(right))
+        case Any(left, right):
+            return ast.Or(merged(left), merged(right))
+
+
+# Expressions, with the variables of attributes changed
+
+
+def owned(node: ast.Condition, variable: str | None) -> ast.Condition:
+    """With a variable: attributes that name none get it. Without: attributes lose theirs."""
+    return with_variables(node, lambda own: (own or variable) if variable is not None else None)
+
+
+def renamed(node: ast.Condition, marks: dict[str, str]) -> ast.Condition:
+    """Variables by the names that `marks` gives them, where it does."""
+    return with_variables(node, lambda own: None if own is None else marks.get(own, own))

@@ -1,0 +1,231 @@
+"""Which variables a formula defines, where its conditions look for others, and a formula with some of it changed.
+
+A condition of a FILTER may name variables that its own formula does not define. It is then about those of the smallest
+formula around that defines all of them ([CEL] §5.1); inside a NOT between two parts, about those of the part before.
+`rebuilt` changes conditions with that in view, and takes parts out of a formula.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
+from typing import Any as Any_
+
+from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written
+from ceql.syntax import ast
+
+__all__ = ["Scopes", "defined", "fresh", "is_deeper", "joined_by", "rebuilt", "scope_of", "size", "without",
+           "without_ending", "written"]  # fmt: skip
+
+Scopes = tuple[ast.Formula, ...]
+"""The formulas around a place, from the innermost outwards, as far as conditions may look."""
+
+Change = Callable[[Leaf, ast.Formula, Scopes], ast.Condition | None]
+"""From a single condition, the formula it stands on and what is around to the condition in its place; None: none."""
+
+
+def keep(leaf: Leaf, child: ast.Formula, scopes: Scopes) -> ast.Condition | None:
+    """The condition as it is."""
+    return leaf.condition
+
+
+def defined(node: ast.Formula) -> frozenset[str]:
+    """The variables a formula defines, types among them; what stands under a NOT defines none."""
+    match node:
+        case ast.EventType(name, stream):
+            return frozenset((name,) if stream is None else (name, f"{stream.text}>{name}"))
+        case ast.As(child, variable):
+            return defined(child) | {variable.text}
+        case ast.Filter(child, _) | ast.Iterate(child, _) | ast.Repeat(child, _, _):
+            return defined(child)
+        case ast.Either(left, right) | ast.Sequence(left, right, _):
+            return defined(left) | defined(right)
+        case ast.Conjunction(children):
+            return frozenset[str]().union(*map(defined, children))
+    return frozenset()
+
+
+def size(node: ast.Formula) -> int:
+    """How many nodes a formula has, conditions not counted."""
+    match node:
+        case ast.As(child, _) | ast.Filter(child, _) | ast.Iterate(child, _) | ast.Repeat(child, _, _):
+            return 1 + size(child)
+        case ast.Without(child):
+            return 1 + size(child)
+        case ast.Either(left, right) | ast.Sequence(left, right, _):
+            return 1 + size(left) + size(right)
+        case ast.Conjunction(children):
+            return 1 + sum(map(size, children))
+    return 1
+
+
+def is_deeper(node: ast.Formula, limit: int) -> bool:
+    """Whether a formula is nested more than `limit` deep. Level by level, so that no depth is too much for it."""
+    level = [node]
+    for _ in range(limit):
+        level = [part for parent in level for part in _parts(parent)]
+        if not level:
+            return False
+    return True
+
+
+def _parts(node: ast.Formula) -> list[ast.Formula]:
+    found: list[ast.Formula] = []
+    for name in node.__dataclass_fields__:
+        value = getattr(node, name)
+        found += [part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, ast.Formula)]
+    return found
+
+
+def without_ending(node: ast.Formula) -> tuple[ast.Formula, ast.Without | None]:
+    """A query's formula without the NOT at its end, and that NOT; conditions and AS around are about the rest."""
+    match node:
+        case ast.Sequence(left, ast.Without() as ending, False):
+            return left, ending
+        case ast.Filter(child, _) | ast.As(child, _):
+            rest, found = without_ending(child)
+            return (node, None) if found is None else (dataclasses.replace(node, child=rest), found)
+    return node, None
+
+
+def scope_of(leaf: Leaf, child: ast.Formula, scopes: Scopes) -> ast.Formula | None:
+    """The formula whose variables a condition on `child` is about: `child`, or one around; None if there is none."""
+    outside = leaf.variables - defined(child)
+    return next((scope for scope in (child, *scopes) if outside <= defined(scope)), None)
+
+
+def rebuilt(
+    node: ast.Formula,
+    change: Change = keep,
+    scopes: Scopes = (),
+    instead: Mapping[int, ast.Formula | None] = MappingProxyType({}),
+    tests: Mapping[int, Test] = MappingProxyType({}),
+    names: Mapping[int, str] = MappingProxyType({}),
+) -> ast.Formula | None:
+    """The formula with parts of it changed; None where nothing of it is left. Equal parts stay the same objects.
+
+    `change` gives the condition in place of each single one. By `id` of nodes of the formula: `instead` has what stands
+    in their place, None to leave them out with all that cannot be without them; `tests` the conditions that FILTERs
+    have; `names` the variables of AS.
+    """
+    if id(node) in instead:
+        return instead[id(node)]
+    down = functools.partial(rebuilt, change=change, instead=instead, tests=tests, names=names)
+    around = (node, *scopes)
+    match node:
+        case ast.As(child, variable):
+            inner, name = down(child, scopes=around), names.get(id(node), variable.text)
+            new = variable if name == variable.text else dataclasses.replace(variable, text=name)
+            return None if inner is None else _with(node, child=inner, variable=new)
+        case ast.Iterate(child, _) | ast.Repeat(child, _, _):
+            inner = down(child, scopes=around)
+            return None if inner is None else _with(node, child=inner)
+        case ast.Filter(child, condition):
+            inner = down(child, scopes=around)
+            changed = _changed(condition, tests.get(id(node)), lambda leaf: change(leaf, child, around))
+            return inner if inner is None or changed is None else _with(node, child=inner, condition=changed)
+        case ast.Either(left, right):
+            one, two = down(left, scopes=around), down(right, scopes=around)
+            return two if one is None else one if two is None else _with(node, left=one, right=two)
+        case ast.Sequence(ast.Sequence(left, ast.Without(absent), False) as both, right, False):
+            one, two, none = down(left, scopes=around), down(right, scopes=around), down(absent, scopes=(left,))
+            if one is None or two is None or none is None:
+                return None
+            return _with(node, left=_with(both, left=one, right=_with(both.right, child=none)), right=two)
+        case ast.Sequence(left, right, _):
+            one, two = down(left, scopes=around), down(right, scopes=around)
+            return None if one is None or two is None else _with(node, left=one, right=two)
+        case ast.Conjunction(children):
+            found = [down(child, scopes=around) for child in children]
+            kept = tuple(part for part in found if part is not None)
+            return None if len(kept) < len(found) else _with(node, children=kept)
+    return node
+
+
+def without(
+    root: ast.Formula, dead: Collection[int], tests: Mapping[int, Test] = MappingProxyType({})
+) -> ast.Formula | None:
+    """The formula without its parts of `dead` (by `id`), and without conditions on variables that only these define.
+
+    An empty variable satisfies whatever names it, so the rest means what it meant. `tests` as in `rebuilt`.
+    """
+    instead = dict.fromkeys(dead)
+    left: dict[int, frozenset[str]] = {}
+
+    def defines(node: ast.Formula) -> frozenset[str]:
+        if id(node) not in left:
+            new = rebuilt(node, instead=instead)
+            left[id(node)] = frozenset() if new is None else defined(new)
+        return left[id(node)]
+
+    def change(leaf: Leaf, child: ast.Formula, scopes: Scopes) -> ast.Condition | None:
+        own, scope = defined(child), scope_of(leaf, child, scopes)
+        if not leaf.variables & own <= defines(child):
+            return None
+        return leaf.condition if scope is None or leaf.variables - own <= defines(scope) else None
+
+    return rebuilt(root, change, instead=instead, tests=tests)
+
+
+def fresh(node: ast.Formula) -> ast.Formula:
+    """An equal formula of new objects: what goes by `id` must not take one part for another."""
+    changes: dict[str, Any_] = {}
+    for field in dataclasses.fields(node):
+        value = getattr(node, field.name)
+        if isinstance(value, ast.Formula):
+            changes[field.name] = fresh(value)
+        elif isinstance(value, tuple):
+            changes[field.name] = tuple(fresh(part) for part in value)
+    return dataclasses.replace(node, **changes)
+
+
+def _with(node: ast.Formula, **changes: object) -> ast.Formula:
+    """`node` with other parts; itself if they are the ones it has."""
+    if all(getattr(node, name) is value for name, value in changes.items()):
+        return node
+    children = changes.get("children")
+    if isinstance(children, tuple) and all(a is b for a, b in zip(children, node.children, strict=True)):  # type: ignore[attr-defined]
+        return node
+    return dataclasses.replace(node, **changes)  # type: ignore[arg-type]
+
+
+def _changed(
+    condition: ast.Condition, test: Test | None, change: Callable[[Leaf], ast.Condition | None]
+) -> ast.Condition | None:
+    """The condition of a FILTER with its single conditions changed; itself where none is."""
+    found = as_test(condition) if test is None else test
+    same = test is None
+
+    def walk(part: Test) -> ast.Condition | None:
+        nonlocal same
+        match part:
+            case All(left, right):
+                return joined_by(ast.And, walk(left), walk(right))
+            case Any(left, right):
+                one, two = walk(left), walk(right)
+                return None if one is None or two is None else ast.Or(one, two)
+            case Leaf():
+                new = change(part)
+                same = same and new is part.condition
+                return as_written(part) if new is part.condition else new
+
+    changed = walk(found)
+    return condition if same else changed
+
+
+def joined_by(kind: type[ast.And], left: ast.Condition | None, right: ast.Condition | None) -> ast.Condition | None:
+    """`left AND right`, where None is no condition."""
+    return right if left is None else left if right is None else kind(left, right)
+
+
+def written(test: Test) -> ast.Condition:
+    """A FILTER's condition that means `test`."""
+    match test:
+        case All(left, right):
+            return ast.And(written(left), written(right))
+        case Any(left, right):
+            return ast.Or(written(left), written(right))
+        case Leaf():
+            return as_written(test)

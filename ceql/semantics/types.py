@@ -1,0 +1,214 @@
+"""Does a query fit the attributes of its events? Checked against a schema (`ceql.semantics.schemas`), before the first
+event.
+
+An attribute that no event of any stream can have is a mistake of the query. One that only other types of events have is
+NULL (`docs/semantics.md`), and so is anything computed of it. Where no schema is known, mistakes are found as events
+are read.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+
+from ceql.expressions.values import KIND_WORDS
+from ceql.semantics.check import conditions
+from ceql.semantics.schemas import Schema
+from ceql.syntax import ast
+from ceql.syntax.printer import print_expression
+from spaseq.errors import EventError, QuerySemanticsError, Span
+from spaseq.events import parse_time
+
+__all__ = ["check_types"]
+
+
+def check_types(query: ast.Query, schema: Schema, text: str = "", source: str = "<query>") -> None:
+    """Raises `QuerySemanticsError` for the first attribute, operation or clause that does not fit."""
+    _Types(query, schema, text, source).check()
+
+
+class _Types:
+    def __init__(self, query: ast.Query, schema: Schema, text: str, source: str) -> None:
+        self.query = query
+        self.schema = schema
+        self.text = text
+        self.source = source
+        self.types: dict[str, frozenset[str] | None] = {}
+        for variable, types in _types(query.where):
+            before = self.types.get(variable, frozenset())
+            self.types[variable] = None if types is None or before is None else before | types
+
+    def error(self, problem: str, span: Span, hint: str = "") -> QuerySemanticsError:
+        return QuerySemanticsError(problem, text=self.text, span=span, source=self.source, hint=hint)
+
+    def check(self) -> None:
+        for condition in conditions(self.query.where):
+            self.condition(condition, None)
+        for item in self.query.selection.items or ():
+            for name in item.attributes:
+                self.known(name.text, name.span)
+        for name in (name for bracket in self.query.partition for name in bracket):
+            self.known(name.text, name.span)
+            if self.schema.kind(name.text, None) == "list":
+                raise self.error(f"PARTITION BY {name.text}, which is a list of numbers", name.span)
+        if isinstance(self.query.within, ast.WithinAttribute):
+            name = self.query.within.attribute
+            self.known(name.text, name.span)
+            kind = self.schema.kind(name.text, None)
+            if kind not in (None, "number", "time"):
+                raise self.error(
+                    f"WITHIN is measured in {name.text}, which is {KIND_WORDS[kind]}",
+                    name.span,
+                    "a window is over numbers or times, in order",
+                )
+
+    def known(self, name: str, span: Span) -> None:
+        names = self.schema.names
+        if not self.schema.closed or name in names:
+            return
+        close = difflib.get_close_matches(name, names, 1, 0.6)
+        listed = ", ".join(names[:20]) + (", …" if len(names) > 20 else "") or "none"
+        hint = f"did you mean {close[0]}?" if close else f"the attributes of {self.schema.source} are {listed}"
+        raise self.error(f"no event has an attribute {name}", span, hint)
+
+    def condition(self, node: ast.Condition, variable: str | None) -> None:
+        match node:
+            case ast.And(left, right) | ast.Or(left, right):
+                self.condition(left, variable)
+                self.condition(right, variable)
+            case ast.Not(child):
+                self.condition(child, variable)
+            case ast.Holds(name, child):
+                self.condition(child, name.text)
+            case ast.Compare(symbol, left, right):
+                self.compared(symbol, left, right, node, variable)
+            case ast.Like(value, _):
+                kind = self.kind(value, variable)
+                if kind not in (None, "text"):
+                    raise self.mismatch(kind, "text", value, value, node)
+            case ast.In(value, items):
+                for item in items:
+                    self.compared("=", value, item, node, variable)
+            case ast.InRange(value, low, high):
+                for bound in (low, high):
+                    if bound is not None:
+                        self.compared("<=", value, bound, node, variable)
+
+    def compared(
+        self, symbol: str, left: ast.Expression, right: ast.Expression, node: ast.Condition, variable: str | None
+    ) -> None:
+        one, two = self.kind(left, variable), self.kind(right, variable)
+        if one is None or two is None:
+            return
+        if {one, two} == {"time", "text"}:
+            for side in (left, right):
+                if isinstance(side, ast.Text):
+                    self.time(side)
+        elif one != two or one == "list" or (one == "truth" and symbol not in ("=", "!=")):
+            raise self.mismatch(one, two, left, right, node)
+
+    def time(self, node: ast.Text) -> None:
+        try:
+            parse_time(node.value)
+        except EventError as error:
+            raise self.error(error.problem, node.span, error.hint) from None
+
+    def mismatch(
+        self, one: str, two: str, left: ast.Expression, right: ast.Expression, node: ast.Expression
+    ) -> QuerySemanticsError:
+        said = dict.fromkeys(
+            f"{print_expression(side)} is {KIND_WORDS[kind]}"
+            for side, kind in ((left, one), (right, two))
+            if not isinstance(side, ast.Number | ast.Text | ast.Truth)
+        )
+        problem = f"{print_expression(node)}: {KIND_WORDS[one]} cannot be set against {KIND_WORDS[two]}"
+        hint = f"in {self.schema.source}, {' and '.join(said)}" if said else ""
+        return self.error(problem, node.span, hint)
+
+    def kind(self, node: ast.Expression, variable: str | None) -> str | None:
+        """The kind of value an expression has; None for NULL and what is not known."""
+        match node:
+            case ast.Number():
+                return "number"
+            case ast.Text():
+                return "text"
+            case ast.Truth():
+                return "truth"
+            case ast.Attribute(name, own):
+                self.known(name, node.span)
+                of = own or variable
+                return self.schema.kind(name, None if of is None else self.types.get(of))
+            case ast.Negate(child):
+                self.number(child, node, variable)
+                return "number"
+            case ast.Arithmetic(_, left, right):
+                self.number(left, node, variable)
+                self.number(right, node, variable)
+                return "number"
+            case ast.Call():
+                return self.call(node, variable)
+        return None
+
+    def number(self, node: ast.Expression, around: ast.Expression, variable: str | None) -> None:
+        kind = self.kind(node, variable)
+        if kind not in (None, "number"):
+            raise self.mismatch(kind, "number", node, node, around)
+
+    def call(self, node: ast.Call, variable: str | None) -> str | None:
+        kinds = [self.kind(a, variable) for a in node.arguments if not isinstance(a, ast.Variable)]
+        wanted = {"AVG": "number", "SUM": "number", "STDDEV": "number", "CORR": "list"}.get(node.function)
+        for argument, kind in zip(node.arguments, kinds, strict=False):
+            if wanted is not None and kind not in (None, wanted):
+                raise self.error(
+                    f"{node.function} of {print_expression(argument)}, which is {KIND_WORDS[kind]}",
+                    argument.span,
+                    f"{node.function} is of {'lists of numbers' if wanted == 'list' else 'numbers'}",
+                )
+            if node.function in ("MIN", "MAX") and kind in ("list", "truth"):
+                raise self.error(f"{node.function} of {KIND_WORDS[kind]}", argument.span, "these have no order")
+        return "number" if wanted is not None or node.function == "COUNT" else kinds[0]
+
+
+def _types(node: ast.Formula) -> Iterator[tuple[str, frozenset[str] | None]]:
+    """The event types that each variable of a formula may take; None for any. `s>R` counts as R and as itself."""
+    match node:
+        case ast.EventType(name, stream):
+            types = frozenset((name,) if stream is None else (name, f"{stream.text}>{name}"))
+            yield from ((variable, types) for variable in types)
+        case ast.As(child, variable):
+            inner = list(_types(child))
+            yield from inner
+            yield variable.text, _together(child)
+        case ast.Filter(child, _) | ast.Iterate(child, _) | ast.Repeat(child, _, _) | ast.Without(child):
+            yield from _types(child)
+        case ast.Either(left, right) | ast.Sequence(left, right, _):
+            yield from _types(left)
+            yield from _types(right)
+        case ast.Conjunction(children):
+            for child in children:
+                yield from _types(child)
+
+
+def _together(node: ast.Formula) -> frozenset[str] | None:
+    """The types of all events that a formula takes; None for any."""
+    match node:
+        case ast.EventType(name, stream):
+            return frozenset((name,) if stream is None else (name, f"{stream.text}>{name}"))
+        case ast.As(child, _) | ast.Filter(child, _) | ast.Iterate(child, _) | ast.Repeat(child, _, _):
+            return _together(child)
+        case ast.Sequence(ast.Sequence(left, ast.Without(), False), right, False):
+            return _union(_together(part) for part in (left, right))
+        case ast.Either(left, right) | ast.Sequence(left, right, _):
+            return _union(_together(part) for part in (left, right))
+        case ast.Conjunction(children):
+            return _union(map(_together, children))
+    return None
+
+
+def _union(parts: Iterable[frozenset[str] | None]) -> frozenset[str] | None:
+    found: frozenset[str] = frozenset()
+    for part in parts:
+        if part is None:
+            return None
+        found |= part
+    return found

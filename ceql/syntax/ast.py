@@ -1,0 +1,307 @@
+"""The syntax tree of CEQL: frozen, slotted, and knowing nothing of how a query is run.
+
+Every node has a `span`, which says where in the text it stands and takes no part in equality: two trees are equal if
+they say the same. `ceql.syntax.printer` turns a tree back into text, and parsing that text gives an equal tree.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from spaseq.errors import Span
+
+NOWHERE = Span(0, 0, 1, 1)
+"""The span of nodes that were not read from a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Base of all nodes."""
+
+    span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Node):
+    """An identifier, as it was meant: without back-quotes."""
+
+    text: str
+
+
+# Expressions: inside `x[…]`, and in a FILTER over several variables.
+
+
+@dataclass(frozen=True, slots=True)
+class Expression(Node):
+    """Base of everything that has a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Expression):
+    value: int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Expression):
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Truth(Expression):
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute(Expression):
+    """`name` of the event at hand, or `variable.name`."""
+
+    name: str
+    variable: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Variable(Expression):
+    """A variable that stands for its events: only as the argument of an aggregate (`COUNT(b)`)."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Expression):
+    """`AVG(b.price)`, `CORR(x.h, y.h)`; the function's name in capitals."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Negate(Expression):
+    child: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic(Expression):
+    operator: str  # + - * / %
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Condition(Expression):
+    """Base of everything that is true, false or unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compare(Condition):
+    operator: str  # = != < <= > >=
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Like(Condition):
+    """`value LIKE 'regular expression'`, over the whole string."""
+
+    value: Expression
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class In(Condition):
+    value: Expression
+    items: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InRange(Condition):
+    """`value IN {low..high}` or `IN RANGE(low, high)`, both ends included; None is no bound."""
+
+    value: Expression
+    low: Expression | None
+    high: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Condition):
+    child: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class And(Condition):
+    left: Condition
+    right: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Condition):
+    left: Condition
+    right: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Holds(Condition):
+    """`variable[condition]`: every event of the variable satisfies the condition. Only in a FILTER."""
+
+    variable: Name
+    condition: Condition
+
+
+# Formulas: the WHERE clause.
+
+
+@dataclass(frozen=True, slots=True)
+class Formula(Node):
+    """Base of the formulas of CEL ([CORE] §2.2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventType(Formula):
+    """`R`, or `s>R`: one event of type R (on stream s), taken by the variables `R` and `s>R`."""
+
+    name: str
+    stream: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class As(Formula):
+    child: Formula
+    variable: Name
+
+
+@dataclass(frozen=True, slots=True)
+class Filter(Formula):
+    child: Formula
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Either(Formula):
+    """`left OR right`."""
+
+    left: Formula
+    right: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence(Formula):
+    """`left ; right`, or `left : right` where `contiguous`."""
+
+    left: Formula
+    right: Formula
+    contiguous: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Iterate(Formula):
+    """`child+`, or `child:+` where `contiguous`."""
+
+    child: Formula
+    contiguous: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat(Formula):
+    """`child{low,high}`; `high` None is no bound."""
+
+    child: Formula
+    low: int
+    high: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Without(Formula):
+    """`NOT child`."""
+
+    child: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction(Formula):
+    """`AND(φ, ψ, …)`: all of them, in any order."""
+
+    children: tuple[Formula, ...]
+
+
+# The query.
+
+
+class Strategy(enum.Enum):
+    """What SELECT keeps among the matches with one end (semantics, CEQL)."""
+
+    ALL = "ALL"
+    ANY = "ANY"
+    NEXT = "NEXT"
+    LAST = "LAST"
+    MAX = "MAX"
+    STRICT = "STRICT"
+
+
+class Consume(enum.Enum):
+    """What a match takes away from the matches after it."""
+
+    ANY = "ANY"
+    PARTITION = "PARTITION"
+    NONE = "NONE"
+
+
+@dataclass(frozen=True, slots=True)
+class Selected(Node):
+    """`v` or `v[attr, …]` in SELECT; no attributes means all."""
+
+    variable: str
+    attributes: tuple[Name, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Selection(Node):
+    """`*` (`items` is None), `NONE` (`items` is empty) or a list."""
+
+    strategy: Strategy | None
+    items: tuple[Selected, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Within(Node):
+    """Base of the windows."""
+
+
+@dataclass(frozen=True, slots=True)
+class WithinEvents(Within):
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class WithinTime(Within):
+    nanoseconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class WithinAttribute(Within):
+    """`WITHIN size [attribute]`, in the attribute's own numbers."""
+
+    size: int | float
+    attribute: Name
+
+
+@dataclass(frozen=True, slots=True)
+class Consumption(Node):
+    policy: Consume
+
+
+@dataclass(frozen=True, slots=True)
+class Limit(Node):
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Query(Node):
+    """A whole query. `partition` has a tuple of attributes for each bracket; it is empty without PARTITION BY."""
+
+    selection: Selection
+    streams: tuple[Name, ...]
+    where: Formula
+    partition: tuple[tuple[Name, ...], ...] = ()
+    within: Within | None = None
+    consume: Consumption | None = None
+    limit: Limit | None = None

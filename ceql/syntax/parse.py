@@ -1,0 +1,360 @@
+"""Text to syntax tree: `parse`, and nothing of lark leaves this module.
+
+The grammar has one ladder for conditions and values, because `(` opens both; which of them may stand where is decided
+here, going down the tree, so that a mistake is reported in the words of the place where it stands.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Final
+
+from lark import Lark, Token, Tree
+from lark.exceptions import UnexpectedInput
+
+from ceql.syntax import ast
+from ceql.syntax.diagnostics import syntax_error
+from spaseq.errors import QuerySyntaxError, Span
+from spaseq.events.time import duration_nanoseconds
+from spaseq.text import WholeWords, check_characters
+
+__all__ = ["parse"]
+
+_INT64: Final = range(-(1 << 63), 1 << 63)
+_DIGITS: Final = 400
+"""Beyond any number; int() refuses thousands of them."""
+_OPERATORS: Final = {"==": "=", "<>": "!="}
+_ARITHMETIC: Final = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "modulo": "%"}
+_MAX_DEPTH_HINT: Final = "split the query, or write long lists with IN {…}"
+
+
+@functools.cache
+def _parser() -> Lark:
+    return Lark.open(
+        "grammar.lark",
+        rel_to=__file__,
+        parser="lalr",
+        propagate_positions=True,
+        maybe_placeholders=False,
+        postlex=WholeWords("IDENT"),
+    )
+
+
+def parse(text: str, source: str = "<query>") -> ast.Query:
+    """The tree of a CEQL query; `QuerySyntaxError` (with line, column and caret) if the text is not one."""
+    check_characters(text, source)
+    try:
+        tree = _parser().parse(text)
+        return _Builder(text, source).query(tree)
+    except UnexpectedInput as error:
+        raise syntax_error(error, text, source) from None
+    except RecursionError:
+        raise QuerySyntaxError("the query is nested too deeply", source=source, hint=_MAX_DEPTH_HINT) from None
+
+
+class _Builder:
+    """Turns lark's tree into ours. `text` and `source` are what errors quote."""
+
+    def __init__(self, text: str, source: str) -> None:
+        self.text = text
+        self.source = source
+
+    # Helpers
+
+    def error(self, problem: str, span: Span, hint: str = "") -> QuerySyntaxError:
+        return QuerySyntaxError(problem, text=self.text, span=span, source=self.source, hint=hint)
+
+    def span(self, node: Tree[Token] | Token) -> Span:
+        if isinstance(node, Token):
+            start, end = node.start_pos, node.end_pos
+        else:
+            start, end = node.meta.start_pos, node.meta.end_pos
+        assert start is not None and end is not None
+        return Span.at(self.text, start, end)
+
+    def name(self, node: Tree[Token]) -> ast.Name:
+        token = _token(node)
+        text = str(token)[1:-1] if token.type == "QUOTED" else str(token)
+        return ast.Name(text, span=self.span(token))
+
+    def integer(self, token: Token, what: str) -> int:
+        if not str(token).isdigit():
+            raise self.error(f"{what} is a whole number, not {token}", self.span(token))
+        if len(token) > _DIGITS or int(token) not in _INT64:
+            raise self.error(f"{what} goes up to {_INT64[-1]}", self.span(token))
+        return int(token)
+
+    def number(self, token: Token, sign: int = 1) -> int | float:
+        text = str(token)
+        whole = text.isdigit() and len(text) <= _DIGITS and sign * int(text) in _INT64
+        value: int | float = sign * int(text) if whole else sign * float(text)
+        if value in (float("inf"), float("-inf")):
+            raise self.error("this number is too large", self.span(token), "numbers go up to about 1.8e308")
+        return value
+
+    # The query
+
+    def query(self, tree: Tree[Token]) -> ast.Query:
+        selection, *rest = _trees(tree)
+        streams: tuple[ast.Name, ...] = ()
+        if rest[0].data == "from_clause":
+            streams = tuple(self.name(n) for n in _trees(rest.pop(0)))
+        where, *clauses = rest
+        parts: dict[str, Tree[Token]] = {}
+        for clause in clauses:
+            kind = str(clause.data)
+            if kind in parts:
+                raise self.error(f"a second {_CLAUSE_WORDS[kind]} clause", self.span(clause), "a query has at most one")
+            parts[kind] = clause
+        return ast.Query(
+            self.selection(selection),
+            streams,
+            self.formula(where),
+            self.partition(parts["partition"]) if "partition" in parts else (),
+            self.within(_trees(parts["clause"])[0]) if "clause" in parts else None,
+            self.consume(parts["consume"]) if "consume" in parts else None,
+            self.limit(parts["limit"]) if "limit" in parts else None,
+            span=self.span(tree),
+        )
+
+    def selection(self, tree: Tree[Token]) -> ast.Selection:
+        children = _trees(tree)
+        strategy = None
+        if children[0].data == "strategy":
+            strategy = ast.Strategy(_token(children.pop(0)).upper())
+        (what,) = children
+        if what.data == "everything":
+            items: tuple[ast.Selected, ...] | None = None
+        elif what.data == "nothing":
+            items = ()
+        else:
+            items = tuple(self.selected(item) for item in _trees(what))
+        return ast.Selection(strategy, items, span=self.span(tree))
+
+    def selected(self, tree: Tree[Token]) -> ast.Selected:
+        variable, *attributes = _trees(tree)
+        text = ">".join(self.name(n).text for n in _trees(variable))
+        return ast.Selected(text, tuple(self.name(n) for n in attributes), span=self.span(tree))
+
+    def partition(self, tree: Tree[Token]) -> tuple[tuple[ast.Name, ...], ...]:
+        return tuple(tuple(self.name(n) for n in _trees(bracket)) for bracket in _trees(tree))
+
+    def within(self, tree: Tree[Token]) -> ast.Within:
+        span = self.span(tree)
+        first = tree.children[0]
+        assert isinstance(first, Token)
+        if tree.data == "within_events":
+            return ast.WithinEvents(self.integer(first, "a count of events"), span=span)
+        if tree.data == "within_attribute":
+            return ast.WithinAttribute(self.number(first), self.name(_trees(tree)[0]), span=span)
+        words = [str(c) for c in tree.children]
+        parts = [(words[k], words[k + 1]) for k in range(0, len(words), 2)]
+        return ast.WithinTime(self.duration(parts, span), span=span)
+
+    def duration(self, parts: list[tuple[str, str]], span: Span) -> int:
+        total = sum(duration_nanoseconds(amount, unit) for amount, unit in parts)
+        if total not in _INT64:
+            raise self.error("this window is longer than time itself", span, "windows go up to 292 years")
+        return total
+
+    def consume(self, tree: Tree[Token]) -> ast.Consumption:
+        return ast.Consumption(ast.Consume(_token(tree).upper()), span=self.span(tree))
+
+    def limit(self, tree: Tree[Token]) -> ast.Limit:
+        return ast.Limit(self.integer(_token(tree), "LIMIT"), span=self.span(tree))
+
+    # Formulas
+
+    def formula(self, tree: Tree[Token]) -> ast.Formula:
+        span = self.span(tree)
+        children = tree.children
+        match str(tree.data):
+            case "event_type":
+                return ast.EventType(self.name(_child(tree, 0)).text, span=span)
+            case "stream_event_type":
+                return ast.EventType(self.name(_child(tree, 1)).text, self.name(_child(tree, 0)), span=span)
+            case "as_name":
+                return ast.As(self.formula(_child(tree, 0)), self.name(_child(tree, 1)), span=span)
+            case "filter":
+                condition = self.condition(_child(tree, 1), in_brackets=False)
+                return ast.Filter(self.formula(_child(tree, 0)), condition, span=span)
+            case "either":
+                return ast.Either(self.formula(_child(tree, 0)), self.formula(_child(tree, 1)), span=span)
+            case "then" | "next" as kind:
+                left, right = self.formula(_child(tree, 0)), self.formula(_child(tree, 1))
+                return ast.Sequence(left, right, kind == "next", span=span)
+            case "iterate" | "iterate_contiguous" as kind:
+                return ast.Iterate(self.formula(_child(tree, 0)), kind == "iterate_contiguous", span=span)
+            case "without":
+                return ast.Without(self.formula(_child(tree, 0)), span=span)
+            case "conjunction":
+                return ast.Conjunction(tuple(self.formula(c) for c in _trees(tree)), span=span)
+            case kind:
+                bounds = [self.integer(c, "a number of rounds") for c in children[1:] if isinstance(c, Token)]
+                return self.repeat(kind, self.formula(_child(tree, 0)), bounds, span)
+
+    def repeat(self, kind: str, child: ast.Formula, bounds: list[int], span: Span) -> ast.Repeat:
+        low = 1 if kind == "repeat_to" else bounds[0]
+        high = None if kind == "repeat_from" else bounds[-1]
+        if low < 1 or (high is not None and high < low):
+            raise self.error(
+                f"{{{low},{'' if high is None else high}}} allows no number of rounds",
+                span,
+                "the least number of rounds is 1 or more, the greatest not below it",
+            )
+        return ast.Repeat(child, low, high, span=span)
+
+    # Conditions: what is true, false or unknown
+
+    def condition(self, tree: Tree[Token], in_brackets: bool) -> ast.Condition:
+        span = self.span(tree)
+        down = functools.partial(self.condition, in_brackets=in_brackets)
+        value = functools.partial(self.value, in_brackets=in_brackets)
+        match str(tree.data):
+            case "or_":
+                return ast.Or(down(_child(tree, 0)), down(_child(tree, 1)), span=span)
+            case "and_":
+                return ast.And(down(_child(tree, 0)), down(_child(tree, 1)), span=span)
+            case "not_":
+                return ast.Not(down(_child(tree, 0)), span=span)
+            case "grouped":
+                return down(_child(tree, 0))
+            case "compare":
+                return self.compare(tree, in_brackets)
+            case "like" | "not_like" as kind:
+                like = ast.Like(value(_child(tree, 0)), self.pattern(_child(tree, 1)), span=span)
+                return ast.Not(like, span=span) if kind == "not_like" else like
+            case "in_" | "not_in" as kind:
+                member = self.membership(value(_child(tree, 0)), _child(tree, 1), in_brackets, span)
+                return ast.Not(member, span=span) if kind == "not_in" else member
+            case "holds":
+                return self.holds(tree, in_brackets)
+            case _:
+                raise self.not_a_condition(tree, in_brackets)
+
+    def compare(self, tree: Tree[Token], in_brackets: bool) -> ast.Condition:
+        left, operator, right = tree.children
+        assert isinstance(left, Tree) and isinstance(right, Tree) and isinstance(operator, Token)
+        if operator == ">" and left.data == "bare" and right.data == "holds" and not in_brackets:
+            held = self.holds(right, in_brackets)
+            stream = self.name(_child(left, 0))
+            variable = ast.Name(f"{stream.text}>{held.variable.text}", span=stream.span.to(held.variable.span))
+            return ast.Holds(variable, held.condition, span=self.span(tree))
+        text = _OPERATORS.get(str(operator), str(operator))
+        return ast.Compare(text, self.value(left, in_brackets), self.value(right, in_brackets), span=self.span(tree))
+
+    def holds(self, tree: Tree[Token], in_brackets: bool) -> ast.Holds:
+        if in_brackets:
+            raise self.error(
+                "brackets inside brackets", self.span(tree), "write x[a > 1] AND y[b > 2], one after the other"
+            )
+        condition = self.condition(_child(tree, 1), in_brackets=True)
+        return ast.Holds(self.name(_child(tree, 0)), condition, span=self.span(tree))
+
+    def pattern(self, tree: Tree[Token]) -> str:
+        token = _token(tree)
+        return str(token)[2:-2] if token.type == "REGEX" else _unquote(str(token))
+
+    def membership(self, value: ast.Expression, tree: Tree[Token], in_brackets: bool, span: Span) -> ast.Condition:
+        parts = [self.value(c, in_brackets) for c in _trees(tree)]
+        match str(tree.data):
+            case "values":
+                return ast.In(value, tuple(parts), span=span)
+            case "between":
+                return ast.InRange(value, parts[0], parts[1], span=span)
+            case "at_least":
+                return ast.InRange(value, parts[0], None, span=span)
+            case _:
+                return ast.InRange(value, None, parts[0], span=span)
+
+    def not_a_condition(self, tree: Tree[Token], in_brackets: bool) -> QuerySyntaxError:
+        span = self.span(tree)
+        found = self.text[span.start : span.end]
+        if in_brackets:
+            hint = f"compare it with something: {found} > 3" if tree.data == "bare" else "compare it with something"
+        elif tree.data == "bare":
+            hint = f"write {found}[price > 3], or compare its attributes: {found}.price > 3"
+        else:
+            hint = "compare it with something, as in x.price > 3"
+        return self.error(f"{found} is a value, and a condition is needed here", span, hint)
+
+    # Values
+
+    def value(self, tree: Tree[Token], in_brackets: bool) -> ast.Expression:
+        span = self.span(tree)
+        down = functools.partial(self.value, in_brackets=in_brackets)
+        match str(tree.data):
+            case "number":
+                return ast.Number(self.number(_token(tree)), span=span)
+            case "negative_number":
+                return ast.Number(self.number(_token(tree), -1), span=span)
+            case "text":
+                return ast.Text(_unquote(str(_token(tree))), span=span)
+            case "true" | "false" as kind:
+                return ast.Truth(kind == "true", span=span)
+            case "bare":
+                return self.bare(tree, in_brackets)
+            case "qualified":
+                variable, attribute = self.name(_child(tree, 0)), self.name(_child(tree, 1))
+                return ast.Attribute(attribute.text, variable.text, span=span)
+            case "call":
+                return self.call(tree, in_brackets)
+            case "grouped" | "unchanged":
+                return down(_child(tree, 0))
+            case "negate":
+                child = _child(tree, 0)
+                if child.data == "number":
+                    return ast.Number(self.number(_token(child), -1), span=span)
+                return ast.Negate(down(child), span=span)
+            case kind if kind in _ARITHMETIC:
+                return ast.Arithmetic(_ARITHMETIC[kind], down(_child(tree, 0)), down(_child(tree, 1)), span=span)
+            case _:
+                raise self.error(
+                    f"{self.text[span.start : span.end]} is a condition, and a value is needed here",
+                    span,
+                    "conditions are joined with AND, OR and NOT",
+                )
+
+    def bare(self, tree: Tree[Token], in_brackets: bool) -> ast.Attribute:
+        name = self.name(_child(tree, 0))
+        if in_brackets:
+            return ast.Attribute(name.text, span=name.span)
+        raise self.error(
+            f"whose {name.text}? A FILTER names the variable", name.span, f"write x.{name.text}, or x[{name.text} …]"
+        )
+
+    def call(self, tree: Tree[Token], in_brackets: bool) -> ast.Call:
+        function, *arguments = _trees(tree)
+        build: Callable[[Tree[Token]], ast.Expression] = lambda node: (  # noqa: E731
+            ast.Variable(self.name(_child(node, 0)).text, span=self.span(node))
+            if node.data == "bare" and not in_brackets
+            else self.value(node, in_brackets)
+        )
+        name = self.name(function).text.upper()
+        return ast.Call(name, tuple(build(a) for a in arguments), span=self.span(tree))
+
+
+_CLAUSE_WORDS: Final = {"partition": "PARTITION BY", "clause": "WITHIN", "consume": "CONSUME BY", "limit": "LIMIT"}
+
+
+def _trees(tree: Tree[Token]) -> list[Tree[Token]]:
+    return [c for c in tree.children if isinstance(c, Tree)]
+
+
+def _child(tree: Tree[Token], index: int) -> Tree[Token]:
+    child = tree.children[index]
+    assert isinstance(child, Tree)
+    return child
+
+
+def _token(tree: Tree[Token]) -> Token:
+    token = tree.children[0]
+    assert isinstance(token, Token)
+    return token
+
+
+def _unquote(literal: str) -> str:
+    """The text of a quoted literal: a straight quote stands for itself when doubled."""
+    quote, body = literal[0], literal[1:-1]
+    return body.replace(quote * 2, quote) if quote in "'\"" else body

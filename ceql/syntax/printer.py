@@ -1,0 +1,189 @@
+"""Syntax tree to text. Parsing the text gives an equal tree, with as few parentheses as that takes."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ceql.syntax import ast
+from spaseq.errors import InternalError
+
+__all__ = ["print_expression", "print_formula", "print_query"]
+
+_PLAIN: Final = re.compile(r"[^\W\d]\w*")
+_RESERVED: Final = re.compile(
+    "all|and|any|as|by|consume|events?|false|filter|from|in|last|like|limit|max|next|none|not|or|partition|range"
+    "|select|strict|true|where|within",
+    re.IGNORECASE,
+)
+
+
+def print_query(query: ast.Query) -> str:
+    """The text of a query, a clause a line."""
+    lines = ["SELECT " + _selection(query.selection)]
+    if query.streams:
+        lines.append("FROM " + ", ".join(_name(s.text) for s in query.streams))
+    lines.append("WHERE " + print_formula(query.where))
+    if query.partition:
+        lines.append("PARTITION BY " + ", ".join(_bracket(names) for names in query.partition))
+    if query.within is not None:
+        lines.append("WITHIN " + _within(query.within))
+    if query.consume is not None:
+        lines.append("CONSUME BY " + query.consume.policy.value)
+    if query.limit is not None:
+        lines.append(f"LIMIT {query.limit.count}")
+    return "\n".join(lines)
+
+
+def _selection(selection: ast.Selection) -> str:
+    strategy = "" if selection.strategy is None else selection.strategy.value + " "
+    if selection.items is None:
+        return strategy + "*"
+    items = ", ".join(_variable(i.variable) + (_bracket(i.attributes) if i.attributes else "") for i in selection.items)
+    return strategy + (items or "NONE")
+
+
+def _bracket(names: tuple[ast.Name, ...]) -> str:
+    return "[" + ", ".join(_name(n.text) for n in names) + "]"
+
+
+def _within(within: ast.Within) -> str:
+    match within:
+        case ast.WithinEvents(count):
+            return f"{count} EVENTS"
+        case ast.WithinTime(nanoseconds):
+            return _duration(nanoseconds)
+        case ast.WithinAttribute(size, attribute):
+            return f"{_number(size)} [{_name(attribute.text)}]"
+    raise InternalError(f"no text for {type(within).__name__}")
+
+
+def _duration(nanoseconds: int) -> str:
+    for unit, size in (("DAYS", 86_400 * 10**9), ("HOURS", 3_600 * 10**9), ("MINUTES", 60 * 10**9), ("SECONDS", 10**9)):
+        if nanoseconds and nanoseconds % size == 0:
+            return f"{nanoseconds // size} {unit}"
+    if nanoseconds % 10**6 == 0:
+        return f"{nanoseconds // 10**6} MILLISECONDS"
+    return f"{nanoseconds} NANOSECONDS"
+
+
+def _name(text: str) -> str:
+    return text if _PLAIN.fullmatch(text) and not _RESERVED.fullmatch(text) else f"`{text}`"
+
+
+def _variable(text: str) -> str:
+    """`v`, or `s>R`."""
+    return ">".join(_name(part) for part in text.split(">"))
+
+
+def _number(value: int | float) -> str:
+    return repr(value)
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+# Formulas: FILTER 0, OR 1, sequence 2, NOT 3, postfix 4, atom 5
+
+
+def print_formula(node: ast.Formula) -> str:
+    """The text of a formula."""
+    return _formula(node, 0)
+
+
+def _formula(node: ast.Formula, level: int) -> str:
+    text, own = _formula_text(node)
+    return text if own >= level else f"({text})"
+
+
+def _formula_text(node: ast.Formula) -> tuple[str, int]:
+    match node:
+        case ast.EventType(name, None):
+            return _name(name), 5
+        case ast.EventType(name, ast.Name(stream)):
+            return f"{_name(stream)}>{_name(name)}", 5
+        case ast.Conjunction(children):
+            return "AND(" + ", ".join(print_formula(c) for c in children) + ")", 5
+        case ast.As(child, variable):
+            return f"{_formula(child, 4)} AS {_name(variable.text)}", 4
+        case ast.Iterate(child, contiguous):
+            return _formula(child, 4) + (":+" if contiguous else "+"), 4
+        case ast.Repeat(child, low, high):
+            bounds = f"{low}" if low == high else f"{low},{'' if high is None else high}"
+            return f"{_formula(child, 4)}{{{bounds}}}", 4
+        case ast.Without(child):
+            return f"NOT {_formula(child, 3)}", 3
+        case ast.Sequence(left, right, contiguous):
+            return f"{_formula(left, 2)} {':' if contiguous else ';'} {_formula(right, 3)}", 2
+        case ast.Either(left, right):
+            return f"{_formula(left, 1)} OR {_formula(right, 2)}", 1
+        case ast.Filter(child, condition):
+            return f"{_formula(child, 0)} FILTER {print_expression(condition)}", 0
+    raise InternalError(f"no text for {type(node).__name__}")
+
+
+# Expressions: OR 0, AND 1, NOT 2, condition 3, sum 4, product 5, unary 6, primary 7
+
+
+def print_expression(node: ast.Expression) -> str:
+    """The text of a condition or a value."""
+    return _expression(node, 0)
+
+
+def _expression(node: ast.Expression, level: int) -> str:
+    text, own = _expression_text(node)
+    return text if own >= level else f"({text})"
+
+
+def _expression_text(node: ast.Expression) -> tuple[str, int]:
+    match node:
+        case ast.Or(left, right):
+            return f"{_expression(left, 0)} OR {_expression(right, 1)}", 0
+        case ast.And(left, right):
+            return f"{_expression(left, 1)} AND {_expression(right, 2)}", 1
+        case ast.Not(child):
+            return f"NOT {_expression(child, 2)}", 2
+        case ast.Compare(symbol, left, right):
+            return f"{_expression(left, 4)} {symbol} {_expression(right, 4)}", 3
+        case ast.Like(value, pattern):
+            return f"{_expression(value, 4)} LIKE {_text(pattern)}", 3
+        case ast.In(value, items):
+            return f"{_expression(value, 4)} IN {{{', '.join(print_expression(i) for i in items)}}}", 3
+        case ast.InRange(value, low, high):
+            return f"{_expression(value, 4)} IN {_range(low, high)}", 3
+        case ast.Holds(variable, condition):
+            return f"{_variable(variable.text)}[{print_expression(condition)}]", 7
+        case _:
+            return _value_text(node)
+
+
+def _range(low: ast.Expression | None, high: ast.Expression | None) -> str:
+    if low is not None and high is not None:
+        return f"RANGE({_expression(low, 4)}, {_expression(high, 4)})"
+    return f"{{{'' if low is None else print_expression(low)}..{'' if high is None else print_expression(high)}}}"
+
+
+def _value_text(node: ast.Expression) -> tuple[str, int]:
+    match node:
+        case ast.Number(value):
+            return _number(value), 6 if _number(value).startswith("-") else 7
+        case ast.Text(text):
+            return _text(text), 7
+        case ast.Truth(truth):
+            return str(truth).upper(), 7
+        case ast.Attribute(name, None):
+            return _name(name), 7
+        case ast.Attribute(name, str() as variable):
+            return f"{_name(variable)}.{_name(name)}", 7
+        case ast.Variable(name):
+            return _name(name), 7
+        case ast.Call(function, arguments):
+            return f"{_name(function)}({', '.join(print_expression(a) for a in arguments)})", 7
+        case ast.Negate(child):
+            text = _expression(child, 7)
+            return "-" + (f"({text})" if isinstance(child, ast.Number) and text[0] != "(" else text), 6
+        case ast.Arithmetic(symbol, left, right):
+            level = 4 if symbol in "+-" else 5
+            return f"{_expression(left, level)} {symbol} {_expression(right, level + 1)}", level
+    raise InternalError(f"no text for {type(node).__name__}")

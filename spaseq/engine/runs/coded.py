@@ -1,0 +1,376 @@
+"""Evaluation of automata whose guards are operations on codes: configurations in arrays, moved by the kernel.
+
+It does what `spaseq.engine.runs.row_sets` does, for the guards that most queries have: comparisons of a value of one
+variable with one of another, joins on single terms, and conditions on values of several events. Where that is not
+enough for an exact answer it hands over to `RegisterRun`, for good: when a run is in several configurations at once (an
+event may be marked in two ways that leave different registers), when one code does not do for what was taken, or when
+the values of a batch do not compare as numbers with those before. An event may have several values at once
+(`spaseq.engine.program.register_ops.Each`); a configuration then holds a set of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from spaseq.automata import ACCEPT, INITIAL
+from spaseq.engine.kernels.registers import layout as reg
+from spaseq.engine.kernels.registers.index import rebuild
+from spaseq.engine.kernels.registers.machine import run_guarded
+from spaseq.engine.kernels.registers.operations import remember_answers
+from spaseq.engine.program.matches import MatchBatch, matches_of, no_matches
+from spaseq.engine.program.program import Program
+from spaseq.engine.program.register_ops import Codes
+from spaseq.engine.program.selection import CONSUME, kernel_limit, kernel_order
+from spaseq.engine.program.settings import Consume
+from spaseq.engine.runs.coded_automaton import GuardedAutomaton, GuardTables
+from spaseq.engine.runs.row_sets import RegisterRun
+from spaseq.errors import BudgetExceeded
+from spaseq.snapshot import array, expect
+from spaseq.tecs import Arena, Chunk
+from spaseq.tecs.kernels import layout as k
+
+_ANSWERS = 1 << 16
+_QUESTIONS = 1 << 10
+"""Rows: of the table of answers, which is emptied when half full, and of questions that are answered at a time."""
+_KEPT = (reg.CONF_KEY, reg.CONF_STATE, reg.CONF_ROWS, reg.CONF_HASH, reg.CONF_VALUE)
+"""The columns of a configuration that are no links."""
+
+
+class GuardRun:
+    """The live configurations, each with a cell of the arena: a partition, a set of states, and rows of a code per
+    register: the first row in `_confs`, others in `_held`."""
+
+    def __init__(self, program: Program, arena: Arena, codes: Codes) -> None:
+        self._program = program
+        self._arena = arena
+        self._codes = codes
+        self._automaton = GuardedAutomaton(program.cea, codes)
+        width = codes.registers
+        self._order = kernel_order(program)
+        self._limit = kernel_limit(program.choice)
+        self._by_key = program.window.counts_events
+        self._vectors: list[int] = []
+        self._tables: GuardTables = self._automaton.tables([], 8)
+        self.inert = np.zeros(0, bool)
+        self._floors = np.zeros(0, np.int64)
+        self._key_lows = np.zeros(0, np.int64)
+        self._out = np.zeros((2, width), np.int64)
+        self._groups = np.zeros((len(program.labels or ()) + 2, reg.GROUP_REGISTERS + 2 * width), np.int64)
+        self._sets = np.zeros((64, width), np.int64)
+        self._accepted = np.zeros((64, 2), np.int64)
+        self._answers = np.zeros((64, width), np.int64)
+        self._held = np.zeros((0, reg.HELD_REGISTERS + width), np.int64)
+        self._levels = np.zeros(reg.LEVELS, np.int64)
+        self._memo = np.zeros((_ANSWERS if codes.asked else 1, 2 + codes.asked), np.int64)
+        self._remembered, self._emptied_at = 0, -1
+        self._questions = np.zeros((_QUESTIONS if codes.asked else 1, 2 + codes.asked), np.int64)
+        self._figures = np.zeros((2, reg.STACK))
+        self._confs = np.zeros((0, reg.REGISTERS + width), np.int64)
+        self._heads = np.zeros(0, np.int64)
+        self._instead: RegisterRun | None = None
+        self._handed = False  # and its matches are the ones that come
+        arena.st[reg.RANDOM] = 1
+        arena.st[reg.SWEEP_AT] = 256
+        arena.st[reg.CONF_FREE] = k.NIL
+        arena.st[reg.HELD_FREE] = k.NIL
+
+    @property
+    def statistics(self) -> dict[str, int]:
+        if self._instead is not None:
+            return self._instead.statistics
+        return {"live_runs": int(self._arena.st[reg.CONF_COUNT])}
+
+    @property
+    def handed_over(self) -> bool:
+        """Whether guards are asked one by one by now."""
+        return self._instead is not None
+
+    def none(self) -> MatchBatch:
+        return no_matches(self._program.labels, [] if self._tables.outputs else None)
+
+    def matches(self, chunk: Chunk) -> MatchBatch:
+        if not self._tables.outputs:
+            return matches_of(chunk, self._program.labels)
+        if self._handed:
+            assert self._instead is not None
+            return self._instead.matches(chunk)
+        tags, places = np.unique(np.where(chunk.tag < 0, -chunk.tag, chunk.tag), return_inverse=True)
+        rows = [
+            frozenset({self._codes.row(self._answers[first : first + count].tolist(), ACCEPT)})
+            for first, count in self._accepted[tags].tolist()
+        ]
+        return matches_of(chunk, self._program.labels, [rows[i] for i in places.tolist()])
+
+    def add_classes(self, vectors: list[int]) -> None:
+        if self._instead is not None:
+            self._instead.add_classes(vectors)
+            self.inert = self._instead.inert
+        elif len(vectors) > len(self._vectors):
+            stepper = self._automaton.stepper
+            fresh = [stepper.inert(v) for v in vectors[len(self._vectors) :]]
+            self.inert = np.concatenate([self.inert, np.array(fresh, bool)])
+            self._vectors = list(vectors)
+            self._tables = self._automaton.tables(self._vectors, len(self._tables.indexed))
+
+    def advance(self, batch: Any, events: np.ndarray, emit: Callable[[Chunk], None], write: bool) -> Iterator[None]:
+        done = 0
+        if self._instead is None:
+            if self._codes.full:  # not behind the batch: its matches may not have been read yet
+                live = self._confs[self._confs[:, reg.CONF_STATE] >= 0, reg.REGISTERS :]
+                self._codes.forget(np.concatenate([live, self._held[:, reg.HELD_REGISTERS :]]))
+            values = self._codes.load(batch)
+            if values is not None:
+                yield from self._kernel(events, np.ascontiguousarray(values), self._codes.extras, emit, write)
+                done = int(self._arena.st[k.ROW])
+            if done == len(events):
+                return
+            self._arena.flush(emit)
+            yield
+            self._hand_over()
+        assert self._instead is not None
+        self._handed = True
+        yield from self._instead.advance(batch, events[done:], emit, write)
+
+    def _kernel(
+        self, events: np.ndarray, values: np.ndarray, extras: np.ndarray, emit: Callable[[Chunk], None], write: bool
+    ) -> Iterator[None]:
+        """Run over `events`; stops before the first that needs sets of configurations."""
+        arena, several = self._arena, self._automaton.several
+        self._add_keys(1 + int(events[:, k.E_KEY].max()))
+        arena.st[k.ROW] = 0
+        arena.st[reg.ACCEPTED] = 0
+        arena.st[reg.ANSWERS] = 0
+
+        def kernel() -> int:
+            return int(
+                run_guarded(
+                    events, values, extras if several else None, *self._tables, arena.nodes, arena.cells, arena.entries,
+                    arena.st, arena.checks, *arena.buffers(self._order, self._limit), self._confs,
+                    self._held if several else None, self._table, self._heads, self._equals, self._links, self._tops,
+                    self._floors, self._accepted, self._answers, self._groups, self._sets if several else None,
+                    self._out, self._levels, *self._asking(), write,
+                    self._order, self._limit, CONSUME[self._program.choice.consume], self._by_key,
+                    self._program.settings.live_runs,
+                )
+            )
+
+        def cell_lows() -> np.ndarray:
+            done = int(arena.st[k.ROW])
+            self._key_lows[events[:done, k.E_KEY]] = events[:done, k.E_LOW]
+            return self._key_lows[self._confs[:, reg.CONF_KEY]]
+
+        while True:
+            status = arena.run(kernel, emit, cell_lows if self._by_key else None)
+            yield
+            if status == reg.GROW_CELLS:
+                self._grow()
+            elif status == reg.GROW_MOVES:
+                arena.add_moves(2 * len(arena.moves))
+            elif status == reg.GROW_ACCEPTED:
+                self._accepted = np.concatenate([self._accepted, np.zeros_like(self._accepted)])
+                self._answers = np.concatenate([self._answers, np.zeros_like(self._answers)])
+            elif status == reg.GROW_HELD:
+                self._grow_held(int(arena.st[k.NEEDED]))
+            elif status == reg.GROW_SETS:
+                self._check_rows(2 * len(self._sets))
+                self._sets = np.zeros((2 * len(self._sets), self._codes.registers), np.int64)
+            elif status == reg.NEED_ANSWERS:
+                self._answer(events[arena.st[k.ROW]])
+            elif status == k.NEED_STATES:
+                self._add_states(int(arena.st[k.NEEDED]))
+            elif status != k.FLUSH:
+                break
+        if self._by_key:
+            done = int(arena.st[k.ROW])
+            self._key_lows[events[:done, k.E_KEY]] = events[:done, k.E_LOW]
+
+    def _asking(self) -> tuple[np.ndarray | None, ...]:
+        """Memo, questions and figures of `run_guarded`: nothing where no guard asks."""
+        return (self._memo, self._questions, self._figures) if self._codes.asked else (None, None, None)
+
+    def _answer(self, event: np.ndarray) -> None:
+        """Answer what guards ask at an event, each question once."""
+        count = int(self._questions[0, 0])
+        self._questions[0, 0] = 0
+        asked = np.unique(self._questions[1 : 1 + count], axis=0)
+        for question in asked:
+            number, _, *about = question.tolist()
+            question[1] = self._codes.answer(number - 1, about, int(event[k.E_ROW]))
+        if self._remembered + len(asked) > len(self._memo) // 2:
+            # All that one event asks must fit: emptied a second time, it would ask for ever.
+            size = len(self._memo) * (2 if self._emptied_at == event[k.E_POSITION] else 1)
+            self._memo = np.zeros((size, self._memo.shape[1]), np.int64)
+            self._remembered, self._emptied_at = 0, int(event[k.E_POSITION])
+        self._remembered += len(asked)
+        remember_answers(self._memo, asked)
+
+    def _add_states(self, bits: int) -> None:
+        """Take note of a set of states that a run has reached for the first time."""
+        self._automaton.add(bits)
+        capacity = len(self._tables.indexed)
+        while capacity < len(self._automaton.sets):
+            capacity *= 2
+        self._tables = self._automaton.tables(self._vectors, capacity)
+        self._index_anew()
+
+    def _add_keys(self, keys: int) -> None:
+        """Lists and floors for so many partitions."""
+        if keys > len(self._floors):
+            size = 2 * keys
+            extra = size - len(self._floors)
+            self._floors = np.concatenate([self._floors, np.zeros(extra, np.int64)])
+            self._key_lows = np.concatenate([self._key_lows, np.zeros(extra, np.int64)])
+            self._index_anew()
+
+    def _grow(self) -> None:
+        """Twice as many cells. Raises `BudgetExceeded` where no more are allowed."""
+        count, budget = int(self._arena.st[reg.CONF_COUNT]), self._program.settings.live_runs
+        if count >= budget:
+            raise BudgetExceeded("live_runs", budget, count + 1, "runs")
+        size = max(64, 2 * len(self._confs))
+        fresh = np.zeros((size - len(self._confs), self._confs.shape[1]), np.int64)
+        fresh[:, reg.CONF_STATE] = k.NIL
+        self._confs = np.concatenate([self._confs, fresh])
+        self._arena.add_cells(size)
+        self._index_anew()
+
+    def _grow_held(self, need: int) -> None:
+        """Twice as many rows of configurations with several. Raises `BudgetExceeded` where no more are allowed."""
+        first, size = len(self._held), max(64, 2 * len(self._held), len(self._held) + need)
+        self._check_rows(size)
+        fresh = np.zeros((size - first, self._held.shape[1]), np.int64)
+        fresh[:, reg.HELD_NEXT] = np.arange(first + 1, size + 1)
+        fresh[-1, reg.HELD_NEXT] = self._arena.st[reg.HELD_FREE]
+        self._arena.st[reg.HELD_FREE] = first
+        self._arena.st[reg.HELD_LEFT] += size - first
+        self._held = np.concatenate([self._held, fresh])
+
+    def _check_rows(self, rows: int) -> None:
+        """A run with several rows counts once for each."""
+        budget = self._program.settings.live_runs
+        if rows > 2 * budget:
+            raise BudgetExceeded("live_runs", budget, rows // 2, "runs")
+
+    def _index_anew(self) -> None:
+        """Tables for all configurations and partitions there may be, filled."""
+        slots = max(64, 2 * len(self._confs))
+        buckets = len(self._floors) * len(self._tables.indexed)
+        ordered = bool((self._tables.indexed[:, 0] >= reg.BELOW).any())
+        self._table = np.full(slots, k.NIL, np.int64)
+        self._equals = np.full(slots if (self._tables.indexed[:, 0] == reg.SAME).any() else 1, k.NIL, np.int64)
+        self._heads = np.full(buckets, k.NIL, np.int64)
+        self._tops = np.full((buckets if ordered else 1, reg.LEVELS), k.NIL, np.int64)
+        self._links = np.full((len(self._confs) if ordered else 1, reg.LEVELS), k.NIL, np.int64)
+        rebuild(self._confs, self._table, self._heads, self._equals, self._links, self._tops, self._tables.indexed,
+                  self._arena.st, self._levels)  # fmt: skip
+
+    def _hand_over(self) -> None:
+        """Go on with sets of configurations and register rows."""
+        live: dict[tuple[int, Any], int] = {}
+        cells = self._arena.cells
+        for cell, conf in enumerate(self._confs.tolist()):
+            if conf[reg.CONF_STATE] >= 0 and cells[cell, k.HEAD] >= 0:
+                rows = self._rows(conf)
+                read = {q: [self._automaton.read_in(q, held) for held in rows]
+                        for q in self._automaton.sets[conf[reg.CONF_STATE]]}  # fmt: skip
+                sets = frozenset((q, self._codes.row(held, q)) for q, held in read.items())
+                live[conf[reg.CONF_KEY], sets] = cell
+        self._instead = RegisterRun(self._program, self._arena)
+        consume = self._program.choice.consume
+        floors = dict(enumerate(self._floors.tolist())) if consume is Consume.PARTITION else {}
+        if consume is Consume.ANY:
+            floors = {0: int(self._arena.st[k.FLOOR])}
+        state = {"keys": [key for key, _ in live], "sets": [sets for _, sets in live], "cells": list(live.values()),
+                 "floors": floors, "key_lows": dict(enumerate(self._key_lows.tolist()))}  # fmt: skip
+        self._instead.restore(state, self._vectors)
+
+    def _rows(self, conf: list[int]) -> list[list[int]]:
+        """The codes that a configuration holds, row by row."""
+        rows, more = [conf[reg.REGISTERS :]], conf[reg.CONF_MORE]
+        while more >= 0:
+            following, *held = self._held[more].tolist()
+            rows.append(held)
+            more = following
+        return rows
+
+    def snapshot(self) -> dict[str, Any]:
+        if self._instead is not None:
+            return {"instead": self._instead.snapshot()}
+        live = np.flatnonzero(self._confs[:, reg.CONF_STATE] >= 0)
+        confs = self._confs[live]
+        return {
+            "sets": [sum(1 << q for q in states) for states in self._automaton.sets],
+            "cells": live,
+            "confs": tuple(confs[:, column].copy() for column in _KEPT),
+            "registers": tuple(column.copy() for column in confs[:, reg.REGISTERS :].T),
+            "held": tuple(column.copy() for column in self._held_rows(confs).T),
+            "codes": self._codes.snapshot(),
+            "floors": self._floors,
+            "key_lows": self._key_lows,
+        }
+
+    def _held_rows(self, confs: np.ndarray) -> np.ndarray:
+        """The rows of configurations behind their first: int64 (rows, registers), one configuration's after
+        another's."""
+        owners, places = np.arange(len(confs)), confs[:, reg.CONF_MORE]
+        found = [owners[:0]], [places[:0]]
+        while len(places):
+            owners, places = owners[places >= 0], places[places >= 0]
+            found[0].append(owners)
+            found[1].append(places)
+            places = self._held[places, reg.HELD_NEXT]
+        order = np.argsort(np.concatenate(found[0]), kind="stable")
+        return self._held[np.concatenate(found[1])[order], reg.HELD_REGISTERS :]
+
+    def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
+        """The opposite of `snapshot`."""
+        if "instead" in state:
+            self._instead = RegisterRun(self._program, self._arena)
+            self._instead.restore(state["instead"], vectors)
+            self._handed = True
+            self.inert = self._instead.inert
+            return
+        sets, states = state["sets"], self._program.cea.states
+        known = all(type(bits) is int and 0 < bits < 1 << states for bits in sets)
+        expect(known and len(set(sets)) == len(sets) and sets[0] == 1 << INITIAL, "sets of the automaton's states")
+        for bits in sets[1:]:
+            self._add_states(bits)
+        self.add_classes(vectors)
+        self._floors = array(state["floors"], "floors", low=0)
+        self._key_lows = array(state["key_lows"], "windows", low=0, rows=len(self._floors))
+        self._restore_confs(state, len(self._arena.cells))
+        live = self._confs[self._confs[:, reg.CONF_STATE] >= 0, reg.REGISTERS :]
+        self._codes.restore(state["codes"], np.concatenate([live, self._held[:, reg.HELD_REGISTERS :]]))
+        self._index_anew()
+
+    def _restore_confs(self, state: dict[str, Any], size: int) -> None:
+        """Configurations and their rows, the links between them made anew."""
+        cells = array(state["cells"], "cells", low=0, high=size - 1)
+        expect((np.diff(cells) > 0).all(), "a cell for each configuration")
+        confs = np.full((size, self._confs.shape[1]), k.NIL, np.int64)
+        most = (len(self._floors), len(self._automaton.sets), 1 << 32, None, None)
+        for column, values, high in zip(_KEPT, state["confs"], most, strict=True):
+            low = None if high is None else int(column == reg.CONF_ROWS)
+            confs[cells, column] = array(
+                values, "configurations", rows=len(cells), low=low, high=None if high is None else high - 1
+            )
+        for register, values in enumerate(state["registers"]):
+            confs[cells, reg.REGISTERS + register] = array(values, "registers", rows=len(cells))
+        width = self._codes.registers
+        expect(len(state["registers"]) == len(state["held"]) == width, "a column for each register")
+        rows = confs[cells, reg.CONF_ROWS]
+        total = len(state["held"][0]) if width else 0
+        expect(int(rows.sum()) - len(cells) == total, "as many rows as configurations have")
+        self._held = np.full((total, reg.HELD_REGISTERS + width), k.NIL, np.int64)
+        for register, values in enumerate(state["held"]):
+            self._held[:, reg.HELD_REGISTERS + register] = array(values, "rows", rows=total)
+        several = rows > 1
+        ends = np.cumsum(rows - 1)
+        self._held[:, reg.HELD_NEXT] = np.arange(1, total + 1)
+        self._held[ends[several] - 1, reg.HELD_NEXT] = k.NIL
+        confs[cells[several], reg.CONF_MORE] = (ends - rows + 1)[several]
+        self._confs = confs
+        self._arena.st[reg.CONF_COUNT] = len(cells)

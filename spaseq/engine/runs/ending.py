@@ -1,0 +1,115 @@
+"""Absence at the end: `φ ; NOT ψ` holds for a match of φ once its window has closed without a ψ behind it.
+
+Matches of φ wait here. Where an event of ψ comes behind the end of a waiting match and inside its window, the match is
+off. When the window's first live start has passed a match's own, its window has closed, and the match is reported. The
+end of the stream closes all windows. The interval of the match is that of φ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from spaseq.engine.program.matches import MatchBatch
+from spaseq.engine.program.settings import Batch
+from spaseq.engine.program.window import Lows, Window
+from spaseq.pattern import NoneOf
+from spaseq.snapshot import array, expect
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """Matches whose windows are open, and the partition of each (0 without PARTITION BY)."""
+
+    matches: MatchBatch = field(default_factory=MatchBatch)
+    keys: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+
+
+class Ending:
+    """The waiting matches of one evaluation."""
+
+    def __init__(self, absent: NoneOf, window: Window) -> None:
+        self._absent = absent
+        self._window = window
+        # With a window in events, partitions have windows of their own.
+        self._lows_by_key = window.counts_events
+        self._waiting = _Waiting()
+        self._lows: dict[int, int] = {}
+
+    def push(self, batch: Batch, found: MatchBatch, lows: np.ndarray) -> MatchBatch:
+        """The matches whose windows close within `batch`, given those of φ that it completes.
+
+        `lows`: first live start at each row, int64 (n,). Positions must differ from row to row. O((matches + rows) log
+        rows).
+        """
+        positions = np.asarray(batch.positions, np.int64)
+        row_keys = np.zeros(len(positions), np.int64) if batch.keys is None else np.asarray(batch.keys, np.int64)
+        found_keys = row_keys[np.searchsorted(positions, found.end)] if len(found) else np.zeros(0, np.int64)
+        matches = MatchBatch.concat([self._waiting.matches, found]) if len(found) else self._waiting.matches
+        keys = np.concatenate([self._waiting.keys, found_keys])
+        strays = ~self._absent.evaluate(batch) & (row_keys >= 0)
+        if self._lows_by_key:
+            self._lows |= dict(zip(row_keys.tolist(), lows.tolist(), strict=True))
+            open_from = np.array([self._lows[key] for key in keys.tolist()], np.int64)
+        else:
+            open_from = np.full(len(matches), lows[-1])
+        off = np.zeros(len(matches), bool)
+        for key in np.unique(keys).tolist():
+            mine = np.flatnonzero(keys == key)
+            stray = np.flatnonzero(strays & (row_keys == key))
+            first = np.searchsorted(positions[stray], matches.end[mine], "right")
+            behind = first < len(stray)
+            rows = stray[first[behind]]
+            off[mine[behind]] = matches.start[mine[behind]] >= lows[rows]
+        closed = ~off & (matches.start < open_from)
+        waiting = ~off & ~closed
+        self._waiting = _Waiting(_pick(matches, waiting), keys[waiting])
+        return _pick(matches, closed)
+
+    def advance(self, lows: Lows | None, place: int) -> MatchBatch:
+        """The matches whose windows are closed at `place`, as no row before it will come any more.
+
+        `lows`: what the rows so far were measured by, None where there was none. `place` is what the window is measured
+        in; a window that counts events closes by events alone.
+        """
+        if lows is None or self._lows_by_key or not self._window.is_bounded:
+            return MatchBatch()
+        closed = self._waiting.matches.start < lows.at(place)
+        done = _pick(self._waiting.matches, closed)
+        self._waiting = _Waiting(_pick(self._waiting.matches, ~closed), self._waiting.keys[~closed])
+        return done
+
+    @property
+    def undecided(self) -> int | None:
+        """The least end of a match that waits; None if none does."""
+        return int(self._waiting.matches.end.min()) if len(self._waiting.matches) else None
+
+    def close(self) -> MatchBatch:
+        """All that still waits: the stream ends, and nothing can come between."""
+        rest, self._waiting = self._waiting.matches, _Waiting()
+        return rest
+
+    def snapshot(self) -> Any:
+        """What waits, as plain values."""
+        return self._waiting.matches.snapshot(), self._waiting.keys, self._lows
+
+    def restore(self, state: Any) -> None:
+        """The opposite of `snapshot`."""
+        matches, keys, lows = state
+        self._lows = dict(lows)
+        self._waiting = _Waiting(MatchBatch.restore(matches), array(keys, "keys", rows=len(matches[0])))
+        known = not self._lows_by_key or set(self._waiting.keys.tolist()) <= self._lows.keys()
+        expect(known, "a window for each waiting match")
+
+
+def _pick(matches: MatchBatch, wanted: np.ndarray) -> MatchBatch:
+    """The matches where `wanted`, in their order."""
+    index = np.flatnonzero(wanted)
+    sizes = np.diff(matches.offsets)
+    places = np.repeat(wanted, sizes)
+    rows = None if matches.rows is None else [matches.rows[i] for i in index.tolist()]
+    offsets = np.concatenate([[0], np.cumsum(sizes[index])]).astype(np.int64)
+    labels = None if matches.labels is None else matches.labels[places]
+    return MatchBatch(matches.start[index], matches.end[index], offsets, matches.positions[places], rows, labels)

@@ -1,0 +1,387 @@
+"""Evaluation of automata with registers: guards over several events ([RMA]'s registers on [CORE]'s structure).
+
+A run is in a *configuration*, (state, register row). The structure hangs off sets of configurations, as the lazily
+determinised automaton's hangs off sets of states: from one set, an event leads to one set by marking and to one by not
+marking, so no complex event is found twice, and runs that agree on what their registers hold are one however many
+events they took to get there. The moves of an event are worked out here, once per configuration; the kernels do the
+rest.
+
+Cost per event: the live configurations whose state can move on the event's symbol class, not the partial matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
+
+import numpy as np
+
+from spaseq.automata.cea import ACCEPT, INITIAL, Again, Avoid, Leave, Take, Transition
+from spaseq.automata.determinise import Stepper
+from spaseq.engine.kernels.drivers import run_moves
+from spaseq.engine.program.matches import MatchBatch, matches_of, no_matches
+from spaseq.engine.program.program import Program
+from spaseq.engine.program.selection import kernel_limit, kernel_order
+from spaseq.engine.program.settings import Consume
+from spaseq.errors import BudgetExceeded, InternalError
+from spaseq.snapshot import array, expect
+from spaseq.tecs import Arena, Chunk
+from spaseq.tecs.kernels import layout as k
+from spaseq.tecs.kernels.structure import clear_cell
+
+Configuration = tuple[int, Hashable]
+Configurations = frozenset[Configuration]
+_Live = dict[frozenset[int], dict[Any, int]]
+"""The live sets of configurations of one partition by the automaton states in them, each with its cell."""
+_Rows = frozenset[Hashable]
+_NO_ROWS: _Rows = frozenset()
+
+
+class RegisterRun:
+    """The live sets of configurations, each with a cell of the arena, per partition."""
+
+    def __init__(self, program: Program, arena: Arena) -> None:
+        if program.registers is None and program.cea.has_registers:
+            raise InternalError("a pattern with guards was compiled without registers")
+        self._labels = program.labels
+        self._registers = program.registers or _NoRegisters()
+        self._budget = program.settings.live_runs
+        self._order = kernel_order(program)
+        self._limit = kernel_limit(program.choice)
+        self._consume = program.choice.consume
+        self._floors: dict[int, int] = {}
+        self._arena = arena
+        self._stepper = Stepper(program.cea)
+        self._out = [[(sum(1 << p for p in t.predicates), t) for t in out] for out in program.cea.transitions]
+        self._vectors: list[int] = []
+        self.inert = np.zeros(0, bool)
+        self._enabled: dict[tuple[int, int], tuple[list[Transition], list[Transition]]] = {}
+        self._moves_on: dict[tuple[frozenset[int], int], bool] = {}
+        self._live: dict[int, _Live] = {}
+        self._count = 0
+        self._sweep_at = 256
+        # With a window in events, partitions have windows of their own and the current one says nothing of the others.
+        self._low_is_per_key = program.window.counts_events
+        self._key_lows: dict[int, int] = {}
+        self._free: list[int] = []
+        self._accepted: list[tuple[_Rows, _Rows]] = []
+        self._completed = False
+        self._left: list[Any] = []
+
+    @property
+    def statistics(self) -> dict[str, int]:
+        return {"live_runs": self._count}
+
+    def none(self) -> MatchBatch:
+        return no_matches(self._labels, rows=[])
+
+    def matches(self, chunk: Chunk) -> MatchBatch:
+        rows = [self._accepted[t][0] if t >= 0 else self._accepted[-1 - t][1] for t in chunk.tag.tolist()]
+        return matches_of(chunk, self._labels, rows)
+
+    def add_classes(self, vectors: list[int]) -> None:
+        fresh = [self._stepper.inert(v) for v in vectors[len(self._vectors) :]]
+        self._vectors = list(vectors)
+        self.inert = np.concatenate([self.inert, np.array(fresh, bool)])
+
+    def advance(self, batch: Any, events: np.ndarray, emit: Callable[[Chunk], None], write: bool) -> Iterator[None]:
+        self._registers.load(batch)
+        for event, c, position, key, low, keep in events.tolist():
+            consumed_by = 0 if self._consume is Consume.ANY else key
+            low = max(low, self._floors.get(consumed_by, 0))
+            if self._consume is Consume.ANY:
+                keep = max(keep, low)
+            if self._low_is_per_key:
+                self._key_lows[key] = low
+            count = self._plan(event, c, key, position, low)
+            if count:
+                yield from self._apply(count, position, low, keep, emit, write)
+                if self._consume is not Consume.NONE and self._completed:
+                    self._floors[consumed_by] = position + 1
+                self._forget(key, low)
+
+    def _apply(
+        self, count: int, position: int, low: int, keep: int, emit: Callable[[Chunk], None], write: bool
+    ) -> Iterator[None]:
+        arena = self._arena
+        arena.st[k.ROW] = 0
+
+        def kernel() -> int:
+            return int(
+                run_moves(
+                    arena.nodes, arena.cells, arena.entries, arena.st, arena.checks,
+                    *arena.buffers(self._order, self._limit), count, position, low, keep, write, self._order,
+                    self._limit,
+                )
+            )
+
+        while arena.run(kernel, emit, self._cell_lows if self._low_is_per_key else None) == k.FLUSH:
+            yield
+        if arena.st[k.MATCHES]:
+            arena.flush(emit)  # tags are only meaningful until the next event
+            yield
+
+    def _cell_lows(self) -> np.ndarray:
+        lows = np.zeros(len(self._arena.cells), np.int64)
+        for key, live in self._live.items():
+            for sets in live.values():
+                lows[np.fromiter(sets.values(), np.int64, len(sets))] = self._key_lows[key]
+        return lows
+
+    def _plan(self, event: int, c: int, key: int, position: int, low: int) -> int:
+        """Write the moves of this event to the arena; how many there are. Dead and unmoved sets take no part."""
+        arena = self._arena
+        live = self._live.setdefault(key, {})
+        moving: list[tuple[int, Any]] = []
+        for states, sets in live.items():
+            if self._can_move(states, c):
+                starts = arena.cells[np.fromiter(sets.values(), np.int64, len(sets)), k.HEAD_MAX].tolist()
+                moving += [(cell, s) for (s, cell), start in zip(sets.items(), starts, strict=True) if start >= low]
+        self._accepted = []
+        self._completed = False
+        self._left = []
+        # Targets get their cells only once all steps are known: one of them may be a set that another move leaves.
+        steps = self._steps(moving, event, c, live, position, low)
+        arena.add_moves(sum(max(1, len(step.marks)) for _, _, step in steps))
+        count = 0
+        for cell, source, step in steps:
+            stays = step.skip == source
+            if not (step.marks or step.skip_rows) and (stays or (source is None and not step.skip)):
+                continue
+            # Under several labels, the source stays where it is in all moves but the last.
+            for label, target, rows in step.marks[:-1]:
+                self._move(count, cell, live, label, target, rows, k.NIL if source is None else k.STAY, _NO_ROWS)
+                count += 1
+            label, target, rows = step.marks[-1] if step.marks else (0, (), _NO_ROWS)
+            skip = k.STAY if stays else self._cell(live, step.skip)
+            self._move(count, cell, live, label, target, rows, skip, step.skip_rows)
+            count += 1
+            if source is not None and not stays:
+                self._left.append(source)
+        return count
+
+    def _move(
+        self, count: int, cell: int, live: _Live, label: int, target: Any, rows: _Rows, skip: int, skip_rows: _Rows
+    ) -> None:
+        move = self._arena.moves[count]
+        move[k.SOURCE] = cell
+        move[k.MARK_TO] = self._cell(live, target)
+        move[k.MARK_ACCEPTS] = bool(rows)
+        move[k.M_LABEL] = label
+        move[k.SKIP_TO] = skip
+        move[k.SKIP_ACCEPTS] = bool(skip_rows)
+        move[k.M_TAG] = count
+        self._accepted.append((rows, skip_rows))
+        self._completed |= bool(rows or skip_rows)
+
+    def _can_move(self, states: frozenset[int], c: int) -> bool:
+        """Whether a run in one of `states` may do more than stay put on symbol class c, guards apart."""
+        known = self._moves_on.get((states, c))
+        if known is None:
+            vector = self._vectors[c]
+            known = not all(self._stepper.stays(q, vector) for q in states)
+            self._moves_on[states, c] = known
+        return known
+
+    def _steps(
+        self, moving: list[tuple[int, Any]], event: int, c: int, live: _Live, position: int, low: int
+    ) -> list[tuple[int, Any, Step]]:
+        """(cell, set, where it goes) for a run that starts at the event (cell NIL, no set) and for those that move."""
+        memo: dict[Configuration, Step] = {}
+        start = frozenset({(INITIAL, self._registers.empty)})
+        found: list[tuple[int, Any, Step]] = [(k.NIL, None, self._step(start, event, c, memo))]
+        for cell, source in moving:
+            if len(source) > 1:
+                found.append((cell, source, self._step(source, event, c, memo)))
+                continue
+            # PERF: the usual set has one configuration and its guards reject the event; no step is made for it.
+            ((q, row),) = source
+            fired = self._fire(q, row, event, c)
+            if not (len(fired) == 1 and fired[0][0].target == q and fired[0][1] is row and not fired[0][0].marks):
+                found.append((cell, source, _step_of(fired)))
+        return found
+
+    def _states(self, key: Any) -> frozenset[int]:
+        """The automaton states whose moves concern a live set."""
+        return frozenset(q for q, _ in key)
+
+    def _step(self, source: Configurations, event: int, c: int, memo: dict[Configuration, Step]) -> Step:
+        steps = []
+        for configuration in source:
+            step = memo.get(configuration)
+            if step is None:
+                step = memo[configuration] = _step_of(self._fire(*configuration, event, c))
+            steps.append(step)
+        return steps[0] if len(steps) == 1 else Step.union(steps)
+
+    def _fire(self, q: int, row: Hashable, event: int, c: int) -> list[tuple[Transition, Hashable]]:
+        """The transitions that a configuration takes, with its rows after them.
+
+        `otherwise` transitions fire where no other one does, guards included.
+        """
+        enabled = self._enabled.get((q, c))
+        if enabled is None:
+            vector = self._vectors[c]
+            able = [t for need, t in self._out[q] if need & vector == need]
+            enabled = [t for t in able if not t.otherwise], [t for t in able if t.otherwise]
+            self._enabled[q, c] = enabled
+        for transitions in enabled:
+            fired = []
+            for t in transitions:
+                after = self._act(row, t, event) if t.actions else row
+                if after is not None:
+                    fired.append((t, after))
+            if fired:
+                return fired
+        return []
+
+    def _act(self, row: Hashable, transition: Transition, event: int) -> Hashable | None:
+        for action in transition.actions:
+            match action:
+                case Take(guard, variables):
+                    row = self._registers.take(row, guard, variables, event)
+                    if row is None:
+                        return None
+                case Avoid(guard, variables):
+                    if self._registers.take(row, guard, variables, event) is not None:
+                        return None
+                case Leave(guard):
+                    row = self._registers.leave(row, guard)
+                    if row is None:
+                        return None
+                case Again(what):
+                    row = self._registers.again(row, what)
+        return row
+
+    def _cell(self, live: _Live, target: Any) -> int:
+        """The cell of a set of configurations, given one if it has none; NIL for the empty set."""
+        if not target:
+            return k.NIL
+        sets = live.setdefault(self._states(target), {})
+        cell = sets.get(target)
+        if cell is None:
+            if not self._free:
+                if self._count >= self._budget:
+                    raise BudgetExceeded("live_runs", self._budget, self._count + 1, "runs")
+                first = len(self._arena.cells)
+                self._arena.add_cells(max(64, 2 * first))
+                self._free = list(range(len(self._arena.cells) - 1, first - 1, -1))
+            cell = sets[target] = self._free.pop()
+            self._count += 1
+        return cell
+
+    def _drop(self, sets: dict[Any, int], configurations: Any) -> None:
+        cell = sets.pop(configurations)
+        clear_cell(self._arena.cells, self._arena.entries, self._arena.st, cell)
+        self._free.append(cell)
+        self._count -= 1
+
+    def _forget(self, key: int, low: int) -> None:
+        """Forget the sets whose runs have all moved on, and now and then those whose runs are out of the window."""
+        live, cells = self._live[key], self._arena.cells
+        for configurations in self._left:
+            sets = live[self._states(configurations)]
+            if configurations in sets and cells[sets[configurations], k.HEAD] < 0:
+                self._drop(sets, configurations)
+        if self._count > self._sweep_at:
+            for partition in [live] if self._low_is_per_key else list(self._live.values()):
+                for sets in partition.values():
+                    for configurations, cell in list(sets.items()):
+                        if cells[cell, k.HEAD_MAX] < low:
+                            self._drop(sets, configurations)
+            self._live = {other: sets for other, sets in self._live.items() if any(sets.values())}
+            self._sweep_at = 2 * self._count + 256
+
+    def snapshot(self) -> dict[str, Any]:
+        live = [(key, configurations, cell) for key, by_states in self._live.items()
+                for sets in by_states.values() for configurations, cell in sets.items()]  # fmt: skip
+        keys, sets, cells = zip(*live, strict=True) if live else ((), (), ())
+        return {"keys": keys, "sets": sets, "cells": cells, "key_lows": self._key_lows, "floors": self._floors}
+
+    def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
+        """Goes on from a snapshot; also from what another run hands over."""
+        cells = state["cells"]
+        for key, configurations, cell in zip(state["keys"], map(self._restored, state["sets"]), cells, strict=True):
+            self._live.setdefault(key, {}).setdefault(self._states(configurations), {})[configurations] = cell
+        self._key_lows, self._floors = dict(state["key_lows"]), dict(state["floors"])
+        total = len(self._arena.cells)
+        numbers = array(np.array(cells, np.int64), "cells", low=0, high=total - 1)
+        taken = np.zeros(total, bool)
+        taken[numbers] = True
+        self._free = np.flatnonzero(~taken).tolist()
+        self._count = sum(len(sets) for live in self._live.values() for sets in live.values())
+        expect(int(taken.sum()) == len(numbers) == self._count, "a cell for each run")
+        expect(not self._low_is_per_key or self._live.keys() <= self._key_lows.keys(), "a window for each partition")
+        self.add_classes(vectors)
+
+    def _restored(self, configurations: Any) -> Any:
+        """A live set, as a snapshot has it."""
+        states = range(self._stepper.states)
+        known = type(configurations) is frozenset and all(type(q) is int and q in states for q, _ in configurations)
+        expect(known and configurations, "states of the automaton")
+        return configurations
+
+
+def _step_of(fired: list[tuple[Transition, Hashable]]) -> Step:
+    marks: dict[int, tuple[set[Any], set[Hashable]]] = {}
+    skip: set[Any] = set()
+    skip_rows: set[Hashable] = set()
+    for t, row in fired:
+        to, rows = marks.setdefault(t.label, (set(), set())) if t.marks else (skip, skip_rows)
+        if t.target == ACCEPT:
+            rows.add(row)
+        else:
+            to.add((t.target, row))
+    ways = tuple((label, frozenset(to), frozenset(rows)) for label, (to, rows) in sorted(marks.items()))
+    return Step(ways, frozenset(skip), frozenset(skip_rows))
+
+
+class _NoRegisters:
+    """Registers of patterns without guards: there is one row."""
+
+    empty = ()
+
+    def load(self, batch: Any) -> None:
+        """Nothing is ever read from it."""
+
+    def take(self, row: Any, guard: Any, variables: frozenset[str], event: int) -> Any:
+        raise InternalError("a guard without registers")
+
+    leave = again = lambda self, row, what: row
+
+
+class Step:
+    """Where a set of configurations goes on one event: by marking, by skipping, and the rows it accepts with.
+
+    `marks`: (label, where, rows) for each label under which the event can be marked.
+    """
+
+    __slots__ = ("marks", "skip", "skip_rows")
+
+    def __init__(self, marks: tuple[tuple[int, Any, _Rows], ...], skip: Any, skip_rows: _Rows) -> None:
+        self.marks = marks
+        self.skip = skip
+        self.skip_rows = skip_rows
+
+    @property
+    def mark(self) -> list[Any]:
+        """Where it goes by marking, under any label."""
+        return [one for _, where, _ in self.marks for one in where]
+
+    @property
+    def completes(self) -> bool:
+        """Whether it accepts by marking, under any label."""
+        return any(rows for _, _, rows in self.marks)
+
+    @staticmethod
+    def union(steps: list[Step]) -> Step:
+        marks: dict[int, tuple[Any, _Rows]] = {}
+        for step in steps:
+            for label, where, rows in step.marks:
+                before = marks.get(label, (_NO_ROWS, _NO_ROWS))
+                marks[label] = before[0] | where, before[1] | rows
+        return Step(
+            tuple((label, *marks[label]) for label in sorted(marks)),
+            frozenset().union(*(s.skip for s in steps)),
+            frozenset().union(*(s.skip_rows for s in steps)),
+        )

@@ -1,0 +1,255 @@
+"""One event at a time: what a batch does, without arrays for each event.
+
+A `Single` drives the same evaluator that batches are pushed to, between `enter` and `leave`. The caller evaluates the
+predicates; here the bits become a symbol class by a dictionary, classes that move nothing end there, and the others are
+one call of the kernel on arrays that are kept. Events that move nothing need not enter the history of a window over
+positions or times: a first live start is only compared with starts, and a run starts only where something moves. In a
+window of events by partition they count, so `pass_by` is told of them.
+
+What moves goes to the kernel over symbol classes on arrays that are kept, where the automaton has no registers; else to
+the run's own `advance`, with a batch of one row that the caller makes (some ten times slower).
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import sys
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from spaseq.engine.kernels.drivers import run_classes
+from spaseq.engine.program.matches import MatchBatch
+from spaseq.engine.program.settings import Batch
+from spaseq.engine.program.window import Lows
+from spaseq.engine.runs.deterministic import DeterministicRun, Exploded
+from spaseq.engine.runs.evaluator import Evaluator, check_partitions
+from spaseq.tecs import Chunk
+from spaseq.tecs.kernels import layout as k
+
+__all__ = ["INERT", "Single"]
+
+INERT: Final = -1
+
+
+class _Symbols(dict[int, int]):
+    """Symbol class by bit vector, `INERT` where it moves nothing; worked out when a vector first occurs."""
+
+    def __init__(self, learn: Callable[[int], int]) -> None:
+        self._learn = learn
+
+    def __missing__(self, vector: int) -> int:
+        symbol = self[vector] = self._learn(vector)
+        return symbol
+
+
+class Single:
+    """The road of single events into `evaluator`.
+
+    `symbols[bits]` is the symbol class of an event or `INERT`. `counts` says whether inert events must be told to
+    `pass_by`, `reads` whether what moves is looked at again in its batch.
+    """
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._run: Any = None
+        self._arena = evaluator._arena
+        self._window = evaluator._program.window
+        self._whole = math.floor(self._window.size)
+        self.symbols = _Symbols(self._learn)
+        self.reads = True  # unless the run is a `DeterministicRun`
+        self.counts = False
+        self._recent: deque[tuple[Any, int]] = deque()
+        self._by_key: dict[int, deque[int]] = {}
+        buffer = np.zeros(k.EVENT_COLUMNS, np.int64)
+        self._pack = struct.Struct("=6q").pack_into
+        self._buffer = buffer.data
+        self._event = buffer.reshape(1, k.EVENT_COLUMNS)
+        self._arguments: tuple[Any, ...] = ()
+        self._low = self._chosen_low()
+
+    @staticmethod
+    def applies(evaluator: Any) -> bool:
+        """Whether this road exists: for the compact structure, not where matches wait for what comes behind."""
+        return isinstance(evaluator, Evaluator) and evaluator._ending is None
+
+    def enter(self, partitioned: bool) -> None:
+        """Take over from batches. O(events of the window) where a window was open."""
+        lows = self._evaluator._lows
+        if lows is None:
+            lows = self._evaluator._lows = Lows(self._window, partitioned)
+        self._run = self._evaluator._run
+        self.reads = type(self._run) is not DeterministicRun
+        self.counts = partitioned and self._window.counts_events
+        self._low = self._chosen_low()
+        if lows._times is not None and not self.counts:
+            self._recent = deque(zip(lows._times.tolist(), lows._positions.tolist(), strict=True))
+        if not self.reads:
+            self._state = self._arena.st.data
+            self._refresh()
+
+    def leave(self, position: int, time: Any) -> None:
+        """Hand over to batches, the last event being at `position` and `time`."""
+        lows = self._evaluator._lows
+        assert lows is not None
+        self._evaluator._last = (position, time)
+        for key, recent in self._by_key.items():
+            lows._recent[key] = np.array(recent, np.int64)[max(0, len(recent) - self._whole) :]
+        self._by_key.clear()
+        if self._recent:
+            lows._times = np.array([t for t, _ in self._recent])
+            lows._positions = np.array([p for _, p in self._recent], np.int64)
+            self._recent = deque()
+
+    def pass_by(self, position: int, key: int) -> None:
+        """An inert event of partition `key` in a window of events by partition."""
+        self._low_in_partition(position, 0, key)
+
+    def push(self, symbol: int, position: int, time: Any, key: int, batch: Callable[[], Batch]) -> list[MatchBatch]:
+        """The matches that an event completes. `time` is what the window is measured in, `key` its partition or 0."""
+        run = self._run
+        low = self._low(position, time, key)
+        if self.reads:
+            check_partitions(key, self._evaluator._program.settings.partitions)
+            self._pack(self._buffer, 0, 0, symbol, position, key, low, 0 if self.counts else low)
+            return self._advanced(batch())
+        self._pack(self._buffer, 0, 0, symbol, position, key, low, 0 if self.counts else low)
+        if key >= run.keys:
+            check_partitions(key, self._evaluator._program.settings.partitions)
+            return self._advanced(batch())
+        state = self._state
+        state[k.ROW] = 0
+        if run_classes(*self._arguments) != k.DONE:
+            return self._mended(key)
+        if run.key_lows is not None:
+            run.key_lows[key] = low
+        return self._flushed([]) if state[k.MATCHES] else []
+
+    def _advanced(self, batch: Batch) -> list[MatchBatch]:
+        """As a batch of one row: the first event of a partition, whose cells must be made, and what has registers."""
+        found: list[MatchBatch] = []
+        chunks: list[Chunk] = []
+        try:
+            for _ in self._run.advance(batch, self._event.copy(), chunks.append, True):
+                found += map(self._run.matches, chunks)  # what they mean may change with the next
+                chunks.clear()
+        except Exploded as exploded:
+            return found + self._fallen(exploded, chunks)
+        self._arena.flush(chunks.append)
+        found += map(self._run.matches, chunks)
+        if not self.reads:
+            self._refresh()
+        return found
+
+    def _mended(self, key: int) -> list[MatchBatch]:
+        """Goes on where the kernel stopped for want of room or of transitions."""
+        run, chunks = self._run, list[Chunk]()
+        try:
+            while (status := self._arena.run(self._call, chunks.append, self._cell_lows())) != k.DONE:
+                if status == k.NEED_STATES:
+                    run.learn()
+                    run.fit()
+        except Exploded as exploded:
+            return self._fallen(exploded, chunks)
+        if run.key_lows is not None:
+            run.key_lows[key] = self._event[0, k.E_LOW]
+        self._refresh()
+        return self._flushed(chunks)
+
+    def _fallen(self, exploded: Exploded, chunks: list[Chunk]) -> list[MatchBatch]:
+        """The event is done; the next ones are evaluated set by set."""
+        self._arena.flush(chunks.append)
+        found = [self._run.matches(chunk) for chunk in chunks]
+        self._evaluator._fall_back(exploded)
+        self._run = self._evaluator._run
+        self.reads = True
+        return found
+
+    def _cell_lows(self) -> Callable[[], np.ndarray] | None:
+        lows, run = self._run.key_lows, self._run
+        return None if lows is None else lambda: np.repeat(lows[: run.keys], run.width)
+
+    def _call(self) -> int:
+        self._refresh()
+        return int(run_classes(*self._arguments))
+
+    def _flushed(self, chunks: list[Chunk]) -> list[MatchBatch]:
+        self._arena.flush(chunks.append)
+        self._arguments = self._run.arguments(self._event, True)  # a full buffer was handed over
+        return [self._run.matches(chunk) for chunk in chunks]
+
+    def _refresh(self) -> None:
+        """Arrays that may have been replaced: by growth, by new transitions, or by batches."""
+        self._run.fit()
+        self._run.add_moves()
+        self._arguments = self._run.arguments(self._event, True)
+
+    def _learn(self, vector: int) -> int:
+        """The class of a vector that did not occur since `enter`."""
+        evaluator = self._evaluator
+        count = len(evaluator._program.cea.predicates)
+        truth = np.array([bool(vector >> p & 1) for p in range(count)], bool).reshape(count, 1)
+        symbol = int(evaluator._alphabet.classify(truth)[0])
+        self._run.add_classes(evaluator._alphabet.vectors)
+        if not self.reads:
+            self._refresh()
+        return INERT if self._run.inert[symbol] else symbol
+
+    # First live starts: as `Lows.of` gives them, up to events that move nothing
+
+    def _chosen_low(self) -> Callable[[int, Any, int], int]:
+        if not self._window.is_bounded:
+            return self._no_low
+        if self._window.counts_events:
+            return self._low_in_partition if self.counts else self._low_by_position
+        if self._window.tumbles:
+            return self._low_by_number
+        last = self._evaluator._last
+        return self._low_by_decimal if last is not None and isinstance(last[1], float) else self._low_by_time
+
+    def _no_low(self, position: int, time: Any, key: int) -> int:
+        return 0
+
+    def _low_by_position(self, position: int, time: Any, key: int) -> int:
+        return self._low_by_time(position, position, key)
+
+    def _low_by_time(self, position: int, time: Any, key: int) -> int:
+        recent = self._recent
+        recent.append((time, position))
+        bound = time - self._whole
+        while recent[0][0] < bound:
+            recent.popleft()
+        return recent[0][1]
+
+    def _low_by_number(self, position: int, time: int, key: int) -> int:
+        """Of a window that tumbles only the first event is ever asked for."""
+        recent = self._recent
+        if not recent or recent[0][0] < self._window.open_from(time):
+            recent.clear()
+            recent.append((time, position))
+        return recent[0][1]
+
+    def _low_by_decimal(self, position: int, time: float, key: int) -> int:
+        recent = self._recent
+        recent.append((time, position))
+        bound, sure = self._window.doubt(time)
+        while recent[0][0] < bound:
+            recent.popleft()
+        if recent[0][0] < sure:
+            bound = self._window.open_from(time)
+            while recent[0][0] < bound:
+                recent.popleft()
+        return recent[0][1]
+
+    def _low_in_partition(self, position: int, time: Any, key: int) -> int:
+        recent = self._by_key.get(key)
+        if recent is None:
+            lows = self._evaluator._lows
+            assert lows is not None
+            before = lows._recent.get(key, ())
+            recent = self._by_key[key] = deque(map(int, before), maxlen=min(self._whole + 1, sys.maxsize))
+        recent.append(position)
+        return recent[0]

@@ -1,0 +1,20 @@
+"""Instants in, matches and results out.
+
+`run` recognises; `history` keeps the instants that a `match` may show; `absence` looks after what must not occur before
+a match or behind it; `results` makes of matches what the result clauses ask for. `knowledge` loads what a run needs
+beside the streams; `follow` runs as streams come.
+
+* `history` (`Events`, `History`, `Made`, `Pool`): The instants that a match to come may hold: their times, and their
+  events where matches show them.
+* `match` (`Match`): A match, as a query's user sees it.
+* `absence` (`Endings`, `Sightings`, `Waiting`): What must not occur before a match or behind it: negation at the start
+  and at the end of a sequence.
+* `results` (`Results`, `finish`, `term_order`): From matches to results: SELECT expressions, DISTINCT, GROUP BY,
+  HAVING, ORDER BY, LIMIT and OFFSET.
+* `run` (`Match`, `Matches`, `Recogniser`, `Session`, `match_table`): Run a compiled query: instants in, matches out.
+* `knowledge` (`close_under`, `knowledge_of`, `with_entailment`, `with_schema`): The background knowledge of a run: from
+  files, graphs and tables, and what follows from it.
+* `follow` (`FollowedMatches`): The matches of a query over streams that go on: `spaseq run --follow`.
+"""
+
+__all__ = ["absence", "follow", "history", "knowledge", "match", "results", "run"]

@@ -1,0 +1,58 @@
+"""The matches of a query over streams that go on: `spaseq run --follow`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from spaseq.language.evaluation.match import Match
+from spaseq.language.evaluation.run import Session
+from spaseq.rdf import ARRIVAL, Counters, Followed, GraphEvent, StreamOptions
+
+__all__ = ["FollowedMatches"]
+
+_BATCH: Final = 256
+"""Events pushed at once while there are that many; the last ones are pushed as soon as nothing follows."""
+
+
+class FollowedMatches:
+    """Matches as their streams go on: iterating blocks until there is one. Can be iterated once.
+
+    With time from arrival the clock runs on while nothing comes, so windows close and absences are reported by it. With
+    stated times an instant is complete when an event of a later time comes. Ends as `spaseq.rdf.Followed` ends, or
+    behind the first match where the query asks only whether there is one.
+    """
+
+    def __init__(self, followed: Followed, open_session: Callable[[StreamOptions], Session], *, ask: bool) -> None:
+        self._followed = followed
+        self._session = open_session(followed.options)
+        self._ask = ask
+
+    @property
+    def counters(self) -> Counters:
+        """What became of the input so far."""
+        return self._followed.counters
+
+    def __iter__(self) -> Iterator[Match]:
+        try:
+            for match in self._matches():
+                yield match
+                if self._ask:
+                    return
+        finally:
+            self._followed.stop()
+
+    def _matches(self) -> Iterator[Match]:
+        held: list[GraphEvent] = []
+        by_clock = self._followed.options.time == ARRIVAL
+        for event in self._followed:
+            if event is not None:
+                held.append(event)
+            if held and (event is None or len(held) == _BATCH):
+                yield from self._session.push(held)
+                held = []
+            if event is None and by_clock:
+                yield from self._session.advance(time.time_ns())
+        yield from self._session.push(held)
+        yield from self._session.close()

@@ -1,0 +1,85 @@
+"""The background knowledge of a run: from files, graphs and tables, and what follows from it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from spaseq.errors import OptionError
+from spaseq.gpm import Knowledge
+from spaseq.gpm.entail import Schema, close_knowledge, entailed
+from spaseq.language.semantics.check import CheckedQuery
+from spaseq.rdf import close_owl_rl, is_table, load_knowledge, table_knowledge
+
+__all__ = ["close_under", "knowledge_of", "with_entailment", "with_schema"]
+
+
+def knowledge_of(kb: Knowledge | Mapping[str, Any] | None) -> Knowledge:
+    """Background knowledge by the IRI that GRAPH names.
+
+    Each is a path or a glob to RDF of any format, or a list of them; an rdflib Graph; or a table of triples (pyarrow,
+    pandas, Polars) with the columns `subject`, `predicate` and `object`, see `spaseq.rdf.table_knowledge`.
+    """
+    if isinstance(kb, Knowledge):
+        return kb
+    if kb is not None and not isinstance(kb, Mapping):
+        hint = 'for example kb={"http://…": "kb.ttl"}'
+        raise OptionError(f"background knowledge is given by IRI, not as a {type(kb).__name__}", hint)
+    return Knowledge({iri.removeprefix("<").removesuffix(">"): _graph(value) for iri, value in (kb or {}).items()})
+
+
+def _graph(value: Any) -> Any:
+    if isinstance(value, str):
+        return load_knowledge(value)
+    if isinstance(value, (list, tuple)):
+        return load_knowledge([str(path) for path in value])
+    if is_table(value):
+        return table_knowledge(value)
+    if hasattr(value, "triples"):
+        return value
+    if isinstance(value, os.PathLike):
+        return load_knowledge(str(value))
+    hint = "give a path, a list of paths, an rdflib Graph or a table"
+    raise OptionError(f"a {type(value).__name__} is no background knowledge", hint)
+
+
+def with_entailment(
+    query: CheckedQuery, knowledge: Knowledge, entailment: str | None
+) -> tuple[CheckedQuery, Knowledge]:
+    """The query and the knowledge as entailment has them.
+
+    `rdfs`: subclasses, sub-properties, domains and ranges, in the knowledge and on the events, by the schema that the
+    knowledge holds (`spaseq.gpm.entail`). `owl-rl`: the knowledge is closed under OWL 2 RL first (each graph by itself,
+    by the library owlrl), and events see what that says of classes and properties as with `rdfs`. None: as they are.
+
+    Raises `OptionError` for another word, where there is no knowledge, and where owlrl is missing; `UnsupportedFeature`
+    for a pattern that cannot be rewritten.
+    """
+    if entailment is None:
+        return query, knowledge
+    closed, schema = close_under(knowledge, entailment)
+    return with_schema(query, schema), closed
+
+
+def close_under(knowledge: Knowledge, entailment: str) -> tuple[Knowledge, Schema]:
+    """The closed knowledge, and what it says of classes and properties. Raises as `with_entailment`."""
+    if entailment not in ("rdfs", "owl-rl"):
+        raise OptionError(f"--entailment {entailment}: not known", "use rdfs or owl-rl")
+    if not knowledge.graphs:
+        raise OptionError(
+            f"--entailment {entailment} without background knowledge",
+            "what follows is told by classes and properties: --kb IRI=ONTOLOGY.ttl",
+        )
+    graphs: Mapping[str, Any] = knowledge.graphs
+    if entailment == "owl-rl":
+        graphs = {iri: close_owl_rl(graph) for iri, graph in graphs.items()}
+    closed, schema = close_knowledge(graphs)
+    return Knowledge(closed), schema
+
+
+def with_schema(query: CheckedQuery, schema: Schema) -> CheckedQuery:
+    """The query with its GPMs rewritten: they find on events what follows under `schema`."""
+    patterns = {name: entailed(pattern, schema) for name, pattern in query.patterns.items()}
+    return replace(query, patterns=patterns, schema=schema.described())

@@ -1,0 +1,587 @@
+"""Run a compiled query: instants in, matches out.
+
+`Recogniser` is one evaluation: it solves instants, feeds the engine and reads the engine's matches back as solutions.
+It keeps the instants of the window, so that a match can show its times and events. `Session` lets a caller push
+events and take snapshots; `Matches` reads streams lazily.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Mapping as MappingABC
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby, islice, repeat
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from spaseq.engine import MatchBatch, Program
+from spaseq.errors import EventError, InternalError, OptionError
+from spaseq.gpm import IDENTITY, Knowledge, Mapping, MappingSet, freeze, project
+from spaseq.gpm.serialise import nquads_term
+from spaseq.language.evaluation.absence import Endings, Sightings, Waiting
+from spaseq.language.evaluation.history import History, Pool
+from spaseq.language.evaluation.match import Match
+from spaseq.language.evaluation.results import Results, term_order
+from spaseq.language.lowering.lower import Vectors
+from spaseq.language.lowering.registers import MappingRegisters, Row
+from spaseq.language.semantics.check import CheckedQuery
+from spaseq.language.solving.chunks import Chunk, chunk_of, merge_batches
+from spaseq.language.solving.instant_rows import InstantRows
+from spaseq.language.solving.instants import InstantBatch, Rows
+from spaseq.language.solving.solve import InstantSolutions, SolvedRows, Solver
+from spaseq.language.syntax.printer import print_query
+from spaseq.rdf import ARRIVAL, TERMS, Counters, GraphBatch, GraphEvent, Instant, StreamOptions
+from spaseq.snapshot import expect, seal, unseal
+
+if TYPE_CHECKING:
+    from spaseq.engine.runs.single_event import Single
+
+__all__ = ["Match", "Matches", "Recogniser", "Session", "match_table"]
+
+_SINGLE = 8
+"""Instants pushed at once up to which each goes to the engine by itself. PERF: see benchmarks/pushes.py."""
+
+_ROWS = 4096
+"""Rows the engine gets at once, which bounds the matches held."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A match of the engine with the mappings it was accepted with, not projected. `times`, `events`: as in `Match`."""
+
+    start: int
+    end: int
+    positions: tuple[int, ...]
+    mappings: MappingSet
+    times: tuple[int, ...]
+    events: Sequence[GraphEvent]
+
+
+def _distinct(found: Iterable[_Found], selected: frozenset[str]) -> Iterator[Match]:
+    """A match for each projected mapping, each once: partitions may give equal ones.
+
+    All that have one end come in one call. Mappings of one match are in order.
+    """
+    seen: set[tuple[int, tuple[int, ...], Mapping]] = set()
+    last_end = -1
+    for match in found:
+        if match.end != last_end:
+            seen.clear()
+            last_end = match.end
+        mappings = project(match.mappings, selected)
+        for mapping in sorted(mappings, key=term_order) if len(mappings) > 1 else mappings:
+            key = (match.start, match.positions, mapping)
+            if key not in seen:
+                seen.add(key)
+                yield Match(match.start, match.end, match.positions, dict(mapping), match.times, match.events)
+
+
+def _mappings(rows: Iterable[Row]) -> MappingSet:
+    return frozenset(mapping for row in rows for mapping in row[2])
+
+
+def _same(batch: InstantBatch) -> InstantBatch:
+    return batch
+
+
+_HOLDS_NOTHING: frozenset[Row] = frozenset({(frozenset(), frozenset(), IDENTITY, ())})
+
+
+def _parts(batch: MatchBatch) -> Iterator[tuple[int, int, tuple[int, ...], frozenset[Any]]]:
+    """(start, end, positions, register rows) of the engine's matches."""
+    starts, ends, offsets = batch.start.tolist(), batch.end.tolist(), batch.offsets.tolist()
+    places = batch.positions.tolist()
+    # The engine tells no rows where runs hold nothing: no variable is selected or shared.
+    for i, rows in enumerate(batch.rows if batch.rows is not None else repeat(_HOLDS_NOTHING, len(starts))):
+        yield starts[i], ends[i], tuple(places[offsets[i] : offsets[i + 1]]), rows
+
+
+class Recogniser:
+    """One evaluation of a query over instants in order.
+
+    Args: `solver` may be None where rows are solved elsewhere (`push_rows`). `keep_events`: whether matches show
+    events.
+    """
+
+    def __init__(
+        self, query: CheckedQuery, program: Program, solver: Solver | None, *, keep_events: bool = True
+    ) -> None:
+        from spaseq.engine import Evaluator  # loads the kernels
+
+        self._query = query
+        self._program = program
+        self._solver = solver
+        self._keep_events = keep_events
+        self._evaluator = Evaluator(program)
+        self._selected = frozenset(query.clauses.needed)
+        self._results = Results(query.clauses, program.window)
+        registers = MappingRegisters(query.patterns)
+        self._sightings = Sightings(query, program.window, registers)
+        self._endings = Endings(query, program.window, registers) if any(v.after for v in query.variants) else None
+        self._codes: dict[Mapping, int] = {}
+        self._known: dict[int, int] = {}  # the codes of the solver's keys, which a snapshot does without
+        self._history = History()
+        self._vectors = Vectors(program.cea.predicates)
+        self._single = self._single_road()
+        self._entered = False
+        self._last = (-1, 0)
+
+    def push(self, instants: Sequence[Instant]) -> Iterator[Match]:
+        """The matches that these instants complete; exhaust it before the next call."""
+        if self._solver is None:
+            raise InternalError("a recogniser without a solver takes rows, not instants")
+        if not instants:
+            return
+        if len(instants) <= _SINGLE and self._enter():
+            for instant, rows in zip(instants, self._solver.instant_rows(instants), strict=True):
+                yield from self._push_alone(instant, rows)
+            return
+        self._leave()
+        events = [instant.events for instant in instants]
+        positions = np.array([instant.position for instant in instants], np.int64)
+        times = np.array([instant.time for instant in instants], np.int64)
+        self._history.add(positions, times, events.__getitem__ if self._keep_events else None)
+        yield from self._push(self._solver.rows(chunk_of(instants, self._solver.solve_pushed)))
+        self._forget(instants[-1].time)
+
+    def push_chunk(self, chunk: Chunk) -> Iterator[Match]:
+        """The matches that a chunk of instants completes; exhaust it before the next call."""
+        if self._solver is None:
+            raise InternalError("a recogniser without a solver takes rows, not instants")
+        self._leave()
+        positions = np.arange(chunk.first, chunk.first + len(chunk))
+        self._history.add(positions, chunk.times, chunk.events if self._keep_events else None)
+        yield from self._push(self._solver.rows(chunk))
+        self._forget(int(chunk.times[-1]))
+
+    def push_rows(self, rows: Sequence[InstantSolutions]) -> Iterator[Match]:
+        """The matches that these rows complete. The rows of one instant belong into one call."""
+        if rows:
+            self._leave()
+            solved = SolvedRows(rows)
+            positions, first = np.unique(solved.positions, return_index=True)
+            self._history.add(positions, solved.times[first], None)
+            yield from self._push(solved)
+            self._forget(rows[-1].time)
+
+    def _push(self, rows: Rows) -> Iterator[Match]:
+        codes = self._partition_codes(rows)
+        positions, last = rows.positions, 0
+        while last < len(positions):
+            # The rows of an instant stay together: its matches are told apart together.
+            first, last = last, int(np.searchsorted(positions, positions[last : last + _ROWS][-1], "right"))
+            batch = InstantBatch(rows, self._query.patterns, codes, self._sightings, first, last)
+            yield from self._results.push(self._matches(self._evaluator.push(batch), batch), int(batch.times[-1]))
+
+    # -- single instants
+
+    def _single_road(self) -> Single | None:
+        """The engine's road of single events, where nothing is looked at behind a row."""
+        from spaseq.engine.runs.single_event import Single
+
+        applies = self._endings is None and not self._sightings.conjunctions and Single.applies(self._evaluator)
+        return Single(self._evaluator) if applies else None
+
+    def _enter(self) -> bool:
+        """Whether instants go past batches of rows, from here on."""
+        if self._single is None or self._entered:
+            return self._entered
+        self._single.enter(bool(self._query.partition))
+        self._entered = True
+        return True
+
+    def _leave(self) -> None:
+        """Batches of rows from here on."""
+        if self._entered and self._single is not None:
+            self._single.leave(*self._last)
+            self._entered = False
+
+    def _push_alone(self, instant: Instant, rows: InstantRows) -> Iterator[Match]:
+        """The matches that an instant completes. Rows that move no run end at their symbol class."""
+        assert self._single is not None
+        self._last = instant.position, instant.time
+        batch: InstantBatch | None = None
+        found: list[MatchBatch] = []
+        for row in range(len(rows)):
+            held = 0
+            for place, conjunction in enumerate(self._vectors.conjunctions):
+                if all(rows.has(name, row) for name in conjunction):
+                    if len(conjunction) == 1:  # no condition is left to be decided here
+                        held |= 1 << place
+                    else:
+                        whole = InstantBatch(rows, self._query.patterns, None, None, row, row + 1)
+                        held |= bool(whole.value(conjunction, 0)) << place
+            symbol = self._single.symbols[self._vectors[held]]
+            if symbol < 0:
+                continue
+            if batch is None:
+                self._forget(instant.time)
+                self._history.add(rows.positions[:1], rows.times[:1], self._held(instant))
+            number = rows.number(row)
+            key = 0 if number is None else self._code(number, rows.keys[row])
+            batch = InstantBatch(rows, self._query.patterns, None, self._sightings, row, row + 1)
+            found += self._single.push(symbol, instant.position, instant.time, key, partial(_same, batch))
+        if not found and not self._results.waits:
+            return
+        settled = (self._found(s, e, at, _mappings(each)) for some in found for s, e, at, each in _parts(some))
+        yield from self._results.push(_distinct(settled, self._selected), instant.time)
+
+    def _held(self, instant: Instant) -> Callable[[int], tuple[GraphEvent, ...]] | None:
+        return (instant.events,).__getitem__ if self._keep_events else None
+
+    def advance(self, now: int) -> Iterator[Match]:
+        """The matches that complete because no instant before `now` (ns) will come any more."""
+        done = () if self._endings is None else self._endings.until(now)
+        settled = _distinct((_Found(w.start, w.end, w.positions, w.sure, *w.held) for w in done), self._selected)
+        yield from self._results.push(settled, now)
+
+    @property
+    def live_runs(self) -> int:
+        """Runs that the engine holds; equal ones count once."""
+        return self._evaluator.statistics.get("live_runs", 0)
+
+    def close(self) -> Iterator[Match]:
+        """The matches that the end of the streams completes."""
+        self._leave()
+        yield from self._results.close(self._matches(self._evaluator.close(), None))
+
+    def identity(self) -> dict[str, str]:
+        """What a snapshot of this evaluation is of, the language apart.
+
+        Budgets and background knowledge may change between taking and opening; what runs have taken of the knowledge
+        before, they keep. The automaton is that of this version of spaseq: its states are what the contents speak of.
+        """
+        settings, window = self._program.settings, self._program.window
+        return {
+            "query": print_query(self._query.tree),
+            "settings": f"variants={settings.variants}, negated_conditions={settings.negated_conditions}, "
+            f"keep_events={self._keep_events}",
+            "window": f"{window.kind} of {window.size} ns from {window.origin}",
+            "schema": self._query.schema,
+            "automaton": self._program.cea.describe(),
+        }
+
+    def snapshot(self) -> dict[str, Any]:
+        """The state between two calls, as plain values and terms; `restore` goes on from it."""
+        self._leave()
+        pool = Pool()
+        return {
+            "engine": self._evaluator.snapshot(),
+            "keys": list(self._codes),
+            "history": self._history.snapshot(pool),
+            "sightings": self._sightings.snapshot(),
+            "endings": None if self._endings is None else self._endings.snapshot(pool),
+            "results": self._results.snapshot(pool),
+            "events": pool.snapshot(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Goes on from a snapshot of a recogniser of the same query, before the first instant."""
+        from spaseq.engine import Evaluator
+
+        events = Pool.restore(state["events"])
+        self._evaluator = Evaluator.restore(self._program, state["engine"])
+        self._single, self._entered = self._single_road(), False
+        self._codes = {key: code for code, key in enumerate(state["keys"])}
+        expect(len(self._codes) == len(state["keys"]), "each key once")
+        self._history.restore(state["history"], events)
+        self._sightings.restore(state["sightings"])
+        self._results.restore(state["results"], events)
+        if self._endings is not None:
+            self._endings.restore(state["endings"], events)
+
+    def _partition_codes(self, rows: Rows) -> np.ndarray | None:
+        if rows.partitions is None:
+            return None
+        numbers = [-1] * len(rows.keys) if rows.numbers is None else rows.numbers.tolist()
+        codes = [self._code(number, key) for number, key in zip(numbers, rows.keys, strict=True)]
+        return np.array(codes, np.int64)[rows.partitions]
+
+    def _code(self, number: int, key: Mapping) -> int:
+        """The code of a partition; `number`: the solver's, -1 where it has none."""
+        code = self._known.get(number)
+        if code is None:
+            code = self._codes.setdefault(key, len(self._codes))
+            if number >= 0:
+                self._known[number] = code
+        return code
+
+    def _matches(self, found: MatchBatch, batch: InstantBatch | None) -> Iterator[Match]:
+        """The matches settled by what the engine found in `batch`, or at the end of the streams where that is None."""
+        if self._endings is None:
+            settled = (self._found(s, e, at, _mappings(rows)) for s, e, at, rows in _parts(found))
+            return _distinct(settled, self._selected)
+        waiting = [self._waiting(*parts) for parts in _parts(found)]
+        done = self._endings.close() if batch is None else self._endings.push(batch, waiting)
+        return _distinct((_Found(w.start, w.end, w.positions, w.sure, *w.held) for w in done), self._selected)
+
+    def _found(self, start: int, end: int, positions: tuple[int, ...], mappings: MappingSet) -> _Found:
+        return _Found(start, end, positions, mappings, *self._history.held(positions))
+
+    def _waiting(self, start: int, end: int, positions: tuple[int, ...], rows: Iterable[Row]) -> Waiting:
+        held = self._history.held(positions)
+        owing = [row for row in rows if row[3]]
+        sure = _mappings(row for row in rows if not row[3])
+        return Waiting(start, end, self._history.time(start), positions, held, sure, owing)
+
+    def _forget(self, now: int) -> None:
+        """Drops the instants that no match to come can hold: they left the window."""
+        self._history.forget(self._program.window.open_from(now))
+
+
+class Session:
+    """An incremental evaluation: `with query.open() as stream: stream.push(events)`.
+
+    Events come in order of time, over all streams. An instant is complete when an event of a later time comes, or at
+    `close` (at once where every event is an instant of its own); a push returns the matches of the instants it
+    completed.
+    """
+
+    def __init__(self, recogniser: Recogniser, streams: Iterable[str], options: StreamOptions) -> None:
+        self._recogniser = recogniser
+        self._streams = frozenset(streams)
+        self._apart = options.time == ARRIVAL or options.ties == "arrival"
+        self._held: list[GraphEvent] = []
+        self._position = 0
+        self._closed = False
+        self.counters = Counters()
+        """What was pushed so far."""
+
+    def push(self, events: GraphEvent | Iterable[GraphEvent]) -> list[Match]:
+        """The matches that these events, or this one, complete.
+
+        Raises `EventError` for a time that runs back or an unknown stream, `OptionError` for what is no `GraphEvent`.
+        """
+        if self._closed:
+            raise OptionError("the stream is closed: nothing can be pushed any more")
+        instants: list[Instant] = []
+        for event in _listed(events):
+            self._check(event)
+            self.counters.events += 1
+            self.counters.triples += len(event.triples)
+            if self._held and (self._apart or event.time != self._held[0].time):
+                instants.append(self._instant())
+            self._held.append(event)
+        if self._apart and self._held:
+            instants.append(self._instant())
+        return list(self._recogniser.push(instants))
+
+    def advance(self, now: int) -> list[Match]:
+        """The matches that complete because no event before `now` (ns) will come any more."""
+        instants = [self._instant()] if self._held and self._held[0].time < now else []
+        return [*self._recogniser.push(instants), *self._recogniser.advance(now)]
+
+    def close(self) -> list[Match]:
+        """The matches that the end of the streams completes; closing again gives none."""
+        if self._closed:
+            return []
+        self._closed = True
+        instants = [self._instant()] if self._held else []
+        return [*self._recogniser.push(instants), *self._recogniser.close()]
+
+    def _identity(self) -> dict[str, str]:
+        instants = "each event an instant" if self._apart else "events of one time an instant"
+        return {"language": "SPAseq", **self._recogniser.identity(), "ties": instants}
+
+    def snapshot(self) -> bytes:
+        """The state, to be handed to `query.open(state)`."""
+        pool = Pool()
+        state = {
+            "recogniser": self._recogniser.snapshot(),
+            "held": pool.put(self._held),
+            "events": pool.snapshot(),
+            "position": self._position,
+            "latest": self._latest,
+            "counters": (self.counters.events, self.counters.triples),
+        }
+        return seal(self._identity(), state, (TERMS,))
+
+    def restore(self, state: bytes) -> None:
+        """Goes on from a snapshot of a session of the same query. `OptionError` for anything else."""
+        unseal(state, self._identity(), (TERMS,), self._restored)
+
+    def _restored(self, state: dict[str, Any]) -> None:
+        self._recogniser.restore(state["recogniser"])
+        self._held = list(Pool.restore(state["events"])(state["held"]))
+        self._position, self._latest = state["position"], state["latest"]
+        expect(type(self._position) is int and 0 <= self._position < 1 << 61, "a place in the streams")
+        expect(self._latest is None or type(self._latest) is int, "a time")
+        events, triples = state["counters"]
+        expect(type(events) is int and type(triples) is int, "counts of what was pushed")
+        self.counters = Counters(events=events, triples=triples)
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closed = True
+
+    _latest: int | None = None
+
+    def _check(self, event: GraphEvent) -> None:
+        if not isinstance(event, GraphEvent):
+            raise OptionError(
+                f"events are GraphEvents, and this is a {type(event).__name__}",
+                "spaseq.GraphEvent(stream, time, triples) is one; push takes an iterable of them",
+            )
+        if event.stream not in self._streams:
+            raise EventError(
+                f"the query does not read the stream <{event.stream}>", source=event.source, record=event.record
+            )
+        if self._latest is not None and event.time < self._latest:
+            raise EventError(
+                f"time runs back from {self._latest} to {event.time} ns",
+                source=event.source,
+                record=event.record,
+                hint="push events in order of time, over all streams",
+            )
+        self._latest = event.time
+
+    def _instant(self) -> Instant:
+        events, self._held = tuple(self._held), []
+        self._position += 1
+        return Instant(self._position - 1, events[0].time, events)
+
+
+def _listed(events: Any) -> Iterable[Any]:
+    """What is pushed, one by one. Raises `OptionError` where it cannot be looked through."""
+    if isinstance(events, Iterable):
+        return events
+    if isinstance(events, GraphEvent):
+        return (events,)
+    raise OptionError(f"a {type(events).__name__} holds no events", "push takes a GraphEvent or an iterable of them")
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Streams that are being read: their batches, in the order of the FROM clause, whether each event is an instant of
+    its own, and what becomes of the input."""
+
+    batches: Sequence[Iterator[GraphBatch]]
+    apart: bool
+    counters: Counters
+
+
+class Matches:
+    """The matches of a query over streams, found as they are asked for. Iterating again reads the streams again.
+
+    `counters` tells what was read, late or malformed in the latest iteration. `open_streams` opens the streams, for the
+    predicates that it is given (None: for all); with `reference` rdflib's evaluator does all graph patterns.
+    """
+
+    def __init__(
+        self,
+        query: CheckedQuery,
+        program: Program,
+        knowledge: Knowledge,
+        open_streams: Callable[[frozenset[str] | None], Opened],
+        *,
+        keep_events: bool = True,
+        reference: bool = False,
+    ) -> None:
+        self._query = query
+        self._program = program
+        self._knowledge = knowledge
+        self._open = open_streams
+        self._keep_events = keep_events
+        self._reference = reference
+        self.counters = Counters()
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables of the result, in order."""
+        return self._query.select
+
+    def __iter__(self) -> Iterator[Match]:
+        return islice(self._found(), 1) if self._query.clauses.ask else self._found()
+
+    def ask(self) -> bool:
+        """Whether there is a match (the answer of an ASK query); reads no further than the first."""
+        return next(self._found(), None) is not None
+
+    def _found(self) -> Iterator[Match]:
+        solver = Solver(self._query, self._knowledge, reference=self._reference)
+        recogniser = Recogniser(self._query, self._program, solver, keep_events=self._keep_events)
+        opened = self._open(None if self._keep_events else solver.wanted)
+        self.counters = opened.counters
+        for chunk in merge_batches(opened.batches, solver.solve_batch, apart=opened.apart):
+            yield from recogniser.push_chunk(chunk)
+        yield from recogniser.close()
+
+    def count(self) -> int:
+        """How many matches there are."""
+        return sum(1 for _ in self)
+
+    def solutions(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The set of pairs (time of the last matched instant, projected mapping) of Definition 16, in order of time."""
+        return distinct_solutions(self, self.variables, ordered=self._query.clauses.ordered)
+
+    def to_arrow(self) -> pa.Table:
+        """One row per match: see `match_table`."""
+        return pa.Table.from_batches([match_table(list(self), self.variables)])
+
+    def to_pandas(self) -> Any:
+        """`to_arrow` as a `pandas.DataFrame`."""
+        return self.to_arrow().to_pandas()
+
+
+def distinct_solutions(
+    matches: Iterable[Match], variables: Sequence[str], *, ordered: bool = False
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The distinct (time, bindings) of matches that come in order of their ends, or of an ORDER BY (`ordered`).
+
+    Those of one time come in order of their terms, `variables` giving the columns, so the order is the same whoever
+    evaluates. They are held together. An ORDER BY is left as it is: its matches are solutions already.
+    """
+    if ordered:
+        yield from ((match.time, match.bindings) for match in matches)
+        return
+    for time, group in groupby(matches, key=attrgetter("time")):
+        distinct = {freeze(match.bindings): match.bindings for match in group}
+        yield from ((time, bindings) for bindings in sorted(distinct.values(), key=partial(_columns, variables)))
+
+
+def _columns(variables: Sequence[str], bindings: MappingABC[str, Any]) -> list[tuple[str, str]]:
+    """A sort key: the terms' lexical forms, column by column, then their kinds; unbound first."""
+    terms = [bindings.get(name) for name in variables]
+    return [("" if t is None else str(t), "" if t is None else nquads_term(t)) for t in terms]
+
+
+def match_table(matches: Sequence[Match], variables: Sequence[str]) -> pa.RecordBatch:
+    """Matches as columns: start, end (int64), positions (list of int64), time (int64, ns), and per variable its term in
+    N-Triples syntax (string, null where unbound). A variable named as one of the first four is written `?name`."""
+    columns: dict[str, pa.Array] = {
+        "start": pa.array([m.start for m in matches], pa.int64()),
+        "end": pa.array([m.end for m in matches], pa.int64()),
+        "positions": pa.array([list(m.positions) for m in matches], pa.list_(pa.int64())),
+        "time": pa.array([m.time for m in matches], pa.int64()),
+    }
+    for name in variables:
+        terms = [nquads_term(m.bindings[name]) if name in m.bindings else None for m in matches]
+        columns[f"?{name}" if name in columns else name] = pa.array(terms, pa.string())
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def named(streams: MappingABC[str, Any], query: CheckedQuery) -> dict[str, Any]:
+    """`streams` by IRI, in order of the FROM clause; given by name or IRI. Raises `OptionError` for unknown and
+    missing ones, and for what is no mapping."""
+    if not isinstance(streams, MappingABC):
+        hint = f'for example streams={{"{query.streams[0][0]}": "events.nq"}}'
+        raise OptionError(f"streams are given by name, not as a {type(streams).__name__}", hint)
+    found: dict[str, Any] = {}
+    iris = {name: iri for key, iri in query.streams for name in (key, iri)}
+    for name, value in streams.items():
+        if name not in iris:
+            known = ", ".join(key for key, _ in query.streams)
+            raise OptionError(f"the query has no stream {name}", f"it reads {known}")
+        if iris[name] in found:
+            raise OptionError(f"stream {name} is given twice, by its name and by its IRI")
+        found[iris[name]] = value
+    for name, iri in query.streams:
+        if iri not in found:
+            raise OptionError(f"no file is given for stream {name} <{iri}>", f"give it: --stream {name}=FILE")
+    return {iri: found[iri] for _, iri in query.streams}

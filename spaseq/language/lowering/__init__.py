@@ -1,0 +1,14 @@
+"""A checked query as a pattern of the core, and the meaning of its guards.
+
+`lower` gives the pattern; its `guards` say what a run takes, meets and passes. `registers` decide them on sets of
+mappings; `encoding` lets the kernels join mappings, as codes.
+
+* `guards` (`Free`, `Meets`, `Pass`, `Take`): The guards of a query's pattern: what a run is asked at an instant. Who
+  decides them: `spaseq.language.lowering.registers`.
+* `encoding` (`TermCodes`, `term_codes`): Runs as codes: what the kernels need to join mappings themselves.
+* `registers` (`MappingRegisters`, `Row`): The meaning of guards on sets of mappings: what a run holds, and what becomes
+  of it at an instant.
+* `lower` (`Holds`, `Vectors`, `lower`): Lower a checked query to the core's pattern over instants.
+"""
+
+__all__ = ["encoding", "guards", "lower", "registers"]

@@ -1,0 +1,692 @@
+"""Runs as codes: what the kernels need to join mappings themselves.
+
+`spaseq.language.lowering.registers` says what the guards of a query mean, on sets of mappings. Here a mapping is a
+code per variable: terms are numbered as they come, a join is a test for equality, and a FILTER `?a < ?b` between GPMs
+is one of the numbers' order; where a variable is only asked for `=` and `!=`, IRIs, blank nodes and plain strings do
+too. Any other FILTER between GPMs is a question about the terms of its variables, asked once about the same terms, and
+not at all where it compares sums and products of numbers that are not too close to each other.
+Where a GPM has several mappings, they are further values of the instant, and Ω is a set of rows of codes.
+`term_codes` gives the guards of an automaton in that form, where they have it. A FILTER `?a < ?b` over other terms than
+numbers makes the engine go on with sets of rdflib's terms.
+
+Not in this form: lists of rounds, FILTERs between GPMs with RAND and the like, a Kleene+ whose variables an earlier
+element binds on some of its ways only, and alternatives of which not all wait for the same to stay absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Mapping as MappingABC
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from spaseq.automata import ACCEPT, CEA, INITIAL, Action, Again, Avoid, Transition
+from spaseq.automata import Take as TakeAction
+from spaseq.engine.program.register_ops import NOTHING, UNKNOWN, Ask, Both, Drop, Each, Keep, Op, Operand, Test, Unless
+from spaseq.errors import InternalError
+from spaseq.gpm import (
+    Condition,
+    GraphPattern,
+    Program,
+    Side,
+    compared_sides,
+    freeze,
+    holds,
+    is_name,
+    near_number,
+    number_of,
+    number_program,
+    value_of,
+)
+from spaseq.gpm.columnar import unsteady
+from spaseq.language.lowering.guards import Free, Meets, Pass, Take
+from spaseq.language.semantics.expand import Conjunction
+from spaseq.language.semantics.filters import conditions
+from spaseq.rdf import Term, is_term_key, term_from_key, term_key
+from spaseq.rdf.columns import Kinds
+from spaseq.snapshot import expect
+
+if TYPE_CHECKING:
+    from spaseq.gpm.columnar.evaluate import Solutions
+    from spaseq.gpm.columnar.table import Space
+    from spaseq.language.solving.instants import InstantBatch, Rows
+
+__all__ = ["TermCodes", "term_codes"]
+
+_MIRROR: Final = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_TERMS: Final = 1 << 16
+_NAMES: Final = NOTHING + 16
+"""Where the codes begin that equal no number's: doubles are above them."""
+
+_STRING: Final = b"^^<http://www.w3.org/2001/XMLSchema#string>"
+"""Behind a text it says nothing. Readers leave it out; where a function makes such a term, it has an alias."""
+
+_NO_NAMES: Final[frozenset[str]] = frozenset()
+
+_Owed = tuple[Conjunction, ...]
+_Bound = tuple[frozenset[str], frozenset[str], _Owed]
+"""The variables bound by elements left behind, those bound by the round now taken, and what must stay absent from now
+on; as in `lower.Row`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """A FILTER of a conjunction as `inner symbol outer`: about a variable of the conjunction, and one of the run."""
+
+    symbol: str
+    inner: Side
+    outer: Side
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Any other FILTER of a conjunction: question `number`. `program` decides it from numbers, where it can."""
+
+    number: int
+    condition: Condition
+    prologue: Any
+    names: tuple[str, ...]
+    program: Program
+
+    @property
+    def numbers(self) -> frozenset[str]:
+        """The variables that the program takes for numbers."""
+        return frozenset(step[1:] for step in self.program if isinstance(step, str) and step.startswith("?"))
+
+
+_Kind = str
+"""What a column or a register holds of a variable: "term", "number" (of a `Side`) or "near", its nearest double."""
+
+
+def term_codes(patterns: MappingABC[str, GraphPattern], cea: CEA) -> TermCodes | None:
+    """The guards of `cea` on codes of terms; None where one of them needs the terms themselves."""
+    guards = [a.guard for t in _transitions(cea) for a in t.actions if isinstance(a, TakeAction | Avoid)]
+    takes = _takes(cea)
+    if any(take.collect for take in takes):
+        return None
+    compared: dict[Conjunction, tuple[_Compared, ...]] = {}
+    asked: dict[Conjunction, tuple[_Asked, ...]] = {}
+    for conjunction in dict.fromkeys(c for guard in guards for c in _conjunctions(guard)):
+        outer = list(conditions(patterns, conjunction, inner=False))
+        if any(unsteady(condition.expression) for condition, _ in outer):
+            return None
+        found = [_comparison(patterns, conjunction, condition) for condition, _ in outer]
+        compared[conjunction] = tuple(one for one in found if one is not None)
+        before = sum(map(len, asked.values()))
+        others = [one for one, comparison in zip(outer, found, strict=True) if comparison is None]
+        asked[conjunction] = tuple(
+            _Asked(before + i, condition, prologue, tuple(sorted(condition.variables)),
+                   number_program(condition.expression) or ())
+            for i, (condition, prologue) in enumerate(others)
+        )  # fmt: skip
+    bound = _bound(patterns, cea)
+    freed = None if bound is None else _freed(cea, patterns, bound)
+    if bound is None or freed is None:
+        return None
+    return TermCodes(patterns, compared, asked, frozenset().union(*(take.keep for take in takes)), bound, freed, cea)
+
+
+def _transitions(cea: CEA) -> Iterator[Transition]:
+    return (t for out in cea.transitions for t in out)
+
+
+def _takes(cea: CEA) -> list[Take]:
+    guards = [a.guard for t in _transitions(cea) for a in t.actions if isinstance(a, TakeAction)]
+    return [guard for guard in guards if isinstance(guard, Take)]
+
+
+def _conjunctions(guard: Any) -> tuple[Conjunction, ...]:
+    several: tuple[Conjunction, ...] | None = getattr(guard, "conjunctions", None)
+    return (guard.conjunction,) if several is None else several
+
+
+def _binds(patterns: MappingABC[str, GraphPattern], conjunction: Conjunction) -> frozenset[str]:
+    return frozenset().union(*(patterns[name].binds for name in conjunction))
+
+
+def _comparison(
+    patterns: MappingABC[str, GraphPattern], conjunction: Conjunction, condition: Condition
+) -> _Compared | None:
+    """A FILTER as a comparison of a variable that the conjunction always binds with one that it never does."""
+    found = compared_sides(condition.expression)
+    if found is None:
+        return None
+    left, symbol, right = found
+    certain = frozenset().union(*(patterns[name].certain for name in conjunction))
+    inside = _binds(patterns, conjunction)
+    if left.name in certain and right.name not in inside:
+        return _Compared(symbol, left, right)
+    if right.name in certain and left.name not in inside:
+        return _Compared(_MIRROR[symbol], right, left)
+    return None
+
+
+def _bound(patterns: MappingABC[str, GraphPattern], cea: CEA) -> dict[int, _Bound] | None:
+    """What a run in each state has bound, as far as Kleene+ must know; None where that depends on its way there."""
+    found: dict[int, _Bound] = {INITIAL: (frozenset(), frozenset(), ())}
+    todo = [INITIAL]
+    for state in todo:  # grows while it is walked
+        for t in cea.transitions[state]:
+            way = found[state]
+            for action in t.actions:
+                way = _after(patterns, way, action)
+            if t.target == ACCEPT:  # where only what is owed is looked at
+                way = frozenset(), frozenset(), way[2]
+            if found.setdefault(t.target, way) != way:
+                return None
+            if t.target not in (ACCEPT, *todo):
+                todo.append(t.target)
+    return found
+
+
+def _after(patterns: MappingABC[str, GraphPattern], way: _Bound, action: Action) -> _Bound:
+    match action:
+        case TakeAction(Take(conjunction, _, track, _, owed)):
+            return (way[0] | way[1]) & track, _binds(patterns, conjunction) & track, owed
+        case Again():
+            return way[0], frozenset(), way[2]
+        case _:
+            return way
+
+
+def _freed(
+    cea: CEA, patterns: MappingABC[str, GraphPattern], bound: MappingABC[int, _Bound]
+) -> dict[frozenset[str], frozenset[str]] | None:
+    """For the variables of each Kleene+, those that another round frees; None where that depends on the run."""
+    found: dict[frozenset[str], frozenset[str]] = {}
+    for t in _transitions(cea):
+        way = bound[t.source]
+        for action in t.actions:
+            if isinstance(action, Again):
+                names: frozenset[str] = getattr(action.action, "variables")  # noqa: B009 - an opaque action: a `Free`
+                if found.setdefault(names, names - way[0]) != names - way[0]:
+                    return None
+            way = _after(patterns, way, action)
+    return found
+
+
+class TermCodes:
+    """`spaseq.engine.Codes` of a query: a register for each variable that is kept, and for each number compared later.
+
+    `outputs` are the former: the mapping that a match was accepted with. What is compared is a `Side`: a variable, or
+    arithmetic on one. Programs of questions take doubles near to the values of variables.
+    """
+
+    def __init__(
+        self,
+        patterns: MappingABC[str, GraphPattern],
+        compared: MappingABC[Conjunction, tuple[_Compared, ...]],
+        asked: MappingABC[Conjunction, tuple[_Asked, ...]],
+        kept: frozenset[str],
+        bound: MappingABC[int, _Bound],
+        freed: MappingABC[frozenset[str], frozenset[str]],
+        cea: CEA,
+    ) -> None:
+        self._patterns = patterns
+        self._compared = compared
+        self._asked = asked
+        self._questions = [question for all_of in asked.values() for question in all_of]
+        self.asked = max((len(question.names) for question in self._questions), default=0)
+        self._bound = bound
+        self._freed = freed
+        self._may_bind = self._may_bind_in(cea)
+        self._ids = {name: i for i, name in enumerate(sorted(kept))}
+        comparisons = [c for all_of in compared.values() for c in all_of]
+        outer = dict.fromkeys(c.outer for c in comparisons)
+        self._ordered = {side for c in comparisons if c.symbol not in ("=", "!=") for side in (c.inner, c.outer)}
+        self._numbers = {side: len(self._ids) + i for i, side in enumerate(outer)}
+        near = sorted(frozenset().union(*(q.numbers for q in self._questions)) & kept)
+        self._near = {name: len(self._ids) + len(self._numbers) + i for i, name in enumerate(near)}
+        self.registers = len(self._ids) + len(self._numbers) + len(self._near)
+        self.outputs = range(len(self._ids))
+        before = dict.fromkeys(c for take in _takes(cea) for c in take.before)
+        self._columns: dict[tuple[Conjunction, _Kind, str | Side], int] = {}
+        for conjunction in compared:
+            for kind, name in self._read(conjunction):
+                self._columns[conjunction, kind, name] = len(self._columns)
+        self._before = {conjunction: len(self._columns) + i for i, conjunction in enumerate(before)}
+        self._width = len(self._columns) + len(self._before)
+        self._values_read = {conjunction: self._read(conjunction)[3:-1] for conjunction in compared}
+        self._values_at = {
+            conjunction: [self._columns[conjunction, kind, name] for kind, name in read]
+            for conjunction, read in self._values_read.items()
+        }
+        self._blank = np.full((1, self._width), NOTHING, np.int64)
+        for conjunction in compared:
+            self._blank[0, self._columns[conjunction, "others", ""]] = 0
+            self._blank[0, self._columns[conjunction, "present", ""]] = UNKNOWN
+        self._no_extras = np.zeros((0, self._width), np.int64)
+        self._keys: dict[bytes, int] = {}
+        self._texts: dict[int, bytes] = {}
+        self._terms: dict[int, Term] = {}
+        self._spaces: dict[int, tuple[Space, np.ndarray]] = {}
+        self._next = 0
+        self._full = _TERMS
+        self._last: tuple[Rows, np.ndarray | None] | None = None
+        self._extras: list[np.ndarray] = []
+        self._has_aliases = False
+        self._values: dict[tuple[Side, int], int | None] = {}
+        self._of_chunk = 0
+
+    def _read(self, conjunction: Conjunction) -> list[tuple[_Kind, str | Side]]:
+        """The columns of a conjunction: of its `Each`, whether it has a mapping, terms, and numbers."""
+        binds = _binds(self._patterns, conjunction)
+        inner = [c.inner for c in self._compared[conjunction]]
+        compared = dict.fromkeys([*inner, *(side for side in self._numbers if side.name in binds)])
+        asked = self._asked[conjunction]
+        names = dict.fromkeys([*self._ids, *(name for question in asked for name in question.names)])
+        terms = [("term", name) for name in names if name in binds]
+        numbers = [("number", side) for side in compared]
+        close = dict.fromkeys([*self._near, *(name for question in asked for name in sorted(question.numbers))])
+        near = [("near", name) for name in close if name in binds]
+        return [("others", ""), ("first", ""), ("present", ""), *terms, *numbers, *near, ("nothing", "")]
+
+    def _each(self, conjunction: Conjunction) -> Each:
+        return Each(self._columns[conjunction, "others", ""], self._columns[conjunction, "first", ""])
+
+    # -- the guards
+
+    def ops(self, transition: Transition) -> tuple[Op, ...]:
+        """What the actions of a transition do to the registers."""
+        ops: list[Op] = []
+        known = self._may_bind[transition.source]
+        for action in transition.actions:
+            if transition.source == INITIAL:
+                unseen = [self._before[c] for c in getattr(getattr(action, "guard", None), "before", ())]
+                ops += [Both("=", column, column) for column in unseen]
+            ops += self._ops(action, known)
+            known = self._known_after(known, action)
+        return tuple(ops)
+
+    def _ops(self, action: Action, known: frozenset[str]) -> tuple[Op, ...]:
+        match action:
+            case TakeAction(Take(conjunction, keep)):
+                return self._take(conjunction, keep, known)
+            case TakeAction(Pass(conjunctions)):
+                return tuple(op for c in conjunctions for op in self._unless(c, known))
+            case Avoid(Meets(conjunction)):
+                return self._unless(conjunction, known)
+            case Again(Free(names)):
+                freed = self._freed[names]
+                return tuple(Drop(register) for name, register in self._registers() if name in freed)
+            case _:
+                raise InternalError(f"no operations for {action}")
+
+    def _known_after(self, known: frozenset[str], action: Action) -> frozenset[str]:
+        """The variables that a run may have bound behind an action, given those before it."""
+        match action:
+            case TakeAction(Take(conjunction, keep)):
+                return (known | _binds(self._patterns, conjunction)) & keep
+            case Again(Free(names)):
+                return known - self._freed[names]
+            case _:
+                return known
+
+    def _may_bind_in(self, cea: CEA) -> dict[int, frozenset[str]]:
+        """For each state the variables that a run in it may have bound."""
+        found = dict.fromkeys(range(cea.states), _NO_NAMES)
+        reached, todo = {INITIAL}, [INITIAL]
+        while todo:
+            state = todo.pop()
+            for t in cea.transitions[state]:
+                known = found[state]
+                for action in t.actions:
+                    known = self._known_after(known, action)
+                if t.target != ACCEPT and (t.target not in reached or not known <= found[t.target]):
+                    reached.add(t.target)
+                    found[t.target] |= known
+                    todo.append(t.target)
+        return found
+
+    def _take(self, conjunction: Conjunction, keep: frozenset[str], known: frozenset[str]) -> tuple[Op, ...]:
+        ops: list[Op] = [self._each(conjunction), *self._joins(conjunction, known)]
+        binds = _binds(self._patterns, conjunction)
+        certain = frozenset().union(*(self._patterns[name].certain for name in conjunction))
+        columns: list[tuple[_Kind, str | Side]] = [("term", name) for name in self._ids]
+        columns += [*(("number", side) for side in self._numbers), *(("near", name) for name in self._near)]
+        for (name, register), (kind, what) in zip(self._registers(), columns, strict=True):
+            if name not in keep:
+                ops.append(Drop(register))
+            elif name in binds:
+                rule = "set" if name in certain else "new"
+                ops.append(Keep(rule, register, self._columns[conjunction, kind, what]))
+        return tuple(ops)
+
+    def _registers(self) -> Iterator[tuple[str, int]]:
+        """Each register with the variable that it is about."""
+        yield from self._ids.items()
+        yield from ((side.name, register) for side, register in self._numbers.items())
+        yield from self._near.items()
+
+    def _joins(self, conjunction: Conjunction, known: frozenset[str]) -> tuple[Test | Ask, ...]:
+        """That the run's mapping and the conjunction's are compatible, and satisfy the FILTERs over both."""
+        column, shared = self._columns, known & _binds(self._patterns, conjunction)
+        same = [Test("=", register, column[conjunction, "term", name]) for name, register in self._ids.items()
+                if name in shared]  # fmt: skip
+        filters = [
+            Test(_MIRROR[c.symbol], self._numbers[c.outer], column[conjunction, "number", c.inner], strict=True)
+            for c in self._compared[conjunction]
+        ]
+        # Always true, and no way to look runs up. Sets of mappings, where they take over, need the term that a number
+        # was of: what is read is kept.
+        nothing = column[conjunction, "nothing", ""]
+        outer = [c.outer.name for c in self._compared[conjunction]]
+        whole = [Test("!=", self._ids[name], nothing) for name in outer if name in self._ids]
+        asks = [self._ask(conjunction, question) for question in self._asked[conjunction]]
+        return (*same, *filters, *asks, *whole)
+
+    def _ask(self, conjunction: Conjunction, question: _Asked) -> Ask:
+        """A question of the values that an event gives a conjunction, and else of the run's."""
+
+        certain = frozenset().union(*(self._patterns[name].certain for name in conjunction))
+
+        def operand(kind: _Kind, name: str) -> Operand:
+            registers = self._ids if kind == "term" else self._near
+            register = None if name in certain else registers.get(name)
+            column = self._columns.get((conjunction, kind, name))
+            if register is None and column is None:  # no run has it
+                column = self._columns[conjunction, "nothing", ""]
+            return Operand(register, column)
+
+        def step(of: str | float) -> Operand | str | float:
+            return operand("near", of[1:]) if isinstance(of, str) and of.startswith("?") else of
+
+        about = tuple(operand("term", name) for name in question.names)
+        return Ask(question.number, about, tuple(map(step, question.program)))
+
+    def _unless(self, conjunction: Conjunction, known: frozenset[str]) -> tuple[Op, ...]:
+        present = self._columns[conjunction, "present", ""]
+        tests: tuple[Test | Both | Ask, ...] = (Both("=", present, present), *self._joins(conjunction, known))
+        return self._each(conjunction), Unless(tests)
+
+    # -- the values
+
+    def load(self, batch: InstantBatch) -> np.ndarray | None:
+        """int64 (n, columns), as of `Codes.load`; None where a FILTER compares something else than numbers."""
+        rows, first = batch.rows, batch.first
+        if self._last is None or self._last[0] is not rows:
+            self._spaces, self._extras = {}, []
+            self._last = rows, self._chunk(batch)
+            self._of_chunk = len(self._extras)
+        whole = self._last[1]
+        del self._extras[self._of_chunk :]
+        if whole is None:
+            return None
+        values = whole[first : first + len(batch)]
+        singly = [conjunction for conjunction in self._compared if self._solutions(batch, conjunction) is None]
+        if self._before or singly:
+            values = values.copy()
+        for conjunction, column in self._before.items():
+            values[:, column] = np.where(batch.unseen(conjunction), NOTHING, UNKNOWN)
+        return values if all(self._one_by_one(batch, conjunction, values) for conjunction in singly) else None
+
+    @property
+    def extras(self) -> np.ndarray:
+        """The further mappings of instants that have several: int64 (rows, columns)."""
+        return np.concatenate(self._extras) if self._extras else self._no_extras
+
+    @staticmethod
+    def _solutions(
+        batch: InstantBatch, conjunction: Conjunction
+    ) -> list[tuple[np.ndarray, Solutions, np.ndarray]] | None:
+        """The solutions of a conjunction as columns; None where it has to be joined, or has none such."""
+        return batch.rows.solutions(conjunction[0]) if len(conjunction) == 1 else None
+
+    def _chunk(self, batch: InstantBatch) -> np.ndarray | None:
+        """The codes of all rows that the batch is cut from, of the conjunctions whose solutions stand in columns."""
+        values = np.repeat(self._blank, len(batch.rows.positions), axis=0)
+        for conjunction in self._compared if batch.rows.has_columns else ():
+            found = [
+                (rows, self._coded(conjunction, solutions, places))
+                for rows, solutions, places in self._solutions(batch, conjunction) or ()
+            ]
+            if any(codes is None for _, codes in found):
+                return None
+            if found:
+                self._enter(values, conjunction, np.concatenate([rows for rows, _ in found]),
+                            np.concatenate([codes for _, codes in found if codes is not None]))  # fmt: skip
+        return values
+
+    def _coded(self, conjunction: Conjunction, solutions: Solutions, places: np.ndarray) -> np.ndarray | None:
+        """The codes of the solutions at `places`: int64 (places, value columns); None if a number is asked of what is
+        none."""
+        columns = []
+        for kind, what in self._values_read[conjunction]:  # PERF: not of the rows that the GPM's own FILTERs stop
+            if isinstance(what, Side):
+                codes = self._number_codes(conjunction, solutions, places, what)
+            elif kind == "near":
+                codes = self._near_codes(solutions, places, what)
+            else:
+                codes = self._term_codes(solutions, places, what)
+            if codes is None:
+                return None
+            columns.append(codes)
+        return np.stack(columns, axis=1) if columns else np.zeros((len(places), 0), np.int64)
+
+    def _enter(self, values: np.ndarray, conjunction: Conjunction, rows: np.ndarray, codes: np.ndarray) -> None:
+        """Enter the mappings `codes` (int64 (k, value columns)) that a conjunction has in `rows` (int64 (k,)) of
+        `values`: the first of each row there, the others as extras."""
+        at = self._values_at[conjunction]
+        if len(rows) == 1:
+            values[rows[0], self._columns[conjunction, "present", ""]] = 1
+            values[rows[0], at] = codes[0]
+            return
+        order = np.lexsort((*codes.T[::-1], rows))
+        rows, codes = rows[order], codes[order]
+        same = rows[1:] == rows[:-1]
+        if same.any():
+            again = np.flatnonzero(same & (codes[1:] == codes[:-1]).all(axis=1)) + 1
+            rows, codes = np.delete(rows, again), np.delete(codes, again, axis=0)
+        firsts = np.flatnonzero(np.concatenate([[True], rows[1:] != rows[:-1]]))[: len(rows)]
+        instants = rows[firsts]
+        values[instants, self._columns[conjunction, "present", ""]] = 1
+        values[instants[:, None], at] = codes[firsts]
+        if len(firsts) == len(rows):
+            return
+        others = np.diff(np.append(firsts, len(rows))) - 1
+        before = sum(map(len, self._extras))
+        values[instants, self._columns[conjunction, "others", ""]] = others
+        values[instants, self._columns[conjunction, "first", ""]] = before + np.cumsum(others) - others
+        rest = np.delete(codes, firsts, axis=0)
+        extras = np.full((len(rest), values.shape[1]), NOTHING, np.int64)
+        extras[:, self._columns[conjunction, "present", ""]] = 1
+        extras[:, at] = rest
+        self._extras.append(extras)
+
+    def _term_codes(self, solutions: Solutions, places: np.ndarray, name: str) -> np.ndarray:
+        """The code of a variable's term in each solution at `places`: int64, NOTHING where it is not bound."""
+        found = solutions.column(name)
+        if found is None:
+            mappings = (dict(solutions.mapping(i, (name,))) for i in places.tolist())
+            return np.array([self._code(m[name]) if name in m else NOTHING for m in mappings], np.int64)
+        numbers, space = found[0][places], found[1]
+        memo = self._spaces.get(id(space))
+        if memo is None or len(memo[1]) < len(space) + 1:
+            fresh = np.full(len(space) + 1, UNKNOWN, np.int64)
+            fresh[-1] = NOTHING  # of what is not bound, number -1
+            if memo is not None:
+                fresh[: len(memo[1]) - 1] = memo[1][:-1]
+            memo = self._spaces[id(space)] = space, fresh
+        codes = memo[1][numbers]
+        unseen = np.unique(numbers[codes == UNKNOWN])
+        if len(unseen):
+            keys = [key if key is not None else term_key(space.term(n)).encode() for n, key in
+                    zip(unseen.tolist(), space.keys(unseen), strict=True)]  # fmt: skip
+            memo[1][unseen] = [self._key_code(key) for key in keys]
+            codes = memo[1][numbers]
+        return codes
+
+    def _key_code(self, key: bytes) -> int:
+        """The code of a term, given the bytes of its `term_key`."""
+        code = self._keys.get(key)
+        if code is None:
+            code = self._keys[key] = self._next
+            self._texts[code] = key
+            self._has_aliases |= key.endswith(_STRING)
+            self._next += 1
+        return code
+
+    def _code(self, term: Term) -> int:
+        return self._key_code(term_key(term).encode())
+
+    def _term(self, code: int) -> Term:
+        term = self._terms.get(code)
+        if term is None:
+            term = self._terms[code] = term_from_key(self._texts[code].decode())
+        return term
+
+    def _number_codes(
+        self, conjunction: Conjunction, solutions: Solutions, places: np.ndarray, side: Side
+    ) -> np.ndarray | None:
+        """The code that a side is compared by in each solution at `places`: int64, NOTHING where its variable is not
+        bound, UNKNOWN where it has no value; None if one has no code."""
+        found = solutions.column(side.name)
+        if found is None or not side.is_variable:
+            terms = self._term_codes(solutions, places, side.name)
+            used, where = np.unique(terms, return_inverse=True)
+            codes = [self._compared_by(conjunction, side, code) for code in used.tolist()]
+            return None if None in codes else np.array(codes, np.int64)[where]
+        numbers, space = found[0][places], found[1]
+        literals = space.literals()
+        doubles = literals.number[numbers]
+        good = literals.numeric(numbers) & literals.exact[numbers] & ~np.isnan(doubles)
+        if (good | (numbers < 0)).all():
+            return np.where(numbers < 0, NOTHING, _ordered(doubles))
+        named = np.isin(literals.kind[numbers], (Kinds.NO_LITERAL, Kinds.STRING))
+        if side in self._ordered or not (good | named | (numbers < 0)).all():
+            return None
+        names = _NAMES + self._term_codes(solutions, places, side.name)
+        if self._has_aliases:
+            return None
+        return np.where(numbers < 0, NOTHING, np.where(good, _ordered(doubles), names))
+
+    def _near_codes(self, solutions: Solutions, places: np.ndarray, name: str) -> np.ndarray:
+        """The code of the double nearest to a variable's value in each solution at `places`: int64, NOTHING where it is
+        not bound, UNKNOWN where there is none."""
+        found = solutions.column(name)
+        if found is None or found[1].has_floats:
+            used, where = np.unique(self._term_codes(solutions, places, name), return_inverse=True)
+            return np.array([self._near_code(code) for code in used.tolist()], np.int64)[where]
+        numbers, literals = found[0][places], found[1].literals()
+        doubles = literals.number[numbers]
+        good = literals.numeric(numbers) & ~np.isnan(doubles)
+        return np.where(numbers < 0, NOTHING, np.where(good, _ordered(np.where(good, doubles, 0.0)), UNKNOWN))
+
+    def _near_code(self, code: int) -> int:
+        """The code of the double nearest to the value of the term of `code`."""
+        number = None if code == NOTHING else near_number(self._term(code))
+        if number is None:
+            return NOTHING if code == NOTHING else UNKNOWN
+        return int(_ordered(np.array([number]))[0])
+
+    def _compared_by(self, conjunction: Conjunction, side: Side, code: int) -> int | None:
+        """The code that a side is compared by where its variable is the term of `code`."""
+        if code == NOTHING:
+            return NOTHING
+        known = self._values.get((side, code))
+        if known is None:
+            prologue = self._patterns[conjunction[0]].prologue
+            known = self._values[side, code] = self._value_code(side, value_of(side, self._term(code), prologue))
+        return known
+
+    def _value_code(self, side: Side, term: Any) -> int | None:
+        """The code that a side is compared by where it comes to `term`, None where that is an error."""
+        if term is None:
+            return UNKNOWN
+        number = number_of(term)
+        if number is not None:
+            return int(_ordered(np.array([number]))[0])
+        if side in self._ordered or not is_name(term):
+            return None
+        code = _NAMES + self._code(term)
+        return None if self._has_aliases else code
+
+    def _one_by_one(self, batch: InstantBatch, conjunction: Conjunction, values: np.ndarray) -> bool:
+        """As `_chunk`, from the mapping sets of a conjunction of several GPMs, or of rows solved elsewhere."""
+        read = self._values_read[conjunction]
+        rows: list[int] = []
+        codes: list[list[int]] = []
+        for row in batch.holding(conjunction) if len(batch) > 1 else (0,):
+            for mapping in map(dict, batch.mappings(conjunction, row)):
+                found = [self._value_of(conjunction, kind, what, mapping) for kind, what in read]
+                if None in found:
+                    return False
+                rows.append(row)
+                codes.append([code for code in found if code is not None])
+        if rows:
+            self._enter(values, conjunction, np.array(rows), np.array(codes, np.int64).reshape(len(rows), len(read)))
+        return True
+
+    def _value_of(
+        self, conjunction: Conjunction, kind: _Kind, what: str | Side, mapping: MappingABC[str, Term]
+    ) -> int | None:
+        """What a column holds of a mapping; None if that has no code."""
+        if isinstance(what, Side):
+            return self._compared_by(conjunction, what, self._code_of(mapping.get(what.name)))
+        code = self._code_of(mapping.get(what))
+        return self._near_code(code) if kind == "near" else code
+
+    def _code_of(self, term: Term | None) -> int:
+        return NOTHING if term is None else self._code(term)
+
+    # -- questions
+
+    def answer(self, number: int, codes: list[int], row: int) -> bool:
+        """Whether the FILTER of a question is true of these terms. See `Codes.answer`."""
+        question = self._questions[number]
+        bound = [(name, code) for name, code in zip(question.names, codes, strict=False) if code != NOTHING]
+        return holds(question.condition, freeze((name, self._term(code)) for name, code in bound), question.prologue)
+
+    # -- back to rows
+
+    def row(self, codes: list[list[int]], state: int) -> Any:
+        """The register row (`lower.Row`) of a run in a state of the automaton, or accepted."""
+        omega = frozenset(
+            freeze([(name, self._term(row[i])) for name, i in self._ids.items() if row[i] != NOTHING]) for row in codes
+        )
+        bound, pending, owed = self._bound.get(state, (frozenset(), frozenset(), ()))
+        return bound, pending, omega, None if state == INITIAL else owed
+
+    @property
+    def full(self) -> bool:
+        """Whether it is time to `forget`."""
+        return len(self._keys) > self._full
+
+    def forget(self, held: np.ndarray) -> None:
+        """Let go of the terms that are in none of these registers: int64 (runs, registers)."""
+        codes = self._used(held)
+        self._texts = {code: key for code, key in self._texts.items() if code in codes}
+        self._index()
+
+    def _used(self, held: np.ndarray) -> set[int]:
+        """The numbers of terms in these registers, and what stands there for no term."""
+        named = held[:, len(self._ids) :]
+        named = named[(named >= _NAMES) & (named < _NAMES + self._next)] - _NAMES
+        return {*np.unique(held[:, : len(self._ids)]).tolist(), *np.unique(named).tolist()}
+
+    def _index(self) -> None:
+        self._keys = {key: code for code, key in self._texts.items()}
+        self._terms, self._spaces, self._values, self._last = {}, {}, {}, None
+        self._full = 2 * len(self._keys) + _TERMS
+
+    def snapshot(self) -> Any:
+        """The numbered terms, as plain values."""
+        return self._next, list(self._texts), [key.decode() for key in self._texts.values()], self._has_aliases
+
+    def restore(self, state: Any, held: np.ndarray) -> None:
+        """The opposite of `snapshot`; as of `Codes.restore`."""
+        self._next, codes, keys, self._has_aliases = state
+        expect(all(map(is_term_key, keys)), "terms")
+        self._texts = {code: key.encode() for code, key in zip(codes, keys, strict=True)}
+        expect(all(type(code) is int and 0 <= code < self._next < 1 << 60 for code in codes), "a number for each term")
+        self._index()
+        expect(len(self._keys) == len(self._texts) == len(codes), "each term once")
+        expect(self._used(held) <= self._texts.keys() | {NOTHING, UNKNOWN}, "a term for each number of one")
+
+
+def _ordered(values: np.ndarray) -> np.ndarray:
+    """int64 in the order of the doubles."""
+    bits = (values + 0.0).view(np.int64)  # -0.0 is 0.0
+    return np.where(bits < 0, bits ^ np.int64((1 << 63) - 1), bits)

@@ -1,0 +1,358 @@
+"""From the syntax tree to a checked query: names resolved, GPMs compiled, what is not run yet refused by name.
+
+The sequence expression becomes a list of `Element`s. Each is a BOp expression in disjunctive normal form: a tuple of
+conjunctions, each a tuple of GPM names (Definitions 8 and 9: `&` joins, `|` unites the sets of pairs, so a
+disjunction of conjunctions has the same value). The operators between elements associate to the left, as Definitions
+10 to 14 need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Final, NoReturn
+
+from spaseq.errors import OptionError, QuerySemanticsError, Span, UnsupportedFeature
+from spaseq.events.time import parse_duration
+from spaseq.gpm import GraphPattern, Source, compile_pattern
+from spaseq.gpm.legal import check_labels
+from spaseq.gpm.scope import hidden_variables
+from spaseq.language.semantics.clauses import Clauses, Scope, check_clauses
+from spaseq.language.semantics.expand import Conjunction, Element, Variant, expand
+from spaseq.language.syntax import ast
+from spaseq.language.syntax.parse import KNOWN_PREFIXES
+from spaseq.language.syntax.scan import mask
+
+__all__ = ["CheckedQuery", "Conjunction", "Element", "check"]
+
+_XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedQuery:
+    """A query that means something.
+
+    `patterns`: the GPMs that SEQ uses, by name. `elements`: the sequence as written, `variants`: without `?` and `!`.
+    `streams`: (name, IRI) in order of the FROM clauses. `clauses`: what becomes of the
+    solutions. `window`: nanoseconds, None without WITHIN. `schema`: what entailment has the GPMs follow, as a text that
+    tells it from others. `warnings`: for people.
+    """
+
+    tree: ast.Query
+    patterns: dict[str, GraphPattern]
+    elements: tuple[Element, ...]
+    variants: tuple[Variant, ...]
+    streams: tuple[tuple[str, str], ...]
+    clauses: Clauses
+    partition: tuple[str, ...]
+    window: int | None
+    schema: str = "none"
+    warnings: tuple[str, ...] = field(compare=False, default=())
+
+    @property
+    def select(self) -> tuple[str, ...]:
+        """The variables of a result, in order."""
+        return self.clauses.select
+
+
+def check(tree: ast.Query, text: str, source: str = "<query>", *, variants: int = 256) -> CheckedQuery:
+    """The checked query. Raises `QuerySemanticsError` and `UnsupportedFeature`, and what `compile_pattern` raises;
+    `BudgetExceeded` where optional elements make more than `variants` sequences."""
+    return _Checker(tree, text, source, variants).run()
+
+
+class _Checker:
+    def __init__(self, tree: ast.Query, text: str, source: str, most: int) -> None:
+        self._most = most
+        self._tree = tree
+        self._text = text
+        self._source = source
+        self._masked = mask(text, source)
+        self._negated_only: frozenset[str] = frozenset()
+
+    def run(self) -> CheckedQuery:
+        streams = self._streams()
+        definitions = self._definitions(streams)
+        elements = tuple(self._elements(definitions))
+        used = {name for e in elements for conjunction in e.alternatives for name in conjunction}
+        patterns = self._patterns(definitions, streams)
+        sequence_patterns = {name: p for name, p in patterns.items() if name in used}
+        self._check_scopes(elements, sequence_patterns)
+        variants = self._variants(elements)
+        unused = [f"GPM {name} is defined and SEQ does not use it" for name in definitions if name not in used]
+        return CheckedQuery(
+            tree=self._tree,
+            patterns=sequence_patterns,
+            elements=elements,
+            variants=variants,
+            streams=tuple(streams.items()),
+            clauses=self._clauses(elements, sequence_patterns),
+            partition=self._partition(sequence_patterns),
+            window=self._window(),
+            warnings=(*unused, *_without_effect(elements), *_undefined(sequence_patterns)),
+        )
+
+    # -- errors
+
+    def _fail(self, problem: str, span: Span | None, hint: str = "", expected: tuple[str, ...] = ()) -> NoReturn:
+        raise QuerySemanticsError(
+            problem, text=self._text, span=span, source=self._source, hint=hint, expected=expected
+        )
+
+    def _unsupported(self, feature: str, span: Span | None, hint: str = "") -> NoReturn:
+        raise UnsupportedFeature(
+            f"{feature} is not supported by this version", text=self._text, span=span, source=self._source, hint=hint
+        )
+
+    # -- clauses
+
+    def _streams(self) -> dict[str, str]:
+        streams: dict[str, str] = {}
+        if not self._tree.streams:
+            self._fail("the query reads no stream", self._tree.form_span, "name one: FROM STREAM S1 <iri>")
+        for stream in self._tree.streams:
+            if stream.name in streams:
+                self._fail(f"the stream name {stream.name} is given twice", stream.span)
+            if stream.iri in streams.values():
+                self._fail(f"the stream <{stream.iri}> is read twice", stream.span, "use one name for it in every GPM")
+            streams[stream.name] = stream.iri
+        return streams
+
+    def _definitions(self, streams: dict[str, str]) -> dict[str, ast.Definition]:
+        definitions: dict[str, ast.Definition] = {}
+        for definition in self._tree.definitions:
+            if definition.name in definitions:
+                self._fail(f"GPM {definition.name} is defined twice", definition.span)
+            for name in definition.streams:
+                if name.text not in streams:
+                    hint = _did_you_mean(name.text, streams) or f"declare it: FROM STREAM {name.text} <iri>"
+                    self._fail(f"GPM {definition.name} reads the unknown stream {name.text}", name.span, hint)
+            definitions[definition.name] = definition
+        return definitions
+
+    def _window(self) -> int | None:
+        within = self._tree.within
+        if within is None:
+            return None
+        try:
+            size = parse_duration(f"{within.amount} {within.unit.lower()}")
+        except OptionError:
+            self._fail("this window is longer than time itself", within.span, "windows go up to 292 years")
+        if size <= 0:
+            self._fail("the window holds no time", within.span, "WITHIN needs a duration above zero")
+        return size
+
+    # -- the sequence expression
+
+    def _elements(self, definitions: dict[str, ast.Definition]) -> Iterator[Element]:
+        sequence = self._tree.sequence
+        links: list[tuple[ast.Operator | None, ast.Element]] = [(None, sequence)]
+        if isinstance(sequence, ast.Chain):
+            links = [(None, sequence.first), *sequence.rest]
+        for operator, element in links:
+            written = element
+            suffixes: set[type[ast.Element]] = set()
+            while isinstance(element, ast.Repeated | ast.Optional | ast.Negated):
+                suffixes.add(type(element))
+                element = element.child
+            negated = ast.Negated in suffixes
+            if negated and len(suffixes) > 1:
+                self._fail(
+                    "'!' stands together with '+' or '?'",
+                    written.span,
+                    "what must not occur cannot be repeated or left out: write '!' alone",
+                )
+            alternatives = tuple(sorted(set(self._alternatives(element, definitions))))
+            yield Element(operator, alternatives, ast.Repeated in suffixes, ast.Optional in suffixes, negated)
+
+    def _variants(self, elements: tuple[Element, ...]) -> tuple[Variant, ...]:
+        variants = expand(elements, self._most)
+        if not variants:
+            self._fail("SEQ holds nothing that must occur", self._tree.sequence.span, "name a GPM without '!'")
+        within = self._tree.within
+        if within is not None and within.sliding and any(variant.before for variant in variants):
+            self._unsupported(
+                "a negation at the start of SEQ with WITHIN … SLIDING",
+                self._tree.sequence.span,
+                "a sliding window opens at no one time: leave out SLIDING, or put a GPM before the negation",
+            )
+        return variants
+
+    def _alternatives(self, element: ast.Element, definitions: dict[str, ast.Definition]) -> list[Conjunction]:
+        """The disjunctive normal form of a BOp expression."""
+        match element:
+            case ast.Reference(name, span):
+                if name not in definitions:
+                    hint = _did_you_mean(name, definitions) or f"define it: DEFINE GPM {name} ON stream {{ … }}"
+                    self._fail(f"SEQ names the unknown GPM {name}", span, hint)
+                return [(name,)]
+            case ast.Either(parts):
+                return [c for part in parts for c in self._alternatives(part, definitions)]
+            case ast.Both(parts):
+                product: list[Conjunction] = [()]
+                for part in parts:
+                    right = self._alternatives(part, definitions)
+                    product = [tuple(sorted({*c, *d})) for c in product for d in right]
+                return product
+            case ast.Repeated(span=span):
+                self._fail("'+' stands inside '&' or '|'", span, "they combine GPMs at one instant; write (A | B)+")
+            case ast.Optional(span=span):
+                self._fail("'?' stands inside '&' or '|'", span, "they combine GPMs at one instant; write (A | B)?")
+            case ast.Negated(span=span):
+                self._fail("'!' stands inside '&' or '|'", span, "they combine GPMs at one instant; write (A | B)!")
+            case ast.Chain(span=span):
+                self._unsupported("a sequence in parentheses inside SEQ", span, "',' ';' ':' read from left to right")
+
+    # -- GPMs and variables
+
+    def _patterns(self, definitions: dict[str, ast.Definition], streams: dict[str, str]) -> dict[str, GraphPattern]:
+        self._sources = {
+            name: self._source_of(name, definition.group.span.start, definition.group.span.end)
+            for name, definition in definitions.items()
+        }
+        places = ((source.name, source.start, source.end) for source in self._sources.values())
+        check_labels(places, self._masked, self._text, self._source)
+        return {
+            name: compile_pattern(
+                self._sources[name], tuple(dict.fromkeys(streams[s.text] for s in definition.streams))
+            )
+            for name, definition in definitions.items()
+        }
+
+    def _source_of(self, name: str, start: int, end: int) -> Source:
+        """A stretch of the text with what its SPARQL needs to know."""
+        prefixes = dict(KNOWN_PREFIXES)
+        base = ""
+        for prefix in self._tree.prologue:
+            if prefix.label is None:
+                base = prefix.iri
+            else:
+                prefixes[prefix.label] = prefix.iri
+        return Source(
+            query=self._text,
+            masked=self._masked,
+            start=start,
+            end=end,
+            name=name,
+            prefixes=tuple(sorted(prefixes.items())),
+            base=base,
+            file=self._source,
+        )
+
+    def _check_scopes(self, elements: tuple[Element, ...], patterns: dict[str, GraphPattern]) -> None:
+        """Every variable a FILTER names is bound by its GPM, by one before it, or by one at the same instant."""
+        before: frozenset[str] = frozenset()
+        everywhere = _binds(patterns.values())
+        self._negated_only = everywhere - _binds(
+            patterns[name] for e in elements if not e.negated for c in e.alternatives for name in c
+        )
+        for element in elements:
+            for conjunction in element.alternatives:
+                reachable = before | _binds(patterns[name] for name in conjunction)
+                for name in conjunction:
+                    self._check_pattern(patterns[name], reachable, everywhere)
+            if not element.negated:
+                before |= _binds(patterns[name] for c in element.alternatives for name in c)
+
+    def _check_pattern(self, pattern: GraphPattern, reachable: frozenset[str], everywhere: frozenset[str]) -> None:
+        for name in sorted(pattern.needs - reachable):
+            self._unknown_in_filter(pattern, name, reachable, everywhere)
+        for where, names in hidden_variables(pattern):
+            for name in sorted(names):
+                if name in everywhere:
+                    self._unsupported(
+                        f"{where} of GPM {pattern.name} that names ?{name} of another GPM",
+                        self._sources[pattern.name].variable(name),
+                        "compare with other GPMs in a FILTER at the top of the graph pattern, or rename the variable",
+                    )
+                elif where != "an EXISTS":
+                    self._unknown_in_filter(pattern, name, pattern.binds, everywhere)
+
+    def _unknown_in_filter(
+        self, pattern: GraphPattern, name: str, known: frozenset[str], everywhere: frozenset[str]
+    ) -> NoReturn:
+        span = self._sources[pattern.name].variable(name)
+        if name in everywhere:
+            self._fail(
+                f"a FILTER of GPM {pattern.name} names ?{name}, which is bound only after {pattern.name}, or in an "
+                "alternative to it",
+                span,
+                "a FILTER can name variables of its own GPM, of GPMs before it, and of those joined to it by '&'"
+                + self._only_negated(name),
+            )
+        self._fail(
+            f"GPM {pattern.name} names the unknown variable ?{name}: neither it nor a GPM before it binds ?{name}",
+            span,
+            _did_you_mean(name, known, "?") or "bind it in a triple pattern",
+        )
+
+    def _only_negated(self, name: str) -> str:
+        """What to add to a hint where only negated GPMs have a variable."""
+        return "; a negated GPM binds nothing" if name in self._negated_only else ""
+
+    def _clauses(self, elements: tuple[Element, ...], patterns: dict[str, GraphPattern]) -> Clauses:
+        order = [name for e in elements if not e.negated for c in e.alternatives for name in c]
+        bound = tuple(dict.fromkeys(v for name in order for v in sorted(patterns[name].binds)))
+        iterated: frozenset[str] = frozenset()
+        before: frozenset[str] = frozenset()
+        for element in elements:
+            own = _binds(patterns[name] for c in element.alternatives for name in c)
+            if element.repeated:
+                iterated |= own - before
+            before |= frozenset() if element.negated else own
+        source = self._source_of("the query", 0, len(self._text))
+        return check_clauses(self._tree, source, Scope(bound, self._negated_only, iterated))
+
+    def _partition(self, patterns: dict[str, GraphPattern]) -> tuple[str, ...]:
+        for variable in self._tree.partition:
+            missing = sorted(name for name, p in patterns.items() if variable.text not in p.binds)
+            if missing == sorted(patterns):
+                self._fail(
+                    f"PARTITION BY names the unknown variable ?{variable.text}: no GPM in SEQ binds it",
+                    variable.span,
+                    _did_you_mean(variable.text, _binds(patterns.values()), "?"),
+                )
+            if missing:
+                self._fail(
+                    f"PARTITION BY ?{variable.text}, and GPM {missing[0]} does not bind it",
+                    variable.span,
+                    "every GPM in SEQ must bind what partitions the streams",
+                )
+        return tuple(dict.fromkeys(v.text for v in self._tree.partition))
+
+
+def _without_effect(elements: tuple[Element, ...]) -> Iterator[str]:
+    """Warnings about negations that can forbid nothing: after `;` or `:`, and the next element follows at once."""
+    for i, element in enumerate(elements[1:-1], 1):
+        following = elements[i + 1]
+        between = element.negated and element.operator is not ast.Operator.STRICT
+        inside = any(not e.negated for e in elements[:i]) and any(not e.negated for e in elements[i + 1 :])
+        if between and inside and following.operator is ast.Operator.STRICT:
+            names = " | ".join(" & ".join(c) for c in element.alternatives)
+            sign = element.operator.value if element.operator else ""
+            yield f"{names}! forbids nothing between '{sign}' and ',': no instant can lie there"
+
+
+def _undefined(patterns: Mapping[str, GraphPattern]) -> Iterator[str]:
+    """Warnings about calls of functions that nobody has defined: in SPARQL an error where asked, not in the query."""
+    for name, pattern in patterns.items():
+        for iri in sorted(pattern.unknown_functions):
+            casts = " (casts are xsd:integer, decimal, float, double, boolean, string and dateTime)"
+            hint = casts if iri.startswith(_XSD) else ""
+            yield f"GPM {name} calls <{iri}>, which is no function here: it never has a value{hint}"
+
+
+def _binds(patterns: Iterable[GraphPattern]) -> frozenset[str]:
+    return frozenset().union(*(p.binds for p in patterns))
+
+
+def _did_you_mean(name: str, known: Iterable[str], sigil: str = "") -> str:
+    """A hint that names what is close to `name`, or lists what there is if that is little."""
+    candidates = sorted(known)
+    close = get_close_matches(name, candidates, n=1, cutoff=0.5)
+    if close:
+        return f"did you mean {sigil}{close[0]}?"
+    if 0 < len(candidates) <= 8:
+        return "there is " + ", ".join(sigil + c for c in candidates)
+    return ""

@@ -1,0 +1,308 @@
+"""The table between graph pattern matching and sequence recognition: what every GPM's value is at an instant.
+
+`Solver.solve_batch` gives the value of the GPMs at each event of a batch, be that one event or many, and `Solver.rows`
+makes of a chunk of instants the rows of that table: one per partition that an instant belongs to (one in all without
+PARTITION BY). Both are pure functions of the events, the query and the knowledge, so they may run anywhere, in any
+order. The engine reads the rows in order, as an `InstantBatch` (`spaseq.language.solving.instants`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spaseq.gpm import (
+    Condition,
+    GraphPattern,
+    Knowledge,
+    Mapping,
+    MappingSet,
+    PatternEvaluator,
+)
+from spaseq.gpm.columnar import read_by
+from spaseq.gpm.columnar.keys import Keys
+from spaseq.language.semantics.check import CheckedQuery
+from spaseq.language.semantics.expand import Variant
+from spaseq.language.solving.chunks import Chunk, Piece, by_stream
+from spaseq.language.solving.instant_rows import InstantRows, Solved
+
+if TYPE_CHECKING:
+    from spaseq.gpm.columnar.evaluate import BatchEvaluator, Solutions
+    from spaseq.language.solving.conjunctions import Joined, Member
+    from spaseq.rdf import GraphBatch, GraphEvent, Instant
+
+__all__ = ["ChunkRows", "InstantSolutions", "SolvedRows", "Solver"]
+
+_NONE: MappingSet = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class InstantSolutions:
+    """The values of a query's GPMs at an instant.
+
+    `position` and `time` (ns) are the instant's. `key` is None without PARTITION BY, else the mapping of the
+    partition's variables. `values` holds the GPMs whose value is not empty, restricted to `key`.
+    """
+
+    position: int
+    time: int
+    key: Mapping | None
+    values: dict[str, MappingSet]
+
+
+class Solver:
+    """Evaluates the GPMs of one query with one knowledge base; made once per run (or per worker).
+
+    With `reference`, rdflib's evaluator does all graph patterns. Raises `OptionError` if the query asks for a graph
+    that the knowledge does not hold.
+    """
+
+    def __init__(self, query: CheckedQuery, knowledge: Knowledge, *, reference: bool = False) -> None:
+        knowledge.check(query.patterns.values())
+        self._partition = tuple(sorted(query.partition))
+        self._reference = reference
+        self._patterns = tuple(query.patterns.values())
+        self._by_stream: dict[str, list[PatternEvaluator]] = {}
+        for pattern in query.patterns.values():
+            evaluator = PatternEvaluator(pattern, knowledge)
+            for stream in pattern.streams:
+                self._by_stream.setdefault(stream, []).append(evaluator)
+        self._columns: dict[str, BatchEvaluator] = {}
+        self._read = read_by_others(query)
+        self._keys = Keys()
+
+    @property
+    def wanted(self) -> frozenset[str] | None:
+        """The predicates whose triples some GPM can use; None where that may be any."""
+        found: frozenset[str] = frozenset()
+        for pattern in self._patterns:
+            read = read_by(pattern)
+            if read is None:
+                return None
+            found |= read
+        return found
+
+    def solve_batch(self, batch: GraphBatch) -> MappingABC[str, Solutions]:
+        """The value of each GPM of the batch's stream at each of its events."""
+        return self._evaluator(batch.stream).solve(batch)
+
+    def solve_pushed(self, stream: str, events: Sequence[GraphEvent]) -> MappingABC[str, Solutions]:
+        """The value of each GPM of a stream at each of some events of it that come as they happen."""
+        return self._evaluator(stream).solve_pushed(events)
+
+    def instant_rows(self, instants: Sequence[Instant]) -> list[InstantRows]:
+        """The rows of a few instants that come as they happen: as `rows`, made for each of them."""
+        solved: list[list[Solved]] = [[] for _ in instants]
+        for stream, (events, places) in by_stream(instants).items():
+            for name, solutions in self._evaluator(stream).solve_pushed(events).items():
+                each = zip(solutions.events.tolist(), solutions.kept.tolist(), strict=True)
+                for row, (event, kept) in enumerate(each):
+                    solved[places[event]].append((name, solutions, row, kept))
+        return [
+            InstantRows(instant.position, instant.time, own, self._read, self._partition, self._keys)
+            for instant, own in zip(instants, solved, strict=True)
+        ]
+
+    def _evaluator(self, stream: str) -> BatchEvaluator:
+        found = self._columns.get(stream)
+        if found is None:
+            from spaseq.gpm.columnar.evaluate import BatchEvaluator  # loads the kernels
+
+            evaluators = self._by_stream.get(stream, ())
+            found = self._columns[stream] = BatchEvaluator(evaluators, reference=self._reference)
+        return found
+
+    def rows(self, chunk: Chunk) -> ChunkRows:
+        """The rows of a chunk's instants, in order.
+
+        The value of a GPM at an instant is the union of its values on each graph of its streams there. An instant
+        belongs to a partition if some GPM without its top-level FILTERs has a mapping with the partition's key.
+        Mappings hold only the variables that something else in the query reads, and are made when asked for.
+        """
+        return ChunkRows(chunk, self._read, self._partition, self._keys)
+
+
+def read_by_others(query: CheckedQuery) -> dict[str, tuple[str, ...]]:
+    """For each GPM the variables whose terms matter outside of it, sorted.
+
+    Those are what a result shows or is made of, what partitions the stream, what conditions over several GPMs name,
+    what another GPM mentions, and all of a GPM that a sequence asks at more than one place.
+    """
+    patterns = query.patterns.values()
+    outside = {*query.clauses.needed, *query.clauses.rounds, *query.partition}
+    outside.update(v for pattern in patterns for c in pattern.correlated for v in c.variables)
+    mentioned = Counter(v for pattern in patterns for v in pattern.mentions)
+    often = {name for variant in query.variants for name, times in _places(variant).items() if times > 1}
+    return {
+        p.name: tuple(sorted(v for v in p.binds if p.name in often or v in outside or mentioned[v] > 1))
+        for p in patterns
+    }
+
+
+def _places(variant: Variant) -> Counter[str]:
+    """At how many places of a sequence each GPM is asked."""
+    groups = [*(s.alternatives for s in variant.steps), *(s.absent for s in variant.steps), variant.before]
+    return Counter(name for group in [*groups, variant.after] for name in {n for c in group for n in c})
+
+
+class SolvedRows:
+    """Rows that were solved elsewhere, as mappings."""
+
+    has_columns = False
+
+    def __init__(self, rows: Sequence[InstantSolutions]) -> None:
+        self._rows = rows
+        self.positions = np.array([row.position for row in rows], np.int64)
+        self.times = np.array([row.time for row in rows], np.int64)
+        numbers: dict[Mapping, int] = {}
+        places = [numbers.setdefault(row.key, len(numbers)) for row in rows if row.key is not None]
+        self.partitions = np.array(places, np.int64) if places else None
+        self.numbers: np.ndarray | None = None
+        self.keys = list(numbers)
+
+    def present(self, name: str) -> np.ndarray:
+        return np.array([bool(row.values.get(name)) for row in self._rows], bool)
+
+    def mappings(self, name: str, row: int) -> MappingSet:
+        return self._rows[row].values.get(name, _NONE)
+
+    def solutions(self, name: str) -> None:
+        return None
+
+    def joined(self, patterns: Sequence[GraphPattern], conditions: Sequence[tuple[Condition, Any]]) -> None:
+        return None
+
+
+class ChunkRows:
+    """Rows of a chunk: a row for each instant, or, with `names` to partition by, for each instant and key there.
+
+    `keys` numbers the keys, for the whole evaluation. `read`: the variables that mappings show, by GPM.
+    """
+
+    has_columns = True
+
+    def __init__(
+        self, chunk: Chunk, read: MappingABC[str, tuple[str, ...]], names: tuple[str, ...], keys: Keys
+    ) -> None:
+        self._read = read
+        parts = [_Part(piece, name, solutions) for piece in chunk.pieces for name, solutions in piece.solutions.items()]
+        self.partitions: np.ndarray | None = None
+        self.numbers: np.ndarray | None = None
+        self.keys: list[Mapping] = []
+        if names:
+            instants, self.partitions, self.numbers = _partitioned(parts, names, keys)
+            self.keys = [keys.mappings[number] for number in self.numbers.tolist()]
+        else:
+            instants = np.arange(len(chunk))
+            for part in parts:
+                part.rows = part.instants
+        self.positions = chunk.first + instants
+        self.times = chunk.times[instants]
+        self._joined: dict[tuple[str, ...], Joined | None] = {}
+        self._collect(parts)
+
+    def _collect(self, parts: Sequence[_Part]) -> None:
+        """For each GPM where the solutions of each row begin, and the part and the place there of each solution."""
+        self._parts: dict[str, list[_Part]] = {}
+        for part in parts:
+            part.select()
+            if len(part.rows):
+                self._parts.setdefault(part.name, []).append(part)
+        self._index: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+        for name, own in self._parts.items():
+            rows = np.concatenate([part.rows for part in own])
+            which = np.repeat(np.arange(len(own)), [len(part.rows) for part in own])
+            solutions = np.concatenate([part.places for part in own])
+            if len(own) > 1:
+                order = np.argsort(rows, kind="stable")
+                rows, which, solutions = rows[order], which[order], solutions[order]
+            starts = np.searchsorted(rows, np.arange(len(self.positions) + 1))
+            self._index[name] = starts, which, solutions
+
+    def present(self, name: str) -> np.ndarray:
+        index = self._index.get(name)
+        return np.zeros(len(self.positions), bool) if index is None else np.diff(index[0]) > 0
+
+    def mappings(self, name: str, row: int) -> list[Mapping]:
+        index = self._index.get(name)
+        if index is None:
+            return []
+        starts, which, solutions = index
+        begin, end = int(starts[row]), int(starts[row + 1])
+        parts, read = self._parts[name], self._read[name]
+        return [parts[which[i]].solutions.mapping(int(solutions[i]), read) for i in range(begin, end)]
+
+    def solutions(self, name: str) -> list[tuple[np.ndarray, Solutions, np.ndarray]]:
+        return [(part.rows, part.solutions, part.places) for part in self._parts.get(name, ())]
+
+    def joined(self, patterns: Sequence[GraphPattern], conditions: Sequence[tuple[Condition, Any]]) -> Joined | None:
+        from spaseq.language.solving.conjunctions import joined  # loads the kernels
+
+        key = tuple(pattern.name for pattern in patterns)
+        if key not in self._joined:
+            self._joined[key] = joined([self._member(pattern) for pattern in patterns], conditions)
+        return self._joined[key]
+
+    def _member(self, pattern: GraphPattern) -> Member:
+        from spaseq.language.solving.conjunctions import Member
+
+        none = np.zeros(0, np.int64)
+        starts, which, places = self._index.get(pattern.name, (np.zeros(len(self.positions) + 1, np.int64), none, none))
+        rows = np.repeat(np.arange(len(self.positions)), np.diff(starts))
+        parts = [part.solutions for part in self._parts.get(pattern.name, ())]
+        return Member(rows, which, places, parts, self._read[pattern.name], pattern.binds)
+
+
+class _Part:
+    """The solutions of one GPM that stand in one piece: `places` in `solutions`, and of each its `instants` in the
+    chunk and its `rows` in the table."""
+
+    def __init__(self, piece: Piece, name: str, solutions: Solutions) -> None:
+        begin, end = np.searchsorted(solutions.events, [piece.low, piece.high])
+        self.name = name
+        self.solutions = solutions
+        self.places = np.arange(begin, end)
+        self.instants = piece.instants[solutions.events[begin:end] - piece.low]
+        self.rows = np.zeros(0, np.int64)
+
+    def select(self) -> None:
+        """Only those that the GPM's own FILTERs let through, and that stand in a row."""
+        kept = self.solutions.kept[self.places] & (self.rows >= 0)
+        self.places, self.rows = self.places[kept], self.rows[kept]
+        if len(self.rows) and (self.rows[1:] < self.rows[:-1]).any():
+            order = np.argsort(self.rows, kind="stable")
+            self.places, self.rows = self.places[order], self.rows[order]
+
+
+def _partitioned(
+    parts: Sequence[_Part], names: tuple[str, ...], keys: Keys
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(the instant of each row, the place of its key among those used, the numbers of those), by instant, then by the
+    key's text; gives the parts their rows."""
+    codes = [part.solutions.codes(names, keys)[part.places] for part in parts]
+    used = np.unique(np.concatenate(codes)) if codes else np.zeros(0, np.int64)
+    used = used[used >= 0]
+    rows = _cells(parts, codes, used)
+    width = max(1, len(used))
+    if (rows[1:] // width == rows[:-1] // width).any():
+        used = np.array(sorted(used.tolist(), key=keys.text), np.int64)
+        rows = _cells(parts, codes, used)
+    for part in parts:
+        part.rows = np.where(part.rows >= 0, np.searchsorted(rows, part.rows), -1)
+    return rows // width, rows % width, used
+
+
+def _cells(parts: Sequence[_Part], codes: Sequence[np.ndarray], used: np.ndarray) -> np.ndarray:
+    """Gives each solution its cell, instant times keys plus the place of its key in `used`, -1 without a key; the cells
+    that there are, ascending."""
+    places = np.full(int(used.max(initial=0)) + 2, -1, np.int64)  # the last one: of no key
+    places[used] = np.arange(len(used))
+    for part, own in zip(parts, codes, strict=True):
+        part.rows = np.where(own >= 0, part.instants * len(used) + places[own], -1)
+    found = np.unique(np.concatenate([part.rows for part in parts])) if parts else np.zeros(0, np.int64)
+    return found[found >= 0]

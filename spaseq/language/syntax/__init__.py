@@ -1,0 +1,14 @@
+"""Text to syntax tree and back.
+
+`scan` cuts the embedded SPARQL out, `parse` reads the rest by `grammar.lark` into the nodes of `ast`, `printer` writes
+a tree as a query.
+
+* `ast`: The syntax tree of SPAseq: frozen, slotted, each node with the stretch of text it came from.
+* `scan` (`Skeleton`, `mask`, `skeleton`): Cut the embedded SPARQL out of a SPAseq query, before the grammar sees it.
+* `parse` (`KNOWN_PREFIXES`, `parse`, `unknown_prefix`): SPAseq text to syntax tree. The lark tree never leaves this
+  module.
+* `printer` (`print_query`, `print_sequence`): Print a syntax tree as a SPAseq query; parsing what is printed gives an
+  equal tree.
+"""
+
+__all__ = ["ast", "parse", "printer", "scan"]

@@ -1,0 +1,203 @@
+"""The syntax tree of SPAseq: frozen, slotted, each node with the stretch of text it came from.
+
+Spans take no part in equality, so a query and its printed form (`spaseq.language.syntax.printer`) have equal trees. The
+graph pattern of a GPM is kept as text here; `spaseq.gpm` parses it. Names in the paper: a `Definition` is a GPM
+expression (u, P); `Both` and `Either` build BOp expressions (Definitions 8, 9); a `Chain` is a sequence expression
+(Definition 4).
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from spaseq.errors import Span
+
+__all__ = [
+    "Both",
+    "Chain",
+    "Definition",
+    "Either",
+    "Element",
+    "Embedded",
+    "Modifier",
+    "Name",
+    "Negated",
+    "Operator",
+    "Optional",
+    "Prefix",
+    "Query",
+    "Reference",
+    "Repeated",
+    "Stream",
+    "Variable",
+    "Within",
+]
+
+_NOWHERE = Span(0, 0, 1, 1)
+
+
+class Operator(enum.Enum):
+    """The event selection strategies between two elements ([SPAseq] §4.2.2)."""
+
+    STRICT = ","
+    NEXT = ";"
+    ANY = ":"
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name of a stream or a GPM."""
+
+    text: str
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """`?text`, without the question mark."""
+
+    text: str
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """SPARQL kept as text, brackets included: an expression, a template, a group graph pattern."""
+
+    text: str
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """`PREFIX label: <iri>`; `label` None is BASE."""
+
+    label: str | None
+    iri: str
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """`FROM STREAM name <iri>`, the IRI resolved."""
+
+    name: str
+    iri: str
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """`WITHIN amount unit [SLIDING] [STARTING AT start]`; `start` is a time literal as written, without quotes."""
+
+    amount: str
+    unit: str
+    sliding: bool = False
+    start: str | None = None
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A GPM, by its name."""
+
+    name: str
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """`a & b & …`: all at one instant."""
+
+    parts: tuple[Element, ...]
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """`a | b | …`: at least one of them."""
+
+    parts: tuple[Element, ...]
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """`child+`"""
+
+    child: Element
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """`child?`"""
+
+    child: Element
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Negated:
+    """`child!`"""
+
+    child: Element
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """`first`, then each of `rest` under the operator before it."""
+
+    first: Element
+    rest: tuple[tuple[Operator, Element], ...]
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        """All elements, in order."""
+        return (self.first, *(element for _, element in self.rest))
+
+
+Element = Reference | Both | Either | Repeated | Optional | Negated | Chain
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """`DEFINE GPM name ON streams group`; `group` keeps its braces."""
+
+    name: str
+    streams: tuple[Name, ...]
+    group: Embedded
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Modifier:
+    """A solution modifier, as text: `kind` is GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET or VALUES."""
+
+    kind: str
+    text: str
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A whole query.
+
+    `form` is SELECT, CONSTRUCT or ASK; `select` holds the SELECT list (empty for `*`), or the CONSTRUCT template.
+    """
+
+    prologue: tuple[Prefix, ...]
+    form: str
+    quantifier: str | None
+    select: tuple[Variable | Embedded, ...]
+    within: Within | None
+    partition: tuple[Variable, ...]
+    streams: tuple[Stream, ...]
+    sequence: Element
+    definitions: tuple[Definition, ...]
+    modifiers: tuple[Modifier, ...] = ()
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
+    form_span: Span = field(default=_NOWHERE, compare=False, repr=False)

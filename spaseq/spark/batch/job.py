@@ -1,0 +1,332 @@
+"""A SPAseq query as a Spark batch job: the same matches as `Query.run`.
+
+    files ─► events and their solutions ─► instants, ordered ─► with knowledge ─► engine ─► matches
+             solved                        solved, events       solutions         job
+
+`table` is what comes before the engine, and says which streams go another way there. `layout` decides what is joined by
+Spark, and where the table of solutions may be cut for the engine.
+
+Up to the numbering of the instants the job runs when `run` is called: the number of an instant depends on all before
+it, and so wrong input is an error of `run`. The rest runs when somebody asks for the DataFrame's rows.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from itertools import chain, count, islice
+from typing import Any, Final, TypeVar
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DecimalType, LongType, StringType, StructField, StructType
+
+from spaseq.engine import Window
+from spaseq.errors import OptionError
+from spaseq.gpm import Knowledge
+from spaseq.language.evaluation.run import Match, match_table
+from spaseq.language.query import Query, compile_query, stream_options
+from spaseq.rdf import Counters, StreamOptions, term_from_key, term_key
+from spaseq.spark.ingest.frames import Streams
+from spaseq.spark.ingest.time_ranges import rows_of
+from spaseq.spark.session.bar import progress_bar
+from spaseq.spark.session.failures import carried, clear_errors
+from spaseq.spark.session.layout import Layout, lay_out
+from spaseq.spark.session.query_text import QueryText, under_entailment
+from spaseq.spark.solving.knowledge import KNOWLEDGE_ROWS, Known, known_of
+from spaseq.spark.solving.solutions import instants_of
+from spaseq.spark.solving.table import Job, table_of
+
+__all__ = ["collect", "explain", "matches", "prepared", "run"]
+
+_LOG: Final = logging.getLogger("spaseq.spark")
+_INSTANTS: Final = 256  # rows of the table before the engine is called
+_MATCHES: Final = 10_000  # matches in a record batch
+
+_RANK: Final = "?rank"
+_INDEX_BITS: Final = 32  # of a rank: the window's number above, the row's in the part below
+T = TypeVar("T")
+
+Shape = Callable[[Sequence[Match], Sequence[str]], pa.RecordBatch]
+"""Matches and the names of their variables, as a record batch."""
+
+
+def run(
+    query: Query | str,
+    spark: SparkSession,
+    streams: Streams,
+    kb: Knowledge | Mapping[str, Any] | None = None,
+    *,
+    options: StreamOptions | None = None,
+    partitions: int | None = None,
+    progress: bool | None = False,
+    counters: Counters | None = None,
+    entailment: str | None = None,
+    quarantine: str = "",
+    knowledge_rows: int = KNOWLEDGE_ROWS,
+    reference: bool = False,
+    **words: str | None,
+) -> DataFrame:
+    """The matches over files, as a DataFrame with the columns and values of `Query.run(…).to_arrow()`, in no order.
+
+    With an ORDER BY there is a further column, `?rank`, a number by which the rows are to be sorted.
+
+    Args:
+        query: compiled, or its text.
+        streams, options, words: as for `Query.run`. The workers must be able to open the streams' files. Or DataFrames:
+            see `spaseq.spark.ingest.frames`.
+        kb: as for `Query.run`, and DataFrames: see `spaseq.spark.solving.knowledge`.
+        partitions: how many tasks a stage has; by default as many as the session runs at a time.
+        progress: show a bar on stderr while the streams are read: True, False, or None for only on a terminal.
+        counters: is given what was read, late or malformed.
+        entailment: `rdfs` or `owl-rl`, as for `Query.run`.
+        quarantine: a folder for lines that cannot be read, each with its number, in one file for each input file;
+            they are counted as malformed. Like the streams' files it must be within the workers' reach.
+        knowledge_rows: up to so many triples of a DataFrame of knowledge are brought to the driver and broadcast; with
+            more, Spark joins it by a shuffle.
+        reference: whether rdflib's evaluator does all graph patterns that tasks evaluate, for comparison.
+
+    Raises `OptionError` and `EventError` as the local engine does. What goes wrong in the last step, which runs when
+    rows are asked for, comes out as clearly only through `collect`.
+    """
+    reading = _options(options, words, quarantine)
+    job = _prepare(query, spark, kb, reading, partitions, entailment, knowledge_rows, reference)
+    table, times = table_of(job, streams, progress, counters, quarantine)
+    return _recognise(job, table, times, match_table, _table_schema(job.compiled.variables))
+
+
+def collect(matches: DataFrame, *, progress: bool | None = False) -> pa.Table:
+    """The rows of a DataFrame that `run` gave, in order of their ends. An error of a worker comes out as itself."""
+    with progress_bar(matches.sparkSession, "finding matches", enabled=progress), clear_errors():
+        table = matches.toArrow()
+    if _RANK in table.column_names:
+        return table.sort_by(_RANK).drop_columns([_RANK])
+    return table.sort_by([("end", "ascending"), ("start", "ascending")])
+
+
+def matches(
+    query: Query | str,
+    spark: SparkSession,
+    streams: Streams,
+    kb: Knowledge | Mapping[str, Any] | None = None,
+    *,
+    options: StreamOptions | None = None,
+    partitions: int | None = None,
+    progress: bool | None = False,
+    counters: Counters | None = None,
+    entailment: str | None = None,
+    quarantine: str = "",
+    knowledge_rows: int = KNOWLEDGE_ROWS,
+    reference: bool = False,
+    **words: str | None,
+) -> Iterator[Match]:
+    """The matches over files as the local engine's objects, without their events, in order of their ends. See `run`."""
+    reading = _options(options, words, quarantine)
+    job = _prepare(query, spark, kb, reading, partitions, entailment, knowledge_rows, reference)
+    table, times = table_of(job, streams, progress, counters, quarantine)
+    frame = _recognise(job, table, times, _as_terms, _TERMS)
+    found = collect(frame, progress=progress)
+    variables = job.compiled.variables
+    for batch in found.to_batches():
+        for start, end, positions, times, terms in rows_of([batch]):
+            bound = sorted((name, key) for name, key in zip(variables, terms, strict=True) if key is not None)
+            bindings = {name: term_from_key(key) for name, key in bound}
+            yield Match(start, end, tuple(positions), bindings, tuple(times), ())
+
+
+def explain(
+    query: Query | str, kb: Knowledge | Mapping[str, Any] | None = None, *, knowledge_rows: int = KNOWLEDGE_ROWS
+) -> str:
+    """How `run` lays the query out, and, given `kb`, where the knowledge of its DataFrames is held (reads them)."""
+    query = compile_query(query) if isinstance(query, str) else query
+    known = known_of(kb, query.checked.patterns.values(), rows=knowledge_rows)
+    return "\n".join([*lay_out(query).explain(), *known.lines])
+
+
+# -- the job
+
+
+def _options(options: StreamOptions | None, words: Mapping[str, str | None], quarantine: str) -> StreamOptions:
+    given = stream_options(options, words)
+    return replace(given, malformed="drop") if quarantine else given
+
+
+def _prepare(
+    query: Query | str,
+    spark: SparkSession,
+    kb: Any,
+    options: StreamOptions,
+    partitions: int | None,
+    entailment: str | None,
+    rows: int,
+    reference: bool,
+) -> Job:
+    """Checks what was given, before the streams are read."""
+    if partitions is not None and partitions < 1:
+        raise OptionError(f"partitions={partitions}: a stage has at least one task")
+    query = compile_query(query) if isinstance(query, str) else query
+    text, layout, known = prepared(query, kb, entailment, rows, reference)
+    for line in (*layout.explain(), *known.lines):
+        _LOG.info(line)
+    return Job(spark, text, layout, known, options, partitions or spark.sparkContext.defaultParallelism)
+
+
+def prepared(
+    query: Query, kb: Any, entailment: str | None, rows: int, reference: bool
+) -> tuple[QueryText, Layout, Known]:
+    """The query, its layout and the knowledge, as entailment has them. OptionError for a graph that is not given."""
+    known = known_of(kb, query.checked.patterns.values(), rows=rows, whole=entailment is not None)
+    text, closed = under_entailment(query, known.knowledge, entailment, reference=reference)
+    known = replace(known, knowledge=closed)
+    layout = lay_out(text.compiled())
+    known.check(text.compiled().checked.patterns.values(), layout.joined)
+    return text, layout, known
+
+
+def _recognise(job: Job, table: DataFrame, times: list[int], shape: Shape, schema: StructType) -> DataFrame:
+    """The matches in `table`, in parts that the layout allows. `times`: where ranges of equal work begin."""
+    window = job.compiled.window(job.options.time_unit)
+    cuts: list[Column] = []
+    if job.layout.by_window:
+        cuts.append(F.expr(_window_number(window)))
+    if job.layout.by_key:
+        cuts.append(F.hash("key").cast("long"))
+    ranked = StructType([*schema.fields, StructField(_RANK, DecimalType(38, 0))]) if job.layout.ordered else schema
+    bounds = _slice_bounds(times, window) if job.layout.by_slice else []
+    if len(bounds) > 1:
+        sliced = _sliced(table, bounds, window, behind=any(v.after for v in job.compiled.checked.variants))
+        parted = sliced.repartitionById(len(bounds), "slice").sortWithinPartitions("position")
+    else:
+        tasks = job.tasks if cuts else 1
+        parts = (F.pmod(cut, F.lit(tasks)) for cut in cuts)
+        part = F.pmod(reduce(Column.__add__, parts, F.lit(0)), F.lit(tasks)).cast("int")
+        parted = table.repartitionById(tasks, part).sortWithinPartitions("position")
+    work = _Work(job.query, job.layout, job.options.time_unit, shape, tuple(bounds))
+    found = parted.mapInArrow(partial(_matches, work), ranked)
+    kept = set(job.compiled.variables)
+    merges = job.layout.by_key and any(name not in kept for name in job.compiled.checked.partition)
+    return found.distinct() if merges else found  # equal matches of several keys are one
+
+
+def _window_number(window: Window) -> str:
+    """The number of the tumbling window of `time` but for a constant, without overflow, as SQL."""
+    size, first = window.size, window.origin % window.size
+    number = f"(time div {size}L) - if(time % {size}L < 0, 1L, 0L)"  # div cuts towards zero
+    return f"{number} - if(pmod(time, {size}L) < {first}L, 1L, 0L)"
+
+
+def _slice_bounds(times: Sequence[int], window: Window) -> list[int]:
+    """The first times of slices, from those of ranges of equal work; none shorter than the overlap."""
+    bounds = list(times[:1])
+    for time in times[1:]:
+        if time - bounds[-1] >= max(window.size, 1):
+            bounds.append(time)
+    return bounds
+
+
+def _sliced(table: DataFrame, bounds: Sequence[int], window: Window, *, behind: bool) -> DataFrame:
+    """`table` with each row once for every slice that needs it, and `slice`, the slice's number.
+
+    `behind`: slices reach on by the window too, as matches wait for what must not come behind them.
+    """
+    time = F.col("time")
+    inside = []
+    for k, low in enumerate(bounds):
+        needs = time >= F.lit(window.open_from(low))
+        if k + 1 < len(bounds):
+            high = bounds[k + 1]
+            needs &= time <= F.lit(window.closes_at(high)) if behind else time < F.lit(high)
+        inside.append(F.when(needs, F.lit(k)))
+    return table.withColumn("slice", F.explode(F.array_compact(F.array(*inside))))
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What a task of the last step needs to know. `bounds`: the first times of slices, if it is cut so."""
+
+    query: QueryText
+    layout: Layout
+    time_unit: str
+    shape: Shape
+    bounds: tuple[int, ...]
+
+
+@carried
+def _matches(work: _Work, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The engine's matches in one part of the table, whose rows come in order of position."""
+    compiled = work.query.compiled()
+    variables, window = compiled.variables, compiled.window(work.time_unit)
+    ranks = count()
+    for found in _chunks(_evaluated(work, iter(batches)), _MATCHES):
+        batch = work.shape(found, variables)
+        if work.layout.ordered:
+            numbers = [(window.number(match.times[-1]) << _INDEX_BITS) + next(ranks) for match in found]
+            batch = batch.append_column(_RANK, pa.array(numbers, pa.decimal128(38)))
+        yield batch
+
+
+def _evaluated(work: _Work, batches: Iterator[pa.RecordBatch]) -> Iterator[Match]:
+    """The matches of one part; of a slice, those that end in it."""
+    compiled = work.query.compiled()
+    recogniser = compiled.recogniser(work.time_unit)
+    low, high = None, None
+    if len(work.bounds) > 1:
+        first = next(batches, None)
+        if first is None or not first.num_rows:
+            return
+        number = first.column("slice")[0].as_py()
+        low, high = work.bounds[number], (*work.bounds, None)[number + 1]
+        batches = (batch.drop_columns(["slice"]) for batch in chain([first], batches))
+    instants = instants_of(batches, work.layout, compiled.checked.partition)
+    found = (m for rows in _chunks(instants, _INSTANTS) for m in recogniser.push_rows([r for row in rows for r in row]))
+    for match in chain(found, _closing(recogniser)):
+        if (low is None or low <= match.times[-1]) and (high is None or match.times[-1] < high):
+            yield match
+
+
+def _closing(recogniser: Any) -> Iterator[Match]:
+    """What the end completes, asked when all else is done."""
+    yield from recogniser.close()
+
+
+def _chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """`items`, so many at a time."""
+    iterator = iter(items)
+    while chunk := list(islice(iterator, size)):
+        yield chunk
+
+
+def _as_terms(matches: Sequence[Match], variables: Sequence[str]) -> pa.RecordBatch:
+    """Matches with the times of their positions and their terms as keys, from which objects can be made again."""
+    columns = [
+        pa.array([m.start for m in matches], pa.int64()),
+        pa.array([m.end for m in matches], pa.int64()),
+        pa.array([list(m.positions) for m in matches], pa.list_(pa.int64())),
+        pa.array([list(m.times) for m in matches], pa.list_(pa.int64())),
+        pa.array([[_key(m.bindings.get(v)) for v in variables] for m in matches], pa.list_(pa.string())),
+    ]
+    return pa.record_batch(columns, names=_TERMS.fieldNames())
+
+
+def _key(term: Any) -> str | None:
+    return None if term is None else term_key(term)
+
+
+_TERMS: Final = StructType(
+    [
+        StructField("start", LongType()),
+        StructField("end", LongType()),
+        StructField("positions", ArrayType(LongType())),
+        StructField("times", ArrayType(LongType())),
+        StructField("terms", ArrayType(StringType())),
+    ]
+)
+
+
+def _table_schema(variables: Sequence[str]) -> StructType:
+    """Spark's name for the columns of `match_table`."""
+    types = {pa.int64(): LongType(), pa.string(): StringType(), pa.list_(pa.int64()): ArrayType(LongType())}
+    return StructType([StructField(field.name, types[field.type]) for field in match_table([], variables).schema])

@@ -1,0 +1,253 @@
+"""CEQL queries as Spark batch jobs over DataFrames of tuples.
+
+A query is any object that is a `TupleQuery`: `ceql.compile` gives one, and this package knows CEQL by no more.
+
+1. The tuples of all streams are put in order: by time, then by stream, then as they stand in their DataFrame. Each gets
+   its position in the whole. (A DataFrame has no order but that of its times, so nothing is ever late.)
+2. They are cut into parts that change no answer (`spaseq.spark.batch.cuts`): by PARTITION BY keys, written or inferred;
+   by slices of the window's coordinate that overlap by one window, each of which reports the matches whose ends it
+   owns; or not at all.
+3. The same engine runs on each part.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial, reduce
+from itertools import groupby, pairwise
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from spaseq.errors import OptionError
+from spaseq.events import EventOptions
+from spaseq.events.streams import _Clock as Clock
+from spaseq.spark.batch.cuts import ORDER, POSITION, SOURCE, STREAM, TIME, TupleCut, TupleQuery, choose_cut
+from spaseq.spark.session.failures import carried, clear_errors
+
+__all__ = ["check_columns", "explain_tuples", "run_tuples"]
+
+_LOG: Final = logging.getLogger("spaseq.spark")
+_INDEX_BITS: Final = 33
+MATCHES: Final = "start long, end long, positions array<long>, start_time long, end_time long"
+_ARROW: Final = pa.schema(
+    [
+        ("start", pa.int64()),
+        ("end", pa.int64()),
+        ("positions", pa.list_(pa.int64())),
+        ("start_time", pa.int64()),
+        ("end_time", pa.int64()),
+    ]
+)
+_OWN: Final = (TIME, STREAM, ORDER, POSITION, SOURCE)
+
+Tuples: TypeAlias = DataFrame | Mapping[str, DataFrame]
+
+
+def run_tuples(
+    query: TupleQuery,
+    events: Tuples,
+    *,
+    type_column: str | None = None,
+    time_column: str | None = None,
+    time_from: str | None = None,
+    time_unit: str = "s",
+    interval: int = 1_000_000,
+    partitions: int | None = None,
+    cut: str = "auto",
+) -> DataFrame:
+    """The matches of a query over tuples: start, end, positions (in the merged stream, from 0) and times (ns).
+
+    Args:
+        query: what `ceql.compile` gives.
+        events: a DataFrame, or one for each stream that the query names.
+        type_column, time_column, time_from, time_unit: as for CEQL's `run`. Without a time column, or with
+            `time_from="arrival"`, the k-th tuple of a stream, as its DataFrame stands, is at k times `interval` (ns).
+        partitions: how many tasks a stage has; by default as many as the session runs at a time.
+        cut: how to divide the work: "auto", "keys", "slices" or "one". What would change an answer is refused.
+
+    The order is worked out when this is called, the matches when somebody asks for rows. Raises `OptionError` and
+    `EventError`; what goes wrong in the last step comes out as clearly only through `spaseq.spark.collect`.
+    """
+    named = _named(query, events)
+    spark = next(iter(named.values())).sparkSession
+    tasks = spark.sparkContext.defaultParallelism if partitions is None else partitions
+    if tasks < 1:
+        raise OptionError(f"partitions={partitions}: a stage has at least one task")
+    if time_from not in (None, "arrival"):
+        raise OptionError(
+            f"times cannot be taken from {time_from!r}", "time_from is 'arrival'; a column is time_column="
+        )
+    options = EventOptions(type_column, time_column, time_from == "arrival", time_unit, interval)
+    check_columns(query, named, options)
+    with clear_errors():
+        timed = [_timed(frame, number, options) for number, frame in enumerate(named.values())]
+        ordered = _positioned(reduce(partial(DataFrame.unionByName, allowMissingColumns=True), timed), tasks)
+        chosen = choose_cut(query, ordered, tasks, cut)
+    for line in chosen.explain():
+        _LOG.info(line)
+    job = partial(_find, query, tuple(named), type_column)
+    return _parted(ordered, chosen).mapInArrow(partial(_each_part, job), MATCHES)
+
+
+def explain_tuples(query: TupleQuery) -> str:
+    """How `run_tuples` would cut the work, as far as the query alone says."""
+    return "\n".join(TupleCut.of(query).explain())
+
+
+def check_columns(query: TupleQuery, frames: Mapping[str, DataFrame], options: EventOptions) -> None:
+    """The local engine's errors on the columns of the DataFrames, found on tables without rows: no job runs."""
+    tables = {name: to_arrow_schema(frame.schema).empty_table() for name, frame in frames.items()}
+    given: dict[str, Any] = {"events": next(iter(tables.values()))} if len(tables) == 1 else {"streams": tables}
+    times = {"time_from": "arrival"} if options.from_arrival else {"time_column": options.time_column}
+    query.run(**given, type_column=options.type_column, time_unit=options.time_unit, **times).to_arrow()
+
+
+def _named(query: TupleQuery, events: Tuples) -> dict[str, DataFrame]:
+    """The DataFrames by stream name, in the order of the FROM clause; one without a name is stream ''."""
+    if isinstance(events, Mapping):
+        if not events:
+            raise OptionError("no streams to run over", "run(query, spark, {name: DataFrame, …})")
+        return {name: events[name] for name in query.stream_names(tuple(events))}
+    if not isinstance(events, DataFrame):
+        raise OptionError("the events are neither a DataFrame nor DataFrames by stream", "run_tuples(query, frame)")
+    names = query.stream_names(())
+    if len(names) > 1:
+        raise OptionError(
+            f"the query reads several streams: {', '.join(names)}", "give each its own: {name: DataFrame, …}"
+        )
+    return {names[0]: events}
+
+
+# -- 1. order
+
+
+def _timed(frame: DataFrame, number: int, options: EventOptions) -> DataFrame:
+    """The tuples of one stream with their times, their stream's number and their order in it."""
+    for name in _OWN:
+        if name in frame.columns:
+            raise OptionError(f"the column name {name} is taken", "rename it: names that begin so are used here")
+    # An attribute may be missing in a stream, and a text column in one be a number in another: that is for the engine.
+    arrival = options.from_arrival or (options.time_column is None and not {"time", "timestamp"} & set(frame.columns))
+    with_order = frame.withColumn(ORDER, F.monotonically_increasing_id()).withColumn(STREAM, F.lit(number))
+    if arrival:
+        with_order = with_order.localCheckpoint()
+        return _counted(with_order, options.interval)
+    schema = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in with_order.schema)
+    return with_order.mapInArrow(partial(_read_clock, options), f"{schema}, {TIME} long")
+
+
+@carried
+def _read_clock(options: EventOptions, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    clock = Clock(options, "<events>")
+    for batch in batches:
+        if batch.num_rows:
+            times = clock.read(pa.Table.from_batches([batch]).drop_columns([ORDER, STREAM])).times
+            yield batch.append_column(TIME, pa.array(times, pa.int64()))
+
+
+def _counted(frame: DataFrame, interval: int) -> DataFrame:
+    """Times from arrival."""
+    return _numbered(frame, ORDER).withColumn(TIME, F.col(POSITION) * F.lit(interval)).drop(POSITION)
+
+
+def _numbered(frame: DataFrame, by: str) -> DataFrame:
+    """`frame` with POSITION, from 0, given ids (`by`) that Spark gave its rows as they stand. Runs a job."""
+    task = F.shiftright(by, _INDEX_BITS)
+    counts = frame.groupBy(task.alias("task")).count().collect()
+    firsts: dict[int, int] = {}
+    total = 0
+    for row in sorted(counts, key=lambda row: row["task"]):
+        firsts[row["task"]] = total
+        total += row["count"]
+    if not firsts:
+        return frame.withColumn(POSITION, F.lit(0).cast("long"))
+    table = F.create_map(*(F.lit(value) for pair in firsts.items() for value in pair))
+    index = F.col(by).bitwiseAND(F.lit((1 << _INDEX_BITS) - 1))
+    return frame.withColumn(POSITION, (F.element_at(table, task) + index).cast("long"))
+
+
+def _positioned(frame: DataFrame, tasks: int) -> DataFrame:
+    """All tuples in order, a range per task, with their positions. Kept, so that positions and rows stay together."""
+    ranged = frame.repartitionByRange(tasks, TIME, STREAM, ORDER).sortWithinPartitions(TIME, STREAM, ORDER)
+    kept = ranged.withColumn(SOURCE, F.monotonically_increasing_id()).localCheckpoint()
+    return _numbered(kept, SOURCE)
+
+
+# -- 2. parts
+
+
+def _parted(ordered: DataFrame, cut: TupleCut) -> DataFrame:
+    """Each tuple in the parts it belongs to: `part`, and whether a match that ends with it is that part's to report."""
+    frame = ordered.withColumn("spaseq_slice", F.lit(0)).withColumn("spaseq_own", F.lit(True))
+    if cut.slices:
+        coordinate: Column = F.col(cut.coordinate)
+        bounds = [*cut.slices, None]
+        inside = [
+            F.when(_inside(coordinate, cut, low, high), F.lit(k)) for k, (low, high) in enumerate(pairwise(bounds))
+        ]
+        frame = frame.withColumn("spaseq_slice", F.explode(F.array_compact(F.array(*inside))))
+        lows = F.array(*(F.lit(bound) for bound in cut.slices))
+        mine = F.size(F.filter(lows, lambda low: low <= coordinate)) - 1
+        frame = frame.withColumn("spaseq_own", F.col("spaseq_slice") == F.greatest(mine, F.lit(0)))
+    keys = cut.key_columns(ordered)
+    group = F.pmod(F.hash(*keys), F.lit(cut.groups)) if cut.groups > 1 else F.lit(0)
+    if keys:
+        frame = frame.where(reduce(Column.__and__, (key.isNotNull() for key in keys)))
+    frame = frame.withColumn("spaseq_part", group + F.col("spaseq_slice") * F.lit(cut.groups)).drop("spaseq_slice")
+    count = max(1, cut.groups * max(1, len(cut.slices)))
+    return frame.repartitionById(count, F.col("spaseq_part").cast("int")).sortWithinPartitions("spaseq_part", POSITION)
+
+
+def _inside(column: Column, cut: TupleCut, low: Any, high: Any) -> Column:
+    """Where the coordinate is in the slice from `low` to before `high`, or in a window that reaches into it."""
+    condition = column >= F.lit(cut.window.open_from(low))
+    if high is None:
+        return condition
+    return condition & (column <= F.lit(cut.window.closes_at(high)) if cut.behind else column < F.lit(high))
+
+
+# -- 3. the engine
+
+
+@carried
+def _each_part(find: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The matches in each part of a task's rows, which come part by part."""
+    for _, pieces in groupby(_pieces(batches), key=lambda piece: piece[0]):
+        yield from find(pa.Table.from_batches([batch for _, batch in pieces]))
+
+
+def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The batches cut where the part changes."""
+    for batch in batches:
+        parts = batch.column("spaseq_part").to_numpy()
+        bounds = [0, *(np.flatnonzero(np.diff(parts)) + 1).tolist(), len(parts)]
+        for start, end in pairwise(bounds):
+            if end > start:
+                yield int(parts[start]), batch.slice(start, end - start)
+
+
+def _find(query: TupleQuery, names: Sequence[str], type_column: str | None, part: pa.Table) -> Iterator[pa.RecordBatch]:
+    """The matches of a part, with positions in the whole stream."""
+    positions = part[POSITION].to_numpy()
+    owned = part["spaseq_own"].to_numpy()
+    kept = part.drop_columns([ORDER, POSITION, SOURCE, "spaseq_part", "spaseq_own"])
+    streams = kept[STREAM].to_numpy()
+    tables = {name: kept.filter(pa.array(streams == i)).drop_columns([STREAM]) for i, name in enumerate(names)}
+    given: dict[str, Any] = {"events": next(iter(tables.values()))} if len(names) == 1 else {"streams": tables}
+    words = {"type_column": type_column, "time_column": TIME, "time_unit": "ns"}
+    found = query.run(**given, **words).to_arrow()
+    found = found.filter(pa.array(owned[found["end"].to_numpy()], pa.bool_()))
+    for batch in found.to_batches():
+        start, end = (pa.array(positions[batch.column(name).to_numpy()]) for name in ("start", "end"))
+        lists = batch.column("positions").cast(pa.list_(pa.int64()))
+        flat = pa.array(positions[lists.flatten().to_numpy()])
+        offsets = lists.offsets.to_numpy()
+        again = pa.ListArray.from_arrays(pa.array(offsets - offsets[0], pa.int32()), flat)
+        times = [batch.column(name).cast(pa.int64()) for name in ("start_time", "end_time")]
+        yield pa.record_batch([start, end, again, *times], schema=_ARROW)

@@ -1,0 +1,42 @@
+"""From files, feeds, DataFrames and messages to events, in tasks.
+
+Files are cut at `boundaries` into `parts`, which a `feed` hands out and `reading` and `columns` read; `datasource` is
+Spark's face of that. DataFrames become events in `frames`, messages quads in `messages`; `time_ranges` divides events
+among tasks; `quarantine` puts aside what cannot be read.
+
+* `terms` (`Keys`, `keys_of_lines`, `lines_of_terms`, `ntriples`): RDF terms in DataFrames: N-Triples outside, keys of
+  terms inside.
+* `boundaries` (`first_boundary`, `last_boundary`, `newlines`): Where a file of N-Triples or N-Quads may be cut without
+  cutting an event in two.
+* `feed`: What a stream of RDF files has given so far, as an offset, and what comes next, as parts for tasks.
+* `parts` (`part_chunks`): The bytes of a part of a file, for a task.
+* `reading` (`part_events`, `part_statements`, `quarantine_names`): A part of a feed as statements and as events, one by
+  one.
+* `quarantine` (`check_folder`, `counted`): Lines that cannot be read, put aside: they are left out, counted, and
+  written to a file.
+* `datasource`: The Spark data source `spaseq`: RDF files as triples or as graph events, in batch and as a stream.
+* `files` (`Reading`, `parts_of_files`, `settled_by_names`): Streams of files that keep coming, as streaming DataFrames
+  of parts to be read.
+* `time_ranges` (`INDEX_BITS`, `first_positions`, `in_ranges`, `own_instants`, `rows_of`): Events in ranges of time, one
+  range a task, so that their instants can be numbered.
+* `frames`: Streams from DataFrames of quads, in batch and as streams that go on.
+* `messages` (`parse_rdf`): Messages that hold RDF, as Kafka and other queues bring them, taken apart into quads for a
+  query.
+* `columns` (`Placed`, `gathered`, `graph_events`, `part_batches`): Parts of a feed as batches of graph events in
+  columns, with the places of the events in the source.
+"""
+
+__all__ = [
+    "boundaries",
+    "columns",
+    "datasource",
+    "feed",
+    "files",
+    "frames",
+    "messages",
+    "parts",
+    "quarantine",
+    "reading",
+    "terms",
+    "time_ranges",
+]

@@ -1,0 +1,100 @@
+"""Where a file of N-Triples or N-Quads may be cut without cutting an event in two.
+
+Each statement has an *owner*: in N-Quads its graph, or, in the default graph, its subject, as such a statement gives
+the graph of that name its time; in N-Triples its subject. A cut falls only where the owner changes, so the statements
+of an event graph, with those beside it about it, stay together. What this does not allow: times of many graphs in one
+block in front of them all; such files are not to be cut (`whole` in `spaseq.spark.ingest.feed`).
+
+Events of N triples each are told by counting and have no such place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import BinaryIO, Final
+
+__all__ = ["first_boundary", "last_boundary", "newlines"]
+
+_STATEMENT: Final = re.compile(
+    rb"""\s*(<[^>]*>|_:[^\s<>"]+)\s*<[^>]*>\s*"""
+    rb"""(?:<[^>]*>|_:[^\s<>"]+|"(?:[^"\\]|\\.)*"(?:\^\^<[^>]*>|@[^\s.<_]+)?)\s*"""
+    rb"""(<[^>]*>|_:[^\s<>"]+)?\s*\."""
+)
+_BLOCK: Final = 1 << 18
+
+
+def owner(line: bytes) -> bytes | None:
+    """What the statement on a line belongs to; None for a comment, a blank line, and what is no statement."""
+    found = _STATEMENT.match(line)
+    return None if found is None else found[2] or found[1]
+
+
+def first_boundary(file: BinaryIO, start: int, end: int) -> int:
+    """The first place at or behind `start` where an event begins; `end` if there is none before it.
+
+    Reads on from `start` to the end of the event there: O(its length).
+    """
+    file.seek(max(0, start - 1))
+    if start:
+        file.readline()  # the rest of the line that `start` falls into
+    place = file.tell()
+    before: bytes | None = None
+    for line in _lines(file, end):
+        mine = owner(line)
+        if mine is not None:
+            if before is not None and mine != before:
+                return place
+            before = mine
+        place += len(line)
+    return end
+
+
+def last_boundary(file: BinaryIO, start: int, end: int) -> int:
+    """The last place in (`start`, `end`) where an event begins; `start` if there is none.
+
+    `start` is such a place. What follows the last one may still grow, so it is not to be read yet.
+    Reads back from `end` in blocks: O(length of the last event).
+    """
+    size = _BLOCK
+    while True:
+        low = max(start, end - size)
+        found = _last_after(file, low, end, whole=low == start)
+        if found is not None or low == start:
+            return start if found is None else found
+        size *= 4
+
+
+def _last_after(file: BinaryIO, low: int, end: int, *, whole: bool) -> int | None:
+    file.seek(low)
+    if not whole:
+        file.readline()
+    place = file.tell()
+    before: bytes | None = None
+    found: int | None = None
+    for line in _lines(file, end):
+        mine = owner(line) if line.endswith(b"\n") else None  # the last line may not be there in full
+        if mine is not None:
+            if before is not None and mine != before:
+                found = place
+            before = mine
+        place += len(line)
+    return found
+
+
+def _lines(file: BinaryIO, end: int) -> Iterator[bytes]:
+    """The lines from the file's place up to `end`, the last one cut off there."""
+    left = end - file.tell()
+    while left > 0 and (line := file.readline(left)):
+        left -= len(line)
+        yield line
+
+
+def newlines(file: BinaryIO, start: int, end: int) -> int:
+    """Newlines in the bytes [`start`, `end`)."""
+    file.seek(start)
+    count, left = 0, end - start
+    while left > 0 and (block := file.read(min(_BLOCK, left))):
+        count += block.count(b"\n")
+        left -= len(block)
+    return count

@@ -1,0 +1,300 @@
+"""The Spark data source `spaseq`: RDF files as triples or as graph events, in batch and as a stream.
+
+    spark.dataSource.register(SpaseqSource)
+    spark.read.format("spaseq").option("path", "power/*.nq").load()                       # triples
+    spark.readStream.format("spaseq").option("path", "power/*.nq").option("rows", "events").load()
+
+Options (all texts; those of reading are the command line's):
+
+* `path`: a file, or a glob; several apart by commas. `stream`: the IRI of the stream (default: the path).
+* `rows`: `triples` (`TRIPLES`), `events` (`EVENTS`), or `parts` (`PARTS`): what is to be read, for a task that reads it
+  itself.
+* `format`, `event_by`, `time`, `time_unit`: see `spaseq.rdf.StreamOptions`. Time from arrival is not to be had: what
+  is read in parts has no count of its events.
+* `malformed`: `error`, `drop` (and count), or `quarantine:FOLDER`: each line that cannot be read is written there, in
+  one file for each part, under the name and the line where it stood.
+* `counted=true`: whoever reads takes the times from arrival himself; those of the rows count from 0 in each part.
+* `partitions`: for how many tasks the files are cut, where events begin (default 2). `whole=true`: files are not cut.
+* for streams: `growing`, `max_files`, `max_bytes` (see `spaseq.spark.ingest.feed`), and `closing=true`: what is there
+  is all; once it is read the stream is closed.
+
+The terms of `triples` are in N-Triples form, those of `events` as `spaseq.rdf.term_key` has them (without escapes).
+
+A row without triples (`graph` and `terms` null) tells, in `counts`, what a part held: see `Told`. With
+`rows=triples` there are none of these.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
+
+from spaseq.errors import EventError, OptionError
+from spaseq.rdf import ARRIVAL, Counters, EventBy, StreamOptions, StreamSource, settle, term_key
+from spaseq.spark.ingest.feed import Feed, FeedPart, Listing, Place, advance, listing, parts_between
+from spaseq.spark.ingest.quarantine import counted
+from spaseq.spark.ingest.reading import part_events, part_statements, quarantine_names
+from spaseq.spark.ingest.terms import ntriples
+from spaseq.spark.session.failures import carried, carried_call
+
+__all__ = ["EVENTS", "PARTS", "TRIPLES", "SpaseqSource", "Told", "event_batch", "part_row", "register"]
+
+TRIPLES: Final = "stream string, file string, line long, graph string, subject string, predicate string, object string"
+EVENTS: Final = (
+    "feed int, file_number long, start long, stream string, time long, file string, line long, graph string, "
+    "terms array<string>, counts array<long>"
+)
+_TRIPLES: Final = pa.schema(
+    [(n, pa.int64() if n == "line" else pa.string()) for n in (f.split()[0] for f in TRIPLES.split(", "))]
+)
+_EVENTS: Final = pa.schema(
+    [
+        ("feed", pa.int32()),
+        ("file_number", pa.int64()),
+        ("start", pa.int64()),
+        ("stream", pa.string()),
+        ("time", pa.int64()),
+        ("file", pa.string()),
+        ("line", pa.int64()),
+        ("graph", pa.string()),
+        ("terms", pa.list_(pa.string())),
+        ("counts", pa.list_(pa.int64())),
+    ]
+)
+PARTS: Final = "feed int, file_number long, start long, body binary"
+_PARTS: Final = pa.schema(
+    [("feed", pa.int32()), ("file_number", pa.int64()), ("start", pa.int64()), ("body", pa.binary())]
+)
+_SCHEMAS: Final = {"triples": (TRIPLES, _TRIPLES), "events": (EVENTS, _EVENTS), "parts": (PARTS, _PARTS)}
+_ROWS: Final = 10_000
+_READING: Final = ("event_by", "time", "time_unit", "ties", "lateness", "late", "format")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a part held: `Counters`, and `last` 1 where its stream ends with it."""
+
+    counters: Counters
+    last: int
+
+    def row(self) -> list[int]:
+        """As in the column `counts`."""
+        return [*astuple(self.counters), self.last]
+
+    @staticmethod
+    def of(row: Sequence[int]) -> Told:
+        """The inverse of `row`."""
+        return Told(Counters(*row[:-1]), row[-1])
+
+
+def register(spark: SparkSession) -> None:
+    """Make the data source known to a session."""
+    spark.dataSource.register(SpaseqSource)
+
+
+class SpaseqSource(DataSource):
+    """See the module."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "spaseq"
+
+    @carried_call
+    def schema(self) -> str:
+        return _SCHEMAS[_rows(self.options)][0]
+
+    @carried_call
+    def reader(self, schema: Any) -> DataSourceReader:
+        return _Reader(_Plan.of(self.options))
+
+    @carried_call
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:
+        return _StreamReader(_Plan.of(self.options))
+
+
+def _rows(options: Mapping[str, str]) -> str:
+    rows = options.get("rows", "triples")
+    if rows not in _SCHEMAS:
+        raise OptionError(f"rows {rows}: not known", ", ".join(_SCHEMAS))
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What to read, and how."""
+
+    feeds: tuple[Feed, ...]
+    rows: str
+    tasks: int
+    closing: bool
+    quarantine: str
+
+    @staticmethod
+    def of(options: Mapping[str, str]) -> _Plan:
+        """From the options of the data source. `streams` is JSON of [IRI, [path, …], event_by or null] for several."""
+        reading = {name: options[name] for name in _READING if name in options}
+        policy, _, folder = options.get("malformed", "error").partition(":")
+        if policy == "quarantine" and not folder:
+            raise OptionError("malformed quarantine: where?", "malformed=quarantine:FOLDER")
+        kept = StreamOptions.parse(**reading, malformed="drop" if policy == "quarantine" else policy)
+        sources = _sources(options)
+        counted = _flag(options, "counted")
+        events = _rows(options) != "triples"
+        guess = events and kept.time is None and not counted
+        settled = settle(kept, sources) if guess else replace(kept, time=ARRIVAL) if counted else kept
+        if events and settled.time == ARRIVAL and not counted:
+            raise OptionError(
+                "the times of these events would be taken from arrival, and parts of a stream have no common count",
+                "name the predicate that gives the time: time=IRI (--time IRI)",
+            )
+        how = _flag(options, "growing"), _flag(options, "whole")
+        limits = _number(options, "max_bytes", 0), _number(options, "max_files", 0)
+        feeds = tuple(Feed(i, source, settled, *how, *limits) for i, source in enumerate(sources))
+        return _Plan(feeds, _rows(options), _number(options, "partitions", 2), _flag(options, "closing"),
+                     folder)  # fmt: skip
+
+
+def _sources(options: Mapping[str, str]) -> tuple[StreamSource, ...]:
+    if "streams" in options:
+        return tuple(
+            StreamSource(iri, tuple(files), EventBy.parse(by) if by else None)
+            for iri, files, by in json.loads(options["streams"])
+        )
+    if not options.get("path"):
+        raise OptionError("no path to read from", 'option("path", "FILE-OR-GLOB")')
+    return (StreamSource(options.get("stream", options["path"]), tuple(options["path"].split(","))),)
+
+
+def _flag(options: Mapping[str, str], name: str) -> bool:
+    value = options.get(name, "false").lower()
+    if value not in ("true", "false"):
+        raise OptionError(f"{name} {value}: true or false")
+    return value == "true"
+
+
+def _number(options: Mapping[str, str], name: str, default: int) -> int:
+    value = options.get(name, str(default))
+    if not (value.isascii() and value.isdecimal()):
+        raise OptionError(f"{name} {value}: not a count")
+    return int(value)
+
+
+class _Reader(DataSourceReader):
+    def __init__(self, plan: _Plan) -> None:
+        self.plan = plan
+
+    @carried_call
+    def partitions(self) -> Sequence[InputPartition]:
+        found: list[FeedPart] = []
+        for feed in self.plan.feeds:
+            if not (among := listing(feed)):
+                raise EventError("no such file", source=", ".join(feed.source.files))
+            end = advance(feed, Place(), limited=False, closing=True, among=among)
+            found += parts_between(feed, Place(), end, self.plan.tasks)
+        return [InputPartition(part) for part in found]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        return _read(self.plan, partition.value)
+
+
+class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Offsets: for each feed, by its number, a `Place`."""
+
+    def __init__(self, plan: _Plan) -> None:
+        self.plan = plan
+        self.among: list[Listing | None] = [None] * len(plan.feeds)
+
+    def initialOffset(self) -> dict[str, Any]:
+        return {str(feed.number): Place().to_dict() for feed in self.plan.feeds}
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        # Its value is not looked at: the limits in bytes and files are our own, and hold for each stream.
+        return ReadMaxBytes(max(1, self.plan.feeds[0].max_bytes))
+
+    @carried_call
+    def prepareForTriggerAvailableNow(self) -> None:
+        self.among = [listing(feed) for feed in self.plan.feeds]
+
+    @carried_call
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        pairs = [
+            (feed, Place.of(start[str(feed.number)]), among)
+            for feed, among in zip(self.plan.feeds, self.among, strict=True)
+        ]
+        ends = [advance(feed, place, among=among) for feed, place, among in pairs]
+        if self.plan.closing and ends == [place for _, place, _ in pairs]:
+            ends = [advance(feed, place, closing=True, among=among) for feed, place, among in pairs]
+        return {str(feed.number): end.to_dict() for (feed, _, _), end in zip(pairs, ends, strict=True)}
+
+    @carried_call
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        parts: list[InputPartition] = []
+        for feed in self.plan.feeds:
+            number = str(feed.number)
+            between = parts_between(feed, Place.of(start[number]), Place.of(end[number]), self.plan.tasks)
+            parts += map(InputPartition, between)
+        return parts
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        return _read(self.plan, partition.value)
+
+
+@carried
+def _read(plan: _Plan, part: FeedPart) -> Iterator[pa.RecordBatch]:
+    """The rows of one part as record batches."""
+    feed = plan.feeds[part.feed]
+    rows: list[tuple[Any, ...]] = []
+    schema = _SCHEMAS[plan.rows][1]
+    for row in _MAKERS[plan.rows](feed, part, plan.quarantine):
+        rows.append(row)
+        if len(rows) == _ROWS:
+            yield _batch(rows, schema)
+            rows.clear()
+    if rows:
+        yield _batch(rows, schema)
+
+
+def _triple_rows(feed: Feed, part: FeedPart, quarantine: str) -> Iterator[tuple[Any, ...]]:
+    if part.last:
+        return
+    with counted(quarantine, quarantine_names(part)) as counters:
+        for s, p, o, g, line in part_statements(feed, part, counters):
+            graph = None if g is None else term_key(g)
+            yield feed.source.iri, part.path, line, graph, *(ntriples(term_key(term)) for term in (s, p, o))
+
+
+def _event_rows(feed: Feed, part: FeedPart, quarantine: str) -> Iterator[tuple[Any, ...]]:
+    head = (part.feed, *part.order, feed.source.iri)
+    with counted(quarantine, quarantine_names(part)) as counters:
+        for event in () if part.last else part_events(feed, part, counters):
+            terms = [term_key(term) for triple in event.triples for term in triple]
+            graph = None if event.graph is None else term_key(event.graph)
+            yield (*head, event.time, part.path, event.record, graph, terms, None)
+    yield (*head, None, part.path, None, None, None, Told(counters, int(part.last)).row())
+
+
+def part_row(feed: Feed, part: FeedPart, quarantine: str) -> Iterator[tuple[Any, ...]]:
+    """The row of PARTS for a part."""
+    yield part.feed, *part.order, pickle.dumps((feed, part, quarantine), pickle.HIGHEST_PROTOCOL)
+
+
+_MAKERS: Final = {"triples": _triple_rows, "events": _event_rows, "parts": part_row}
+
+
+def event_batch(rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
+    """Rows of EVENTS."""
+    return _batch(rows, _EVENTS)
+
+
+def _batch(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.record_batch(arrays, schema=schema)

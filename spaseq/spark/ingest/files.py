@@ -1,0 +1,79 @@
+"""Streams of files that keep coming, as streaming DataFrames of parts to be read."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame, SparkSession
+
+from spaseq.errors import OptionError
+from spaseq.rdf import ARRIVAL, GENERATED_AT, EventBy, StreamOptions, StreamSource, file_options
+from spaseq.spark.ingest.datasource import register
+from spaseq.spark.session.failures import clear_errors
+
+__all__ = ["Reading", "parts_of_files", "settled_by_names"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How files of a stream come (`spaseq.spark.ingest.feed`): `growing`: they grow at their ends; else each is
+    complete when it appears. `bounded`: what is there when reading starts is all, and its end completes what waits.
+    `max_bytes`, `max_files`: the most of each stream in one batch (0: no limit). `quarantine`: a folder for lines that
+    cannot be read. `whole`: do not cut files."""
+
+    growing: bool = False
+    bounded: bool = False
+    max_bytes: int = 0
+    max_files: int = 0
+    quarantine: str = ""
+    whole: bool = False
+
+
+def settled_by_names(options: StreamOptions, sources: list[StreamSource]) -> StreamOptions:
+    """`spaseq.rdf.settle` by the names of the files, which may not be there yet."""
+    if options.time is not None:
+        return options
+    kinds = {
+        file_options(path, source, options).event_by == EventBy("graph") for source in sources for path in source.files
+    }
+    if len(kinds) > 1:
+        raise OptionError(
+            "some streams have graphs with times and others have none: their order is unknown",
+            "give --time PREDICATE or --time-from arrival for all streams",
+        )
+    return replace(options, time=GENERATED_AT if kinds == {True} else ARRIVAL)
+
+
+def parts_of_files(
+    spark: SparkSession, sources: list[StreamSource], options: StreamOptions, reading: Reading, tasks: int
+) -> DataFrame:
+    """The parts of files that keep coming, for a stream (`spaseq.spark.ingest.datasource.PARTS`)."""
+    register(spark)
+    # The files are listed by a process of Spark's, which may stand elsewhere.
+    given = [
+        (s.iri, [os.path.abspath(path) for path in s.files], None if s.event_by is None else str(s.event_by))
+        for s in sources
+    ]
+    reader = spark.readStream.format("spaseq").option("rows", "parts").option("streams", json.dumps(given))
+    malformed = f"quarantine:{reading.quarantine}" if reading.quarantine else options.malformed
+    words = {
+        "event_by": options.event_by,
+        "time": None if options.time == ARRIVAL else options.time,
+        "counted": "true" if options.time == ARRIVAL else None,
+        "time_unit": options.time_unit,
+        "format": options.format,
+        "malformed": malformed,
+        "partitions": tasks,
+        "growing": str(reading.growing).lower(),
+        "closing": str(reading.bounded).lower(),
+        "whole": str(reading.whole).lower(),
+        "max_bytes": reading.max_bytes,
+        "max_files": reading.max_files,
+    }
+    for name, value in words.items():
+        if value is not None:
+            reader = reader.option(name, str(value))
+    with clear_errors():
+        return reader.load()

@@ -1,0 +1,15 @@
+"""What every job needs: a session, progress, errors from workers, queries that travel.
+
+`layout` says how a query is divided among tasks; nothing here reads or evaluates.
+
+* `session`: A quiet Spark session on this machine, for the command line, the examples and the tests.
+* `bar`: A progress bar of Spark's tasks on stderr, for people at a terminal.
+* `failures`: Our errors across the process boundary: raised in a worker, caught on the driver, the same object to the
+  user.
+* `query_text` (`QueryText`, `under_entailment`): A query as it travels to the workers.
+* `layout` (`Layout`, `event_part`, `knowledge_parts`, `lay_out`): How a query is laid out on Spark: which GPMs are
+  joined with their knowledge by Spark, and where the table of solutions may be cut into parts that the engine runs on
+  separately.
+"""
+
+__all__ = ["bar", "failures", "layout", "query_text", "session"]

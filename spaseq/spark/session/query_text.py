@@ -1,0 +1,55 @@
+"""A query as it travels to the workers."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from spaseq.engine import Settings
+from spaseq.gpm import Knowledge
+from spaseq.language.evaluation.knowledge import close_under, with_schema
+from spaseq.language.query import Query, compile_query
+
+__all__ = ["QueryText", "under_entailment"]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryText:
+    """A query as text, compiled once per process. `schema`: what entailment has GPMs follow (`spaseq.gpm.entail`),
+    pickled; empty without. `reference`: whether rdflib's evaluator does the graph patterns."""
+
+    text: str
+    source: str
+    settings: Settings
+    schema: bytes = b""
+    reference: bool = False
+
+    @staticmethod
+    def of(query: Query) -> QueryText:
+        """A query without entailment, by our own evaluator."""
+        return QueryText(query.text, query.source, query.settings)
+
+    def compiled(self) -> Query:
+        """The query, its GPMs rewritten if there is a schema."""
+        return _compiled(self)
+
+
+@lru_cache(8)
+def _compiled(query: QueryText) -> Query:
+    compiled = compile_query(query.text, query.source, query.settings)
+    if query.schema:
+        compiled.checked = with_schema(compiled.checked, pickle.loads(query.schema))
+    return compiled
+
+
+def under_entailment(
+    query: Query, knowledge: Knowledge, entailment: str | None, *, reference: bool = False
+) -> tuple[QueryText, Knowledge]:
+    """The query and the knowledge as entailment has them. See
+    `spaseq.language.evaluation.knowledge.with_entailment`."""
+    text = replace(QueryText.of(query), reference=reference)
+    if entailment is None:
+        return text, knowledge
+    closed, schema = close_under(knowledge, entailment)
+    return replace(text, schema=pickle.dumps(schema)), closed

@@ -1,0 +1,232 @@
+"""GRAPH clauses over knowledge that stays on Spark, as DataFrames of solutions.
+
+Basic graph patterns are joins of the triples with themselves, the most selective order being left to Spark; groups,
+OPTIONAL, UNION and FILTER (without EXISTS) around them are their relational counterparts (SPARQL 1.1 §18.5). What else
+a GRAPH clause may hold (property paths, BIND, subselects, …) wants the whole graph in one place: refused by name.
+
+A solution is a row: column `v_NAME` for variable NAME, a term key or null. Values of GPMs are sets, so duplicates need
+not be counted, and are left out where a variable is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from operator import and_
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spaseq.errors import InternalError, UnsupportedFeature
+from spaseq.gpm import Condition, GraphPattern, holds
+from spaseq.gpm.algebra import (
+    BGP,
+    Call,
+    Distinct,
+    Expression,
+    Filter,
+    Join,
+    LeftJoin,
+    Node,
+    Projected,
+    Term,
+    Union,
+    certain,
+    expression_variables,
+    has_exists,
+    visible,
+    walk,
+)
+from spaseq.rdf import term_from_key, term_key
+from spaseq.spark.session.failures import carried
+from spaseq.spark.session.query_text import QueryText
+
+__all__ = ["Place", "column_of", "solutions_on"]
+
+_HINT: Final = "raise knowledge_rows so that the graph comes to the driver, or write the clause with triple patterns"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a GRAPH clause stands: the GPM's name, and which of its knowledge parts. So a task finds it again."""
+
+    gpm: str
+    part: int
+
+    def pattern(self, query: QueryText) -> GraphPattern:
+        """The GPM."""
+        return query.compiled().checked.patterns[self.gpm]
+
+    def node(self, query: QueryText) -> Node:
+        """The clause."""
+        return self.pattern(query).knowledge[self.part][1].node
+
+
+def column_of(name: str) -> str:
+    """The column of a variable."""
+    return f"v_{name}"
+
+
+def solutions_on(triples: DataFrame, query: QueryText, place: Place) -> DataFrame:
+    """The solutions of a GRAPH clause over `triples` (term keys), each once where variables were left out.
+
+    Raises UnsupportedFeature, before anything runs, for what can only be evaluated on a graph that is in one place.
+    """
+    node = place.node(query)
+    found = _Translation(triples, query, place).of(node)
+    names = sorted(visible(node))
+    shown = found.select(*(column_of(name) for name in names))
+    return shown if len(names) == len(found.columns) else shown.distinct()
+
+
+class _Translation:
+    def __init__(self, triples: DataFrame, query: QueryText, place: Place) -> None:
+        self._triples = triples
+        self._query = query
+        self._place = place
+        self._nodes = list(walk(place.node(query)))
+
+    def of(self, node: Node) -> DataFrame:
+        match node:
+            case BGP(triples) if triples:
+                return self._basic(list(triples))
+            case Join(BGP(()), right):
+                return self.of(right)
+            case Join(left, BGP(())):
+                return self.of(left)
+            case Join(left, right):
+                return _join(self.of(left), self.of(right), certain(left) & certain(right), "inner")
+            case LeftJoin(left, right, condition) if _is_true(condition):
+                return _join(self.of(left), self.of(right), certain(left) & certain(right), "left_outer")
+            case Union(left, right):
+                return self.of(left).unionByName(self.of(right), allowMissingColumns=True)
+            case Filter(child, condition) if not has_exists(condition):
+                return self._filtered(node, self.of(child), condition)
+            case Projected(child, names):
+                return self.of(child).select(*(column_of(name) for name in names)).distinct()
+            case Distinct(child):
+                return self.of(child).distinct()
+        raise self._refused(_NAMES.get(type(node).__name__, type(node).__name__))
+
+    def _refused(self, what: str) -> UnsupportedFeature:
+        iri = self._place.pattern(self._query).knowledge[self._place.part][0]
+        return UnsupportedFeature(
+            f"{what} in GRAPH <{iri}> of GPM {self._place.gpm}, which is too large to be sent to each task",
+            hint=_HINT,
+        )
+
+    def _basic(self, triples: list[tuple[Any, Any, Any]]) -> DataFrame:
+        """A join of its triple patterns, each with one that shares a variable before those that share none."""
+        found: DataFrame | None = None
+        while triples:
+            known = set() if found is None else set(found.columns)
+            chosen = next((t for t in triples if known & set(_columns(t))), triples[0])
+            triples.remove(chosen)
+            step = self._step(chosen)
+            shared = [name for name in step.columns if name in known]
+            found = step if found is None else found.join(step, shared) if shared else found.crossJoin(step)
+        assert found is not None
+        return found
+
+    def _step(self, triple: tuple[Any, Any, Any]) -> DataFrame:
+        """The triples that match a triple pattern, a column for each variable (a blank node is one)."""
+        found = self._triples
+        columns: dict[str, Column] = {}
+        for term, name in zip(triple, ("subject", "predicate", "object"), strict=True):
+            if _is_open(term):
+                if _column(term) in columns:
+                    found = found.where(columns[_column(term)] == F.col(name))
+                columns.setdefault(_column(term), F.col(name))
+            elif not isinstance(term, str):
+                raise self._refused("a property path")
+            else:
+                found = found.where(F.col(name) == _key(term))
+        if not columns:
+            return found.select(F.lit(1).alias("v_")).distinct()
+        return found.select(*(column.alias(name) for name, column in columns.items()))
+
+    def _filtered(self, node: Node, found: DataFrame, condition: Expression) -> DataFrame:
+        number = next(i for i, inner in enumerate(self._nodes) if inner is node)
+        keep = partial(_keep, self._query, self._place, number, tuple(found.columns))
+        return found.mapInArrow(keep, found.schema)
+
+
+def _columns(triple: tuple[Any, Any, Any]) -> list[str]:
+    return [_column(term) for term in triple if _is_open(term)]
+
+
+def _is_variable(term: Any) -> bool:
+    return bool(visible(BGP(((term, term, term),))))
+
+
+def _is_open(term: Any) -> bool:
+    """Whether a term of a triple pattern is a variable, or a blank node, which acts as one; a property path is not."""
+    return isinstance(term, str) and (_is_variable(term) or _key(term).startswith("_:"))
+
+
+def _key(term: Any) -> str:
+    return term_key(term)
+
+
+def _column(term: Any) -> str:
+    return column_of(str(term)) if _is_variable(term) else f"b_{term}"
+
+
+def _is_true(condition: Expression) -> bool:
+    return isinstance(condition, Call) and condition.name == "TrueFilter"
+
+
+def _join(left: DataFrame, right: DataFrame, sure: frozenset[str], how: str) -> DataFrame:
+    """Compatible solutions, merged; `sure`: bound in all of both."""
+    shared = [name for name in left.columns if name in right.columns]
+    other = right.select(*(F.col(name).alias(f"r_{name}") for name in right.columns))
+    conditions: list[Column] = []
+    for name in shared:
+        mine, theirs = F.col(name), F.col(f"r_{name}")
+        everywhere = name.startswith("v_") and name[2:] in sure
+        conditions.append(mine == theirs if everywhere else mine.isNull() | theirs.isNull() | (mine == theirs))
+    joined = left.join(other, reduce(and_, conditions) if conditions else F.lit(True), how)
+    kept = [F.coalesce(n, f"r_{n}").alias(n) if n in shared else F.col(n) for n in left.columns]
+    return joined.select(*kept, *(F.col(f"r_{n}").alias(n) for n in right.columns if n not in shared))
+
+
+@carried
+def _keep(
+    query: QueryText, place: Place, number: int, columns: Sequence[str], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The solutions for which the FILTER that is node `number` of the clause is true."""
+    node = list(walk(place.node(query)))[number]
+    if not isinstance(node, Filter):
+        raise InternalError(f"node {number} of a GRAPH clause is no FILTER")
+    pattern = place.pattern(query)
+    condition = _condition(node.condition)
+    names = [column[2:] if column.startswith("v_") else "" for column in columns]
+    for batch in batches:
+        mask = []
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            bound = sorted((n, term_from_key(key)) for n, key in zip(names, row, strict=True) if n and key is not None)
+            mask.append(holds(condition, tuple(bound), pattern.prologue))
+        yield batch.filter(pa.array(mask, pa.bool_()))
+
+
+def _condition(expression: Expression) -> Condition:
+    handle = expression.value if isinstance(expression, Term) else getattr(expression, "handle", None)
+    return Condition(expression, expression_variables(expression), handle)
+
+
+_NAMES: Final = {
+    "BGP": "an empty group",
+    "Minus": "MINUS",
+    "GraphNode": "GRAPH",
+    "Extend": "BIND",
+    "Values": "VALUES",
+    "Ordered": "ORDER BY",
+    "Sliced": "LIMIT",
+    "Grouped": "GROUP BY",
+    "Aggregated": "an aggregate",
+    "Filter": "a FILTER with EXISTS",
+    "LeftJoin": "OPTIONAL with a FILTER",
+}

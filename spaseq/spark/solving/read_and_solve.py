@@ -1,0 +1,244 @@
+"""The events of streams with what the GPMs find on them, for a batch: evaluated as columns, many events at once.
+
+Of files a task reads what the local engine reads by itself, with its readers: a file, or the files of a stream that are
+read one after another. So what is late, malformed or wrong is what it is there, in the same words. Events of DataFrames
+come as rows (`spaseq.spark.ingest.datasource.EVENTS`) and are gathered. The rows made here (SCHEMA) are an event each,
+without its triples; then `in_ranges` puts them into ranges of time, and `solution_rows` makes the table of solutions.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass, replace
+from functools import partial
+from itertools import count, groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from spaseq.errors import EventError, OptionError
+from spaseq.rdf import Counters, GraphBatch, StreamOptions, StreamSource, expand_files, merged_files, term_key
+from spaseq.spark.ingest.columns import Placed, gathered, graph_events
+from spaseq.spark.ingest.datasource import Told
+from spaseq.spark.ingest.quarantine import counted
+from spaseq.spark.ingest.time_ranges import INDEX_BITS, own_instants, rows_of
+from spaseq.spark.session.failures import carried
+from spaseq.spark.session.layout import Layout
+from spaseq.spark.session.query_text import QueryText
+from spaseq.spark.solving.bucket_rows import found_in
+from spaseq.spark.solving.solutions import INSTANT, Graphs, solution_batch, solver_of
+from spaseq.spark.solving.solutions import SCHEMA as SOLUTIONS
+
+__all__ = ["SCHEMA", "solution_rows", "solved_files", "solved_rows", "total_counters"]
+
+SCHEMA: Final = "file int, number long, stream int, time long, graph string, found binary, counts array<long>"
+_ARROW: Final = pa.schema(
+    [
+        ("file", pa.int32()),
+        ("number", pa.int64()),
+        ("stream", pa.int32()),
+        ("time", pa.int64()),
+        ("graph", pa.string()),
+        ("found", pa.binary()),
+        ("counts", pa.list_(pa.int64())),
+    ]
+)
+_MOST_TASKS: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    query: QueryText
+    layout: Layout
+    options: StreamOptions
+    quarantine: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """What one task reads; `stream` is its place in the query. `names`: as the user called the files, by path."""
+
+    number: int
+    stream: int
+    source: StreamSource
+    names: dict[str, str]
+
+    @property
+    def quarantined(self) -> dict[str, str]:
+        """By path, the name of the file for lines that cannot be read."""
+        return {path: f"{self.number}-{i}-{Path(path).name}.tsv" for i, path in enumerate(self.names)}
+
+
+def solved_files(
+    spark: SparkSession,
+    sources: Sequence[StreamSource],
+    options: StreamOptions,
+    query: QueryText,
+    layout: Layout,
+    graphs: Graphs,
+    quarantine: str = "",
+) -> DataFrame:
+    """The events of all streams, and for each task a row that has only `counts`. `options` are settled. `quarantine`: a
+    folder for lines that cannot be read, which `options` then have dropped."""
+    inputs = list(_inputs(sources, options))
+    shared = spark.sparkContext.broadcast(graphs)
+    rows = [(each.number, pickle.dumps(each, pickle.HIGHEST_PROTOCOL)) for each in inputs]
+    given = spark.createDataFrame(rows, "number int, body binary")
+    tasks = max(1, min(len(inputs), _MOST_TASKS))
+    parted = given.repartitionById(tasks, given["number"] % tasks)
+    return parted.mapInArrow(partial(_of_files, _Job(query, layout, options, quarantine), shared), SCHEMA)
+
+
+def solved_rows(
+    events: DataFrame, options: StreamOptions, query: QueryText, layout: Layout, graphs: Graphs
+) -> DataFrame:
+    """The same of events in rows (`spaseq.spark.ingest.datasource.EVENTS`), those of a stream together."""
+    shared = events.sparkSession.sparkContext.broadcast(graphs)
+    return events.mapInArrow(partial(_of_rows, _Job(query, layout, options), shared), SCHEMA)
+
+
+def _inputs(sources: Sequence[StreamSource], options: StreamOptions) -> Iterator[_Input]:
+    numbers = count()
+    for stream, source in enumerate(sources):
+        if "-" in source.files:
+            raise OptionError("Spark cannot read standard input", "name a file, or use --engine local")
+        for part in merged_files(source, options):
+            names = {str(Path(name).resolve()): name for name in expand_files(part.files)}
+            yield _Input(next(numbers), stream, replace(part, files=tuple(names)), names)
+
+
+@carried
+def _of_files(job: _Job, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    solver = solver_of(job.query, job.layout, shared.value)
+    for batch in batches:
+        for body in batch.column("body").to_pylist():
+            given: _Input = pickle.loads(body)
+            try:
+                yield from _read(job, solver, given)
+            except EventError as error:
+                raise _named(error, given.names) from None
+
+
+def _named(error: EventError, names: dict[str, str]) -> EventError:
+    """The error with the file under the name the user gave it."""
+    source, problem = error.source, error.problem
+    for path, name in names.items():
+        source, problem = (name if source == path else source), problem.replace(path, name)
+    return EventError(problem, source=source, record=error.record, attribute=error.attribute, hint=error.hint)
+
+
+def _read(job: _Job, solver: Any, given: _Input) -> Iterator[pa.RecordBatch]:
+    from spaseq.rdf.columns.reader import read_batches  # loads the kernels
+
+    first = 0
+    with counted(job.quarantine, given.quarantined) as counters:
+        for batch in read_batches(given.source, job.options, counters, solver.wanted):
+            placed = Placed(batch, np.arange(len(batch)))
+            graphs = pa.nulls(len(batch), pa.string())  # events of equal time have an order of their own
+            yield _solved(job, solver, placed, given.number, given.stream, first, graphs)
+            first += len(batch)
+    yield _counts(counters)
+
+
+@carried
+def _of_rows(job: _Job, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    solver = solver_of(job.query, job.layout, shared.value)
+    told: list[tuple[str, Told]] = []
+    for (stream, iri), rows in groupby(rows_of(batches), key=itemgetter(0, 3)):
+        first = 0
+        for placed in gathered(iri, graph_events(rows, told)):
+            yield _solved(job, solver, placed, stream, stream, first, _graph_names(placed.batch))
+            first += len(placed.batch)
+    counters = Counters()
+    for _, what in told:
+        counters.add(what.counters)
+    yield _counts(counters)
+
+
+def _graph_names(batch: GraphBatch) -> pa.Array:
+    names = [batch.event(number).graph for number in range(len(batch))]
+    return pa.array([None if name is None else term_key(name) for name in names], pa.string())
+
+
+def _solved(
+    job: _Job, solver: Any, placed: Placed, file: int, stream: int, first: int, graphs: pa.Array
+) -> pa.RecordBatch:
+    """The rows of a batch of events. `first`: the number of the first of them."""
+    size = len(placed.batch)
+    found: list[Any] = [None] * size
+    solved = found_in(placed, solver, job.query, job.layout)
+    for number, key, mappings in solved.found:
+        found[number] = (found[number] or []) + [(key, mappings)]
+    for gpm, number, terms in solved.loose:
+        found[number] = (found[number] or []) + [(None, [(gpm, terms)])]
+    bodies = [None if what is None else pickle.dumps(what, pickle.HIGHEST_PROTOCOL) for what in found]
+    return pa.record_batch(
+        [
+            pa.array(np.full(size, file, np.int32)),
+            pa.array(np.arange(first, first + size)),
+            pa.array(np.full(size, stream, np.int32)),
+            pa.array(placed.batch.times),
+            graphs,
+            pa.array(bodies, pa.binary()),
+            pa.nulls(size, _ARROW.field("counts").type),
+        ],
+        schema=_ARROW,
+    )
+
+
+def _counts(counters: Counters) -> pa.RecordBatch:
+    """The row that has only `counts`."""
+    row = {field.name: [None] for field in _ARROW} | {"counts": [list(astuple(counters))]}
+    return pa.record_batch([pa.array(row[field.name], field.type) for field in _ARROW], schema=_ARROW)
+
+
+def total_counters(solved: DataFrame) -> Counters:
+    """What was read, of all tasks. Runs the job."""
+    total = Counters()
+    for row in solved.where("counts is not null").select("counts").collect():
+        total.add(Counters(*row["counts"]))
+    return total
+
+
+# -- instants
+
+
+def solution_rows(ordered: DataFrame, layout: Layout, firsts: dict[int, int], options: StreamOptions) -> DataFrame:
+    """The table of solutions (`spaseq.spark.solving.solutions.SCHEMA`) of events in order, with `id` (task and row)."""
+    work = partial(_rows, layout, firsts, own_instants(options))
+    return ordered.select("id", "time", "found").mapInArrow(work, SOLUTIONS)
+
+
+@carried
+def _rows(
+    layout: Layout, firsts: dict[int, int], apart: bool, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    position, latest = -1, None
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        times = batch.column("time").to_numpy()
+        if position < 0:
+            position = firsts[int(batch.column("id")[0].as_py()) >> INDEX_BITS] - 1
+        fresh = np.ones(len(times), bool) if apart else np.diff(times, prepend=times[0] - 1) != 0
+        fresh[0] = apart or latest is None or times[0] != latest
+        positions = position + np.cumsum(fresh)
+        position, latest = int(positions[-1]), times[-1]
+        yield _table_batch(layout, positions, times, batch.column("found"))
+
+
+def _table_batch(layout: Layout, positions: np.ndarray, times: np.ndarray, found: pa.Array) -> pa.RecordBatch:
+    rows: list[tuple[Any, ...]] = []
+    for number in np.flatnonzero(np.asarray(found.is_valid())).tolist():
+        head = (int(positions[number]), int(times[number]))
+        for key, mappings in pickle.loads(found[number].as_py()):
+            own = None if key is None else list(key)
+            if layout.blanks:
+                rows.append((*head, INSTANT, None, own))
+            rows += [(*head, gpm, list(terms), own) for gpm, terms in mappings]
+    return solution_batch(rows)

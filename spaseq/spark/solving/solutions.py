@@ -1,0 +1,183 @@
+"""The table of solutions: what the GPMs of a query are at each instant, one mapping a row.
+
+Columns (`SCHEMA`): `position` and `time` of the instant; `gpm` the place of the GPM in the layout, or -1 for a row
+that only says that the instant exists; `terms` the mapping, a term (`spaseq.rdf.term_key`) or null for each of the
+GPM's variables, sorted; `key` the terms of the PARTITION BY variables, sorted by name, null without PARTITION BY.
+
+Tasks evaluate the GPMs with the background knowledge they are sent (`solver_of`). What is too large to be sent is left
+to `join_knowledge`, which joins it to the table with Spark: each GRAPH clause is evaluated once, to a table of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial, reduce
+from itertools import groupby
+from operator import and_, itemgetter
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spaseq.gpm import Knowledge, event_graph, holds
+from spaseq.gpm.algebra import certain
+from spaseq.language.solving.solve import InstantSolutions, Solver
+from spaseq.rdf import term_from_key, term_key
+from spaseq.spark.ingest.time_ranges import rows_of
+from spaseq.spark.session.failures import carried
+from spaseq.spark.session.layout import Layout, event_part
+from spaseq.spark.session.query_text import QueryText
+from spaseq.spark.solving.join_side import Side, joined_terms, side_of
+from spaseq.spark.solving.knowledge import Known
+
+__all__ = [
+    "INSTANT",
+    "SCHEMA",
+    "graph_keys",
+    "instants_of",
+    "join_knowledge",
+    "satisfies",
+    "solution_batch",
+    "solver_of",
+]
+
+SCHEMA: Final = "position long, time long, gpm int, terms array<string>, key array<string>"
+INSTANT: Final = -1
+_ARROW: Final = pa.schema(
+    [
+        ("position", pa.int64()),
+        ("time", pa.int64()),
+        ("gpm", pa.int32()),
+        ("terms", pa.list_(pa.string())),
+        ("key", pa.list_(pa.string())),
+    ]
+)
+Graphs = Mapping[str, tuple[tuple[str, ...], ...]]
+"""Background knowledge to be sent: by IRI, the triples as keys of terms."""
+
+
+# -- evaluating
+
+
+def graph_keys(knowledge: Knowledge, needed: Iterable[str]) -> Graphs:
+    """Graphs of background knowledge to be sent."""
+    return {iri: tuple(tuple(map(_key, triple)) for triple in knowledge.graphs[iri]) for iri in sorted(needed)}
+
+
+def solver_of(query: QueryText, layout: Layout, graphs: Graphs) -> Solver:
+    """The local solver, for the parts of the GPMs that are not joined later."""
+    checked = query.compiled().checked
+    joined = layout.joined
+    patterns = {name: event_part(p) if name in joined else p for name, p in checked.patterns.items()}
+    if joined:  # a key may come with the knowledge: the rows get theirs after the join
+        checked = replace(checked, partition=())
+    named = {iri: event_graph(_triples(graph)) for iri, graph in graphs.items()}
+    return Solver(replace(checked, patterns=patterns), Knowledge(named), reference=query.reference)
+
+
+def _triples(keys: Iterable[tuple[str, ...]]) -> Iterator[tuple[Any, Any, Any]]:
+    for s, p, o in keys:
+        yield term_from_key(s), term_from_key(p), term_from_key(o)
+
+
+def solution_batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
+    """Rows of SCHEMA."""
+    columns = zip(*rows, strict=True) if rows else [()] * len(_ARROW)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, _ARROW, strict=True)]
+    return pa.record_batch(arrays, schema=_ARROW)
+
+
+# -- joining
+
+
+def join_knowledge(table: DataFrame, query: QueryText, layout: Layout, known: Known) -> DataFrame:
+    """`table` with the knowledge of the layout's `joined` GPMs joined, their own conditions applied, and keys."""
+    if not layout.joined:
+        return table
+    checked = query.compiled().checked
+    places = [layout.gpms.index(name) for name in layout.joined]
+    pieces = [table.where(~F.col("gpm").isin(places))]
+    for place in places:
+        pattern = checked.patterns[layout.gpms[place]]
+        piece = table.where(F.col("gpm") == place)
+        sure = certain(pattern.event.node)
+        for number in range(len(pattern.knowledge)):
+            side = side_of(table.sparkSession, query, pattern, number, sure, known)
+            piece = _joined(piece, layout.variables[place], sure, side)
+            sure |= side.sure
+        if pattern.local:
+            piece = piece.mapInArrow(partial(_keep, query, layout), SCHEMA)
+        pieces.append(piece)
+    return _keyed(reduce(DataFrame.unionByName, pieces), checked.partition, layout)
+
+
+def _joined(piece: DataFrame, variables: Sequence[str], sure: frozenset[str], side: Side) -> DataFrame:
+    """`piece` joined with `side` on the variables they share; `sure` are bound in every row of `piece`."""
+    terms = [F.get("terms", F.lit(i)) for i in range(len(variables))]
+    matches, merged = joined_terms(side, variables, terms, sure)
+    joined = piece.join(side.frame, reduce(and_, matches) if matches else F.lit(True))
+    return joined.withColumn("terms", F.array(*merged)).select(*piece.columns)
+
+
+@carried
+def _keep(query: QueryText, layout: Layout, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows whose mapping satisfies its GPM's own conditions."""
+    for batch in batches:
+        columns = (batch.column(name).to_pylist() for name in ("gpm", "terms"))
+        mask = [satisfies(query, layout, gpm, terms) for gpm, terms in zip(*columns, strict=True)]
+        yield batch.filter(pa.array(mask, pa.bool_()))
+
+
+def satisfies(query: QueryText, layout: Layout, gpm: int, terms: Sequence[str | None]) -> bool:
+    """Whether the conditions of GPM number `gpm` hold of a mapping: a term key or None for each of its variables."""
+    pattern = query.compiled().checked.patterns[layout.gpms[gpm]]
+    mapping = _mapping(terms, layout.variables[gpm])
+    return all(holds(condition, mapping, pattern.prologue) for condition in pattern.local)
+
+
+def _keyed(table: DataFrame, partition: Sequence[str], layout: Layout) -> DataFrame:
+    """`table` with the key of each row; rows that do not bind all of the partition's variables have none and go."""
+    if not partition:
+        return table
+    key: Column = F.lit(None)
+    for gpm, variables in enumerate(layout.variables):
+        own = F.array(*(F.get("terms", F.lit(variables.index(name))) for name in sorted(partition)))
+        key = F.when(F.col("gpm") == gpm, own).otherwise(key)
+    keyed = table.withColumn("key", key)
+    return keyed.where("key is not null and not exists(key, term -> term is null)")
+
+
+# -- reading back
+
+
+def instants_of(
+    batches: Iterable[pa.RecordBatch], layout: Layout, partition: Sequence[str]
+) -> Iterator[list[InstantSolutions]]:
+    """The rows of a part of the table, in order of position, as the engine's: one list per instant."""
+    names = sorted(partition)
+    for (position, time), rows in groupby(rows_of(batches), key=itemgetter(0, 1)):
+        by_key: dict[tuple[str, ...] | None, dict[str, set[Any]]] = {}
+        for _, _, gpm, terms, key in rows:
+            values = by_key.setdefault(None if key is None else tuple(key), {})
+            if gpm != INSTANT:
+                values.setdefault(layout.gpms[gpm], set()).add(_mapping(terms, layout.variables[gpm]))
+        yield [
+            InstantSolutions(
+                position,
+                time,
+                None if key is None else _mapping(key, names),
+                {name: frozenset(mappings) for name, mappings in values.items()},
+            )
+            for key, values in by_key.items()
+        ]
+
+
+def _mapping(terms: Sequence[str | None], variables: Sequence[str]) -> tuple[tuple[str, Any], ...]:
+    """The mapping of a row: pairs in order of the variables' names."""
+    return tuple((name, _term(key)) for name, key in zip(variables, terms, strict=True) if key is not None)
+
+
+_key: Callable[[Any], str] = term_key
+_term = lru_cache(1 << 17)(term_from_key)

@@ -1,0 +1,33 @@
+"""Streams that go on, by Structured Streaming.
+
+`graph_stream` and `tuple_stream` start queries. Tasks send `bucket_messages`, `knowledge_join` sends what was joined
+after them; a `processor` keeps an `evaluation` for each bucket, whose time is that of the `watermark`. `checkpoint`
+looks at the folders first.
+
+* `watermark` (`Clock`, `Place`): How far the streams of a streamset have come: lateness, watermark, and the numbers of
+  instants.
+* `bucket_messages` (`MIXED`, `SCHEMA`, `Cut`, `Parcel`, `parcel_batch`, `send_parcels`): What a task of a streaming
+  batch sends to each bucket: the times of its events, and those rows that the bucket needs.
+* `knowledge_join` (`attach_knowledge`): Large background knowledge in a stream: what GPMs found is joined with it by
+  Spark, and sent after the parcels.
+* `evaluation` (`Evaluation`, `GraphEvaluation`): One bucket's evaluation of a SPAseq query: parcels in, matches out, a
+  snapshot between batches.
+* `processor` (`COUNTERS`, `MATCH`, `Processor`, `output_schema`): The operator with state: an evaluation for each
+  bucket, kept as one value by Spark between batches.
+* `checkpoint` (`check_folder`, `check_note`, `file_manager`, `started`, `unusable`): The folders of a stream, looked at
+  before it starts: whether they can be used, and whose they are.
+* `graph_stream`: SPAseq queries over streams that go on: Spark Structured Streaming around the same engine.
+* `tuple_stream` (`TupleEvaluation`, `start_tuples`, `stream_tuples`): CEQL queries over streams of tuples: the same
+  parcels, buckets and clock as for graphs.
+"""
+
+__all__ = [
+    "bucket_messages",
+    "checkpoint",
+    "evaluation",
+    "graph_stream",
+    "knowledge_join",
+    "processor",
+    "tuple_stream",
+    "watermark",
+]

@@ -1,0 +1,225 @@
+"""What a task of a streaming batch sends to each bucket: the times of its events, and those rows that the bucket needs.
+
+A *bucket* is a coarse key of Spark's state: the evaluation of some windows or some PARTITION BY keys, or of all. Every
+task sends a parcel to every bucket, also an empty one. So each bucket sees the time of every event of every stream, in
+the order of the source, and can work out alone what the whole streamset says: how far each stream has come, which
+events are late, and the place of each instant in the order of all. A parcel is one value to Spark, whatever it holds.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Final
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from spaseq.engine import Window
+from spaseq.language.solving.solve import Solver
+from spaseq.rdf import Counters
+from spaseq.spark.ingest.columns import Placed, gathered, graph_events, part_batches
+from spaseq.spark.ingest.datasource import Told
+from spaseq.spark.ingest.quarantine import counted
+from spaseq.spark.ingest.reading import quarantine_names
+from spaseq.spark.ingest.time_ranges import rows_of
+from spaseq.spark.session.failures import carried
+from spaseq.spark.session.layout import Layout
+from spaseq.spark.session.query_text import QueryText
+from spaseq.spark.solving.bucket_rows import Row, found_in
+from spaseq.spark.solving.solutions import Graphs, solver_of
+
+__all__ = ["MIXED", "SCHEMA", "Cut", "Parcel", "parcel_batch", "send_parcels"]
+
+SCHEMA: Final = "bucket int, feed int, file_number long, start long, part int, body binary"
+_ARROW: Final = pa.schema(
+    [
+        ("bucket", pa.int32()),
+        ("feed", pa.int32()),
+        ("file_number", pa.int64()),
+        ("start", pa.int64()),
+        ("part", pa.int32()),
+        ("body", pa.binary()),
+    ]
+)
+MIXED: Final = f"{SCHEMA}, gpm int, number int, time long, terms array<string>"
+_ARROW_MORE: Final = pa.schema(
+    [("gpm", pa.int32()), ("number", pa.int32()), ("time", pa.int64()), ("terms", pa.list_(pa.string()))]
+)
+_ARROW_MIXED: Final = pa.schema([*_ARROW, *_ARROW_MORE])
+_EVENTS: Final = 5_000
+"""Events for which one parcel is made: it is held in memory, in the task and in the bucket."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """`times`: int64 (n,), ns, of all events of a stretch of a stream, in order; `lines`: int64 (n,), where they stand.
+    `rows`: what the bucket is to know of them. `file`, for messages. `told`: at the end of a part, what it held.
+    `attached`: only more rows of the events of the parcel with the same place."""
+
+    times: np.ndarray
+    lines: np.ndarray
+    rows: list[Any]
+    file: str
+    told: Told | None
+    attached: bool = False
+
+    def pack(self) -> bytes:
+        """As a value for Spark."""
+        whole = (self.times, self.lines, self.rows, self.file, self.told, self.attached)
+        return pickle.dumps(whole, pickle.HIGHEST_PROTOCOL)
+
+    @staticmethod
+    def unpack(body: bytes) -> Parcel:
+        """The inverse of `pack`."""
+        return Parcel(*pickle.loads(body))
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Which bucket a row belongs to. `buckets`: their keys. `window`: the tumbling one they are cut by, or one of kind
+    none. `by_key`: by the PARTITION BY key."""
+
+    buckets: tuple[int, ...]
+    by_key: bool
+    window: Window
+
+    def of(self, time: int, key: tuple[str, ...] | None) -> int:
+        """The place in `buckets` for what happens at `time` (ns) under `key`."""
+        number = self.window.number(time)
+        if self.by_key and key is not None:
+            number += crc32("\0".join(key).encode())
+        return number % len(self.buckets)
+
+
+@dataclass(frozen=True, slots=True)
+class _Send:
+    query: QueryText
+    layout: Layout
+    cut: Cut
+
+
+def send_parcels(
+    events: DataFrame, query: QueryText, layout: Layout, cut: Cut, graphs: Graphs, *, parts: bool
+) -> DataFrame:
+    """The parcels of a DataFrame of events (`spaseq.spark.ingest.datasource.EVENTS`), or, with `parts`, of parts to be
+    read (`PARTS`): rows of SCHEMA.
+
+    If the layout has `joined` GPMs, rows of MIXED: parcels without what those find, and that in rows of its own, to be
+    joined with its knowledge (`spaseq.spark.streaming.knowledge_join`).
+    """
+    shared = events.sparkSession.sparkContext.broadcast(graphs)
+    job = _Send(query, layout, cut)
+    send = _send_parts if parts else _send
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return send(job, shared, batches)
+
+    return events.mapInArrow(run, MIXED if layout.joined else SCHEMA)
+
+
+_SOLVERS: Final = 8
+_solvers: dict[tuple[QueryText, Layout], tuple[Graphs, Solver]] = {}
+
+
+def _kept_solver(query: QueryText, layout: Layout, graphs: Graphs) -> Solver:
+    """The solver of a query, kept by the process for its next batch: knowledge is indexed and its GRAPH clauses are
+    evaluated once, not in every batch. Spark gives the process one and the same `graphs` as long as the query runs."""
+    known, solver = _solvers.pop((query, layout), (None, None))
+    if solver is None or known is not graphs:
+        solver = solver_of(query, layout, graphs)
+    while len(_solvers) >= _SOLVERS:
+        _solvers.pop(next(iter(_solvers)))
+    _solvers[query, layout] = (graphs, solver)
+    return solver
+
+
+@carried
+def _send_parts(job: _Send, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The parcels of parts, which are read here."""
+    solver = _kept_solver(job.query, job.layout, shared.value)
+    for *head, body in rows_of(batches):
+        feed, part, quarantine = pickle.loads(body)
+        with counted(quarantine, quarantine_names(part)) as counters:
+            placed = () if part.last else part_batches(feed, part, solver.wanted, counters)
+            number = yield from _sent(job, solver, tuple(head), placed)
+        yield from _told(job, tuple(head), number, part.path, Told(counters, int(part.last)))
+
+
+@carried
+def _send(job: _Send, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The parcels of events, those of one place behind each other."""
+    solver = _kept_solver(job.query, job.layout, shared.value)
+    for head, rows in groupby(rows_of(batches), key=lambda row: row[:3]):
+        told: list[tuple[str, Told]] = []
+        number = 0
+        for stream, own in groupby(rows, key=itemgetter(3)):
+            number += yield from _sent(job, solver, head, gathered(stream, graph_events(own, told)), number)
+        for file, what in told:
+            yield from _told(job, head, number, file, what)
+
+
+def _sent(
+    job: _Send, solver: Solver, head: tuple[Any, ...], batches: Iterable[Placed], first: int = 0
+) -> Generator[pa.RecordBatch, None, int]:
+    """Parcels of batches of events, as rows; how many there were. `head`: feed, file number, start."""
+    part = first
+    for placed in batches:
+        batch, found = placed.batch, found_in(placed, solver, job.query, job.layout)
+        order = np.argsort(placed.numbers)
+        times, lines = batch.times[order], batch.records[order]
+        for low in range(0, len(order), _EVENTS):
+            high = min(low + _EVENTS, len(order))
+            rows: list[list[Row]] = [[] for _ in job.cut.buckets]
+            for number, key, mappings in found.rows(low, high):
+                rows[job.cut.of(int(times[number]), key)].append((number - low, key, mappings))
+            bodies = _bodies(times[low:high], lines[low:high], rows, batch.source)
+            yield _with_more(job, parcel_batch(head, part, bodies, job.cut.buckets))
+            loose = [(g, n - low, int(times[n]), terms) for g, n, terms in found.unjoined(low, high)]
+            if loose:
+                yield _loose_batch(head, part, loose)
+            part += 1
+    return part - first
+
+
+def _told(job: _Send, head: tuple[Any, ...], part: int, file: str, told: Told) -> Iterator[pa.RecordBatch]:
+    """The parcels that only tell what a part held; the first bucket counts it."""
+    none = np.zeros(0, np.int64)
+    ends = Told(Counters(), told.last)
+    bodies = [Parcel(none, none, [], file, told if i == 0 else ends).pack() for i in range(len(job.cut.buckets))]
+    yield _with_more(job, parcel_batch(head, part, bodies, job.cut.buckets))
+
+
+def _bodies(times: np.ndarray, lines: np.ndarray, rows: Sequence[list[Row]], file: str) -> list[bytes]:
+    """A parcel for each bucket; the first has the lines."""
+    return [Parcel(times, lines if i == 0 else lines[:0], own, file, None).pack() for i, own in enumerate(rows)]
+
+
+def _with_more(job: _Send, sent: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows of SCHEMA as rows of MIXED, if that is what is sent."""
+    if not job.layout.joined:
+        return sent
+    unused = [pa.array([-1 if field.name == "gpm" else None] * sent.num_rows, field.type) for field in _ARROW_MORE]
+    return pa.record_batch([*sent.columns, *unused], schema=_ARROW_MIXED)
+
+
+def _loose_batch(head: tuple[Any, ...], part: int, loose: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
+    """What is to be joined first: (GPM, number in the parcel, time, terms)."""
+    count = len(loose)
+    place = [[-1] * count, *([value] * count for value in head), [part] * count, [None] * count]
+    columns = [*place, *zip(*loose, strict=True)]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, _ARROW_MIXED, strict=True)]
+    return pa.record_batch(arrays, schema=_ARROW_MIXED)
+
+
+def parcel_batch(head: tuple[Any, ...], part: int, bodies: Sequence[bytes], buckets: Sequence[int]) -> pa.RecordBatch:
+    """Parcels, one for each bucket, as rows of SCHEMA; `head`: feed, file number, start."""
+    count = len(bodies)
+    columns = [list(buckets), *([value] * count for value in head), [part] * count, list(bodies)]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, _ARROW, strict=True)]
+    return pa.record_batch(arrays, schema=_ARROW)

@@ -1,0 +1,166 @@
+"""One bucket's evaluation of a SPAseq query: parcels in, matches out, a snapshot between batches.
+
+Rows wait until their instants are complete (`spaseq.spark.streaming.watermark`); the recogniser is that of the local
+engine. What was only waiting for a window to close, an absence or a clause over a window, is given when the watermark
+passes its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Protocol
+
+from spaseq.language.evaluation.match import Match
+from spaseq.language.evaluation.run import Recogniser
+from spaseq.language.solving.solve import InstantSolutions
+from spaseq.rdf import TERMS, StreamOptions, Term, term_from_key, term_key
+from spaseq.snapshot import expect, seal, unseal
+from spaseq.spark.session.layout import Layout
+from spaseq.spark.session.query_text import QueryText
+from spaseq.spark.streaming.bucket_messages import Parcel
+from spaseq.spark.streaming.watermark import Clock
+
+__all__ = ["Evaluation", "GraphEvaluation"]
+
+
+class Evaluation(Protocol):
+    """What `spaseq.spark.streaming.processor` runs: `begin` a batch at a time (ns), `take` each parcel in order, then
+    `release` what is complete."""
+
+    def begin(self, now: int) -> None: ...
+
+    def take(self, feed: int, parcel: Parcel) -> None: ...
+
+    def release(self) -> Iterator[tuple[Any, ...]]: ...
+
+    def snapshot(self) -> bytes: ...
+
+    def restore(self, state: bytes) -> None: ...
+
+    def counts(self) -> list[int]: ...
+
+
+class GraphEvaluation:
+    """See the module. Its rows: start, end, positions, times, and a term or None for each variable: in N-Triples, or as
+    `term_key` has it if `keys`. `loose`, `idle`: see `Clock`."""
+
+    def __init__(
+        self,
+        query: QueryText,
+        layout: Layout,
+        options: StreamOptions,
+        feeds: int,
+        keys: bool = False,
+        *,
+        loose: bool = False,
+        idle: int = 0,
+    ) -> None:
+        compiled = query.compiled()
+        self._layout = layout
+        self._partition = sorted(compiled.checked.partition)
+        self._variables = compiled.variables
+        self._text = term_key if keys else _n3
+        self._recogniser = Recogniser(compiled.checked, compiled.program(options.time_unit), None, keep_events=False)
+        self._clock = Clock(feeds, options, loose, idle)
+        self._rows: list[tuple[int, int, int, Any, Any]] = []
+        self._malformed = 0
+        self._matches = 0
+        self._ended = False
+        self._latest: tuple[list[Any], Any] = ([], ())
+
+    def begin(self, now: int) -> None:
+        """The next batch begins, at `now` (ns) by the clock."""
+        self._clock.begin_batch(now)
+
+    def take(self, feed: int, parcel: Parcel) -> None:
+        """The next parcel of a stream, or more rows of the one before. EventError for a late event."""
+        if not parcel.attached:
+            places, arrived = self._clock.take(feed, parcel.times, parcel.lines, parcel.file)
+            self._latest = (places.tolist(), arrived)
+        at, late = self._latest
+        self._rows += [(*at[number], key, mappings) for number, key, mappings in parcel.rows if not late[number]]
+        if parcel.told is not None:
+            self._malformed += parcel.told.counters.malformed
+            if parcel.told.last:
+                self._clock.close(feed)
+
+    def release(self) -> Iterator[tuple[Any, ...]]:
+        """The rows of the matches that are now complete."""
+        self._clock.end_batch()
+        mark = self._clock.watermark
+        positions = self._clock.complete()
+        if mark is None:
+            return
+        for match in self._found(positions, mark):
+            self._matches += 1
+            terms = [self._text(match.bindings[v]) if v in match.bindings else None for v in self._variables]
+            yield match.start, match.end, list(match.positions), list(match.times), *terms
+
+    def _found(self, positions: dict[Any, int], mark: int) -> Iterator[Match]:
+        ready = sorted((row for row in self._rows if row[0] < mark), key=itemgetter(0, 1, 2))
+        self._rows = [row for row in self._rows if row[0] >= mark]
+        which = itemgetter(0, 1, 2) if self._clock.apart else itemgetter(0)
+        solved = [s for key, rows in groupby(ready, key=which) for s in self._solutions(positions[key], list(rows))]
+        yield from self._recogniser.push_rows(solved)
+        if self._clock.over:
+            if not self._ended:
+                self._ended = True
+                yield from self._recogniser.close()
+        else:
+            yield from self._recogniser.advance(mark)
+
+    def _solutions(self, position: int, rows: list[Any]) -> list[InstantSolutions]:
+        """The rows of one instant as the engine's: those of each PARTITION BY key together."""
+        by_key: dict[Any, dict[str, set[Any]]] = {}
+        for _, _, _, key, mappings in rows:
+            values = by_key.setdefault(key, {})
+            for gpm, terms in mappings:
+                mapping = _mapping(terms, self._layout.variables[gpm])
+                values.setdefault(self._layout.gpms[gpm], set()).add(mapping)
+        return [
+            InstantSolutions(
+                position,
+                rows[0][0],
+                None if key is None else _mapping(key, self._partition),
+                {name: frozenset(mappings) for name, mappings in values.items()},
+            )
+            for key, values in sorted(by_key.items(), key=lambda pair: pair[0] or ())
+        ]
+
+    def _identity(self) -> dict[str, str]:
+        return {"language": "SPAseq on Spark", **self._recogniser.identity(), "streams": self._clock.identity()}
+
+    def snapshot(self) -> bytes:
+        """The state between two batches."""
+        state = {
+            "clock": self._clock.snapshot(),
+            "rows": self._rows,
+            "counts": (self._malformed, self._matches, self._ended),
+            "recogniser": self._recogniser.snapshot(),
+        }
+        return seal(self._identity(), state, (TERMS,))
+
+    def restore(self, state: bytes) -> None:
+        """Goes on from a snapshot of an evaluation of the same query. `OptionError` for anything else."""
+        unseal(state, self._identity(), (TERMS,), self._restored)
+
+    def _restored(self, state: dict[str, Any]) -> None:
+        self._clock.restore(state["clock"])
+        self._rows = state["rows"]
+        expect(all(len(row) == 5 and all(type(at) is int for at in row[:3]) for row in self._rows), "rows of instants")
+        self._malformed, self._matches, self._ended = state["counts"]
+        self._recogniser.restore(state["recogniser"])
+
+    def counts(self) -> list[int]:
+        """Events of all streams and late ones among them, malformed lines and matches so far, runs that are live."""
+        return [self._clock.events, self._clock.late, self._malformed, self._matches, self._recogniser.live_runs]
+
+
+def _n3(term: Term) -> str:
+    return str(term.n3())
+
+
+def _mapping(terms: Any, variables: Any) -> tuple[tuple[str, Any], ...]:
+    return tuple((name, term_from_key(key)) for name, key in zip(variables, terms, strict=True) if key is not None)

@@ -1,0 +1,285 @@
+"""SPAseq queries over streams that go on: Spark Structured Streaming around the same engine.
+
+    files ─► events ─► parcels ─► an evaluation for each bucket ─► matches ─► sink
+             datasource  parcels    processor, evaluation, clock
+
+Spark keeps the offsets of the sources, the state of the buckets and what the sink has in one checkpoint, so a query
+that is killed and started again goes on where it was, and into file sinks each match goes exactly once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+from uuid import uuid4
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import ArrayType, LongType, StringType, StructField
+
+from spaseq.engine import Window
+from spaseq.errors import OptionError, SpaseqError
+from spaseq.events.time import parse_duration
+from spaseq.gpm import Knowledge
+from spaseq.language.evaluation.run import match_table
+from spaseq.language.query import Query, compile_query, stream_options, stream_sources
+from spaseq.rdf import ARRIVAL, StreamOptions, StreamSource
+from spaseq.spark.batch.job import prepared
+from spaseq.spark.ingest.files import Reading, parts_of_files, settled_by_names
+from spaseq.spark.ingest.frames import Frames, Streams, event_rows, frame_options, is_frames, streams_of_frames
+from spaseq.spark.session.failures import carried_batches, clear_errors
+from spaseq.spark.session.layout import Layout
+from spaseq.spark.solving.knowledge import KNOWLEDGE_ROWS, large_gpms
+from spaseq.spark.solving.solutions import graph_keys
+from spaseq.spark.streaming.bucket_messages import Cut, send_parcels
+from spaseq.spark.streaming.checkpoint import check_folder, check_note, file_manager, started, unusable
+from spaseq.spark.streaming.evaluation import GraphEvaluation
+from spaseq.spark.streaming.knowledge_join import attach_knowledge
+from spaseq.spark.streaming.processor import COUNTERS, MATCH, Processor, output_schema
+
+__all__ = ["Reading", "begin", "progress", "spread", "start", "stream_matches", "wait", "with_time"]
+
+_ROCKS: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_CONFIGURATION: Final = {
+    "spark.sql.streaming.stateStore.providerClass": _ROCKS,
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+_PER_MATCH: Final = (
+    StructField("start", LongType()),
+    StructField("end", LongType()),
+    StructField("positions", ArrayType(LongType())),
+    StructField("times", ArrayType(LongType())),
+)
+
+
+def start(
+    query: Query | str,
+    spark: SparkSession,
+    streams: Streams,
+    kb: Knowledge | Mapping[str, Any] | None = None,
+    *,
+    checkpoint: str,
+    output: str | None = None,
+    format: str = "parquet",
+    foreach_batch: Callable[[DataFrame, int], None] | None = None,
+    every: str | None = None,
+    available_now: bool = False,
+    reading: Reading | None = None,
+    tasks: int | None = None,
+    options: StreamOptions | None = None,
+    keys: bool = False,
+    entailment: str | None = None,
+    knowledge_rows: int = KNOWLEDGE_ROWS,
+    idle: str | None = None,
+    reference: bool = False,
+    **words: str | None,
+) -> StreamingQuery:
+    """Begin, or go on with, a query over streams; what it finds goes to files or to a function.
+
+    Args:
+        query, streams, kb, options, words, entailment, knowledge_rows: as for `spaseq.spark.run`; a stream is files,
+            named by globs, that come and perhaps grow, or a streaming DataFrame (`spaseq.spark.ingest.frames`). The
+            rows are those of `stream_matches`.
+        checkpoint: a folder for what must survive a restart. The same folder goes on with the same query.
+        output, format: a folder for files of `format` (parquet, json, csv, orc), each match in it exactly once (read it
+            through Spark, which knows which files count). In CSV a list is JSON. Or `foreach_batch(frame, number)`: see
+            Spark's `foreachBatch`; a batch may come again after a failure, with the same number and the same rows.
+        every: begin a batch so often ("10 seconds"); else at once after the one before. `available_now`: read
+            what is there, in as many batches as the limits ask for, and stop.
+        reading: how files come, and limits.
+        tasks: how many tasks read, and how many buckets hold state, where the query may be cut; fixed by the
+            checkpoint's first run.
+        idle: a stream that brought nothing for so long ("30s") no longer holds the others up. The clock is that of the
+            batches: while no stream brings anything, nothing is completed.
+        reference: whether rdflib's evaluator does all graph patterns that tasks evaluate, for comparison.
+
+    Raises OptionError where the checkpoint or the output cannot be used. Errors while it runs stop the query:
+    `wait` raises them as they are.
+    """
+    frame = stream_matches(query, spark, streams, kb, reading=reading, tasks=tasks, options=options, keys=keys,
+                           entailment=entailment, knowledge_rows=knowledge_rows, idle=idle, reference=reference,
+                           **words)  # fmt: skip
+    sink: dict[str, Any] = {"output": output, "format": format, "foreach_batch": foreach_batch, "every": every}
+    text = query if isinstance(query, str) else query.text
+    return begin(frame, checkpoint=checkpoint, available_now=available_now, tasks=tasks, query=text, **sink)
+
+
+def begin(
+    frame: DataFrame,
+    *,
+    checkpoint: str,
+    output: str | None = None,
+    format: str = "parquet",
+    foreach_batch: Callable[[DataFrame, int], None] | None = None,
+    every: str | None = None,
+    available_now: bool = False,
+    tasks: int | None = None,
+    query: str = "",
+) -> StreamingQuery:
+    """Start what a streaming DataFrame of matches says, of the query with the text `query`. See `start`."""
+    if (output is None) == (foreach_batch is None):
+        raise OptionError("where do the matches go?", "give output=FOLDER or foreach_batch=FUNCTION, one of them")
+    check_folder("checkpoint", checkpoint)
+    spark = frame.sparkSession
+    count = tasks or spark.sparkContext.defaultParallelism
+    if format == "csv":  # it has no lists
+        lists = {field.name for field in frame.schema if isinstance(field.dataType, ArrayType)}
+        frame = frame.select(*(F.to_json(name).alias(name) if name in lists else name for name in frame.columns))
+    writer = frame.writeStream.option("checkpointLocation", checkpoint).outputMode("append")
+    if output is not None:
+        check_folder("output", output)
+        writer = writer.format(format).option("path", output)
+    if foreach_batch is not None:
+        writer = writer.foreachBatch(carried_batches(foreach_batch))
+    with started(checkpoint, output):
+        files = file_manager(spark, [checkpoint, *([] if output is None else [output])])
+    with _configured(spark, count, files), started(checkpoint, output), clear_errors():
+        if available_now:
+            writer = writer.trigger(availableNow=True)
+        elif every is not None:
+            writer = writer.trigger(processingTime=every)
+        check_note(spark, checkpoint, query, count)
+        return writer.start()
+
+
+def stream_matches(
+    query: Query | str,
+    spark: SparkSession,
+    streams: Streams,
+    kb: Knowledge | Mapping[str, Any] | None = None,
+    *,
+    reading: Reading | None = None,
+    tasks: int | None = None,
+    options: StreamOptions | None = None,
+    keys: bool = False,
+    entailment: str | None = None,
+    knowledge_rows: int = KNOWLEDGE_ROWS,
+    idle: str | None = None,
+    reference: bool = False,
+    **words: str | None,
+) -> DataFrame:
+    """The matches as a streaming DataFrame, for a sink of one's own: start, end, positions, time, times, and a column
+    for each variable, as of `spaseq.spark.run`; `times` (list of long, ns) are those of the positions.
+
+    `keys`: terms as `spaseq.rdf.term_key` writes them, from which they can be made again, not as N-Triples.
+
+    The session must have Spark's RocksDB state store (`start` sees to it).
+    """
+    query = compile_query(query) if isinstance(query, str) else query
+    kept = stream_options(options, words)
+    count = tasks or spark.sparkContext.defaultParallelism
+    text, layout, known = prepared(query, kb, entailment, knowledge_rows, reference)
+    layout = replace(layout, joined=large_gpms(text.compiled().checked.patterns.values(), known))
+    feeds: Frames | list[StreamSource]
+    if is_frames(streams):
+        settled = frame_options(kept)
+        feeds = given = streams_of_frames(query, streams)
+        events = event_rows(given, settled, count)
+    else:
+        feeds = sources = stream_sources(query.checked, streams)
+        settled = settled_by_names(kept, sources)
+        events = parts_of_files(spark, sources, settled, reading or Reading(), count)
+    cut = _cut(spark, query, layout, settled, count)
+    graphs = graph_keys(known.knowledge, known.knowledge.graphs)
+    parcels = send_parcels(events, text, layout, cut, graphs, parts=not is_frames(streams))
+    if layout.joined:
+        parcels = attach_knowledge(parcels, text, layout, cut, known, count)
+    names = match_table([], query.variables).schema.names[4:]
+    fields = [*_PER_MATCH, *(StructField(f"v{i}", StringType()) for i in range(len(names)))]
+    quiet = 0 if idle is None else _duration(idle)
+    make = partial(GraphEvaluation, text, layout, settled, len(feeds), keys, loose=is_frames(streams), idle=quiet)
+    processor = Processor(make, uuid4().hex, fields, cut.buckets[0])
+    found = (
+        with_time(parcels)
+        .groupBy("bucket")
+        .transformWithStateInPandas(
+            statefulProcessor=processor, outputStructType=output_schema(fields), outputMode="Append", timeMode="None"
+        )
+    )
+    observed = found.observe("spaseq", *(F.sum(f"total_{name}").alias(name) for name in COUNTERS))
+    time = F.element_at("times", -1).alias("time")
+    variables = [F.col(f"v{i}").alias(name) for i, name in enumerate(names)]
+    return observed.where(F.col("kind") == MATCH).select("start", "end", "positions", time, "times", *variables)
+
+
+def wait(query: StreamingQuery, timeout: float | None = None) -> bool:
+    """Wait until the query has stopped, at most `timeout` seconds; whether it has. An error of ours comes out as
+    itself."""
+    try:
+        with clear_errors():
+            over = query.awaitTermination() is None if timeout is None else query.awaitTermination(timeout)
+            return bool(over)
+    except PySparkException as error:
+        if (said := unusable(error)) is not None:
+            raise said from None
+        raise
+
+
+def progress(query: StreamingQuery) -> dict[str, int]:
+    """Totals since the query's first start, as of its last batch with data: `events`, `late` and `malformed` ones, and
+    `matches`; what it holds now: `live_runs` and `state_bytes`. Empty before the first batch.
+
+    Spark's own progress (`query.lastProgress`) has the same under `observedMetrics`.
+    """
+    for record in reversed(query.recentProgress):
+        row = record.observedMetrics.get("spaseq") if hasattr(record, "observedMetrics") else None
+        if row is not None and row["events"] is not None:
+            return {name: row[name] for name in COUNTERS}
+    return {}
+
+
+def with_time(parcels: DataFrame) -> DataFrame:
+    """Parcels with `now`, the time of their batch (microseconds), which a batch that is done again has again.
+
+    It is text: Spark writes a number into the code that it makes of the plan, which then would be compiled anew for
+    each batch; a text is a reference there.
+    """
+    return parcels.withColumn("now", F.unix_micros(F.current_timestamp()).cast("string"))
+
+
+# -- its pieces
+
+
+def _duration(idle: str) -> int:
+    try:
+        return parse_duration(idle)
+    except (SpaseqError, ValueError):
+        raise OptionError(f"idle {idle}: not a duration", "write for example 30s, 500ms or 2 minutes") from None
+
+
+def _cut(spark: SparkSession, query: Query, layout: Layout, options: StreamOptions, tasks: int) -> Cut:
+    """The buckets of a query: as many as tasks where its windows or keys are separate, else one."""
+    window = query.window(options.time_unit)
+    merges = not set(query.checked.partition) <= set(query.variables)  # matches of several keys may be equal
+    by_key = layout.by_key and not merges
+    by_window = layout.by_window and options.time != ARRIVAL and not (layout.by_key and not by_key)
+    if not (by_key or by_window):
+        return Cut((0,), False, Window("none"))
+    return Cut(spread(spark, tasks), by_key, window if by_window else Window("none"))
+
+
+def spread(spark: SparkSession, tasks: int) -> tuple[int, ...]:
+    """`tasks` integers that Spark's hash puts into as many different tasks."""
+    frame = spark.range(64 * tasks).select(F.col("id").cast("int").alias("id"))
+    rows = frame.select("id", F.pmod(F.hash("id"), F.lit(tasks)).alias("task")).collect()
+    chosen = {row["task"]: row["id"] for row in sorted(rows, key=lambda row: -row["id"])}
+    return tuple(chosen[task] for task in sorted(chosen))
+
+
+@contextmanager
+def _configured(spark: SparkSession, tasks: int, more: dict[str, str]) -> Iterator[None]:
+    """While a query starts, the session has our state store, as many tasks as buckets, and `more`; then what it had."""
+    wanted = _CONFIGURATION | {"spark.sql.shuffle.partitions": str(tasks)} | more
+    before = {name: spark.conf.get(name, None) for name in wanted}
+    for name, value in wanted.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            spark.conf.unset(name) if old is None else spark.conf.set(name, old)

@@ -1,0 +1,109 @@
+"""Large background knowledge in a stream: what GPMs found is joined with it by Spark, and sent after the parcels.
+
+`send_parcels` gives parcels and, as rows of their own, the solutions that still want knowledge. They go through the
+joins together (the outer joins let pass what is not theirs), so the events are read once; then each task makes of the
+joined rows further parcels, *attached* to those that have the times. So a bucket sees what it would have seen if the
+tasks had had the knowledge. The knowledge itself is divided by the variables of its join once, when the query starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial, reduce
+from operator import and_
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spaseq.gpm.algebra import certain
+from spaseq.spark.session.failures import carried
+from spaseq.spark.session.layout import Layout
+from spaseq.spark.session.query_text import QueryText
+from spaseq.spark.solving.bucket_rows import Row, key_of
+from spaseq.spark.solving.join_side import Side, joined_terms, side_of
+from spaseq.spark.solving.knowledge import Known
+from spaseq.spark.solving.solutions import satisfies
+from spaseq.spark.streaming.bucket_messages import SCHEMA, Cut, Parcel, parcel_batch
+
+__all__ = ["attach_knowledge"]
+
+_PLACE = ("feed", "file_number", "start", "part")
+
+
+def attach_knowledge(
+    mixed: DataFrame, query: QueryText, layout: Layout, cut: Cut, known: Known, tasks: int
+) -> DataFrame:
+    """Parcels (SCHEMA) of rows of `spaseq.spark.streaming.bucket_messages.MIXED`, the knowledge of the layout's
+    `joined` GPMs joined."""
+    patterns = query.compiled().checked.patterns
+    for name in layout.joined:
+        pattern, place = patterns[name], layout.gpms.index(name)
+        sure = certain(pattern.event.node)
+        for number in range(len(pattern.knowledge)):
+            side = side_of(mixed.sparkSession, query, pattern, number, sure, known).kept(tasks)
+            mixed = _joined(mixed, place, layout.variables[place], sure, side)
+            sure |= side.sure
+    return mixed.mapInArrow(partial(_attach, _Attach(query, layout, cut)), SCHEMA)
+
+
+def _joined(mixed: DataFrame, place: int, variables: tuple[str, ...], sure: frozenset[str], side: Side) -> DataFrame:
+    """The rows of GPM number `place` joined with `side`, all others as they are."""
+    mine = F.col("gpm") == place
+    terms = [F.get("terms", F.lit(i)) for i in range(len(variables))]
+    matches, merged = joined_terms(side, variables, terms, sure)
+    # Rows that are not of this GPM go where no term is, in many tasks.
+    apart = F.concat(F.lit("?"), *(F.col(name).cast("string") for name in (*_PLACE, "bucket")))
+    keys = [
+        F.col(side.column(name))
+        == F.when(mine, terms[variables.index(name)]).otherwise(apart if i == 0 else F.lit("?"))
+        for i, name in enumerate(side.keys)
+    ]
+    frame = side.frame.withColumn("hit", F.lit(1))
+    joined = mixed.join(frame, reduce(and_, [*keys, mine, *matches]), "left_outer").where(
+        ~mine | F.col("hit").isNotNull()
+    )
+    own: Column = F.when(mine, F.array(*merged)).otherwise(F.col("terms"))
+    return joined.withColumn("terms", own).select(*mixed.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Attach:
+    query: QueryText
+    layout: Layout
+    cut: Cut
+
+
+@carried
+def _attach(job: _Attach, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The parcels as they are; of joined rows, the attached parcels."""
+    wanted = len(SCHEMA.split(", "))
+    for batch in batches:
+        whole = pc.equal(batch.column("gpm"), -1)
+        parcels = batch.filter(whole)
+        if parcels.num_rows:
+            yield pa.record_batch(parcels.columns[:wanted], names=batch.schema.names[:wanted])
+        yield from _packed(job, batch.filter(pc.invert(whole)))
+
+
+def _packed(job: _Attach, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    partition = job.query.compiled().checked.partition
+    found: dict[tuple[Any, ...], dict[int, list[Row]]] = {}
+    columns = [rows.column(name).to_pylist() for name in (*_PLACE, "gpm", "number", "time", "terms")]
+    for feed, file, start, part, gpm, number, time, terms in zip(*columns, strict=True):
+        if not satisfies(job.query, job.layout, gpm, terms):
+            continue
+        key = key_of(job.layout, partition, gpm, terms) if partition else None
+        if partition and key is None:
+            continue
+        bucket = job.cut.buckets[job.cut.of(time, key)]
+        own = found.setdefault((feed, file, start, part), {}).setdefault(bucket, [])
+        own.append((number, key, [(gpm, tuple(terms))]))
+    none = np.zeros(0, np.int64)
+    for (*head, part), by_bucket in found.items():
+        bodies = [Parcel(none, none, own, "", None, True).pack() for own in by_bucket.values()]
+        yield parcel_batch(tuple(head), part, bodies, list(by_bucket))

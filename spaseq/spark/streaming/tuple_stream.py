@@ -1,0 +1,320 @@
+"""CEQL queries over streams of tuples: the same parcels, buckets and clock as for graphs.
+
+The streams are streaming DataFrames from any of Spark's sources (files, Kafka, …). A DataFrame has no order but that of
+its times, so a tuple is late only if it is more than the lateness behind what came in batches before its own. The
+buckets are those of PARTITION BY, written or inferred; a query without keys has one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from itertools import pairwise
+from typing import Any, Final
+from uuid import uuid4
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import ArrayType, LongType, StringType, StructField
+
+from spaseq.errors import OptionError
+from spaseq.events import EventOptions
+from spaseq.events.batch import INSTANTS
+from spaseq.events.streams import _Clock as Times
+from spaseq.events.streams import table_bytes, table_of_bytes
+from spaseq.rdf import StreamOptions
+from spaseq.snapshot import array, expect, seal, unseal
+from spaseq.spark.batch.cuts import TIME, TupleCut, TupleQuery
+from spaseq.spark.batch.tuples import check_columns
+from spaseq.spark.session.failures import carried
+from spaseq.spark.streaming.bucket_messages import SCHEMA, Parcel, parcel_batch
+from spaseq.spark.streaming.graph_stream import begin, spread, with_time
+from spaseq.spark.streaming.processor import COUNTERS, MATCH, Processor, output_schema
+from spaseq.spark.streaming.watermark import Clock
+
+__all__ = ["TupleEvaluation", "start_tuples", "stream_tuples"]
+
+_FIELDS: Final = [
+    StructField("start", LongType()),
+    StructField("end", LongType()),
+    StructField("positions", ArrayType(LongType())),
+    StructField("start_time", LongType()),
+    StructField("end_time", LongType()),
+    StructField("events", StringType()),
+]
+
+
+def start_tuples(
+    query: TupleQuery,
+    events: DataFrame | Mapping[str, DataFrame],
+    *,
+    checkpoint: str,
+    tasks: int | None = None,
+    type_column: str | None = None,
+    time_column: str | None = None,
+    time_unit: str = "s",
+    lateness: int = 0,
+    late: str = "error",
+    idle: int = 0,
+    **sink: Any,
+) -> StreamingQuery:
+    """Begin, or go on with, a query over streams of tuples.
+
+    `query` is what `ceql.compile` gives, `events` a streaming DataFrame, or one for each stream. `checkpoint`, `tasks`
+    and the sink (`output` and `format`, or `foreach_batch`; `every` or `available_now`) are as of
+    `spaseq.spark.start`, the rest as of `stream_tuples`.
+    """
+    words: dict[str, Any] = {"type_column": type_column, "time_column": time_column, "time_unit": time_unit}
+    frame = stream_tuples(query, events, tasks=tasks, lateness=lateness, late=late, idle=idle, **words)
+    return begin(frame, checkpoint=checkpoint, tasks=tasks, query=query.text, **sink)
+
+
+def stream_tuples(
+    query: TupleQuery,
+    events: DataFrame | Mapping[str, DataFrame],
+    *,
+    tasks: int | None = None,
+    type_column: str | None = None,
+    time_column: str | None = None,
+    time_unit: str = "s",
+    lateness: int = 0,
+    late: str = "error",
+    idle: int = 0,
+) -> DataFrame:
+    """The matches as a streaming DataFrame: start, end, positions, start_time, end_time (as of `run_tuples`), and
+    `events`, the matched tuples as JSON.
+
+    `lateness` (ns) and `late` ("error" or "drop") are about tuples that come in a later batch than they should. Matches
+    come when every stream is past their end, those left aside that brought nothing for `idle` ns (0: none is). Raises
+    OptionError for tuples without a time column.
+    """
+    if late not in ("error", "drop"):
+        raise OptionError(f"late {late}: not one of error, drop")
+    given = dict(events) if isinstance(events, Mapping) else {"": events}
+    names = query.stream_names(tuple(given) if isinstance(events, Mapping) else ())
+    frames = [given[name] for name in names] if isinstance(events, Mapping) else [events]
+    if len(frames) != len(names):
+        raise OptionError(f"the query reads several streams: {', '.join(names)}", "give each its own: {name: frame, …}")
+    spark = frames[0].sparkSession
+    options = EventOptions(type_column, time_column, False, time_unit)
+    timed = _with_times(frames, time_column)
+    check_columns(query, dict(zip(names, frames, strict=True)), options)
+    keys = TupleCut.of(query).keys
+    buckets = spread(spark, tasks or spark.sparkContext.defaultParallelism) if keys else (0,)
+    sent = [
+        frame.mapInArrow(partial(_send, _Send(number, options, keys, buckets)), SCHEMA)
+        for number, frame in enumerate(timed)
+    ]
+    clock = StreamOptions(time=TIME, ties="arrival", lateness=lateness, late="drop" if late == "drop" else "error")
+    make = partial(TupleEvaluation, query, tuple(names), clock, type_column, idle)
+    found = with_time(reduce(DataFrame.unionByName, sent)).groupBy("bucket").transformWithStateInPandas(
+        statefulProcessor=Processor(make, uuid4().hex, _FIELDS, buckets[0]),
+        outputStructType=output_schema(_FIELDS), outputMode="Append", timeMode="None",
+    )  # fmt: skip
+    observed = found.observe("spaseq", *(F.sum(f"total_{name}").alias(name) for name in COUNTERS))
+    return observed.where(F.col("kind") == MATCH).select(*(field.name for field in _FIELDS))
+
+
+def _with_times(frames: Sequence[DataFrame], time_column: str | None) -> Sequence[DataFrame]:
+    for frame in frames:
+        wanted = {time_column} if time_column else {"time", "timestamp"}
+        if not wanted & set(frame.columns):
+            raise OptionError(
+                f"no column {' or '.join(sorted(wanted))} to take times from; there are: {', '.join(frame.columns)}",
+                "time_column=COLUMN; in a stream without order there is no time from arrival",
+            )
+    return frames
+
+
+# -- the tasks
+
+
+@dataclass(frozen=True, slots=True)
+class _Send:
+    feed: int
+    options: EventOptions
+    keys: tuple[tuple[str, ...], ...]
+    buckets: tuple[int, ...]
+
+
+@carried
+def _send(job: _Send, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """A parcel for each bucket from each batch of tuples. Its rows: tuples' numbers in the batch, and a table."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    task = 0 if context is None else context.partitionId()
+    times = Times(job.options, "<events>")
+    for part, batch in enumerate(batches):
+        if not batch.num_rows:
+            continue
+        table = pa.Table.from_batches([batch])
+        at = times.read(table).times
+        table = table.append_column(TIME, pa.array(at))
+        places = _places(table, job)
+        lines = np.arange(1, len(at) + 1)
+        bodies = []
+        for place in range(len(job.buckets)):
+            rows = np.flatnonzero(places == place)
+            body = [rows, table_bytes(table.take(pa.array(rows)))] if len(rows) else []
+            bodies.append(Parcel(at, lines if place == 0 else lines[:0], body, "<events>", None).pack())
+        yield parcel_batch((job.feed, task, 0), part, bodies, job.buckets)
+
+
+def _places(table: pa.Table, job: _Send) -> np.ndarray:
+    """The bucket of each tuple, int64 (n,); -1 for one without a key, which is in no partition."""
+    places = np.zeros(table.num_rows, np.int64)
+    for bracket in job.keys:
+        texts = [_texts(table[name]) for name in bracket if name in table.column_names]
+        if not texts:
+            return np.full(table.num_rows, -1)
+        codes = pc.dictionary_encode(pc.coalesce(*texts).combine_chunks())
+        codes = codes if isinstance(codes, pa.DictionaryArray) else codes.combine_chunks()
+        numbers = np.array([crc32(text.encode()) for text in codes.dictionary.to_pylist()] + [0], np.int64)
+        index = np.asarray(pc.fill_null(codes.indices, -1))
+        places = np.where((index < 0) | (places < 0), -1, places + numbers[index])
+    return np.where(places < 0, -1, places % len(job.buckets))
+
+
+def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Equal keys as equal texts, as `spaseq.spark.batch.cuts` has them: numbers of all types as doubles, 0.0 for -0.0,
+    NULL for NaN; dates and timestamps in microseconds. Different keys may share a text: a bucket is partitioned
+    again."""
+    kind = column.type
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        column = pc.add(pc.cast(column, pa.float64(), safe=False), 0.0)  # -0.0 + 0.0 is 0.0
+        column = pc.if_else(pc.is_nan(column), None, column)
+    elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        column = pc.cast(pc.cast(column, pa.timestamp("us", getattr(kind, "tz", None)), safe=False), pa.int64())
+    return pc.cast(column, pa.string())
+
+
+# -- a bucket
+
+
+class TupleEvaluation:
+    """One bucket's evaluation: parcels of tuples in, matches out (`_FIELDS`)."""
+
+    def __init__(
+        self,
+        query: TupleQuery,
+        names: tuple[str, ...],
+        options: StreamOptions,
+        type_column: str | None,
+        idle: int = 0,
+    ) -> None:
+        self._query = query
+        self._names = names
+        self._words: dict[str, Any] = {"type_column": type_column, "time_column": TIME, "time_unit": "ns"}
+        self._clock = Clock(len(names), options, loose=True, idle=idle)
+        self._stream = query.open(streams=[name for name in names if name] or None, **self._words)
+        self._pending: list[tuple[np.ndarray, bytes]] = []
+        self._known = np.zeros((0, 2), np.int64)
+        self._first = 0
+        self._matches = 0
+
+    def begin(self, now: int) -> None:
+        """The next batch begins, at `now` (ns) by the clock."""
+        self._clock.begin_batch(now)
+
+    def take(self, feed: int, parcel: Parcel) -> None:
+        """The next parcel of a stream. EventError for a late tuple."""
+        places, late = self._clock.take(feed, parcel.times, parcel.lines, parcel.file)
+        if parcel.rows:
+            rows, table = parcel.rows
+            kept = np.flatnonzero(~late[rows])
+            if len(kept) < len(rows):
+                table = table_bytes(table_of_bytes(table).take(pa.array(kept)))
+            if len(kept):
+                self._pending.append((places[rows[kept]], table))
+
+    def release(self) -> Iterator[tuple[Any, ...]]:
+        """The rows of the matches that are now complete."""
+        self._clock.end_batch()
+        mark = self._clock.watermark
+        positions = self._clock.complete()
+        if mark is None or not self._pending:
+            return
+        places, table = self._ready(mark)
+        if not len(places):
+            return
+        whole = [[positions[t, f, n], t] for t, f, n in places.tolist()]
+        self._known = np.concatenate([self._known, np.array(whole, np.int64)])
+        for match in self._push(places[:, 1], table):
+            self._matches += 1
+            yield self._row(match)
+        self._forget(int(places[-1, 0]))
+
+    def _ready(self, mark: int) -> tuple[np.ndarray, pa.Table]:
+        """The places and the tuples before `mark`, in order. The others wait on."""
+        places = np.concatenate([at for at, _ in self._pending])
+        table = pa.concat_tables([table_of_bytes(body) for _, body in self._pending], promote_options="permissive")
+        ready = places[:, 0] < mark
+        rest = np.flatnonzero(~ready)
+        self._pending = [(places[rest], table_bytes(table.take(pa.array(rest))))] if len(rest) else []
+        order = np.lexsort((places[:, 2], places[:, 1], places[:, 0]))
+        order = order[ready[order]]
+        return places[order], table.take(pa.array(order))
+
+    def _push(self, feeds: np.ndarray, table: pa.Table) -> Iterator[Any]:
+        """The matches that the tuples complete, stretches of one stream pushed at a time."""
+        bounds = [0, *(np.flatnonzero(np.diff(feeds)) + 1).tolist(), len(feeds)]
+        for start, end in pairwise(bounds):
+            name = self._names[feeds[start]]
+            yield from self._stream.push(table.slice(start, end - start), *([name] if name else []))
+
+    def _row(self, match: Any) -> tuple[Any, ...]:
+        first, known = self._first, self._known
+        start, end = known[match.start - first], known[match.end - first]
+        positions = [int(known[p - first][0]) for p in match.positions]
+        events = [{name: value for name, value in event.items() if name != TIME} for event in match.events]
+        text = json.dumps(events, default=str, ensure_ascii=False)
+        return int(start[0]), int(end[0]), positions, int(start[1]), int(end[1]), text
+
+    def _forget(self, now: int) -> None:
+        """Positions that left a window over time."""
+        window = self._query.program().window
+        by_time = not window.counts_events and self._query.window_attribute is None
+        if by_time and self._query.program().absent is None:
+            gone = int(np.searchsorted(self._known[:, 1], window.open_from(now), "left"))
+            self._known = self._known[gone:]
+            self._first += gone
+
+    def _identity(self) -> dict[str, str]:
+        streams = f"{', '.join(self._names)}: {self._clock.identity()}"
+        return {**self._query.identity, "language": "CEQL on Spark", "streams": streams}
+
+    def snapshot(self) -> bytes:
+        """The state between two batches."""
+        state = {
+            "clock": self._clock.snapshot(),
+            "pending": self._pending,
+            "known": self._known,
+            "counts": (self._first, self._matches),
+            "stream": self._stream.contents(),
+        }
+        return seal(self._identity(), state, (INSTANTS,))
+
+    def restore(self, state: bytes) -> None:
+        """Goes on from a snapshot of an evaluation of the same query. `OptionError` for anything else."""
+        unseal(state, self._identity(), (INSTANTS,), self._restored)
+
+    def _restored(self, state: dict[str, Any]) -> None:
+        self._clock.restore(state["clock"])
+        self._pending = [(array(at, "places", columns=3), table) for at, table in state["pending"]]
+        expect(all(table_of_bytes(table).num_rows == len(at) for at, table in self._pending), "a place for each tuple")
+        self._known = array(state["known"], "positions", columns=2)
+        self._first, self._matches = state["counts"]
+        expect(type(self._first) is int and type(self._matches) is int, "counts")
+        self._stream = self._query.reopened(state["stream"])
+
+    def counts(self) -> list[int]:
+        """As of `GraphEvaluation`; live runs are not counted for tuples without conditions over several."""
+        return [self._clock.events, self._clock.late, 0, self._matches, 0]

@@ -1,0 +1,130 @@
+"""Guards with aggregates: they accept what the condition says of all that was taken, and their state stays small."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ceql.guards.guard import Guard
+from ceql.guards.registers import GuardRegisters
+from ceql.syntax.parse import parse
+from spaseq.errors import EventError
+from spaseq.events import EventBatch, EventOptions, EventStream
+
+
+@dataclass(frozen=True)
+class Batch:
+    events: EventBatch
+
+
+def guard(text: str, variables: str) -> Guard:
+    condition = parse(f"SELECT * WHERE A FILTER {text}").where.condition  # type: ignore[attr-defined]
+    return Guard(condition, frozenset(variables))
+
+
+def taken(g: Guard, events: list[tuple[str, dict[str, Any]]]) -> tuple[GuardRegisters, Any]:
+    """The row after taking each event for its variable; None where the guard rejected one."""
+    registers = GuardRegisters((g,))
+    (batch,) = EventStream({"": [{"type": "A", **e} for _, e in events]}, EventOptions())
+    registers.load(Batch(batch))
+    row: Any = registers.empty
+    for index, (variable, _) in enumerate(events):
+        row = registers.take(row, g, frozenset(variable), index)
+        if row is None:
+            break
+    return registers, row
+
+
+def holds(text: str, events: list[tuple[str, dict[str, Any]]], variables: str = "x") -> bool:
+    g = guard(text, variables)
+    registers, row = taken(g, events)
+    return row is not None and registers.leave(row, g) is not None
+
+
+def xs(*values: Any) -> list[tuple[str, dict[str, Any]]]:
+    return [("x", {"p": v}) for v in values]
+
+
+numbers = st.lists(st.none() | st.integers(-50, 50) | st.floats(-50, 50), min_size=1, max_size=8)
+
+
+@settings(max_examples=300, deadline=None)
+@given(numbers)
+def test_aggregates_are_what_they_are_called(values: list[Any]) -> None:
+    known = [v for v in values if v is not None]
+    doubles = [float(v) for v in known] if any(isinstance(v, float) for v in known) else known
+    wanted = {
+        "AVG": statistics.fmean(known) if known else None,
+        "SUM": math.fsum(known) if known else None,
+        "MIN": min(doubles, default=None),
+        "MAX": max(doubles, default=None),
+        "STDDEV": statistics.stdev(known) if len(known) > 1 else None,
+        "FIRST": values[0],
+        "LAST": values[-1],
+    }
+    for name, value in wanted.items():
+        near = f"{name}(x.p) - {value!r} <= 1e-6 AND {value!r} - {name}(x.p) <= 1e-6"
+        if value is None:
+            assert not holds(f"{name}(x.p) = 0 OR {name}(x.p) != 0", xs(*values)), name
+        else:
+            assert holds(near.replace("- -", "+ "), xs(*values)), (name, values)
+    assert holds(f"COUNT(x.p) = {len(known)}", xs(*values)) and holds(f"COUNT(x) = {len(values)}", xs(*values))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.sampled_from(["=", "!=", "<", "<=", ">", ">="]),
+    st.integers(-1, 5) | st.just(2.5),
+    st.integers(1, 6),
+    st.booleans(),
+)
+def test_a_count_is_compared_whatever_is_decided_early(symbol: str, bound: float, count: int, mirrored: bool) -> None:
+    compare = {"=": "==", "!=": "!="}.get(symbol, symbol)
+    text = f"{bound} {symbol} COUNT(x)" if mirrored else f"COUNT(x) {symbol} {bound}"
+    python = f"{bound} {compare} {count}" if mirrored else f"{count} {compare} {bound}"
+    assert holds(text, xs(*range(count))) == eval(python)
+
+
+def test_a_count_goes_no_further_than_it_must() -> None:
+    g = guard("COUNT(x) >= 3", "x")
+    assert taken(g, xs(*range(5)))[1] == taken(g, xs(*range(9)))[1]
+    assert taken(guard("COUNT(x) < 3", "x"), xs(1, 2, 3))[1] is None
+
+
+def test_what_is_kept_does_not_grow_with_the_events() -> None:
+    g = guard("AVG(x.p) < y.p AND MIN(x.p) > 0 AND STDDEV(x.p) < 100 AND LAST(x.p) > FIRST(x.p)", "xy")
+    few, many = (len(repr(taken(g, xs(*([1, 2, 3] * n)))[1])) for n in (1, 40))
+    assert many < few + 20
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("xy"), st.integers(0, 4)), min_size=1, max_size=7))
+def test_every_event_outside_of_the_aggregates(moves: list[tuple[str, int]]) -> None:
+    values = {v: [p for w, p in moves if w == v] for v in "xy"}
+    expected = not all(values.values()) or all(
+        sum(values["x"]) > y and x < 4 + y for x, y in itertools.product(values["x"], values["y"])
+    )
+    events = [(v, {"p": p}) for v, p in moves]
+    assert holds("SUM(x.p) > y.p AND x.p < 4 + y.p", events, "xy") == expected
+
+
+def test_large_numbers() -> None:
+    big = 2**62
+    assert holds("SUM(x.p) > 0", xs(big)) and not holds("SUM(x.p) > 0 OR SUM(x.p) <= 0", xs(big, big))  # NULL
+    assert holds(f"AVG(x.p) = {big}", xs(big, big))
+    assert holds("SUM(x.p) > 1e308", xs(1e308, 1e308)) and holds("MAX(x.p) = 1e308", xs(1.0, 1e308))
+
+
+def test_aggregates_of_texts() -> None:
+    assert holds("MIN(x.p) = 'a' AND LAST(x.p) = 'b'", xs("a", "b"))
+    with pytest.raises(EventError, match=r"SUM\(x.p\) > 3: 'a' is not a number"):
+        holds("SUM(x.p) > 3", xs("a"))
+    with pytest.raises(EventError, match="a text"):
+        holds("MAX(x.p) > 3", xs("a"))

@@ -1,0 +1,210 @@
+"""Alerts are the engine's: at which events matches end, for every query, in one batch, in any cut, and pushed."""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ceql
+from spaseq.automata import rma
+from spaseq.engine import Settings
+from spaseq.errors import BudgetExceeded, UnsupportedFeature
+from tests.support import harness
+from tests.support.strategies import CeqlCase, ceql_case, ceql_toml, long_ceql_case, shrink_ceql
+
+SAMPLE = 300
+FULL = int(os.environ.get("SPASEQ_RANDOM", "10000"))
+
+
+def ends(query: str, events: Any, **options: Any) -> list[int]:
+    """Where the matches end that the query reports."""
+    return sorted({match.end for match in ceql.compile(query).run(events, **options)})
+
+
+def events_of(*rows: tuple[Any, ...]) -> list[dict[str, Any]]:
+    """Events of (type, v, w)."""
+    return [dict(zip(("type", "v", "w"), row, strict=False)) for row in rows]
+
+
+W3 = events_of(("A", 0, 4), ("A", 0, 0), ("A", 3, 2), ("B", 3, 2))
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT * WHERE A AS x FILTER A.w <= x.v", [1, 2]),
+        ("SELECT * WHERE (A AS x) AS y FILTER x.w <= y.v", [1, 2]),
+        ("SELECT * WHERE A AS x ; B AS y FILTER B.w <= y.v", [3]),
+        ("SELECT A WHERE A AS x ; A AS y FILTER y.v >= x.v", [1, 2]),
+    ],
+)
+def test_conditions_that_relate_two_names_of_one_event(query: str, expected: list[int]) -> None:
+    asked = ceql.compile(query).alerts()
+    assert list(asked.run(W3)) == ends(query, W3) == expected
+    # and the register match automaton, which forecasts go by
+    run = rma.SingleRun(ceql.compile(f"{query} WITHIN 4 EVENTS").alerts().deterministic())
+    (rows,) = asked.rows(W3)
+    assert np.flatnonzero(run.push(rows).accepted).tolist() == expected
+    assert np.flatnonzero(rma.Recogniser(asked.automaton).push(rows)).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * WHERE A ; NOT B ; C",
+        "SELECT * WHERE AND(A, B)",
+        "SELECT x WHERE A AS x ; B",
+        "SELECT STRICT * WHERE A ; B",
+        "SELECT NEXT * WHERE A ; B WITHIN 3 EVENTS",
+        "SELECT LAST * WHERE A ; B",
+        "SELECT MAX * WHERE A ; B+ WITHIN 4 EVENTS",
+        "SELECT * WHERE A ; B CONSUME BY ANY",
+        "SELECT * WHERE A ; B PARTITION BY [w] CONSUME BY PARTITION",
+        "SELECT * WHERE A ; B WITHIN 6 EVENTS LIMIT 1",
+        "SELECT * WHERE A AS x ; (B AS y)+ FILTER x.v < y.v",
+        "SELECT * WHERE (A AS x OR B AS y) ; C AS z FILTER x.v < z.v",
+        "SELECT * WHERE (A+) AS x FILTER COUNT(x) > 2 WITHIN 5 EVENTS",
+        "SELECT x[v] WHERE A AS x ; B",
+        "SELECT NONE WHERE A ; B",
+    ],
+)
+def test_queries_that_no_register_match_automaton_takes(query: str) -> None:
+    rng = random.Random(1)
+    stream = events_of(*((rng.choice("ABC"), rng.randrange(4), rng.randrange(2)) for _ in range(40)))
+    expected = ends(query, stream)
+    asked = ceql.compile(query).alerts()
+    assert expected and list(asked.run(stream)) == expected
+    assert asked.ask(stream) and asked.count(stream) == len(expected)
+
+
+def test_not_at_the_end_is_answered_as_windows_close() -> None:
+    query = "SELECT * WHERE A AS x ; NOT B FILTER x.v < 3 WITHIN 2 EVENTS"
+    stream = events_of(*((kind, i % 4) for i, kind in enumerate("ACCAABCACCCBACA")))
+    expected = ends(query, stream)
+    asked = ceql.compile(query).alerts()
+    assert expected == [0, 12, 14]
+    assert list(asked.run(stream)) == expected
+    # In batches: each event once, in order, with its answer; the last ones wait for the end.
+    parts = [stream[i : i + 2] for i in range(0, len(stream), 2)]
+    answers = [(batch.positions.tolist(), found.tolist()) for batch, found in asked.answers(parts)]
+    seen = [pair for some in answers for pair in zip(*some, strict=True)]
+    assert seen == [(p, p in expected) for p in range(len(stream))]
+    with asked.open() as pushed:
+        found = [pushed.push(event) for event in stream]
+        assert sorted([p for some in found for p in some] + pushed.close()) == expected
+    assert found[2] == [] and found[3] == [0], "no B came within two events of event 0"
+
+
+def test_an_end_whose_matches_close_at_different_times_is_one_answer() -> None:
+    """Found by random queries: [0, 1] closes before [1, 1] does."""
+    query = ceql.compile("SELECT * WHERE A :+ ; NOT B WITHIN 2.5 SECONDS")
+    stream = [{"type": kind, "time": time} for kind, time in (("A", 4.0), ("A", 6.0), ("C", 7.0))]
+    with query.alerts().open() as pushed:
+        assert [p for event in stream for p in pushed.push(event)] + pushed.close() == [0, 1]
+    assert list(query.alerts().run(stream)) == [0, 1]
+
+
+def test_a_window_forgets_and_the_latest_start_counts() -> None:
+    """A run that began earlier leaves the window first; the one that began later is still there."""
+    query = "SELECT * WHERE A ; B ; C WITHIN 3 EVENTS"
+    for word, expected in (("ABXC", [3]), ("ABXXC", []), ("AABXC", [4]), ("ABABC", [4]), ("ABXBXC", [])):
+        assert list(ceql.compile(query).alerts().run(events_of(*((kind,) for kind in word)))) == expected, word
+
+
+def test_consumption_forgets_what_began_before_an_end() -> None:
+    stream = events_of(("A", 0, 0), ("A", 0, 1), ("B", 0, 0), ("B", 0, 1), ("A", 0, 1), ("B", 0, 1))
+    for policy, expected in (("NONE", [2, 3, 5]), ("ANY", [2, 5]), ("PARTITION", [2, 3, 5])):
+        query = f"SELECT * WHERE A ; B PARTITION BY [w] CONSUME BY {policy}"
+        assert list(ceql.compile(query).alerts().run(stream)) == ends(query, stream) == expected
+
+
+def test_alerts_of_several_streams_and_single_events() -> None:
+    query = ceql.compile("SELECT * FROM S, T WHERE S>A AS x ; T>B AS y FILTER x.v < y.v")
+    streams = {"S": events_of(("A", 1), ("A", 5)), "T": events_of(("B", 0), ("B", 3))}
+    for name, times in (("S", (0, 3)), ("T", (1, 2))):
+        streams[name] = [event | {"time": t} for event, t in zip(streams[name], times, strict=True)]
+    assert list(query.alerts().run(streams=streams)) == [2]
+    plain = ceql.compile("SELECT * WHERE A ; B WITHIN 2 EVENTS")
+    with plain.alerts().open() as pushed:
+        assert [pushed.push(event) for event in W3] == [[], [], [], [3]]
+        assert pushed.counters.events == 4
+
+
+def test_deterministic_states_beyond_their_budget() -> None:
+    """The engine goes on set by set, and so do alerts."""
+    query = "SELECT * WHERE (A OR B) ; A ; (A OR B) ; (A OR B) ; (A OR B) ; C"
+    rng = random.Random(2)
+    stream = events_of(*((rng.choice("AABBC"),) for _ in range(30)))
+    tight = ceql.compile(query, settings=Settings(automaton_bytes=1))
+    assert list(tight.alerts().run(stream)) == ends(query, stream)
+
+
+def test_configurations_beyond_their_budget() -> None:
+    query = "SELECT * WHERE A AS x ; B AS y FILTER x.v < y.v"
+    stream = events_of(*(("A", i) for i in range(100)))
+    with pytest.raises(BudgetExceeded, match="live_runs is 20"):
+        ceql.compile(query, settings=Settings(live_runs=20)).alerts().count(stream)
+    within = ceql.compile(query + " WITHIN 5 EVENTS", settings=Settings(live_runs=20))
+    assert within.alerts().count([*stream, *events_of(("B", 97))]) == 1
+
+
+def test_what_has_no_automaton_has_alerts_and_no_forecast() -> None:
+    asked = ceql.compile("SELECT STRICT * WHERE A ; B").alerts()
+    assert asked.count(W3) == 1
+    with pytest.raises(UnsupportedFeature, match="SELECT STRICT"):
+        asked.deterministic()
+
+
+# ------------------------------------------------------------------------------------- random queries and streams
+
+
+def _difference(case: CeqlCase, seed: int) -> str:
+    """Where alerts and the ends of matches differ; an exception is a difference too."""
+    rng = random.Random(seed)
+    try:
+        query, expected = ceql.compile(case.text), set(ends(case.text, case.stream))
+        asked = query.alerts()
+        found = list(asked.run(case.stream))
+        whole = [] if found == sorted(expected) else [f"whole: {found}"]
+        parts = list(harness.cut(case.stream, rng, 1 + len(case.events) // 20))
+        with asked.open() as stream:
+            cut = [p for part in parts for p in stream.push(part)] + stream.close()
+        with asked.open() as stream:
+            single = [p for event in case.stream for p in stream.push(event)] + stream.close()
+    except Exception as error:  # whatever is raised belongs into the report, with the case
+        return f"{type(error).__name__}: {error}"
+    wrong = whole
+    wrong += [f"in batches of {[len(p) for p in parts]}: {cut}"] * (sorted(cut) != sorted(expected))
+    wrong += [f"one by one: {single}"] * (sorted(single) != sorted(expected))
+    return "\n".join([*wrong, f"expected {sorted(expected)}"] if wrong else [])
+
+
+def _check(case: CeqlCase, seed: int) -> None:
+    if _difference(case, seed):
+        small = shrink_ceql(case, lambda c: bool(_difference(c, seed)))
+        pytest.fail(f"seed {seed}\n{_difference(small, seed)}\n\n{ceql_toml(small, f'random {seed}')}", pytrace=False)
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_sample(block: int) -> None:
+    for seed in range(block * SAMPLE // 10, (block + 1) * SAMPLE // 10):
+        _check(ceql_case(random.Random(seed)), seed)
+
+
+def test_sample_of_long_streams() -> None:
+    for seed in range(25):
+        _check(long_ceql_case(random.Random(seed)), seed)
+
+
+@pytest.mark.random
+@pytest.mark.parametrize("block", range(100))
+def test_full(block: int) -> None:
+    """SPASEQ_RANDOM (10,000 by default) queries, and a tenth of it on long streams."""
+    for seed in range(SAMPLE + block * FULL // 100, SAMPLE + (block + 1) * FULL // 100):
+        _check(ceql_case(random.Random(seed)), seed)
+    for seed in range(SAMPLE + block * FULL // 1000, SAMPLE + (block + 1) * FULL // 1000):
+        _check(long_ceql_case(random.Random(seed)), seed)

@@ -1,0 +1,94 @@
+"""parse(print(tree)) == tree, for any tree the grammar can give."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ceql.syntax import ast
+from ceql.syntax.parse import parse
+from ceql.syntax.printer import print_query
+
+names = st.sampled_from(["A", "b", "x1", "Größe", "select", "Like", "max", "with space", "1st", "and", "true"])
+name_nodes = names.map(ast.Name)
+numbers = st.builds(
+    ast.Number, st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False, width=64)
+)
+texts = st.builds(
+    ast.Text, st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs", "Cc"]), max_size=6)
+)
+truths = st.booleans().map(ast.Truth)
+literals = numbers | texts | truths
+
+
+def values(in_brackets: bool) -> st.SearchStrategy[ast.Expression]:
+    variable = st.none() | names if in_brackets else names
+    leaves = literals | st.builds(ast.Attribute, names, variable)
+    return st.recursive(
+        leaves,
+        lambda inner: (
+            st.builds(ast.Arithmetic, st.sampled_from("+-*/%"), inner, inner)
+            | st.builds(ast.Negate, inner).filter(lambda n: not isinstance(n.child, ast.Number))
+        ),
+        max_leaves=4,
+    )
+
+
+def conditions(in_brackets: bool) -> st.SearchStrategy[ast.Condition]:
+    value = values(in_brackets)
+    bounds = st.tuples(value, value) | st.tuples(literals, st.none()) | st.tuples(st.none(), literals)
+    leaves = (
+        st.builds(ast.Compare, st.sampled_from(["=", "!=", "<", "<=", ">", ">="]), value, value)
+        | st.builds(ast.Like, value, texts.map(lambda t: t.value))
+        | st.builds(ast.In, value, st.lists(literals, min_size=1, max_size=3).map(tuple))
+        | st.builds(lambda v, b: ast.InRange(v, *b), value, bounds)
+    )
+    if not in_brackets:
+        leaves = leaves | st.builds(ast.Holds, name_nodes, conditions(True))
+    return st.recursive(
+        leaves,
+        lambda inner: st.builds(ast.And, inner, inner) | st.builds(ast.Or, inner, inner) | st.builds(ast.Not, inner),
+        max_leaves=4,
+    )
+
+
+formulas = st.recursive(
+    st.builds(ast.EventType, names, st.none() | name_nodes),
+    lambda inner: (
+        st.builds(ast.As, inner, name_nodes)
+        | st.builds(ast.Filter, inner, conditions(False))
+        | st.builds(ast.Either, inner, inner)
+        | st.builds(ast.Sequence, inner, inner, st.booleans())
+        | st.builds(ast.Iterate, inner, st.booleans())
+        | st.builds(lambda c, low, more: ast.Repeat(c, low, None if more is None else low + more), inner,
+                    st.integers(1, 5), st.none() | st.integers(0, 5))
+        | st.builds(ast.Without, inner)
+        | st.builds(ast.Conjunction, st.lists(inner, min_size=2, max_size=3).map(tuple))
+    ),
+    max_leaves=6,
+)  # fmt: skip
+selected = st.builds(ast.Selected, names, st.lists(name_nodes, max_size=2).map(tuple))
+selections = st.builds(
+    ast.Selection, st.none() | st.sampled_from(ast.Strategy), st.none() | st.lists(selected, max_size=2).map(tuple)
+)
+windows = (
+    st.builds(ast.WithinEvents, st.integers(0, 10**6))
+    | st.builds(ast.WithinTime, st.integers(0, 2**62) | st.integers(0, 10**6).map(lambda n: n * 10**9))
+    | st.builds(ast.WithinAttribute, st.integers(0, 10**9) | st.floats(0, 1e9), name_nodes)
+)
+queries = st.builds(
+    ast.Query,
+    selections,
+    st.lists(name_nodes, max_size=2).map(tuple),
+    formulas,
+    st.lists(st.lists(name_nodes, min_size=1, max_size=2).map(tuple), max_size=2).map(tuple),
+    st.none() | windows,
+    st.none() | st.sampled_from(ast.Consume).map(ast.Consumption),
+    st.none() | st.integers(0, 99).map(ast.Limit),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(queries)
+def test_round_trip(query: ast.Query) -> None:
+    assert parse(print_query(query)) == query

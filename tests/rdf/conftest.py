@@ -1,8 +1,0 @@
-"""Makes the naive evaluators in `tests/` importable from here."""
-
-from __future__ import annotations
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))

@@ -1,0 +1,116 @@
+"""Background knowledge as DataFrames: held here or left on Spark, the matches are those of the local engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rdflib
+
+import spaseq
+from spaseq.errors import EventError, OptionError, UnsupportedFeature
+from spaseq.spark import Reading, start, wait
+from tests.spark.test_micro_batches import _local
+from tests.spark.test_micro_batches import _rows as _comparable
+from tests.spark.test_results import CASES, FLOOR, Case, _rows, _streams
+
+pytestmark = pytest.mark.spark
+
+KB = "http://example.org/kb"
+_BY_NAME = {case.name: case for case in CASES}
+_FILTERED = Case(
+    "a clause with more than triples",
+    "A; B",
+    more={
+        "A": f"GRAPH <{KB}> {{ ?r :floor ?f . OPTIONAL {{ ?r :limit ?m }} FILTER (?f != :f2) }}",
+        "B": f"GRAPH <{KB}> {{ {{ ?r :label ?g }} UNION {{ ?r :limit ?g . ?r :floor [] }} }}",
+    },
+)
+_CASES = [_BY_NAME["knowledge in keys"], _FILTERED, _BY_NAME["knowledge"], _BY_NAME["two graphs"]]
+_MARKED = [pytest.param(c, id=c.name, marks=[] if i < 1 else [pytest.mark.slow]) for i, c in enumerate(_CASES)]
+
+
+def _terms(spark: Any, folder: Path) -> Any:
+    """The folder's knowledge as a DataFrame, with triples that nobody asks for."""
+    lines = rdflib.Graph().parse(folder / "kb.ttl").serialize(format="nt").splitlines()
+    rows = [tuple(line.removesuffix(" .").split(" ", 2)) for line in lines if line]
+    more = [(f"<http://example.org/x{i}>", "<http://example.org/other>", '"unasked"') for i in range(50)]
+    return spark.createDataFrame(rows + more, "subject string, predicate string, object string")
+
+
+@pytest.mark.parametrize(
+    "rows", [pytest.param(1000, id="held", marks=pytest.mark.slow), pytest.param(2, id="left on Spark")]
+)
+@pytest.mark.parametrize("case", _MARKED)
+def test_a_dataframe_is_knowledge(case: Case, rows: int, folder: Path, spark: Any) -> None:
+    query = spaseq.compile(case.query())
+    streams = _streams(case, folder)
+    expected = query.run(streams, {KB: str(folder / "kb.ttl")}, **case.words).to_arrow()
+    kb = {KB: _terms(spark, folder)}
+    found = spaseq.spark.collect(
+        spaseq.spark.run(query, spark, streams, kb, partitions=3, knowledge_rows=rows, **case.words)
+    )
+    assert _rows(found) == _rows(expected) != []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", [1000, 2], ids=["held", "left on Spark"])
+def test_in_a_stream(rows: int, folder: Path, spark: Any, tmp_path: Path) -> None:
+    case = _BY_NAME["knowledge in keys"] if rows == 2 else _BY_NAME["knowledge"]
+    query = spaseq.compile(case.query())
+    streams = _streams(case, folder)
+    running = start(query, spark, streams, {KB: _terms(spark, folder)}, checkpoint=str(tmp_path / "state"),
+                    output=str(tmp_path / "out"), available_now=True, tasks=2, knowledge_rows=rows,
+                    reading=Reading(bounded=True), **case.words)  # fmt: skip
+    assert wait(running)
+    found = spark.read.parquet(str(tmp_path / "out")).collect()
+    rows_found = [(r.start, r.end, list(r.positions), list(r.times), *(r[v] for v in query.variables)) for r in found]
+    assert _comparable(rows_found) == _comparable(_local(query, streams, {KB: str(folder / "kb.ttl")})) != []
+
+
+@pytest.mark.slow
+def test_lines_and_files_are_one_graph(folder: Path, spark: Any, tmp_path: Path) -> None:
+    case = _BY_NAME["knowledge"]
+    query = spaseq.compile(case.query())
+    streams = _streams(case, folder)
+    lines = rdflib.Graph().parse(folder / "kb.ttl").serialize(format="nt").splitlines()
+    (tmp_path / "some.nt").write_text("\n".join(lines[:3]) + "\n", encoding="utf-8")
+    (tmp_path / "more.nt").write_text("# others\n\n" + "\n".join(lines[3:]) + "\n", encoding="utf-8")
+    kb = {KB: [str(tmp_path / "some.nt"), spark.read.text(str(tmp_path / "more.nt"))]}
+    expected = _rows(query.run(streams, {KB: str(folder / "kb.ttl")}).to_arrow())
+    for rows in (1000, 1):
+        found = spaseq.spark.run(query, spark, streams, kb, partitions=2, knowledge_rows=rows)
+        assert _rows(spaseq.spark.collect(found)) == expected != []
+
+
+def test_explain_says_where_it_is_held(folder: Path, spark: Any) -> None:
+    query = Case("", "A; B", more={"A": FLOOR}).query()
+    kb = {KB: _terms(spark, folder)}
+    assert "3 triples of a DataFrame, broadcast" in spaseq.spark.explain(query, kb)
+    assert "more than 2 triples of a DataFrame, left on Spark and joined by a shuffle" in spaseq.spark.explain(
+        query, kb, knowledge_rows=2
+    )
+
+
+def test_what_is_wrong_with_it_is_said_on_the_driver(folder: Path, spark: Any) -> None:
+    streams = _streams(Case("", "A; B"), folder)
+
+    def run(more: str, frame: Any, rows: int = 1000) -> None:
+        spaseq.spark.run(Case("", "A; B", more={"A": more}).query(), spark, streams, {KB: frame}, knowledge_rows=rows)
+
+    terms = "subject string, predicate string, object string"
+    with pytest.raises(EventError, match="no column predicate"):
+        run(FLOOR, spark.createDataFrame([("<a:a>", "<a:b>")], "subject string, object string"))
+    with pytest.raises(EventError, match=r"knowledge <http://example.org/kb>: not N-Triples.*(?s:.*)the row is room0"):
+        run(FLOOR, spark.createDataFrame([("room0", "<http://example.org/floor>", "<a:f>")], terms))
+    frame = _terms(spark, folder)
+    with pytest.raises(OptionError, match="other than beside its own pattern"):
+        run(f"OPTIONAL {{ {FLOOR} }}", frame, rows=0)
+    with pytest.raises(OptionError, match="shares no variable that is always bound"):
+        run(f"GRAPH <{KB}> {{ ?other :floor ?f }}", frame, rows=0)
+    with pytest.raises(UnsupportedFeature, match=r"a property path in GRAPH <http://example\.org/kb> of GPM A"):
+        run(f"GRAPH <{KB}> {{ ?r :floor/:label ?f }}", frame, rows=0)
+    with pytest.raises(OptionError, match="entailment needs them all on the driver"):
+        spaseq.spark.run(Case("", "A; B", more={"A": FLOOR}).query(), spark, streams, {KB: frame}, knowledge_rows=1,
+                         entailment="rdfs")  # fmt: skip

@@ -1,0 +1,336 @@
+"""Cases and the evaluators that run them: the naive one, the engine whole and in batches, and Spark.
+
+A file of `cases/` holds `[[case]]` tables (and `[streams.NAME]` tables they share). What a case may have:
+
+    name        what it shows
+    query       the text of the query; SPAseq if it has a FROM STREAM, else CEQL
+    word        events given by their types alone, apart by spaces
+    columns, rows   events as a table with a `type` column; the text NULL stands for a missing value; a column `stream`
+                has the stream of each event
+    stream      the name of a shared `[streams.NAME]` that has one of the above
+    graphs      for SPAseq: for each stream name a list of [time in seconds, triples in Turtle]; `:` is http://example.org/
+    kb          for SPAseq: for each IRI the triples of a graph of background knowledge
+    matches     expected [start, end, [positions]], in any order
+    bindings    for CEQL, of valuations: expected [start, end, {variable: [positions]}], in any order
+    solutions   for SPAseq: expected tables with `time` and the variables' terms in Turtle, in any order
+    instants    for SPAseq: expected times of all matched instants, in any order
+    error, message  for a wrong query: the class of the exception, and a part of its text
+
+What a road into the engine does not take stands in `roads.py`.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.support import oracle, oracle_ceql_text, oracle_spaseq, oracle_spaseq_text
+
+CASES = Path(__file__).resolve().parents[1] / "cases"
+NAMESPACE = "http://example.org/"
+Events = list[dict[str, Any]]
+Graphs = dict[str, list[tuple[float, str]]]
+Solutions = set[tuple[int, oracle_spaseq.Solution]]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One case of a file; `place` is the file's name and the case's, for messages."""
+
+    place: str
+    query: str
+    events: Events = field(default_factory=list)
+    graphs: Graphs = field(default_factory=dict)
+    kb: dict[str, str] = field(default_factory=dict)
+    matches: list[oracle.Match] | None = None
+    bindings: list[Any] | None = None
+    solutions: list[dict[str, Any]] | None = None
+    instants: list[list[float]] | None = None
+    error: str | None = None
+    message: str = ""
+    valuations: bool = False
+    """Whether it asks for `bindings` in place of `matches`."""
+
+    @property
+    def is_spaseq(self) -> bool:
+        return "FROM STREAM" in self.query.upper()
+
+
+def load(path: Path) -> list[Case]:
+    """The cases of a file; raises on a key that is not known."""
+    document = tomllib.loads(path.read_text("utf-8"))
+    shared = document.get("streams", {})
+    return [_case(table, f"{path.stem}: {table['name']}", shared) for table in document["case"]]
+
+
+def load_all() -> list[Case]:
+    """Every case of the folder, by file name."""
+    return [case for path in sorted(CASES.glob("*.toml")) for case in load(path)]
+
+
+def _case(table: dict[str, Any], place: str, shared: Mapping[str, dict[str, Any]]) -> Case:
+    rest = dict(table)
+    del rest["name"]
+    stream = rest.pop("stream", None)
+    source = {**(shared[stream] if stream else {}), **rest}
+    events: Events = []
+    if "word" in source:
+        events = [{"type": name} for name in source["word"].split()]
+    elif "rows" in source:
+        events = [
+            {c: v for c, v in zip(source["columns"], row, strict=True) if v != "NULL"} for row in source["rows"]
+        ]
+    graphs = {name: [(time, text) for time, text in events] for name, events in source.get("graphs", {}).items()}
+    matches = rest.get("matches")
+    known = {"query", "word", "columns", "rows", "graphs", "kb", "matches", "bindings", "solutions", "instants"}
+    known |= {"error", "message"}
+    assert rest.keys() <= known, f"{place}: {sorted(rest.keys() - known)}"
+    return Case(
+        place,
+        rest["query"],
+        events,
+        graphs,
+        source.get("kb", {}),
+        None if matches is None else sorted((s, e, tuple(sorted(d))) for s, e, d in matches),
+        sorted([s, e, sorted(v.items())] for s, e, v in rest["bindings"]) if "bindings" in rest else None,
+        rest.get("solutions"),
+        rest.get("instants"),
+        rest.get("error"),
+        rest.get("message", ""),
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------- CEQL
+
+
+def ceql_oracle(query: str, events: Events) -> list[oracle.Match]:
+    """What the naive evaluator reports, sorted."""
+    return oracle.evaluate(oracle_ceql_text.read(query), events)
+
+
+def ceql_whole(query: str, events: Events) -> list[oracle.Match]:
+    """What the engine reports for the whole stream at once, in its own order."""
+    import ceql
+
+    streams = streams_of(events)
+    compiled = ceql.compile(query)
+    matches = compiled.run(events) if streams is None else compiled.run(streams=streams)
+    return [_plain(match) for match in matches]
+
+
+def streams_of(events: Events) -> dict[str, Events] | None:
+    """The events by their `stream`, if they have one; it is no attribute of theirs."""
+    if not any("stream" in event for event in events):
+        return None
+    streams: dict[str, Events] = {}
+    for event in events:
+        streams.setdefault(event["stream"], []).append({k: v for k, v in event.items() if k != "stream"})
+    return streams
+
+
+def ceql_batches(query: str, batches: Sequence[Events], randomness: random.Random) -> list[oracle.Match]:
+    """What the engine reports when the stream comes in `batches`, now and then through a snapshot."""
+    import ceql
+
+    compiled = ceql.compile(query)
+    names = streams_of([event for batch in batches for event in batch])
+    stream = compiled.open(streams=names)
+    found = []
+    for batch in batches:
+        for part in [batch] if names is None else [[event] for event in batch]:
+            own = [named(event) for event in part] if names is not None else [(part, None)]
+            found += [_plain(m) for given in own for m in stream.push(*given)]
+        if randomness.random() < RESTARTS:
+            stream = compiled.open(stream.snapshot())
+    return found + [_plain(match) for match in stream.close()]
+
+
+Bindings = list[Any]
+"""[start, end, [(variable, positions), …]] of each valuation, all in order."""
+
+
+def ceql_bindings_by_definition(query: str, events: Events) -> Bindings:
+    """The valuations that the naive evaluator reports, of the variables that a query shows."""
+    read = oracle_ceql_text.read(query)
+    shown = read.select if read.select is not None else oracle_ceql_text.shown(read.formula)
+    found = {
+        (s, e, tuple((x, tuple(sorted(at))) for x, at in taken if x in shown))
+        for s, e, taken in oracle.evaluate_valuations(read, events)
+    }
+    return sorted([s, e, [(x, list(at)) for x, at in taken]] for s, e, taken in found)
+
+
+def ceql_bindings_whole(query: str, events: Events) -> Bindings:
+    """The valuations that the engine reports for the whole stream at once."""
+    import ceql
+
+    return sorted(map(_bound, ceql.compile(query).run(events, valuations=True)))
+
+
+def ceql_bindings_batches(query: str, batches: Sequence[Events], randomness: random.Random) -> Bindings:
+    """The same when the stream comes in `batches`, now and then through a snapshot."""
+    import ceql
+
+    compiled = ceql.compile(query)
+    stream = compiled.open(valuations=True)
+    found = []
+    for batch in batches:
+        found += stream.push(batch)
+        if randomness.random() < RESTARTS:
+            stream = compiled.open(stream.snapshot())
+    return sorted(map(_bound, found + stream.close()))
+
+
+def _bound(match: Any) -> list[Any]:
+    return [int(match.start), int(match.end), sorted((x, list(at)) for x, at in match.bindings.items())]
+
+
+RESTARTS = 0.2
+"""How often a stream in batches goes on from a snapshot of itself."""
+
+
+def _plain(match: Any) -> oracle.Match:
+    return int(match.start), int(match.end), tuple(int(p) for p in match.positions)
+
+
+def named(event: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """An event without its `stream`, and that."""
+    return {k: v for k, v in event.items() if k != "stream"}, event["stream"]
+
+
+def cut(events: Sequence[Any], randomness: random.Random, scale: int = 1) -> Iterator[list[Any]]:
+    """`events` in consecutive pieces of random size, some of them empty; `scale` makes them longer."""
+    done = 0
+    while done < len(events):
+        size = scale * randomness.choice((0, 1, 1, 2, 3, 5))
+        yield list(events[done : done + size])
+        done += size
+
+
+# ------------------------------------------------------------------------------------------------------------- SPAseq
+
+
+def streamset(graphs: Graphs) -> dict[str, list[tuple[int, oracle_spaseq.Graph]]]:
+    """The streams of a case for the naive evaluator."""
+    return {
+        name: [(round(time * 10**9), oracle_spaseq_text.read_graph(text, NAMESPACE)) for time, text in events]
+        for name, events in graphs.items()
+    }
+
+
+def knowledge(kb: Mapping[str, str]) -> dict[str, oracle_spaseq.Graph]:
+    """The background knowledge of a case for the naive evaluator."""
+    return {f"<{iri}>": oracle_spaseq_text.read_graph(text, NAMESPACE) for iri, text in kb.items()}
+
+
+def spaseq_oracle(query: str, graphs: Graphs, kb: Mapping[str, str]) -> set[oracle_spaseq.Answer]:
+    """What the naive evaluator answers."""
+    return oracle_spaseq.evaluate(oracle_spaseq_text.read(query), streamset(graphs), knowledge(kb))
+
+
+def expected_solutions(case: Case) -> Solutions:
+    """The `solutions` of a case as pairs (time in ns, mapping)."""
+    assert case.solutions is not None
+    found = set()
+    for table in case.solutions:
+        terms = {v: term(text) for v, text in table.items() if v != "time"}
+        found.add((round(table["time"] * 10**9), frozenset(terms.items())))
+    return found
+
+
+def term(text: str) -> str:
+    """A term written in Turtle, as the naive evaluator holds it."""
+    ((_, _, value),) = oracle_spaseq_text.read_graph(f":s :p {text}", NAMESPACE)
+    return value
+
+
+def write_streams(graphs: Graphs, folder: Path) -> dict[str, str]:
+    """The streams of a case as files, by stream name: a named graph for each event, its time beside it. N-Quads, but
+    TriG where a graph has no triples."""
+    paths = {}
+    for name, events in streamset(graphs).items():
+        lines = []
+        for number, (time, graph) in enumerate(events):
+            label = f"<{NAMESPACE}{name}/{number}>"
+            lines.append(f'{label} <http://www.w3.org/ns/prov#generatedAtTime> "{time / 10**9:g}" .')
+            if all(graph for _, graph in events):
+                lines += [f"{s} {p} {o} {label} ." for s, p, o in sorted(graph)]
+            else:
+                lines.append(f"{label} {{ {' . '.join(' '.join(triple) for triple in sorted(graph))} }}")
+        path = folder / f"{name}.{'nq' if all(graph for _, graph in events) else 'trig'}"
+        path.write_text("\n".join(lines) + "\n", "utf-8")
+        paths[name] = str(path)
+    return paths
+
+
+def write_knowledge(kb: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """The background knowledge of a case as N-Triples files, by IRI."""
+    paths = {}
+    for number, (iri, graph) in enumerate(sorted(knowledge(kb).items())):
+        path = folder / f"knowledge{number}.nt"
+        path.write_text("".join(f"{s} {p} {o} .\n" for s, p, o in sorted(graph)), "utf-8")
+        paths[iri.strip("<>")] = str(path)
+    return paths
+
+
+def answer_of(match: Any) -> oracle_spaseq.Answer:
+    times = tuple(int(t) for t in match.times)
+    return times[0], times[-1], times, frozenset((v, t.n3()) for v, t in match.bindings.items())
+
+
+def spaseq_whole(query: str, streams: Mapping[str, str], kb: Mapping[str, str]) -> list[oracle_spaseq.Answer]:
+    """What the engine answers over the files `streams` and `kb`."""
+    import spaseq
+
+    return [answer_of(match) for match in spaseq.compile(query).run(streams=dict(streams), kb=dict(kb))]
+
+
+def spaseq_batches(
+    query: str, streams: Mapping[str, str], kb: Mapping[str, str], randomness: random.Random
+) -> list[oracle_spaseq.Answer]:
+    """What the engine answers when the files' events come in random batches, now and then through a snapshot."""
+    import spaseq
+    from spaseq.language.query import stream_sources
+    from spaseq.rdf import Counters, StreamOptions, open_streams
+
+    compiled = spaseq.compile(query)
+    events, options = open_streams(stream_sources(compiled.checked, dict(streams)), StreamOptions(), Counters())
+    stream = compiled.open(kb=dict(kb), options=options)
+    found = []
+    for batch in cut(list(events), randomness):
+        found += [answer_of(match) for match in stream.push(batch)]
+        if randomness.random() < RESTARTS:
+            stream = compiled.open(stream.snapshot(), kb=dict(kb), options=options)
+    return found + [answer_of(match) for match in stream.close()]
+
+
+def spaseq_spark(query: str, session: Any, graphs: Graphs, folder: Path, kb: Mapping[str, str]) -> list[Any]:
+    """What Spark answers over files in `folder` that hold the streams `graphs`; `kb` are files."""
+    import spaseq.spark
+
+    streams = write_streams(graphs, folder)
+    times = [instant.time for instant in oracle_spaseq.instants_of(streamset(graphs))]
+    found = []
+    for cells in spaseq.spark.collect(spaseq.spark.run(query, session, streams, dict(kb))).to_pylist():
+        at = tuple(times[p] for p in cells["positions"])
+        assert (times[cells["start"]], times[cells["end"]], cells["time"]) == (at[0], at[-1], at[-1])
+        bound = {v.lstrip("?"): t for v, t in cells.items() if v not in SPARK_COLUMNS and t is not None}
+        found.append((at[0], at[-1], at, frozenset(bound.items())))
+    return found
+
+
+SPARK_COLUMNS = ("start", "end", "positions", "time")
+
+
+# -- processes
+
+
+def hear_interrupts() -> None:
+    """For `preexec_fn`: a process that is started in the background of a shell does not hear Ctrl-C, nor do those that
+    it starts; this one does."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -1,0 +1,100 @@
+"""A streaming query without Spark: the same parts, parcels, buckets and snapshots, in random micro-batches."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Any
+
+from spaseq.language.query import Query, knowledge_of, stream_options, stream_sources
+from spaseq.spark.ingest.datasource import _PARTS, _batch, part_row
+from spaseq.spark.ingest.feed import Feed, Place, advance, parts_between
+from spaseq.spark.ingest.files import settled_by_names
+from spaseq.spark.session.layout import lay_out
+from spaseq.spark.session.query_text import under_entailment
+from spaseq.spark.solving.solutions import graph_keys
+from spaseq.spark.streaming.bucket_messages import Cut, Parcel, _Send, _send_parts
+from spaseq.spark.streaming.evaluation import GraphEvaluation
+from spaseq.spark.streaming.graph_stream import _cut
+
+RESTARTS = 0.3
+"""How often a bucket goes on from a snapshot."""
+
+
+class _Shared:
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def in_micro_batches(
+    query: Query,
+    streams: Mapping[str, Any],
+    kb: Mapping[str, Any],
+    seed: int,
+    buckets: int,
+    *,
+    least: int = 0,
+    entailment: str | None = None,
+    reference: bool = False,
+    **words: str,
+) -> tuple[list[tuple[Any, ...]], list[list[int]]]:
+    """The rows that the buckets give, and their counters at the end. Now and then a bucket goes on from a snapshot.
+
+    `least`: batches of a stream have about so many bytes or more.
+    """
+    rng = random.Random(seed)
+    options = stream_options(None, words)
+    sources = stream_sources(query.checked, streams)
+    settled = settled_by_names(options, sources)
+    text, knowledge = under_entailment(query, knowledge_of(kb), entailment, reference=reference)
+    layout = replace(lay_out(text.compiled()), joined=())  # the tasks have all the knowledge
+    cut = _cut_into(query, layout, settled, buckets)
+    shared = _Shared(graph_keys(knowledge, knowledge.graphs))
+    feeds = [Feed(i, s, settled, max_bytes=max(least, rng.choice((0, 1, 500, 5000)))) for i, s in enumerate(sources)]
+    evaluations = [GraphEvaluation(text, layout, settled, len(sources)) for _ in cut.buckets]
+    places = [Place() for _ in feeds]
+    found: list[tuple[Any, ...]] = []
+    while not all(place.closed for place in places):
+        parts = []
+        for i, feed in enumerate(feeds):
+            end = advance(feed, places[i]) if rng.random() < 0.8 else places[i]
+            if end == places[i] and rng.random() < 0.3:
+                end = advance(feed, places[i], closing=True)
+            parts += [(feed, part) for part in parts_between(feed, places[i], end, rng.choice((1, 3)), smallest=1)]
+            places[i] = end
+        rows = []
+        for feed, part in parts:
+            batch = _batch(list(part_row(feed, part, "")), _PARTS)
+            for sent in _send_parts(_Send(text, layout, cut), shared, [batch]):
+                rows += zip(*(column.to_pylist() for column in sent.columns), strict=True)
+        found += _evaluate(rows, evaluations, cut, rng, lambda: GraphEvaluation(text, layout, settled, len(sources)))
+    return found, [evaluation.counts() for evaluation in evaluations]
+
+
+def _cut_into(query: Query, layout: Any, options: Any, buckets: int) -> Cut:
+    class _Spread:
+        """Stands for the session: buckets are numbered from 0."""
+
+    from spaseq.spark.streaming import graph_stream as stream
+
+    before, stream.spread = stream.spread, lambda spark, tasks: tuple(range(tasks))
+    try:
+        return _cut(_Spread(), query, layout, options, buckets)
+    finally:
+        stream.spread = before
+
+
+def _evaluate(rows: Sequence[Any], evaluations: list[Any], cut: Cut, rng: random.Random, make: Any) -> list[Any]:
+    found: list[Any] = []
+    rows = sorted(rows, key=lambda row: row[:5])
+    for bucket, group in groupby(rows, key=lambda row: row[0]):
+        evaluation = evaluations[bucket]
+        for _, feed, _, _, _, body in group:
+            evaluation.take(feed, Parcel.unpack(body))
+        found += evaluation.release()
+        if rng.random() < RESTARTS:
+            evaluations[bucket] = make()
+            evaluations[bucket].restore(evaluation.snapshot())
+    return found

@@ -1,0 +1,483 @@
+"""A reader of CEQL text for the naive evaluator: recursive descent, independent of the engine's parser.
+
+It reads well-formed queries of the cases and of the random tests, no more: wrong text raises `ValueError` without care.
+
+    query    SELECT [strategy] (* | NONE | v, …) [FROM s, …] WHERE formula
+             [PARTITION BY [a], …] [WITHIN …] [CONSUME BY …] [LIMIT n]
+    formula  choice (FILTER condition)*
+    choice   sequence (OR sequence)*
+    sequence element ((";" | ":") element)*
+    element  NOT element | postfix
+    postfix  (type | stream>type | "(" formula ")" | AND "(" formula, … ")") ("+" | ":+" | "{" l, m "}" | AS v)*
+
+A word is read whole and then looked up among the keywords; no letter or digit follows a number at once.
+A NOT joined by ";" on both sides, or behind a ";" at the end of the query, is an absence; any other is one event.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tests.support.oracle import (
+    And,
+    As,
+    Filter,
+    Formula,
+    Or,
+    Other,
+    Plus,
+    Query,
+    Repeat,
+    Then,
+    Type,
+    Within,
+    Without,
+    exact,
+    named,
+)
+
+_TOKEN = re.compile(
+    r"""
+      (?P<skip>\s+ | --[^\n]* | /\*.*?\*/)
+    | (?P<number>\d+\.\d+ | \.\d+ | \d+)
+    | (?P<string>'[^']*' | "[^"]*")
+    | (?P<name>`[^`]*` | [^\W\d]\w*)
+    | (?P<sign>:\+ | \.\. | == | != | <> | <= | >= | [][(){}<>=;:+*/%,.-])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_STRATEGIES = ("ALL", "ANY", "NEXT", "LAST", "MAX", "STRICT")
+_UNITS = {
+    "NANOSECOND": 1,
+    "MICROSECOND": 10**3,
+    "MILLISECOND": 10**6,
+    "SECOND": 10**9,
+    "MINUTE": 60 * 10**9,
+    "HOUR": 3600 * 10**9,
+    "DAY": 86400 * 10**9,
+}
+_SIGNS = {"==": "=", "<>": "!="}
+_FUNCTIONS = ("AVG", "COUNT", "FIRST", "LAST", "MAX", "MIN", "STDDEV", "SUM")
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """`φ ; NOT ψ` as it is read; only a whole query may be one."""
+
+    rest: Formula
+    absent: Formula
+
+
+def read(text: str) -> Query:
+    """The query that `text` is."""
+    return _Reader(text).query()
+
+
+def shown(formula: Formula, named: bool = False) -> frozenset[str]:
+    """The variables of AS, and the types of events that no AS names: what valuations show of `SELECT *`."""
+    match formula:
+        case Type(name):
+            return frozenset() if named else frozenset({name})
+        case As(child, variable):
+            return shown(child, True) | {variable}
+        case Filter(child) | Plus(child) | Repeat(child):
+            return shown(child, named)
+        case Or(left, right) | Then(left, right) | And(left, right) | Without(left, _, right):
+            return shown(left, named) | shown(right, named)
+    return frozenset()
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.tokens: list[tuple[str, str]] = []
+        position = 0
+        while position < len(text):
+            match = _TOKEN.match(text, position)
+            if match is None:
+                raise ValueError(f"unexpected {text[position : position + 10]!r}")
+            position = match.end()
+            if match.lastgroup == "number" and re.match(r"\w", text[position:]):
+                raise ValueError(f"a number that goes on with {text[position : position + 10]!r}")
+            if match.lastgroup != "skip":
+                self.tokens.append((str(match.lastgroup), match.group()))
+        self.at = 0
+        self.variable = ""  # whose brackets we are in
+
+    # tokens
+
+    def ahead(self, *words: str, offset: int = 0) -> bool:
+        """Whether the next token is one of `words`: keywords are whole words of ASCII letters, in any case."""
+        if self.at + offset >= len(self.tokens):
+            return False
+        kind, text = self.tokens[self.at + offset]
+        return kind in ("name", "sign") and text.isascii() and text.upper() in words
+
+    def take(self, *words: str) -> bool:
+        if self.ahead(*words):
+            self.at += 1
+            return True
+        return False
+
+    def need(self, word: str) -> None:
+        if not self.take(word):
+            raise ValueError(f"expected {word} at {self.tokens[self.at :][:3]}")
+
+    def next(self, kind: str) -> str:
+        found, text = self.tokens[self.at]
+        if found != kind:
+            raise ValueError(f"expected a {kind} at {self.tokens[self.at :][:3]}")
+        self.at += 1
+        return text.strip("`")
+
+    # clauses
+
+    def query(self) -> Query:
+        self.need("SELECT")
+        strategy = "ALL"
+        if self.ahead(*_STRATEGIES) and not self.ahead(",", "FROM", "WHERE", offset=1):
+            strategy = self.next("name").upper()
+        select = self.selection()
+        streams = self.names() if self.take("FROM") else ()
+        self.need("WHERE")
+        formula = self.formula()
+        partition: tuple[tuple[str, ...], ...] = ()
+        if self.take("PARTITION"):
+            self.need("BY")
+            partition = (self.bracket(),)
+            while self.take(","):
+                partition += (self.bracket(),)
+        within = self.within() if self.take("WITHIN") else None
+        consume, limit = "NONE", None
+        if self.take("CONSUME"):
+            self.need("BY")
+            consume = self.next("name").upper()
+            if consume not in ("ANY", "PARTITION", "NONE"):
+                raise ValueError(f"CONSUME BY {consume}")
+        if self.take("LIMIT"):
+            limit = int(self.next("number"))
+        if self.at < len(self.tokens):
+            raise ValueError(f"left over: {self.tokens[self.at :][:5]}")
+        formula, ending = _split(formula)
+        return Query(formula, select, strategy, partition, within, streams, consume, limit, ending)
+
+    def selection(self) -> frozenset[str] | None:
+        if self.take("*"):
+            return None
+        if self.take("NONE"):
+            return frozenset()
+        names = {self.selected()}
+        while self.take(","):
+            names.add(self.selected())
+        return frozenset(names)
+
+    def selected(self) -> str:
+        """`v` or `v[attribute, …]`: which attributes are shown changes no match."""
+        name = self.next("name")
+        if self.take(">"):
+            name += ">" + self.next("name")
+        if self.ahead("["):
+            self.bracket()
+        return name
+
+    def names(self) -> tuple[str, ...]:
+        names = (self.next("name"),)
+        while self.take(","):
+            names += (self.next("name"),)
+        return names
+
+    def bracket(self) -> tuple[str, ...]:
+        self.need("[")
+        names = self.names()
+        self.need("]")
+        return names
+
+    def within(self) -> Within:
+        size = exact(self.next("number"))
+        if self.ahead("["):
+            return Within(size, "attribute", self.bracket()[0])
+        if self.take("EVENTS", "EVENT"):
+            return Within(size, "events")
+        total = size * self.unit()
+        while self.at < len(self.tokens) and self.tokens[self.at][0] == "number":
+            total += exact(self.next("number")) * self.unit()
+        return Within(total, "time")
+
+    def unit(self) -> int:
+        word = self.next("name")
+        unit = word.upper().removesuffix("S")
+        if unit not in _UNITS or not word.isascii():
+            raise ValueError(f"no unit of time: {word}")
+        return _UNITS[unit]
+
+    # formulas
+
+    def formula(self) -> Formula:
+        formula = self.choice()
+        while self.take("FILTER"):
+            formula = Filter(formula, self.condition())
+        return formula
+
+    def choice(self) -> Formula:
+        left = self.sequence()
+        while self.take("OR"):
+            left = Or(left, self.sequence())
+        return left
+
+    def sequence(self) -> Formula:
+        parts, signs = [self.element()], []
+        while self.ahead(";", ":"):
+            signs.append(":" if self.take(":") else self.tokens[self.at][1])
+            self.take(";")
+            parts.append(self.element())
+        left, at = _single(*parts[0]), 1
+        while at < len(parts):
+            negated, part = parts[at]
+            if negated and signs[at - 1] == ";" and at + 1 == len(parts):
+                return _Ending(left, part)  # type: ignore[return-value]
+            if negated and signs[at - 1 : at + 1] == [";", ";"]:
+                left = Without(left, part, _single(*parts[at + 1]))
+                at += 2
+            else:
+                left = Then(left, _single(negated, part), signs[at - 1] == ":")
+                at += 1
+        return left
+
+    def element(self) -> tuple[bool, Formula]:
+        """Whether it is a NOT, and what stands in it."""
+        if self.take("NOT"):
+            return True, _single(*self.element())
+        formula = self.postfix()
+        return (True, formula.child) if isinstance(formula, Other) else (False, formula)
+
+    def postfix(self) -> Formula:
+        formula = self.primary()
+        while True:
+            if self.take("+"):
+                formula = Plus(formula)
+            elif self.take(":+"):
+                formula = Plus(formula, adjacent=True)
+            elif self.take("AS"):
+                formula = As(formula, self.next("name"))
+            elif self.take("{"):
+                low = 1 if self.ahead(",") else int(self.next("number"))
+                high: int | None = low
+                if self.take(","):
+                    high = None if self.ahead("}") else int(self.next("number"))
+                self.need("}")
+                formula = Repeat(formula, low, high)
+            else:
+                return formula
+
+    def primary(self) -> Formula:
+        if self.ahead("AND") and self.ahead("(", offset=1):
+            self.at += 2
+            both = self.formula()
+            while self.take(","):
+                both = And(both, self.formula())
+            self.need(")")
+            return both
+        if self.take("("):
+            formula = self.formula()
+            self.need(")")
+            return formula
+        name = self.next("name")
+        return Type(self.next("name"), name) if self.take(">") else Type(name)
+
+    # conditions of FILTER
+
+    def condition(self) -> tuple[Any, ...]:
+        parts = [self.conjunction()]
+        while self.take("OR"):
+            parts.append(self.conjunction())
+        return parts[0] if len(parts) == 1 else ("any", *parts)
+
+    def conjunction(self) -> tuple[Any, ...]:
+        parts = [self.single()]
+        while self.take("AND"):
+            parts.append(self.single())
+        return parts[0] if len(parts) == 1 else ("all", *parts)
+
+    def single(self) -> tuple[Any, ...]:
+        """`x[…]`, a comparison over `x.a`, or a condition in parentheses; NOT of these goes inward."""
+        if self.take("NOT"):
+            return _negated(self.single())
+        streamed = self.ahead(">", offset=1) and self.ahead("[", offset=3)
+        if self.tokens[self.at][0] == "name" and (self.ahead("[", offset=1) or streamed):
+            variable = self.next("name")
+            if self.take(">"):
+                variable += ">" + self.next("name")
+            self.need("[")
+            self.variable = variable
+            expression = self.disjunction()
+            self.variable = ""
+            self.need("]")
+            return ("on", variable, expression)
+        start = self.at
+        if self.take("("):
+            try:
+                condition = self.condition()
+                self.need(")")
+                return condition
+            except ValueError:  # the parenthesis belongs to arithmetic: read it as a comparison
+                self.at = start
+        return ("for all", self.comparison())
+
+    # expressions
+
+    def disjunction(self) -> tuple[Any, ...]:
+        left = self.conjunct()
+        while self.take("OR"):
+            left = ("or", left, self.conjunct())
+        return left
+
+    def conjunct(self) -> tuple[Any, ...]:
+        left = self.negation()
+        while self.take("AND"):
+            left = ("and", left, self.negation())
+        return left
+
+    def negation(self) -> tuple[Any, ...]:
+        if self.take("NOT"):
+            return ("not", self.negation())
+        start = self.at
+        if self.take("("):
+            try:
+                inner = self.disjunction()
+                self.need(")")
+                if not self.ahead("=", "==", "!=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "IN", "LIKE"):
+                    return inner
+            except ValueError:
+                pass
+            self.at = start
+        return self.comparison()
+
+    def comparison(self) -> tuple[Any, ...]:
+        left = self.sum()
+        if self.ahead("NOT"):
+            self.at += 1
+            return ("not", self.rest(left))
+        return self.rest(left)
+
+    def rest(self, left: tuple[Any, ...]) -> tuple[Any, ...]:
+        if self.take("LIKE"):
+            return ("like", left, self.constant())
+        if self.take("IN"):
+            return self.membership(left)
+        if not self.ahead("=", "==", "!=", "<>", "<", "<=", ">", ">="):
+            raise ValueError(f"expected a comparison at {self.tokens[self.at :][:3]}")
+        sign = self.next("sign")
+        return (_SIGNS.get(sign, sign), left, self.sum())
+
+    def membership(self, left: tuple[Any, ...]) -> tuple[Any, ...]:
+        if self.take("RANGE"):
+            self.need("(")
+            low = self.constant()
+            self.need(",")
+            high = self.constant()
+            self.need(")")
+            return ("between", left, low, high)
+        self.need("{")
+        low = None if self.ahead("..") else self.constant()
+        if self.take(".."):
+            high = None if self.ahead("}") else self.constant()
+            self.need("}")
+            return ("between", left, low, high)
+        values = [low]
+        while self.take(","):
+            values.append(self.constant())
+        self.need("}")
+        return ("in", left, tuple(values))
+
+    def constant(self) -> Any:
+        negative = self.take("-")
+        kind, text = self.tokens[self.at]
+        self.at += 1
+        if kind == "string":
+            return text[1:-1]
+        if kind != "number":
+            raise ValueError(f"expected a constant, not {text}")
+        value = float(text) if "." in text else int(text)
+        return -value if negative else value
+
+    def sum(self) -> tuple[Any, ...]:
+        left = self.product()
+        while self.ahead("+", "-"):
+            left = (self.next("sign"), left, self.product())
+        return left
+
+    def product(self) -> tuple[Any, ...]:
+        left = self.operand()
+        while self.ahead("*", "/", "%"):
+            left = (self.next("sign"), left, self.operand())
+        return left
+
+    def operand(self) -> tuple[Any, ...]:
+        if self.take("-"):
+            return ("negative", self.operand())
+        if self.take("("):
+            inner = self.sum()
+            self.need(")")
+            return inner
+        kind, _ = self.tokens[self.at]
+        if kind != "name":
+            return ("value", self.constant())
+        name = self.next("name")
+        if name.upper() == "CORR" and self.take("("):
+            first = self.operand()
+            self.need(",")
+            second = self.operand()
+            self.need(")")
+            return ("corr", first, second)
+        if name.upper() in _FUNCTIONS and self.take("("):
+            return self.aggregate(name.upper())
+        return ("of", name, self.next("name")) if self.take(".") else ("attribute", name)
+
+    def aggregate(self, function: str) -> tuple[Any, ...]:
+        """COUNT(x), or a function of an expression over the attributes of one variable."""
+        if function == "COUNT" and self.ahead(")", offset=1):
+            variable = self.next("name")
+            self.need(")")
+            return ("total", function, variable, ("value", 1))
+        inner = self.sum()
+        self.need(")")
+        (variable,) = named(inner) or (self.variable,)
+        return ("total", function, variable, _own(inner))
+
+
+def _negated(condition: tuple[Any, ...]) -> tuple[Any, ...]:
+    match condition:
+        case ("all" | "any" as word, *parts):
+            return ("any" if word == "all" else "all", *map(_negated, parts))
+        case ("on", variable, expression):
+            return ("on", variable, ("not", expression))
+        case ("for all", expression):
+            return ("for all", ("not", expression))
+    raise AssertionError(condition)
+
+
+def _single(negated: bool, formula: Formula) -> Formula:
+    return Other(formula) if negated else formula
+
+
+def _split(formula: Any) -> tuple[Formula, Formula | None]:
+    """A query's formula without the NOT at its end, and what that is about; AS and FILTER around are about the rest."""
+    if isinstance(formula, _Ending):
+        return formula.rest, formula.absent
+    if isinstance(formula, As | Filter):
+        rest, ending = _split(formula.child)
+        return (formula, None) if ending is None else (replace(formula, child=rest), ending)
+    return formula, None
+
+
+def _own(expression: Any) -> Any:
+    """An expression over one variable as one over the attributes of an event."""
+    match expression:
+        case ("of", _, name):
+            return ("attribute", name)
+        case ("value" | "attribute", _):
+            return expression
+        case (sign, *parts):
+            return (sign, *map(_own, parts))
+    raise AssertionError(expression)

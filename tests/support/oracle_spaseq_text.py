@@ -1,0 +1,341 @@
+"""A reader of SPAseq queries and of Turtle-like graphs for the naive evaluator, independent of the engine's parsers.
+
+It reads what the cases and the random tests hold: SELECT with variables or `*`, WITHIN, PARTITION BY, FROM STREAM, SEQ,
+and GPMs of triples (with `;` and `,`), FILTER, GRAPH, OPTIONAL, UNION and nested groups. Wrong text: `ValueError`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tests.support.oracle_spaseq import XSD, And, At, Either, Element, Gpm, Graph, Group, SpaseqQuery, Term
+
+_TOKEN = re.compile(
+    r"""
+      (?P<skip>\s+ | \#[^\n]*)
+    | (?P<iri><[^<>"\s]*>)
+    | (?P<variable>[?$]\w+)
+    | (?P<string>"(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*')
+    | (?P<number>\d+\.\d+ | \d+)
+    | (?P<language>@[a-zA-Z-]+)
+    | (?P<blank>_:\w+)
+    | (?P<pname>(?:[^\W\d_][\w-]*)?:[^\W\d]\w*)
+    | (?P<name>[^\W\d][\w-]*)
+    | (?P<sign>\^\^ | \|\| | && | != | <= | >= | [][(){}<>=;:+*/,.!&|?-])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_UNITS = {"MILLISECOND": 10**6, "SECOND": 10**9, "MINUTE": 60 * 10**9, "HOUR": 3600 * 10**9, "DAY": 86400 * 10**9}
+RDF_TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+PREFIXES = {"xsd": XSD, "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#"}
+"""Known without a PREFIX."""
+
+
+def read(text: str) -> SpaseqQuery:
+    """The query that `text` is."""
+    return _Reader(text, PREFIXES).query()
+
+
+def read_graph(text: str, prefix: str = "http://example.org/") -> Graph:
+    """A graph from triples in Turtle; `prefix` is what the empty prefix stands for."""
+    reader = _Reader(text, {**PREFIXES, "": prefix})
+    group = reader.triples_until_end()
+    return frozenset((e[1], e[2], e[3]) for e in group)
+
+
+class _Reader:
+    def __init__(self, text: str, prefixes: dict[str, str]) -> None:
+        self.prefixes = dict(prefixes)
+        self.tokens: list[tuple[str, str]] = []
+        position = 0
+        while position < len(text):
+            match = _TOKEN.match(text, position)
+            if match is None:
+                raise ValueError(f"unexpected {text[position : position + 20]!r}")
+            kind = str(match.lastgroup)
+            position = match.end()
+            if kind != "skip":
+                self.tokens.append((kind, match.group()))
+        self.at = 0
+        self.text = text
+
+    def ahead(self, *words: str, offset: int = 0) -> bool:
+        if self.at + offset >= len(self.tokens):
+            return False
+        kind, text = self.tokens[self.at + offset]
+        return kind in ("name", "sign", "number") and text.upper() in words
+
+    def take(self, *words: str) -> bool:
+        if self.ahead(*words):
+            self.at += 1
+            return True
+        return False
+
+    def need(self, word: str) -> None:
+        if not self.take(word):
+            raise ValueError(f"expected {word} at {self.tokens[self.at :][:4]}")
+
+    def kind(self) -> str:
+        return self.tokens[self.at][0] if self.at < len(self.tokens) else "end"
+
+    def next(self, kind: str) -> str:
+        if self.kind() != kind:
+            raise ValueError(f"expected a {kind} at {self.tokens[self.at :][:4]}")
+        self.at += 1
+        return self.tokens[self.at - 1][1]
+
+    # clauses
+
+    def query(self) -> SpaseqQuery:
+        while self.take("PREFIX"):
+            self.prefix()
+        self.need("SELECT")
+        select: tuple[str, ...] | None = () if not self.take("*") else None
+        while self.kind() == "variable":
+            select = (*(select or ()), self.next("variable")[1:])
+        options: dict[str, Any] = {}
+        while not self.ahead("WHERE", "SEQ"):
+            self.clause(options)
+        self.take("WHERE")
+        enclosed = self.take("{")
+        self.need("SEQ")
+        self.need("(")
+        start = self.at
+        while not self.ends_sequence():
+            self.at += 1
+        end = self.at
+        self.need(")")
+        inner = self.take("{")
+        gpms: dict[str, Gpm] = {}
+        while self.take("DEFINE"):
+            gpm = self.gpm()
+            gpms[gpm.name] = gpm
+        for expected in (inner, enclosed):
+            if expected:
+                self.need("}")
+        sequence = _Sequence(self.tokens[start:end], gpms).elements()
+        return SpaseqQuery(sequence, select, **options)
+
+    def ends_sequence(self) -> bool:
+        """Whether the SEQ ends here: its `)` is followed by DEFINE or by `{ DEFINE`."""
+        return self.ahead(")") and (self.ahead("DEFINE", offset=1) or self.ahead("{", offset=1))
+
+    def prefix(self) -> None:
+        if self.kind() == "name":
+            name = self.next("name")
+        else:
+            name = ""
+        self.need(":")
+        self.prefixes[name] = self.next("iri")[1:-1]
+
+    def clause(self, options: dict[str, Any]) -> None:
+        if self.take("WITHIN"):
+            number = self.next("number")
+            options["window"] = round(float(number) * _UNITS[self.next("name").upper().removesuffix("S")])
+            options["sliding"] = self.take("SLIDING")
+            if self.take("STARTING"):
+                self.need("AT")
+                options["origin"] = round(float(self.next("number")) * 10**9)
+        elif self.take("PARTITION"):
+            self.need("BY")
+            self.need("(")
+            names = [self.next("variable")[1:]]
+            while self.take(","):
+                names.append(self.next("variable")[1:])
+            self.need(")")
+            options["partition"] = tuple(names)
+        else:
+            self.need("FROM")
+            self.need("STREAM")
+            self.next("name")
+            self.at += 1  # the stream's IRI: cases name streams by their short name
+
+    def gpm(self) -> Gpm:
+        self.need("GPM")
+        name = self.next("name")
+        self.need("ON")
+        streams = [self.next("name")]
+        while self.take(","):
+            streams.append(self.next("name"))
+        return Gpm(name, tuple(streams), self.group())
+
+    # group graph patterns
+
+    def group(self) -> Group:
+        self.need("{")
+        elements: list[Any] = []
+        while not self.take("}"):
+            elements += self.element()
+            self.take(".")
+        return tuple(elements)
+
+    def element(self) -> list[Any]:
+        if self.take("FILTER"):
+            return [("filter", self.operand())]
+        if self.take("GRAPH"):
+            iri = self.term()
+            return [("graph", iri, self.group())]
+        if self.take("OPTIONAL"):
+            return [("optional", self.group())]
+        if self.ahead("{"):
+            branches = [self.group()]
+            while self.take("UNION"):
+                branches.append(self.group())
+            return [("union", tuple(branches))] if len(branches) > 1 else [("group", branches[0])]
+        return self.triples()
+
+    def triples_until_end(self) -> Group:
+        elements: list[Any] = []
+        while self.kind() != "end":
+            elements += self.triples()
+            self.take(".")
+        return tuple(elements)
+
+    def triples(self) -> list[Any]:
+        """Triples with one subject: `s p o, o ; p o`."""
+        subject = self.node()
+        found = []
+        while True:
+            predicate = self.node()
+            found.append(("triple", subject, predicate, self.node()))
+            while self.take(","):
+                found.append(("triple", subject, predicate, self.node()))
+            if not self.take(";"):
+                return found
+            if self.ahead(".", "}") or self.kind() == "end":
+                return found
+
+    def node(self) -> Any:
+        return ("?", self.next("variable")[1:]) if self.kind() == "variable" else self.term()
+
+    def term(self) -> Term:
+        kind, text = self.tokens[self.at]
+        self.at += 1
+        if kind in ("iri", "blank"):
+            return text
+        if kind == "name" and text == "a":
+            return RDF_TYPE
+        if kind == "name" and text in ("true", "false"):
+            return f'"{text}"^^<{XSD}boolean>'
+        if kind == "pname":
+            prefix, local = text.split(":", 1)
+            return f"<{self.prefixes[prefix]}{local}>"
+        if kind == "number":
+            return f'"{text}"^^<{XSD}{"decimal" if "." in text else "integer"}>'
+        if kind == "sign" and text == "-":
+            return self.term().replace('"', '"-', 1)
+        if kind != "string":
+            raise ValueError(f"expected a term at {self.tokens[self.at - 1 :][:4]}")
+        lexical = f'"{text[1:-1]}"'
+        if self.take("^^"):
+            datatype = self.term()  # RDF 1.1: a literal of xsd:string and one without a datatype are the same
+            return lexical if datatype == f"<{XSD}string>" else f"{lexical}^^{datatype}"
+        if self.kind() == "language":
+            return lexical + self.next("language").lower()
+        return lexical
+
+    # FILTER expressions
+
+    def expression(self) -> tuple[Any, ...]:
+        left = self.conjunction()
+        while self.take("||"):
+            left = ("||", left, self.conjunction())
+        return left
+
+    def conjunction(self) -> tuple[Any, ...]:
+        left = self.comparison()
+        while self.take("&&"):
+            left = ("&&", left, self.comparison())
+        return left
+
+    def comparison(self) -> tuple[Any, ...]:
+        left = self.sum()
+        if self.ahead("=", "!=", "<", "<=", ">", ">="):
+            return (self.next("sign"), left, self.sum())
+        return left
+
+    def sum(self) -> tuple[Any, ...]:
+        left = self.product()
+        while self.ahead("+", "-"):
+            left = (self.next("sign"), left, self.product())
+        return left
+
+    def product(self) -> tuple[Any, ...]:
+        left = self.operand()
+        while self.ahead("*", "/"):
+            left = (self.next("sign"), left, self.operand())
+        return left
+
+    def operand(self) -> tuple[Any, ...]:
+        if self.take("("):
+            inner = self.expression()
+            self.need(")")
+            return inner
+        if self.take("!"):
+            return ("!", self.operand())
+        if self.take("-"):
+            return ("negative", self.operand())
+        if self.take("BOUND"):
+            self.need("(")
+            name = self.next("variable")[1:]
+            self.need(")")
+            return ("bound", name)
+        if self.kind() == "variable":
+            return ("?", self.next("variable")[1:])
+        return ("term", self.term())
+
+
+class _Sequence:
+    """The inside of SEQ( … ), read once the GPMs are known. Tightest `+`, `?` and `!`, then `&`, then `|`."""
+
+    def __init__(self, tokens: list[tuple[str, str]], gpms: dict[str, Gpm]) -> None:
+        self.tokens = [text for _, text in tokens]
+        self.gpms = gpms
+        self.at = 0
+
+    def take(self, sign: str) -> bool:
+        if self.at < len(self.tokens) and self.tokens[self.at] == sign:
+            self.at += 1
+            return True
+        return False
+
+    def elements(self) -> tuple[Element, ...]:
+        found = [self.element("")]
+        while self.at < len(self.tokens):
+            operator = self.tokens[self.at]
+            self.at += 1
+            if operator not in (",", ";", ":"):
+                raise ValueError(f"unexpected {operator}")
+            if self.at < len(self.tokens):
+                found.append(self.element(operator))
+        return tuple(found)
+
+    def element(self, operator: str) -> Element:
+        what = self.either()
+        suffixes = set()
+        while self.at < len(self.tokens) and self.tokens[self.at] in ("+", "?", "!"):
+            suffixes.add(self.tokens[self.at])
+            self.at += 1
+        return Element(operator, what, "+" in suffixes, "?" in suffixes, "!" in suffixes)
+
+    def either(self) -> At:
+        left = self.both()
+        while self.take("|"):
+            left = Either(left, self.both())
+        return left
+
+    def both(self) -> At:
+        left = self.primary()
+        while self.take("&"):
+            left = And(left, self.primary())
+        return left
+
+    def primary(self) -> At:
+        if self.take("("):
+            inner = self.either()
+            if not self.take(")"):
+                raise ValueError("SEQ nests sequences: not for this reader")
+            return inner
+        self.at += 1
+        return self.gpms[self.tokens[self.at - 1]]

@@ -1,0 +1,313 @@
+"""The standing proof: random queries on every road of `roads.py`, against the definitions. Deterministic by seed.
+
+    python -m tests.support.proof patterns ceql --first 0 --count 20000 --processes 2 --into differences
+
+prints how many queries were drawn and, for each road, how many were compared, refused by name and different; every
+difference is made small and written as a case ready for `cases/`. The tests run the same on fewer seeds
+(`test_proof.py`). Exit code 1 if anything differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.support import graph_patterns, harness, oracle, roads, strategies
+from tests.support.graph_patterns import PatternCase
+from tests.support.harness import Case
+from tests.support.roads import Ride, Road
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of random query.
+
+    `draw` gives one, `case` what the roads take, `expected` the answers by definition, `problem` what is wrong, beside
+    these, with the answers of a road (empty: nothing), `smaller` the queries with a part less, `toml` a case for
+    `cases/`. `often`: the roads of every seed; the others take one seed of `SELDOM`.
+    """
+
+    draw: Callable[[random.Random], Any]
+    case: Callable[[Any], Case]
+    expected: Callable[[Any], Any]
+    problem: Callable[[Any, Any, Road, Counter[Any]], str]
+    smaller: Callable[[Any], Iterator[Any]]
+    toml: Callable[[Any, str], str]
+    often: frozenset[str]
+
+
+SELDOM = 10
+SHRINKING = 400
+"""Smaller queries that are tried for a difference."""
+
+
+@dataclass(slots=True)
+class Report:
+    """What was compared: by road how many queries, refusals and differences, and the differences' texts."""
+
+    drawn: int = 0
+    compared: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+    different: dict[str, str] = field(default_factory=dict)
+
+    def add(self, other: Report) -> None:
+        self.drawn += other.drawn
+        self.compared += other.compared
+        self.refused += other.refused
+        self.different |= other.different
+
+    def __str__(self) -> str:
+        lines = [f"{self.drawn:,} queries, {len(self.different):,} different"]
+        lines += [f"  {n}: {c:,} compared, {self.refused[n]:,} refused" for n, c in sorted(self.compared.items())]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A query that was drawn, what the roads take of it, and its answers by definition."""
+
+    drawn: Any
+    case: Case
+    expected: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Riding:
+    """What all roads of a query are given: its seed, and a folder for files, of which later roads replace them."""
+
+    seed: int
+    folder: Path
+
+    def ride(self) -> Ride:
+        return Ride(random.Random(self.seed), self.folder, anew=self.seed % SELDOM == 0)
+
+
+def _asked(kind: Kind, drawn: Any) -> _Asked:
+    return _Asked(drawn, kind.case(drawn), kind.expected(drawn))
+
+
+def check(kind: str, seeds: Sequence[int], only: Sequence[str] = ()) -> Report:
+    """Compares the queries of the seeds; a difference is made small."""
+    report = Report()
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in seeds:
+            report.drawn += 1
+            _check(KINDS[kind], f"{kind} {seed}", only, _Riding(seed, Path(folder)), report)
+    return report
+
+
+def _check(kind: Kind, name: str, only: Sequence[str], riding: _Riding, report: Report) -> None:
+    asked = _asked(kind, kind.draw(random.Random(riding.seed)))
+    for road in _roads_of(kind, asked.case, riding.seed, only):
+        problem = _problem(kind, asked, road, riding)
+        if problem is None:
+            report.refused[road.name] += 1
+            continue
+        report.compared[road.name] += 1
+        if problem:
+            small = _shrunk(kind, asked.drawn, road, riding, problem)
+            report.different[f"{name} {road.name}"] = _told(kind, small, road, riding)
+            break  # what one road has wrong, others may too: one case is enough
+
+
+def _roads_of(kind: Kind, case: Case, seed: int, only: Sequence[str]) -> list[Road]:
+    every = [road for road in roads.roads(case) if not road.spark]
+    if only:
+        return [road for road in every if road.name in only]
+    return [road for road in every if road.name in kind.often or seed % SELDOM == 0]
+
+
+def _problem(kind: Kind, asked: _Asked, road: Road, riding: _Riding) -> str | None:
+    """What is wrong, empty for nothing, None where the road refuses the query; an exception is a problem too."""
+    try:
+        if road.leaves(asked.case):
+            return None
+        found = roads.given(asked.case, road, riding.ride())
+        return kind.problem(asked.drawn, asked.expected, road, found)
+    except Exception as error:  # whatever a road raises belongs into the report
+        return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''} ({_place(error)})"
+
+
+def _place(error: Exception) -> str:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{Path(frame.filename).name}:{frame.lineno}"
+
+
+def _kind_of(problem: str) -> str:
+    return problem.split(":")[0]
+
+
+def _shrunk(kind: Kind, drawn: Any, road: Road, riding: _Riding, problem: str) -> Any:
+    """A smaller query with a difference of the same kind."""
+    tries, found = 0, True
+    while found:
+        found = False
+        for candidate in kind.smaller(drawn):
+            tries += 1
+            if tries > SHRINKING:
+                return drawn
+            try:
+                other = _problem(kind, _asked(kind, candidate), road, riding)
+            except (graph_patterns.TooMany, oracle.TooBig):
+                continue
+            if other and _kind_of(other) == _kind_of(problem):
+                drawn, found = candidate, True
+                break
+    return drawn
+
+
+def _told(kind: Kind, drawn: Any, road: Road, riding: _Riding) -> str:
+    problem = _problem(kind, _asked(kind, drawn), road, riding)
+    said = "\n".join(f"# {line}" for line in f"{road.name}: {problem}".splitlines())
+    return f"{said}\n{kind.toml(drawn, f'random {riding.seed}')}"
+
+
+# -- graph patterns
+
+
+def _pattern_answers(drawn: PatternCase) -> set[Any]:
+    return set(map(roads.plain, drawn.answers()))
+
+
+def _pattern_problem(drawn: PatternCase, expected: set[Any], road: Road, found: Counter[Any]) -> str:
+    """Blank nodes have one name here, so solutions that differ in them alone are not counted."""
+    missing, surplus = expected - found.keys(), found.keys() - expected
+    return "" if not missing and not surplus else f"differs: missing {_few(missing)}, surplus {_few(surplus)}"
+
+
+def _few(answers: Any) -> str:
+    rows = sorted((answer[1] // 10**9, sorted(answer[-1])) for answer in answers)
+    return f"{len(rows)} {[(t, ' '.join(f'?{n}={v}' for n, v in row)) for t, row in rows[:2]]}"
+
+
+def _pattern_toml(drawn: PatternCase, name: str) -> str:
+    case = drawn.case()
+    text = f"[[case]]\nname = \"{name}\"\nquery = '''\n{case.query}'''\n[case.graphs]\nS = [\n"
+    text += "".join(f"    [{time}, '{triples}'],\n" for time, triples in case.graphs["S"]) + "]\n"
+    if "GRAPH" in case.query:
+        text += "[case.kb]\n" + "".join(f"'{iri}' = '{triples}'\n" for iri, triples in case.kb.items())
+    text += _solutions(drawn.answers())
+    return text if "[[case.solutions]]" in text else text.replace("[case.graphs]", "solutions = []\n[case.graphs]", 1)
+
+
+# -- CEQL
+
+
+def _ceql_answers(drawn: strategies.CeqlCase) -> list[oracle.Match]:
+    return oracle.evaluate(oracle.replace(drawn.query, limit=None), drawn.stream)
+
+
+def _ceql_problem(drawn: strategies.CeqlCase, everything: list[oracle.Match], road: Road, found: Counter[Any]) -> str:
+    if road.ends:
+        expected = {end for _, end, _ in everything}
+        wrong = oracle.Checked(sorted(expected - found.keys()), sorted(set(found) - expected))
+    else:
+        wrong = oracle.compare_choice(drawn.query, everything, list(found.elements()))
+    return f"differs: missing {wrong.missing[:3]}, surplus {wrong.surplus[:3]}" if wrong else ""
+
+
+def _ceql_toml(drawn: strategies.CeqlCase, name: str) -> str:
+    matches = [[s, e, list(d)] for s, e, d in oracle.evaluate(drawn.query, drawn.stream)]
+    return f"{strategies.ceql_toml(drawn, name)}matches = {matches}\n"
+
+
+# -- SPAseq
+
+
+def _spaseq_case(drawn: strategies.SpaseqCase) -> Case:
+    return Case("a random query", drawn.text, graphs=drawn.graphs, kb=strategies.BACKGROUND)
+
+
+def _spaseq_answers(drawn: strategies.SpaseqCase) -> int:
+    case = _spaseq_case(drawn)
+    return len(harness.spaseq_oracle(case.query, case.graphs, case.kb))
+
+
+def _spaseq_expected(drawn: strategies.SpaseqCase) -> Counter[Any]:
+    case = _spaseq_case(drawn)
+    return Counter(set(map(roads.plain, harness.spaseq_oracle(case.query, case.graphs, case.kb))))
+
+
+def _spaseq_problem(drawn: strategies.SpaseqCase, expected: Counter[Any], road: Road, found: Counter[Any]) -> str:
+    return "" if found == expected else f"differs: missing {_few(expected - found)}, surplus {_few(found - expected)}"
+
+
+def _spaseq_toml(drawn: strategies.SpaseqCase, name: str) -> str:
+    case = _spaseq_case(drawn)
+    answers = harness.spaseq_oracle(case.query, case.graphs, case.kb)
+    return strategies.spaseq_toml(drawn, name) + _solutions(answers)
+
+
+def _solutions(answers: Any) -> str:
+    text = ""
+    for _, end, _, row in sorted(answers, key=repr):
+        text += f"[[case.solutions]]\ntime = {end / 10**9:g}\n" + "".join(f"{n} = '{t}'\n" for n, t in sorted(row))
+    return text
+
+
+KINDS = {
+    "patterns": Kind(
+        graph_patterns.pattern_case, PatternCase.case, _pattern_answers, _pattern_problem, graph_patterns.smaller,
+        _pattern_toml,
+        frozenset({"batch", "one by one", "snapshot", "rdflib"}),
+    ),
+    "ceql": Kind(
+        strategies.wide_ceql_case, lambda drawn: Case("a random query", drawn.text, drawn.stream), _ceql_answers,
+        _ceql_problem, strategies.smaller_ceql, _ceql_toml,
+        frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts"}),
+    ),
+    "spaseq": Kind(
+        lambda rng: strategies.interesting(strategies.spaseq_case, _spaseq_answers, rng), _spaseq_case,
+        _spaseq_expected, _spaseq_problem, strategies.smaller_spaseq, _spaseq_toml,
+        frozenset({"batch", "one by one", "snapshot"}),
+    ),
+}  # fmt: skip
+
+
+def _share(work: tuple[str, range, tuple[str, ...]]) -> Report:
+    kind, seeds, only = work
+    return check(kind, seeds, only)
+
+
+BLOCK = 10
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("kinds", nargs="+", choices=sorted(KINDS))
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--count", type=int, default=20_000)
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--roads", default="", help="only these, apart by commas")
+    parser.add_argument("--into", type=Path, help="a folder for the differences")
+    options = parser.parse_args(arguments)
+    only = tuple(filter(None, options.roads.split(",")))
+    different = 0
+    for kind in options.kinds:
+        end = options.first + options.count
+        blocks = [range(s, min(s + BLOCK, end)) for s in range(options.first, end, BLOCK)]
+        whole = Report()
+        with ProcessPoolExecutor(options.processes) as pool:
+            for report in pool.map(_share, [(kind, block, only) for block in blocks]):
+                whole.add(report)
+                for name, text in report.different.items():
+                    print(f"-- {name}\n{text}", flush=True)
+                    if options.into:
+                        options.into.mkdir(parents=True, exist_ok=True)
+                        (options.into / f"{name.replace(' ', '_')}.toml").write_text(text, "utf-8")
+        print(f"{kind}: {whole}", flush=True)
+        different += len(whole.different)
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

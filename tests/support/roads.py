@@ -1,0 +1,537 @@
+"""Every way into the engine, as one table: a road takes a case and gives the answers that the engine gives there.
+
+A case runs on all roads of its language. Where a road cannot take one, `LEFT_OUT` says why and how many there are; what
+an engine refuses has to be refused with the words that stand there. A new way in is a new row of `ROADS`.
+
+Answers of CEQL are matches (start, end, positions), or, where a case asks for valuations, (start, end, what each
+variable took); answers of SPAseq are those of `oracle_spaseq`, with one name for all blank
+nodes, whose labels depend on how a stream is cut.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import gzip
+import io
+import json
+import math
+import random
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import ceql
+import spaseq
+from spaseq.engine import Settings
+from spaseq.errors import UnsupportedFeature
+from spaseq.language.query import stream_sources
+from spaseq.rdf import Counters, StreamOptions, open_streams
+from tests.support import harness, oracle_spaseq
+from tests.support.harness import Case, Events
+
+Answers = list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Ride:
+    """What a road is given beside the case: its own randomness, a folder for files, and perhaps a session of Spark.
+
+    `anew`: a snapshot is handed to a query compiled anew, as another process would; else to the one that all roads of
+    the case share, as one program would. Compiling takes most of the time of a small case.
+    """
+
+    rng: random.Random
+    folder: Path
+    spark: Any = None
+    anew: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Road:
+    """`take` gives the answers of a case; `leaves` says why a case is not for this road, and else nothing.
+
+    `ends`: the answers are only the positions at which matches end. `valuations`: it can list them. `spark`: it needs a
+    session.
+    """
+
+    language: str
+    name: str
+    take: Callable[[Case, Ride], Answers]
+    leaves: Callable[[Case], str] = lambda case: ""
+    ends: bool = False
+    valuations: bool = True
+    spark: bool = False
+
+
+# ---------------------------------------------------------------------------------------------------------------- CEQL
+
+
+def _compiled(case: Case, evaluator: str = "compact") -> ceql.Query:
+    query = _ceql_query(case.query, evaluator)
+    if isinstance(query, UnsupportedFeature):
+        raise query
+    return query
+
+
+@lru_cache(64)
+def _ceql_query(text: str, evaluator: str) -> ceql.Query | UnsupportedFeature:
+    try:
+        return ceql.compile(text, settings=Settings(evaluator=evaluator))
+    except UnsupportedFeature as error:
+        return error
+
+
+def shown(case: Case, matches: Any) -> Answers:
+    """Matches as answers."""
+    if case.valuations:
+        return [(int(m.start), int(m.end), tuple(sorted((x, tuple(at)) for x, at in m.bindings.items())))
+                for m in matches]  # fmt: skip
+    return [(int(m.start), int(m.end), tuple(int(p) for p in m.positions)) for m in matches]
+
+
+def _given(case: Case) -> dict[str, Any]:
+    """The events as `run` takes them."""
+    streams = harness.streams_of(case.events)
+    return {"events": case.events} if streams is None else {"streams": streams}
+
+
+def _ceql_batch(case: Case, ride: Ride, evaluator: str = "compact") -> Answers:
+    return shown(case, _compiled(case, evaluator).run(**_given(case), valuations=case.valuations))
+
+
+def _ceql_tables(case: Case, ride: Ride) -> Answers:
+    """Arrow tables, whose columns have one type."""
+    given = _given(case)
+    if "streams" in given:
+        given = {"streams": {name: _table(events) for name, events in given["streams"].items()}}
+    else:
+        given = {"events": _table(case.events)}
+    return shown(case, _compiled(case).run(**given, valuations=case.valuations))
+
+
+def _table(events: Events) -> Any:
+    import pyarrow as pa
+
+    names = dict.fromkeys(name for event in events for name in event)
+    columns = {name: [event.get(name) for event in events] for name in names}
+    for values in columns.values():
+        if {int, float} <= {type(v) for v in values}:
+            values[:] = [v if v is None else float(v) for v in values]
+    return pa.table(columns)
+
+
+def _opened(case: Case, query: ceql.Query, state: bytes | None = None) -> ceql.Session:
+    return query.open(state, streams=harness.streams_of(case.events), valuations=case.valuations)
+
+
+def _push(case: Case, stream: ceql.Session, events: Events) -> list[Any]:
+    """One push; events of several streams, which a push is of one of, go one after another."""
+    if harness.streams_of(case.events) is None:
+        return stream.push(events)
+    return [m for event in events for m in stream.push(*harness.named(event))]
+
+
+def _ceql_one_by_one(case: Case, ride: Ride) -> Answers:
+    stream = _opened(case, _compiled(case))
+    found = []
+    for event in case.events:
+        found += stream.push(*harness.named(event)) if "stream" in event else stream.push(event)
+    return shown(case, found + stream.close())
+
+
+def _ceql_cuts(case: Case, ride: Ride) -> Answers:
+    stream = _opened(case, _compiled(case))
+    found: list[Any] = []
+    for batch in harness.cut(case.events, ride.rng, 1 + len(case.events) // 20):
+        found += _push(case, stream, batch)
+    return shown(case, found + stream.close())
+
+
+def _ceql_snapshot(case: Case, ride: Ride, evaluator: str = "compact") -> Answers:
+    """Batches and single events by turns; at some cuts another query goes on from the snapshot (`Ride.anew`)."""
+    query = _compiled(case, evaluator)
+    stream = _opened(case, query)
+    batches = list(harness.cut(case.events, ride.rng, 1 + len(case.events) // 20))
+    sure = ride.rng.randrange(len(batches)) if batches else 0
+    found: list[Any] = []
+    for number, batch in enumerate(batches):
+        for part in [batch] if ride.rng.random() < 0.5 else [[event] for event in batch]:
+            found += _push(case, stream, part)
+        if number == sure or ride.rng.random() < harness.RESTARTS:
+            if ride.anew:
+                query = _ceql_query.__wrapped__(case.query, evaluator)
+            stream = _opened(case, query, stream.snapshot())
+    return shown(case, found + stream.close())
+
+
+def _ceql_alerts(case: Case, ride: Ride) -> Answers:
+    return list(_compiled(case).alerts().run(**_given(case)))
+
+
+def _ceql_run_command(case: Case, ride: Ride) -> Answers:
+    rows = _ceql_command(case, ride, "run", ["--valuations"] if case.valuations else [])
+    if case.valuations:
+        return [(row["start"], row["end"], tuple(sorted((x, tuple(at)) for x, at in row["bindings"].items())))
+                for row in rows]  # fmt: skip
+    return [(row["start"], row["end"], tuple(row["positions"])) for row in rows]
+
+
+def _ceql_alert_command(case: Case, ride: Ride) -> Answers:
+    return [row["position"] for row in _ceql_command(case, ride, "alert", ["--follow"])]
+
+
+def _ceql_command(case: Case, ride: Ride, command: str, more: list[str]) -> list[dict[str, Any]]:
+    """What `ceql` prints: one stream comes on standard input, several are files."""
+    from ceql.cli import main as cli
+
+    query = ride.folder / "query.ceql"
+    query.write_text(case.query, "utf-8")
+    streams = harness.streams_of(case.events)
+    arguments, piped = [command, str(query), "--format", "jsonl", *more], b""
+    if streams is None:
+        arguments += ["--events", "-"]
+        piped = _json_lines(case.events)
+    else:
+        for name, events in streams.items():
+            path = ride.folder / f"{name}.jsonl"
+            path.write_bytes(_json_lines(events))
+            arguments += ["--stream", f"{name}={path}"]
+    return _printed(cli.main, arguments, piped)
+
+
+def _json_lines(events: Events) -> bytes:
+    return "".join(json.dumps(event) + "\n" for event in events).encode()
+
+
+class CommandFailed(Exception):
+    """A command ended with another code than 0."""
+
+
+def _printed(main: Callable[[list[str]], int], arguments: list[str], piped: bytes) -> list[dict[str, Any]]:
+    """The lines of JSON that a command prints when it is given `piped` on standard input, in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    before, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(piped), "utf-8")
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main(arguments)
+    finally:
+        sys.stdin = before
+    if code:
+        raise CommandFailed(f"exit {code}: {err.getvalue()}")
+    return [json.loads(line) for line in out.getvalue().splitlines()]
+
+
+def _ceql_refused(case: Case, open_it: Callable[[ceql.Query], Any], evaluator: str = "compact") -> str:
+    """The first line of what the engine says where it does not take the query."""
+    try:
+        open_it(_compiled(case, evaluator))
+    except UnsupportedFeature as error:
+        return str(error).splitlines()[0].removeprefix("<query>: ")
+    return ""
+
+
+def _no_following(case: Case) -> str:
+    if not case.events:
+        return EMPTY_INPUT
+    if harness.streams_of(case.events) is not None:
+        return ONE_INPUT
+    return _not_json(case)
+
+
+def _no_command(case: Case) -> str:
+    return EMPTY_INPUT if not case.events else _not_json(case)
+
+
+def _not_json(case: Case) -> str:
+    odd = any(isinstance(v, float) and not math.isfinite(v) for event in case.events for v in event.values())
+    return NOT_JSON if odd else ""
+
+
+def _not_lazy(case: Case, evaluator: str) -> str:
+    return _ceql_refused(case, lambda query: query, evaluator)
+
+
+def _no_table(case: Case) -> str:
+    """Why no table holds the events."""
+    kinds: dict[str, set[str]] = {}
+    for event in case.events:
+        for name, value in event.items():
+            if value is not None:
+                kinds.setdefault(name, set()).add("number" if type(value) in (int, float) else type(value).__name__)
+    if not case.events:
+        return EMPTY_INPUT
+    return MIXED if any(len(found) > 1 for found in kinds.values()) else _unknown_attribute(case)
+
+
+def _unknown_attribute(case: Case) -> str:
+    query = _compiled(case)
+    read = {*query.attributes, *(name for bracket in query.partition for name in bracket)}
+    return UNKNOWN_ATTRIBUTE if read - {name for event in case.events for name in event} else ""
+
+
+# -------------------------------------------------------------------------------------------------------------- SPAseq
+
+_BLANK = re.compile(r"_:[\w.-]+")
+
+
+def plain(answer: oracle_spaseq.Answer) -> oracle_spaseq.Answer:
+    """An answer in which all blank nodes have one name."""
+    *times, solution = answer
+    return (*times, frozenset((name, _BLANK.sub("_:b", term) if term[:2] == "_:" else term) for name, term in solution))
+
+
+def _files(case: Case, ride: Ride) -> tuple[dict[str, str], dict[str, str]]:
+    return harness.write_streams(case.graphs, ride.folder), harness.write_knowledge(case.kb, ride.folder)
+
+
+@lru_cache(64)
+def _spaseq_query(text: str, evaluator: str) -> spaseq.Query:
+    return spaseq.compile(text, settings=Settings(evaluator=evaluator))
+
+
+def _spaseq_batch(case: Case, ride: Ride, evaluator: str = "compact", reference: bool = False) -> Answers:
+    streams, kb = _files(case, ride)
+    query = _spaseq_query(case.query, evaluator)
+    return [harness.answer_of(match) for match in query.run(streams=streams, kb=kb, reference=reference)]
+
+
+def _graph_events(case: Case, ride: Ride) -> tuple[list[Any], dict[str, Any]]:
+    """The events of all streams in order, and what `open` is given."""
+    streams, kb = _files(case, ride)
+    sources = stream_sources(_spaseq_query(case.query, "compact").checked, streams)
+    events, options = open_streams(sources, StreamOptions(), Counters())
+    return list(events), {"kb": kb, "options": options}
+
+
+def _spaseq_pushed(
+    case: Case, ride: Ride, cuts: Callable[[list[Any], random.Random], Iterator[list[Any]]], *,
+    restarts: float = 0.0, reference: bool = False,
+) -> Answers:  # fmt: skip
+    events, given = _graph_events(case, ride)
+    batches = list(cuts(events, ride.rng))
+    sure = ride.rng.randrange(len(batches)) if batches and restarts else -1
+    query = _spaseq_query(case.query, "compact")
+    session = query.open(**given, reference=reference)
+    found: list[Any] = []
+    for number, batch in enumerate(batches):
+        found += session.push(batch)
+        if number == sure or ride.rng.random() < restarts:
+            if ride.anew:
+                query = spaseq.compile(case.query)
+            session = query.open(session.snapshot(), **given, reference=reference)
+    return [harness.answer_of(match) for match in found + session.close()]
+
+
+def _single(events: list[Any], rng: random.Random) -> Iterator[list[Any]]:
+    yield from ([event] for event in events)
+
+
+def _spaseq_command(case: Case, ride: Ride, *more: str) -> Answers:
+    """What `spaseq run --format jsonl` prints, its first stream on standard input."""
+    from spaseq.cli.main import main
+
+    query = ride.folder / "query.rq"
+    query.write_text(case.query, "utf-8")
+    streams, kb = _files(case, ride)
+    arguments = ["run", str(query), "--format", "jsonl", *more]
+    first, *others = streams
+    piped = Path(streams[first]).read_bytes()
+    arguments += ["--stream", f"{first}=-"]
+    for name in others:
+        # A compressed file ends, where --follow waits for another to grow.
+        path = Path(streams[name] + ".gz")
+        path.write_bytes(gzip.compress(Path(streams[name]).read_bytes(), 1, mtime=0))
+        arguments += ["--stream", f"{name}={path}"]
+    if others and "--follow" in more:
+        arguments += ["--lateness", "100000d"]  # which stream is ahead of which depends on threads
+    for iri, file in kb.items():
+        arguments += ["--kb", f"{iri}={file}"]
+    times = [instant.time for instant in oracle_spaseq.instants_of(harness.streamset(case.graphs))]
+    found = []
+    for row in _printed(main, arguments, piped):
+        at = tuple(times[p] for p in row["positions"])
+        assert [round(t * 10**9) for t in row["time"]] == [at[0], at[-1]] == [times[row["start"]], times[row["end"]]]
+        bound = ((name, _term(value)) for name, value in row["bindings"].items())
+        found.append((at[0], at[-1], at, frozenset(bound)))
+    return found
+
+
+def _term(value: Mapping[str, str]) -> str:
+    """A term of SPARQL's JSON results, as N-Triples have it."""
+    from rdflib import BNode, Literal, URIRef
+
+    text = value["value"]
+    match value["type"]:
+        case "uri":
+            return URIRef(text).n3()
+        case "bnode":
+            return BNode(text).n3()
+    datatype = value.get("datatype")
+    language = value.get("xml:lang")
+    return Literal(text, lang=language, datatype=datatype and URIRef(datatype), normalize=False).n3()
+
+
+def _no_empty_graph(case: Case) -> str:
+    return NO_EMPTY_GRAPH if any(not text for events in case.graphs.values() for _, text in events) else ""
+
+
+def _spaseq_micro_batches(case: Case, ride: Ride) -> Answers:
+    from tests.support.micro_batches import in_micro_batches
+
+    streams, kb = _files(case, ride)
+    query = _spaseq_query(case.query, "compact")
+    rows, _ = in_micro_batches(query, streams, kb, ride.rng.randrange(99), ride.rng.choice((1, 3)))
+    found = []
+    for _, _, _, times, *terms in rows:
+        bound = ((name, term) for name, term in zip(query.variables, terms, strict=True) if term is not None)
+        found.append((times[0], times[-1], tuple(times), frozenset(bound)))
+    return found
+
+
+# --------------------------------------------------------------------------------------------------------------- Spark
+
+
+def _partitions(ride: Ride) -> int:
+    return ride.rng.choice((1, 2, 7))
+
+
+def _spaseq_spark(case: Case, ride: Ride) -> Answers:
+    import spaseq.spark
+
+    streams, kb = _files(case, ride)
+    times = [instant.time for instant in oracle_spaseq.instants_of(harness.streamset(case.graphs))]
+    frame = spaseq.spark.run(spaseq.compile(case.query), ride.spark, streams, dict(kb), partitions=_partitions(ride))
+    found = []
+    for cells in spaseq.spark.collect(frame).to_pylist():
+        at = tuple(times[p] for p in cells["positions"])
+        assert (times[cells["start"]], times[cells["end"]], cells["time"]) == (at[0], at[-1], at[-1])
+        bound = {v.lstrip("?"): t for v, t in cells.items() if v not in _SPARK_COLUMNS and t is not None}
+        found.append((at[0], at[-1], at, frozenset(bound.items())))
+    return found
+
+
+_SPARK_COLUMNS = ("start", "end", "positions", "time")
+
+
+def _ceql_spark(case: Case, ride: Ride) -> Answers:
+    import spaseq.spark
+
+    streams = harness.streams_of(case.events)
+    given: Any = {"": case.events} if streams is None else streams
+    frames = {name: data_frame(ride.spark, events).coalesce(1) for name, events in given.items()}
+    found = spaseq.spark.run_tuples(_compiled(case), frames.get("", frames), partitions=_partitions(ride))
+    table = spaseq.spark.collect(found).to_pydict()
+    return list(zip(table["start"], table["end"], map(tuple, table["positions"]), strict=True))
+
+
+def data_frame(session: Any, events: Events) -> Any:
+    """A DataFrame of dicts, columns in order of appearance."""
+    names = list(dict.fromkeys(name for event in events for name in event)) or ["type"]
+    kinds = {bool: "boolean", int: "bigint", float: "double", str: "string", list: "array<double>"}
+    types = {name: {type(event[name]) for event in events if event.get(name) is not None} or {str} for name in names}
+    columns = {name: "double" if found == {int, float} else kinds[min(found, key=str)] for name, found in types.items()}
+    rows = [tuple(_cell(event.get(name), columns[name]) for name in names) for event in events]
+    return session.createDataFrame(rows, ", ".join(f"`{name}` {kind}" for name, kind in columns.items()))
+
+
+def _cell(value: Any, kind: str) -> Any:
+    if isinstance(value, list):
+        return [None if v is None else float(v) for v in value]
+    return float(value) if kind == "double" and value is not None else value
+
+
+def _no_frame(case: Case) -> str:
+    return _no_table(case) if case.events else ""
+
+
+# ----------------------------------------------------------------------------------------------------------- the tables
+
+EMPTY_INPUT = "a file without lines has no columns"
+ONE_INPUT = "--follow reads one file as it grows"
+NOT_JSON = "JSON has no number for it"
+MIXED = "no column has several types"
+NO_EMPTY_GRAPH = "N-Quads have no graph without triples"
+UNKNOWN_ATTRIBUTE = "columns say which attributes there are, and one that no event has is an error"
+
+_LAZY = ("chain", "tree")
+
+ROADS: Sequence[Road] = (
+    Road("ceql", "batch", _ceql_batch),
+    Road("ceql", "tables", _ceql_tables, _no_table),
+    Road("ceql", "one by one", _ceql_one_by_one),
+    Road("ceql", "cuts", _ceql_cuts),
+    Road("ceql", "snapshot", _ceql_snapshot),
+    Road("ceql", "run -", _ceql_run_command, _no_command),
+    *(
+        Road("ceql", e, partial(_ceql_snapshot, evaluator=e), partial(_not_lazy, evaluator=e), valuations=False)
+        for e in _LAZY
+    ),
+    Road("ceql", "auto", partial(_ceql_snapshot, evaluator="auto")),
+    Road("ceql", "alerts", _ceql_alerts, ends=True, valuations=False),
+    Road("ceql", "alert --follow -", _ceql_alert_command, _no_following, ends=True, valuations=False),
+    Road("ceql", "spark", _ceql_spark, _no_frame, valuations=False, spark=True),
+    Road("spaseq", "batch", _spaseq_batch),
+    Road("spaseq", "one by one", partial(_spaseq_pushed, cuts=_single)),
+    Road("spaseq", "cuts", partial(_spaseq_pushed, cuts=harness.cut)),
+    Road("spaseq", "snapshot", partial(_spaseq_pushed, cuts=harness.cut, restarts=harness.RESTARTS)),
+    Road("spaseq", "run -", _spaseq_command, _no_empty_graph),
+    Road("spaseq", "run --follow -", lambda case, ride: _spaseq_command(case, ride, "--follow"), _no_empty_graph),
+    Road("spaseq", "auto", partial(_spaseq_batch, evaluator="auto")),
+    Road("spaseq", "rdflib", partial(_spaseq_batch, reference=True)),
+    Road("spaseq", "rdflib, one by one", partial(_spaseq_pushed, cuts=_single, reference=True)),
+    Road("spaseq", "micro-batches", _spaseq_micro_batches),
+    Road("spaseq", "spark", _spaseq_spark, spark=True),
+)
+
+_NO_LAZY = {
+    "the lazy evaluators report all matches: not consumption or LIMIT": 13,
+    "the lazy evaluators report all matches: not NEXT": 10,
+    "the lazy evaluators report all matches: not MAX": 7,
+    "the lazy evaluators report all matches: not LAST": 6,
+    "the lazy evaluators report all matches: not ANY": 1,
+    "the lazy evaluators report complex events, not valuations": 1,
+}
+
+LEFT_OUT: Mapping[tuple[str, str], Mapping[str, int]] = {
+    ("ceql", "tables"): {UNKNOWN_ATTRIBUTE: 1, EMPTY_INPUT: 1},
+    ("ceql", "run -"): {EMPTY_INPUT: 1},
+    ("ceql", "chain"): _NO_LAZY,
+    ("ceql", "tree"): _NO_LAZY,
+    ("ceql", "alert --follow -"): {ONE_INPUT: 3, EMPTY_INPUT: 1},
+    ("ceql", "spark"): {UNKNOWN_ATTRIBUTE: 1},
+}  # fmt: skip
+"""By road, the refusals that are known (regular expressions), and how many cases each is of."""
+
+
+def roads(case: Case) -> Iterator[Road]:
+    """The roads of the case's language, for valuations those that list them."""
+    language = "spaseq" if case.is_spaseq else "ceql"
+    return (road for road in ROADS if road.language == language and (road.valuations or not case.valuations))
+
+
+def expected(case: Case, road: Road) -> Counter[Any]:
+    """The answers that the road is to give."""
+    if case.is_spaseq:
+        return Counter(_defined(case.query, repr(case.graphs), repr(case.kb)))
+    if case.valuations:
+        assert case.bindings is not None
+        return Counter((s, e, tuple((x, tuple(at)) for x, at in taken)) for s, e, taken in case.bindings)
+    assert case.matches is not None
+    return Counter({end for _, end, _ in case.matches} if road.ends else case.matches)
+
+
+def given(case: Case, road: Road, ride: Ride) -> Counter[Any]:
+    """The answers that the road gives."""
+    found = road.take(case, ride)
+    return Counter(map(plain, found) if case.is_spaseq else found)
+
+
+@cache
+def _defined(query: str, graphs: str, kb: str) -> frozenset[oracle_spaseq.Answer]:
+    return frozenset(map(plain, harness.spaseq_oracle(query, ast.literal_eval(graphs), ast.literal_eval(kb))))

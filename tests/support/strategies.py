@@ -1,0 +1,790 @@
+"""Random queries and streams: CEQL formulas as the naive evaluator's data with a printer, SPAseq queries as text.
+
+Everything is drawn from a `random.Random`, so a seed names a case. `shrink_*` make a failing case small.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from tests.support.harness import NAMESPACE, Events, Graphs
+from tests.support.oracle import (
+    And,
+    As,
+    Filter,
+    Formula,
+    Or,
+    Other,
+    Plus,
+    Project,
+    Query,
+    Repeat,
+    Then,
+    TooBig,
+    Type,
+    Within,
+    Without,
+    evaluate,
+    named,
+    variables_of,
+)
+
+TYPES = "ABCD"
+NUMERIC = ("a", "b")
+
+
+# -------------------------------------------------------------------------------------------------------- CEQL, drawn
+
+
+@dataclass(frozen=True, slots=True)
+class CeqlCase:
+    query: Query
+    events: tuple[tuple[tuple[str, Any], ...], ...]
+
+    @property
+    def stream(self) -> Events:
+        return [dict(event) for event in self.events]
+
+    @property
+    def text(self) -> str:
+        return print_query(self.query)
+
+
+def ceql_case(rng: random.Random) -> CeqlCase:
+    """A query of at most four levels over a stream of at most 14 events."""
+    formula = draw_formula(rng, rng.choice((1, 2, 3, 3, 4, 4)))
+    names = sorted(variables_of(formula))
+    select: frozenset[str] | None = None
+    if rng.random() < 0.35:
+        select = frozenset(rng.sample(names, rng.randint(0, min(2, len(names)))))
+    strategy, consume, limit, ending = "STRICT" if rng.random() < 0.12 else "ALL", "NONE", None, None
+    if rng.random() < 0.07:
+        ending = draw_absent(rng, ())
+    else:
+        strategy = rng.choice(("NEXT", "LAST", "MAX", "ANY")) if rng.random() < 0.25 else strategy
+        consume = rng.choice(("ANY", "PARTITION")) if rng.random() < 0.15 else consume
+        limit = rng.randint(1, 3) if rng.random() < 0.1 else limit
+    query = Query(
+        formula,
+        select,
+        strategy,
+        rng.choice(((), (), (), (), (("k",),), (("k",), ("s",)))),
+        draw_window(rng),
+        (),
+        consume,
+        limit,
+        ending,
+    )
+    return CeqlCase(query, draw_stream(rng))
+
+
+def wide_ceql_case(rng: random.Random) -> CeqlCase:
+    """A case with something more that is rare elsewhere: names of one event related, odd keys, windows at the edges of
+    time, several streams. It has matches, as a rule."""
+
+    def found(case: CeqlCase) -> int:
+        return len(evaluate(replace(case.query, limit=None), case.stream))
+
+    return interesting(_widened, found, rng)
+
+
+def _widened(rng: random.Random) -> CeqlCase:
+    case = ceql_case(rng)
+    kind = rng.randrange(10)
+    if kind < 2:
+        case = replace(case, query=replace(case.query, formula=_two_names(rng, case.query.formula)))
+    if kind == 2:
+        case = replace(case, query=replace(case.query, partition=(("k",),)), events=_odd_keys(rng, case.events))
+    if kind == 3:
+        case = _at_the_edge(rng, case)
+    if kind == 4:
+        case = _of_streams(rng, case)
+    return case
+
+
+def _two_names(rng: random.Random, formula: Formula) -> Formula:
+    """A formula under a condition between two names that one event has."""
+    names = sorted(variables_of(formula))
+    inner = rng.choice(names)
+    sign = rng.choice(("=", "!=", "<", "<=", ">", ">="))
+    if rng.random() < 0.5:  # (A AS x) AS y FILTER x.a <= y.b, and A AS x FILTER A.a <= x.b
+        kind = rng.choice(TYPES)
+        one: Formula = As(As(Type(kind), "m"), "o")
+        left, right = rng.choice((("m", "o"), (kind, "o"), (kind, "m")))
+        one = Filter(one, ("for all", (sign, ("of", left, rng.choice(NUMERIC)), ("of", right, rng.choice(NUMERIC)))))
+        sides = (one, formula) if rng.random() < 0.5 else (formula, one)
+        return rng.choice((Then(*sides), Then(Plus(one), formula), Or(*sides)))
+    whole = As(formula, "o")
+    return Filter(whole, ("for all", (sign, ("of", inner, rng.choice(NUMERIC)), ("of", "o", rng.choice(NUMERIC)))))
+
+
+def _odd_keys(rng: random.Random, events: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Keys that are equal but written differently, and such as are no keys."""
+    keys = (0, 0.0, -0.0, 1, 1.0, None, 0.5, -1)
+    return tuple((*(pair for pair in event if pair[0] != "k"), ("k", rng.choice(keys))) for event in events)
+
+
+EDGES = (-9_223_372_036, -9_223_372_030, -6_900_000_000, -5, 9_223_372_030)
+"""Seconds: the first that fit 64 bits of nanoseconds, 1751, before the epoch, the last that fit."""
+
+
+def _at_the_edge(rng: random.Random, case: CeqlCase) -> CeqlCase:
+    """Times near the least and the greatest there are, and windows up to all of time."""
+    start = rng.choice(EDGES)
+    events, clock = [], start
+    for event in case.events:
+        clock = min(clock + rng.choice((0, 0, 1, 1, 2)), 9_223_372_036)
+        own = (pair for pair in event if pair[0] not in ("time", "t"))
+        events.append((*own, ("t", clock * 10**9), ("time", clock)))
+    size = Fraction(rng.choice((0, 1, 3, 10, 10**9, 9 * 10**9, 9_223_372_036)))
+    within = rng.choice((Within(size * 10**9, "time"), Within(size * 10**9, "attribute", "t")))
+    return replace(case, query=replace(case.query, within=within), events=tuple(events))
+
+
+def _of_streams(rng: random.Random, case: CeqlCase) -> CeqlCase:
+    """The events come on two streams, and some parts of the formula are of one of them alone."""
+    streams = ("S", "T")
+    events, clock = [], 0
+    for event in case.events:
+        clock += rng.choice((0, 1, 1, 2))
+        own = tuple(pair for pair in event if pair[0] != "time")
+        events.append((*own, ("time", clock), ("stream", rng.choice(streams))))
+    # Of equal times those of the first stream come first.
+    events.sort(key=lambda event: (dict(event)["time"], dict(event)["stream"]))
+    if {dict(event)["stream"] for event in events} != set(streams):
+        return case
+    events = [(*(pair for pair in event if pair[0] != "t"), ("t", dict(event)["time"])) for event in events]
+
+    def of_one(formula: Any) -> Any:
+        if isinstance(formula, Type):
+            return replace(formula, stream=rng.choice((None, None, "S", "T")))
+        if not isinstance(formula, As | Filter | Or | Then | And | Plus | Repeat):
+            return formula
+        parts = {n: of_one(getattr(formula, n)) for n in ("child", "left", "right") if hasattr(formula, n)}
+        return replace(formula, **parts)
+
+    query = replace(case.query, formula=of_one(case.query.formula), streams=streams)
+    return replace(case, query=query, events=tuple(events))
+
+
+def long_ceql_case(rng: random.Random) -> CeqlCase:
+    """A query with a short window over a long stream: what has left the window must be forgotten, and nothing else."""
+    case = ceql_case(rng)
+    size = Fraction(rng.randint(1, 6))
+    within = rng.choice((Within(size, "events"), Within(size, "attribute", "t"), Within(size / 2 * 10**9, "time")))
+    return CeqlCase(replace(case.query, within=within), draw_stream(rng, rng.randint(50, 300), timed=True))
+
+
+def interesting(draw: Callable[[random.Random], Any], found: Callable[[Any], int], rng: random.Random) -> Any:
+    """A case, as a rule with matches: one without is drawn again, 19 times of 20. `found` may raise TooBig."""
+    while True:
+        case = draw(rng)
+        try:
+            if found(case) or rng.random() < 1 / 20:
+                return case
+        except TooBig:
+            continue
+
+
+def draw_formula(rng: random.Random, depth: int) -> Formula:
+    """A formula of at most `depth` operators on a path, not counting AS and FILTER."""
+    if depth == 0:
+        formula: Formula = Type(rng.choice(TYPES))
+    else:
+        kind = rng.choices(("then", "next", "or", "plus", "next plus", "and", "without", "repeat", "other"),
+                           (16, 6, 6, 6, 2, 2, 3, 2, 1))[0]  # fmt: skip
+        if kind == "and":
+            formula = And(draw_formula(rng, depth - 1), draw_formula(rng, rng.randrange(depth)))
+        elif kind == "without":
+            left, right = draw_formula(rng, depth - 1), draw_formula(rng, rng.randrange(depth))
+            formula = Without(left, draw_absent(rng, sorted(variables_of(left))), right)
+        elif kind == "other":
+            formula = As(Other(draw_absent(rng, ())), rng.choice("xyz"))
+        elif kind == "repeat":
+            low = rng.randint(1, 3)
+            formula = Repeat(draw_formula(rng, depth - 1), low, rng.choice((None, low, low, low + 1, low + 2)))
+        elif kind in ("then", "next", "or"):
+            left, right = draw_formula(rng, depth - 1), draw_formula(rng, rng.randrange(depth))
+            if rng.random() < 0.5:
+                left, right = right, left
+            if kind != "or" and rng.random() < 0.15:
+                left, right = draw_reference(rng, left, right)
+            formula = Or(left, right) if kind == "or" else Then(left, right, kind == "next")
+        else:
+            formula = Plus(draw_formula(rng, depth - 1), kind == "next plus")
+    if rng.random() < (0.5 if depth == 0 else 0.15):
+        formula = As(formula, rng.choice("xyz"))
+    if rng.random() < (0.15 if depth < 2 else 0.3):
+        formula = Filter(formula, draw_condition(rng, sorted(variables_of(formula))))
+    return formula
+
+
+def draw_absent(rng: random.Random, outside: Sequence[str]) -> Formula:
+    """What a NOT may be about: one event, perhaps filtered, perhaps compared with `outside`, perhaps one of two."""
+    formula: Formula = As(Type(rng.choice(TYPES)), "n")
+    kind = rng.random()
+    if kind < 0.3:
+        formula = Filter(formula, ("on", "n", draw_expression(rng, 1)))
+    elif kind < 0.7:
+        names = sorted(set(outside) - variables_of(formula))
+        if names:
+            other = ("of", rng.choice(names), rng.choice(NUMERIC))
+            sign = rng.choice(("=", "!=", "<", ">="))
+            formula = Filter(formula, ("for all", (sign, ("of", "n", rng.choice(NUMERIC)), other)))
+    return Or(formula, Type(rng.choice(TYPES))) if rng.random() < 0.3 else formula
+
+
+def draw_reference(rng: random.Random, left: Formula, right: Formula) -> tuple[Formula, Formula]:
+    """The two sides of a sequence, one of them with a FILTER that names a variable of the other ([CEL] §2, φ4)."""
+    inner, outer = (right, left) if rng.random() < 0.7 else (left, right)
+    names = sorted(variables_of(outer) - variables_of(inner))
+    if not names:
+        return left, right
+    own = ("of", rng.choice(sorted(variables_of(inner))), rng.choice(NUMERIC))
+    far: tuple[Any, ...] = ("of", rng.choice(names), rng.choice(NUMERIC))
+    if rng.random() < 0.2:
+        far = draw_total(rng, names)
+    if rng.random() < 0.25:
+        own = ("value", rng.randint(0, 4))  # about a variable of the other side alone
+    condition = ("for all", (rng.choice(("=", "<", ">=")), own, far))
+    wrapped: Formula = Filter(inner, condition)
+    if isinstance(inner, Plus | Repeat):
+        wrapped = replace(inner, child=Filter(inner.child, condition))
+    return (left, wrapped) if inner is right else (wrapped, right)
+
+
+def draw_total(rng: random.Random, names: Sequence[str]) -> tuple[Any, ...]:
+    """An aggregate over a variable of `names`."""
+    function = rng.choice(("AVG", "COUNT", "COUNT", "FIRST", "LAST", "MAX", "MIN", "STDDEV", "SUM"))
+    inner: tuple[Any, ...] = ("attribute", rng.choice(NUMERIC))
+    if function == "COUNT" and rng.random() < 0.7:
+        inner = ("value", 1)
+    elif rng.random() < 0.2:
+        inner = ("*", inner, ("attribute", rng.choice(NUMERIC)))
+    return ("total", function, rng.choice(names), inner)
+
+
+def draw_condition(rng: random.Random, names: Sequence[str], depth: int = 1) -> tuple[Any, ...]:
+    """A condition of FILTER over the variables `names`."""
+    kind = rng.random()
+    if rng.random() < 0.15:
+        far: tuple[Any, ...] = ("value", rng.randint(0, 5))
+        if rng.random() < 0.5:
+            far = rng.choice((draw_total(rng, names), ("of", rng.choice(names), rng.choice(NUMERIC))))
+        return ("for all", (rng.choice(("=", "!=", "<", "<=", ">", ">=")), draw_total(rng, names), far))
+    if depth and kind < 0.3:
+        parts = (draw_condition(rng, names, depth - 1), draw_condition(rng, names, depth - 1))
+        return ("all" if kind < 0.2 else "any", *parts)
+    if len(names) > 1 and kind < 0.65:
+        x, y = rng.sample(list(names), 2)
+        left: tuple[Any, ...] = ("of", x, rng.choice(NUMERIC))
+        right: tuple[Any, ...] = ("of", y, rng.choice(NUMERIC))
+        if rng.random() < 0.25:
+            right = (rng.choice("+-"), right, ("value", rng.randint(1, 2)))
+        return ("for all", (rng.choice(("=", "!=", "<", "<=", ">", ">=")), left, right))
+    if kind < 0.7:
+        return ("for all", (rng.choice("<>="), ("of", rng.choice(names), "a"), ("value", rng.randint(0, 4))))
+    return ("on", rng.choice(names), draw_expression(rng, 2))
+
+
+def draw_expression(rng: random.Random, depth: int) -> tuple[Any, ...]:
+    """A predicate on one event."""
+    kind = rng.random()
+    if depth and kind < 0.4:
+        inner = draw_expression(rng, depth - 1)
+        if kind < 0.1:
+            return ("not", inner)
+        return ("and" if kind < 0.25 else "or", inner, draw_expression(rng, depth - 1))
+    attribute = ("attribute", rng.choice(NUMERIC))
+    if kind < 0.5:
+        return ("in", attribute, tuple(sorted(rng.sample(range(5), 2))))
+    if kind < 0.55:
+        low = rng.randint(0, 3)
+        return ("between", attribute, rng.choice((None, low)), low + rng.randint(0, 2))
+    if kind < 0.65:
+        return (rng.choice(("=", "!=")), ("attribute", "s"), ("value", rng.choice("uv")))
+    left = ("*", attribute, ("value", 2)) if kind < 0.7 else attribute
+    return (rng.choice(("=", "!=", "<", "<=", ">", ">=")), left, ("value", rng.randint(0, 4)))
+
+
+def draw_window(rng: random.Random) -> Within | None:
+    """No window, or one of each kind."""
+    kind = rng.randrange(6)
+    if kind < 2:
+        return None
+    if kind == 2:
+        return Within(Fraction(rng.randint(0, 8)), "events")
+    if kind == 3:
+        return Within(Fraction(rng.randint(0, 6)), "attribute", "t")
+    return Within(Fraction(rng.choice((0, 1, 2, 3, 5, 2.5))) * 10**9, "time")
+
+
+def draw_stream(
+    rng: random.Random, size: int | None = None, timed: bool | None = None
+) -> tuple[tuple[tuple[str, Any], ...], ...]:
+    """`size` events, or at most 14, with a `time` if `timed`.
+
+    Attributes a, b (numbers), s (text) and k (the key) are NULL now and then, t never.
+    """
+    types = rng.choice((TYPES, "ABC", "ABC", "BCD", "AB", "AC"))
+    clock, other = 0.0, 0
+    if timed is None:
+        timed = rng.random() < 0.7
+    if size is None:
+        size = rng.choice((0, 1, 3, 5, 6, 7, 8, 8, 9, 10, 11, 12, 14))
+    events = []
+    for _ in range(size):
+        event: dict[str, Any] = {"type": rng.choice(types)}
+        for name, values in (("a", range(5)), ("b", range(5)), ("s", "uv"), ("k", range(2))):
+            if rng.random() > 0.12:
+                event[name] = rng.choice(list(values))
+        other += rng.choice((0, 0, 1, 2))
+        event["t"] = other
+        if timed:
+            clock += rng.choice((0, 0.5, 1, 1, 2))
+            event["time"] = clock
+        events.append(tuple(event.items()))
+    return tuple(events)
+
+
+# ------------------------------------------------------------------------------------------------------ CEQL, printed
+
+
+def print_query(query: Query) -> str:
+    """The text of a query."""
+    selected = "*" if query.select is None else ", ".join(sorted(query.select)) or "NONE"
+    strategy = "" if query.strategy == "ALL" else query.strategy + " "
+    formula = print_formula(query.formula, _FILTER if query.ending is None else _SEQUENCE)
+    source = f" FROM {', '.join(query.streams)}" if query.streams else ""
+    text = f"SELECT {strategy}{selected}{source} WHERE {formula}"
+    if query.ending is not None:
+        text += f" ; NOT {print_formula(query.ending, _POSTFIX)}"
+    if query.partition:
+        text += " PARTITION BY " + ", ".join(f"[{', '.join(bracket)}]" for bracket in query.partition)
+    text += _print_window(query.within)
+    if query.consume != "NONE":
+        text += f" CONSUME BY {query.consume}"
+    return text if query.limit is None else f"{text} LIMIT {query.limit}"
+
+
+def _print_window(within: Within | None) -> str:
+    if within is None:
+        return ""
+    if within.unit == "time":
+        seconds = within.size / 10**9
+        return f" WITHIN {seconds.numerator if seconds.denominator == 1 else float(seconds)} SECONDS"
+    return f" WITHIN {within.size}" + (" EVENTS" if within.unit == "events" else f" [{within.attribute}]")
+
+
+_FILTER, _OR, _SEQUENCE, _POSTFIX = range(4)
+
+
+def print_formula(formula: Formula, least: int = _FILTER) -> str:
+    """The text of a formula, in parentheses if it binds less than `least`."""
+    level, text = _formula(formula)
+    return text if level >= least else f"({text})"
+
+
+def _formula(formula: Formula) -> tuple[int, str]:
+    match formula:
+        case Type(name, stream):
+            return _POSTFIX, name if stream is None else f"{stream}>{name}"
+        case As(child, variable):
+            return _POSTFIX, f"{print_formula(child, _POSTFIX)} AS {variable}"
+        case Plus(child, adjacent):
+            return _POSTFIX, f"{print_formula(child, _POSTFIX)} {':+' if adjacent else '+'}"
+        case Repeat(child, low, high):
+            bounds = f"{low}" if low == high else f"{low},{'' if high is None else high}"
+            return _POSTFIX, f"{print_formula(child, _POSTFIX)}{{{bounds}}}"
+        case And(left, right):
+            return _POSTFIX, f"AND({print_formula(left)}, {print_formula(right)})"
+        case Other(child):
+            return _FILTER, f"NOT {print_formula(child, _POSTFIX)}"
+        case Without(left, absent, right):
+            before, after = print_formula(left, _SEQUENCE), print_formula(right, _POSTFIX)
+            return _SEQUENCE, f"{before} ; NOT {print_formula(absent, _POSTFIX)} ; {after}"
+        case Then(left, right, adjacent):
+            sign = ":" if adjacent else ";"
+            return _SEQUENCE, f"{print_formula(left, _SEQUENCE)} {sign} {print_formula(right, _POSTFIX)}"
+        case Or(left, right):
+            # Sequences inside OR keep their parentheses: users should not need to know which of the two binds tighter.
+            return _OR, f"{print_formula(left, _POSTFIX)} OR {print_formula(right, _POSTFIX)}"
+        case Filter(child, condition):
+            return _FILTER, f"{print_formula(child)} FILTER {print_condition(condition)}"
+        case Project():
+            raise ValueError("CEQL writes projection in SELECT alone")
+    raise AssertionError(formula)
+
+
+def print_condition(condition: tuple[Any, ...]) -> str:
+    """The text of a condition of FILTER."""
+    match condition:
+        case ("all", *parts):
+            return " AND ".join(map(_part, parts))
+        case ("any", *parts):
+            return " OR ".join(map(_part, parts))
+        case ("on", variable, expression):
+            return f"{variable}[{print_expression(expression)}]"
+        case ("for all", expression):
+            return print_expression(expression)
+    raise AssertionError(condition)
+
+
+def _part(condition: tuple[Any, ...]) -> str:
+    text = print_condition(condition)
+    return f"({text})" if condition[0] in ("any", "all") else text
+
+
+def print_expression(expression: tuple[Any, ...]) -> str:
+    """The text of an expression; whatever is composed stands in parentheses inside another."""
+    match expression:
+        case ("value", value):
+            return repr(value)
+        case ("attribute", name):
+            return str(name)
+        case ("of", variable, name):
+            return f"{variable}.{name}"
+        case ("total", function, variable, inner):
+            return f"{function}({variable if inner == ('value', 1) else _print_own(variable, inner)})"
+        case ("not", inner):
+            return f"NOT ({print_expression(inner)})"
+        case ("and" | "or" as word, left, right):
+            return f"({print_expression(left)}) {word.upper()} ({print_expression(right)})"
+        case ("in", inner, values):
+            return f"{print_expression(inner)} IN {{{', '.join(map(repr, values))}}}"
+        case ("between", inner, low, high):
+            return f"{print_expression(inner)} IN {{{'' if low is None else low}..{'' if high is None else high}}}"
+        case (sign, left, right):
+            return f"{print_expression(left)} {sign} {print_expression(right)}"
+    raise AssertionError(expression)
+
+
+def _print_own(variable: str, inner: tuple[Any, ...]) -> str:
+    if inner[0] == "attribute":
+        return f"{variable}.{inner[1]}"
+    return f" {inner[0]} ".join(_print_own(variable, part) for part in inner[1:])
+
+
+# ------------------------------------------------------------------------------------------------------ CEQL, shrunk
+
+
+def shrink_ceql(case: CeqlCase, fails: Callable[[CeqlCase], bool]) -> CeqlCase:
+    """A case that still fails and of which no part can be left out alone."""
+    return _shrink(case, fails, smaller_ceql)
+
+
+def _shrink(case: Any, fails: Callable[[Any], bool], smaller: Callable[[Any], Iterator[Any]]) -> Any:
+    found = True
+    while found:
+        found = False
+        for candidate in smaller(case):
+            if fails(candidate):
+                case, found = candidate, True
+                break
+    return case
+
+
+def smaller_ceql(case: CeqlCase) -> Iterator[CeqlCase]:
+    for i in range(len(case.events)):
+        fewer = case.events[:i] + case.events[i + 1 :]
+        if not case.query.streams or {dict(event)["stream"] for event in fewer} == set(case.query.streams):
+            yield replace(case, events=fewer)
+    query = case.query
+    for simpler in (
+        replace(query, within=None),
+        replace(query, partition=query.partition[:-1]),
+        replace(query, select=None),
+        replace(query, strategy="ALL"),
+        replace(query, consume="NONE"),
+        replace(query, limit=None),
+        replace(query, ending=None),
+    ):
+        if simpler != query:
+            yield replace(case, query=simpler)
+    for formula in _smaller_formulas(query.formula):
+        if _wanted(formula) <= variables_of(formula) and (query.select or frozenset()) <= variables_of(formula):
+            yield replace(case, query=replace(query, formula=formula))
+    for i, event in enumerate(case.events):
+        for name, _ in event:
+            if name not in ("type", "t", "time", "stream"):
+                shorter = tuple(pair for pair in event if pair[0] != name)
+                yield replace(case, events=(*case.events[:i], shorter, *case.events[i + 1 :]))
+
+
+def _wanted(formula: Formula) -> frozenset[str]:
+    """The variables that conditions name and their own formula does not define."""
+    match formula:
+        case Filter(child, condition):
+            return (named(condition) | _wanted(child)) - variables_of(child)
+        case Then(left, right) | Or(left, right) | And(left, right):
+            return (_wanted(left) | _wanted(right)) - variables_of(formula)
+        case Without(left, absent, right):
+            lost = frozenset(f"{name} of a NOT" for name in _wanted(absent) - variables_of(left))
+            return ((_wanted(left) | _wanted(right)) - variables_of(formula)) | lost
+        case As(child) | Plus(child) | Repeat(child) | Project(child):
+            return _wanted(child)
+    return frozenset()
+
+
+def _smaller_formulas(formula: Formula) -> Iterator[Formula]:
+    match formula:
+        case Without(left, absent, right):
+            yield Then(left, right)
+            yield from (replace(formula, absent=f) for f in _smaller_formulas(absent) if not isinstance(f, Then))
+            yield from (replace(formula, left=f) for f in _smaller_formulas(left))
+            yield from (replace(formula, right=f) for f in _smaller_formulas(right))
+        case Then(left, right) | Or(left, right) | And(left, right):
+            yield from (left, right)
+            yield from (replace(formula, left=f) for f in _smaller_formulas(left))
+            yield from (replace(formula, right=f) for f in _smaller_formulas(right))
+        case Filter(child, condition):
+            yield child
+            if condition[0] in ("all", "any"):
+                yield from (Filter(child, part) for part in condition[1:])
+            inner = (f for f in _smaller_formulas(child) if named(condition) <= variables_of(f))
+            yield from (Filter(f, condition) for f in inner)
+        case As(Other(), _):
+            return
+        case As(child, variable):
+            yield child
+            yield from (As(f, variable) for f in _smaller_formulas(child))
+        case Repeat(child, low, high):
+            if low > 1:
+                yield replace(formula, low=low - 1, high=None if high is None else high - 1)
+            yield child
+            yield from (replace(formula, child=f) for f in _smaller_formulas(child))
+        case Plus(child):
+            yield child
+            yield from (replace(formula, child=f) for f in _smaller_formulas(child))
+
+
+def ceql_toml(case: CeqlCase, name: str) -> str:
+    """The case to paste into a file of `cases/`, without its matches."""
+    columns = sorted({name for event in case.events for name, _ in event} | {"type"}, key=lambda c: (c != "type", c))
+    rows = [[dict(event).get(c, "NULL") for c in columns] for event in case.events]
+    listed = "".join(f"    {[*row]!r},\n".replace("'", '"') for row in rows)
+    return (
+        f'[[case]]\nname = "{name}"\nquery = "{case.text}"\ncolumns = {columns!r}\n'.replace("'", '"')
+        + f"rows = [\n{listed}]\n"
+    )
+
+
+# ---------------------------------------------------------------------------------------------------- SPAseq, drawn
+
+BACKGROUND = {NAMESPACE + "kb": ":m :near :n . :n :near :n . :n :near :m"}
+"""The background knowledge of every random query."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpaseqCase:
+    """A query as its parts and a streamset: (stream, time, triples) per event, in order of time."""
+
+    sequence: str
+    gpms: tuple[tuple[str, str], ...]
+    clauses: str
+    select: str
+    events: tuple[tuple[str, float, tuple[str, ...]], ...]
+
+    @property
+    def text(self) -> str:
+        streams = "\n".join(f"FROM STREAM {s} <{NAMESPACE}{s}>" for s in ("S", "T"))
+        gpms = "\n".join(f"  DEFINE GPM {name} {body}" for name, body in self.gpms)
+        return (
+            f"PREFIX : <{NAMESPACE}>\nSELECT {self.select} {self.clauses}\n{streams}\n"
+            f"WHERE {{\n  SEQ ({self.sequence})\n{gpms}\n}}\n"
+        )
+
+    @property
+    def graphs(self) -> Graphs:
+        streams: Graphs = {"S": [], "T": []}
+        for stream, time, triples in self.events:
+            streams[stream].append((time, " . ".join(triples)))
+        return streams
+
+
+def spaseq_case(rng: random.Random) -> SpaseqCase:
+    """A sequence of at most four elements over two small streams with ties and events of several solutions."""
+    partition = rng.random() < 0.2
+    elements: list[str] = []
+    gpms: list[tuple[str, str]] = []
+    bound: list[str] = []
+    rest = list("ABCD"[: rng.choice((1, 2, 2, 3, 3, 3, 4))])
+    negates = len(rest) > 1 and rng.random() < 0.35
+    while rest:
+        width = rng.choice((1, 1, 1, 1, 1, 1, 1, 2, 2, 3))
+        together, rest = rest[:width], rest[width:]
+        sign = rng.choice("&|")
+        suffix = _draw_suffix(rng, len(together) > 1)
+        if negates and (rng.random() < 0.4 or not (rest or any(e.endswith("!") for e in elements))):
+            suffix = "!"
+        before, here = list(bound), list(bound)
+        for name in together:
+            # A FILTER may name what stands before it, or is joined to it at the same instant.
+            body, own = _draw_gpm(rng, here if sign == "&" else before, partition)
+            gpms.append((name, body))
+            here += own
+        if suffix != "!":  # what must not occur binds nothing
+            bound = here
+        elements.append(_together(rng, together, sign) + suffix)
+    if rng.random() < 0.3 or all(e.endswith("!") for e in elements):
+        elements.append(_draw_again(rng, gpms, bound) + _draw_suffix(rng, False))
+    sequence = elements[0] + "".join(f" {rng.choice(',;:')} {element}" for element in elements[1:])
+    variables = sorted(set(bound))
+    select = "*"
+    if variables and rng.random() < 0.4:
+        select = " ".join("?" + v for v in sorted(rng.sample(variables, rng.randint(1, len(variables)))))
+    clauses = rng.choice((
+        "", "", "", "", "", "WITHIN 5 SECONDS", "WITHIN 9 SECONDS", "WITHIN 4 SECONDS SLIDING",
+        "WITHIN 1500 MILLISECONDS", "WITHIN 2500 MILLISECONDS SLIDING", "WITHIN 4 SECONDS STARTING AT 1.5",
+    ))  # fmt: skip
+    if _opens_with_negation(sequence):
+        clauses = clauses.removesuffix(" SLIDING")
+    if partition:
+        clauses += " PARTITION BY (?s)"
+    return SpaseqCase(sequence, tuple(gpms), clauses.strip(), select, _draw_events(rng))
+
+
+def _together(rng: random.Random, names: list[str], sign: str) -> str:
+    """GPMs that are joined at one instant, with the other sign inside parentheses at times."""
+    if len(names) < 3 or sign == "&":  # a FILTER of one alternative may not name another one
+        return f"({f' {sign} '.join(names)})" if len(names) > 1 else names[0]
+    first, second, third = names
+    return rng.choice((f"({first} | {second} | {third})", f"({first} & ({second} | {third}))",
+                       f"({first} | {second} & {third})"))  # fmt: skip
+
+
+def _draw_again(rng: random.Random, gpms: list[tuple[str, str]], bound: list[str]) -> str:
+    """The name of a GPM that can stand at the end too: its FILTER names nothing but its own variables and `bound`."""
+    fitting = []
+    for name, body in gpms:
+        triples, _, condition = body.rpartition(" FILTER") if body.endswith(") }") else (body, "", "")
+        if set(re.findall(r"\?\w+", condition)) <= set(re.findall(r"\?\w+", triples)) | {f"?{v}" for v in bound}:
+            fitting.append(name)
+    return rng.choice(fitting)
+
+
+def _opens_with_negation(sequence: str) -> bool:
+    """Whether nothing need come before some negated element: not to be had with a sliding window."""
+    for element in re.split(" [,;:] ", sequence):
+        if element.endswith("!"):
+            return True
+        if not element.endswith("?"):
+            break
+    return False
+
+
+def long_spaseq_case(rng: random.Random) -> SpaseqCase:
+    """A query with a short window over a long streamset: what has left the window must be forgotten, nothing else."""
+    case = spaseq_case(rng)
+    events: list[tuple[str, float, tuple[str, ...]]] = []
+    for _ in range(rng.randint(4, 12)):
+        start = events[-1][1] + rng.choice((0, 1)) if events else 0.0
+        events += [(stream, start + time, triples) for stream, time, triples in _draw_events(rng)]
+    windows = ("4 SECONDS", "6 SECONDS", "3 SECONDS SLIDING", "5 SECONDS SLIDING", "7 SECONDS STARTING AT 2")
+    if _opens_with_negation(case.sequence):
+        windows = tuple(window for window in windows if "SLIDING" not in window)
+    partition = " PARTITION BY (?s)" if "PARTITION" in case.clauses else ""
+    return replace(case, events=tuple(events), clauses=f"WITHIN {rng.choice(windows)}{partition}")
+
+
+def _draw_suffix(rng: random.Random, several: bool) -> str:
+    return rng.choice(("", "", "", "+", "?", "+?") if several else ("", "", "", "", "+", "+", "?", "?", "+?"))
+
+
+def _draw_gpm(rng: random.Random, before: list[str], partition: bool) -> tuple[str, list[str]]:
+    """The text of a GPM behind its name, and the variables it binds; a FILTER may name one of `before`."""
+    streams = rng.choice(("S", "S", "T", "S, T", "S, T"))
+    subject = "s" if partition else rng.choice("stuv")
+    first, second = rng.sample("xyzw", 2)
+    own = [subject, first]
+    body = f"?{subject} :{rng.choice('pq')} ?{first} ."
+    kind = rng.random()
+    if kind < 0.25:
+        body += f" ?{subject} :{rng.choice('pq')} ?{second} ."
+        own.append(second)
+    elif kind < 0.3:
+        body += f" OPTIONAL {{ ?{subject} :{rng.choice('pq')} ?{second} }}"
+        own.append(second)
+    elif kind < 0.35:
+        body = f"{{ ?{subject} :p ?{first} }} UNION {{ ?{subject} :q ?{first} }}"
+    elif kind < 0.4:  # each leaves something unbound
+        body = f"{{ ?{subject} :p ?{first} }} UNION {{ ?{subject} :q ?{second} }}"
+        own.append(second)
+    elif kind < 0.45:
+        body = f"{{ {body} FILTER (?{first} < 3) }} OPTIONAL {{ ?{subject} :q ?{second} FILTER (?{second} > 1) }}"
+        own.append(second)
+    if rng.random() < 0.15:
+        neighbour = rng.choice([v for v in "stuv" if v != subject])
+        known = f"GRAPH <{NAMESPACE}kb> {{ ?{subject} :near ?{neighbour} }}"
+        body += rng.choice((f" {known}", f" {known}", f" OPTIONAL {{ {known} }}",
+                            f" {{ {known} }} UNION {{ ?{subject} :r ?{neighbour} }}"))  # fmt: skip
+        own.append(neighbour)
+    sign = rng.choice(("<", "<=", ">", "=", "!="))
+    kind = rng.random()
+    outer = [v for v in before if v not in own and v not in "stuv"]
+    if kind < 0.2:
+        body += f" FILTER (?{first} {sign} {rng.randint(1, 3)})"
+    elif kind < 0.5 and outer:
+        other, third = rng.choice(outer), rng.choice([*outer, first])
+        body += rng.choice((f" FILTER (?{first} {sign} ?{other})",) * 5 + (
+            f" FILTER (?{first} + 1 {sign} ?{other})", f" FILTER (?{first} {sign} ?{other} || ?{first} = 2)",
+            f" FILTER (!bound(?{other}) || ?{first} {sign} ?{other})", f" FILTER (?{first} * ?{other} {sign} 3)",
+            f" FILTER (?{first} + ?{other} {sign} ?{third} + 1)", f" FILTER (?{first} / ?{other} {sign} ?{third} - 1)",
+            f" FILTER (!(?{first} = ?{other} && ?{first} {sign} ?{third}))",
+        ))  # fmt: skip
+    return f"ON {streams} {{ {body} }}", own
+
+
+def _draw_events(rng: random.Random) -> tuple[tuple[str, float, tuple[str, ...]], ...]:
+    events = []
+    time = float(rng.randint(0, 3))
+    for _ in range(rng.choice((0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11))):
+        time += rng.choice((0, 0.5, 1, 1, 1, 2))
+        triples = {
+            f":{rng.choice('mn')} :{rng.choice('pppqqqr')} {rng.randint(1, 3)}" for _ in range(rng.choice((1, 1, 2, 3)))
+        }
+        events.append((rng.choice("SST"), time, tuple(sorted(triples))))
+    return tuple(events)
+
+
+def shrink_spaseq(case: SpaseqCase, fails: Callable[[SpaseqCase], bool]) -> SpaseqCase:
+    """A case that still fails and of which no event, triple or clause can be left out alone."""
+    return _shrink(case, fails, smaller_spaseq)
+
+
+def smaller_spaseq(case: SpaseqCase) -> Iterator[SpaseqCase]:
+    for i, (stream, time, triples) in enumerate(case.events):
+        before, after = case.events[:i], case.events[i + 1 :]
+        yield replace(case, events=before + after)
+        for j in range(len(triples) if len(triples) > 1 else 0):
+            yield replace(case, events=(*before, (stream, time, triples[:j] + triples[j + 1 :]), *after))
+    for simpler in (replace(case, clauses=""), replace(case, select="*")):
+        if simpler != case:
+            yield simpler
+    for i, (name, body) in enumerate(case.gpms):
+        plain = re.sub(r" FILTER \((?:[^()]|\([^()]*\)|!\((?:[^()]|\([^()]*\))*\))*\)", "", body)
+        if plain != body:
+            yield replace(case, gpms=(*case.gpms[:i], (name, plain), *case.gpms[i + 1 :]))
+    for suffix in "+?!":
+        if suffix in case.sequence:
+            yield replace(case, sequence=case.sequence.replace(suffix, "", 1))
+    first, *others = re.split("( [,;:] )", case.sequence)
+    for i in range(0, len(others), 2):
+        yield replace(case, sequence=first + "".join(others[:i] + others[i + 2 :]))
+    if others:
+        yield replace(case, sequence="".join(others[1:]))
+
+
+def spaseq_toml(case: SpaseqCase, name: str) -> str:
+    """The case to paste into a file of `cases/`, without its solutions."""
+    text = f"[[case]]\nname = \"{name}\"\nquery = '''\n{case.text}'''\n[case.graphs]\n"
+    for stream, events in case.graphs.items():
+        text += f"{stream} = [\n" + "".join(f'    [{time}, "{triples}"],\n' for time, triples in events) + "]\n"
+    if "GRAPH" in case.text:
+        text += "[case.kb]\n" + "".join(f'"{iri}" = "{triples}"\n' for iri, triples in BACKGROUND.items())
+    return text
