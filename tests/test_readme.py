@@ -36,6 +36,14 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert not missing, f"{page.name} links to {missing}, which are not there"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_that_pages_name_are_there(page: Path) -> None:
+    folders = "ceql|spaseq|tests|benchmarks|examples|ontologies|docs"
+    named = re.findall(rf"`((?:{folders})/[\w./-]+)`", page.read_text("utf-8"))
+    missing = sorted({name for name in named if not (ROOT / name).exists()})
+    assert not missing, f"{page.name} names {missing}, which are not there"
+
+
 def test_papers_are_cited_by_their_names() -> None:
     references = (ROOT / "docs" / "references.md").read_text(encoding="utf-8")
     assert all(f"**[{paper}]**" in references for paper in PAPERS)
