@@ -87,14 +87,14 @@ def counting_csv() -> int:
 
 
 def first_match(cache: str | None) -> Callable[[], int]:
-    """A process that imports the library and finds one match; with `cache` empty, kernels are compiled."""
+    """A process that imports the library and finds one match; with `cache` empty, its kernels are compiled first."""
     code = "import ceql; print(len(list(ceql.compile('SELECT * WHERE A ; B').run([{'type': 'A'}, {'type': 'B'}]))))"
 
     def run() -> int:
         if cache is None:
             return int(_python("-c", code))
         with tempfile.TemporaryDirectory() as folder:
-            return int(_python("-c", code, env={"NUMBA_CACHE_DIR": folder}))
+            return int(_python("-c", code, env={"NUMBA_CACHE_DIR": folder, "SPASEQ_INTERPRET": "0"}))
 
     return run
 

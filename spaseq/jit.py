@@ -1,4 +1,13 @@
-"""Kernels: functions over arrays that numba compiles, and where what it compiled is kept.
+"""Kernels: functions over arrays, interpreted while there is little to do, else compiled by numba.
+
+A decorated function is a `Kernel`: `compiled`, `interpreted` by Python, or called, which is compiled. numba is imported
+when the first of them is compiled. Kernels call each other by name; what a name means is settled when they are linked,
+compiled kernels with compiled ones and interpreted with interpreted.
+
+*Small inputs are interpreted.* numba takes half a second to be imported and seconds to compile for an empty cache;
+Python takes 20 µs for an event of a plain query, 300 with a condition over several. So `attempt` and `attempt_events`
+interpret until a process has spent `BUDGET` seconds on it, and compile from then on. SPASEQ_INTERPRET gives the
+seconds; with 0 all is compiled.
 
 A *kernel file* is `kernels.py`, or a file in a folder `kernels`, of one of `ROOMS`. Kernels call only kernels and read
 only constants of kernel files, so a kernel file imports numpy, numba, this module and other kernel files.
@@ -14,15 +23,31 @@ Where none can be written, or numba has no cache as we know it, each process com
 from __future__ import annotations
 
 import hashlib
+import os
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
+from time import perf_counter
+from types import FunctionType
 from typing import Any, Final
 
-from numba import config, njit
+import numpy as np
 
-__all__ = ["ROOMS", "allocating", "hot", "inlined", "kernel", "kernel_files", "stamp"]
+__all__ = [
+    "ROOMS",
+    "Kernel",
+    "allocating",
+    "attempt",
+    "attempt_events",
+    "attempt_rows",
+    "hot",
+    "inlined",
+    "interprets",
+    "kernel",
+    "kernel_files",
+    "stamp",
+]
 
 _ROOT: Final = Path(__file__).parent
 ROOMS: Final = ("automata", "engine", "gpm/columnar", "rdf/columns", "tecs")
@@ -31,7 +56,87 @@ _LOCATORS: Final = "_locator_classes"
 """numba's list of the classes that say where the compiled code of a function is kept."""
 
 
-def kernel(function: Callable[..., Any]) -> Any:
+BUDGET: float = float(os.environ.get("SPASEQ_INTERPRET", "0.4"))
+"""Seconds that a process may spend on interpreting kernels."""
+_STEP: Final = 16
+"""Events that are interpreted between two looks at the clock."""
+_ROWS: Final = 1 << 16
+"""Rows that are interpreted without one."""
+
+
+class Kernel:
+    """A function over arrays, and the options that numba compiles it with."""
+
+    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+        self.function = function
+        self.options = options
+        self.__doc__, self.__name__ = function.__doc__, function.__name__
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.compiled(*arguments)
+
+    @cached_property
+    def compiled(self) -> Any:
+        """numba's dispatcher: it compiles, or loads, for the types of arguments that it is called with."""
+        return _compiled(self._linked("compiled"), self.options)
+
+    @cached_property
+    def interpreted(self) -> Any:
+        """The function as Python runs it. Overflow of integers, which wraps around, is warned of."""
+        return self._linked("interpreted")
+
+    def _linked(self, way: str) -> FunctionType:
+        """The function, the kernels it calls being `compiled` or `interpreted`."""
+        code, known = self.function.__code__, self.function.__globals__
+        calls = {name: known[name] for name in code.co_names if isinstance(known.get(name), Kernel)}
+        linked = FunctionType(code, {**known, **{name: getattr(each, way) for name, each in calls.items()}})
+        linked.__module__, linked.__qualname__ = self.function.__module__, self.function.__qualname__
+        linked.__doc__ = self.function.__doc__
+        return linked
+
+
+_spent = 0.0
+
+
+def interprets() -> bool:
+    """Whether kernels are still interpreted."""
+    return _spent < BUDGET
+
+
+def attempt(kernel: Kernel, *arguments: Any) -> Any:
+    """Call a kernel whose cost is small: interpreted while there is time."""
+    return _timed(kernel, arguments) if interprets() else kernel.compiled(*arguments)
+
+
+def attempt_rows(kernel: Kernel, rows: int, *arguments: Any) -> Any:
+    """Call a kernel whose cost is linear in `rows`: interpreted while there is time, and if they are not many."""
+    return attempt(kernel, *arguments) if rows <= _ROWS else kernel.compiled(*arguments)
+
+
+def attempt_events(kernel: Kernel, state: np.ndarray, row: int, done: int, *arguments: Any) -> int:
+    """Call a kernel whose first argument is events, of which it goes on with number state[row], and returns a status.
+
+    A few events at a time are interpreted while there is time; the rest is compiled. `done` is the status for no more.
+    """
+    events, *others = arguments
+    while interprets():
+        stop = int(state[row]) + _STEP
+        status = int(_timed(kernel, (events[:stop], *others)))
+        if status != done or stop >= len(events):
+            return status
+    return int(kernel.compiled(events, *others))
+
+
+def _timed(kernel: Kernel, arguments: tuple[Any, ...]) -> Any:
+    global _spent
+    began = perf_counter()
+    with np.errstate(over="ignore"):  # Python's integers do not wrap around, numpy's do
+        found = kernel.interpreted(*(np.int64(each) if type(each) is int else each for each in arguments))
+    _spent += perf_counter() - began
+    return found
+
+
+def kernel(function: Callable[..., Any]) -> Kernel:
     """Compile a function that allocates nothing; it returns a status and never raises (numba leaks what a raising call
     allocated).
 
@@ -39,30 +144,30 @@ def kernel(function: Callable[..., Any]) -> Any:
     of every call. S3' of benchmarks/stock.py: 253 ns per moving event with them, 52 without (`_nrt=False`), 26 with the
     kernels of the usual event inlined as well.
     """
-    return _compiled(function, _nrt=False)
+    return Kernel(function, _nrt=False)
 
 
-def hot(function: Callable[..., Any]) -> Any:
+def hot(function: Callable[..., Any]) -> Kernel:
     """A small `kernel` that numba inlines where it is called.
 
     Inlining takes the compiler time that grows with the size of the caller times the number of calls: not for kernels
     that inline much themselves, and not for calls of more than thirty arguments.
     """
-    return _compiled(function, _nrt=False, inline="always")
+    return Kernel(function, _nrt=False, inline="always")
 
 
-def inlined(function: Callable[..., Any]) -> Any:
+def inlined(function: Callable[..., Any]) -> Kernel:
     """A larger `kernel` that LLVM inlines where it is called: an array is seven words of a call.
 
     LLVM optimises what it inlines anew in each caller: a large one is to be called at one place. `rise` of
     benchmarks/rma.py takes three times as long with calls.
     """
-    return _compiled(function, _nrt=False, forceinline=True)
+    return Kernel(function, _nrt=False, forceinline=True)
 
 
-def allocating(function: Callable[..., Any]) -> Any:
+def allocating(function: Callable[..., Any]) -> Kernel:
     """Compile a function that makes arrays; floats are divided as numpy does, without an error."""
-    return _compiled(function, error_model="numpy")
+    return Kernel(function, error_model="numpy")
 
 
 def kernel_files() -> list[Path]:
@@ -76,13 +181,17 @@ def kernel_files() -> list[Path]:
 def stamp() -> str:
     """What compiled kernels were made of: a hash of all kernel files, this one, and settings of numba's that its own
     cache does not tell apart."""
+    from numba import config
+
     found = hashlib.sha256(repr((config.BOUNDSCHECK, config.OPT, config.DEBUGINFO_DEFAULT)).encode())
     for path in (Path(__file__), *kernel_files()):
         found.update(f"\0{path.relative_to(_ROOT)}\0".encode() + path.read_bytes())
     return found.hexdigest()
 
 
-def _compiled(function: Callable[..., Any], **options: Any) -> Any:
+def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    from numba import njit
+
     if _has_locator():
         try:
             return njit(cache=True, **options)(function)

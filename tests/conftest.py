@@ -12,9 +12,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from spaseq import jit
+
 # A busy machine must not fail a test, and a failure must come again: no deadlines, no fresh seeds.
 settings.register_profile("project", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("project")
+
+# Which events are interpreted depends on time; what does must not depend on it, which has tests of its own.
+jit.BUDGET = 0.0
 
 FIRST = ("tests/automata/test_rma_docs.py", "tests/gpm/test_chunks.py", "spark", "tests/gpm/", "tests/rdf/")
 """Where several processes run the tests, in which order they take them; the others come after.

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from spaseq.automata.kernels import FULL, assign, pack
+from spaseq.jit import attempt_rows
 from spaseq.snapshot import expect
 
 _WORD = 63  # bits a word holds, so that codes stay non-negative int64
@@ -43,11 +44,12 @@ class _Numbering:
         """The number of each code: int32, shape of `codes`."""
         out = np.empty(len(codes), np.int32)
         self._state[1] = 0
-        while assign(codes, self._keys, self._ids, self._fresh, self._state, out) == FULL:
+        while attempt_rows(assign, len(codes), codes, self._keys, self._ids, self._fresh, self._state, out) == FULL:
             known, at = self.codes.copy(), int(self._state[1])
             self._resize(4 * len(self._keys))
             self._state[:] = 0
-            assign(known, self._keys, self._ids, self._fresh, self._state, np.empty(len(known), np.int32))
+            again = np.empty(len(known), np.int32)
+            attempt_rows(assign, len(known), known, self._keys, self._ids, self._fresh, self._state, again)
             self._state[1] = at
         return out
 
@@ -71,7 +73,7 @@ class Alphabet:
         numbers: np.ndarray | None = None
         for w, words in enumerate(self._words):
             codes = np.zeros(count, np.int64)
-            pack(np.ascontiguousarray(truth[w * _WORD : (w + 1) * _WORD]), codes)
+            attempt_rows(pack, count, np.ascontiguousarray(truth[w * _WORD : (w + 1) * _WORD]), codes)
             word = words.number(codes)
             if numbers is None:
                 numbers = word

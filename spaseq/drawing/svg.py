@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import escape
 from typing import Final
-from xml.sax.saxutils import escape
 
 from spaseq.drawing.diagram import Diagram, Edge, Node
 
@@ -93,7 +93,7 @@ def _node(node: Node, at: _Place) -> Iterator[str]:
     yield f'<circle cx="{at.x:.0f}" cy="{at.y:.0f}" r="{_RADIUS}" stroke="black" fill="white"/>'
     if node.final:
         yield f'<circle cx="{at.x:.0f}" cy="{at.y:.0f}" r="{_RADIUS - 3}" stroke="black" fill="none"/>'
-    yield f'<text x="{at.x:.0f}" y="{at.y + 4:.0f}" text-anchor="middle">{escape(node.label)}</text>'
+    yield f'<text x="{at.x:.0f}" y="{at.y + 4:.0f}" text-anchor="middle">{escape(node.label, quote=False)}</text>'
 
 
 def _edge(edge: Edge, places: dict[str, _Place], depth: float, number: int) -> Iterator[str]:
@@ -121,6 +121,6 @@ def _edge(edge: Edge, places: dict[str, _Place], depth: float, number: int) -> I
     yield f'<path d="{path}" stroke="black" fill="none"{style} marker-end="url(#tip)"/>'
     for row, line in enumerate(edge.lines):
         shown = line if len(line) <= _WIDEST else line[: _WIDEST - 1] + "…"
-        tip = f"<title>{escape(line)}</title>" if shown != line else ""
+        tip = f"<title>{escape(line, quote=False)}</title>" if shown != line else ""
         y = label.y + _LINE * row
-        yield f'<text x="{label.x:.0f}" y="{y:.0f}" text-anchor="middle">{tip}{escape(shown)}</text>'
+        yield f'<text x="{label.x:.0f}" y="{y:.0f}" text-anchor="middle">{tip}{escape(shown, quote=False)}</text>'

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, overload
 import numpy as np
 
 from spaseq.errors import OptionError
+from spaseq.jit import attempt_rows
 from spaseq.snapshot import array, expect
 
 if TYPE_CHECKING:
@@ -244,7 +245,7 @@ class Lows:
             return lows
         from spaseq.engine.kernels import windows as kernels
 
-        first = kernels.first_from(places, positions, self._bounds(places, ends), lows)
+        first = attempt_rows(kernels.first_from, len(lows), places, positions, self._bounds(places, ends), lows)
         first += int(np.searchsorted(places[first:], self._window.open_from(places[-1].item())))
         # Of a window that tumbles only the first event is ever asked for.
         kept = slice(first, first + 1 if self._window.tumbles else None)
@@ -263,7 +264,7 @@ class Lows:
         ends = ends.astype(np.float64, copy=False)
         bounds, sure = self._window.doubts(ends)
         asked = np.empty(len(ends), np.bool_)
-        kernels.near(places, bounds, sure, asked)
+        attempt_rows(kernels.near, len(asked), places, bounds, sure, asked)
         bounds[asked] = self._window.bounds(ends[asked])
         return bounds
 

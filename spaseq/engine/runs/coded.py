@@ -28,6 +28,7 @@ from spaseq.engine.program.settings import Consume
 from spaseq.engine.runs.coded_automaton import GuardedAutomaton, GuardTables
 from spaseq.engine.runs.row_sets import RegisterRun
 from spaseq.errors import BudgetExceeded
+from spaseq.jit import attempt, attempt_events
 from spaseq.snapshot import array, expect
 from spaseq.tecs import Arena, Chunk
 from spaseq.tecs.kernels import layout as k
@@ -145,17 +146,17 @@ class GuardRun:
         arena.st[reg.ANSWERS] = 0
 
         def kernel() -> int:
-            return int(
-                run_guarded(
-                    events, values, extras if several else None, *self._tables, arena.nodes, arena.cells, arena.entries,
-                    arena.st, arena.checks, *arena.buffers(self._order, self._limit), self._confs,
-                    self._held if several else None, self._table, self._heads, self._equals, self._links, self._tops,
-                    self._floors, self._accepted, self._answers, self._groups, self._sets if several else None,
-                    self._out, self._levels, *self._asking(), write,
-                    self._order, self._limit, CONSUME[self._program.choice.consume], self._by_key,
-                    self._program.settings.live_runs,
-                )
-            )
+            arguments = (
+                events, values, extras if several else None, *self._tables, arena.nodes, arena.cells, arena.entries,
+                arena.st, arena.checks, *arena.buffers(self._order, self._limit), self._confs,
+                self._held if several else None, self._table, self._heads, self._equals, self._links, self._tops,
+                self._floors, self._accepted, self._answers, self._groups, self._sets if several else None, self._out,
+                self._levels, *self._asking(), write, self._order, self._limit, CONSUME[self._program.choice.consume],
+                self._by_key, self._program.settings.live_runs,
+            )  # fmt: skip
+            if not write:  # an event may have more matches than can be counted by interpreting
+                return int(run_guarded(*arguments))
+            return attempt_events(run_guarded, arena.st, k.ROW, k.DONE, *arguments)
 
         def cell_lows() -> np.ndarray:
             done = int(arena.st[k.ROW])
@@ -205,7 +206,7 @@ class GuardRun:
             self._memo = np.zeros((size, self._memo.shape[1]), np.int64)
             self._remembered, self._emptied_at = 0, int(event[k.E_POSITION])
         self._remembered += len(asked)
-        remember_answers(self._memo, asked)
+        attempt(remember_answers, self._memo, asked)
 
     def _add_states(self, bits: int) -> None:
         """Take note of a set of states that a run has reached for the first time."""
@@ -264,8 +265,8 @@ class GuardRun:
         self._heads = np.full(buckets, k.NIL, np.int64)
         self._tops = np.full((buckets if ordered else 1, reg.LEVELS), k.NIL, np.int64)
         self._links = np.full((len(self._confs) if ordered else 1, reg.LEVELS), k.NIL, np.int64)
-        rebuild(self._confs, self._table, self._heads, self._equals, self._links, self._tops, self._tables.indexed,
-                  self._arena.st, self._levels)  # fmt: skip
+        attempt(rebuild, self._confs, self._table, self._heads, self._equals, self._links, self._tops,
+                self._tables.indexed, self._arena.st, self._levels)  # fmt: skip
 
     def _hand_over(self) -> None:
         """Go on with sets of configurations and register rows."""

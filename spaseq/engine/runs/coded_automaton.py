@@ -19,6 +19,7 @@ from spaseq.automata.determinise import SKIP, Stepper
 from spaseq.engine.kernels.registers import layout as k
 from spaseq.engine.kernels.registers.index import note_state
 from spaseq.engine.program.register_ops import Ask, Both, Codes, Drop, Each, Keep, Op, Operand, Test, Unless
+from spaseq.jit import attempt
 
 _SYMBOLS = {"=": k.EQUAL, "!=": k.DIFFERENT, "<": k.LESS, "<=": k.AT_MOST, ">": k.GREATER, ">=": k.AT_LEAST}
 _RULES = {"same": k.KEEP_SAME, "one": k.KEEP_ONE, "greatest": k.KEEP_GREATEST, "least": k.KEEP_LEAST, "new": k.KEEP_NEW,
@@ -158,7 +159,7 @@ class GuardedAutomaton:
         """The hash table of the sets of states: int64 (slots, 2), bits and number."""
         known = np.zeros((1 << (2 * len(self.sets)).bit_length(), 2), np.int64)
         for states, number in self._numbers.items():
-            note_state(known, _bits(states), number)
+            attempt(note_state, known, _bits(states), number)
         return known
 
     def _able(self, state: int, vector: int) -> list[int]:

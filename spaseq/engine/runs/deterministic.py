@@ -18,6 +18,7 @@ from spaseq.engine.program.program import Program
 from spaseq.engine.program.selection import CONSUME, kernel_limit, kernel_order
 from spaseq.engine.program.settings import Batch
 from spaseq.errors import BudgetExceeded
+from spaseq.jit import attempt_events
 from spaseq.snapshot import array, expect
 from spaseq.tecs import Arena, Chunk
 from spaseq.tecs.kernels import layout as k
@@ -88,7 +89,10 @@ class DeterministicRun:
             self.add_moves()
 
             def kernel() -> int:
-                return run_classes(*self.arguments(events, write))
+                arguments = self.arguments(events, write)
+                if not write:  # an event may have more matches than can be counted by interpreting
+                    return int(run_classes(*arguments))
+                return attempt_events(run_classes, arena.st, k.ROW, k.DONE, *arguments)
 
             status = arena.run(kernel, emit, None if key_lows is None else cell_lows)
             yield

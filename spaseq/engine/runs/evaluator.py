@@ -28,6 +28,7 @@ from spaseq.engine.runs.fallback import set_by_set
 from spaseq.engine.runs.maximal import MaxRun
 from spaseq.engine.runs.row_sets import RegisterRun
 from spaseq.errors import BudgetExceeded
+from spaseq.jit import attempt_rows
 from spaseq.snapshot import expect
 from spaseq.tecs import Arena, Chunk
 from spaseq.tecs.kernels import layout as k
@@ -171,9 +172,10 @@ class Evaluator:
         for at in range(0, len(rows), max(size, 1)):
             part = slice(at, at + size)
             events = block[: len(rows[part])]
-            gather_events(
-                rows[part], classes, positions, _NO_KEYS if keys is None else keys, lows[part], keeps[part], events
-            )
+            attempt_rows(
+                gather_events, len(events), rows[part], classes, positions, _NO_KEYS if keys is None else keys,
+                lows[part], keeps[part], events,
+            )  # fmt: skip
             yield events
 
     def _fall_back(self, exploded: Exploded) -> None:

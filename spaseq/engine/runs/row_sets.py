@@ -24,6 +24,7 @@ from spaseq.engine.program.program import Program
 from spaseq.engine.program.selection import kernel_limit, kernel_order
 from spaseq.engine.program.settings import Consume
 from spaseq.errors import BudgetExceeded, InternalError
+from spaseq.jit import attempt
 from spaseq.snapshot import array, expect
 from spaseq.tecs import Arena, Chunk
 from spaseq.tecs.kernels import layout as k
@@ -107,13 +108,11 @@ class RegisterRun:
         arena.st[k.ROW] = 0
 
         def kernel() -> int:
-            return int(
-                run_moves(
-                    arena.nodes, arena.cells, arena.entries, arena.st, arena.checks,
-                    *arena.buffers(self._order, self._limit), count, position, low, keep, write, self._order,
-                    self._limit,
-                )
-            )
+            arguments = (
+                arena.nodes, arena.cells, arena.entries, arena.st, arena.checks,
+                *arena.buffers(self._order, self._limit), count, position, low, keep, write, self._order, self._limit,
+            )  # fmt: skip
+            return int(attempt(run_moves, *arguments) if write else run_moves(*arguments))
 
         while arena.run(kernel, emit, self._cell_lows if self._low_is_per_key else None) == k.FLUSH:
             yield
@@ -272,7 +271,7 @@ class RegisterRun:
 
     def _drop(self, sets: dict[Any, int], configurations: Any) -> None:
         cell = sets.pop(configurations)
-        clear_cell(self._arena.cells, self._arena.entries, self._arena.st, cell)
+        attempt(clear_cell, self._arena.cells, self._arena.entries, self._arena.st, cell)
         self._free.append(cell)
         self._count -= 1
 

@@ -27,6 +27,7 @@ from spaseq.engine.program.settings import Batch
 from spaseq.engine.program.window import Lows
 from spaseq.engine.runs.deterministic import DeterministicRun, Exploded
 from spaseq.engine.runs.evaluator import Evaluator, check_partitions
+from spaseq.jit import attempt, interprets
 from spaseq.tecs import Chunk
 from spaseq.tecs.kernels import layout as k
 
@@ -69,6 +70,7 @@ class Single:
         self._buffer = buffer.data
         self._event = buffer.reshape(1, k.EVENT_COLUMNS)
         self._arguments: tuple[Any, ...] = ()
+        self._kernel: Callable[..., Any] = self._attempted
         self._low = self._chosen_low()
 
     @staticmethod
@@ -122,7 +124,7 @@ class Single:
             return self._advanced(batch())
         state = self._state
         state[k.ROW] = 0
-        if run_classes(*self._arguments) != k.DONE:
+        if self._kernel(*self._arguments) != k.DONE:
             return self._mended(key)
         if run.key_lows is not None:
             run.key_lows[key] = low
@@ -174,7 +176,7 @@ class Single:
 
     def _call(self) -> int:
         self._refresh()
-        return int(run_classes(*self._arguments))
+        return int(self._kernel(*self._arguments))
 
     def _flushed(self, chunks: list[Chunk]) -> list[MatchBatch]:
         self._arena.flush(chunks.append)
@@ -186,6 +188,14 @@ class Single:
         self._run.fit()
         self._run.add_moves()
         self._arguments = self._run.arguments(self._event, True)
+        self._kernel = self._attempted if interprets() else run_classes.compiled
+
+    def _attempted(self, *arguments: Any) -> Any:
+        """The kernel while it is interpreted."""
+        status = attempt(run_classes, *arguments)
+        if not interprets():
+            self._kernel = run_classes.compiled
+        return status
 
     def _learn(self, vector: int) -> int:
         """The class of a vector that did not occur since `enter`."""
