@@ -25,7 +25,7 @@ LONGEST = 700
 """Lines of a file."""
 WIDEST = 18
 """Parameters of a function, where numba is not at work."""
-PRIVATE = 62
+PRIVATE = 45
 """Uses of a private name outside the module that it belongs to."""
 
 _DECORATORS = {"allocating", "hot", "inlined", "kernel"}

@@ -77,7 +77,7 @@ def _reported(
             for matches, _ in run.advance(batch):
                 found.append(matches)
         if rng.random() < 0.2:
-            run._evaluator = _restored(run._evaluator)
+            run.evaluator = _restored(run.evaluator)
     found.append(run.close()[0])
     return [
         (int(s), int(e), tuple(m.positions[a:b].tolist()))

@@ -123,7 +123,7 @@ def _query(name: str, text: str, batches: list[EventBatch]) -> Contest:
 
     def begin(way: str) -> tuple[Callable[[Any], int], Any]:
         run = Run(queries[way].compiled.lowered, queries[way].program())
-        return run.count, run._evaluator
+        return run.count, run.evaluator
 
     return Contest(name, batches, lambda batch, size: batch.part(0, size), begin)
 

@@ -108,7 +108,7 @@ def measured(workload: Made) -> Seen:
                 run.count(batch)
             spent = 1e6 * (time.process_time() - start) / EVENTS
             if way == "auto":
-                known = run._evaluator
+                known = run.evaluator
             else:
                 costs[way] = min(costs.get(way, math.inf), spent)
     return Seen(workload.name, costs, known)

@@ -21,16 +21,20 @@ __all__ = ["Run"]
 
 
 class Run:
-    """The state of one evaluation: engine, partition numbers, window, and recent events."""
+    """The state of one evaluation of a `lowered` query.
+
+    `evaluator` is the engine's, `partition` numbers the keys, `coordinate` says where events are in the window, and
+    `past` has the events that matches can still name.
+    """
 
     def __init__(self, lowered: Lowered, program: Program, evaluator: AnyEvaluator | None = None) -> None:
         from spaseq.engine.opening import open_evaluator
 
-        self._lowered = lowered
-        self._partition = Partition(lowered.partition) if lowered.partition else None
-        self._coordinate = Coordinate(lowered.window_attribute)
-        self._evaluator = evaluator if evaluator is not None else open_evaluator(program)
-        self._past = Past()
+        self.lowered = lowered
+        self.partition = Partition(lowered.partition) if lowered.partition else None
+        self.coordinate = Coordinate(lowered.window_attribute)
+        self.evaluator = evaluator if evaluator is not None else open_evaluator(program)
+        self.past = Past()
         self._reached: tuple[int, int | float] | None = None
 
     def advance(self, events: EventBatch) -> Iterator[tuple[MatchBatch, History]]:
@@ -38,70 +42,70 @@ class Run:
         batch = self.batch(events)
         partitioned = batch.keys is not None
         reached = int(batch.positions[0]), batch.times[0].item()
-        if self._lowered.absent is not None:
+        if self.lowered.absent is not None:
             # A match waits for its window to close, and is reported with the first events behind that.
             reached, self._reached = self._reached or reached, (int(batch.positions[-1]), batch.times[-1].item())
-        self._past.forget(self._lowered.window, partitioned, *reached)
-        self._past.append(events, batch.times[-1].item())
-        yield from ((m, self._past.of(m)) for m in self._evaluator.stream(batch) if len(m))
+        self.past.forget(self.lowered.window, partitioned, *reached)
+        self.past.append(events, batch.times[-1].item())
+        yield from ((m, self.past.of(m)) for m in self.evaluator.stream(batch) if len(m))
 
     def count(self, events: EventBatch) -> int:
         """How many matches these events complete."""
-        return self._evaluator.count(self.batch(events))
+        return self.evaluator.count(self.batch(events))
 
     def ends(self, events: EventBatch | None) -> np.ndarray:
         """The positions of events at which matches end, as far as these events, or None at the end of the stream,
         decide it: int64, ascending, each once. Keeps no events; not to be mixed with `advance`."""
-        parts = [self._evaluator.close()] if events is None else list(self._evaluator.stream(self.batch(events)))
+        parts = [self.evaluator.close()] if events is None else list(self.evaluator.stream(self.batch(events)))
         ends = np.concatenate([matches.end for matches in parts]) if parts else np.zeros(0, np.int64)
         return ends if np.all(ends[1:] > ends[:-1]) else np.unique(ends)
 
     @property
     def undecided(self) -> int | None:
         """The first event of which it is not known yet whether a match ends there; None if there is none."""
-        return getattr(self._evaluator, "undecided", None)
+        return getattr(self.evaluator, "undecided", None)
 
     def reach(self, now: int) -> tuple[MatchBatch, History] | None:
         """The matches that wait for nothing but the time `now` (ns), before which no event will come any more."""
-        if self._lowered.absent is None or self._lowered.window_attribute is not None:
+        if self.lowered.absent is None or self.lowered.window_attribute is not None:
             return None
-        matches = self._evaluator.advance(now)
-        return (matches, self._past.of(matches)) if len(matches) else None
+        matches = self.evaluator.advance(now)
+        return (matches, self.past.of(matches)) if len(matches) else None
 
     def close(self) -> tuple[MatchBatch, History]:
         """The matches that the end of the stream completes, with the events about them."""
-        matches = self._evaluator.close()
-        return matches, self._past.of(matches) if len(matches) else History()
+        matches = self.evaluator.close()
+        return matches, self.past.of(matches) if len(matches) else History()
 
     @property
     def valuations(self) -> bool:
         """Whether matches are valuations."""
-        return self._evaluator._program.labels is not None
+        return self.evaluator._program.labels is not None
 
     @property
     def statistics(self) -> dict[str, int]:
-        return self._evaluator.statistics
+        return self.evaluator.statistics
 
     def explain(self) -> str:
         """Who evaluates, and what was counted, as text."""
         from spaseq.engine.opening import explain_evaluator
 
-        return explain_evaluator(self._evaluator)
+        return explain_evaluator(self.evaluator)
 
     def batch(self, events: EventBatch) -> EngineBatch:
         """The events as the engine takes them."""
-        keys = None if self._partition is None else self._partition.keys(events)
-        return EngineBatch(events, events.positions, self._coordinate.of(events), keys)
+        keys = None if self.partition is None else self.partition.keys(events)
+        return EngineBatch(events, events.positions, self.coordinate.of(events), keys)
 
     def snapshot(self) -> dict[str, Any]:
         """All of it, as plain values."""
         return {
-            "engine": self._evaluator.snapshot(),
-            "partition": None if self._partition is None else list(self._partition.numbers),
-            "coordinate": (self._coordinate.last, self._coordinate.kind),
+            "engine": self.evaluator.snapshot(),
+            "partition": None if self.partition is None else list(self.partition.numbers),
+            "coordinate": (self.coordinate.last, self.coordinate.kind),
             "reached": self._reached,
-            "history": self._past.snapshot(),
-            "lasts": self._past.lasts,
+            "history": self.past.snapshot(),
+            "lasts": self.past.lasts,
         }
 
     @staticmethod
@@ -110,16 +114,16 @@ class Run:
         from spaseq.engine import restore_evaluator
 
         run = Run(lowered, program, restore_evaluator(program, state["engine"]))
-        if run._partition is not None:
-            run._partition.numbers = {values: number for number, values in enumerate(state["partition"])}
-            expect(len(run._partition.numbers) == len(state["partition"]), "each key once")
-        run._coordinate.last, run._coordinate.kind = state["coordinate"]
-        expect(run._coordinate.kind in (None, "i", "f"), "a kind of number")
+        if run.partition is not None:
+            run.partition.numbers = {values: number for number, values in enumerate(state["partition"])}
+            expect(len(run.partition.numbers) == len(state["partition"]), "each key once")
+        run.coordinate.last, run.coordinate.kind = state["coordinate"]
+        expect(run.coordinate.kind in (None, "i", "f"), "a kind of number")
         run._reached = state["reached"]
         if run._reached is not None:
             position, coordinate = run._reached
             expect(type(position) is int and type(coordinate) in (int, float), "a place in the stream")
-        run._past.restore(state["history"], state["lasts"])
+        run.past.restore(state["history"], state["lasts"])
         return run
 
 

@@ -183,6 +183,6 @@ def restored(query: CompiledQuery, state: dict[str, Any]) -> Session:
     stream = Session(query, tuple(state["names"]), EventOptions(**state["options"]), state["valuations"])
     stream._feed.restore(state["feed"])
     stream._run = Run.restore(query.lowered, query.program(stream._valuations), state["run"])
-    past = stream._run._past.batches
-    expect(not past or past[-1].positions[-1] + 1 == stream._feed._position, "the events up to here")
+    past = stream._run.past.batches
+    expect(not past or past[-1].positions[-1] + 1 == stream._feed.position, "the events up to here")
     return stream

@@ -86,16 +86,16 @@ class Singles:
         self._feed = feed
         self._name = name
         self._options = options
-        self._clock = feed._clocks[name]
+        self._clock = feed.clocks[name]
         self._bits = bits
-        self._engine = Single(cast(Any, run._evaluator))
+        self._engine = Single(cast(Any, run.evaluator))
         self._inert = INERT
         self._scale = unit_nanoseconds(options.time_unit)
         self._limit = ((1 << 63) - 1) // self._scale
-        self._partition = run._partition
-        self._window_attribute = run._lowered.window_attribute
+        self._partition = run.partition
+        self._window_attribute = run.lowered.window_attribute
         self._type_column = options.type_column or "type"
-        registers = run._lowered.registers
+        registers = run.lowered.registers
         guards = () if registers is None else registers.guards
         self._guarded = tuple(dict.fromkeys(a.name for g in guards for a in attributes_of(g.condition)))
         self._shape: tuple[Any, ...] = ()
@@ -110,9 +110,9 @@ class Singles:
         """The road, where there is one."""
         from spaseq.engine.runs.single_event import Single
 
-        if len(names) != 1 or options.lateness or run.valuations or not Single.applies(run._evaluator):
+        if len(names) != 1 or options.lateness or run.valuations or not Single.applies(run.evaluator):
             return None
-        bits = compile_bits(run._evaluator._program.cea.predicates, options.type_column or "type", names[0])
+        bits = compile_bits(run.evaluator._program.cea.predicates, options.type_column or "type", names[0])
         return None if bits is None else Singles(run, feed, options, names[0], bits)
 
     def push(self, event: dict[str, Any]) -> Found | None:
@@ -152,7 +152,7 @@ class Singles:
         else:
             block.events.append(dict(event))
             found = self._engine.push(symbol, position, coordinate, key, self._row)
-        past = [(matches, self._run._past.of(matches)) for matches in found] if found else []
+        past = [(matches, self._run.past.of(matches)) for matches in found] if found else []
         if len(block.events) >= _BLOCK:
             self._seal()
         return past
@@ -171,7 +171,7 @@ class Singles:
         self._settle()
         if self._position > self._base:
             self._engine.leave(self._position - 1, self._coordinate)
-        past = self._run._past
+        past = self._run.past
         if not len(self._block):
             del past.batches[-1], past.lasts[-1]
         else:
@@ -179,40 +179,40 @@ class Singles:
 
     def _settle(self) -> None:
         """Bring the counters of the feed up to date."""
-        feed, orderer, clock = self._feed, self._feed._orderer, self._clock
-        count = self._position - feed._position
-        feed._position = self._position
+        feed, orderer, clock = self._feed, self._feed.orderer, self._clock
+        count = self._position - feed.position
+        feed.position = self._position
         feed.counters.events += count
         feed.counters.iso_times |= clock.iso
         clock.records += count
         orderer.seen += count
         orderer.high = self._high
         if self._window_attribute is not None:
-            self._run._coordinate.last = self._coordinate
+            self._run.coordinate.last = self._coordinate
 
     def _enter(self) -> bool:
         """Take over from batches; False before the first event, which decides where times come from."""
         run, feed, clock = self._run, self._feed, self._clock
-        if not clock.known or (self._window_attribute is not None and run._coordinate.last is None):
+        if not clock.known or (self._window_attribute is not None and run.coordinate.last is None):
             return False
         self._engine.enter(self._partition is not None)
-        self._base = self._position = feed._position
-        self._high = feed._orderer.high or 0
-        self._coordinate = self._high if self._window_attribute is None else run._coordinate.last
+        self._base = self._position = feed.position
+        self._high = feed.orderer.high or 0
+        self._coordinate = self._high if self._window_attribute is None else run.coordinate.last
         self._by_column = clock.column is not None
-        self._offset = (clock.records - feed._position) * self._interval
+        self._offset = (clock.records - feed.position) * self._interval
         self._begin_block()
         self._entered = True
         return True
 
     def _begin_block(self) -> None:
         self._block = Block(self._position, self._type_column)
-        self._run._past.append(self._block, self._coordinate)
+        self._run.past.append(self._block, self._coordinate)
 
     def _seal(self) -> None:
-        past = self._run._past
+        past = self._run.past
         past.lasts[-1] = self._coordinate
-        past.forget(self._run._lowered.window, self._partition is not None, self._position, self._coordinate)
+        past.forget(self._run.lowered.window, self._partition is not None, self._position, self._coordinate)
         self._begin_block()
 
     def _note(self, event: dict[str, Any]) -> None:
@@ -247,12 +247,12 @@ class Singles:
         value = event[self._window_attribute or ""]
         kind = value.__class__
         if kind is float:
-            if self._run._coordinate.kind == "f" and isfinite(value):
+            if self._run.coordinate.kind == "f" and isfinite(value):
                 return value
             if isfinite(value) and abs(value) < 2.0**63 and int(value) == value:
                 return int(value)
         elif kind is int and value in _INT64:
-            return float(value) if self._run._coordinate.kind == "f" else value
+            return float(value) if self._run.coordinate.kind == "f" else value
         raise Unfit
 
     def _values(self, event: dict[str, Any]) -> tuple[Any, ...] | None:

@@ -96,8 +96,12 @@ class _Part:
         return _Part(self.table.slice(start, end - start), self.times[start:end])
 
 
-class _Clock:
-    """Gives the events of one stream their times, and checks that they have types."""
+class TimestampAssigner:
+    """Gives the events of one stream their times, and checks that they have types.
+
+    `records`: how many events it has seen. `column`: where their times stand, None for arrival; `known` says whether
+    that is decided, which the first events do. `iso`: whether some time was a date.
+    """
 
     def __init__(self, options: EventOptions, source: str) -> None:
         self.options = options
@@ -108,6 +112,7 @@ class _Clock:
         self.iso = False
 
     def read(self, table: pa.Table) -> _Part:
+        """The events with their times. `EventError` for one without a time or a type."""
         self._check_type(table)
         if not self.known:
             self.column = self._choose(table)
@@ -332,7 +337,7 @@ class EventStream:
     def _ordered(self, name: str) -> Iterator[_Part]:
         source = self._sources[name]
         label = source_name(source)
-        clock, orderer = _Clock(self._options, label), _Orderer(self._options, label)
+        clock, orderer = TimestampAssigner(self._options, label), _Orderer(self._options, label)
         for table in tables(source, self._wanted):
             self.schemas.setdefault(name, table.schema)
             if table.num_rows:
@@ -343,7 +348,7 @@ class EventStream:
         if last is not None:
             yield last
 
-    def _note(self, name: str, clock: _Clock, orderer: _Orderer) -> None:
+    def _note(self, name: str, clock: TimestampAssigner, orderer: _Orderer) -> None:
         self.counters.iso_times |= clock.iso
         if orderer.dropped:
             self.counters.dropped[name or clock.source] = orderer.dropped
@@ -408,15 +413,19 @@ def _interleaved(taken: list[tuple[int, _Part]], names: tuple[str, ...]) -> tupl
 
 
 class EventFeed:
-    """A stream that events are pushed to, in order of arrival; with several streams, each push names its own."""
+    """A stream that events are pushed to, in order of arrival; with several streams, each push names its own.
+
+    `clocks` give the events of each stream their times, `orderer` holds back what may still be overtaken, `position` is
+    that of the next event.
+    """
 
     def __init__(self, names: tuple[str, ...], options: EventOptions) -> None:
         self.counters = EventCounters()
         self._names = names
         self._options = options
-        self._clocks = {name: _Clock(options, name or "<events>") for name in names}
-        self._orderer = _Orderer(options, "<events>")
-        self._position = 0
+        self.clocks = {name: TimestampAssigner(options, name or "<events>") for name in names}
+        self.orderer = _Orderer(options, "<events>")
+        self.position = 0
 
     def push(self, source: Any, stream: str | None = None) -> Iterator[EventBatch]:
         """The batches that are now in order."""
@@ -424,22 +433,22 @@ class EventFeed:
         for table in tables(source):
             if not table.num_rows:
                 continue
-            part = self._clocks[name].read(table)
+            part = self.clocks[name].read(table)
             if len(self._names) > 1:
                 codes = pa.array(np.full(len(part), self._names.index(name), np.int32))
                 part = _Part(part.table.append_column(_STREAM, codes), part.times)
-            yield from self._out(self._orderer.push(part))
-            self.counters.iso_times |= self._clocks[name].iso
+            yield from self._out(self.orderer.push(part))
+            self.counters.iso_times |= self.clocks[name].iso
 
     def advance(self, now: int) -> Iterator[EventBatch]:
         """The events before `now` (ns) that were held back for their order; any to come before it are late."""
-        due = self._orderer.advance(now)
+        due = self.orderer.advance(now)
         if due is not None:
             yield from self._out(due)
 
     def finish(self) -> Iterator[EventBatch]:
         """The events that were held back for their order."""
-        last = self._orderer.finish()
+        last = self.orderer.finish()
         if last is not None:
             yield from self._out(last)
 
@@ -449,48 +458,48 @@ class EventFeed:
         if stream is None:
             names = _listed(list(self._names))
             raise OptionError("which stream are these events of?", f"push(events, stream=…) with one of {names}")
-        if stream not in self._clocks:
+        if stream not in self.clocks:
             raise OptionError(f"unknown stream {stream!r}", f"the query reads {_listed(list(self._names))}")
         return stream
 
     def _out(self, part: _Part) -> Iterator[EventBatch]:
-        if self._orderer.dropped:
-            self.counters.dropped["<events>"] = self._orderer.dropped
+        if self.orderer.dropped:
+            self.counters.dropped["<events>"] = self.orderer.dropped
         if not len(part):
             return
         codes = None
         if len(self._names) > 1:
             codes = np.asarray(part.table[_STREAM].combine_chunks())
             part = _Part(part.table.drop_columns([_STREAM]), part.times)
-        yield _batch(part, codes, self._position, self._names, self._options, self.counters)
-        self._position += len(part)
+        yield _batch(part, codes, self.position, self._names, self._options, self.counters)
+        self.position += len(part)
 
     def snapshot(self) -> dict[str, Any]:
         """How far the feed has come, and the events held back, as plain values."""
-        pending, counters = self._orderer.pending, self.counters
+        pending, counters = self.orderer.pending, self.counters
         return {
-            "clocks": {n: (c.records, c.column, c.known, c.iso) for n, c in self._clocks.items()},
-            "order": (self._orderer.high, self._orderer.seen, self._orderer.dropped),
+            "clocks": {n: (c.records, c.column, c.known, c.iso) for n, c in self.clocks.items()},
+            "order": (self.orderer.high, self.orderer.seen, self.orderer.dropped),
             "pending": None if pending is None else (table_bytes(pending.table), pending.times),
-            "position": self._position,
+            "position": self.position,
             "counters": (counters.events, counters.dropped, list(counters.attributes), counters.iso_times),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """The opposite of `snapshot`, of a feed of the same streams."""
         for name, (records, column, known, iso) in state["clocks"].items():
-            clock = self._clocks[name]
+            clock = self.clocks[name]
             clock.records, clock.column, clock.known, clock.iso = records, column, known, iso
             expect(type(records) is int and (column is None or type(column) is str), "a count of each stream")
             expect(type(known) is bool is type(iso), "what is known of each stream")
-        high, seen, dropped = self._orderer.high, self._orderer.seen, self._orderer.dropped = state["order"]
+        high, seen, dropped = self.orderer.high, self.orderer.seen, self.orderer.dropped = state["order"]
         expect((high is None or type(high) is int) and type(seen) is int is type(dropped), "a count of events")
         if state["pending"] is not None:
             blob, times = state["pending"]
             table = table_of_bytes(blob)
-            self._orderer.pending = _Part(table, array(times, "times", rows=table.num_rows))
-        self._position = state["position"]
-        expect(type(self._position) is int and 0 <= self._position < 1 << 61, "a place in the stream")
+            self.orderer.pending = _Part(table, array(times, "times", rows=table.num_rows))
+        self.position = state["position"]
+        expect(type(self.position) is int and 0 <= self.position < 1 << 61, "a place in the stream")
         events, late, attributes, iso = state["counters"]
         expect(type(events) is int and type(late) is dict and type(iso) is bool, "what was read")
         self.counters = EventCounters(events, late, dict.fromkeys(attributes), iso)

@@ -228,7 +228,7 @@ def test_single_events_take_their_own_road() -> None:
         for _ in range(3000):
             stream.push({"type": "A"})
         assert stream._singles is not None and stream._singles._entered
-        assert len(stream._run._past.batches) <= 4  # blocks that the window has left are forgotten
+        assert len(stream._run.past.batches) <= 4  # blocks that the window has left are forgotten
         assert len(stream.push({"type": "B"})) == 5
 
 

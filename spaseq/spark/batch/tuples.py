@@ -26,7 +26,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from spaseq.errors import OptionError
 from spaseq.events import EventOptions
-from spaseq.events.streams import _Clock as Clock
+from spaseq.events.streams import TimestampAssigner
 from spaseq.spark.batch.cuts import ORDER, POSITION, SOURCE, STREAM, TIME, TupleCut, TupleQuery, choose_cut
 from spaseq.spark.session.failures import carried, clear_errors
 
@@ -144,7 +144,7 @@ def _timed(frame: DataFrame, number: int, options: EventOptions) -> DataFrame:
 
 @carried
 def _read_clock(options: EventOptions, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    clock = Clock(options, "<events>")
+    clock = TimestampAssigner(options, "<events>")
     for batch in batches:
         if batch.num_rows:
             times = clock.read(pa.Table.from_batches([batch]).drop_columns([ORDER, STREAM])).times

@@ -27,8 +27,7 @@ from pyspark.sql.types import ArrayType, LongType, StringType, StructField
 from spaseq.errors import OptionError
 from spaseq.events import EventOptions
 from spaseq.events.batch import INSTANTS
-from spaseq.events.streams import _Clock as Times
-from spaseq.events.streams import table_bytes, table_of_bytes
+from spaseq.events.streams import TimestampAssigner, table_bytes, table_of_bytes
 from spaseq.rdf import StreamOptions
 from spaseq.snapshot import array, expect, seal, unseal
 from spaseq.spark.batch.cuts import TIME, TupleCut, TupleQuery
@@ -151,7 +150,7 @@ def _send(job: _Send, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBa
 
     context = TaskContext.get()
     task = 0 if context is None else context.partitionId()
-    times = Times(job.options, "<events>")
+    times = TimestampAssigner(job.options, "<events>")
     for part, batch in enumerate(batches):
         if not batch.num_rows:
             continue
