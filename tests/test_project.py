@@ -41,6 +41,12 @@ def test_ci_runs_the_tests() -> None:
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
 
 
+def test_tests_that_several_processes_begin_with_are_there() -> None:
+    """A file that got another name would lose its turn unseen."""
+    named = re.findall(r'"(tests/[\w/.]*)"', (ROOT / "tests" / "conftest.py").read_text("utf-8"))
+    assert named and not [name for name in named if not (ROOT / name).exists()]
+
+
 @pytest.mark.parametrize("name", sorted(_project()["project"]["scripts"]))
 def test_installed_commands_can_be_called(name: str) -> None:
     module, _, function = _project()["project"]["scripts"][name].partition(":")
