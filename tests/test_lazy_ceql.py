@@ -69,7 +69,7 @@ def lazily(text: str, batches: list[harness.Events], way: str, rng: random.Rando
 def _reported(
     query: Query, batches: list[harness.Events], evaluator: LazyEvaluator | Changing, rng: random.Random
 ) -> list[oracle.Match]:
-    run = Run(query.compiled.lowered, evaluator._program, evaluator)
+    run = Run(query.compiled.lowered, evaluator.program, evaluator)
     feed = EventFeed(query.stream_names(()), EventOptions())
     found = []
     for events in [*batches, None]:
@@ -87,8 +87,8 @@ def _reported(
 
 def _restored(evaluator: Any) -> Any:
     if isinstance(evaluator, LazyEvaluator):
-        return LazyEvaluator.restore(evaluator._program, evaluator._plan, rewritten(evaluator.snapshot()))
-    restored = AutoEvaluator.restore(evaluator._program, rewritten(evaluator.snapshot()))
+        return LazyEvaluator.restore(evaluator.program, evaluator._plan, rewritten(evaluator.snapshot()))
+    restored = AutoEvaluator.restore(evaluator.program, rewritten(evaluator.snapshot()))
     restored.__class__ = Changing
     return restored
 

@@ -80,7 +80,7 @@ class Run:
     @property
     def valuations(self) -> bool:
         """Whether matches are valuations."""
-        return self.evaluator._program.labels is not None
+        return self.evaluator.program.labels is not None
 
     @property
     def statistics(self) -> dict[str, int]:

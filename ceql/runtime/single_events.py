@@ -112,7 +112,7 @@ class Singles:
 
         if len(names) != 1 or options.lateness or run.valuations or not Single.applies(run.evaluator):
             return None
-        bits = compile_bits(run.evaluator._program.cea.predicates, options.type_column or "type", names[0])
+        bits = compile_bits(run.evaluator.program.cea.predicates, options.type_column or "type", names[0])
         return None if bits is None else Singles(run, feed, options, names[0], bits)
 
     def push(self, event: dict[str, Any]) -> Found | None:

@@ -54,7 +54,7 @@ def explain_evaluator(evaluator: AnyEvaluator) -> str:
     explain = getattr(evaluator, "explain", None)
     if explain is not None:
         return str(explain())
-    program = evaluator._program
+    program = evaluator.program
     why = f" ({program.lazy})" if isinstance(program.lazy, str) else ""
     name = "compact" if why or not isinstance(program.lazy, LazyPlan) else program.settings.evaluator
     counts = [f"  {key}: {value:,}" for key, value in evaluator.statistics.items()]

@@ -104,7 +104,7 @@ def handed_over(text: str, stream: list[dict[str, Any]]) -> bool:
     query = ceql.compile(text)
     evaluation = query.open()
     evaluation.push(stream)
-    run = evaluation._run.evaluator._run  # type: ignore[union-attr]
+    run = evaluation._run.evaluator.run  # type: ignore[union-attr]
     assert isinstance(run, GuardRun)
     return run._instead is not None
 

@@ -37,7 +37,7 @@ def in_batches(evaluator: LazyEvaluator, rows: Rows, rng: random.Random) -> Matc
         parts.append(evaluator.push(rows[at : at + size]))
         at += size
         if rng.random() < 0.2:
-            evaluator = LazyEvaluator.restore(evaluator._program, evaluator._plan, rewritten(evaluator.snapshot()))
+            evaluator = LazyEvaluator.restore(evaluator.program, evaluator._plan, rewritten(evaluator.snapshot()))
     return MatchBatch.concat(parts)
 
 

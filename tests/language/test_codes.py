@@ -104,7 +104,7 @@ def test_queries_stay_in_the_kernels(
     gone = []
     for sequence in SEQUENCES:
         found(compiled(WINDOWS[0], sequence), streams)
-        run = made[-1]._run
+        run = made[-1].run
         if not isinstance(run, GuardRun) or run._instead is not None:
             gone.append(sequence)
     assert gone == leave

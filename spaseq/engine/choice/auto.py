@@ -66,7 +66,7 @@ class AutoEvaluator:
 
     def __init__(self, program: Program) -> None:
         assert isinstance(program.lazy, LazyPlan)
-        self._program, self._plan = program, program.lazy
+        self.program, self._plan = program, program.lazy
         self._name = "compact"
         self._orders: tuple[tuple[int, ...], ...] = ()
         self._current: AnyEvaluator = Evaluator(program)
@@ -93,7 +93,7 @@ class AutoEvaluator:
     def push(self, batch: Batch) -> MatchBatch:
         """The matches that `batch` completes, all at once. Raises `BudgetExceeded` at `output_bytes`."""
         parts: list[MatchBatch] = []
-        used, budget = 0, self._program.settings.output_bytes
+        used, budget = 0, self.program.settings.output_bytes
         for part in self.stream(batch):
             parts.append(part)
             used += part.nbytes
@@ -181,7 +181,7 @@ class AutoEvaluator:
         self._rates = self._statistics.rates()
         if isinstance(self._current, LazyEvaluator):
             self._statistics.observed(*self._current.tried())
-        run = self._current._run if isinstance(self._current, Evaluator) else None
+        run = self._current.run if isinstance(self._current, Evaluator) else None
         if isinstance(run, GuardRun) and run.handed_over:
             self._kernel = False
         size = self._seen / self._pushes
@@ -256,11 +256,11 @@ class AutoEvaluator:
         """Hand over to another evaluator: it reads the current window's batches again."""
         match name:
             case "compact":
-                fresh: AnyEvaluator = Evaluator(self._program)
+                fresh: AnyEvaluator = Evaluator(self.program)
             case "chain":
-                fresh = LazyEvaluator(self._program, self._plan, orders=found.orders)
+                fresh = LazyEvaluator(self.program, self._plan, orders=found.orders)
             case "tree":
-                fresh = LazyEvaluator(self._program, self._plan, tree=True)
+                fresh = LazyEvaluator(self.program, self._plan, tree=True)
             case _:
                 raise InternalError(f"no evaluator {name}")
         for batch in self._reach.open_batches():

@@ -56,7 +56,7 @@ class LazyEvaluator:
 
         `first_chance`, `trace`: see `BranchPlan`, `Trace`.
         """
-        self._program = program
+        self.program = program
         self._plan = plan
         self._kinds: Kinds = {}
         self._plans = [BranchPlan(branch, self._kinds, first_chance) for branch in plan.branches]
@@ -96,7 +96,7 @@ class LazyEvaluator:
             yield from self._blocks(batch)
         else:
             found = MatchBatch.concat(list(self._blocks(batch)))
-            positions, places = np.asarray(batch.positions, np.int64), self._program.window.places(batch)
+            positions, places = np.asarray(batch.positions, np.int64), self.program.window.places(batch)
             lows, _ = self._places.of(positions, places, batch.keys)
             yield self._ending.push(batch, found, lows)
 
@@ -172,7 +172,7 @@ class LazyEvaluator:
 
     def _begin(self, keyed: bool, orders: Orders) -> None:
         """What there is from the first event on. `keyed`: whether there are partitions."""
-        window, registers = self._program.window, self._program.registers
+        window, registers = self.program.window, self.program.registers
         self._own_windows = keyed and window.counts_events
         memory = registers.conditions().memory() if self._plan.guarded else None  # type: ignore[union-attr]
         self._space = Space(len(self._kinds), keyed, self._own_windows, memory)
@@ -224,7 +224,7 @@ class LazyEvaluator:
     def _lows_of(self, batch: Batch, sequence: np.ndarray) -> np.ndarray:
         """The first event in a window that ends with each, by number."""
         keys = None if batch.keys is None else np.asarray(batch.keys, np.int64)
-        return self._lows.of(sequence, self._program.window.places(batch), keys)[0]
+        return self._lows.of(sequence, self.program.window.places(batch), keys)[0]
 
     def _ordinals(self, batch: Batch, sequence: np.ndarray) -> np.ndarray:
         """The number of each event in its partition; without a partition, any."""
@@ -339,7 +339,7 @@ class LazyEvaluator:
         return buffers + sum(a.nbytes for a in self._automata) + (0 if space.memory is None else space.memory.nbytes)
 
     def _check(self, setting: str, used: int, unit: str = "bytes") -> None:
-        budget = getattr(self._program.settings, setting)
+        budget = getattr(self.program.settings, setting)
         if used > budget:
             raise BudgetExceeded(setting, budget, used, unit)
 

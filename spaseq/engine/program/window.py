@@ -200,15 +200,16 @@ def _decimal(number: float) -> Decimal:
 class Lows:
     """Computes the first live start of each row, and the position before which nothing will be read again.
 
-    Times never run backwards, hence the first live start never does within a substream.
+    Times never run backwards, hence the first live start never does within a substream. What a window to come may
+    reach is kept: `times` and `positions`, or of each partition its `recent` positions.
     """
 
     def __init__(self, window: Window, partitioned: bool) -> None:
         self._window = window
         self.partitioned = partitioned
-        self._times: np.ndarray | None = None
-        self._positions = np.zeros(0, np.int64)
-        self._recent: dict[int, np.ndarray] = {}
+        self.times: np.ndarray | None = None
+        self.positions = np.zeros(0, np.int64)
+        self.recent: dict[int, np.ndarray] = {}
 
     def of(
         self, positions: np.ndarray, places: np.ndarray, keys: np.ndarray | None, rows: np.ndarray | None = None
@@ -231,16 +232,16 @@ class Lows:
     def at(self, place: int) -> int:
         """The first live start of an end at `place` that is behind all rows so far: past all of them where none is
         alive. Not of windows that count events."""
-        if self._times is None:
+        if self.times is None:
             return 0
-        first = int(np.searchsorted(self._times, self._window.open_from(place)))
-        return int(self._positions[first]) if first < len(self._positions) else np.iinfo(np.int64).max
+        first = int(np.searchsorted(self.times, self._window.open_from(place)))
+        return int(self.positions[first]) if first < len(self.positions) else np.iinfo(np.int64).max
 
     def _in_all(self, positions: np.ndarray, places: np.ndarray, rows: np.ndarray) -> np.ndarray:
         ends, lows = places[rows], np.empty(len(rows), np.int64)
-        if self._times is not None:
-            places = np.concatenate([self._times, places])
-            positions = np.concatenate([self._positions, positions])
+        if self.times is not None:
+            places = np.concatenate([self.times, places])
+            positions = np.concatenate([self.positions, positions])
         if not len(places):
             return lows
         from spaseq.engine.kernels import windows as kernels
@@ -249,7 +250,7 @@ class Lows:
         first += int(np.searchsorted(places[first:], self._window.open_from(places[-1].item())))
         # Of a window that tumbles only the first event is ever asked for.
         kept = slice(first, first + 1 if self._window.tumbles else None)
-        self._times, self._positions = places[kept].copy(), positions[kept].copy()
+        self.times, self.positions = places[kept].copy(), positions[kept].copy()
         return lows
 
     def _bounds(self, places: np.ndarray, ends: np.ndarray) -> np.ndarray:
@@ -277,25 +278,25 @@ class Lows:
             if not len(rows):
                 continue
             key = int(keys[rows[0]])
-            before = self._recent.get(key, np.zeros(0, np.int64))
+            before = self.recent.get(key, np.zeros(0, np.int64))
             places = np.concatenate([before, positions[rows]])
             index = np.maximum(np.arange(len(before), len(places)) - size, 0)
             lows[rows] = places[index]
-            self._recent[key] = places[max(0, len(places) - size) :].copy()
+            self.recent[key] = places[max(0, len(places) - size) :].copy()
         return lows
 
     def snapshot(self) -> dict[str, Any]:
         """The events that windows to come may still hold, as plain values."""
-        return {"times": self._times, "positions": self._positions, "recent": self._recent}
+        return {"times": self.times, "positions": self.positions, "recent": self.recent}
 
     def restore(self, state: dict[str, Any]) -> None:
         """The opposite of `snapshot`."""
-        times, self._recent = state["times"], dict(state["recent"])
-        self._positions = array(state["positions"], "positions", low=0)
-        self._times = None if times is None else np.array(times, times.dtype)
+        times, self.recent = state["times"], dict(state["recent"])
+        self.positions = array(state["positions"], "positions", low=0)
+        self.times = None if times is None else np.array(times, times.dtype)
         if times is not None:
-            expect(times.dtype in (np.int64, np.float64) and times.shape == self._positions.shape, "a time for each")
-            expect((times[1:] >= times[:-1]).all() and (np.diff(self._positions) >= 0).all(), "events in order")
+            expect(times.dtype in (np.int64, np.float64) and times.shape == self.positions.shape, "a time for each")
+            expect((times[1:] >= times[:-1]).all() and (np.diff(self.positions) >= 0).all(), "events in order")
             expect(np.isfinite(times).all(), "times that are numbers")
-        for key, places in self._recent.items():
+        for key, places in self.recent.items():
             expect(type(key) is int and (np.diff(array(places, "positions", low=0)) >= 0).all(), "events in order")

@@ -39,26 +39,31 @@ _BLOCK: Final = 1 << 15
 
 
 class Evaluator:
-    """One evaluation of a `Program`: the runs alive after the events pushed so far."""
+    """One evaluation of a `program`: the runs alive after the events pushed so far.
+
+    `alphabet` numbers the symbol classes, `lows` finds first live starts, `run` moves the runs, `ending` holds back
+    matches until their windows close, `last` is the place of the last event. `spaseq.engine.runs.single_event` shares
+    them: it pushes events past the columns.
+    """
 
     def __init__(self, program: Program) -> None:
-        self._program = program
+        self.program = program
         self._arena = Arena(program.settings.arena_bytes)
         self._arena.st[k.LABEL_BITS] = label_bits(program.labels)
-        self._alphabet = Alphabet(len(program.cea.predicates))
-        self._lows: Lows | None = None
-        self._last: tuple[int, Any] | None = None
-        self._ending = None if program.absent is None else Ending(program.absent, program.window)
+        self.alphabet = Alphabet(len(program.cea.predicates))
+        self.lows: Lows | None = None
+        self.last: tuple[int, Any] | None = None
+        self.ending = None if program.absent is None else Ending(program.absent, program.window)
         self._batch_lows = np.zeros(0, np.int64)
         self._fell_back = False
-        self._run: DeterministicRun | RegisterRun | GuardRun
+        self.run: DeterministicRun | RegisterRun | GuardRun
         if program.choice.selection is Selection.MAX:
-            self._run = MaxRun(program, self._arena)
+            self.run = MaxRun(program, self._arena)
         elif program.cea.has_registers:
             codes = codes_of(program)
-            self._run = RegisterRun(program, self._arena) if codes is None else GuardRun(program, self._arena, codes)
+            self.run = RegisterRun(program, self._arena) if codes is None else GuardRun(program, self._arena, codes)
         else:
-            self._run = DeterministicRun(program, self._arena)
+            self.run = DeterministicRun(program, self._arena)
 
     def push(self, batch: Batch) -> MatchBatch:
         """The matches that `batch` completes, all at once. Raises `BudgetExceeded` at `output_bytes`."""
@@ -67,27 +72,27 @@ class Evaluator:
         for part in self.stream(batch):
             parts.append(part)
             used += part.nbytes
-            if used > self._program.settings.output_bytes:
-                raise BudgetExceeded("output_bytes", self._program.settings.output_bytes, used)
-        return MatchBatch.concat(parts) if parts else self._run.none()
+            if used > self.program.settings.output_bytes:
+                raise BudgetExceeded("output_bytes", self.program.settings.output_bytes, used)
+        return MatchBatch.concat(parts) if parts else self.run.none()
 
     def stream(self, batch: Batch) -> Iterator[MatchBatch]:
         """The matches that `batch` completes, a buffer at a time. Must be exhausted before the next batch."""
-        if self._ending is None:
+        if self.ending is None:
             yield from self._stream(batch)
         elif len(batch):
             found = MatchBatch.concat(list(self._stream(batch)))
-            yield self._ending.push(batch, found, self._batch_lows)
+            yield self.ending.push(batch, found, self._batch_lows)
 
     def _stream(self, batch: Batch) -> Iterator[MatchBatch]:
         chunks: list[Chunk] = []
         for _ in self._advance(batch, chunks.append, write=True):
-            yield from map(self._run.matches, chunks)
+            yield from map(self.run.matches, chunks)
             chunks.clear()
 
     def count(self, batch: Batch) -> int:
         """How many matches `batch` completes, none of them written."""
-        if self._ending is not None:
+        if self.ending is not None:
             return sum(map(len, self.stream(batch)))
         before = int(self._arena.st[k.COUNTED])
         for _ in self._advance(batch, lambda chunk: None, write=False):
@@ -96,16 +101,16 @@ class Evaluator:
 
     def advance(self, place: int) -> MatchBatch:
         """The matches that only waited for windows which are closed at `place` (`Ending.advance`)."""
-        return self._run.none() if self._ending is None else self._ending.advance(self._lows, place)
+        return self.run.none() if self.ending is None else self.ending.advance(self.lows, place)
 
     def close(self) -> MatchBatch:
         """The matches that the end of the stream completes: those that only waited for their windows to close."""
-        return self._run.none() if self._ending is None else self._ending.close()
+        return self.run.none() if self.ending is None else self.ending.close()
 
     @property
     def undecided(self) -> int | None:
         """The first event at which a match may end that is not reported yet, as it waits for its window to close."""
-        return None if self._ending is None else self._ending.undecided
+        return None if self.ending is None else self.ending.undecided
 
     @property
     def statistics(self) -> dict[str, int]:
@@ -116,9 +121,9 @@ class Evaluator:
         return {
             "arena_bytes": self._arena.memory_usage(),
             "live_nodes": self._arena.live_nodes,
-            "symbol_classes": len(self._alphabet.vectors),
+            "symbol_classes": len(self.alphabet.vectors),
             "fell_back": int(self._fell_back),
-            **self._run.statistics,
+            **self.run.statistics,
         }
 
     def _advance(self, batch: Batch, emit: Emit, write: bool) -> Iterator[None]:
@@ -126,26 +131,26 @@ class Evaluator:
         count = len(batch)
         if not count:
             return
-        self._last = check_order(batch, self._last)
-        predicates = self._program.cea.predicates
+        self.last = check_order(batch, self.last)
+        predicates = self.program.cea.predicates
         truth = np.zeros((len(predicates), count), bool)
         for p, predicate in enumerate(predicates):
             truth[p] = predicate.evaluate(batch)
-        classes = self._alphabet.classify(truth)
-        self._run.add_classes(self._alphabet.vectors)
-        if self._lows is None:
-            self._lows = Lows(self._program.window, batch.keys is not None)
+        classes = self.alphabet.classify(truth)
+        self.run.add_classes(self.alphabet.vectors)
+        if self.lows is None:
+            self.lows = Lows(self.program.window, batch.keys is not None)
         if batch.keys is not None:
-            check_partitions(int(batch.keys.max()), self._program.settings.partitions)
+            check_partitions(int(batch.keys.max()), self.program.settings.partitions)
         for events in self._moving(batch, classes):
             try:
-                yield from self._run.advance(batch, events, emit, write)
+                yield from self.run.advance(batch, events, emit, write)
             except Exploded as exploded:
                 self._arena.flush(emit)
                 yield
                 done = int(self._arena.st[k.ROW])
-                self._fall_back(exploded)
-                yield from self._run.advance(batch, events[done:], emit, write)
+                self.fall_back(exploded)
+                yield from self.run.advance(batch, events[done:], emit, write)
         self._arena.flush(emit)
         yield
 
@@ -154,20 +159,20 @@ class Evaluator:
 
         An array is overwritten by the next.
         """
-        assert self._lows is not None
-        positions, places = np.asarray(batch.positions, np.int64), self._program.window.places(batch)
+        assert self.lows is not None
+        positions, places = np.asarray(batch.positions, np.int64), self.program.window.places(batch)
         keys = None if batch.keys is None else np.asarray(batch.keys, np.int64)
-        moving = ~self._run.inert[classes]
+        moving = ~self.run.inert[classes]
         if keys is not None:
             moving &= keys >= 0
         rows = np.flatnonzero(moving)
-        if self._ending is None:
-            lows, keeps = self._lows.of(positions, places, keys, rows)
+        if self.ending is None:
+            lows, keeps = self.lows.of(positions, places, keys, rows)
         else:
-            self._batch_lows, keeps = self._lows.of(positions, places, keys)
+            self._batch_lows, keeps = self.lows.of(positions, places, keys)
             lows, keeps = self._batch_lows[rows], keeps[rows]
         # PERF: in blocks that stay in the cache; Q1 of benchmarks/cel_figures.py, table2: 43.7 ms, 47.5 in one.
-        size = _BLOCK if isinstance(self._run, DeterministicRun) else len(rows)
+        size = _BLOCK if isinstance(self.run, DeterministicRun) else len(rows)
         block = np.empty((min(size, len(rows)), k.EVENT_COLUMNS), np.int64)
         for at in range(0, len(rows), max(size, 1)):
             part = slice(at, at + size)
@@ -178,48 +183,48 @@ class Evaluator:
             )  # fmt: skip
             yield events
 
-    def _fall_back(self, exploded: Exploded) -> None:
+    def fall_back(self, exploded: Exploded) -> None:
         """Go on without deterministic states, and say so."""
-        assert isinstance(self._run, DeterministicRun)
+        assert isinstance(self.run, DeterministicRun)
         _LOG.warning(
             "the automaton has more live deterministic states than automaton_bytes (%s bytes) can hold: "
             "evaluated set by set from here on, which is slower",
-            f"{self._program.settings.automaton_bytes:,}",
+            f"{self.program.settings.automaton_bytes:,}",
         )
-        vectors = self._alphabet.vectors
-        self._run = set_by_set(self._program, self._arena, self._run, exploded.states, vectors)
+        vectors = self.alphabet.vectors
+        self.run = set_by_set(self.program, self._arena, self.run, exploded.states, vectors)
         self._fell_back = True
 
     def snapshot(self) -> dict[str, Any]:
         """The state of the evaluation as plain values and the front end's rows; `restore` goes on from it."""
         return {
             "arena": self._arena.snapshot(),
-            "alphabet": self._alphabet.vectors,
-            "lows": None if self._lows is None else self._lows.snapshot(),
-            "partitioned": self._lows is not None and self._lows.partitioned,
-            "last": last_place(self._last),
-            "run": self._run.snapshot(),
+            "alphabet": self.alphabet.vectors,
+            "lows": None if self.lows is None else self.lows.snapshot(),
+            "partitioned": self.lows is not None and self.lows.partitioned,
+            "last": last_place(self.last),
+            "run": self.run.snapshot(),
             "fell_back": self._fell_back,
-            "ending": None if self._ending is None else self._ending.snapshot(),
+            "ending": None if self.ending is None else self.ending.snapshot(),
         }
 
     @staticmethod
     def restore(program: Program, state: dict[str, Any]) -> Evaluator:
         """An evaluator that goes on where `snapshot` was taken, of the same program."""
         evaluator = Evaluator(program)
-        evaluator._last = last_place(state["last"])
+        evaluator.last = last_place(state["last"])
         evaluator._arena.restore(state["arena"])
-        evaluator._alphabet.restore(state["alphabet"], len(program.cea.predicates))
+        evaluator.alphabet.restore(state["alphabet"], len(program.cea.predicates))
         if state["lows"] is not None:
-            evaluator._lows = Lows(program.window, state["partitioned"])
-            evaluator._lows.restore(state["lows"])
-        last = -1 if evaluator._last is None else evaluator._last[0]
+            evaluator.lows = Lows(program.window, state["partitioned"])
+            evaluator.lows.restore(state["lows"])
+        last = -1 if evaluator.last is None else evaluator.last[0]
         expect(state["arena"]["last"] <= last, "the structure is as old as the stream")
-        if evaluator._ending is not None:
-            evaluator._ending.restore(state["ending"])
+        if evaluator.ending is not None:
+            evaluator.ending.restore(state["ending"])
         if state["fell_back"]:
-            evaluator._fell_back, evaluator._run = True, RegisterRun(program, evaluator._arena)
-        evaluator._run.restore(state["run"], evaluator._alphabet.vectors)
+            evaluator._fell_back, evaluator.run = True, RegisterRun(program, evaluator._arena)
+        evaluator.run.restore(state["run"], evaluator.alphabet.vectors)
         return evaluator
 
 

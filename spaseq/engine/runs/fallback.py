@@ -26,7 +26,7 @@ def set_by_set(
     """A run that goes on where `classes` stopped. O(cells)."""
     run = RegisterRun(program, arena)
     arena.st[k.UNKNOWN_STATE] = 0
-    empty = run._registers.empty
+    empty = run.registers.empty
     taken = arena.cells[:, k.HEAD] >= 0
     cells = np.flatnonzero(taken)
     keys, numbers = np.divmod(cells, classes.width)

@@ -46,7 +46,7 @@ class MaxRun(RegisterRun):
         self, moving: list[tuple[int, Any]], event: int, c: int, live: Any, position: int, low: int
     ) -> list[tuple[int, Any, Step]]:
         memo: dict[Configuration, Step] = {}
-        start = (INITIAL, self._registers.empty)
+        start = (INITIAL, self.registers.empty)
         found: list[tuple[int, Any, Step]] = []
         if self._can_move(frozenset({INITIAL}), c):
             bare, marked = self._alive(live, low)

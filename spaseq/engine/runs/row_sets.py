@@ -45,7 +45,7 @@ class RegisterRun:
         if program.registers is None and program.cea.has_registers:
             raise InternalError("a pattern with guards was compiled without registers")
         self._labels = program.labels
-        self._registers = program.registers or _NoRegisters()
+        self.registers = program.registers or _NoRegisters()
         self._budget = program.settings.live_runs
         self._order = kernel_order(program)
         self._limit = kernel_limit(program.choice)
@@ -86,7 +86,7 @@ class RegisterRun:
         self.inert = np.concatenate([self.inert, np.array(fresh, bool)])
 
     def advance(self, batch: Any, events: np.ndarray, emit: Callable[[Chunk], None], write: bool) -> Iterator[None]:
-        self._registers.load(batch)
+        self.registers.load(batch)
         for event, c, position, key, low, keep in events.tolist():
             consumed_by = 0 if self._consume is Consume.ANY else key
             low = max(low, self._floors.get(consumed_by, 0))
@@ -187,7 +187,7 @@ class RegisterRun:
     ) -> list[tuple[int, Any, Step]]:
         """(cell, set, where it goes) for a run that starts at the event (cell NIL, no set) and for those that move."""
         memo: dict[Configuration, Step] = {}
-        start = frozenset({(INITIAL, self._registers.empty)})
+        start = frozenset({(INITIAL, self.registers.empty)})
         found: list[tuple[int, Any, Step]] = [(k.NIL, None, self._step(start, event, c, memo))]
         for cell, source in moving:
             if len(source) > 1:
@@ -238,18 +238,18 @@ class RegisterRun:
         for action in transition.actions:
             match action:
                 case Take(guard, variables):
-                    row = self._registers.take(row, guard, variables, event)
+                    row = self.registers.take(row, guard, variables, event)
                     if row is None:
                         return None
                 case Avoid(guard, variables):
-                    if self._registers.take(row, guard, variables, event) is not None:
+                    if self.registers.take(row, guard, variables, event) is not None:
                         return None
                 case Leave(guard):
-                    row = self._registers.leave(row, guard)
+                    row = self.registers.leave(row, guard)
                     if row is None:
                         return None
                 case Again(what):
-                    row = self._registers.again(row, what)
+                    row = self.registers.again(row, what)
         return row
 
     def _cell(self, live: _Live, target: Any) -> int:

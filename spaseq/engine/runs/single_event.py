@@ -58,7 +58,7 @@ class Single:
         self._evaluator = evaluator
         self._run: Any = None
         self._arena = evaluator._arena
-        self._window = evaluator._program.window
+        self._window = evaluator.program.window
         self._whole = math.floor(self._window.size)
         self.symbols = _Symbols(self._learn)
         self.reads = True  # unless the run is a `DeterministicRun`
@@ -76,34 +76,34 @@ class Single:
     @staticmethod
     def applies(evaluator: Any) -> bool:
         """Whether this road exists: for the compact structure, not where matches wait for what comes behind."""
-        return isinstance(evaluator, Evaluator) and evaluator._ending is None
+        return isinstance(evaluator, Evaluator) and evaluator.ending is None
 
     def enter(self, partitioned: bool) -> None:
         """Take over from batches. O(events of the window) where a window was open."""
-        lows = self._evaluator._lows
+        lows = self._evaluator.lows
         if lows is None:
-            lows = self._evaluator._lows = Lows(self._window, partitioned)
-        self._run = self._evaluator._run
+            lows = self._evaluator.lows = Lows(self._window, partitioned)
+        self._run = self._evaluator.run
         self.reads = type(self._run) is not DeterministicRun
         self.counts = partitioned and self._window.counts_events
         self._low = self._chosen_low()
-        if lows._times is not None and not self.counts:
-            self._recent = deque(zip(lows._times.tolist(), lows._positions.tolist(), strict=True))
+        if lows.times is not None and not self.counts:
+            self._recent = deque(zip(lows.times.tolist(), lows.positions.tolist(), strict=True))
         if not self.reads:
             self._state = self._arena.st.data
             self._refresh()
 
     def leave(self, position: int, time: Any) -> None:
         """Hand over to batches, the last event being at `position` and `time`."""
-        lows = self._evaluator._lows
+        lows = self._evaluator.lows
         assert lows is not None
-        self._evaluator._last = (position, time)
+        self._evaluator.last = (position, time)
         for key, recent in self._by_key.items():
-            lows._recent[key] = np.array(recent, np.int64)[max(0, len(recent) - self._whole) :]
+            lows.recent[key] = np.array(recent, np.int64)[max(0, len(recent) - self._whole) :]
         self._by_key.clear()
         if self._recent:
-            lows._times = np.array([t for t, _ in self._recent])
-            lows._positions = np.array([p for _, p in self._recent], np.int64)
+            lows.times = np.array([t for t, _ in self._recent])
+            lows.positions = np.array([p for _, p in self._recent], np.int64)
             self._recent = deque()
 
     def pass_by(self, position: int, key: int) -> None:
@@ -115,12 +115,12 @@ class Single:
         run = self._run
         low = self._low(position, time, key)
         if self.reads:
-            check_partitions(key, self._evaluator._program.settings.partitions)
+            check_partitions(key, self._evaluator.program.settings.partitions)
             self._pack(self._buffer, 0, 0, symbol, position, key, low, 0 if self.counts else low)
             return self._advanced(batch())
         self._pack(self._buffer, 0, 0, symbol, position, key, low, 0 if self.counts else low)
         if key >= run.keys:
-            check_partitions(key, self._evaluator._program.settings.partitions)
+            check_partitions(key, self._evaluator.program.settings.partitions)
             return self._advanced(batch())
         state = self._state
         state[k.ROW] = 0
@@ -165,8 +165,8 @@ class Single:
         """The event is done; the next ones are evaluated set by set."""
         self._arena.flush(chunks.append)
         found = [self._run.matches(chunk) for chunk in chunks]
-        self._evaluator._fall_back(exploded)
-        self._run = self._evaluator._run
+        self._evaluator.fall_back(exploded)
+        self._run = self._evaluator.run
         self.reads = True
         return found
 
@@ -200,10 +200,10 @@ class Single:
     def _learn(self, vector: int) -> int:
         """The class of a vector that did not occur since `enter`."""
         evaluator = self._evaluator
-        count = len(evaluator._program.cea.predicates)
+        count = len(evaluator.program.cea.predicates)
         truth = np.array([bool(vector >> p & 1) for p in range(count)], bool).reshape(count, 1)
-        symbol = int(evaluator._alphabet.classify(truth)[0])
-        self._run.add_classes(evaluator._alphabet.vectors)
+        symbol = int(evaluator.alphabet.classify(truth)[0])
+        self._run.add_classes(evaluator.alphabet.vectors)
         if not self.reads:
             self._refresh()
         return INERT if self._run.inert[symbol] else symbol
@@ -217,7 +217,7 @@ class Single:
             return self._low_in_partition if self.counts else self._low_by_position
         if self._window.tumbles:
             return self._low_by_number
-        last = self._evaluator._last
+        last = self._evaluator.last
         return self._low_by_decimal if last is not None and isinstance(last[1], float) else self._low_by_time
 
     def _no_low(self, position: int, time: Any, key: int) -> int:
@@ -257,9 +257,9 @@ class Single:
     def _low_in_partition(self, position: int, time: Any, key: int) -> int:
         recent = self._by_key.get(key)
         if recent is None:
-            lows = self._evaluator._lows
+            lows = self._evaluator.lows
             assert lows is not None
-            before = lows._recent.get(key, ())
+            before = lows.recent.get(key, ())
             recent = self._by_key[key] = deque(map(int, before), maxlen=min(self._whole + 1, sys.maxsize))
         recent.append(position)
         return recent[0]
