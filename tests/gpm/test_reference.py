@@ -50,6 +50,9 @@ CASES = {
         ":a :p :b",
         ["x=a y=a", "x=a y=b"],
     ),
+    "no steps from a term that EXISTS puts in": (
+        "VALUES ?x { :z :a } FILTER NOT EXISTS { ?x :p* ?y }", ":a :p :b", ["x=z"],
+    ),
     "no steps from a constant that the graph has not": (":z :p* ?y", ":a :p :b", ["y=z"]),
     "no steps from a predicate": ("?s ?x ?o . ?x :q* ?y", ":a :p :b", []),
     "a path that ends at a false literal": ("?x :p+ 0", ":a :p 0 . :b :p 1 . :c :p :a", ["x=a", "x=c"]),

@@ -158,16 +158,16 @@ class Evaluation:
             yield {name: term for name, term in bound.items() if name[0] != "_" and name not in outer}
             return
         (s, path, o), *rest = triples
-        for found in self.triples(s, path, o, outer):
+        for found in self.triples(s, path, o):
             longer = dict(bound)
             if all(_bind(longer, outer, part, term) for part, term in zip((s, path, o), found, strict=True)):
                 yield from self.basic(tuple(rest), longer, outer)
 
-    def triples(self, s: Any, path: Any, o: Any, outer: Row) -> Iterable[tuple[Term, Any, Term]]:
+    def triples(self, s: Any, path: Any, o: Any) -> Iterable[tuple[Term, Any, Term]]:
         if isinstance(path, str) or path[0] == "?":
             return self.graph
-        ends = {outer.get(part[1]) if isinstance(part, tuple) and part[0] == "?" else part for part in (s, o)}
-        return [(a, path, b) for a, b in self.pairs(path, {end for end in ends if isinstance(end, str)})]
+        # No steps lead from the constants written here, not from terms that EXISTS puts in (`docs/semantics.md`).
+        return [(a, path, b) for a, b in self.pairs(path, {end for end in (s, o) if isinstance(end, str)})]
 
     def pairs(self, path: Any, ends: set[Term]) -> list[tuple[Term, Term]]:
         """The pairs of nodes that a path joins, each for each way; a path of no steps joins the nodes and `ends`."""
