@@ -17,7 +17,7 @@ from spaseq.gpm.columnar import read_predicates, uncovered_pattern
 from spaseq.gpm.columnar.evaluate import BatchEvaluator
 from spaseq.language.syntax.scan import mask
 from spaseq.rdf import GraphBatch, GraphEvent
-from tests.support import oracle_algebra
+from tests.support import algebra_by_definition
 
 E = "http://example.org/"
 XSD_ = "http://www.w3.org/2001/XMLSchema#"
@@ -184,7 +184,7 @@ def graph(rng: random.Random) -> list[Any]:
 
 
 def by_definition(compiled: Any, triples: list[Any], graphs: Any = None) -> tuple[set[Any], set[Any]]:
-    oracle = oracle_algebra.Oracle(triples, compiled.prologue, graphs)
+    oracle = algebra_by_definition.Oracle(triples, compiled.prologue, graphs)
     before = oracle.value(compiled.event.node)
     for iri, part in compiled.knowledge:
         known = oracle.value(algebra.GraphNode(URIRef(iri), part.node))

@@ -4,6 +4,8 @@ An `oracle` evaluates by the definitions and imports nothing of the engine. `str
 queries and events, `harness` runs a case by an oracle or the engine, `roads` by every way there is, and `proof`
 compares all of them.
 
+* `algebra_by_definition`: The SPARQL algebra by definition (SPARQL 1.1 §18), bottom up over lists of mappings,
+  for one graph.
 * `engine_patterns`: Random patterns as the oracle's formulas, and their translation to the core's algebra.
 * `graph_patterns`: Random graph patterns as the naive evaluator's data (`oracle_sparql`), with a printer and smaller
   ones of each.
@@ -11,7 +13,6 @@ compares all of them.
 * `micro_batches`: A streaming query without Spark: the same parts, parcels, buckets and snapshots, in random
   micro-batches.
 * `oracle`: The naive evaluator of CEQL: the papers' definitions, written down as they stand.
-* `oracle_algebra`: The SPARQL algebra by definition (SPARQL 1.1 §18), bottom up over lists of mappings, for one graph.
 * `oracle_ceql_text`: A reader of CEQL text for the naive evaluator: recursive descent, independent of the engine's
   parser.
 * `oracle_rma`: What expressions with registers mean, from the definitions of [RMA] §3 and §6, naively; nothing of the
@@ -35,12 +36,12 @@ compares all of them.
 """
 
 __all__ = [
+    "algebra_by_definition",
     "engine_patterns",
     "graph_patterns",
     "harness",
     "micro_batches",
     "oracle",
-    "oracle_algebra",
     "oracle_ceql_text",
     "oracle_rma",
     "oracle_sparql",
