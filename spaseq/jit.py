@@ -34,6 +34,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from spaseq.errors import OptionError
+
 __all__ = [
     "ROOMS",
     "Kernel",
@@ -56,7 +58,19 @@ _LOCATORS: Final = "_locator_classes"
 """numba's list of the classes that say where the compiled code of a function is kept."""
 
 
-BUDGET: float = float(os.environ.get("SPASEQ_INTERPRET", "0.4"))
+def _seconds(text: str) -> float:
+    """The value of SPASEQ_INTERPRET. Raises `OptionError` for what is no number of seconds."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not seconds >= 0:
+        hint = "0 compiles at once, 0.4 is the default"
+        raise OptionError(f"SPASEQ_INTERPRET is {text!r}, which is no number of seconds", hint)
+    return seconds
+
+
+BUDGET: float = _seconds(os.environ.get("SPASEQ_INTERPRET", "0.4"))
 """Seconds that a process may spend on interpreting kernels."""
 _STEP: Final = 16
 """Events that are interpreted between two looks at the clock."""

@@ -26,7 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "events": {"errors", "snapshot"},
     "pattern": {"errors", "events"},
     "drawing": {"errors"},
-    "jit": set(),
+    "jit": {"errors"},
     "automata": _COMPILE | {"drawing", "jit"},
     "tecs": _COMPILE | {"jit"},
     "engine": _ENGINE,

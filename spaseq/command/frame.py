@@ -41,12 +41,12 @@ def run_main(name: str, parser: Callable[[], argparse.ArgumentParser], arguments
     except BrokenPipeError:
         _discard_output()  # the reader of our output went away: nothing is left to say
         return 0
-    except OSError as error:
-        _discard_output()
-        where = "cannot write the results" if error.filename is None else error.filename
-        print(f"{where}: {error.strerror or error}", file=sys.stderr)
-        return EventError.exit_code
     except Exception as error:
+        if isinstance(error, OSError) and not isinstance(error, (ConnectionError, TimeoutError)):
+            _discard_output()
+            where = "cannot write the results" if error.filename is None else error.filename
+            print(f"{where}: {error.strerror or error}", file=sys.stderr)
+            return EventError.exit_code
         if os.environ.get("SPASEQ_DEBUG"):
             raise
         print(f"{name} failed: {type(error).__name__}: {error}", file=sys.stderr)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import io
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +15,7 @@ import pytest
 
 from ceql.cli.main import main as ceql_main
 from spaseq.cli.main import main as spaseq_main
-from spaseq.command import Format, Table, chosen_format
+from spaseq.command import Format, Table, chosen_format, run_main
 from spaseq.errors import OptionError
 
 TUPLES = "type,price\nA,1\nB,2\n"
@@ -71,8 +74,28 @@ def test_a_full_disk_is_said(run: Run, capsys: pytest.CaptureFixture[str], monke
     assert capsys.readouterr().err.splitlines()[-1] == "cannot write the results: No space left on device"
 
 
+def test_a_lost_connection_is_no_failure_to_write(capsys: pytest.CaptureFixture[str]) -> None:
+    """As when Spark's JVM goes away: nothing is wrong with the output."""
+
+    def refused() -> argparse.ArgumentParser:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    assert run_main("ceql", refused, []) == 1
+    assert capsys.readouterr().err.startswith("ceql failed: ConnectionRefusedError: ")
+
+
+@pytest.mark.parametrize("seconds", ["soon", "-1", "nan", ""])
+def test_a_wrong_setting_of_the_environment_is_one_error(seconds: str, tmp_path: Path) -> None:
+    (tmp_path / "q.ceql").write_text("SELECT * WHERE A AS x")
+    (tmp_path / "e.csv").write_text(TUPLES)
+    command = [sys.executable, "-m", "ceql", "run", str(tmp_path / "q.ceql"), "--events", str(tmp_path / "e.csv")]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "SPASEQ_INTERPRET": seconds})
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"SPASEQ_INTERPRET is {seconds!r}, which is no number of seconds\nhint: 0 compiles")
+
+
 @both
-def test_what_cannot_be_told_apart(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_numbers_and_missing_files(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         run("--limit", "-1")
     assert "argument --limit: '-1' is not a count" in capsys.readouterr().err
