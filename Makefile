@@ -40,6 +40,7 @@ coverage: $(STAMP) check-java
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 
 bench: $(STAMP)

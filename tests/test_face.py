@@ -235,8 +235,19 @@ def test_a_type_checker_knows_every_name(tmp_path: Path) -> None:
         assert f".{name}" in script.read_text(), f"{script.name} does not use {name}"
     done = subprocess.run(
         # As where the packages are installed: what is strict about them is their own affair.
-        [sys.executable, "-m", "mypy", "--strict", "--follow-imports", "silent", "--cache-dir", str(tmp_path),
-         "--config-file", str(ROOT / "pyproject.toml"), str(script)],
+        [
+            sys.executable,
+            "-m",
+            "mypy",
+            "--strict",
+            "--follow-imports",
+            "silent",
+            "--cache-dir",
+            str(tmp_path),
+            "--config-file",
+            str(ROOT / "pyproject.toml"),
+            str(script),
+        ],
         capture_output=True,
         text=True,
         cwd=ROOT,

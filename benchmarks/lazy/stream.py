@@ -1,7 +1,7 @@
 """What `benchmarks.lazy.experiments` runs on: [Lazy]'s stream, generated; its condition; and the automata it compares
 with.
 
-Stream: 2,100 symbols in 8 regions, a price for each about two minutes of five (80.5 million prices a year, as in 
+Stream: 2,100 symbols in 8 regions, a price for each about two minutes of five (80.5 million prices a year, as in
 [Lazy] §8), random walks with a part common to all and one common to a region. An event has its region as type and the
 last ten prices. Seed: 2018. The paper names two regions' sizes (Europe 267, Africa 8) and ratios up to 1:700; the
 others are ours.

@@ -161,4 +161,3 @@ def _postfix(parts: tuple[_Program | None, ...], sign: str) -> _Program | None:
             return None
         joined += part
     return [*joined, sign]
-

@@ -125,5 +125,3 @@ class Run:
             expect(type(position) is int and type(coordinate) in (int, float), "a place in the stream")
         run.past.restore(state["history"], state["lasts"])
         return run
-
-

@@ -1,7 +1,7 @@
 """Forecast when a vessel will come near a harbour: learn from two thirds of its positions, judge on the rest.
 
-    python forecast.py                      # the generated ferry
-    python forecast.py --ais FILE.csv.gz    # AIS positions: epoch, mmsi, lon, lat, speed, course, heading, flags
+python forecast.py                      # the generated ferry
+python forecast.py --ais FILE.csv.gz    # AIS positions: epoch, mmsi, lon, lat, speed, course, heading, flags
 """
 
 from __future__ import annotations

@@ -144,9 +144,7 @@ class _Builder:
             case _:
                 assert_never(pattern)  # type: ignore[arg-type]
 
-    def _wait(
-        self, starts: list[_Edge], skip: Skip, absent: tuple[Atom, ...] = ()
-    ) -> tuple[int, list[_Edge]]:
+    def _wait(self, starts: list[_Edge], skip: Skip, absent: tuple[Atom, ...] = ()) -> tuple[int, list[_Edge]]:
         """A state that waits for what `starts` can take, and its edges."""
         state = self._state()
         edges = [replace(e, source=state) for e in starts]
@@ -165,7 +163,6 @@ class _Builder:
         extra = () if again is None else (Again(again),)
         rounds = [replace(e, target=wait, actions=e.actions + extra) for e in body if e.target == ACCEPT]
         return _Part(child.initial, (*body, *rounds))
-
 
     def _both(self, left: _Part, right: _Part) -> _Part:
         """The product of two automata that need not start or end together, however their events interleave."""

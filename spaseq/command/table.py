@@ -39,9 +39,7 @@ class Table:
     def flush(self) -> None:
         """Writes the rows that wait, the head first."""
         if self._widths is None:
-            self._widths = [
-                min(_WIDEST, max(map(width_of, column))) for column in zip(*self._waiting, strict=True)
-            ]
+            self._widths = [min(_WIDEST, max(map(width_of, column))) for column in zip(*self._waiting, strict=True)]
             if self._rule:
                 self._waiting.insert(1, ["-" * width for width in self._widths])
         self._out.writelines(map(self._aligned, self._waiting))

@@ -150,5 +150,3 @@ def _is_utf8(text: bytes) -> bool:
 def _line_of_row(message: str, line: int) -> int | None:
     match = re.search(r"Row #(\d+)", message)
     return line + int(match[1]) - 1 if match else None  # rows count from 1 in the block
-
-

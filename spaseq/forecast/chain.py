@@ -91,9 +91,7 @@ class Model:
         A context that the chain does not have gives way to its longest suffix that it has.
         """
         passed = _passed(trace, self.order)
-        known = {
-            node: next((self.index[n] for n in _suffixes(*node) if n in self.index), -1) for node in set(passed)
-        }
+        known = {node: next((self.index[n] for n in _suffixes(*node) if n in self.index), -1) for node in set(passed)}
         return np.array([known[node] for node in passed], np.int64)
 
 

@@ -19,7 +19,9 @@ _ROUNDING = 1e-9
 
 
 def waiting_times(
-    chain: MarkovChain, horizon: int, limits: ChainLimits = ChainLimits()  # noqa: B008 - frozen
+    chain: MarkovChain,
+    horizon: int,
+    limits: ChainLimits = ChainLimits(),  # noqa: B008 - frozen
 ) -> np.ndarray:
     """float64 (nodes, horizon): [n, k - 1] is the probability that the next match comes k events from now.
 

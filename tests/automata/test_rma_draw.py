@@ -37,7 +37,9 @@ def test_svg(figure: str) -> None:
 
 
 def test_dot() -> None:
-    assert rma.to_dot(FIGURES["1"], 'one "quoted"') == r"""digraph rma {
+    assert (
+        rma.to_dot(FIGURES["1"], 'one "quoted"')
+        == r"""digraph rma {
   rankdir=LR;
   node [shape=circle];
   label="one \"quoted\"";
@@ -53,3 +55,4 @@ def test_dot() -> None:
   formulas [shape=box, label="f1 := ~.type = T\lf2 := ~.type = H ∧ r1.id = ~.id\l"];
 }
 """
+    )

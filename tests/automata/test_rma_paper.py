@@ -40,7 +40,9 @@ def arrows(automaton: rma.RMA) -> set[tuple[str, str, str]]:
 
 def test_figure_1() -> None:
     automaton = rma.build(PHI_1)
-    assert automaton.describe() == """\
+    assert (
+        automaton.describe()
+        == """\
 3 states, 4 transitions, registers: r1
   q0 (start)
     TRUE / (~) / ∅ / ∘ → q0
@@ -49,6 +51,7 @@ def test_figure_1() -> None:
     TRUE / (~) / ∅ / ∘ → q1
     ~.type = H ∧ r1.id = ~.id / (~, r1) / ∅ / • → q3
   q3 (final)"""
+    )
     assert rma.is_deterministic(automaton), "as the paper says below Definition 5.3"
     assert not rma.is_deterministic(automaton, output_agnostic=True)
 
@@ -98,8 +101,14 @@ def test_nested_iterations_are_bounded() -> None:
     assert rma.bound(NESTED) == frozenset()
     events = [("T", 1), ("H", 9), ("T", 1), ("H", 5), ("T", 7), ("H", 5), ("H", 6), ("H", 6)]
     stream = [{"type": kind, "value": value} for kind, value in events]
-    e = ("+", (";", ("filter", (";", ("as", "T", "a"), ("as", "T", "b")), ("=", ("a", "value"), ("b", "value"))),
-               ("+", ("filter", (";", ("as", "H", "c"), ("as", "H", "d")), ("=", ("c", "value"), ("d", "value"))))))
+    e = (
+        "+",
+        (
+            ";",
+            ("filter", (";", ("as", "T", "a"), ("as", "T", "b")), ("=", ("a", "value"), ("b", "value"))),
+            ("+", ("filter", (";", ("as", "H", "c"), ("as", "H", "d")), ("=", ("c", "value"), ("d", "value")))),
+        ),
+    )
     expected = o.matches(e, stream)
     assert expected == {(0, 2, 3, 5), (0, 2, 6, 7), (0, 2, 3, 5, 6, 7)}
     assert rma.matches(rma.build(NESTED), stream) == expected
@@ -108,7 +117,9 @@ def test_nested_iterations_are_bounded() -> None:
 def test_figure_2() -> None:
     """Three base automata, two states and four ε for OR, one ε for `;`, and the condition on the last transition."""
     automaton = rma.construct(PHI_4)
-    assert automaton.describe() == """\
+    assert (
+        automaton.describe()
+        == """\
 8 states, 11 transitions, registers: r1
   q0
     TRUE / (~) / ∅ / ∘ → q0
@@ -129,6 +140,7 @@ def test_figure_2() -> None:
     TRUE / (~) / ∅ / ∘ → q6
     ~.type = T ∧ ~.id = r1.id / (~, r1) / ∅ / • → q7
   q7 (final)"""
+    )
     assert len(automaton.registers) == 1, "one register for x, whichever alternative binds it"
 
 
@@ -151,7 +163,9 @@ def test_figure_3a(window: int, states: int, registers: int) -> None:
 
 def test_figure_3b() -> None:
     automaton = rma.determinise(rma.unroll(rma.build(PHI_1), 2), output_agnostic=True)
-    assert automaton.describe() == """\
+    assert (
+        automaton.describe()
+        == """\
 3 states, 7 transitions, registers: r1
   {q0} (start)
     ~.type = T / (~) / {r1} / • → {q0, q0·q1}
@@ -163,6 +177,7 @@ def test_figure_3b() -> None:
   {q0, q0·q1·q3} (final)
     ~.type = T / (~) / {r1} / • → {q0, q0·q1}
     ¬(~.type = T) / (~) / ∅ / ∘ → {q0}"""
+    )
     assert rma.is_deterministic(automaton, output_agnostic=True)
 
 

@@ -157,8 +157,10 @@ def test_what_is_fine(text: str) -> None:
 
 def test_what_grows_too_large_says_how_large() -> None:
     for text, problem in (
-        ("SELECT * WHERE A{2000}",
-         "written out without repetitions this is 2,000 events long, and repeated_events is 1,000"),
+        (
+            "SELECT * WHERE A{2000}",
+            "written out without repetitions this is 2,000 events long, and repeated_events is 1,000",
+        ),
         ("SELECT * WHERE AND(A{40}, A{40})", "written out without conjunctions this is 1,764 events long"),
     ):
         with pytest.raises(UnsupportedFeature) as caught:

@@ -151,9 +151,7 @@ def test_forecasts_of_a_markov_source_keep_their_promise() -> None:
 def test_registers_states_decide() -> None:
     """A rise within three events: the chain is over the automaton's states, which know the registers."""
     rise = Where(Then(event("T", "x"), event("T", "y")), relate("x.value", "<", "y.value"))
-    automaton = rma.determinise(
-        rma.count_events(rma.build(rise), 3), output_agnostic=True, complete=True
-    )
+    automaton = rma.determinise(rma.count_events(rma.build(rise), 3), output_agnostic=True, complete=True)
     run = rma.SingleRun(automaton)
     assert run.has_registers
     rng = random.Random(2)

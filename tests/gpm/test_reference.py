@@ -51,7 +51,9 @@ CASES = {
         ["x=a y=a", "x=a y=b"],
     ),
     "no steps from a term that EXISTS puts in": (
-        "VALUES ?x { :z :a } FILTER NOT EXISTS { ?x :p* ?y }", ":a :p :b", ["x=z"],
+        "VALUES ?x { :z :a } FILTER NOT EXISTS { ?x :p* ?y }",
+        ":a :p :b",
+        ["x=z"],
     ),
     "no steps from a constant that the graph has not": (":z :p* ?y", ":a :p :b", ["y=z"]),
     "no steps from a predicate": ("?s ?x ?o . ?x :q* ?y", ":a :p :b", []),
@@ -129,7 +131,9 @@ CASES = {
     ),
     "STR of a blank node": ("?s :p ?o BIND (STR(?o) AS ?t)", ":a :p [] .", ["o=_ s=a"]),
     "aggregates see what GROUP BY names": (
-        "{ SELECT (MIN(?k) AS ?n) { ?s :p ?o } GROUP BY (?o + 1 AS ?k) }", ":a :p 1 . :b :p 1", ["n=2"],
+        "{ SELECT (MIN(?k) AS ?n) { ?s :p ?o } GROUP BY (?o + 1 AS ?k) }",
+        ":a :p 1 . :b :p 1",
+        ["n=2"],
     ),
     "IRIs are in order as strings": ("{ SELECT ?s { ?s :p ?o } LIMIT 1 }", ":kb2 :p 1 . :kb :p 1", ["s=kb"]),
     "MAX is the last in the order of terms": ("{ SELECT (MAX(?x) AS ?n) { ?s :p ?x } }", ":a :p 1.0, 1", ["n=1.0"]),

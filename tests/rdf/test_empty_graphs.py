@@ -150,7 +150,7 @@ def _value(term: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "text", [":g {} :h { :a :b } ", ":g { } :h { :x :y :z } oops", ":é {} \"", ":a{}:b{}:c{", ":a{}}", ":a{}\n:b {} x"]
+    "text", [":g {} :h { :a :b } ", ":g { } :h { :x :y :z } oops", ':é {} "', ":a{}:b{}:c{", ":a{}}", ":a{}\n:b {} x"]
 )
 def test_errors_point_into_the_text_as_it_is(text: str) -> None:
     told = []

@@ -82,9 +82,7 @@ def _case(table: dict[str, Any], place: str, shared: Mapping[str, dict[str, Any]
     if "word" in source:
         events = [{"type": name} for name in source["word"].split()]
     elif "rows" in source:
-        events = [
-            {c: v for c, v in zip(source["columns"], row, strict=True) if v != "NULL"} for row in source["rows"]
-        ]
+        events = [{c: v for c, v in zip(source["columns"], row, strict=True) if v != "NULL"} for row in source["rows"]]
     graphs = {name: [(time, text) for time, text in events] for name, events in source.get("graphs", {}).items()}
     matches = rest.get("matches")
     known = {"query", "word", "columns", "rows", "graphs", "kb", "matches", "bindings", "solutions", "instants"}

@@ -36,9 +36,7 @@ def matches(expression: Any, stream: Stream) -> set[Match]:
     size = None
     if expression[0] == "window":
         _, expression, size = expression
-    found = {
-        m for m, _, behind, _ in outcomes(expression, stream, 0, True, frozenset()) if m and m[-1] == behind - 1
-    }
+    found = {m for m, _, behind, _ in outcomes(expression, stream, 0, True, frozenset()) if m and m[-1] == behind - 1}
     return {m for m in found if size is None or m[-1] - m[0] < size}
 
 

@@ -61,9 +61,7 @@ def construct(expression: Expression, *, anywhere: bool = True) -> RMA:
     part = builder.part(expression, anywhere)
     transitions = tuple(builder.transition(e) for e in part.edges)
     used = {r for t in transitions for r in (*t.writes, *t.reads)}
-    automaton = RMA(
-        tuple(builder.names), frozenset({part.start}), frozenset({part.final}), numbered(used), transitions
-    )
+    automaton = RMA(tuple(builder.names), frozenset({part.start}), frozenset({part.final}), numbered(used), transitions)
     check_registers(eliminate_epsilon(automaton))
     return automaton
 

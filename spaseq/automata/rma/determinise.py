@@ -172,7 +172,6 @@ class _Determiniser:
             self._limits.registers(len(needed) + 1)
         return frozenset(threads), frozenset({f"r{fresh + 1}"} if writes else ())
 
-
     def _needed(self, options: list[_Option]) -> list[_Option]:
         """Without transitions to threads that another one covers: it can do the same, with the same registers."""
         if self._simulators is None:
@@ -213,9 +212,7 @@ def complement(automaton: RMA) -> RMA:
 
 def is_complete(automaton: RMA) -> bool:
     """Whether every event allows some transition of every state, as far as formulas alone say."""
-    return all(
-        not f.satisfiable(f.negation(f.disjunction(*(t.formula for t in out)))) for out in automaton.leaving
-    )
+    return all(not f.satisfiable(f.negation(f.disjunction(*(t.formula for t in out)))) for out in automaton.leaving)
 
 
 def told_apart(automaton: RMA) -> RMA:

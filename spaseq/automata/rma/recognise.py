@@ -204,9 +204,7 @@ class Recogniser:
         for kind in range(len(self._moves), len(self._vocabulary.vectors)):
             states = [self._compiled(q, kind) for q in range(self.automaton.states)]
             self._moves.append(states)
-            self._inert.append(
-                all(m.stays and not m.moves for q, m in enumerate(states) if self.automaton.leaving[q])
-            )
+            self._inert.append(all(m.stays and not m.moves for q, m in enumerate(states) if self.automaton.leaving[q]))
 
     def _compiled(self, state: int, kind: int) -> _Moves:
         stays, moves = False, []

@@ -48,7 +48,11 @@ class _Steps:
 
 
 def matches(
-    automaton: RMA, events: Sequence[Any], *, start: int = 0, limits: Limits = Limits()  # noqa: B008 - frozen
+    automaton: RMA,
+    events: Sequence[Any],
+    *,
+    start: int = 0,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
 ) -> set[tuple[int, ...]]:
     """The matches ⟦A⟧ over `events[start:]`: for each accepting run the positions that it marked, in order.
 
@@ -85,7 +89,11 @@ class Configuration:
 
 
 def accepting_runs(
-    automaton: RMA, events: Sequence[Any], *, start: int = 0, limits: Limits = Limits()  # noqa: B008 - frozen
+    automaton: RMA,
+    events: Sequence[Any],
+    *,
+    start: int = 0,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
 ) -> Iterator[tuple[Configuration, ...]]:
     """The runs over `events[start:]` up to where each accepts, by the position of their last event.
 

@@ -19,9 +19,7 @@ from spaseq.engine.lazy.space import Frame, Space
 __all__ = ["with_rounds"]
 
 
-def with_rounds(
-    space: Space, frames: list[Frame], partial: Partial, inside: int | None = None
-) -> Iterator[Partial]:
+def with_rounds(space: Space, frames: list[Frame], partial: Partial, inside: int | None = None) -> Iterator[Partial]:
     """`partial`, all of whose leaves are known, with every choice of rounds that its branch allows.
 
     `inside`: the rounds that the branch is one round of. Yields tables of at most `CHUNK` rows or a row's worth.

@@ -22,10 +22,25 @@ from spaseq.engine.program.register_ops import Ask, Both, Codes, Drop, Each, Kee
 from spaseq.jit import attempt
 
 _SYMBOLS = {"=": k.EQUAL, "!=": k.DIFFERENT, "<": k.LESS, "<=": k.AT_MOST, ">": k.GREATER, ">=": k.AT_LEAST}
-_RULES = {"same": k.KEEP_SAME, "one": k.KEEP_ONE, "greatest": k.KEEP_GREATEST, "least": k.KEEP_LEAST, "new": k.KEEP_NEW,
-          "set": k.KEEP_NEW}
-_STEPS = {"+": k.ADD, "-": k.SUBTRACT, "*": k.MULTIPLY, "/": k.DIVIDE, "neg": k.NEGATE, "abs": k.ABSOLUTE, "not": k.NOT,
-          "and": k.AND, "or": k.OR}
+_RULES = {
+    "same": k.KEEP_SAME,
+    "one": k.KEEP_ONE,
+    "greatest": k.KEEP_GREATEST,
+    "least": k.KEEP_LEAST,
+    "new": k.KEEP_NEW,
+    "set": k.KEEP_NEW,
+}
+_STEPS = {
+    "+": k.ADD,
+    "-": k.SUBTRACT,
+    "*": k.MULTIPLY,
+    "/": k.DIVIDE,
+    "neg": k.NEGATE,
+    "abs": k.ABSOLUTE,
+    "not": k.NOT,
+    "and": k.AND,
+    "or": k.OR,
+}
 _REACH = {"=": k.SAME, "<": k.BELOW, "<=": k.BELOW, ">": k.ABOVE, ">=": k.ABOVE}
 
 

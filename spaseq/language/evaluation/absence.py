@@ -151,8 +151,7 @@ class Endings:
             match.rows = [
                 run
                 for run in match.rows
-                if conjunction not in (run[3] or ())
-                or not self._registers.joined(run[2], conjunction, batch, row)
+                if conjunction not in (run[3] or ()) or not self._registers.joined(run[2], conjunction, batch, row)
             ]
 
     def _settled(self) -> list[Waiting]:

@@ -124,9 +124,7 @@ class TermTable:
     def literals(self) -> LiteralColumns:
         """What the literals mean, as columns (`LiteralColumns`); computed when first asked for, each term once."""
         if self._values is None:
-            self._values = literal_columns(
-                self.text, self.start, self.length, self.lexical, self.datatype, self.term
-            )
+            self._values = literal_columns(self.text, self.start, self.length, self.lexical, self.datatype, self.term)
         return self._values
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray]:
