@@ -16,6 +16,7 @@ the selection. Preloaded columns; predicates measured; one thread.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
@@ -107,9 +108,13 @@ def _query(formula: str, filters: list[str], window: str) -> str:
     return f"SELECT * FROM S WHERE {formula} FILTER {' AND '.join(filters)} WITHIN {window}"
 
 
+Source = tuple[Callable[[], list[EventBatch]], Callable[..., str]]
+"""What reads the events, and the query of so many events."""
+
+
 def workloads() -> list[Workload]:
     """Figures 7, 8, 9 and 11; those on stocks only where the trace is."""
-    streams = {"H": (homes, home_query), "T": (taxis, taxi_query)}
+    streams: dict[str, Source] = {"H": (homes, home_query), "T": (taxis, taxi_query)}
     if TRACE.exists():
         streams = {"S": (stocks, stock_query), **streams}
     else:

@@ -16,7 +16,7 @@ from rdflib.namespace import XSD
 
 import spaseq
 from benchmarks.harness import Workload
-from spaseq.rdf import GraphEvent
+from spaseq.rdf import GraphEvent, Triple
 
 SEED, GRAPHS, TRIPLES = 42, 2_000, 8
 SIZES = (1, 2, 10, 100, 1_000)
@@ -38,7 +38,7 @@ QUERIES = {
 def trade(number: int, rng: random.Random, volume: str = "volume") -> GraphEvent:
     """A trade every 100 ms, with as many triples that no query reads as make up `TRIPLES`."""
     subject = URIRef(f"http://stock.org/trade/{number}")
-    triples = [
+    triples: list[Triple] = [
         (subject, URIRef(NS + "company"), URIRef(f"http://stock.org/company/{rng.randrange(50)}")),
         (subject, URIRef(NS + "price"), Literal(str(rng.randrange(1, 2_000) / 10), datatype=XSD.decimal)),
         (subject, URIRef(NS + volume), Literal(str(rng.randrange(1, 10_000)), datatype=XSD.integer)),

@@ -138,7 +138,7 @@ def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - start, done
 
 
-def _local(query: str, path: str, words: dict[str, str]) -> dict[str, float]:
+def _local(query: str, path: str, words: dict[str, Any]) -> dict[str, float]:
     import spaseq
 
     run = spaseq.compile(query).run({"S": path}, keep_events=False, **words)
@@ -146,7 +146,7 @@ def _local(query: str, path: str, words: dict[str, str]) -> dict[str, float]:
     return {"local": seconds, "local: matches": matches}
 
 
-def _rows(spark: Any, query: str, path: str, words: dict[str, str], cores: int, chunk: int) -> dict[str, float]:
+def _rows(spark: Any, query: str, path: str, words: dict[str, Any], cores: int, chunk: int) -> dict[str, float]:
     """The data source's rows, triple by triple; no rows kept."""
     import spaseq.spark
 
@@ -164,7 +164,7 @@ def _noop(frame: Any) -> float:
     return _timed(lambda: frame.write.format("noop").mode("overwrite").save())[0]
 
 
-def _batch(spark: Any, query: str, path: str, words: dict[str, str], cores: int, chunk: int) -> dict[str, float]:
+def _batch(spark: Any, query: str, path: str, words: dict[str, Any], cores: int, chunk: int) -> dict[str, float]:
     import spaseq.spark
 
     reading, solving = (_noop(frame) for frame in _first_stages(spark, query, path, words))
@@ -181,7 +181,7 @@ def _batch(spark: Any, query: str, path: str, words: dict[str, str], cores: int,
     }
 
 
-def _first_stages(spark: Any, query: str, path: str, words: dict[str, str]) -> Iterator[Any]:
+def _first_stages(spark: Any, query: str, path: str, words: dict[str, Any]) -> Iterator[Any]:
     """What `run` begins with, as jobs of their own: the files read into columns, and the GPMs evaluated on them."""
     import spaseq
     from spaseq.language.query import stream_options, stream_sources
@@ -211,7 +211,7 @@ def _first_stages(spark: Any, query: str, path: str, words: dict[str, str]) -> I
     yield solved_files(spark, sources, settled, text, layout, {})
 
 
-def _stream(spark: Any, query: str, path: str, words: dict[str, str], cores: int, chunk: int) -> dict[str, float]:
+def _stream(spark: Any, query: str, path: str, words: dict[str, Any], cores: int, chunk: int) -> dict[str, float]:
     import spaseq.spark
 
     reading = spaseq.spark.Reading(bounded=True, max_bytes=chunk)

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from ceql.results.matches import Match
 from ceql.runtime.alerts import Alerts
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.evaluation import Matches, matches_of
-from ceql.runtime.options import Duration
 from ceql.runtime.session import Session, identity, open_session, opened, restored
 from ceql.syntax import ast
 from spaseq.automata import CEA
 from spaseq.automata.rma import Limits
 from spaseq.engine import Program, Settings
 from spaseq.errors import OptionError
+from spaseq.events import TupleWords
 from spaseq.pattern import Pattern
 
 __all__ = ["Match", "Matches", "Query", "Session", "Stream", "compile_query"]
@@ -124,15 +124,9 @@ class Query:
         events: Any = None,
         *,
         streams: Mapping[str, Any] | None = None,
-        type_column: str | None = None,
-        time_column: str | None = None,
-        time_from: str | None = None,
-        time_unit: str = "s",
-        interval: Duration = "1ms",
-        lateness: Duration = 0,
-        late: str = "error",
         valuations: bool = False,
         schema: Any = None,
+        **reading: Unpack[TupleWords],
     ) -> Matches:
         """The matches of the query, lazily: nothing is read before they are asked for.
 
@@ -152,26 +146,16 @@ class Query:
                 (`ceql.semantics.schemas.read_schema`). The query is checked against it now; without it, when the
                 columns of the input are known (tables, frames, CSV, Parquet). A misfit is a `QuerySemanticsError`.
         """
-        return matches_of(
-            self.compiled, events, streams=streams, valuations=valuations, schema=schema, type_column=type_column,
-            time_column=time_column, time_from=time_from, time_unit=time_unit, interval=interval, lateness=lateness,
-            late=late,
-        )  # fmt: skip
+        return matches_of(self.compiled, events, streams=streams, valuations=valuations, schema=schema, **reading)
 
     def open(
         self,
         state: bytes | None = None,
         *,
         streams: Iterable[str] | None = None,
-        type_column: str | None = None,
-        time_column: str | None = None,
-        time_from: str | None = None,
-        time_unit: str = "s",
-        interval: Duration = "1ms",
-        lateness: Duration = 0,
-        late: str = "error",
         valuations: bool = False,
         schema: Any = None,
+        **reading: Unpack[TupleWords],
     ) -> Session:
         """An evaluation that events are pushed to; from a snapshot, it goes on where that was taken, options and all.
 
@@ -182,11 +166,7 @@ class Query:
         if state is not None:
             self.compiled.declared(schema)
             return opened(self.compiled, state)
-        return open_session(
-            self.compiled, streams=streams, valuations=valuations, schema=schema, type_column=type_column,
-            time_column=time_column, time_from=time_from, time_unit=time_unit, interval=interval, lateness=lateness,
-            late=late,
-        )  # fmt: skip
+        return open_session(self.compiled, streams=streams, valuations=valuations, schema=schema, **reading)
 
     @property
     def identity(self) -> Mapping[str, str]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 __all__ = [
     "BudgetExceeded",
@@ -94,7 +94,7 @@ class QueryError(SpaseqError):
         self.hint = hint
         super().__init__(str(self))
 
-    def __reduce__(self):  # type: ignore[no-untyped-def]
+    def __reduce__(self) -> tuple[Any, ...]:
         return (_rebuild, (type(self), self.__dict__.copy()))
 
     def __str__(self) -> str:
@@ -112,9 +112,15 @@ class QueryError(SpaseqError):
 
 @contextmanager
 def named_query(source: str) -> Iterator[None]:
-    """What is raised inside by who does not know what the query is called, the engine say, gets the name `source`."""
+    """What is raised inside by who does not know what the query is called, the engine say, gets the name `source`.
+
+    Recursion beyond Python's limit, where formulas are walked over, becomes an error about the query.
+    """
     try:
         yield
+    except RecursionError:
+        hint = "write fewer steps or alternatives, and long lists of values with IN"
+        raise QuerySemanticsError("the query is nested too deeply", source=source, hint=hint) from None
     except QueryError as error:
         if error.source == UNNAMED:
             error.source = source
@@ -161,7 +167,7 @@ class OptionError(SpaseqError):
         self.hint = hint
         super().__init__(problem + (f"\nhint: {hint}" if hint else ""))
 
-    def __reduce__(self):  # type: ignore[no-untyped-def]
+    def __reduce__(self) -> tuple[Any, ...]:
         return (OptionError, (self.problem, self.hint))
 
 
@@ -192,7 +198,7 @@ class EventError(SpaseqError):
         self.hint = hint
         super().__init__(str(self))
 
-    def __reduce__(self):  # type: ignore[no-untyped-def]
+    def __reduce__(self) -> tuple[Any, ...]:
         return (_rebuild, (type(self), self.__dict__.copy()))
 
     def __str__(self) -> str:
@@ -219,7 +225,7 @@ class BudgetExceeded(SpaseqError):
         text = f"{setting} is {limit:,} {unit} and {used:,} are needed"
         super().__init__(text + f"\nhint: {hint or f'raise {setting}, or narrow the window'}")
 
-    def __reduce__(self):  # type: ignore[no-untyped-def]
+    def __reduce__(self) -> tuple[Any, ...]:
         return (BudgetExceeded, (self.setting, self.limit, self.used, self.unit, self.hint))
 
 

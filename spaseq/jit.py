@@ -84,7 +84,8 @@ class Kernel:
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
         self.function = function
         self.options = options
-        self.__doc__, self.__name__ = function.__doc__, function.__name__
+        self.__doc__ = function.__doc__
+        self.__name__: str = function.__name__
 
     def __call__(self, *arguments: Any) -> Any:
         return self.compiled(*arguments)
@@ -193,13 +194,14 @@ def kernel_files() -> list[Path]:
 
 @cache
 def stamp() -> str:
-    """What compiled kernels were made of: a hash of all kernel files, this one, and settings of numba's that its own
-    cache does not tell apart."""
+    """What compiled kernels were made of: a hash of all kernel files and this one, or of the zip file that has them,
+    and of settings of numba's that its own cache does not tell apart."""
     from numba import config
 
     found = hashlib.sha256(repr((config.BOUNDSCHECK, config.OPT, config.DEBUGINFO_DEFAULT)).encode())
-    for path in (Path(__file__), *kernel_files()):
-        found.update(f"\0{path.relative_to(_ROOT)}\0".encode() + path.read_bytes())
+    archive = getattr(globals()["__loader__"], "archive", None)
+    for path in (Path(__file__), *kernel_files()) if archive is None else (Path(archive),):
+        found.update(f"\0{os.path.relpath(path, _ROOT)}\0".encode() + path.read_bytes())
     return found.hexdigest()
 
 

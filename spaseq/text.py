@@ -26,7 +26,7 @@ class WholeWords:
     """
 
     def __init__(self, name: str) -> None:
-        self.always_accept = (name,)
+        self.always_accept: tuple[str, ...] = (name,)
 
     def process(self, stream: Iterator[Token]) -> Iterator[Token]:
         (name,) = self.always_accept

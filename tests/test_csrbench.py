@@ -141,7 +141,7 @@ def test_query_6(stream: str) -> None:
         "(IF(?vA > ?vB, ?oB, ?oA) AS ?obs)"
     )
     answers = _answers(stream, select, "A : B", gpms, "WITHIN 50 SECONDS")
-    observations = [
+    observations: list[Any] = [
         row
         for graph in _graphs()
         for row in graph.query(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import json
+import os
 import pickle
+import shutil
 import subprocess
 import sys
 import typing
@@ -229,8 +232,11 @@ def test_type_hints_can_be_read(module: Any) -> None:
                 typing.get_type_hints(function)
 
 
+SCRIPTS = ROOT / "tests" / "typing"
+
+
 def test_a_type_checker_knows_every_name(tmp_path: Path) -> None:
-    script = ROOT / "tests" / "typing" / "uses_every_name.py"
+    script = SCRIPTS / "uses_every_name.py"
     for name in {*ceql.__all__, *spaseq.__all__} - {"compile"}:
         assert f".{name}" in script.read_text(), f"{script.name} does not use {name}"
     done = subprocess.run(
@@ -246,12 +252,35 @@ def test_a_type_checker_knows_every_name(tmp_path: Path) -> None:
             str(tmp_path),
             "--config-file",
             str(ROOT / "pyproject.toml"),
-            str(script),
+            str(SCRIPTS),
         ],
         capture_output=True,
         text=True,
         cwd=ROOT,
     )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_pyright_knows_every_name_too(tmp_path: Path) -> None:
+    """As editors have it, with nothing unknown: CONTRIBUTING.md says how to install it."""
+    places = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
+    pyright = shutil.which("basedpyright", path=places) or shutil.which("pyright", path=places)
+    if pyright is None:
+        pytest.skip("pyright is not installed")
+    config = tmp_path / "pyrightconfig.json"
+    prefix = Path(sys.prefix)
+    config.write_text(
+        json.dumps(
+            {
+                "include": [str(SCRIPTS)],
+                "typeCheckingMode": "strict",
+                "extraPaths": [str(ROOT)],
+                "venvPath": str(prefix.parent),
+                "venv": prefix.name,
+            }
+        )
+    )
+    done = subprocess.run([pyright, "-p", str(config)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

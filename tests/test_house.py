@@ -23,7 +23,7 @@ FULLEST = 20
 """Modules of a folder."""
 LONGEST = 700
 """Lines of a file."""
-WIDEST = 18
+WIDEST = 12
 """Parameters of a function, where numba is not at work."""
 PRIVATE = 21
 """Uses of a private name outside the module that it belongs to; what is left are names of rdflib, pyspark and os."""
@@ -66,7 +66,7 @@ def _imports(module: str) -> Iterator[tuple[str, str]]:
                 whole = f"{node.module}.{alias.name}"
                 if whole in _modules():
                     yield whole, ""
-                elif node.module in _modules():
+                elif node.module is not None and node.module in _modules():
                     yield node.module, alias.name
 
 

@@ -6,8 +6,10 @@ Read off the syntax trees, so an import inside a function or under TYPE_CHECKING
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -199,3 +201,22 @@ def test_importing_is_light(package: str) -> None:
     result = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert result.returncode == 0, result.stderr
     assert result.stdout.strip() == ""
+
+
+def test_both_languages_run_from_a_zip_file(tmp_path: Path) -> None:
+    """As `spark-submit --py-files` brings them to workers: grammars and the stamp of the kernels are read from it."""
+    with zipfile.ZipFile(tmp_path / "packages.zip", "w") as packages:
+        for path in sorted(path for top in ("spaseq", "ceql") for path in (ROOT / top).rglob("*")):
+            if path.suffix in (".py", ".lark"):
+                packages.write(path, path.relative_to(ROOT))
+    script = (
+        "import ceql, spaseq\nfrom spaseq import jit\n"
+        "gpm = 'DEFINE GPM A ON S { ?a <http://example.org/p> ?b }'\n"
+        "text = 'SELECT * FROM STREAM S <http://example.org/s> WHERE { SEQ (A) ' + gpm + ' }'\n"
+        "found = ceql.compile('SELECT * WHERE A ; B').run([{'type': 'A'}, {'type': 'B'}]).count()\n"
+        "print('packages.zip' in spaseq.__file__, spaseq.compile(text).text == text, found, len(jit.stamp()))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "packages.zip"), "SPASEQ_INTERPRET": "1000"}
+    command = [sys.executable, "-c", script]
+    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100)
+    assert result.stdout == "True True 1 64\n", result.stderr

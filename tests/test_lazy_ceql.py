@@ -107,7 +107,7 @@ def nary(case: CeqlCase, rng: random.Random) -> CeqlCase:
     right: tuple[Any, ...] = others[0]
     for other in others[1:]:
         right = (rng.choice("+-"), right, other)
-    condition = ("for all", (rng.choice(("!=", "<", "<=", ">", ">=")), left, right))
+    condition: tuple[Any, ...] = ("for all", (rng.choice(("!=", "<", "<=", ">", ">=")), left, right))
     if rng.random() < 0.2:
         condition = (rng.choice(("all", "any")), condition, draw_condition(rng, names))
     return replace(case, query=replace(case.query, formula=oracle.Filter(case.query.formula, condition)))

@@ -16,6 +16,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,7 +89,7 @@ def _answered(folder: Path) -> list[oracle_spaseq.Answer]:
     files = [str(path) for path in folder.glob("externalKB.nt")]
     kb = {KNOWLEDGE: files} if files else {}
     clock = CLOCK.get(folder.name)
-    words = {"time_from": "arrival"} if clock is None else {"time": clock, "time_unit": "ms"}
+    words: dict[str, Any] = {"time_from": "arrival"} if clock is None else {"time": clock, "time_unit": "ms"}
     return [harness.answer_of(match) for match in query.run(streams=streams, kb=kb, **words)]
 
 

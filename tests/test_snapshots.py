@@ -171,7 +171,8 @@ def test_every_kind_of_evaluation_goes_on_where_its_snapshot_was_taken(kept: Kep
     whole = kept.found(kept.open(), 0)
     assert whole
     for at in (0, 1, len(kept.parts) // 2, len(kept.parts) - 1):
-        session, found = kept.open(), []
+        session = kept.open()
+        found: list[str] = []
         for part in kept.parts[:at]:
             found += map(shown, session.push(part))
         first = session.snapshot()
@@ -261,8 +262,9 @@ def test_a_snapshot_under_another_schema_is_refused() -> None:
     query = spaseq.compile(text)
 
     def opened(state: Any, number: int | None) -> Any:
-        given = {} if number is None else {"kb": {"http://example.org/kb": schemas[number]}, "entailment": "rdfs"}
-        return query.open(state, **given)
+        if number is None:
+            return query.open(state)
+        return query.open(state, kb={"http://example.org/kb": schemas[number]}, entailment="rdfs")
 
     state = opened(None, 0).snapshot()
     opened(state, 0)
@@ -276,11 +278,21 @@ def test_budgets_may_change_between_taking_and_opening() -> None:
     assert more.found(more.open(state), 3) == expected
 
 
+def test_states_that_no_run_was_in_yet_do_not_damage_a_snapshot() -> None:
+    """Events without a partition bring symbol classes, and with them states, that no cell was made for."""
+    query = ceql.compile("SELECT * WHERE A ; ((B ; X) OR (C ; Y) OR (D ; Z) OR (E ; V) OR (F ; U)) PARTITION BY [n]")
+    session = query.open()
+    session.push([{"type": "A", "n": 1}])
+    session.push([{"type": kind} for kind in "BCDEF"])
+    again = query.open(session.snapshot())
+    assert len(again.push([{"type": kind, "n": 1} for kind in "BX"])) == 1
+
+
 # -- values
 
 
 def test_values_come_back_as_they_were() -> None:
-    value = {
+    value: dict[Any, Any] = {
         "none": None, "numbers": [0, -1, 2**62, -(2**63), 2**200, -(2**70)], "doubles": (0.0, -0.0, 1e300),
         "texts": ["", "a\nb", "\u00fc\U0001f600", "\ud800"], "bytes": [b"", b"\0"], "truths": [True, False],
         ("a", 1): {1, 2}, "frozen": frozenset({("a", 1), ("b", frozenset())}), "empty": [[], (), {}, set()],
@@ -294,7 +306,7 @@ def test_values_come_back_as_they_were() -> None:
     assert back == value and list(back) == list(value) and str(back["doubles"]) == str(value["doubles"])
     assert list(map(type, back["instants"])) == [Instant, int, Instant]
     assert [t.n3() for t in back["terms"]] == [t.n3() for t in value["terms"]]
-    arrays = [np.arange(6).reshape(2, 3) - 2**40, np.zeros((0, 4), np.int32), np.array([True]),
+    arrays: list[np.ndarray] = [np.arange(6).reshape(2, 3) - 2**40, np.zeros((0, 4), np.int32), np.array([True]),
               np.array(["2020"], "M8[ns]")]  # fmt: skip
     for array in arrays:
         found = decode(encode(array))

@@ -107,9 +107,11 @@ def rows(kinds: Sequence[str], values: Sequence[Any], attribute: str) -> list[di
 def test_ceql_at_the_edges(evaluator: str, form: str, data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 9))
     kinds = data.draw(st.lists(types, min_size=count, max_size=count))
-    size, measure = data.draw(sizes), data.draw(st.sampled_from(["time", "whole", "decimal", "events"]))
+    size: float = data.draw(sizes)
+    measure = data.draw(st.sampled_from(["time", "whole", "decimal", "events"]))
     cuts = data.draw(st.lists(st.integers(0, 9), max_size=3))
-    window, words = f"{size} [n]", {}
+    window = f"{size} [n]"
+    words: dict[str, Any] = {}
     if measure == "time":
         places: Sequence[Any] = sorted(data.draw(st.lists(times, min_size=count, max_size=count)))
         events, window, words = rows(kinds, places, "time"), f"{size} NANOSECONDS", {"time_unit": "ns"}

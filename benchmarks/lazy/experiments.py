@@ -37,7 +37,7 @@ BATCH = 4096
 def sequence(regions: str, prefix: str = "") -> tuple[Pattern, list[str]]:
     """`SEQ(…)` of regions, and its variables."""
     names = [f"{prefix}{i}" for i, _ in enumerate(regions.split())]
-    atoms = [event(r, v) for r, v in zip(regions.split(), names, strict=True)]
+    atoms: list[Pattern] = [event(r, v) for r, v in zip(regions.split(), names, strict=True)]
     return functools.reduce(lambda a, b: Sequence(a, b, Skip.ANY), atoms[1:], atoms[0]), names
 
 
@@ -48,7 +48,7 @@ def seq(regions: str, prefix: str = "") -> Pattern:
 
 def conj(regions: str) -> Pattern:
     """A conjunction, each pair correlated."""
-    atoms = [event(r, f"{i}") for i, r in enumerate(regions.split())]
+    atoms: list[Pattern] = [event(r, f"{i}") for i, r in enumerate(regions.split())]
     return correlated(functools.reduce(And, atoms[1:], atoms[0]), [f"{i}" for i in range(len(atoms))], THRESHOLD)
 
 

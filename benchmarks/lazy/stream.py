@@ -241,7 +241,7 @@ class EagerAutomaton(Automaton):
             elif len(found):
                 yield from self._extend(space, after, found)
 
-    def expire(self, space: Space) -> None:
+    def evict(self, space: Space) -> None:
         for state in list(self.parts):
             left = [p.take(p.low >= space.floors[0]) for p in self.parts.pop(state)]
             whole = Partial.concat(left)
@@ -255,7 +255,7 @@ class Eager(LazyEvaluator):
 
     def _start(self, batch: Any, truth: np.ndarray) -> None:
         super()._start(batch, truth)
-        self._automata = [EagerAutomaton(plan) for plan in self._plans]  # type: ignore[misc]
+        self._automata = [EagerAutomaton(plan) for plan in self._plans]
 
 
 __all__ = ["REGIONS", "BranchPlan", "Correlations", "Eager", "Prices", "correlated", "event", "stream"]

@@ -1,7 +1,7 @@
 """The commands `ceql alert` and `ceql forecast`: whether a query matches now, and when it will.
 
-Alerts are the engine's, asked only where matches end; forecasts go by the query's register match automaton
-(`ceql.runtime.alerts`). Both write a line as soon as the batch of its event has been read.
+Alerts come from the engine, which here computes only where matches end; forecasts come from the query's register match
+automaton (`ceql.runtime.alerts`). Both write the lines of a batch of events as soon as it has been read.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Line = dict[str, Any]
 
 
 def add_alerts(commands: Any) -> None:
-    """The parsers of both commands."""
+    """Adds the parsers of both commands to `commands`."""
     alert = commands.add_parser(
         "alert",
         help="say at which events a query matches, without listing the matches",
@@ -88,7 +88,7 @@ def _alert(options: argparse.Namespace) -> int:
 
 
 def _reading(options: argparse.Namespace) -> dict[str, Any]:
-    """How events are read, with `--follow` as they come."""
+    """The arguments of reading events; with `--follow` the file is read as it grows."""
     reading = arguments.reading(options)
     if options.follow:
         from spaseq.events import GrowingFile
@@ -101,7 +101,7 @@ def _reading(options: argparse.Namespace) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _until_interrupted(options: argparse.Namespace) -> Iterator[list[bool]]:
-    """With `--follow` Ctrl-C is the end of the events; the list is not empty then."""
+    """Makes Ctrl-C end the events regularly, with `--follow`: the list is then not empty."""
     interrupted: list[bool] = []
     try:
         yield interrupted
@@ -171,7 +171,8 @@ def _forecasts(
     alerts: Alerts, forecaster: Any, options: argparse.Namespace, reading: dict[str, Any],
     seen: list[tuple[np.ndarray, Forecasts]],
 ) -> Iterator[list[Line]]:  # fmt: skip
-    """A line for each event, batch by batch; `seen` receives what is to be evaluated, with the partitions."""
+    """A line for each event, batch by batch; with `--evaluate`, `seen` receives the partition keys and the forecasts of
+    each batch."""
     import numpy as np
 
     left = options.limit
@@ -214,7 +215,7 @@ def _forecast_text(line: Line) -> str:
 
 
 def _evaluation(seen: list[tuple[np.ndarray, Forecasts]]) -> Evaluation:
-    """Of the forecasts of each partition, one after the other."""
+    """How good the forecasts were, each partition judged as a stream of its own."""
     import numpy as np
 
     from spaseq.forecast import Forecasts, evaluate
@@ -237,19 +238,19 @@ Text = Callable[[Line], str]
 
 
 def write_text(batches: Lines, names: Names, text: Text, out: IO[str]) -> None:
-    """Lines for people, those of a batch as it comes."""
+    """Writes lines for people, flushed after each batch."""
     for lines in batches:
         out.writelines(f"{text(line)}\n" for line in lines)
         out.flush()
 
 
 def write_jsonl(batches: Lines, names: Names, text: Text, out: IO[str]) -> None:
-    """An object a line."""
+    """Writes a JSON object for each line."""
     write_text(batches, names, functools.partial(json.dumps, ensure_ascii=False), out)
 
 
 def write_csv(batches: Lines, names: Names, text: Text, out: IO[str]) -> None:
-    """Comma separated values under a head."""
+    """Writes comma separated values with a header."""
     writer = csv.DictWriter(out, names, lineterminator="\n")
     writer.writeheader()
     for lines in batches:
@@ -258,7 +259,7 @@ def write_csv(batches: Lines, names: Names, text: Text, out: IO[str]) -> None:
 
 
 def write_count(batches: Lines, names: Names, text: Text, out: IO[str]) -> None:
-    """How many lines there are."""
+    """Writes the number of lines."""
     out.write(f"{sum(map(len, batches))}\n")
 
 

@@ -1,4 +1,5 @@
-"""What the commands of `ceql` share: the arguments that name a query and its events, and what is said about a run."""
+"""The arguments that name a query and its events, and the warnings and notes about a run; for all commands of
+`ceql`."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import difflib
 import sys
 from typing import Any, Final
 
-from spaseq.command import add_query, query_text, settings_of, warn
+from spaseq.command import add_query, add_times, query_text, settings_of, times_of, warn
 from spaseq.errors import OptionError
 
 __all__ = ["EVALUATOR_HELP", "add_events", "asked", "compiled", "reading", "report"]
@@ -16,7 +17,6 @@ EVALUATOR_HELP: Final = (
     "who evaluates: the compact structure, a lazy chain or tree (rare events first), or auto, whichever is the "
     "cheapest as the stream goes on (default: compact)"
 )
-_TIME_HELP: Final = "column of the time (default: time or timestamp, else arrival)"
 _SCHEMA_HELP: Final = (
     "check the query against these attributes: lines NAME: KIND or TYPE.NAME: KIND, or JSON; kinds are number, text, "
     "truth, time and list (default: the columns of CSV and Parquet files)"
@@ -24,7 +24,7 @@ _SCHEMA_HELP: Final = (
 
 
 def add_events(run: argparse.ArgumentParser, evaluators: str | None = None) -> None:
-    """The query and how its events are read; `evaluators` as of `add_query`."""
+    """Adds the arguments for the query and for reading its events; `evaluators` as in `add_query`."""
     add_query(run, evaluators)
     inputs = run.add_argument_group("input")
     inputs.add_argument(
@@ -40,22 +40,12 @@ def add_events(run: argparse.ArgumentParser, evaluators: str | None = None) -> N
     inputs.add_argument("--schema", metavar="FILE", help=_SCHEMA_HELP)
     events = run.add_argument_group("events and time")
     events.add_argument("--type-column", metavar="COLUMN", help="column of the event type (default: type)")
-    events.add_argument("--time", metavar="COLUMN", help=_TIME_HELP)
-    events.add_argument("--time-from", choices=("arrival",), help="take times from arrival, whatever columns there are")
-    events.add_argument(
-        "--time-unit", choices=("s", "ms", "us", "ns"), default="s", help="of times that are numbers (default: s)"
-    )
-    events.add_argument(
-        "--interval", metavar="DURATION", default="1ms", help="between events timed by arrival (default: 1ms)"
-    )
-    events.add_argument("--lateness", metavar="DURATION", default="0", help="how far time may go back (default: 0)")
-    events.add_argument(
-        "--late", choices=("drop", "error"), default="error", help="what to do with later events (default: error)"
-    )
+    add_times(events, "column", "time or timestamp, else arrival")
 
 
 def compiled(options: argparse.Namespace, *, warns: bool = True) -> Any:
-    """The query that is named; what is probably not meant is said on stderr. `OptionError` where it cannot be read."""
+    """The query that `options` name, compiled; its warnings are printed on stderr. `OptionError` where its file cannot
+    be read."""
     from ceql.query import compile_query
 
     text, source = query_text(options.query)
@@ -65,7 +55,7 @@ def compiled(options: argparse.Namespace, *, warns: bool = True) -> Any:
 
 
 def asked(options: argparse.Namespace) -> Any:
-    """The query that is to be run over events."""
+    """The query, compiled, to be run over events; `OptionError` if both are to be read from standard input."""
     named = [options.query, *(options.events or ())]
     named += [file for given in options.stream or () for file in given.partition("=")[2].split(",")]
     if named.count("-") > 1:
@@ -74,18 +64,15 @@ def asked(options: argparse.Namespace) -> Any:
 
 
 def reading(options: argparse.Namespace) -> dict[str, Any]:
-    """What `Query.run` is told of how to read events."""
+    """The arguments of `Query.run` that say how to read events."""
+    times = times_of(options)
     return {
         "events": _events(options),
         "streams": _streams(options),
         "type_column": options.type_column,
-        "time_column": options.time,
-        "time_from": options.time_from,
-        "time_unit": options.time_unit,
-        "interval": options.interval,
-        "lateness": options.lateness,
-        "late": options.late,
+        "time_column": times.pop("time"),
         "schema": options.schema,
+        **times,
     }
 
 
@@ -114,7 +101,7 @@ def _streams(options: argparse.Namespace) -> dict[str, Any] | None:
 
 
 def report(query: Any, counters: Any) -> None:
-    """What a user should know about the run, on stderr."""
+    """Prints warnings about the run on stderr, and a note for each attribute of the query that no event had."""
     warn(counters.warnings())
     if not counters.events:
         return

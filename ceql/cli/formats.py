@@ -1,4 +1,4 @@
-"""The formats of `ceql run`: one row and one writer each."""
+"""The output formats of the `ceql` commands: a row with its writer for each."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ MATCHES: Final[dict[str, Format]] = {
     "parquet": Format("ceql.cli.writers:write_parquet", ("parquet", "pq"), whole=True, binary=True),
     "count": Format("ceql.cli.writers:write_count"),
 }
-"""Writers of matches are made of (out, shown) and given tables of matches; that of a binary format takes (matches,
-tables, path), that of `count` (matches, limit, out)."""
+"""The writers of text formats are classes or functions of (out, shown), whose result has `begin`, `row` and `end`; the
+writer of a binary format is a function of (matches, tables, path), that of `count` one of (matches, limit, out)."""
 
 FORECASTS: Final[dict[str, Format]] = {
     "text": Format("ceql.cli.alerting:write_text", ("txt",)),
     "csv": Format("ceql.cli.alerting:write_csv", ("csv",)),
     "jsonl": Format("ceql.cli.alerting:write_jsonl", ("jsonl", "ndjson")),
 }
-"""Writers of lines take (lines, names, text, out), a batch of them at a time; see `ceql.cli.alerting`."""
+"""The writers of alerts and forecasts are functions of (lines in batches, column names, line to text, out), all in
+`ceql.cli.alerting`."""
 
 ALERTS: Final[dict[str, Format]] = {**FORECASTS, "count": Format("ceql.cli.alerting:write_count", whole=True)}

@@ -1,6 +1,6 @@
 """The `ceql` command: run, check and explain CEQL queries; alerts and forecasts (`ceql.cli.alerting`).
 
-How it ends, and what goes where, is as `spaseq.command.frame` says.
+Exit codes, and what goes to standard output and standard error: see `spaseq.command.frame`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _VALUATIONS_HELP: Final = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command and returns its exit code; never raises what a user can cause."""
+    """Runs the command and returns its exit code; errors that a user can cause are printed, not raised."""
     return run_main("ceql", _parser, arguments)
 
 
@@ -106,7 +106,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _found(options: argparse.Namespace) -> tuple[Any, Any]:
-    """The query and its matches, found as they are asked for."""
+    """The query and its matches, which are computed when they are iterated over."""
     query = asked(options)
     return query, query.run(**reading(options), valuations=options.valuations)
 

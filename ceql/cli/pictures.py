@@ -15,7 +15,7 @@ __all__ = ["plot_matches"]
 
 
 def plot_matches(matches: Iterable[Match], source: str, path: str, limit: int) -> int:
-    """Draws the first `limit` matches over the positions of the stream into `path`; how many they were.
+    """Draws the first `limit` matches over the positions of the stream into `path`; returns how many it drew.
 
     Raises `OptionError` as `draw_timeline` does.
     """

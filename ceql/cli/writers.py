@@ -45,7 +45,8 @@ def write(
     limit: int | None = None,
     unit: str = "s",
 ) -> int:
-    """Writes the matches to `out`, or to `path` for a binary format; returns how many."""
+    """Writes the matches to `out`, or to `path` for a binary format; returns how many it wrote. `unit`: the unit of
+    times that are written as numbers."""
     make = MATCHES[form].load()
     if form == "count":
         return int(make(matches, limit, out))
@@ -72,14 +73,14 @@ def write(
 
 
 def write_count(matches: Matches, limit: int | None, out: IO[str]) -> int:
-    """How many matches there are, none of them listed."""
+    """Writes the number of matches, without enumerating them, and returns it."""
     count = matches.count() if limit is None else min(limit, matches.count())
     out.write(f"{count}\n")
     return count
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it: times as xsd:dateTime, what JSON has no number for as text."""
+    """A value for JSON: times as xsd:dateTime, numbers that JSON lacks (NaN, infinity) as text."""
     if isinstance(value, bool | int | str) or value is None:
         return value
     if isinstance(value, float):
@@ -92,7 +93,7 @@ def _plain(value: Any) -> Any:
 
 
 def _limited(tables: Iterable[MatchTable], limit: int | None) -> Iterator[MatchTable]:
-    """The first `limit` matches; nothing is evaluated beyond them."""
+    """The tables cut to the first `limit` matches; no batch of events after them is evaluated."""
     left = limit
     for table in tables:
         if left is not None and len(table) >= left:
@@ -104,7 +105,7 @@ def _limited(tables: Iterable[MatchTable], limit: int | None) -> Iterator[MatchT
 
 
 def clock(iso: bool, unit: str) -> Callable[[int], Any]:
-    """How a time is shown: as xsd:dateTime where the events had such times, else as a number in the time unit."""
+    """The function that shows a time: as xsd:dateTime if the events had such times, else as a number in `unit`."""
     if iso:
         return format_time
     scale = unit_nanoseconds(unit)
@@ -112,7 +113,8 @@ def clock(iso: bool, unit: str) -> Callable[[int], Any]:
 
 
 def write_parquet(matches: Matches, tables: Iterable[MatchTable], path: str) -> int:
-    """The columns of `Matches.to_arrow`."""
+    """Writes the columns of `Matches.to_arrow` to `path`; returns how many matches. `EventError` for a column that the
+    first table did not have."""
     import pyarrow.parquet as pq
 
     from ceql.results.matches import empty_table
@@ -136,7 +138,8 @@ def write_parquet(matches: Matches, tables: Iterable[MatchTable], path: str) -> 
 
 
 def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The table with the columns that the first matches had; `EventError` for one that these have and those did not."""
+    """The table with the columns of `schema`, that of the first table; `EventError` for a column that is not in it, or
+    of another type."""
     import pyarrow as pa
 
     columns = []
@@ -178,7 +181,7 @@ class JsonWriter:
 
     def __init__(self, out: IO[str], shown: Shown | None) -> None:
         self.out = out
-        self.lead = "["
+        self.lead: str = "["
 
     def begin(self, names: list[str]) -> None:
         pass
@@ -192,10 +195,10 @@ class JsonWriter:
 
 
 class _Separated:
-    """A header and a line per match; positions with blanks between them.
+    """A header, and a line per match, with its positions separated by blanks.
 
-    Valuations have for each variable v a column `v` of its positions, and columns `v.attribute` of the attributes of
-    its events, as JSON arrays: those that SELECT lists, or all that there are when the first match comes.
+    With valuations, each variable v has a column `v`, its positions, and columns `v.attribute`, JSON arrays of its
+    events' values: for the attributes that SELECT lists, or all that the events up to the first match have.
     """
 
     def __init__(self, out: IO[str], delimiter: str, shown: Shown | None) -> None:
@@ -205,7 +208,8 @@ class _Separated:
         self.known: list[str] = []
 
     def begin(self, names: list[str]) -> None:
-        """Before the matches of a table, with the attributes of its events; the first time, writes the header."""
+        """Called before the matches of each table, with the attributes of its events; the first call writes the header.
+        `EventError` for an attribute that comes later."""
         if self.bound is None:
             self.known, self.bound = names, []
             for variable, listed in () if self.shown is None else self.shown.attributes.items():
@@ -237,13 +241,14 @@ def _blanks(positions: Iterable[int]) -> str:
 
 
 class TableWriter:
-    """For people: aligned columns, as wide as the first matches need; of valuations what each variable took."""
+    """For people: aligned columns, as wide as the first matches need; with valuations, a column of what each variable
+    took."""
 
     def __init__(self, out: IO[str], shown: Shown | None) -> None:
         head = ["start", "end", "positions", "from", "to", *(["bindings"] if shown is not None else [])]
         self.out = out
         self.shown = shown
-        self.table = Table(out, head, right=(0, 1, 3, 4), rule=False)
+        self.table: Table = Table(out, head, right=(0, 1, 3, 4), rule=False)
 
     def begin(self, names: list[str]) -> None:
         pass
@@ -258,7 +263,7 @@ class TableWriter:
         self.table.row(row)
 
     def bindings(self, match: dict[str, Any]) -> Iterator[str]:
-        """`x=0,2` and, of attributes that SELECT lists, `x.price=3,4`."""
+        """`x=0,2` for the positions of x and, for attributes that SELECT lists, `x.price=3,4`."""
         assert self.shown is not None
         for variable, taken in match["bindings"].items():
             yield f"{variable}={','.join(map(str, taken))}"

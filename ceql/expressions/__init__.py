@@ -1,17 +1,17 @@
 """What expressions mean: on single values, on whole batches, and as generated code.
 
-`values` has the operators. The other modules give expressions that meaning, each for another shape of events: `scalar`
-makes closures, `vectorized` works on columns, `predicates` are what the automaton's letters are made of, and `codegen`
-makes one Python function of all of them.
+`values` defines the operators. The other modules evaluate expressions with that meaning on different forms of events:
+`scalar` compiles closures for single events, `vectorized` works on columns. `predicates` are the conditions that an
+automaton's transitions test; `codegen` compiles all predicates of an automaton to one Python function.
 
-* `values`: What operators mean on single values; `ceql.expressions.vectorized` means the same on whole columns.
-* `scalar` (`compile_condition`, `compile_value`): Expressions on single events: closures for the guards, which see a
-  few events at a time.
-* `vectorized` (`evaluate`, `operand`): Expressions on whole batches: arrays in, a truth per event out.
-* `predicates` (`Satisfies`, `StreamIs`, `TypeIs`): Predicates on one event: equal if they mean the same, evaluated on
-  whole batches.
-* `codegen` (`Unfit`, `compile_bits`, `normal`): The predicates of an automaton on one event, a dict: one Python
-  function gives their truths as the bits of an int.
+* `values`: The operators on single values; `ceql.expressions.vectorized` has the same meaning on whole columns.
+* `scalar` (`compile_condition`, `compile_value`): Expressions as closures, for guards, which read a few events at a
+  time.
+* `vectorized` (`evaluate`, `operand`): Expressions on whole batches: columns in, a truth value per event out.
+* `predicates` (`Satisfies`, `StreamIs`, `TypeIs`): Predicates on one event, evaluated on whole batches; equal
+  conditions make equal predicates, so each is evaluated once.
+* `codegen` (`Unfit`, `compile_bits`, `normal`): The predicates of an automaton on one event, given as a dict: one
+  generated function returns their truth values as the bits of an int.
 """
 
 __all__ = ["codegen", "predicates", "scalar", "values", "vectorized"]

@@ -1,18 +1,20 @@
-"""The predicates of an automaton on one event, a dict: one Python function gives their truths as the bits of an int.
+"""The predicates of an automaton on one event, given as a dict: one generated function returns their truth values as
+the bits of an int.
 
-Means what the predicates mean on a batch of one row (`ceql.expressions.predicates`, `ceql.expressions.vectorized`); a
-property test holds the two together. The function is generated, once for each evaluation, so that an event costs a few
-look-ups:
+It has the meaning of the predicates on a batch of one row (`ceql.expressions.predicates`,
+`ceql.expressions.vectorized`); a property test compares the two. The function is generated once for each evaluation, so
+that an event costs a few look-ups:
 
-* the type's bits are looked up by type;
-* predicates that read one attribute alone are looked up by its text: their truth is worked out once for each text
-  (kept within `_TEXTS` texts, then forgotten and worked out again);
-* comparisons of an attribute with a number are Python comparisons, on the number's own side of int and double;
-* all else is the closures of `ceql.expressions.scalar`.
+* type predicates: their bits are looked up by the event's type;
+* predicates on one attribute whose value is a text: their bits are looked up by the text, and computed when it first
+  occurs (at most `_TEXTS` texts are cached, then the cache is cleared);
+* comparisons of an attribute with a number: Python comparisons, of ints exactly and of doubles as doubles;
+* all others: the closures of `ceql.expressions.scalar`.
 
-Every condition is evaluated on every event, as on columns, so that a value of the wrong kind is found on both roads.
-Values that are not plain ints within 64 bits, floats, strs, bools, datetimes or None, a missing type and any
-`EventError` raise `Unfit`: the caller takes the columnar road, which knows what to do or what to say.
+Every condition is evaluated on every event, as on columns, so that single events and batches report the same values of
+a wrong kind. Values other than ints within 64 bits, floats, strs, bools, datetimes and None, and types that are not
+texts, raise `Unfit`; kinds that do not go together raise `EventError`. On either the caller evaluates the event as a
+batch of one row, which converts the value or raises the error to show.
 """
 
 from __future__ import annotations
@@ -42,13 +44,15 @@ _EPOCH: Final = datetime.datetime(1970, 1, 1)
 
 
 class Unfit(Exception):
-    """This event is not for the road of single events."""
+    """This event needs the columnar evaluation."""
 
 
 def compile_bits(predicates: tuple[Predicate, ...], type_column: str, stream: str) -> Callable[[Event], int] | None:
-    """The function from an event to its bits, bit p for `predicates[p]`; None where some predicate is not of CEQL.
+    """The function from an event to an int whose bit p is the truth of `predicates[p]`; None if a predicate is not one
+    of CEQL's.
 
-    It raises `Unfit`, `KeyError` where the event has no `type_column`, or `EventError`.
+    `type_column` is the event's key for its type, `stream` the stream that all events come on. The function raises
+    `Unfit`, `KeyError` where the event has no `type_column`, and `EventError` where kinds of values do not go together.
     """
     try:
         return _Source(type_column, stream).function(predicates)
@@ -57,7 +61,7 @@ def compile_bits(predicates: tuple[Predicate, ...], type_column: str, stream: st
 
 
 def normal(value: Any) -> Any:
-    """The value as conditions see it on columns: NaN is NULL, a datetime an `Instant`. Raises `Unfit`."""
+    """The value as conditions read it from a column: NaN is None, a datetime an `Instant`. `Unfit` for other types."""
     kind = value.__class__
     if kind is str or kind is bool or value is None:
         return value
@@ -84,7 +88,7 @@ class _TypeBits(dict[str, int]):
 
 
 class _TextBits(dict[str, int]):
-    """Bits by the text of one attribute, worked out when a text first occurs."""
+    """The bits for each text of one attribute, computed when a text first occurs."""
 
     def __init__(self, work: Callable[[Any], int]) -> None:
         self._work = work
@@ -152,7 +156,7 @@ class _Source:
         return name
 
     def _alone(self, name: str, conditions: list[tuple[int, ast.Condition]]) -> list[str]:
-        """What reads attribute `name` alone: texts are looked up, other values compared."""
+        """Lines for the conditions that read attribute `name` alone: texts are looked up, other values compared."""
         tests = [(place, compile_condition(c, lambda attribute: _itself)) for place, c in conditions]
         texts = _TextBits(functools.partial(_bits, tests))
         lines = [f"v = get({name!r})", "kind = v.__class__", "if kind is str:",
@@ -162,7 +166,7 @@ class _Source:
         return lines
 
     def _several(self, conditions: list[tuple[int, ast.Condition]]) -> list[str]:
-        """What reads several attributes, or none: closures over the tuple of them all."""
+        """Lines for the conditions that read several attributes or none: closures over a tuple of all their values."""
         names = list(dict.fromkeys(a.name for _, c in conditions for a in attributes_of(c)))
         lines = [f"v{i} = normal(get({name!r}))" for i, name in enumerate(names)]
         if conditions:
@@ -181,9 +185,10 @@ class _Source:
         return lines
 
     def _positive(self, node: ast.Condition, value: str) -> str:
-        """An expression that is true where `node` is known to hold of `value`, an attribute that is not a text.
+        """The text of a Python expression that is true where `node` is known to hold of `value`, which is not a text.
 
-        AND and OR evaluate both sides. What is true of both of them, or of one, decides; unknown is as good as false.
+        `&` and `|` evaluate both sides, so that a wrong kind of value is reported on either. There is no NOT around
+        them, so unknown may count as false.
         """
         match node:
             case ast.And(left, right):
@@ -206,7 +211,7 @@ def _number_comparison(symbol: str, number: int | float) -> str:
 
 
 def _normalised(indent: str) -> list[str]:
-    """Lines that bring `v`, of class `kind` and not a str, to what conditions see."""
+    """Lines that normalise `v`, of class `kind` and not a str, as `normal` does."""
     lines = ["if kind is int:", f"    if not {_LOW} <= v <= {_HIGH}: raise Unfit",
              "elif kind is float:", "    if v != v: v = kind = None",
              "elif v is not None:", "    v = normal(v)", "    kind = v.__class__"]  # fmt: skip
@@ -214,7 +219,7 @@ def _normalised(indent: str) -> list[str]:
 
 
 def _with_parts(predicates: Iterable[Predicate]) -> list[Predicate]:
-    """`predicates` in order, then those that a `NoneOf` among them is made of."""
+    """`predicates` in their order, then the parts of those that are a `NoneOf`."""
     found = dict.fromkeys(predicates)
     for predicate in list(found):
         if isinstance(predicate, NoneOf):

@@ -1,4 +1,5 @@
-"""Predicates on one event: equal if they mean the same, evaluated on whole batches."""
+"""Predicates on one event, evaluated on whole batches; equal conditions make equal predicates, so each is evaluated
+once."""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ class StreamIs:
 
 
 def _placed(error: EventError, condition: ast.Condition, events: EventBatch) -> EventError:
-    """`error` with where the events came from and, if an attribute is a text, the first one: the usual culprit."""
+    """`error` with the events' source and, if an attribute of the condition holds texts, the first of them: usually it
+    is the value of the wrong kind."""
     for attribute in attributes_of(condition):
         column = events.column(attribute.name)
         if isinstance(column, TextColumn) and (column.codes >= 0).any():

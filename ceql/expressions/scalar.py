@@ -1,6 +1,6 @@
-"""Expressions on single events: closures for the guards, which see a few events at a time.
+"""Expressions as closures, for guards, which read a few events at a time.
 
-Means the same as `ceql.expressions.vectorized`; a property test holds the two together.
+They have the meaning of `ceql.expressions.vectorized`; a property test compares the two.
 """
 
 from __future__ import annotations
@@ -21,7 +21,11 @@ Lookup = Callable[[ast.Attribute], Value[E]]
 
 
 def compile_condition(node: ast.Condition, lookup: Lookup[E]) -> Truth[E]:
-    """A function from an environment to True, False or None (unknown); `lookup` reads attributes off it."""
+    """A function from an environment to True, False or None (unknown).
+
+    `lookup` gives for each attribute the function that reads its value from an environment. The function raises
+    `EventError` where kinds of values do not go together.
+    """
     match node:
         case ast.And(left, right):
             return _both(compile_condition(left, lookup), compile_condition(right, lookup))
@@ -92,7 +96,7 @@ def _in_range(
 
 
 def compile_value(node: ast.Expression, lookup: Lookup[E]) -> Value[E]:
-    """A function from an environment to the value of an expression."""
+    """A function from an environment to the value of an expression; `lookup` and errors as in `compile_condition`."""
     match node:
         case ast.Number(value) | ast.Text(value) | ast.Truth(value):
             return lambda env: value

@@ -1,15 +1,15 @@
-"""What operators mean on single values; `ceql.expressions.vectorized` means the same on whole columns.
+"""The operators on single values; `ceql.expressions.vectorized` has the same meaning on whole columns.
 
 Values are int, float, str, bool, `Instant` (a time attribute), tuples of floats (lists) and None (NULL). Rules:
 
 * NULL in, NULL out; a comparison with NULL is unknown (None).
-* Integers are compared and computed exactly within 64 bits; a result outside them is NULL. As soon as one side is a
-  decimal both are taken as doubles. `/` always divides as doubles; `%` has the sign of its left side; both are NULL
-  where the right side is 0. A result that is not a number is NULL.
-* Texts are compared by code point. Booleans know only `=` and `!=`. A time is compared with a time, or with a text that
-  is one. Everything else is a mistake of the query or of the data, and an `EventError` says so.
-* Lists of numbers are only for CORR, Pearson's correlation. It is NULL where one has no value or a missing one in it,
-  where the lengths differ, for fewer than two pairs, and where all numbers of one are equal.
+* Integers are compared and computed exactly within 64 bits; a result outside them is NULL. If either side is a double,
+  both are taken as doubles. `/` always divides as doubles; `%` has the sign of its left side; both are NULL where the
+  right side is 0. A result that is NaN is NULL.
+* Texts are compared by code point. Booleans have only `=` and `!=`. A time is compared with a time, or with a text in
+  the form of a time. Other combinations are a mistake in the query or in the data and raise `EventError`.
+* Lists of numbers are only for CORR, Pearson's correlation. It is NULL where a list is NULL or contains a missing
+  number, where the lengths differ, for fewer than two pairs, and where all numbers of a list are equal.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ INT64: Final = range(-(1 << 63), 1 << 63)
 
 
 def kind_of(value: Any) -> str:
-    """number, text, truth, time or list."""
+    """The kind of a value that is not None: "number", "text", "truth", "time" or "list"."""
     if isinstance(value, bool):
         return "truth"
     if isinstance(value, Instant):
@@ -52,22 +52,22 @@ def kind_of(value: Any) -> str:
     return "text" if isinstance(value, str) else "number"
 
 
-KIND_WORDS: Final = {"number": "a number", "text": "a text", "truth": "true or false", "time": "a time",
+KIND_WORDS: Final = {"number": "a number", "text": "a text", "truth": "a truth value", "time": "a time",
                       "list": "a list of numbers"}  # fmt: skip
 
 
 def mismatch(left: str, right: str, what: str) -> EventError:
-    """The error for operands whose kinds do not go together; `what` is the expression."""
+    """The error for operands of kinds `left` and `right` that do not go together; `what` is the expression's text."""
     hint = (
         "a text in quotes is not a number"
         if {left, right} == {"number", "text"}
         else "are the attributes the right ones?"
     )
-    return EventError(f"{what}: {KIND_WORDS[left]} cannot be set against {KIND_WORDS[right]}", hint=hint)
+    return EventError(f"{what}: {KIND_WORDS[left]} cannot be combined with {KIND_WORDS[right]}", hint=hint)
 
 
 def compare(symbol: str, left: Any, right: Any) -> bool | None:
-    """Truth of `left symbol right`; None if unknown."""
+    """The truth of `left symbol right`; None if unknown. `EventError` where the kinds do not go together."""
     if left is None or right is None:
         return None
     kinds = kind_of(left), kind_of(right)
@@ -90,12 +90,12 @@ def _as_times(symbol: str, left: Any, right: Any, kinds: tuple[str, str]) -> tup
 
 @functools.lru_cache(4096)
 def time_of(text: str) -> int:
-    """A text that is set against a time attribute, as ns."""
+    """A text that is compared with a time attribute, in nanoseconds since 1970. `EventError` if it is not a time."""
     return parse_time(text)
 
 
 def compute(symbol: str, left: Any, right: Any) -> int | float | None:
-    """Value of `left symbol right` for + - * / %."""
+    """The value of `left symbol right` for + - * / %; None for NULL. `EventError` where a side is not a number."""
     if left is None or right is None:
         return None
     for side in (left, right):
@@ -124,7 +124,7 @@ def _real(value: float) -> float | None:
 
 
 def negate(value: Any) -> int | float | None:
-    """Value of `-value`."""
+    """The value of `-value`; None for NULL. `EventError` if it is not a number."""
     if value is None:
         return None
     if kind_of(value) != "number":
@@ -164,7 +164,8 @@ def whole_string(pattern: str) -> str:
 
 @functools.lru_cache(65536)
 def like(value: Any, pattern: str) -> bool | None:
-    """Whether the whole of `value` matches a regular expression (RE2, as Arrow has it)."""
+    """Whether all of `value` matches a regular expression of RE2 (Arrow's); None for NULL. `EventError` for other kinds
+    than texts."""
     if value is None:
         return None
     if not isinstance(value, str):

@@ -1,8 +1,8 @@
-"""Expressions on whole batches: arrays in, a truth per event out.
+"""Expressions on whole batches: columns in, a truth value per event out.
 
-Means the same as `ceql.expressions.values` does one by one. A text column is looked at once per distinct text, and the
-answers are gathered by code. Truth is two-valued where nobody asks: which events are *known* is worked out only under a
-NOT, or where an OR or AND needs it.
+They have the meaning of `ceql.expressions.values` on single values. A text column is tested once per distinct text, and
+the results are gathered by code. A condition is first evaluated to where it is *true*; where it is *known* (true or
+false, not NULL) is computed only below a NOT, where false and unknown differ.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ _Operand = Column | _Constant | None  # None: NULL throughout
 
 @dataclass(frozen=True, slots=True)
 class _Truth:
-    """`true`: bool (n,), where it is known to hold. `known()`: where it is known at all; None is everywhere."""
+    """`true`: bool (n,), where the condition holds. `known()`: where it is true or false; None means everywhere."""
 
     true: np.ndarray
     known: Callable[[], Known]
 
 
 def evaluate(node: ast.Condition, batch: EventBatch) -> np.ndarray:
-    """Where `node` is known to hold: bool (n,). `EventError` where kinds of values do not go together."""
+    """Where `node` is true, and not unknown: bool (n,). `EventError` where kinds of values do not go together."""
     return _truth(node, batch).true
 
 
@@ -174,7 +174,7 @@ def _compare_text(symbol: str, left: TextColumn, right: Column | _Constant, node
 
 
 def _by_text(column: TextColumn, answers: pa.BooleanArray) -> _Truth:
-    """The truth per event, given the truth per distinct text."""
+    """The truth per event, from the answers per distinct text."""
     return _Truth(column.where(truths_of(answers)), lambda: column.codes >= 0)
 
 
@@ -223,7 +223,7 @@ def _kind(operand: Column | _Constant) -> str:
 
 
 def _named(node: ast.Expression, work: Callable[[], Any]) -> Any:
-    """`work()`, with the expression named in its errors."""
+    """The result of `work()`; its `EventError` is raised with the expression's text."""
     try:
         return work()
     except EventError as error:
@@ -234,7 +234,8 @@ def _named(node: ast.Expression, work: Callable[[], Any]) -> Any:
 
 
 def operand(node: ast.Expression, batch: EventBatch) -> Column | None:
-    """The values of an expression per event, None where it is NULL throughout. It must name an attribute."""
+    """The values of an expression per event; None if it is NULL for all of them. It must contain an attribute.
+    `EventError` where kinds of values do not go together."""
     found = _value(node, batch)
     assert not isinstance(found, _Constant)
     return found
@@ -284,7 +285,7 @@ def _array(operand: Column | _Constant) -> tuple[np.ndarray, Known]:
 
 
 def _computed(symbol: str, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, Known]:
-    """The result, and where it is defined (None: everywhere)."""
+    """The result, and where it is not NULL (None: everywhere)."""
     whole = a.dtype.kind == "i" and b.dtype.kind == "i"
     if symbol == "/":
         return _real(a.astype(np.float64) / b.astype(np.float64), b != 0)
@@ -312,7 +313,7 @@ def _real(result: np.ndarray, defined: Known) -> tuple[np.ndarray, Known]:
 
 
 def _product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, Known]:
-    """Exact products; where they might not fit into 64 bits they are checked one by one."""
+    """Products of int64, and where they fit into 64 bits: those near the limit are computed again as Python ints."""
     product = np.asarray(a * b)
     near = np.flatnonzero(np.abs(a.astype(np.float64) * b.astype(np.float64)) >= 2.0**62)
     if not len(near):

@@ -1,21 +1,21 @@
 """Conditions over several variables, decided as events are taken.
 
-A `guard` is the condition; `registers` decide it for any query, on sets of values. Where values can be int64 codes that
-compare alike (`comparisons`, `questions`), `encoding` hands them to the engine's kernels. `aggregates` need all events
-of a variable; `tuple_conditions` are the guards as lazy evaluators ask them.
+A `Guard` is the condition; `registers` decide it for any query, on sets of values. Where values can be int64 codes with
+the same order (`comparisons`, `questions`), `encoding` hands these to the engine's kernels. `aggregates` need all
+events of a variable; `tuple_conditions` evaluate guards on tables of events, for the lazy evaluators.
 
-* `guard` (`Guard`, `slot_of`, `slots_of`): A guard: a condition over several variables, as the pattern algebra carries
-  it. Who decides it: `ceql.guards.registers`.
-* `comparisons`: Guards that are comparisons, for the kernels: what they compare, and values as numbers that compare
-  alike.
-* `questions` (`Question`, `question_of`): Guards that are no comparison of two variables, for the kernels: questions
-  about the attributes they read.
-* `encoding` (`ValueCodes`, `value_codes`): The guards of one evaluation for the kernels: `spaseq.engine.Codes` of CEQL.
+* `guard` (`Guard`, `slot_of`, `slots_of`): A guard: a condition over several variables, as a part of a pattern.
+* `comparisons`: Guards that compare a value of one variable with a value of another, and the codes that kernels
+  compare instead of the values.
+* `questions` (`Question`, `question_of`): All other guards without aggregates: the kernels compute what doubles can
+  decide, and ask for the rest.
+* `encoding` (`ValueCodes`, `value_codes`): The guards of one evaluation in the form of the kernels: CEQL's
+  `spaseq.engine.program.register_ops.Codes`.
 * `aggregates` (`AGGREGATES`, `AggregateGuard`, `named_by`): Aggregates over the events of a variable, and the guards
   that use them: `AVG(b.price) < c.price`, `COUNT(b) >= 3`.
-* `tuple_conditions` (`GuardConditions`, `GuardMemory`): Guards on tuples of events in any order, for the lazy
-  evaluators (`spaseq.engine.program.guard_conditions`).
-* `registers` (`GuardRegisters`): Conditions over several variables, and the registers that decide them event by event.
+* `tuple_conditions` (`GuardConditions`, `GuardMemory`): Guards evaluated on tables of events, one column a variable,
+  for the lazy evaluators (`spaseq.engine.program.guard_conditions`).
+* `registers` (`GuardRegisters`): Register rows that decide guards event by event.
 """
 
 __all__ = ["aggregates", "comparisons", "encoding", "guard", "questions", "registers", "tuple_conditions"]

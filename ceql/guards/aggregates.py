@@ -1,13 +1,13 @@
 """Aggregates over the events of a variable, and the guards that use them: `AVG(b.price) < c.price`, `COUNT(b) >= 3`.
 
-What an aggregate is can only be known once its variable takes no more events, so such a guard is decided when its scope
-ends (`leave`). Until then it keeps an accumulator per aggregate, never the values, and for each variable that also
-stands outside of aggregates the different tuples of what the condition reads. Only a COUNT against a number is decided
-as soon as it can be: it counts no further than that number, and one over it is rejected at once.
+The value of an aggregate is known only once its variable takes no more events, so such a guard is decided when the run
+leaves its scope (`leave`). Until then a row keeps an accumulator for each aggregate, not the values; and for a variable
+that also stands outside of aggregates, the set of tuples of the attributes read there. A comparison of COUNT with a
+number is decided earlier: it counts no further than needed, and an event that makes the count too large is rejected.
 
-NULL as in SQL: COUNT(b) counts events, COUNT(b.a) those with a value; SUM, AVG, MIN, MAX and STDDEV go over the values
-there are, and are NULL if there are none (STDDEV, of the sample, if there are fewer than two). FIRST and LAST are the
-values of the first and the last event, NULL or not.
+NULL as in SQL: COUNT(b) counts events, COUNT(b.a) those with a value; SUM, AVG, MIN, MAX and STDDEV are over the values
+that are not NULL, and are NULL if there are none (STDDEV, of the sample, if there are fewer than two). FIRST and LAST
+are the values of the first and the last event, NULL or not.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ AGGREGATES: Final = ("AVG", "COUNT", "FIRST", "LAST", "MAX", "MIN", "STDDEV", "S
 _CALLS: Final = "#aggregates"
 _Read = Callable[[int], Any]
 _State = tuple[frozenset[str], tuple[frozenset[Any], ...], tuple[Hashable, ...]]
-"""The variables that have taken something; the tuples of each plain variable; the accumulators."""
+"""The variables that have taken an event; the set of value tuples of each variable that stands outside of aggregates;
+the states of the accumulators."""
 
 
 class _Accumulator(Protocol):
@@ -46,7 +47,7 @@ class _Accumulator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Count:
-    """`limit`: higher counts need not be told apart."""
+    """A count up to `limit`, which stands for all higher ones; None is no limit."""
 
     limit: int | None = None
     start: Hashable = 0
@@ -62,7 +63,7 @@ class _Count:
 
 @dataclass(frozen=True, slots=True)
 class _Sum:
-    """State: None, or (count, sum)."""
+    """The sum, or the `mean`. State: None before the first value, then (count, sum)."""
 
     mean: bool
     start: Hashable = None
@@ -84,7 +85,8 @@ class _Sum:
 
 @dataclass(frozen=True, slots=True)
 class _Deviation:
-    """Of the sample. State: None, or (count, the first value, sum and sum of squares of the distances from it)."""
+    """The standard deviation of the sample. State: None before the first value, then (count, the first value, sum of
+    the differences to it, sum of their squares)."""
 
     start: Hashable = None
 
@@ -124,7 +126,7 @@ class _Extreme:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """The value of the first event, or of the last. State: (), or a tuple of the value."""
+    """The value of the first event, or of the last. State: () before it, then a tuple of the value."""
 
     last: bool
     start: Hashable = ()
@@ -178,7 +180,10 @@ def named_by(call: ast.Call) -> str:
 
 
 class AggregateGuard:
-    """A condition with aggregates, ready to run. An empty variable satisfies it, as it does any condition."""
+    """A compiled guard with aggregates. As with every guard, it holds if one of its variables is empty.
+
+    `read` gives for an attribute the function from an event's row to its value.
+    """
 
     def __init__(self, condition: ast.Condition, variables: frozenset[str], read: Callable[[ast.Attribute], _Read]):
         self.variables = variables
@@ -216,7 +221,7 @@ class AggregateGuard:
         )
 
     def take(self, state: _State, variables: frozenset[str], event: int) -> _State | None:
-        """The state with the event taken for `variables`; None where that can no longer come to hold."""
+        """The state once the event is taken for `variables`; None if the condition can no longer become true."""
         seen, kept, sums = state
         taken = variables & self.variables
         changed = list(sums)
@@ -232,7 +237,7 @@ class AggregateGuard:
         return seen | taken, tuple(tuples), tuple(changed)
 
     def leave(self, state: _State) -> bool:
-        """Whether the condition holds of all that was taken."""
+        """Whether the condition holds of all events taken."""
         seen, kept, sums = state
         if seen != self.variables:
             return True
@@ -241,7 +246,7 @@ class AggregateGuard:
 
 
 def _argument(call: ast.Call, read: Callable[[ast.Attribute], _Read]) -> _Read:
-    """What an aggregate adds up of an event: the value of its argument; any value for COUNT(b)."""
+    """The function from an event to the value that the aggregate accumulates: its argument's; for COUNT(b), True."""
     (argument,) = call.arguments
     if isinstance(argument, ast.Variable):
         return lambda event: True
@@ -262,7 +267,8 @@ def _standing_for(node: ast.Expression, numbers: dict[ast.Call, int]) -> ast.Exp
 
 
 def _most(condition: ast.Condition) -> tuple[float, int] | None:
-    """For `COUNT(…) symbol n`: (how many there may be, where to stop counting); None for other conditions."""
+    """For `COUNT(…) symbol n`: the greatest count that can satisfy it, and the one at which to stop counting; None for
+    other conditions."""
     match condition:
         case ast.Compare(symbol, ast.Call("COUNT", _), ast.Number(bound)):
             pass

@@ -1,12 +1,14 @@
-"""Guards that are comparisons, for the kernels: what they compare, and values as numbers that compare alike.
+"""Guards that compare a value of one variable with a value of another, and the codes that kernels compare instead of
+the values.
 
-A guard `left symbol right` whose sides are each about one variable is evaluated on numbers: both sides are worked out
-for a whole batch, and every value becomes an int64 code. Within one guard codes compare as the values do: numbers as
-doubles, or exactly where there are whole numbers beyond 2^53; times as nanoseconds; truth as 0 and 1; texts, which are
-only compared for being equal, by a number each.
+For a guard `left symbol right`, each side an expression over one variable, both sides are computed for a whole batch,
+and every value becomes an int64 code. Within one guard, codes are ordered as the values are: numbers as doubles, or as
+integers where there are some beyond 2^53; times as nanoseconds; truth values as 0 and 1. Texts, which are only tested
+for equality, get a number each.
 
-A run keeps a code for each side of each guard. Of many values one decides: the greatest of those that must be less, the
-smallest of those that must be greater; for `=` two different ones are as good as NULL, for nothing equals both.
+A run keeps one code for each side of each guard. One is enough where a side has several values: the greatest of those
+that must be less, the smallest of those that must be greater. For `=`, two different values become NULL, as no value is
+equal to both. For `!=` see `MergeRule.ONE`.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from ceql.guards.guard import Guard
 from ceql.syntax import ast
 from ceql.syntax.walk import attributes_of, calls_of
 from spaseq.automata import Avoid, Leave, Take
-from spaseq.engine.program.register_ops import NOTHING, UNKNOWN, Both, Drop, Keep, Op, Test, Unless
+from spaseq.engine.program.register_ops import NOTHING, UNKNOWN, ColumnTest, Drop, Keep, MergeRule, Op, Test, Unless
 from spaseq.events import Column, EventBatch, ListColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn
 from spaseq.events.batch import Instant
 from spaseq.snapshot import expect
@@ -32,21 +34,21 @@ __all__ = ["KINDS", "Comparison", "Texts", "coded", "comparison_of", "decoded", 
 _EXACT: Final = 1 << 53
 _MIRROR: Final = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 KINDS: Final = (None, "double", "whole", "text", "truth", "time")
-"""Of values that are codes; None before there is one."""
+"""The kinds of values that a column of codes stands for; None before the first value."""
 _RULES: Final = {
-    "=": ("same", "same"),
-    "!=": ("one", "one"),
-    "<": ("greatest", "least"),
-    "<=": ("greatest", "least"),
-    ">": ("least", "greatest"),
-    ">=": ("least", "greatest"),
+    "=": (MergeRule.SAME, MergeRule.SAME),
+    "!=": (MergeRule.ONE, MergeRule.ONE),
+    "<": (MergeRule.GREATEST, MergeRule.LEAST),
+    "<=": (MergeRule.GREATEST, MergeRule.LEAST),
+    ">": (MergeRule.LEAST, MergeRule.GREATEST),
+    ">=": (MergeRule.LEAST, MergeRule.GREATEST),
 }
-"""What to keep of the values of the left and of the right side."""
+"""How a register takes in a further code, for the left and for the right side."""
 
 
 @dataclass(slots=True)
 class Texts:
-    """A number for each text, and back. `forget` lets go of those that are not used any more; no number comes again."""
+    """A number for each text, and back. A number that was evicted is not given to another text."""
 
     numbers: dict[str, int] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
@@ -61,8 +63,8 @@ class Texts:
             self.following += 1
         return number
 
-    def forget(self, used: set[int]) -> None:
-        """Only the numbers in `used` are still in use."""
+    def evict(self, used: set[int]) -> None:
+        """Drops all texts but those whose numbers are in `used`."""
         self.names = {number: text for number, text in self.names.items() if number in used}
         self.numbers = {text: number for number, text in self.names.items()}
 
@@ -81,7 +83,7 @@ class Texts:
 
 
 def comparison_of(guard: Guard) -> Comparison | None:
-    """What a guard compares; None where it is not `left symbol right` with a variable on each side."""
+    """The guard as a `Comparison`; None if it is not `left symbol right` with exactly one variable on each side."""
     condition = guard.condition
     if not isinstance(condition, ast.Compare) or len(guard.variables) != 2 or any(calls_of(condition)):
         return None
@@ -91,14 +93,14 @@ def comparison_of(guard: Guard) -> Comparison | None:
     if condition.operator == "!=" and not all(
         isinstance(side, ast.Attribute) for side in (condition.left, condition.right)
     ):
-        return None  # its registers hold attributes, not the values of the sides
+        return None  # for != `GuardRegisters` keeps attributes, not the values of sides
     (first,), (second,) = left, right
     assert first is not None and second is not None
     return Comparison(condition, first, second)
 
 
 class Comparison:
-    """A guard `left symbol right`, by the variables of its sides: a register and a column for each."""
+    """A guard `left symbol right`, each side an expression over one variable: a register and a column for each side."""
 
     width = 2
     asked = 0
@@ -110,7 +112,7 @@ class Comparison:
         self._kind: str | None = None
 
     def ops(self, action: Take | Avoid | Leave, at: int) -> tuple[Op, ...]:
-        """What an action of this guard does to the registers from `at` on."""
+        """The register operations of an action of this guard, whose registers and columns begin at `at`."""
         if isinstance(action, Leave):
             return Drop(at), Drop(at + 1)
         taken = [side for side in (0, 1) if self._variables[side] in action.variables]
@@ -120,20 +122,24 @@ class Comparison:
         rules = _RULES[self._symbol]
         return *tests, *(Keep(rules[side], at + side, at + side) for side in taken)
 
-    def _tests(self, at: int, taken: list[int]) -> tuple[Test | Both, ...]:
-        """That an event satisfies the guard with all that was taken for the other side, and with itself."""
-        tests: list[Test | Both] = []
+    def _tests(self, at: int, taken: list[int]) -> tuple[Test | ColumnTest, ...]:
+        """Tests that an event taken for the sides `taken` satisfies the guard with all that the other side has taken,
+        and, where it is taken for both, with itself."""
+        tests: list[Test | ColumnTest] = []
         if 0 in taken:
             tests.append(Test(_MIRROR[self._symbol], at + 1, at))
         if 1 in taken:
             tests.append(Test(self._symbol, at, at + 1))
         if len(taken) == 2:
-            tests.append(Both(self._symbol, at, at + 1))
+            tests.append(ColumnTest(self._symbol, at, at + 1))
         return tuple(tests)
 
     def load(self, events: EventBatch, texts: Texts, out: np.ndarray) -> bool:
-        """Enter the codes of a batch into `out`, int64 (n, 2); False where they cannot be held against those before.
-        `EventError` where a side cannot be computed."""
+        """Writes the codes of a batch into `out`, int64 (n, 2).
+
+        False where its values cannot be compared by code with those of earlier batches: they are of another kind, or
+        lists, or have no order. `EventError` where a side cannot be computed.
+        """
         sides = [operand(side, events) for side in (self._condition.left, self._condition.right)]
         kind = self._kind_with([s for s in sides if s is not None])
         if kind == "" or (kind in ("text", "truth") and self._symbol not in ("=", "!=")):
@@ -145,7 +151,8 @@ class Comparison:
         return True
 
     def _kind_with(self, columns: Sequence[Column]) -> str | None:
-        """The kind that fits the columns and what came before; None while all is NULL, "" where there is none."""
+        """The one kind of the values of these columns and of earlier batches; None if all were NULL so far, "" if there
+        is no such kind."""
         if any(isinstance(column, ListColumn) for column in columns):
             return ""
         kinds = {_size_of(column) for column in columns}
@@ -163,7 +170,8 @@ class Comparison:
         return (0, 1) if self._kind == "text" else ()
 
     def values(self, held: list[int], texts: dict[int, str]) -> tuple[frozenset[Any], ...]:
-        """What `ceql.guards.registers` keeps of each variable, in order of their names, given the registers."""
+        """The values of each variable, in order of their names, as `ceql.guards.registers` keeps them. `held` are this
+        guard's registers; `texts` has the text of each number."""
         sides = [self._side(code, texts) for code in held]
         left, right = self._variables
         return tuple(sides if left < right else sides[::-1])
@@ -188,7 +196,7 @@ class Comparison:
 
 
 def coded(column: Column, kind: str | None, texts: Texts) -> np.ndarray:
-    """The codes of a column's values as of a kind: int64 (n,)."""
+    """The codes of a column's values, as values of `kind`: int64 (n,), `UNKNOWN` for NULL."""
     if isinstance(column, TextColumn):
         numbers = np.array([texts.number(t) for t in column.texts.to_pylist()] + [UNKNOWN], np.int64)
         return np.asarray(numbers[column.codes])
@@ -198,7 +206,7 @@ def coded(column: Column, kind: str | None, texts: Texts) -> np.ndarray:
 
 
 def decoded(code: int, kind: str | None, texts: dict[int, str]) -> Any:
-    """The value of a code of a kind; None for NULL."""
+    """The value that a code of `kind` stands for; None for NULL."""
     if code == UNKNOWN:
         return None
     match kind:
@@ -216,7 +224,7 @@ def decoded(code: int, kind: str | None, texts: dict[int, str]) -> Any:
 
 
 def double_codes(values: np.ndarray) -> np.ndarray:
-    """int64 in the order of the doubles."""
+    """int64 (n,) with the order of `values`, float64 (n,): the bits of a double, those of negative ones inverted."""
     bits = np.add(values, 0.0, dtype=np.float64).view(np.int64)  # -0.0 is 0.0
     negative = bits >> 63
     negative &= (1 << 63) - 1
@@ -225,7 +233,7 @@ def double_codes(values: np.ndarray) -> np.ndarray:
 
 
 def kind_of(column: Column) -> str:
-    """double or whole, text, truth, time, list."""
+    """The kind of a column's values: "double", "whole", "text", "truth", "time" or "list"."""
     match column:
         case TextColumn():
             return "text"
@@ -240,7 +248,7 @@ def kind_of(column: Column) -> str:
 
 
 def _size_of(column: Column) -> str:
-    """The same, but `small` where doubles hold all the whole numbers."""
+    """`kind_of`, but "small" for integers that are all exact as doubles."""
     kind = kind_of(column)
     if kind == "whole" and _is_number(column):
         values = column.values

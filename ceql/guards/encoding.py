@@ -1,4 +1,4 @@
-"""The guards of one evaluation for the kernels: `spaseq.engine.Codes` of CEQL."""
+"""The guards of one evaluation in the form of the kernels: CEQL's `spaseq.engine.program.register_ops.Codes`."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _TEXTS: Final = 1 << 16
 
 
 def value_codes(guards: Sequence[Guard]) -> ValueCodes | None:
-    """The codes of a new evaluation; None if some guard has aggregates or lists."""
+    """The codes of a new evaluation; None if some guard has an aggregate or CORR."""
     found = [comparison_of(guard) or question_of(guard, number) for number, guard in enumerate(guards)]
     forms = [form for form in found if form is not None]
     return ValueCodes(guards, forms) if len(forms) == len(guards) else None
 
 
 class ValueCodes:
-    """Each guard has registers and columns of its own, those of guard g from `_first[g]` on."""
+    """Each guard has its own registers and columns; those of guard g begin at `_first[g]`."""
 
     outputs: tuple[int, ...] = ()
 
@@ -41,11 +41,11 @@ class ValueCodes:
         self._texts = Texts()
         self._events: EventBatch | None = None
         self._full = _TEXTS
-        self.registers = self._first[-1]
-        self.asked = max((form.asked for form in forms), default=0)
+        self.registers: int = self._first[-1]
+        self.asked: int = max((form.asked for form in forms), default=0)
 
     def ops(self, transition: Transition) -> tuple[Op, ...]:
-        """What the actions of a transition do to the registers."""
+        """The register operations of a transition's actions."""
         return tuple(op for action in transition.actions for op in self._ops(action))
 
     def _ops(self, action: Action) -> tuple[Op, ...]:
@@ -56,11 +56,12 @@ class ValueCodes:
 
     @property
     def extras(self) -> np.ndarray:
-        """An event has one value."""
+        """No rows: in CEQL an event has one value for each column."""
         return np.zeros((0, self.registers), np.int64)
 
     def load(self, batch: Any) -> np.ndarray | None:
-        """int64 (n, registers), as of `Codes.load`. `EventError` where a side cannot be computed."""
+        """The codes of a batch: int64 (n, registers); None where they cannot be compared with those of earlier batches
+        (`Codes.load`). `EventError` where a side of a comparison cannot be computed."""
         self._events = batch.events
         out = np.full((len(batch), self.registers), UNKNOWN, np.int64)
         for form, (a, b) in zip(self._forms, itertools.pairwise(self._first), strict=True):
@@ -69,7 +70,8 @@ class ValueCodes:
         return out
 
     def answer(self, number: int, codes: list[int], row: int) -> bool:
-        """Whether guard `number` holds. `EventError` where its condition cannot be computed."""
+        """Whether guard `number`, a `Question`, holds of these codes at a row of the batch loaded last. `EventError`
+        where its condition cannot be computed."""
         form = self._forms[number]
         assert isinstance(form, Question)
         try:
@@ -83,17 +85,18 @@ class ValueCodes:
 
     @property
     def full(self) -> bool:
-        """Whether it is time to `forget`."""
+        """Whether `evict` should be called: the texts have more than doubled since the last time."""
         return len(self._texts.numbers) > self._full
 
-    def forget(self, held: np.ndarray) -> None:
-        """Let go of the texts that are in none of these registers: int64 (runs, registers)."""
+    def evict(self, held: np.ndarray) -> None:
+        """Drops the texts whose numbers are in none of these registers: int64 (runs, registers)."""
         columns = [a + i for form, a in zip(self._forms, self._first, strict=False) for i in form.texts()]
-        self._texts.forget(set(np.unique(held[:, columns]).tolist()))
+        self._texts.evict(set(np.unique(held[:, columns]).tolist()))
         self._full = 2 * len(self._texts.numbers) + _TEXTS
 
     def row(self, codes: list[list[int]], state: int) -> Any:
-        """The row of `GuardRegisters`: (guard number, values of each variable in order of their names)."""
+        """The row of `GuardRegisters` for a run with these codes: pairs of a guard's number and the values of its
+        variables, in order of their names."""
         (held,) = codes  # an event has one value
         texts = self._texts.names
         bounds = itertools.pairwise(self._first)
@@ -101,11 +104,12 @@ class ValueCodes:
         return tuple((g, values) for g, values in enumerate(found) if any(values))
 
     def snapshot(self) -> Any:
-        """The kinds of values met so far, and the numbered texts, as plain values."""
+        """The kinds of values so far, and the texts with their numbers, as plain values."""
         return [form.snapshot() for form in self._forms], self._texts.snapshot()
 
     def restore(self, state: Any, held: np.ndarray) -> None:
-        """The opposite of `snapshot`; as of `Codes.restore`."""
+        """The opposite of `snapshot`. `held`: the registers of all runs, int64 (runs, registers); `OptionError` for the
+        number of a text that `state` does not have."""
         states, texts = state
         self._texts.restore(texts)
         for form, kept in zip(self._forms, states, strict=True):

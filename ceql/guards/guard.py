@@ -1,5 +1,8 @@
-"""A guard: a condition over several variables, as the pattern algebra carries it. Who decides it:
-`ceql.guards.registers`."""
+"""A guard: a condition over several variables, as a part of a pattern (`spaseq.pattern.Correlate`).
+
+It holds for a match if every choice of one event for each of its variables satisfies the condition.
+`ceql.guards.registers` decides it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ __all__ = ["Guard", "slot_of", "slots_of"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Guard:
-    """`condition`, whose attributes name their variables; more in `variables` only must not be empty."""
+    """`condition`, in which each attribute names its variable; and `variables`, which are those and perhaps more.
+
+    A match in which one of `variables` is empty satisfies the guard.
+    """
 
     condition: ast.Condition
     variables: frozenset[str]
@@ -43,9 +49,11 @@ class Guard:
         return print_expression(self.condition)
 
     def on_single_events(self) -> tuple[dict[str, tuple[str, ...]], Callable[[Any], bool | None]] | None:
-        """The attributes read off each variable, and the test of a choice of their values; None for aggregates.
+        """The attributes that the condition reads of each variable, and its test; None if it has aggregates.
 
-        A choice is a tuple of tuples: for each variable, in order of names, the values of its attributes."""
+        The test takes a tuple with an element for each variable, in order of names: the tuple of its attributes'
+        values. It returns True, False or None (unknown).
+        """
         if any(True for _ in aggregates_of(self.condition)):
             return None
         slots, index = slots_of(self), {v: i for i, v in enumerate(sorted(self.variables))}
@@ -53,7 +61,7 @@ class Guard:
 
 
 def slots_of(guard: Guard) -> dict[str, tuple[str, ...]]:
-    """The attributes that the guard reads off each variable."""
+    """The attributes that the guard reads of each variable."""
     found: dict[str, dict[str, None]] = {}
     for attribute in attributes_of(guard.condition):
         if attribute.variable is not None:
@@ -62,7 +70,9 @@ def slots_of(guard: Guard) -> dict[str, tuple[str, ...]]:
 
 
 def slot_of(attribute: ast.Attribute, index: dict[str, int], slots: dict[str, tuple[str, ...]]) -> Callable[[Any], Any]:
-    """What reads an attribute off a choice; `slots` as of `slots_of`, `index` the place of each variable."""
+    """The function that takes an attribute's value from a choice: a tuple with an element for each variable, which is
+    the tuple of its attributes' values. `index` gives the place of each variable, `slots` (`slots_of`) its attributes.
+    """
     assert attribute.variable is not None
     variable, place = index[attribute.variable], slots[attribute.variable].index(attribute.name)
     return lambda choice: choice[variable][place]

@@ -1,10 +1,10 @@
-"""Guards that are no comparison of two variables, for the kernels: questions about the attributes they read.
+"""Guards without aggregates that do not compare one variable with another, in the form of the kernels.
 
-`x.v + y.v > z.v`, or `x.name LIKE 'a%' OR y.v > 3`: the kernel works out sums, products and comparisons of numbers in
-doubles with a bound of their error, and what is too close to tell, or is no number, is asked once for the same values.
-A run keeps the attributes of the event each variable took, exactly, and beside them the doubles that are computed
-with. Where a variable takes several events with different values, codes are not enough: the evaluation goes on with
-sets of values.
+Examples are `x.v + y.v > z.v` and `x.name LIKE 'a.*' OR y.v > 3`. The kernel computes sums, products and comparisons of
+numbers in doubles, with a bound on the error. What that cannot decide, or is not about numbers, becomes a question to
+Python, asked once for the same values. A run keeps for each variable the codes of the attributes of the event it took,
+and beside them the doubles to compute with. Where a variable takes events with different values, one code is not
+enough, and the evaluation goes on with sets of values (`MergeRule.ONE`).
 """
 
 from __future__ import annotations
@@ -19,18 +19,28 @@ from ceql.guards.guard import Guard
 from ceql.syntax import ast
 from ceql.syntax.walk import attributes_of, calls_of
 from spaseq.automata import Avoid, Leave, Take
-from spaseq.engine.program.register_ops import NOTHING, UNKNOWN, Ask, Drop, Keep, Op, Operand, Unless
+from spaseq.engine.program.register_ops import (
+    NOTHING,
+    UNKNOWN,
+    Drop,
+    Keep,
+    MergeRule,
+    Op,
+    Operand,
+    ResidualTest,
+    Unless,
+)
 from spaseq.events import EventBatch, NumberColumn
 from spaseq.snapshot import expect
 
 __all__ = ["Question", "question_of"]
 
 _Place = tuple[str, str]
-"""An attribute: variable and name."""
+"""An attribute of a variable: the variable's name and the attribute's."""
 
 
 def question_of(guard: Guard, number: int) -> Question | None:
-    """A guard as question `number`, about attributes; None where it is about all events of a variable, or lists."""
+    """The guard as question `number`; None if it has an aggregate or CORR, or a variable of which it reads nothing."""
     places = {(a.variable, a.name) for a in attributes_of(guard.condition)}
     if any(calls_of(guard.condition)) or {variable for variable, _ in places} != guard.variables:
         return None
@@ -38,7 +48,8 @@ def question_of(guard: Guard, number: int) -> Question | None:
 
 
 class Question:
-    """A guard as `Ask`: a register and a column for each attribute, and another for each that is computed with."""
+    """A guard as a `ResidualTest`: a register and a column for each attribute, with its code, and another for each that
+    arithmetic or a comparison reads, with its double."""
 
     def __init__(self, guard: Guard, number: int) -> None:
         self._number = number
@@ -50,34 +61,35 @@ class Question:
         self._program = tuple(_program(guard.condition) or ())
         self._numbers = [place for place in self._places if place in self._program]
         self._kinds: list[str | None] = [None] * len(self._places)
-        self.asked = len(self._places)
-        self.width = len(self._places) + len(self._numbers)
+        self.asked: int = len(self._places)
+        self.width: int = len(self._places) + len(self._numbers)
 
     def ops(self, action: Take | Avoid | Leave, at: int) -> tuple[Op, ...]:
-        """What an action of this guard does to the registers from `at` on."""
+        """The register operations of an action of this guard, whose registers and columns begin at `at`."""
         variables = [variable for variable, _ in (*self._places, *self._numbers)]
         if isinstance(action, Leave):
             return tuple(Drop(at + i) for i in range(self.width))
 
-        def ask(new: tuple[str, ...]) -> Ask:
+        def ask(new: tuple[str, ...]) -> ResidualTest:
             operands = [
                 Operand(column=at + i) if variable in new else Operand(register=at + i)
                 for i, variable in enumerate(variables)
             ]
             numbers = dict(zip(self._numbers, operands[len(self._places) :], strict=True))
             program = tuple(numbers[step] if isinstance(step, tuple) else step for step in self._program)
-            return Ask(self._number, tuple(operands[: len(self._places)]), program, lenient=True)
+            return ResidualTest(self._number, tuple(operands[: len(self._places)]), program, lenient=True)
 
         taken = [variable for variable in self._order if variable in action.variables]
-        # An event of several variables is asked about with itself, and as each of them with what others took before.
+        # An event taken for several variables is tested for each choice of which of them it stands for; the others
+        # stand for what they took before.
         asks = tuple(ask(new) for size in range(len(taken), 0, -1) for new in itertools.combinations(taken, size))
         if isinstance(action, Avoid):
             return (Unless(asks),)
         kept = [i for i, variable in enumerate(variables) if variable in action.variables]
-        return *asks, *(Keep("one", at + i, at + i) for i in kept)
+        return *asks, *(Keep(MergeRule.ONE, at + i, at + i) for i in kept)
 
     def load(self, events: EventBatch, texts: Texts, out: np.ndarray) -> bool:
-        """As of `Comparison.load`: int64 (n, width)."""
+        """Writes the codes of a batch into `out`, int64 (n, width); False as `Comparison.load`."""
         for i, (_, name) in enumerate(self._places):
             column = events.column(name)
             if column is None:
@@ -95,11 +107,11 @@ class Question:
         return True
 
     def answer(self, codes: list[int], texts: dict[int, str]) -> bool:
-        """Whether the condition is true of these values."""
+        """Whether the condition is true of these codes, one for each attribute."""
         return self._test(self._choice(codes, texts)) is True
 
     def _choice(self, codes: list[int], texts: dict[int, str]) -> tuple[tuple[Any, ...], ...]:
-        """The values of each variable, in order of their names."""
+        """For each variable, in order of names, the values of its attributes."""
         values = [decoded(code, kind, texts) for code, kind in zip(codes, self._kinds, strict=False)]
         found = list(zip(self._places, values, strict=False))
         return tuple(tuple(value for (of, _), value in found if of == variable) for variable in self._order)
@@ -109,7 +121,7 @@ class Question:
         return tuple(i for i, kind in enumerate(self._kinds) if kind == "text")
 
     def values(self, held: list[int], texts: dict[int, str]) -> tuple[frozenset[Any], ...]:
-        """As of `Comparison.values`."""
+        """The values of each variable, as `Comparison.values` gives them."""
         taken = {variable for (variable, _), code in zip(self._places, held, strict=False) if code != NOTHING}
         known = [UNKNOWN if code == NOTHING else code for code in held[: self.asked]]
         choice = zip(self._order, self._choice(known, texts), strict=True)
@@ -130,7 +142,8 @@ _LOGIC: Final = {ast.And: "and", ast.Or: "or"}
 
 
 def _program(node: ast.Expression) -> _Program | None:
-    """A condition in postfix notation (`Ask.program`), with attributes for operands; None where it has none."""
+    """A condition in the postfix notation of `ResidualTest.program`, over attributes; None if it has parts that kernels
+    do not compute (LIKE, IN, %, texts)."""
     match node:
         case ast.Compare(symbol, left, right):
             return _postfix((_number(left), _number(right)), symbol)

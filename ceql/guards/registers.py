@@ -1,14 +1,14 @@
-"""Conditions over several variables, and the registers that decide them event by event.
+"""Register rows that decide guards event by event.
 
-A guard holds for a match if every choice of one event for each of its variables satisfies its condition (an empty
-variable satisfies it). It is decided as events are taken: a register row keeps, per guard and variable, the values of
-the events taken so far, and an event is taken only if all choices that contain it satisfy the condition. NULL is not
-known to satisfy anything, so it is refused. Conditions with aggregates are `ceql.guards.aggregates`.
+A guard holds for a match if every choice of one event for each of its variables satisfies its condition; if a variable
+is empty there is no choice, and it holds. A register row keeps, per guard and variable, the values of the events taken
+so far. An event is taken only if the condition is true, not unknown, for all choices that contain it. Guards with
+aggregates are decided in `ceql.guards.aggregates`.
 
-A row keeps as little as the guard can do with, for runs with equal rows are one run. Usually that is the set of tuples
-of the attributes that the guard reads off a variable. For a comparison of two variables, each on a side of its own, it
-is: one side's values; of these the greatest or the smallest alone for an order (all that can still fail is decided by
-it), and at most two for `=`, for then nothing equals both.
+A row keeps no more than its guards need, because runs in one state with equal rows are one run. For most guards that is
+the set of tuples of the attributes that the guard reads of a variable. For a comparison with one variable on each side
+it is the values of the side: of those only the greatest or the smallest for an order, which decides all that can still
+fail; and for `=` one value, or NULL in place of two, since no value is equal to both.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ _NOTHING: Final[Values] = frozenset()
 
 
 class _Compiled:
-    """A guard ready to run: what to keep of an event, how to reduce what was kept, and the test of a choice."""
+    """A compiled guard: the values to keep of an event, how to reduce the values kept of a variable, and the test of a
+    choice of values."""
 
     def __init__(self, guard: Guard, registers: GuardRegisters) -> None:
         self.order = tuple(sorted(guard.variables))
@@ -54,7 +55,7 @@ class _Compiled:
             self.reduce, self.keep, self.test = _separated(guard, sides, self.order, registers)
 
     def take(self, old: tuple[Values, ...], variables: frozenset[str], event: int) -> tuple[Values, ...] | None:
-        """What is kept once the event is taken; None if some choice with it fails."""
+        """The values kept once the event is taken for `variables`; None if a choice with it fails the condition."""
         taken = [self.index[v] for v in variables if v in self.index]
         new = {at: self.keep[at](event) for at in taken}
         for choice in self.choices(taken, old, new):
@@ -68,11 +69,11 @@ class _Compiled:
         return tuple(kept)
 
     def leave(self, state: tuple[Values, ...]) -> bool:
-        """All choices were tried as their events came."""
+        """True: `take` has tried every choice."""
         return True
 
     def choices(self, taken: list[int], old: tuple[Values, ...], new: dict[int, Any]) -> Iterator[tuple[Any, ...]]:
-        """Every choice that contains the new event; none if some other variable is still empty."""
+        """Every choice of values that contains the new event; none while another variable is empty."""
         for turn, at in enumerate(taken):
             if new[at] in old[at]:
                 continue
@@ -84,7 +85,7 @@ class _Compiled:
 
 
 def _sides(guard: Guard) -> tuple[str, str] | None:
-    """The variables of the left and the right side of a comparison, if each side has exactly one and they are all."""
+    """The variables of the left and of the right side of a comparison that has exactly one on each; else None."""
     condition = guard.condition
     if not isinstance(condition, ast.Compare) or condition.operator == "!=" or len(guard.variables) != 2:
         return None
@@ -125,7 +126,7 @@ def _smallest(found: Values) -> Values:
 
 
 def _two(found: Values) -> Values:
-    """NULL, or two different values, equal nothing: one stands for all of these."""
+    """The values, with NULL in place of two different ones: no value is equal to both, nor to NULL."""
     return frozenset((None,)) if None in found or len(found) > 1 else found
 
 
@@ -156,7 +157,7 @@ class GuardRegisters:
         self._getters = {}
 
     def codes(self, cea: CEA) -> ValueCodes | None:
-        """The codes of the values of one evaluation; None if some guard has aggregates or lists."""
+        """The guards in the form of the kernels, for one evaluation; None if a guard has an aggregate or CORR."""
         return value_codes(self.guards)
 
     def attribute(self, node: ast.Attribute) -> Callable[[int], Any]:
@@ -199,11 +200,11 @@ class GuardRegisters:
         return row
 
     def conditions(self) -> GuardConditions:
-        """The guards as conditions on tuples, for evaluators that take events in another order."""
+        """The guards as conditions on tables of events, for evaluators that take events out of order."""
         return GuardConditions(self.guards)
 
     def _placed(self, guard: Guard, error: EventError, event: int | None = None) -> EventError:
-        """`error` with the condition, and with the event at which it came up."""
+        """`error` with the guard's text, the source and the number of the event."""
         events = self._events
         record = None if event is None or events is None else int(events.positions[event]) + 1
         source = "" if events is None else events.source

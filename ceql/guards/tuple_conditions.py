@@ -1,9 +1,10 @@
-"""Guards on tuples of events in any order, for the lazy evaluators (`spaseq.engine.program.guard_conditions`).
+"""Guards evaluated on tables of events, one column a variable, for the lazy evaluators
+(`spaseq.engine.program.guard_conditions`).
 
 A `GuardMemory` keeps the attributes that guards read, in columns over all events it was given. A condition without
-aggregates is evaluated by `ceql.expressions.vectorized` on the columns gathered for a table of tuples; where an
-attribute's values are of different kinds in different batches, by `ceql.expressions.scalar` one by one, which means the
-same. A condition with aggregates is decided by `ceql.guards.aggregates`, event by event as ever.
+aggregates is evaluated by `ceql.expressions.vectorized` on columns gathered for the table. Where batches had values of
+different kinds for one attribute, `ceql.expressions.scalar` evaluates it row by row, with the same result. A condition
+with aggregates is decided by `ceql.guards.aggregates`, event by event.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _DTYPES: Final = {
     "": np.int64, "int": np.int64, "float": np.float64, "truth": bool, "time": np.int64, "text": np.int64,
     "mixed": object,
 }  # fmt: skip
-"""What holds the values of each kind; "" before there is one."""
+"""The dtype of the array for values of each kind; "" is the kind before the first value."""
 _KINDS: Final = {NumberColumn: "number", TextColumn: "text", TruthColumn: "truth", TimeColumn: "time"}
 
 
@@ -41,7 +42,7 @@ class GuardConditions:
         self._guards = guards
 
     def kind(self, guard: Hashable) -> str | None:
-        """ "tuples", or with aggregates "whole"."""
+        """ "tuples"; "whole" for a guard with aggregates; None for what is not CEQL's (`Conditions.kind`)."""
         if not isinstance(guard, Guard):
             return None
         return "whole" if any(True for _ in aggregates_of(guard.condition)) else "tuples"
@@ -52,9 +53,10 @@ class GuardConditions:
 
 
 class _Attribute:
-    """An attribute of all kept events: values, where they are known, and of what kind.
+    """An attribute of all kept events: `kind`, `values` (n,), and `known` (n,), which is False for NULL.
 
-    `values` is int64, float64, bool, or for texts codes into `texts`; objects once kinds have been mixed.
+    `values` has the dtype of `_DTYPES[kind]`; texts are codes into `texts`. "mixed", with Python objects, once values
+    of two kinds have come.
     """
 
     def __init__(self) -> None:
@@ -70,7 +72,7 @@ class _Attribute:
         return self.kind, list(self.texts), values, self.known
 
     def restore(self, state: Any, count: int) -> None:
-        """The opposite of `snapshot`, of so many values."""
+        """The opposite of `snapshot`; the attribute has `count` values."""
         self.kind, texts, values, known = state
         self.texts = {text: number for number, text in enumerate(texts)}
         expect(self.kind in _DTYPES and len(self.texts) == len(texts), "a kind of values")
@@ -123,7 +125,7 @@ class _Attribute:
         self._start += count
 
     def gathered(self, index: np.ndarray) -> Column | None:
-        """The column of the events at `index`; None where all are NULL. Not of mixed kinds."""
+        """The column of the events at `index`, int64 (n,); None if all are NULL. `kind` must not be "mixed"."""
         known: np.ndarray | None = self.known[index]
         assert known is not None
         if known.all():
@@ -144,7 +146,7 @@ class _Attribute:
         raise InternalError(f"a column of {self.kind or 'no'} values")
 
     def value(self, event: int) -> Any:
-        """One value, as `EventBatch.getter` gives it."""
+        """The value of one event as a Python value or `Instant`; None for NULL."""
         at = self._start + event
         if not self._known[at]:
             return None
@@ -226,7 +228,7 @@ class GuardMemory:
         return self._source, [attribute.snapshot() for attribute in self._attributes.values()]
 
     def restore(self, state: Any, count: int) -> None:
-        """The opposite of `snapshot`, of the same guards and so many events."""
+        """The opposite of `snapshot`, for a memory of the same guards; it has `count` events."""
         self._source, kept = state
         for attribute, of in zip(self._attributes.values(), kept, strict=True):
             attribute.restore(of, count)
@@ -243,17 +245,18 @@ class GuardMemory:
             attribute.append(batch.events.column(name), rows)
 
     def drop(self, count: int) -> None:
-        """Forget the first `count` events."""
+        """Drops the first `count` events; the others are numbered anew from 0."""
         for attribute in self._attributes.values():
             attribute.drop(count)
 
     def keep(self, index: np.ndarray) -> None:
-        """Forget all but these."""
+        """Drops all events but those at `index`, int64 ascending; they are numbered anew from 0."""
         for attribute in self._attributes.values():
             attribute.keep(index)
 
     def test(self, guard: Hashable, events: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Where the guard is known to hold: bool (n,). `EventError` where kinds of values do not go together."""
+        """Where the guard is true, and not unknown: bool (n,). `events[variable]`, int64 (n,), are numbers of events.
+        `EventError` where kinds of values do not go together."""
         assert isinstance(guard, Guard)
         condition = self._tuples[guard]
         try:
@@ -264,7 +267,7 @@ class GuardMemory:
             raise EventError(f"{guard}: {error.problem}", source=self._source, hint=error.hint) from None
 
     def test_whole(self, guard: Hashable, events: Sequence[tuple[int, frozenset[str]]]) -> bool:
-        """Whether a guard with aggregates holds of these events, in order."""
+        """Whether a guard with aggregates holds of a match: its events in order, each with the variables it takes."""
         assert isinstance(guard, Guard)
         aggregate = self._whole[guard]
         state: Any = aggregate.empty
@@ -283,7 +286,7 @@ class GuardMemory:
 
 
 class _Tuples:
-    """A condition without aggregates. In `node` each attribute of a variable has a name of its own."""
+    """A condition without aggregates. In `node`, attribute `a` of variable `v` is the attribute `v.a` of a row."""
 
     def __init__(self, guard: Guard) -> None:
         self.reads: dict[str, tuple[str, str]] = {}
@@ -300,7 +303,7 @@ class _Tuples:
         self.truth: Callable[[dict[str, Any]], bool | None] = compile_condition(self.node, _chosen)
 
     def one_by_one(self, attributes: Mapping[str, _Attribute], events: Mapping[str, np.ndarray]) -> np.ndarray:
-        """The truth of each tuple by itself."""
+        """Where the condition is true, bool (n,), evaluated row by row."""
         count = len(next(iter(events.values())))
         found = np.zeros(count, bool)
         for i in range(count):
@@ -314,7 +317,7 @@ def _chosen(attribute: ast.Attribute) -> Callable[[dict[str, Any]], Any]:
 
 
 class _Gathered:
-    """A table of tuples, as `ceql.expressions.vectorized` reads batches."""
+    """A table of events with the interface of `EventBatch` that `ceql.expressions.vectorized` reads."""
 
     def __init__(
         self,
@@ -330,6 +333,6 @@ class _Gathered:
         return len(next(iter(self._events.values())))
 
     def column(self, name: str) -> Column | None:
-        """The values of an attribute of one variable."""
+        """The values of the attribute `name`, as `v.a`, of the events in the column of variable `v`."""
         variable, attribute = self._reads[name]
         return self._attributes[attribute].gathered(self._events[variable])

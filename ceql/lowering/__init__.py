@@ -1,12 +1,11 @@
-"""Syntax tree to pattern: what a query means in terms of the core.
+"""Syntax tree to pattern: a CEQL query in the pattern algebra of the engine.
 
-`lower` does it, with `repeat` for `{l,m}` and `partition_keys` for equalities that divide the stream.
+`lower` does it, with `repeat` for `{l,m}` and `partition_keys` for equalities that may partition the stream.
 
-* `repeat` (`repeated`, `size`): Bounded repetition `φ{l,m}`, written out: l to m copies of φ, anything between them, as
-  with `φ+`.
-* `partition_keys` (`infer_keys`, `least`): An equality that every event of a match carries becomes a partition: `x.id =
-  y.id AND y.id = z.id` over the formula.
-* `lower` (`Lowered`, `lower`): Syntax tree to pattern: the meaning of a CEQL query in terms of the core.
+* `repeat` (`repeated`, `size`): Bounded repetition `φ{l,m}`, written out as l to m copies of φ.
+* `partition_keys` (`infer_keys`, `least`): Equalities over all events of a match become a partition: `x.id = y.id AND
+  y.id = z.id` is PARTITION BY [id].
+* `lower` (`Lowered`, `lower`): Syntax tree to pattern: the meaning of a CEQL query in the pattern algebra.
 """
 
 __all__ = ["lower", "partition_keys", "repeat"]

@@ -1,16 +1,16 @@
-"""Syntax tree to pattern: the meaning of a CEQL query in terms of the core.
+"""Syntax tree to pattern: the meaning of a CEQL query in the pattern algebra.
 
 `lower` gives the pattern ([CORE] Figure 2), the window, the partition and the registers for conditions over several
-variables. What the language has and this version does not run raises `UnsupportedFeature`, by name and place.
+variables. Features of CEQL that this version does not run raise `UnsupportedFeature`, with their name and place.
 
-NOT. Between two parts that `;` joins, and at the end of the query, NOT ψ says that no ψ comes there;
-anywhere else it is one event that is not a ψ.
+NOT. Between two parts of a sequence (`A; NOT B; C`), and at the end of the query, NOT ψ means that no event satisfies ψ
+there; anywhere else it stands for one event that does not satisfy ψ.
 
 Conditions. FILTER distributes: `φ FILTER a AND b` is `(φ FILTER a) FILTER b`, and `φ FILTER a OR b` is `(φ FILTER a) OR
-(φ FILTER b)` ([CORE] §2.2); NOT goes inward until it meets single conditions. A condition on one variable is a
-`Filter`, on several a `Correlate`. A condition may name a variable of a wider scope, as in `x ; (y FILTER y.id =
-x.id)+` ([CEL] §5.1): what its own formula takes is then marked with a name of its own, and the condition is put
-where all of its variables are known, for all choices of marked events.
+(φ FILTER b)` ([CORE] §2.2); NOT moves inward to the single conditions. A condition on one variable is a `Filter`, one
+on several a `Correlate`. A condition may name a variable of a wider scope, as in `x ; (y FILTER y.id = x.id)+` ([CEL]
+§5.1). Then the events that its own formula takes for its variables get a fresh name, and the condition, on that name,
+is placed around the wider scope, where it holds for all events of that name.
 """
 
 from __future__ import annotations
@@ -41,10 +41,11 @@ __all__ = ["Lowered", "lower"]
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A query as the core sees it.
+    """A query as the engine takes it.
 
-    `window_attribute` is None where the window is over time or events. `partition` includes `keys`, which PARTITION BY
-    does not say but conditions do (`ceql.lowering.partition_keys`).
+    `window_attribute` is None where the window is over time or events. `partition` has the attributes of each bracket
+    of PARTITION BY, and `keys`, which come from conditions (`ceql.lowering.partition_keys`). `absent`: the event of a
+    NOT at the end.
     """
 
     pattern: Pattern
@@ -64,7 +65,10 @@ def lower(
     source: str = "<query>",
     repeated_events: int = Settings().repeated_events,
 ) -> Lowered:
-    """The pattern of a checked query, at most `repeated_events` long once repetitions are written out."""
+    """The pattern, window and registers of a checked query; `text` and `source` are what errors quote and name.
+
+    Raises `UnsupportedFeature`, also for a pattern of more than `repeated_events` events, repetitions written out.
+    """
     lowering = _Lowering(text, source, repeated_events)
     formula, ending = without_ending(query.where)
     part = lowering.formula(formula)
@@ -95,7 +99,7 @@ def lower(
 def _choice(query: ast.Query) -> Choice:
     strategy = query.selection.strategy or ast.Strategy.ALL
     return Choice(
-        # STRICT is a property of the automaton.
+        # The automaton takes care of STRICT.
         Selection.ALL if strategy is ast.Strategy.STRICT else Selection[strategy.value],
         Consume.NONE if query.consume is None else Consume[query.consume.policy.value],
         None if query.limit is None else query.limit.count,
@@ -129,7 +133,8 @@ def _guards(node: Pattern) -> Iterator[Guard]:
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A condition that waits for the scope of `outside`; `inside` are the names given to what its own formula takes."""
+    """A condition that names variables of a wider scope, `outside`, and is to be placed there. `inside` are the fresh
+    names of the variables of its own formula."""
 
     condition: ast.Condition
     outside: frozenset[str]
@@ -138,13 +143,14 @@ class _Pending:
 
     @property
     def aggregates_inside(self) -> bool:
-        """Whether an aggregate ranges over what its own formula takes."""
+        """Whether an aggregate ranges over events of its own formula."""
         return any(named_by(call) in self.inside for call in aggregates_of(self.condition))
 
 
 @dataclass(frozen=True, slots=True)
 class _Alternative:
-    """One way to be what a NOT is about: an event of these predicates and names, under conditions on other events."""
+    """One alternative of what a NOT forbids: an event that satisfies `predicates`, and together with events before it
+    `conditions`. `names` are the variables that it takes."""
 
     predicates: frozenset[Predicate]
     names: frozenset[str]
@@ -153,7 +159,7 @@ class _Alternative:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A formula's pattern, the variables it takes, and conditions that wait for a wider scope."""
+    """A formula's pattern, the variables it defines, and the conditions still to be placed around a wider scope."""
 
     pattern: Pattern
     defined: frozenset[str]
@@ -272,7 +278,8 @@ class _Lowering:
         return self.joined(pattern, first, second)
 
     def guard_of(self, alternative: _Alternative, mark: str, left: Pattern) -> Guard | None:
-        """All conditions of an alternative in one, its own event called `mark`."""
+        """The conditions of an alternative as one guard, in which its event's variable is `mark`; None without
+        conditions."""
         leaves = alternative.conditions
         if not leaves:
             return None
@@ -285,7 +292,7 @@ class _Lowering:
         return Guard(together, frozenset((mark,)).union(*outside))
 
     def absent_at_the_end(self, node: ast.Without, part: _Part, query: ast.Query) -> NoneOf:
-        """`φ ; NOT ψ` as a whole query."""
+        """The predicate of events that must not follow a match, for `φ ; NOT ψ` as the whole formula."""
         alternatives, _ = self.alternatives(node.child, part.defined)
         for alternative in alternatives:
             for leaf in alternative.conditions[:1]:
@@ -304,12 +311,13 @@ class _Lowering:
         return NoneOf(frozenset(a.predicates for a in alternatives))
 
     def alternatives(self, node: ast.Formula, known: frozenset[str]) -> tuple[list[_Alternative], int]:
-        """What a NOT is about, where conditions may name `known`; and a number to name its event by."""
+        """The alternatives of what a NOT forbids, and a fresh number for the name of its event. Conditions may name
+        `known`, the variables of the part before the NOT."""
         found, _ = self.single_events(node, known)
         return found, next(self.fresh)
 
     def single_events(self, node: ast.Formula, known: frozenset[str]) -> tuple[list[_Alternative], frozenset[str]]:
-        """The alternatives, and the variables they define together."""
+        """The alternatives of what a NOT forbids, and the variables that they define together."""
         match node:
             case ast.EventType(name, stream):
                 atom = _atom(name, stream).pattern
@@ -357,7 +365,7 @@ class _Lowering:
         if not leaf.variables & defined <= event.names:
             return event  # it names a variable of another alternative, which is empty in this one
         if outside:
-            # Names of its own that are known outside as well mean its own.
+            # A variable that both the NOT and the part before it define is the one of the NOT.
             return dataclasses.replace(event, conditions=(*event.conditions, leaf))
         predicate = Satisfies(owned(leaf.condition, None))
         return dataclasses.replace(event, predicates=event.predicates | {predicate})
@@ -366,7 +374,7 @@ class _Lowering:
         return self.settle(_Part(pattern, first.defined | second.defined, first.pending + second.pending))
 
     def settle(self, part: _Part) -> _Part:
-        """Puts the conditions whose variables are now all known around the pattern."""
+        """Places the pending conditions whose variables the part defines around its pattern."""
         pattern, waiting = part.pattern, []
         for pending in part.pending:
             if pending.outside <= part.defined:
@@ -401,7 +409,7 @@ class _Lowering:
                 return self.restricted(part, condition, variables, span)
 
     def either(self, part: _Part, test: Any, left: Test, right: Test) -> _Part:
-        """`(φ FILTER a) OR (φ FILTER b)`; one filter where both are about one variable that takes one event at most."""
+        """`(φ FILTER a) OR (φ FILTER b)`; or one filter, if both are on one variable that takes at most one event."""
         variable = only_variable(test)
         if variable is not None and variable in part.defined and _most(part.pattern, variable) <= 1:
             return self.restricted(part, merged(test), frozenset((variable,)), ast.NOWHERE)
@@ -423,7 +431,7 @@ class _Lowering:
     def deferred(
         self, part: _Part, condition: ast.Condition, inside: frozenset[str], outside: frozenset[str], span: Span
     ) -> _Part:
-        """Marks what this formula takes with fresh names, and leaves the condition to a wider scope."""
+        """Gives the events of the condition's variables fresh names, and leaves the condition pending."""
         number = next(self.fresh)
         pattern = part.pattern
         if not inside:
@@ -446,7 +454,7 @@ def _atom(name: str, stream: ast.Name | None) -> _Part:
 
 
 def _marked(node: Pattern, variable: str, mark: str) -> Pattern:
-    """The pattern with `mark` taking what `variable` takes in it."""
+    """The pattern in which the variable `mark` takes the events that `variable` takes."""
     match node:
         case algebra.Atom(predicates, variables, guard) if variable in variables:
             return algebra.Atom(predicates, variables | {mark}, guard)
@@ -461,7 +469,7 @@ def _marked(node: Pattern, variable: str, mark: str) -> Pattern:
 
 
 def _most(node: Pattern, variable: str | None) -> float:
-    """How many events `variable` takes at most in a pattern; all events that are taken, for None."""
+    """How many events `variable` takes at most in a pattern; for None, how many events the pattern takes."""
     match node:
         case algebra.Atom(_, variables, _):
             return 1 if variable is None or variable in variables else 0

@@ -1,7 +1,7 @@
-"""An equality that every event of a match carries becomes a partition: `x.id = y.id AND y.id = z.id` over the formula.
+"""Equalities over all events of a match become a partition: `x.id = y.id AND y.id = z.id` is PARTITION BY [id].
 
-Events of different keys then never meet, and the condition needs no registers. It must change no answer, so it is done
-only where each of these holds:
+Events with different keys are then in different partitions, and the condition needs no registers. The matches must stay
+the same, so it is done only where all of these hold:
 
 * The conditions stand around the whole formula, compare one attribute of two variables with `=`, and join the
   variables into one group. Each variable of the group takes an event in every match (an empty one would satisfy its
@@ -9,9 +9,10 @@ only where each of these holds:
   the same value, not NULL.
 * Nothing counts or excludes events by their place in the whole stream: no contiguity (`:`, `:+`, STRICT), no window in
   EVENTS, no NOT between parts or at the end.
-* CONSUME BY PARTITION is not used: it would forget less. CONSUME BY ANY forgets in all partitions.
+* CONSUME BY PARTITION is not used: with more partitions a match would delete fewer partial matches. CONSUME BY ANY
+  deletes those of all partitions.
 
-Selection and LIMIT look at matches with one end, which all have the key of that end.
+Selection and LIMIT compare only matches that end at the same event, which all have its key.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ __all__ = ["infer_keys", "least"]
 def infer_keys(
     pattern: Pattern, window: Window, choice: Choice, strict: bool, waits: bool
 ) -> tuple[Pattern, tuple[str, ...]]:
-    """The pattern without the conditions that become keys, and the attributes that do.
+    """The pattern without the conditions that become keys, and the attributes that are the keys.
 
-    `strict`: selection STRICT; `waits`: there is a NOT at the end.
+    `strict`: the query selects STRICT; `waits`: the query has a NOT at the end.
     """
     if strict or waits or window.counts_events or choice.consume is Consume.PARTITION or not _is_free(pattern):
         return pattern, ()
@@ -47,7 +48,7 @@ def infer_keys(
 
 
 def least(node: Pattern, variable: str | None) -> int:
-    """How many events `variable` takes at least, up to 1; of all that are taken, for None."""
+    """Whether every match has an event that `variable` takes, as 0 or 1; with None, whether it has an event at all."""
     match node:
         case Atom(_, variables, _):
             return int(variable is None or variable in variables)
@@ -63,7 +64,7 @@ def least(node: Pattern, variable: str | None) -> int:
 
 
 def _is_free(node: Pattern) -> bool:
-    """Whether it matters nowhere what lies between the events."""
+    """Whether the pattern allows any events between those of a match, everywhere."""
     match node:
         case Sequence(left, right, skip, absent):
             return skip is Skip.ANY and not absent and _is_free(left) and _is_free(right)
@@ -77,7 +78,7 @@ def _is_free(node: Pattern) -> bool:
 
 
 def _equalities(node: Pattern) -> Iterator[tuple[str, str, str]]:
-    """(attribute, variable, variable) of the conditions around the whole pattern."""
+    """(attribute, variable, variable) for each condition `v.attribute = w.attribute` around the whole pattern."""
     match node:
         case Correlate(child, _, Guard() as guard):
             found = _equality(guard)
@@ -96,7 +97,7 @@ def _equality(guard: Guard) -> tuple[str, str, str] | None:
 
 
 def _groups(pairs: list[tuple[str, str]]) -> list[frozenset[str]]:
-    """The variables that the pairs join."""
+    """The variables in groups: those that the pairs connect, directly or by way of others."""
     groups: list[frozenset[str]] = []
     for pair in pairs:
         joined = [g for g in groups if g & set(pair)]
@@ -105,7 +106,8 @@ def _groups(pairs: list[tuple[str, str]]) -> list[frozenset[str]]:
 
 
 def _covered(node: Pattern, group: frozenset[str], above: bool) -> bool:
-    """Whether a variable of `group` takes every event that the pattern takes; `above`: one around it does."""
+    """Whether every event that the pattern takes is taken by a variable of `group`. `above`: an AS around the pattern
+    has such a variable."""
     match node:
         case Atom(_, variables, _):
             return above or bool(variables & group)
@@ -119,7 +121,7 @@ def _covered(node: Pattern, group: frozenset[str], above: bool) -> bool:
 
 
 def _without(node: Pattern, attribute: str, group: frozenset[str]) -> Pattern:
-    """The pattern without the conditions that hold by the key."""
+    """The pattern without the conditions that the partition by `attribute` makes true."""
     match node:
         case Correlate(child, _, Guard() as guard):
             rest = _without(child, attribute, group)

@@ -1,4 +1,4 @@
-"""Bounded repetition `φ{l,m}`, written out: l to m copies of φ, anything between them, as with `φ+`."""
+"""Bounded repetition `φ{l,m}`, written out as l to m copies of φ. Any events may lie between them, as in `φ+`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _times(pattern: Pattern, count: int) -> Pattern:
 
 
 def _up_to(pattern: Pattern, count: int) -> Pattern:
-    """1 to `count` times: at most half of them, or half of them and 1 to the rest more."""
+    """1 to `count` times: at most half as often; or exactly half, followed by 1 to the remaining times."""
     if count == 1:
         return pattern
     half = count // 2
@@ -36,7 +36,7 @@ def _up_to(pattern: Pattern, count: int) -> Pattern:
 
 
 def size(pattern: Pattern) -> int:
-    """How many states the automaton of a pattern has, about: its atoms, and for conjunctions the pairs of states."""
+    """An estimate of the states of a pattern's automaton: one for each atom; for a conjunction, one for each pair."""
     match pattern:
         case Atom():
             return 1

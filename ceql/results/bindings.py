@@ -1,8 +1,8 @@
 """Which variable took which positions of a match, and the attributes of its events: valuations as columns.
 
 A query reports valuations on request, or because SELECT lists attributes (`SELECT x[price]`). Shown are the variables
-of SELECT in its order; with `*`, those of AS in order of the formula, and the types of events that no AS names. What
-a valuation says beyond that (names that conditions needed) tells no two of them apart.
+of SELECT in its order; with `*`, those of AS in order of the formula, and the event types that are under no AS. The
+fresh names that lowering gives to events for conditions are not shown and do not make two valuations different.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Bindings", "Shown"]
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The variables that valuations show, and of each the attributes of its events, None for all."""
+    """The variables that valuations show, and for each the attributes to show of its events; None is all of them."""
 
     variables: tuple[str, ...]
     attributes: dict[str, tuple[str, ...] | None]
@@ -50,7 +50,7 @@ def lists_attributes(query: ast.Query) -> bool:
 
 
 def _unnamed(node: ast.Formula, named: bool) -> Iterator[str]:
-    """The variables of AS, and the types of events that are under none."""
+    """The variables of AS, and the event types that are under none."""
     match node:
         case ast.EventType():
             if not named:
@@ -69,9 +69,10 @@ def _unnamed(node: ast.Formula, named: bool) -> Iterator[str]:
 
 
 class Bindings:
-    """The valuations of a batch of matches, by variable.
+    """Computes which positions each variable took in a batch of matches.
 
-    `labels` are those of the program; `declared` are types of attributes that are known before any event has them.
+    `labels`: for each label number of the program the variables that it stands for. `declared`: the Arrow types of
+    attributes that a schema gives, whether or not an event has had them.
     """
 
     def __init__(
@@ -84,8 +85,10 @@ class Bindings:
         self._labels = labels
 
     def of(self, matches: MatchBatch, variable: str) -> tuple[np.ndarray, np.ndarray]:
-        """Offsets int64 (m + 1,), from 0, and positions int64: those that `variable` took in match i, ascending, are
-        `positions[offsets[i]:offsets[i + 1]]`."""
+        """The positions that `variable` took: in match i `positions[offsets[i]:offsets[i + 1]]`, ascending.
+
+        Returns offsets, int64 (m + 1,), beginning with 0, and positions, int64.
+        """
         if matches.labels is None or not len(self._labels):
             return np.zeros(len(matches) + 1, np.int64), np.zeros(0, np.int64)
         low, high = int(matches.offsets[0]), int(matches.offsets[-1])
@@ -94,7 +97,7 @@ class Bindings:
         return counted[matches.offsets - low], matches.positions[low:high][takes]
 
     def dictionaries(self, matches: MatchBatch) -> list[dict[str, list[int]]]:
-        """For each match the variables that took positions, with these."""
+        """For each match a dict from its variables that took events to their positions."""
         found: list[dict[str, list[int]]] = [{} for _ in range(len(matches))]
         for variable in self.shown.variables:
             offsets, positions = (a.tolist() for a in self.of(matches, variable))
@@ -104,12 +107,12 @@ class Bindings:
         return found
 
     def names(self, events: pa.Table) -> list[str]:
-        """The attributes that are shown of a variable without a list: those of the events, and those declared."""
+        """The attributes to show of a variable for which SELECT lists none: those of the events, and those declared."""
         return list(dict.fromkeys([*events.column_names, *self._declared]))
 
     def columns(self, matches: MatchBatch, events: pa.Table, first: int) -> Iterator[tuple[str, pa.Array]]:
-        """Columns `v` and `v.attribute` of every variable: lists with an element for each position, NULL where an event
-        has no such attribute. `events` has the events from position `first` on."""
+        """Columns `v` and `v.attribute` for every variable: per match a list with an element for each position, NULL
+        where an event lacks the attribute. `events` has the events from position `first` on."""
         for variable in self.shown.variables:
             offsets, positions = self.of(matches, variable)
             yield variable, _lists(offsets, pa.array(positions, pa.int64()))
@@ -127,7 +130,7 @@ def _lists(offsets: np.ndarray, values: pa.Array) -> pa.LargeListArray:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.Array:
-    """One array, texts no longer encoded."""
+    """The column as one array, without dictionary encoding."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)

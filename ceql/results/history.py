@@ -1,4 +1,4 @@
-"""The events that matches can still name: batches, and blocks of events that came one by one."""
+"""The events that future matches may contain: batches, and blocks of events that were pushed one by one."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ Held: TypeAlias = "dict[str, Any] | pa.Table | None"
 
 
 class Block:
-    """Consecutive events that came one by one; as much of an `EventBatch` as matches need of their past.
+    """Consecutive events that were pushed one by one, with the part of `EventBatch`'s interface that matches use.
 
-    `events` has None for those that moved nothing, which no match names; after a snapshot a table for one whose values
-    are not all plain.
+    `events` has None for events that moved no run, as no match contains them; and a table of one row for an event that
+    was restored from a snapshot and has values other than texts, numbers, truth values and None.
     """
 
     __slots__ = ("events", "first", "stamps", "type_column")
 
     def __init__(self, first: int, type_column: str) -> None:
-        self.first = first
-        self.type_column = type_column
+        self.first: int = first
+        self.type_column: str = type_column
         self.events: list[Held] = []
         self.stamps: list[int] = []
 
@@ -47,7 +47,7 @@ class Block:
 
     @property
     def times(self) -> np.ndarray:
-        """int64 (n,), ns."""
+        """The times of the events: int64 (n,), ns."""
         return np.array(self.stamps, np.int64)
 
     def event(self, row: int) -> dict[str, Any]:
@@ -77,7 +77,7 @@ _PLAIN: Final = frozenset((str, int, float, bool, type(None)))
 
 
 def _plain(event: Held) -> dict[str, Any] | bytes | None:
-    """An event as it is, or, with values that no snapshot has as they are, as the table that shows it."""
+    """An event for a snapshot: the dict, if the snapshot's codec can hold its values; else the bytes of a table."""
     if event is None or (type(event) is dict and _PLAIN.issuperset(map(type, event.values()))):
         return event
     return table_bytes(from_dicts([event]) if isinstance(event, dict) else event)
@@ -85,12 +85,12 @@ def _plain(event: Held) -> dict[str, Any] | bytes | None:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Batches that follow each other, and what they say about positions."""
+    """Consecutive batches, and their events by position."""
 
     batches: tuple[EventBatch | Block, ...] = ()
 
     def times(self, positions: np.ndarray) -> np.ndarray:
-        """Times of events, int64 ns."""
+        """The times of the events at `positions`: int64 (n,), ns."""
         if not self.batches:
             return np.zeros(0, np.int64)
         times = np.concatenate([b.times for b in self.batches]) if len(self.batches) > 1 else self.batches[0].times
@@ -103,7 +103,7 @@ class History:
 
     @property
     def table(self) -> pa.Table:
-        """All events, in order; an attribute that a batch does not have is NULL there. Not of single events."""
+        """All events, in order; an attribute that a batch lacks is NULL there. No batch may be a `Block`."""
         batches = [batch for batch in self.batches if isinstance(batch, EventBatch)]
         assert len(batches) == len(self.batches)
         tables = [batch.table for batch in batches]
@@ -113,7 +113,7 @@ class History:
         """The attributes of an event."""
         batch = self.batches[bisect.bisect_right(self.batches, position, key=first_position) - 1]
         row = position - first_position(batch)
-        expect(0 <= row < len(batch), "a match names events that are there")  # but of a snapshot that was made up
+        expect(0 <= row < len(batch), "a match names events that are there")  # fails only after a damaged snapshot
         return batch.event(row)
 
 
@@ -123,7 +123,7 @@ def first_position(batch: EventBatch | Block) -> int:
 
 
 class Past:
-    """The batches that matches to come can still name, each with its last number on the window's coordinate."""
+    """The batches whose events future matches may contain; `lasts` has the last window coordinate of each."""
 
     def __init__(self) -> None:
         self.batches: list[EventBatch | Block] = []
@@ -133,8 +133,9 @@ class Past:
         self.batches.append(batch)
         self.lasts.append(last)
 
-    def forget(self, window: Window, partitioned: bool, position: int, coordinate: int | float) -> None:
-        """Lets go of what a window that ends at this position and coordinate, or later, cannot reach."""
+    def evict(self, window: Window, partitioned: bool, position: int, coordinate: int | float) -> None:
+        """Drops the batches that no window ending at this position and coordinate, or later, reaches. With a window of
+        events in partitions nothing is dropped, as it may reach back any number of positions."""
         if window.counts_events:
             if partitioned:
                 return
@@ -142,18 +143,18 @@ class Past:
             count = bisect.bisect_left(self.batches, reach, key=lambda b: int(b.positions[-1]))
         else:
             count = bisect.bisect_left(self.lasts, window.open_from(coordinate))
-        if 2 * count >= len(self.batches):  # seldom, so that each batch is moved a few times at most
+        if 2 * count >= len(self.batches):  # only when half can go, so that a batch is moved O(1) times on average
             del self.batches[:count], self.lasts[:count]
 
     def of(self, matches: MatchBatch) -> History:
-        """The batches that these matches are about."""
+        """The batches with the events of these matches."""
         low, high = int(matches.start.min()), int(matches.end.max())
         first = bisect.bisect_right(self.batches, low, key=first_position) - 1
         last = bisect.bisect_right(self.batches, high, key=first_position)
         return History(tuple(self.batches[first:last]))
 
     def snapshot(self) -> list[tuple[Any, ...]]:
-        """The batches, as plain values; `lasts` are such."""
+        """The batches as plain values; `lasts`, which are numbers, are not included."""
         return [
             b.snapshot()
             if isinstance(b, Block)

@@ -1,4 +1,4 @@
-"""What a query reports: matches one by one, or in columns."""
+"""Matches as objects, or in columns."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ __all__ = ["Match", "MatchTable", "empty_table"]
 class Match:
     """A complex event: interval, positions, and which variable took which of them.
 
-    `bindings` has the variables that took positions, with these, ascending; it is empty where the query was not asked
-    for valuations (`run(…, valuations=True)`, or a list of attributes in SELECT).
+    `bindings` maps each variable that took events to their positions, ascending. It is empty unless valuations were
+    asked for (`run(…, valuations=True)`, or a list of attributes in SELECT).
     """
 
     start: int
@@ -34,9 +34,9 @@ class Match:
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """The matched events, in order, as dicts of the attributes they have.
+        """The matched events, in order, as dicts of their attributes that are not NULL.
 
-        With lists of attributes in SELECT, an event that only variables with lists took has the attributes of these.
+        If SELECT lists attributes for all variables that took an event, its dict has only those.
         """
         if self._history is None:
             return []
@@ -47,7 +47,8 @@ class Match:
 
     @property
     def attributes(self) -> dict[str, list[dict[str, Any]]]:
-        """For each variable of `bindings` its events, as dicts: of the attributes that SELECT lists for it, or all."""
+        """For each variable of `bindings` its events, as dicts of the attributes that SELECT lists for it, or of
+        all."""
         if self._history is None or self._shown is None:
             return {}
         return {
@@ -70,7 +71,7 @@ class Match:
         return int(self._history.times(np.array([self.end]))[0])
 
     def _listed(self, position: int) -> tuple[str, ...] | None:
-        """The attributes to show of an event: of all variables that took it; None for all."""
+        """The attributes that SELECT lists for the variables that took an event; None if one of these has no list."""
         assert self._shown is not None
         found: dict[str, None] = {}
         for variable, positions in self.bindings.items():
@@ -88,7 +89,7 @@ def _only(event: dict[str, Any], names: tuple[str, ...] | None) -> dict[str, Any
 
 @dataclass(frozen=True, slots=True)
 class MatchTable:
-    """Matches in columns, with the events they are about; `bindings` where they are valuations."""
+    """Matches in columns, with their events; `bindings` if valuations were asked for."""
 
     matches: MatchBatch
     history: History
@@ -119,15 +120,15 @@ class MatchTable:
     def to_arrow(self, iso: bool) -> pa.Table:
         """Columns start, end, positions, start_time and end_time (int64 ns, or timestamps where `iso`).
 
-        Valuations have for each variable v a column `v` of the positions it took and columns `v.attribute` of the
-        attributes of its events: lists of one length. Of events, an attribute that none had yet has no column.
+        With valuations, each variable v has a column `v`, lists of the positions it took, and columns `v.attribute`,
+        lists of its events' values, as long as the former. An attribute that no event has had yet has no column.
         """
         m = self.matches
         offsets = m.offsets - (m.offsets[0] if len(m.offsets) else 0)
         positions = pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), pa.array(m.positions, pa.int64()))
         kind = pa.timestamp("ns", "UTC") if iso else pa.int64()
         times = [pa.array(self.history.times(p), pa.int64()).cast(kind) for p in (m.start, m.end)]
-        columns = dict(zip(("start", "end", "positions", "start_time", "end_time"),
+        columns: dict[str, Any] = dict(zip(("start", "end", "positions", "start_time", "end_time"),
                            (pa.array(m.start), pa.array(m.end), positions, *times), strict=True))  # fmt: skip
         if self.bindings is not None:
             columns.update(self.bindings.columns(m, self.history.table, self.history.first))
@@ -135,7 +136,7 @@ class MatchTable:
 
 
 def empty_table(iso: bool = False, shown: Shown | None = None) -> pa.Table:
-    """A table of no matches; of valuations, with the columns that are known without events."""
+    """The table of no matches; with `shown`, it has the columns of valuations that are known without events."""
     kind = pa.timestamp("ns", "UTC") if iso else pa.int64()
     positions = pa.large_list(pa.int64())
     fields = [

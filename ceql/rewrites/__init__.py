@@ -2,19 +2,20 @@
 
 ======================  ====================================================================  ==================
 `fold_constants`        `x.v > 1 + 2` is `x.v > 3`                                            compiled with
-`pop_filters`           a condition on one variable of a wider scope moves there              compiled with
+`pop_filters`           a condition on one variable of a wider scope moves out to it          compiled with
 `remove_unsatisfiable`  branches that no stream matches are left out                          compiled with
 `lp_normal_form`        [CEL] Theorem 2: conditions on one variable at their events       offered
 `safe_form`             [CEL] Theorem 1: no variable on both sides of a sequence          offered
 ======================  ====================================================================  ==================
 
-The automaton needs neither normal form: a condition on one variable becomes a predicate of the transitions that mark
-the variable, which is LP normal form by construction, and a variable that is bound on both sides of a sequence holds
-the events of both. `pop_filters` is worth its copies, since the conditions it moves would otherwise need registers.
+"Compiled with" rewrites are applied to every query; "offered" ones are functions for the user. The automaton needs
+neither normal form: a condition on one variable becomes a predicate of the transitions that mark the variable, which is
+LP normal form by construction, and a variable that is bound on both sides of a sequence holds the events of both.
+`pop_filters` may copy parts of the formula, which is worth it: the conditions it moves would otherwise need registers.
 
-Besides:
+Another module:
 
-* `never` (`NEVER`): The condition that no event satisfies: FALSE is a value in CEQL and no condition.
+* `never` (`NEVER`): The condition that no event satisfies, which CEQL has no literal for.
 """
 
 from __future__ import annotations
@@ -46,14 +47,15 @@ __all__ = [
 
 
 DEPTH: Final = 200
-"""How deep formulas may be nested for rewrites, which go down recursively; a deeper one is compiled as it stands."""
+"""How deep a formula may be nested for the rewrites, which are recursive; a deeper one is compiled as written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A query as it is compiled; what was left out of it, as nothing matches it; whether that is all of it.
+    """A query after the rewrites that it is compiled with.
 
-    `unsafe` are the variables that a sequence binds on both sides, with the second place.
+    The parts that were removed as nothing matches them; whether that is the whole formula; and in `unsafe` the
+    variables that a sequence binds on both sides, with the place of the second binding.
     """
 
     query: ast.Query
@@ -63,11 +65,11 @@ class Rewritten:
 
 
 def rewrite(query: ast.Query, limit: int) -> Rewritten:
-    """The rewrites that a query is compiled with. `limit`: how many nodes its formula may grow to.
+    """Applies the rewrites that a query is compiled with. `limit`: how many nodes its formula may grow to.
 
-    Constants are folded first, for contradictions are seen between constants; conditions are moved out before
-    branches are removed, for only at its own scope does a condition meet the others on its variable. A query of which
-    nothing is left stays as it is: it runs, and reports nothing.
+    Constants are folded first, because contradictions are found between constants. Conditions are moved out before
+    branches are removed, because only in its own scope does a condition meet the others on its variable. If nothing is
+    left of a query it is compiled as written: it runs and reports nothing.
     """
     if is_deeper(query.where, DEPTH):
         return Rewritten(query)

@@ -1,4 +1,4 @@
-"""What is the same for every event is computed once: `x.v > 1 + 2` is `x.v > 3`, and `x[1 < 2]` says nothing."""
+"""Computes the constant parts of conditions: `x.v > 1 + 2` is `x.v > 3`, and `x[1 < 2]` is left out."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _LITERAL: Final = (ast.Number, ast.Text, ast.Truth)
 def fold_constants(formula: ast.Formula) -> ast.Formula:
     """The formula with constant parts of its conditions computed.
 
-    A condition that always holds is left out; one that never does stays, and says that its variable is empty. What has
-    no value (1 / 0) or no meaning ('a' < 1) stays too, for NULL has no literal and types are checked elsewhere; where
-    that makes a condition NULL it becomes `x[0 = 1]`.
+    A condition that always holds is left out; one that never holds stays, as it is satisfied only while its variable is
+    empty. Expressions that are NULL (1 / 0) stay, as NULL has no literal; so do those of the wrong kinds ('a' < 1),
+    which the check of types reports. A condition that is always NULL becomes `x[0 = 1]`.
     O(size of the formula).
     """
     rest, ending = without_ending(formula)
@@ -55,7 +55,7 @@ def _folded(leaf: Leaf) -> ast.Condition | None:
 
 
 def _computed(node: ast.Condition) -> ast.Condition:
-    """Values computed, from the inside outwards."""
+    """The condition with its constant values computed, from the inside outwards."""
     return replaced(node, _value)
 
 
@@ -83,7 +83,7 @@ def _finite(number: float | None) -> int | float | None:
 
 
 def _simplified(node: ast.Condition) -> ast.Condition | bool | None:
-    """The condition, or its constant truth; None is unknown. Kleene's logic."""
+    """The condition simplified, or its truth if that is constant: True, False or None (unknown), in Kleene's logic."""
     match node:
         case ast.Not(child):
             inner = _simplified(child)
@@ -110,7 +110,8 @@ def _not(truth: bool | None) -> bool | None:
 def _joined(
     node: ast.And | ast.Or, left: ast.Condition | bool | None, right: ast.Condition | bool | None, settles: bool
 ) -> ast.Condition | bool | None:
-    """`left AND right` or `left OR right`, where `settles` is the truth of one side that is the truth of both."""
+    """`left AND right` or `left OR right`. `settles`: the truth value of one side that decides the whole, False for AND
+    and True for OR."""
     if left is settles or right is settles:
         return settles
     if left is (not settles):

@@ -1,9 +1,10 @@
 """[CEL] Theorem 2: LP normal form, in which every condition on one variable stands where its events are taken.
 
 First such conditions are moved out to a scope that defines their variable (`pop_filters`, the proof's step 1), then
-down to the types that the variable takes (step 2), where they become one: `R AS x FILTER P1(x) AND … AND Pk(x)`.
-CORE's AS names whole formulas and its variables hold sets: a condition on x goes to every type under `… AS x`, about
-the type's own variable. Conditions on several variables, and those with aggregates, stay where they are.
+down to the event types that the variable takes (step 2), where they become one condition: `R AS x FILTER P1(x) AND …
+AND Pk(x)`. In [CORE], AS names whole formulas and variables hold sets: a condition on x goes to every event type under
+`… AS x`, as a condition on that type's own variable. Conditions on several variables, and those with aggregates, stay
+where they are.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def _too_large(limit: int, used: int, why: str) -> BudgetExceeded:
 
 @dataclass(frozen=True, slots=True)
 class _Above:
-    """The conditions from above: on the events of a variable, and on every event, which `name` takes then."""
+    """The conditions that are on their way down: those `on` the events of a variable, and those on `every` event of the
+    part, all of whose events the variable `name` takes."""
 
     on: tuple[tuple[str, ast.Condition], ...] = ()
     every: tuple[ast.Condition, ...] = ()
@@ -84,7 +86,7 @@ def _push(node: ast.Formula, above: _Above, limit: int) -> ast.Formula:
 
 
 def _pushed(node: ast.Filter, child: ast.Formula, test: Test, above: _Above, limit: int) -> ast.Formula:
-    """`child FILTER test`, with what can go down put into it."""
+    """`child FILTER test`, with the conditions that can move down moved into `child`."""
     split = _first_or(test, child)
     if split is not None:
         alternatives, rest = split
@@ -107,7 +109,8 @@ def _pushed(node: ast.Filter, child: ast.Formula, test: Test, above: _Above, lim
 
 
 def _first_or(test: Test, child: ast.Formula) -> tuple[Any, Test | None] | None:
-    """An OR in which a condition on one variable stands, which must go down, and the other conjuncts."""
+    """The first conjunct that is an OR with a condition on one variable in it, which has to move down; and the other
+    conjuncts. None if there is no such OR."""
     parts = _conjuncts(test)
     for at, part in enumerate(parts):
         if isinstance(part, Any) and any(is_defined_here(leaf, child) for leaf in leaves(part)):
@@ -121,7 +124,7 @@ def _conjuncts(test: Test) -> list[Test]:
 
 
 def _filtered(node: ast.Formula, variable: str, conditions: tuple[ast.Condition, ...]) -> ast.Formula:
-    """`node FILTER` all of them, about `variable`."""
+    """`node FILTER` the conditions, as conditions on `variable`."""
     if not conditions:
         return node
     named = [as_written(Leaf(owned(c, variable), frozenset((variable,)), c.span)) for c in conditions]

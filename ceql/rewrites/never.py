@@ -1,4 +1,4 @@
-"""The condition that no event satisfies: FALSE is a value in CEQL and no condition."""
+"""The condition that no event satisfies. CEQL has no literal for it: FALSE is a value, not a condition."""
 
 from __future__ import annotations
 

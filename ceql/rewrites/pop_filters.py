@@ -1,10 +1,10 @@
 """[CEL] Theorem 2, step 1: a condition on a variable of a wider scope alone moves out to that scope.
 
-`T AS x ; ((T AS y FILTER x.v >= 40) OR H AS z)` says: if the second branch is taken, x is hot. In the paper, φ_x with
-P(x) inside becomes `(φ_x^t FILTER P(x)) OR (φ_x^f FILTER NOT P(x))`: P(x) replaced by TRUE in the one and by FALSE in
-the other. Here the second is φ_x without the part under P(x), and has no NOT P(x): in our semantics P(x) may be
-neither true nor false (NULL, or several positions of x), and a match of φ_x^f under P(x) is one of φ_x^t FILTER P(x)
-anyway.
+In `T AS x ; ((T AS y FILTER x.v >= 40) OR H AS z)` the first branch may be taken only if x.v >= 40, and x is defined
+outside of it. In the paper, φ_x with P(x) inside becomes `(φ_x^t FILTER P(x)) OR (φ_x^f FILTER NOT P(x))`: P(x) is
+replaced by TRUE in the first and by FALSE in the second. Here the second is φ_x without the part under P(x), and has no
+NOT P(x): in our semantics P(x) may be neither true nor false (NULL, or several positions of x), and a match of φ_x^f
+for which P(x) holds is a match of `φ_x^t FILTER P(x)` as well.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ __all__ = ["borrowed", "pop_filters"]
 
 
 def pop_filters(formula: ast.Formula, limit: int) -> ast.Formula:
-    """The formula with such conditions moved out, as far as it has no more than `limit` nodes then.
+    """The formula with conditions moved out to the scope of their variable, until it would exceed `limit` nodes.
 
-    Every condition may double the part that it moves over.
+    Each condition may double the part that it moves out of.
     """
     rest, ending = without_ending(formula)
     found = rest
@@ -41,7 +41,7 @@ Place = tuple[ast.Filter, Leaf, ast.Formula]
 
 
 def borrowed(node: ast.Formula, scopes: Scopes = ()) -> Iterator[Place]:
-    """(FILTER, condition, scope) of each condition on one variable, defined by a scope around its own formula."""
+    """(FILTER, condition, scope) for each condition on one variable that only a wider scope defines."""
     around = (node, *scopes)
     match node:
         case ast.Filter(child, condition):
@@ -68,7 +68,8 @@ def _is_single(leaf: Leaf) -> bool:
 
 
 def _popped(root: ast.Formula, node: ast.Filter, leaf: Leaf, scope: ast.Formula) -> ast.Formula:
-    """`root` with one condition moved out, or with the OR of FILTER that it stands in written as an OR of formulas."""
+    """`root` with one condition moved out to `scope`. If the condition is in an OR of its FILTER, that OR is first
+    written as an OR of formulas, and nothing is moved yet."""
     together, rest = _split(as_test(node.condition), leaf)
     if together is not None:
         left, right = written(together.left), written(together.right)
@@ -86,7 +87,8 @@ def _popped(root: ast.Formula, node: ast.Filter, leaf: Leaf, scope: ast.Formula)
 
 
 def _split(test: Test, leaf: Leaf) -> tuple[Any | None, Test | None]:
-    """The conjunct of a condition that `leaf` is in, if that is an OR, and all other conjuncts."""
+    """The conjunct that `leaf` is in, if that is an OR (else None), and the other conjuncts (None if there are
+    none)."""
     if isinstance(test, All):
         left = leaf in leaves(test.left)
         found, rest = _split(test.left if left else test.right, leaf)
@@ -102,5 +104,6 @@ def _same(found: ast.Formula | None) -> ast.Formula:
 
 
 def is_defined_here(leaf: Leaf, child: ast.Formula) -> bool:
-    """Whether a condition is about one variable of its own formula, and can go down to the events of that."""
+    """Whether a condition without aggregates is on one variable that its own formula defines, so that it can move down
+    to that variable's events."""
     return _is_single(leaf) and leaf.variables <= defined(child)

@@ -1,8 +1,8 @@
 """Branches that no stream can match are left out: `A FILTER A[v > 5 AND v < 3] OR B` is `B`.
 
-What every event of a part must satisfy is carried down to its types; a type whose conditions contradict each other
-(`ceql.semantics.contradictions`) matches nothing, and neither does a sequence, conjunction or iteration with such a
-part in it.
+The conditions on the events of a part are carried down to its event types. A type whose conditions contradict each
+other (`ceql.semantics.contradictions`) matches nothing, and neither does a sequence, conjunction or iteration that
+needs it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from spaseq.errors import Span
 __all__ = ["Removed", "remove_unsatisfiable"]
 
 WORK = 100_000
-"""How many parts are looked at, over all alternatives of FILTERs; what is left then is kept."""
+"""How many parts are tested, over all alternatives of FILTERs; parts beyond that are kept untested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """A part that matches nothing: where it stands, its text, and the conditions that contradict each other."""
+    """A part that matches nothing: its position, its text, and the conditions that contradict each other."""
 
     span: Span
     part: str
@@ -39,9 +39,9 @@ class Removed:
 
 
 def remove_unsatisfiable(formula: ast.Formula) -> tuple[ast.Formula | None, tuple[Removed, ...]]:
-    """The formula without what matches nothing, None if that is all of it; and what was left out, in order.
+    """The formula without the parts that match nothing, None if nothing is left; and the removed parts, in order.
 
-    A condition on a variable that only parts left out define is left out too: an empty variable satisfies it.
+    A condition on a variable that only removed parts define is removed too: an empty variable satisfies it.
     """
     rest, ending = without_ending(formula)
     search = _Search()
@@ -55,7 +55,7 @@ def remove_unsatisfiable(formula: ast.Formula) -> tuple[ast.Formula | None, tupl
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """Conditions on one event each: on those of a variable, and on every one."""
+    """Conditions on single events: those `on` the events of a variable, and those on `every` event of the part."""
 
     on: tuple[tuple[str, ast.Condition], ...] = ()
     every: tuple[ast.Condition, ...] = ()
@@ -64,13 +64,14 @@ class _Facts:
         return self.every + tuple(condition for name, condition in self.on if name in names)
 
     def named(self, variable: str) -> _Facts:
-        """What is known inside of `… AS variable`."""
+        """The conditions for the formula inside `… AS variable`: those on the variable are on every event of it."""
         return dataclasses.replace(self, every=self.of(frozenset((variable,))))
 
 
 @dataclass(slots=True)
 class _Search:
-    """Marks parts as dead, by `id`, and the conditions of FILTERs that lose alternatives."""
+    """Collects, by `id`, the parts that match nothing (`dead`) and the new conditions of FILTERs that lose alternatives
+    (`tests`); `found` has the reasons."""
 
     dead: set[int] = field(default_factory=set)
     tests: dict[int, Test] = field(default_factory=dict)
@@ -81,7 +82,7 @@ class _Search:
         return tuple(self.found[span] for span in sorted(self.found, key=lambda s: (s.start, s.end)))
 
     def prune(self, node: ast.Formula, facts: _Facts) -> bool:
-        """Whether the part can match; marks what in it cannot."""
+        """Whether the part can match; adds the parts of it that cannot to `dead`."""
         alive = self._prune(node, facts)
         if not alive:
             self.dead.add(id(node))
@@ -140,7 +141,7 @@ class _Search:
         return self.prune(child, facts)
 
     def _possible(self, test: Test, child: ast.Formula, variables: frozenset[str], facts: _Facts) -> Test | None:
-        """One of the conditions of a FILTER without its alternatives that `child` cannot match under."""
+        """A condition of a FILTER without the alternatives under which `child` cannot match; None if none is left."""
         if not isinstance(test, Any):
             return test
         halves = [
@@ -154,7 +155,7 @@ class _Search:
         return test if left is test.left and right is test.right else Any(left, right)
 
     def _matches(self, test: Test, child: ast.Formula, variables: frozenset[str], facts: _Facts) -> bool:
-        """Whether `child` can match under an alternative."""
+        """Whether `child` can match under one alternative of its FILTER."""
         for part in _conjuncts(test):
             facts = _more(facts, part, variables)
         trial = _Search(work=self.work)
@@ -170,7 +171,7 @@ def _conjuncts(test: Test) -> list[Test]:
 
 
 def _more(facts: _Facts, test: Test, variables: frozenset[str]) -> _Facts:
-    """With what a single condition on one variable says of its events."""
+    """`facts`, and `test` if it is a single condition without aggregates on one of `variables`."""
     if not isinstance(test, Leaf) or len(test.variables) != 1 or any(True for _ in aggregates_of(test.condition)):
         return facts
     (variable,) = test.variables

@@ -1,13 +1,13 @@
 """[CEL] Theorem 1: every formula has an equivalent safe one, in which no `φ ; ψ` binds a variable on both sides.
 
 In the paper a variable holds one position, so a variable on both sides makes a sequence unsatisfiable, and the proof
-takes such branches out of a disjunctive normal form. In CORE, and here, a variable holds a set: `T AS x ; T AS x`
-matches, and x holds both events. So the second x gets a name of its own, and what is said about x is said about both:
-a condition is for all choices of positions, and a choice from x is one from the first or from the second. Of
-variables, only those of AS count, outside of iterations (vdef+); types name their events in every formula.
+removes such branches from a disjunctive normal form. In [CORE], and here, a variable holds a set: `T AS x ; T AS x`
+matches, and x holds both events. So the second x gets a new name, and a condition on x is repeated for both names: it
+ranges over all choices of a position, and each position of x has one of the two names. Only variables of AS outside of
+iterations are renamed (vdef+ in the paper); event types may occur anywhere.
 
-The automaton has no need of safe formulas: it marks events with sets of variables. The rewrite is offered for those who
-hand formulas to other engines, and to be compared with.
+The automaton does not need safe formulas: it marks events with sets of variables. The rewrite is offered for handing
+formulas to other engines, and tests compare it with the formula as written.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["safe_form", "unsafe_variables"]
 
 
 def unsafe_variables(formula: ast.Formula) -> tuple[tuple[str, Span], ...]:
-    """The variables that a sequence binds on both sides, with where they stand the second time."""
+    """The variables that a sequence binds on both sides, with the place of the second binding."""
     found: list[tuple[str, Span]] = []
 
     def again(node: ast.As) -> str:
@@ -40,10 +40,10 @@ def unsafe_variables(formula: ast.Formula) -> tuple[tuple[str, Span], ...]:
 
 
 def safe_form(query: ast.Query, limit: int) -> ast.Query:
-    """An equivalent query whose formula is safe: variables bound again are called x_2, x_3 and so on.
+    """An equivalent query whose formula is safe: further bindings of a variable x are named x_2, x_3 and so on.
 
-    Raises `BudgetExceeded` (`rewrite_size`) where a condition would become more than `limit`, as it does with several
-    variables of many names; `UnsupportedFeature` for an aggregate over a variable of several names.
+    Raises `BudgetExceeded` (`rewrite_size`) where one condition would become more than `limit` conditions: it is
+    repeated for every combination of the new names; `UnsupportedFeature` for an aggregate over a renamed variable.
     """
     rest, ending = without_ending(query.where)
     taken = set(_names(query))
@@ -75,7 +75,8 @@ def safe_form(query: ast.Query, limit: int) -> ast.Query:
 
 
 def _bind(node: ast.Formula, taken: frozenset[str], again: Callable[[ast.As], str]) -> frozenset[str]:
-    """vdef+ of a formula, in new names; `again(node)` names an AS whose variable is one of `taken`."""
+    """The variables of AS that a formula defines outside of iterations (vdef+), by their new names. `again(node)` gives
+    the new name of an AS whose variable is in `taken`."""
     down = functools.partial(_bind, taken=taken, again=again)
     match node:
         case ast.As(child, variable):
@@ -96,7 +97,7 @@ def _bind(node: ast.Formula, taken: frozenset[str], again: Callable[[ast.As], st
 
 
 def _called(node: ast.Formula, variable: str, renamed: dict[int, str]) -> tuple[str, ...]:
-    """The new names that a variable has in a formula."""
+    """The names that a variable has in a formula after renaming."""
     return tuple(dict.fromkeys(_uses(node, variable, renamed)))
 
 
@@ -122,7 +123,7 @@ def _uses(node: ast.Formula, variable: str, renamed: dict[int, str]) -> Iterator
 def _said_of_all(
     renamed: dict[int, str], limit: int, leaf: Leaf, child: ast.Formula, scopes: Scopes
 ) -> ast.Condition | None:
-    """A condition on x, said of each name that x has now; of several, for every choice of names."""
+    """A condition, repeated for every combination of the names that its variables have now, joined by AND."""
     scope = scope_of(leaf, child, scopes) or child
     own = defined(child)
     names = {v: _called(child if v in own else scope, v, renamed) or (v,) for v in sorted(leaf.variables)}

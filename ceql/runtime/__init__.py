@@ -4,8 +4,6 @@ A `compiled` query never changes. Its evaluations share `run`, which gives the e
 events that are there, `session` over events that are pushed, those that come one by one by the short way of
 `single_events`. `alerts` asks only where matches end.
 
-* `options` (`Duration`, `event_options`): The options of reading events as the library takes them: durations as texts,
-  timedeltas or nanoseconds.
 * `batch` (`Coordinate`, `EngineBatch`, `Partition`): Event batches as the engine takes them: events with partition keys
   and the window's coordinate.
 * `run` (`Run`): One evaluation of a query over event batches: what the engine needs besides the pattern.
@@ -20,4 +18,4 @@ events that are there, `session` over events that are pushed, those that come on
   one pass, without enumerating matches.
 """
 
-__all__ = ["alerts", "batch", "compiled", "evaluation", "options", "run", "session", "single_events"]
+__all__ = ["alerts", "batch", "compiled", "evaluation", "run", "session", "single_events"]

@@ -54,7 +54,7 @@ class Alerts:
     def __init__(self, query: CompiledQuery, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
         self._query = query
         self._limits = limits
-        self.counters = EventCounters()
+        self.counters: EventCounters = EventCounters()
         """Counts of the events that were read last."""
 
     @functools.cached_property

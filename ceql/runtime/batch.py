@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ceql.expressions.values import kind_of
+from spaseq.engine.program.batch_order import first_backward
 from spaseq.errors import EventError
 from spaseq.events import EventBatch, ListColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn
 
@@ -149,10 +150,7 @@ class Coordinate:
         return numbers.astype(np.float64) if self.kind == "f" else numbers
 
     def _check_order(self, batch: EventBatch, numbers: np.ndarray) -> None:
-        back = np.flatnonzero(numbers[1:] < numbers[:-1]) + 1
-        row = int(back[0]) if len(back) else None
-        if self.last is not None and numbers[0] < self.last:
-            row = 0
+        row = first_backward(numbers, self.last)
         if row is not None:
             before = numbers[row - 1].item() if row else self.last
             raise self._error(

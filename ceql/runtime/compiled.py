@@ -11,9 +11,9 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ceql.lowering.lower import lower
+from ceql.lowering.lower import Lowered, lower
 from ceql.results.bindings import Bindings, Shown, lists_attributes
-from ceql.rewrites import rewrite
+from ceql.rewrites import Rewritten, rewrite
 from ceql.semantics.check import check, conditions, event_types
 from ceql.semantics.schemas import Schema, read_schema
 from ceql.semantics.types import check_types
@@ -42,15 +42,16 @@ class CompiledQuery:
     def __init__(self, text: str, source: str, settings: Settings) -> None:
         self.text = text
         self.source = source
-        self.tree: ast.Query = parse(text, source)
-        check(self.tree, text, source)
-        self.rewritten = rewrite(self.tree, settings.rewrite_size)
-        self.lowered = lower(self.rewritten.query, text, source, settings.repeated_events)
         self.settings = settings
-        self.shown = Shown.of(self.tree)
-        self.valuations = lists_attributes(self.tree)
         self._programs: dict[bool, Program] = {}
-        self.program()
+        with named_query(source):
+            self.tree: ast.Query = parse(text, source)
+            check(self.tree, text, source)
+            self.rewritten: Rewritten = rewrite(self.tree, settings.rewrite_size)
+            self.lowered: Lowered = lower(self.rewritten.query, text, source, settings.repeated_events)
+            self.shown: Shown = Shown.of(self.tree)
+            self.valuations: bool = lists_attributes(self.tree)
+            self.program()
 
     def program(self, valuations: bool | None = None) -> Program:
         """The automaton with its window and budgets: that reports complex events, or valuations (by default what the

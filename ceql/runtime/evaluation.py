@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 
@@ -11,13 +11,12 @@ from ceql.expressions.values import KIND_WORDS
 from ceql.results.bindings import Shown
 from ceql.results.matches import Match, MatchTable, empty_table
 from ceql.runtime.compiled import CompiledQuery
-from ceql.runtime.options import event_options
 from ceql.runtime.run import Run
 from ceql.semantics.schemas import Schema, inferred
 from ceql.semantics.types import check_types
 from spaseq.engine import Program
 from spaseq.errors import EventError, OptionError
-from spaseq.events import EventBatch, EventCounters, EventOptions, EventStream
+from spaseq.events import EventBatch, EventCounters, EventOptions, EventStream, TupleWords
 
 __all__ = ["Matches", "matches_of"]
 
@@ -29,14 +28,14 @@ def matches_of(
     streams: Mapping[str, Any] | None = None,
     valuations: bool = False,
     schema: Any = None,
-    **reading: Any,
+    **reading: Unpack[TupleWords],
 ) -> Matches:
-    """The matches over these events, lazily. Arguments: those of `ceql.query.Query.run`, `reading` as `event_options`.
+    """The matches over these events, lazily. Arguments: those of `ceql.query.Query.run`.
 
     Raises `OptionError` for what cannot be used, `QuerySemanticsError` where the query does not fit the schema.
     """
     declared = query.declared(schema)
-    options = event_options(**reading)
+    options = EventOptions.parse(**reading)
     return Matches(query, query.sources(events, streams), options, valuations or query.valuations, declared)
 
 
@@ -54,7 +53,7 @@ class Matches:
         self._options = options
         self._run: Run | None = None
         self._used = False
-        self.counters = EventCounters()
+        self.counters: EventCounters = EventCounters()
 
     def __iter__(self) -> Iterator[Match]:
         for table in self.tables():

@@ -31,10 +31,10 @@ class Run:
         from spaseq.engine.opening import open_evaluator
 
         self.lowered = lowered
-        self.partition = Partition(lowered.partition) if lowered.partition else None
-        self.coordinate = Coordinate(lowered.window_attribute)
-        self.evaluator = evaluator if evaluator is not None else open_evaluator(program)
-        self.past = Past()
+        self.partition: Partition | None = Partition(lowered.partition) if lowered.partition else None
+        self.coordinate: Coordinate = Coordinate(lowered.window_attribute)
+        self.evaluator: AnyEvaluator = evaluator if evaluator is not None else open_evaluator(program)
+        self.past: Past = Past()
         self._reached: tuple[int, int | float] | None = None
 
     def advance(self, events: EventBatch) -> Iterator[tuple[MatchBatch, History]]:
@@ -45,7 +45,7 @@ class Run:
         if self.lowered.absent is not None:
             # A match waits for its window to close, and is reported with the first events behind that.
             reached, self._reached = self._reached or reached, (int(batch.positions[-1]), batch.times[-1].item())
-        self.past.forget(self.lowered.window, partitioned, *reached)
+        self.past.evict(self.lowered.window, partitioned, *reached)
         self.past.append(events, batch.times[-1].item())
         yield from ((m, self.past.of(m)) for m in self.evaluator.stream(batch) if len(m))
 

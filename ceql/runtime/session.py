@@ -5,17 +5,16 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Unpack
 
 from ceql.results.matches import Match, MatchTable
 from ceql.runtime.compiled import CompiledQuery
-from ceql.runtime.options import event_options
 from ceql.runtime.run import Run
 from ceql.runtime.single_events import Singles
 from ceql.syntax.printer import print_query
 from spaseq.engine import Program
 from spaseq.errors import OptionError
-from spaseq.events import EventCounters, EventFeed, EventOptions
+from spaseq.events import EventCounters, EventFeed, EventOptions, TupleWords
 from spaseq.events.batch import INSTANTS
 from spaseq.snapshot import Identity, expect, seal, unseal
 
@@ -145,14 +144,14 @@ def open_session(
     valuations: bool = False,
     schema: Any = None,
     program: Program | None = None,
-    **reading: Any,
+    **reading: Unpack[TupleWords],
 ) -> Session:
-    """A new evaluation. Arguments: those of `Query.open`, `reading` as `event_options`, `program` as `Session`.
+    """A new evaluation. Arguments: those of `Query.open`, `reading` as `EventOptions.parse`, `program` as `Session`.
 
     Raises `OptionError` for what cannot be used, `QuerySemanticsError` where the query does not fit the schema.
     """
     query.declared(schema)
-    options = event_options(**reading)
+    options = EventOptions.parse(**reading)
     shows = program is None and (valuations or query.valuations)
     return Session(query, query.streams(tuple(streams or ())), options, shows, program)
 

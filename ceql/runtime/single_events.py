@@ -179,14 +179,13 @@ class Singles:
 
     def _settle(self) -> None:
         """Bring the counters of the feed up to date."""
-        feed, orderer, clock = self._feed, self._feed.orderer, self._clock
+        feed, clock = self._feed, self._clock
         count = self._position - feed.position
         feed.position = self._position
         feed.counters.events += count
         feed.counters.iso_times |= clock.iso
         clock.records += count
-        orderer.seen += count
-        orderer.high = self._high
+        feed.orderer.reorder.pass_by(count, self._high, ("<events>", clock.records))
         if self._window_attribute is not None:
             self._run.coordinate.last = self._coordinate
 
@@ -197,7 +196,7 @@ class Singles:
             return False
         self._engine.enter(self._partition is not None)
         self._base = self._position = feed.position
-        self._high = feed.orderer.high or 0
+        self._high = feed.orderer.reorder.mark
         self._coordinate = self._high if self._window_attribute is None else run.coordinate.last
         self._by_column = clock.column is not None
         self._offset = (clock.records - feed.position) * self._interval
@@ -212,7 +211,7 @@ class Singles:
     def _seal(self) -> None:
         past = self._run.past
         past.lasts[-1] = self._coordinate
-        past.forget(self._run.lowered.window, self._partition is not None, self._position, self._coordinate)
+        past.evict(self._run.lowered.window, self._partition is not None, self._position, self._coordinate)
         self._begin_block()
 
     def _note(self, event: dict[str, Any]) -> None:

@@ -1,21 +1,19 @@
-"""Whether a query means something, and over which events.
+"""Checks of a query: its names, its scopes, and its types against a schema.
 
-`check` resolves names and refuses what cannot be run; `scopes` and `filters` say where a condition looks for its
-variables; `contradictions` finds conditions that no event satisfies. `types` checks a query against `schemas`, once
-these are known.
+`check` resolves names and refuses queries that have no meaning; `scopes` and `filters` decide to which variables a
+condition refers; `contradictions` finds conditions that no event satisfies. `types` checks a query against `schemas`,
+once the attributes of the events are known.
 
-* `filters`: The conditions of a FILTER on their way to a pattern: single ones under AND and OR, and their variables
-  changed.
-* `check` (`FUNCTIONS`, `check`, `conditions`, `defined_variables`, `event_types`): Does a query mean something? Names,
-  patterns and scopes, before anything is compiled.
-* `scopes`: Which variables a formula defines, where its conditions look for others, and a formula with some of it
-  changed.
-* `contradictions` (`contradictory`, `culprits`): Can one event satisfy all of some conditions? Found out from the
-  conditions alone, and only where it is certain.
-* `schemas` (`Schema`, `arrow_kind`, `inferred`, `read_schema`): Schemas: what kind of value each attribute of events
-  has, and where that is said.
-* `types` (`check_types`): Does a query fit the attributes of its events? Checked against a schema
-  (`ceql.semantics.schemas`), before the first event.
+* `filters`: A FILTER as single conditions under AND and OR, and conditions with other names for their variables.
+* `check` (`FUNCTIONS`, `check`, `conditions`, `defined_variables`, `event_types`): Checks names, streams, functions and
+  regular expressions of a query, before anything is compiled.
+* `scopes`: The variables that a formula defines, the scope in which a condition finds its variables, and copies of a
+  formula with parts changed.
+* `contradictions` (`contradictory`, `culprits`): Whether conditions contradict each other, so that no event satisfies
+  all of them.
+* `schemas` (`Schema`, `arrow_kind`, `inferred`, `read_schema`): Schemas: the kind of value of each attribute, given by
+  the user or by the input.
+* `types` (`check_types`): Checks the attributes and operations of a query against a schema, before the first event.
 """
 
 __all__ = ["check", "contradictions", "filters", "schemas", "scopes", "types"]

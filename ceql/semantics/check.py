@@ -1,9 +1,9 @@
-"""Does a query mean something? Names, patterns and scopes, before anything is compiled.
+"""Checks names, streams, functions and regular expressions of a query, before anything is compiled.
 
-What is checked: variables in SELECT and FILTER are taken somewhere in the formula, and not only under a NOT; `s>R` and
-FROM agree; regular expressions are valid; functions exist and get what they take; a condition names a variable. Reusing
-a variable is no mistake in CEQL: a variable holds a set of positions ([CORE] §2.2), so what [CEL] §5.1 calls
-unsafe has a meaning here.
+The rules: variables in SELECT and FILTER take events somewhere in the formula, and not only under a NOT; the stream of
+`s>R` is one of FROM; regular expressions are valid; functions exist and have the right arguments; a condition names a
+variable. A variable may be used again: in CEQL it holds a set of positions ([CORE] §2.2), so formulas that [CEL] §5.1
+calls unsafe have a meaning here.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _FUNCTION_HINTS: Final = {"PREV": _NEIGHBOURS, "PREVIOUS": _NEIGHBOURS, "LAG": _
 
 
 def check(query: ast.Query, text: str = "", source: str = "<query>") -> None:
-    """Raises `QuerySemanticsError` for the first thing that is wrong."""
+    """Raises `QuerySemanticsError` for the first mistake. `text` and `source` are what the error quotes and names."""
     _Checker(text, source).query(query)
 
 
 def defined_variables(node: ast.Formula) -> Iterator[tuple[str, Span]]:
-    """Every variable that takes positions in a formula, with a place where it does. Under a NOT nothing is taken."""
+    """The variables that take events in a formula, each with the places where it does; none of those under a NOT."""
     match node:
         case ast.EventType(name, stream):
             yield name, node.span
@@ -53,7 +53,7 @@ def defined_variables(node: ast.Formula) -> Iterator[tuple[str, Span]]:
 
 
 def event_types(node: ast.Formula) -> Iterator[ast.EventType]:
-    """The atoms of a formula."""
+    """The event types in a formula."""
     if isinstance(node, ast.EventType):
         yield node
     for child in _children(node):
@@ -159,7 +159,7 @@ class _Checker:
                     )
 
     def expression(self, node: ast.Expression) -> None:
-        """Names, functions and regular expressions anywhere in an expression."""
+        """Checks names, functions and regular expressions in an expression and its parts."""
         for attribute in attributes_of(node):
             if attribute.variable is not None:
                 self.known(attribute.variable, attribute.span, "FILTER")
@@ -183,7 +183,7 @@ class _Checker:
                     self.known(name, part.span, "FILTER")
 
     def call(self, call: ast.Call) -> None:
-        """An aggregate takes one value of one variable, CORR two lists."""
+        """Checks a call: an aggregate takes one expression over one variable, CORR two attributes with lists."""
         name, wanted = call.function, 2 if call.function == CORR else 1
         example = "CORR(x.history, y.history)" if wanted == 2 else f"{name}(x.price)"
         if len(call.arguments) != wanted:
@@ -225,7 +225,7 @@ class _Checker:
 
 
 def _negations(node: ast.Formula) -> Iterator[ast.Formula]:
-    """What stands under NOT in a formula."""
+    """The formulas that stand directly under a NOT."""
     if isinstance(node, ast.Without):
         yield node.child
     for child in _children(node):
@@ -233,7 +233,7 @@ def _negations(node: ast.Formula) -> Iterator[ast.Formula]:
 
 
 def _closest(name: str, names: list[str], least: float = 0.6) -> str:
-    """A did-you-mean hint, or nothing."""
+    """The hint "did you mean …?"; "" if no name is similar."""
     lower = {n.lower(): n for n in names}
     found = difflib.get_close_matches(name.lower(), lower, 1, least)
     return f"did you mean {lower[found[0]]}?" if found else ""

@@ -1,10 +1,10 @@
-"""Can one event satisfy all of some conditions? Found out from the conditions alone, and only where it is certain.
+"""Whether conditions contradict each other, so that no event satisfies all of them.
 
-Conditions are taken apart into comparisons of a term (any expression over the event) with constants. What is certain
-must hold whatever the term is once there are events: NULL satisfies nothing, so it never helps; a whole number set
-against a decimal is compared as a double, so nothing is said about numbers that doubles do not hold exactly; a text may
-be compared as a text or, if the attribute is a time, as a time, so both must contradict. Kinds that do not go together
-are for the check of types (`ceql.semantics.types`) to report, and no contradiction.
+Conditions are split into comparisons of a term (any expression over the event) with constants. A contradiction is
+reported only if it holds for every kind of value that the term may have: NULL satisfies no comparison and needs no
+attention; integers and doubles are compared as doubles, so numbers that doubles do not hold exactly are left alone; a
+text constant is compared as a text or, with an attribute that is a time, as a time, so both must contradict. Constants
+of different kinds are no contradiction here: `ceql.semantics.types` reports them.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _MIRROR: Final = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<
 _INVERSE: Final = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _EXACT: Final = 1 << 53
 _BRANCHES: Final = 256
-"""Ways to satisfy ORs that are tried; beyond that nothing is claimed."""
+"""How many combinations of the alternatives of ORs are tried; with more, no contradiction is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """`term symbol value`; `in` and `like` take a tuple of values and a pattern, and `not like` is another one."""
+    """`term symbol value`. Of the symbols `in` has a tuple of values, `like` and `not like` have a pattern."""
 
     term: ast.Expression
     symbol: str
@@ -42,7 +42,7 @@ _Way = tuple[_Limit, ...]
 
 
 def contradictory(conditions: Iterable[ast.Condition]) -> bool:
-    """Whether no event satisfies all of `conditions`, which name no variables. False where that is not certain."""
+    """Whether certainly no event satisfies all of `conditions`, whose attributes name no variables."""
     ways = [()]  # type: list[_Way]
     for condition in conditions:
         ways = [tuple(first + second) for first, second in itertools.product(ways, _ways(condition, False))]
@@ -52,7 +52,7 @@ def contradictory(conditions: Iterable[ast.Condition]) -> bool:
 
 
 def culprits(conditions: Sequence[ast.Condition]) -> Sequence[ast.Condition]:
-    """One or two of contradictory conditions that contradict by themselves, if there are; else all."""
+    """The first one or two of contradictory `conditions` that suffice for a contradiction; all if more are needed."""
     for few in itertools.chain(itertools.combinations(conditions, 1), itertools.combinations(conditions, 2)):
         if contradictory(few):
             return few
@@ -63,7 +63,8 @@ _NEVER: Final[_Way] = (_Limit(ast.Number(0), "=", 1),)
 
 
 def _ways(node: ast.Condition, negated: bool) -> list[_Way]:
-    """A condition, or its negation, as alternatives of conjunctions; parts that cannot be read are left out."""
+    """A condition, or its negation, in disjunctive normal form; parts that are not comparisons with constants are left
+    out, as if they held."""
     match node:
         case ast.Not(child):
             return _ways(child, not negated)
@@ -116,7 +117,7 @@ def _impossible(way: _Way) -> bool:
 
 
 def _empty(term: ast.Expression, limits: list[_Limit]) -> bool:
-    """Whether nothing is within all of the limits of a term."""
+    """Whether no value of the term satisfies all its limits."""
     constants = list(_values(limits))
     kinds = {values.kind_of(v) for v in constants} | {"text" for x in limits if x.symbol.endswith("like")}
     if len(kinds) > 1:
@@ -141,7 +142,7 @@ def _values(limits: Iterable[_Limit]) -> Iterator[Any]:
 
 
 def _no_time_between(limits: list[_Limit], constants: list[Any]) -> bool:
-    """The same if the attribute is a time; True if one of the constants is none, for then it is not."""
+    """Whether no time satisfies all limits. True if a constant is not a time: then the attribute cannot be one."""
     if any(x.symbol.endswith("like") for x in limits):
         return True
     try:
@@ -156,7 +157,8 @@ def _no_time_between(limits: list[_Limit], constants: list[Any]) -> bool:
 
 
 def _nothing_between(limits: list[_Limit]) -> bool:
-    """Whether no value of an ordered domain, of which nothing else is known, is within all limits."""
+    """Whether no value satisfies all limits, in any ordered domain. Between two bounds that differ there may always be
+    a value."""
     single = [tuple(x.value) if x.symbol == "in" else (x.value,) for x in limits if x.symbol in ("=", "in")]
     if single:
         return not any(all(_fits(v, limit) for limit in limits) for v in min(single, key=len))

@@ -1,4 +1,4 @@
-"""The conditions of a FILTER on their way to a pattern: single ones under AND and OR, and their variables changed."""
+"""A FILTER as single conditions under AND and OR, and conditions with other names for their variables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A single condition, its attributes naming their variables."""
+    """A single condition; its attributes name their variables."""
 
     condition: ast.Condition
     variables: frozenset[str]
@@ -54,9 +54,9 @@ Test = Leaf | Any | All
 
 
 def as_test(node: ast.Condition, negated: bool = False) -> Test:
-    """The single conditions of a FILTER under AND and OR, NOT moved into them ([CORE] §2.2).
+    """A FILTER as single conditions under AND and OR; NOT is moved inward to the single conditions ([CORE] §2.2).
 
-    `x[a AND b]` is `x[a] AND x[b]`; any other `x[…]` is one condition.
+    `x[a AND b]` becomes `x[a] AND x[b]`; any other `x[…]` is a single condition.
     """
     match node:
         case ast.And(left, right) | ast.Or(left, right):
@@ -77,7 +77,7 @@ def _leaf(condition: ast.Condition, variables: frozenset[str], negated: bool, sp
 
 
 def as_written(leaf: Leaf) -> ast.Condition:
-    """A single condition as a FILTER says it: `x.a > 3`, or `x[…]` where AND and OR are inside of it."""
+    """A single condition in CEQL: `x.a > 3`, or `x[…]` if it has AND, OR or NOT inside."""
     condition, named = leaf.condition, frozenset(variables_of(leaf.condition))
     inner = condition.child if isinstance(condition, ast.Not) else condition
     if leaf.variables == named and not isinstance(inner, ast.And | ast.Or | ast.Not):
@@ -97,13 +97,13 @@ def leaves(test: Test) -> Iterator[Leaf]:
 
 
 def only_variable(test: Test) -> str | None:
-    """The variable that all conditions are about, if it is one."""
+    """The variable of all conditions; None if they have several."""
     variables = frozenset[str]().union(*(leaf.variables for leaf in leaves(test)))
     return next(iter(variables)) if len(variables) == 1 else None
 
 
 def merged(test: Test) -> ast.Condition:
-    """As one condition; the same as the filters where they are about one variable that takes one event at most."""
+    """`test` as one condition. That means the same only for one variable that takes at most one event."""
     match test:
         case Leaf(condition, _, _):
             return condition
@@ -117,10 +117,10 @@ def merged(test: Test) -> ast.Condition:
 
 
 def owned(node: ast.Condition, variable: str | None) -> ast.Condition:
-    """With a variable: attributes that name none get it. Without: attributes lose theirs."""
+    """The condition with `variable` for attributes that name none; with None, no attribute names a variable."""
     return with_variables(node, lambda own: (own or variable) if variable is not None else None)
 
 
 def renamed(node: ast.Condition, marks: dict[str, str]) -> ast.Condition:
-    """Variables by the names that `marks` gives them, where it does."""
+    """The condition with each variable in `marks` renamed to its value there."""
     return with_variables(node, lambda own: None if own is None else marks.get(own, own))

@@ -1,8 +1,8 @@
-"""Schemas: what kind of value each attribute of events has, and where that is said.
+"""Schemas: the kind of value of each attribute, given by the user or by the input.
 
 Kinds are number, text, truth (true or false), time and list (of numbers). A schema is given (`schema=…`,
-`--schema FILE`), for all events or by event type, or it is that of the input: of tables, frames, CSV and Parquet files,
-whose columns are known from the start. JSON Lines and dicts may always bring another attribute.
+`--schema FILE`) for all events or by event type; or it is the schema of tables, frames, CSV and Parquet files, whose
+columns are known from the start. JSON Lines and dicts have none: a later event may have further attributes.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ _FILES: Final = re.compile(r"\.(csv|tsv|tab|parquet|pq)(\.(gz|zst|bz2|lz4))?$", 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Kinds of attributes, None where it is not known: of all events, and of those of one type (`R` or `s>R`).
+    """The kinds of attributes of all events, and of events of one type (`R` or `s>R`); None is an unknown kind.
 
-    `closed`: there are no other attributes. `source` is what messages call it.
+    `closed`: events have no other attributes. `source` is the schema's name in messages.
     """
 
     common: Mapping[str, str | None]
@@ -74,7 +74,8 @@ class Schema:
         return {name: _ARROW[kind] for name, kind in kinds.items() if kind is not None}
 
     def kind(self, name: str, types: frozenset[str] | None) -> str | None:
-        """The kind of an attribute of events of these types (None: any); None where it is NULL or not one kind."""
+        """The kind of an attribute of events of these types (None: all types); None if it is unknown, differs between
+        the types, or no event of them has the attribute."""
         if name in self.common:
             return self.common[name]
         found = {own.get(name) for kind, own in self.of_type.items() if types is None or kind in types}
@@ -86,11 +87,11 @@ class Schema:
 
 
 def read_schema(given: Any) -> Schema:
-    """A schema of a pyarrow Schema, a mapping, or a file of either notation.
+    """The schema given as a pyarrow Schema, a mapping, or the path of a file.
 
-    A mapping has a kind for each attribute, or a mapping of these for each event type: `{"price": "number", "SELL":
-    {"name": "text"}}`. A file is that in JSON, or has a line for each attribute: `price: number`, `SELL.name: text`; a
-    `#` begins a comment. Kinds go by several names (int, float, double; string; bool; timestamp, date).
+    A mapping has a kind for each attribute, or for an event type a mapping of such: `{"price": "number", "SELL":
+    {"name": "text"}}`. A file has this in JSON, or a line for each attribute: `price: number`, `SELL.name: text`; a
+    `#` begins a comment. Kinds have synonyms (int, float, double; string; bool; timestamp, date).
     Raises `OptionError`.
     """
     if isinstance(given, Schema):
@@ -158,7 +159,7 @@ def _kind(said: Any, name: str, source: str) -> str | None:
 
 
 def arrow_kind(kind: pa.DataType) -> str | None:
-    """What values of an Arrow type are in conditions; None for what has no value in them, or is not known."""
+    """The kind of an Arrow type's values; None for types whose values conditions cannot read."""
     types = pa.types
     if types.is_dictionary(kind):
         return arrow_kind(kind.value_type)
@@ -175,7 +176,8 @@ def arrow_kind(kind: pa.DataType) -> str | None:
 
 
 def inferred(sources: Mapping[str, Any], schemas: Mapping[str, pa.Schema]) -> Schema | None:
-    """The schema of the input, by stream; None where nothing is known of it from the start."""
+    """The schema of the input, from its sources and their Arrow schemas by stream; None if none has columns that are
+    known from the start."""
     known = {name: schemas[name] for name, source in sources.items() if name in schemas and _is_closed(source)}
     if not known:
         return None
@@ -190,7 +192,7 @@ def inferred(sources: Mapping[str, Any], schemas: Mapping[str, pa.Schema]) -> Sc
 
 
 def _is_closed(source: Any) -> bool:
-    """Whether a source's first table has all the columns it will ever have."""
+    """Whether the first table of a source has all its columns."""
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         return _FILES.search(path) is not None and os.path.exists(path)

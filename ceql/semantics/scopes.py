@@ -1,8 +1,9 @@
-"""Which variables a formula defines, where its conditions look for others, and a formula with some of it changed.
+"""The variables that a formula defines, the scope in which a condition finds its variables, and copies of a formula
+with parts changed.
 
-A condition of a FILTER may name variables that its own formula does not define. It is then about those of the smallest
-formula around that defines all of them ([CEL] §5.1); inside a NOT between two parts, about those of the part before.
-`rebuilt` changes conditions with that in view, and takes parts out of a formula.
+A condition of a FILTER may name variables that its own formula does not define. They are then those of the smallest
+surrounding formula that defines all of them, its *scope* ([CEL] §5.1); for a condition inside a NOT between two parts,
+those of the part before it. `rebuilt` visits conditions with their scopes, and replaces or removes parts of a formula.
 """
 
 from __future__ import annotations
@@ -20,19 +21,20 @@ __all__ = ["Scopes", "defined", "fresh", "is_deeper", "joined_by", "rebuilt", "s
            "without_ending", "written"]  # fmt: skip
 
 Scopes = tuple[ast.Formula, ...]
-"""The formulas around a place, from the innermost outwards, as far as conditions may look."""
+"""The formulas around a condition, from the innermost outwards, whose variables it may name."""
 
 Change = Callable[[Leaf, ast.Formula, Scopes], ast.Condition | None]
-"""From a single condition, the formula it stands on and what is around to the condition in its place; None: none."""
+"""A function that replaces conditions: from a single condition, the formula that it filters and the formulas around, to
+the new condition; None removes it."""
 
 
 def keep(leaf: Leaf, child: ast.Formula, scopes: Scopes) -> ast.Condition | None:
-    """The condition as it is."""
+    """The condition unchanged: a `Change`."""
     return leaf.condition
 
 
 def defined(node: ast.Formula) -> frozenset[str]:
-    """The variables a formula defines, types among them; what stands under a NOT defines none."""
+    """The variables that a formula defines: those of AS, and event types; none of those under a NOT."""
     match node:
         case ast.EventType(name, stream):
             return frozenset((name,) if stream is None else (name, f"{stream.text}>{name}"))
@@ -48,7 +50,7 @@ def defined(node: ast.Formula) -> frozenset[str]:
 
 
 def size(node: ast.Formula) -> int:
-    """How many nodes a formula has, conditions not counted."""
+    """How many nodes a formula has, without its conditions."""
     match node:
         case ast.As(child, _) | ast.Filter(child, _) | ast.Iterate(child, _) | ast.Repeat(child, _, _):
             return 1 + size(child)
@@ -62,7 +64,7 @@ def size(node: ast.Formula) -> int:
 
 
 def is_deeper(node: ast.Formula, limit: int) -> bool:
-    """Whether a formula is nested more than `limit` deep. Level by level, so that no depth is too much for it."""
+    """Whether a formula is nested more than `limit` deep. Not recursive, so that any depth can be tested."""
     level = [node]
     for _ in range(limit):
         level = [part for parent in level for part in _parts(parent)]
@@ -80,7 +82,8 @@ def _parts(node: ast.Formula) -> list[ast.Formula]:
 
 
 def without_ending(node: ast.Formula) -> tuple[ast.Formula, ast.Without | None]:
-    """A query's formula without the NOT at its end, and that NOT; conditions and AS around are about the rest."""
+    """A query's formula without the NOT at its end, and that NOT, or None. A FILTER or AS around the whole applies to
+    the formula without it."""
     match node:
         case ast.Sequence(left, ast.Without() as ending, False):
             return left, ending
@@ -91,7 +94,8 @@ def without_ending(node: ast.Formula) -> tuple[ast.Formula, ast.Without | None]:
 
 
 def scope_of(leaf: Leaf, child: ast.Formula, scopes: Scopes) -> ast.Formula | None:
-    """The formula whose variables a condition on `child` is about: `child`, or one around; None if there is none."""
+    """The scope of a condition that filters `child`: the innermost of `child` and `scopes` that defines the variables
+    which `child` does not; None if there is none."""
     outside = leaf.variables - defined(child)
     return next((scope for scope in (child, *scopes) if outside <= defined(scope)), None)
 
@@ -104,11 +108,11 @@ def rebuilt(
     tests: Mapping[int, Test] = MappingProxyType({}),
     names: Mapping[int, str] = MappingProxyType({}),
 ) -> ast.Formula | None:
-    """The formula with parts of it changed; None where nothing of it is left. Equal parts stay the same objects.
+    """The formula with parts changed; None if nothing is left of it. Unchanged parts stay the same objects.
 
-    `change` gives the condition in place of each single one. By `id` of nodes of the formula: `instead` has what stands
-    in their place, None to leave them out with all that cannot be without them; `tests` the conditions that FILTERs
-    have; `names` the variables of AS.
+    `change` replaces or removes each single condition. The mappings are by `id` of the formula's nodes: `instead` has
+    the nodes that replace them, None to remove a node and every part that cannot be without it (a sequence without one
+    of its sides); `tests` the new conditions of FILTERs; `names` the new variables of AS.
     """
     if id(node) in instead:
         return instead[id(node)]
@@ -147,9 +151,9 @@ def rebuilt(
 def without(
     root: ast.Formula, dead: Collection[int], tests: Mapping[int, Test] = MappingProxyType({})
 ) -> ast.Formula | None:
-    """The formula without its parts of `dead` (by `id`), and without conditions on variables that only these define.
+    """The formula without the parts in `dead` (by `id`), and without conditions on variables that only these define.
 
-    An empty variable satisfies whatever names it, so the rest means what it meant. `tests` as in `rebuilt`.
+    An empty variable satisfies every condition, so what is left keeps its meaning. `tests` as in `rebuilt`.
     """
     instead = dict.fromkeys(dead)
     left: dict[int, frozenset[str]] = {}
@@ -170,7 +174,7 @@ def without(
 
 
 def fresh(node: ast.Formula) -> ast.Formula:
-    """An equal formula of new objects: what goes by `id` must not take one part for another."""
+    """An equal formula of new objects, for functions that tell parts apart by `id`."""
     changes: dict[str, Any_] = {}
     for field in dataclasses.fields(node):
         value = getattr(node, field.name)
@@ -182,7 +186,7 @@ def fresh(node: ast.Formula) -> ast.Formula:
 
 
 def _with(node: ast.Formula, **changes: object) -> ast.Formula:
-    """`node` with other parts; itself if they are the ones it has."""
+    """`node` with these fields; the same object if it has them already."""
     if all(getattr(node, name) is value for name, value in changes.items()):
         return node
     children = changes.get("children")
@@ -194,7 +198,8 @@ def _with(node: ast.Formula, **changes: object) -> ast.Formula:
 def _changed(
     condition: ast.Condition, test: Test | None, change: Callable[[Leaf], ast.Condition | None]
 ) -> ast.Condition | None:
-    """The condition of a FILTER with its single conditions changed; itself where none is."""
+    """The condition of a FILTER, or `test` in its place, with `change` applied to its single conditions; the same
+    object if that changes none, None if none is left."""
     found = as_test(condition) if test is None else test
     same = test is None
 
@@ -216,12 +221,12 @@ def _changed(
 
 
 def joined_by(kind: type[ast.And], left: ast.Condition | None, right: ast.Condition | None) -> ast.Condition | None:
-    """`left AND right`, where None is no condition."""
+    """`left AND right`; where one is None, the other."""
     return right if left is None else left if right is None else kind(left, right)
 
 
 def written(test: Test) -> ast.Condition:
-    """A FILTER's condition that means `test`."""
+    """`test` as the condition of a FILTER."""
     match test:
         case All(left, right):
             return ast.And(written(left), written(right))

@@ -1,9 +1,7 @@
-"""Does a query fit the attributes of its events? Checked against a schema (`ceql.semantics.schemas`), before the first
-event.
+"""Checks the attributes and operations of a query against a schema, before the first event.
 
-An attribute that no event of any stream can have is a mistake of the query. One that only other types of events have is
-NULL (`docs/semantics.md`), and so is anything computed of it. Where no schema is known, mistakes are found as events
-are read.
+An attribute that no event of any stream has is an error. One that only other event types have is NULL
+(`docs/semantics.md`), and so is everything computed from it. Without a schema, mistakes are found when events are read.
 """
 
 from __future__ import annotations
@@ -23,7 +21,8 @@ __all__ = ["check_types"]
 
 
 def check_types(query: ast.Query, schema: Schema, text: str = "", source: str = "<query>") -> None:
-    """Raises `QuerySemanticsError` for the first attribute, operation or clause that does not fit."""
+    """Raises `QuerySemanticsError` for the first attribute, operation or clause that does not fit the schema. `text`
+    and `source` are what the error quotes and names."""
     _Types(query, schema, text, source).check()
 
 
@@ -121,12 +120,12 @@ class _Types:
             for side, kind in ((left, one), (right, two))
             if not isinstance(side, ast.Number | ast.Text | ast.Truth)
         )
-        problem = f"{print_expression(node)}: {KIND_WORDS[one]} cannot be set against {KIND_WORDS[two]}"
+        problem = f"{print_expression(node)}: {KIND_WORDS[one]} cannot be combined with {KIND_WORDS[two]}"
         hint = f"in {self.schema.source}, {' and '.join(said)}" if said else ""
         return self.error(problem, node.span, hint)
 
     def kind(self, node: ast.Expression, variable: str | None) -> str | None:
-        """The kind of value an expression has; None for NULL and what is not known."""
+        """The kind of an expression's value; None if it is NULL or not known."""
         match node:
             case ast.Number():
                 return "number"
@@ -170,7 +169,8 @@ class _Types:
 
 
 def _types(node: ast.Formula) -> Iterator[tuple[str, frozenset[str] | None]]:
-    """The event types that each variable of a formula may take; None for any. `s>R` counts as R and as itself."""
+    """Pairs of a variable and the event types that it may take; None for any type. A type `s>R` is listed as `R`
+    too."""
     match node:
         case ast.EventType(name, stream):
             types = frozenset((name,) if stream is None else (name, f"{stream.text}>{name}"))
@@ -190,7 +190,7 @@ def _types(node: ast.Formula) -> Iterator[tuple[str, frozenset[str] | None]]:
 
 
 def _together(node: ast.Formula) -> frozenset[str] | None:
-    """The types of all events that a formula takes; None for any."""
+    """The types of all events that a formula takes; None for any type."""
     match node:
         case ast.EventType(name, stream):
             return frozenset((name,) if stream is None else (name, f"{stream.text}>{name}"))

@@ -1,14 +1,14 @@
 """Text to syntax tree and back.
 
 `parse` reads text by `grammar.lark` into the nodes of `ast`; where it cannot, `diagnostics` words the error. `printer`
-writes a tree as text that parses to an equal one; `walk` goes through expressions, for all rooms behind.
+writes a tree as text that parses to an equal tree; `walk` visits the parts of expressions for all later rooms.
 
 * `ast`: The syntax tree of CEQL: frozen, slotted, and knowing nothing of how a query is run.
-* `parse` (`parse`): Text to syntax tree: `parse`, and nothing of lark leaves this module.
+* `parse` (`parse`): Text to syntax tree. Lark is used in this module and in `diagnostics` alone.
 * `diagnostics` (`syntax_error`): Turns what the parser could not read into one clear `QuerySyntaxError`.
 * `printer` (`print_expression`, `print_formula`, `print_query`): Syntax tree to text. Parsing the text gives an equal
   tree, with as few parentheses as that takes.
-* `walk`: Going through expressions: every part of one, and one with its attributes changed.
+* `walk`: The parts of an expression, and copies of an expression with some of its parts replaced.
 """
 
 __all__ = ["ast", "diagnostics", "parse", "printer", "walk"]

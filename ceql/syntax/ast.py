@@ -62,14 +62,14 @@ class Attribute(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Variable(Expression):
-    """A variable that stands for its events: only as the argument of an aggregate (`COUNT(b)`)."""
+    """A variable without an attribute, which stands for its events: only as the argument of `COUNT(b)`."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Call(Expression):
-    """`AVG(b.price)`, `CORR(x.h, y.h)`; the function's name in capitals."""
+    """`AVG(b.price)`, `CORR(x.h, y.h)`. `function` is in capitals."""
 
     function: str
     arguments: tuple[Expression, ...]
@@ -227,7 +227,7 @@ class Conjunction(Formula):
 
 
 class Strategy(enum.Enum):
-    """What SELECT keeps among the matches with one end (semantics, CEQL)."""
+    """Which of the matches that end at one event SELECT reports (docs/semantics.md, CEQL)."""
 
     ALL = "ALL"
     ANY = "ANY"
@@ -238,7 +238,7 @@ class Strategy(enum.Enum):
 
 
 class Consume(enum.Enum):
-    """What a match takes away from the matches after it."""
+    """Which partial matches a match deletes: all of them, those of its own partition, or none."""
 
     ANY = "ANY"
     PARTITION = "PARTITION"
@@ -278,7 +278,7 @@ class WithinTime(Within):
 
 @dataclass(frozen=True, slots=True)
 class WithinAttribute(Within):
-    """`WITHIN size [attribute]`, in the attribute's own numbers."""
+    """`WITHIN size [attribute]`: `size` is in the unit of the attribute's values."""
 
     size: int | float
     attribute: Name

@@ -76,7 +76,7 @@ _WORD_HINTS: Final[dict[str, str]] = {
 }
 _WINDOW: Final = "a window is 100 EVENTS, 10 SECONDS, 1 HOUR 30 MINUTES, or 10000 [attribute]"
 _FORMULA: Final = r"(?:WHERE|[;:(,]|\bOR|\bNOT)\s*"
-# What stands before and behind the place, and what to do about it; the first that fits.
+# Patterns of the text before and after the error's position, and the hint. The first pair that matches both decides.
 _SLIPS: Final = tuple(
     (re.compile(rf"(?:{before})$", re.IGNORECASE), re.compile(behind, re.IGNORECASE), hint)
     for before, behind, hint in (
@@ -112,7 +112,7 @@ _SLIPS: Final = tuple(
     )
 )
 _BETWEEN: Final = "; lets anything lie between them, : nothing"
-# The same, where a formula might go on.
+# The same, for positions where an operator of a formula is expected.
 _FORMULA_SLIPS: Final = tuple(
     (re.compile(rf"(?:{before})$", re.IGNORECASE), re.compile(behind, re.IGNORECASE), hint)
     for before, behind, hint in (
@@ -135,7 +135,7 @@ _TIME_WORDS: Final = {"MS", "S", "SEC", "SECS", "MIN", "MINS", "M", "H", "HR", "
 
 
 def syntax_error(error: UnexpectedInput, text: str, source: str) -> QuerySyntaxError:
-    """The error to show for what lark stumbled over."""
+    """The `QuerySyntaxError` for an error of lark's parser, with place, expected words and a hint."""
     start, end, expected = _where(error, text)
     if isinstance(error, UnexpectedCharacters) and (run := _NUMBER_AND_WORD.match(text, start)):
         span = Span.at(text, start, run.end())
@@ -161,8 +161,10 @@ def syntax_error(error: UnexpectedInput, text: str, source: str) -> QuerySyntaxE
 
 
 def _parted(word: str, expected: set[str]) -> str:
-    """`LIMIT 3` for LIMIT3: a word that begins with one that might stand there. `asset` is hardly `AS set`: short ones
-    count before a digit, and where no event type could be meant."""
+    """`word` with a blank after the expected keyword that it begins with (`LIMIT 3` for LIMIT3); "" if there is none.
+
+    `asset` hardly means `AS set`: short keywords count only before a digit, or where no event type can stand.
+    """
     least = 5 if "SEMICOLON" in expected else 3
     for keyword in sorted(expected):
         rest = word[len(keyword) :]
@@ -183,7 +185,7 @@ def _where(error: UnexpectedInput, text: str) -> tuple[int, int, set[str]]:
         return token.start_pos, token.start_pos + len(token), expected
     if isinstance(error, UnexpectedCharacters):
         start = error.pos_in_stream if error.pos_in_stream is not None else end_of_text
-        # No token begins with this character, so what is expected here would not help.
+        # No token begins with this character: listing the expected tokens would not help.
         return start, min(start + 1, len(text)), set()
     assert isinstance(error, UnexpectedEOF)
     return end_of_text, end_of_text, set(error.expected)
@@ -197,7 +199,7 @@ def _words(terminals: Iterable[str]) -> tuple[str, ...]:
 
 
 def _unclosed(text: str) -> int | None:
-    """Where the innermost bracket, quote or comment opens that nothing closes, or None."""
+    """The position of the innermost bracket, quote or comment that is not closed; None if all are."""
     open_at: list[int] = []
     for match in _TOKEN.finditer(text):
         character = match["other"]
@@ -231,7 +233,7 @@ def _unclosed_error(text: str, source: str, at: int) -> QuerySyntaxError:
 
 
 def _hint(text: str, start: int, found: str, expected: set[str]) -> str:
-    """What to do about it, if this is one of the known slips."""
+    """The hint for a known slip; "" for any other error."""
     before, rest = text[:start].rstrip(), text[start:]
     word = found.upper()
     last = re.search(r"(\S+)$", before)

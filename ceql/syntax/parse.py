@@ -1,13 +1,14 @@
-"""Text to syntax tree: `parse`, and nothing of lark leaves this module.
+"""Text to syntax tree. Lark is used in this module and in `diagnostics` alone.
 
-The grammar has one ladder for conditions and values, because `(` opens both; which of them may stand where is decided
-here, going down the tree, so that a mistake is reported in the words of the place where it stands.
+The grammar has one ladder of rules for conditions and values, because `(` opens both. Whether a condition or a value is
+needed is decided here, going down the tree, so that the error can say which of them is missing at that place.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from importlib.resources import files
 from typing import Final
 
 from lark import Lark, Token, Tree
@@ -23,22 +24,16 @@ __all__ = ["parse"]
 
 _INT64: Final = range(-(1 << 63), 1 << 63)
 _DIGITS: Final = 400
-"""Beyond any number; int() refuses thousands of them."""
+"""A whole number with more digits is not given to int(), which refuses thousands; a double has at most 309."""
 _OPERATORS: Final = {"==": "=", "<>": "!="}
 _ARITHMETIC: Final = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "modulo": "%"}
-_MAX_DEPTH_HINT: Final = "split the query, or write long lists with IN {…}"
 
 
 @functools.cache
 def _parser() -> Lark:
-    return Lark.open(
-        "grammar.lark",
-        rel_to=__file__,
-        parser="lalr",
-        propagate_positions=True,
-        maybe_placeholders=False,
-        postlex=WholeWords("IDENT"),
-    )
+    grammar = (files("ceql.syntax") / "grammar.lark").read_text(encoding="utf-8")
+    words = WholeWords("IDENT")
+    return Lark(grammar, parser="lalr", propagate_positions=True, maybe_placeholders=False, postlex=words)
 
 
 def parse(text: str, source: str = "<query>") -> ast.Query:
@@ -49,12 +44,10 @@ def parse(text: str, source: str = "<query>") -> ast.Query:
         return _Builder(text, source).query(tree)
     except UnexpectedInput as error:
         raise syntax_error(error, text, source) from None
-    except RecursionError:
-        raise QuerySyntaxError("the query is nested too deeply", source=source, hint=_MAX_DEPTH_HINT) from None
 
 
 class _Builder:
-    """Turns lark's tree into ours. `text` and `source` are what errors quote."""
+    """Turns lark's tree into the nodes of `ast`. Errors quote `text` and name `source`."""
 
     def __init__(self, text: str, source: str) -> None:
         self.text = text

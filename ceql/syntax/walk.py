@@ -1,4 +1,4 @@
-"""Going through expressions: every part of one, and one with its attributes changed."""
+"""The parts of an expression, and copies of an expression with some of its parts replaced."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ceql.syntax import ast
 __all__ = ["CORR", "aggregates_of", "attributes_of", "calls_of", "parts", "replaced", "variables_of", "with_variables"]
 
 CORR: Final = "CORR"
-"""The function that is no aggregate: of two lists, each of one event."""
+"""The one function that is not an aggregate: it correlates two attributes whose values are lists of numbers."""
 E = TypeVar("E", bound=ast.Expression)
 
 
@@ -47,7 +47,8 @@ def aggregates_of(node: ast.Expression) -> Iterator[ast.Call]:
 
 
 def variables_of(node: ast.Expression) -> Iterator[str]:
-    """The variables an expression names, in attributes and by themselves."""
+    """The variables an expression names, as `v.attribute` or as `v` alone (`COUNT(v)`), from left to right; a variable
+    comes once for each time it is named."""
     for part in parts(node):
         if isinstance(part, ast.Variable):
             yield part.name
@@ -56,7 +57,7 @@ def variables_of(node: ast.Expression) -> Iterator[str]:
 
 
 def with_variables(node: E, change: Callable[[str | None], str | None]) -> E:
-    """The expression with `change` applied to the variable of each attribute, and to variables by themselves."""
+    """The expression with `change` applied to each variable that it names, as `v.attribute` or as `v` alone."""
 
     def renamed(part: ast.Expression) -> ast.Expression | None:
         if isinstance(part, ast.Attribute):
@@ -69,7 +70,10 @@ def with_variables(node: E, change: Callable[[str | None], str | None]) -> E:
 
 
 def replaced(node: E, change: Callable[[ast.Expression], ast.Expression | None]) -> E:
-    """The expression with `change` in place of every part it is given and is not None for; from the top down."""
+    """The expression with every part replaced by `change(part)` where that is not None.
+
+    From the top down: the parts of a replacement are not visited.
+    """
     return cast(E, _replaced(node, change))
 
 

@@ -1,8 +1,8 @@
 """Automata: patterns compiled to complex event automata, symbol classes, lazy determinisation.
 
-`compile_pattern` gives a frozen `CEA`; what a run of it remembers (`Alphabet`, `Cache`) is kept apart. The modules that
-need numba (`alphabet`) are imported by the engine, not here, so that compiling a query stays cheap. Register match
-automata as objects to build, combine and run are in `rma`, loaded when it is first asked for.
+`compile_pattern` gives a frozen `CEA`; what an evaluation learns about it (`Alphabet`, `Cache`) is kept apart. The
+modules that need numba (`alphabet`) are imported by the engine, not here, so that compiling a query stays cheap.
+Register match automata, as objects to build, combine and run, are in `rma`, which is imported on first use.
 
 Modules:
 
@@ -11,8 +11,7 @@ Modules:
 * `cea`: Complex event automata: a pattern compiled to states and transitions ([CORE] §3, [CEL] §6).
 * `compile`: Compile a pattern to a complex event automaton ([CORE], proof of Theorem 2; [CEL] Theorem 3).
 * `determinise`: Lazy I/O-determinisation of an automaton without registers ([CORE] §4.4, "on the fly").
-* `diagram` (`automaton_data`, `automaton_diagram`, `automaton_text`): A complex event automaton as a picture and as
-  data.
+* `diagram` (`automaton_data`, `automaton_diagram`, `automaton_text`): A complex event automaton as DOT, SVG and JSON.
 * `rma/`: Register match automata ([RMA]): expressions, constructions, runs.
 """
 

@@ -1,10 +1,10 @@
 """Symbol classes: the alphabet an automaton really reads (regex engines call it alphabet compression).
 
-An event enters a run only through the truth of the automaton's predicates. Two events with the same bit vector fire
-the same transitions from every state, so an automaton cannot tell them apart: their vector is the symbol. Vectors that
-have occurred are numbered 0, 1, 2, … in order of appearance; the numbers are the *symbol classes* and all that the
-inner loop reads. There are at most 2^predicates of them and in practice few, since predicates on one attribute exclude
-each other.
+An automaton reads an event only through its predicates. Two events with the same bit vector of truth values fire the
+same transitions from every state, so an automaton cannot tell them apart: the vector is the symbol. Vectors that have
+occurred are numbered 0, 1, 2, … in order of appearance; these numbers are the *symbol classes*, and they are all that
+the inner loop reads. There are at most 2^predicates classes, and in practice few, since predicates on one attribute
+exclude each other.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ class _Numbering:
 
 
 class Alphabet:
-    """The symbol classes met so far by one evaluation.
+    """The symbol classes that have occurred in one evaluation.
 
-    `vectors[c]` is the bit vector of class c as an int, bit p being predicate p.
+    `vectors[c]` is the bit vector of class c as an int: bit p is the truth of predicate p.
     """
 
     def __init__(self, predicates: int) -> None:
         words = max(1, -(-predicates // _WORD))
-        # Word 0 is numbered, then pairs (number so far, next word's number), and so on.
+        # A vector of several words: number word 0, then pairs of (number so far, number of the next word), and so on.
         self._words = [_Numbering() for _ in range(words)]
         self._pairs = [_Numbering() for _ in range(words - 1)]
         self.vectors: list[int] = []
@@ -86,7 +86,8 @@ class Alphabet:
         return numbers
 
     def restore(self, vectors: list[int], predicates: int) -> None:
-        """The classes that another alphabet of so many predicates has met, under the numbers they have there."""
+        """Takes over the classes of another alphabet of as many predicates, with their numbers. `OptionError` for
+        vectors that no alphabet can have."""
         expect(all(type(v) is int and 0 <= v < 1 << predicates for v in vectors), "a bit for each predicate")
         truth = np.array([[v >> p & 1 for v in vectors] for p in range(predicates)], bool)
         if vectors:

@@ -1,8 +1,8 @@
 """Complex event automata: a pattern compiled to states and transitions ([CORE] §3, [CEL] §6).
 
-A run may start at any position; it reads events one after another, each transition marking its event or not. Acceptance
-is a property of transitions here, not of states: in the construction of Theorem 2 no transition leaves a final state,
-so one constant `ACCEPT` as a target says the same and keeps final states out of the sets that determinisation builds.
+A run may start at any position; it reads events one after another, and each transition marks its event or not. Final
+states are not represented: in the construction of Theorem 2 no transition leaves a final state, so the constant
+`ACCEPT` stands for all of them as a target, and the sets of states that determinisation builds contain none.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Take:
 
 @dataclass(frozen=True, slots=True)
 class Avoid:
-    """The event passes only if `guard` would not let the run take it for `variables`."""
+    """The run passes over the event only if `guard` would not let it take the event for `variables` (negation)."""
 
     guard: Hashable
     variables: frozenset[str]
@@ -37,7 +37,7 @@ class Avoid:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """The run leaves the part of the pattern that `guard` is about; the guard may still reject it."""
+    """The run leaves the scope of `guard`, the part of the pattern that it filters; the guard may still reject it."""
 
     guard: Hashable
 
@@ -54,11 +54,11 @@ Action = Take | Avoid | Leave | Again
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """`source --predicates/marks--> target`, with what it does to the registers.
+    """`source --predicates/marks--> target`; `actions` are what it does to the registers, in order.
 
-    `predicates` index `CEA.predicates` and must all hold. `otherwise` transitions fire only where no other transition
-    of the same source does (skip-till-next, [SPAseq] Definition 11). `label` is the number of the variables that
-    take the event in `CEA.labels`, where matches are valuations; 0 else.
+    `predicates` are indices into `CEA.predicates` and must all hold. An `otherwise` transition fires only if no other
+    transition of its source does (skip-till-next, [SPAseq] Definition 11). `label` is an index into `CEA.labels`, for
+    the set of variables that take the event; 0 where matches are not valuations.
     """
 
     source: int
@@ -74,9 +74,9 @@ class Transition:
 class CEA:
     """A complex event automaton over the events of one substream.
 
-    `states` counts them (0 is initial); `transitions[q]` are those that leave q; `predicates` are what the front end
-    evaluates, each distinct one once. `labels` are the sets of variables that may take an event together, where runs
-    with different valuations are to be told apart ([CEL]'s semantics); None where marked positions are all.
+    `states` is their number (0 is initial); `transitions[q]` are those that leave q; `predicates` are the distinct
+    predicates that the front end evaluates. `labels` are the sets of variables that may take an event together, if
+    matches are valuations ([CEL]'s semantics); None if a match is a set of positions.
     """
 
     states: int
@@ -107,7 +107,7 @@ class CEA:
 
 
 def show_action(action: Action) -> str:
-    """What an action does, for people."""
+    """An action as text."""
     match action:
         case Take(guard, variables):
             return f"{', '.join(sorted(variables))} under {guard}"

@@ -1,9 +1,10 @@
 """Compile a pattern to a complex event automaton ([CORE], proof of Theorem 2; [CEL] Theorem 3).
 
 The construction is the paper's, by induction on the pattern, with two differences. Final states are the target
-`ACCEPT` (see `spaseq.automata.cea`). And where the paper copies every transition into a final state of φ to each
-initial state of ψ, a sequence joins ψ's initial states into one waiting state: its loop says what may lie in between,
-and with `Skip.NEXT` that loop must know all that ψ could take. States that behave alike are merged at the end.
+`ACCEPT` (see `spaseq.automata.cea`). And for a sequence of φ and ψ, where the paper leads every transition into a final
+state of φ to each initial state of ψ, here ψ's initial states are joined into one waiting state. Its loop is the place
+for what may lie in between, and with `Skip.NEXT` it has to see all transitions of ψ's first event. At the end, states
+with the same future are merged.
 """
 
 from __future__ import annotations
@@ -69,9 +70,10 @@ def compile_pattern(
     """The automaton whose accepting runs are the complex events of `pattern`.
 
     With `strict`, only those whose marked positions are an interval of the (partition's) stream: selection STRICT
-    ([CEL] §4). With `valuations`, its valuations: transitions say which variables take their event, of `shown` if
-    given; those that differ in no such variable are one. Size linear in the pattern, three times that with `strict`.
-    Raises `BudgetExceeded` where more than `negated` alternatives under one negation have guards.
+    ([CEL] §4). With `valuations`, the label of a transition says which variables take its event; if `shown` is given,
+    which of these, so that valuations that differ in other variables alone are one. The size is linear in the pattern,
+    with `strict` three times as large. Raises `BudgetExceeded` (`negated_conditions`) if more than `negated`
+    alternatives under one negation have guards.
     """
     part = _Builder(negated).build(push_filters(pattern))
     edges = _with_single_initial(part)
@@ -99,7 +101,7 @@ def compile_pattern(
 
 
 def _in_order(predicates: frozenset[Predicate]) -> list[Predicate]:
-    """A fixed order of a set of predicates, the same in every process."""
+    """A set of predicates in an order that is the same in every process."""
     return sorted(predicates, key=lambda p: (type(p).__name__, str(p)))
 
 
@@ -145,7 +147,7 @@ class _Builder:
                 assert_never(pattern)  # type: ignore[arg-type]
 
     def _wait(self, starts: list[_Edge], skip: Skip, absent: tuple[Atom, ...] = ()) -> tuple[int, list[_Edge]]:
-        """A state that waits for what `starts` can take, and its edges."""
+        """A state that waits for the first event of the part with the edges `starts`, and the edges that leave it."""
         state = self._state()
         edges = [replace(e, source=state) for e in starts]
         if skip is not Skip.NONE:
@@ -165,10 +167,10 @@ class _Builder:
         return _Part(child.initial, (*body, *rounds))
 
     def _both(self, left: _Part, right: _Part) -> _Part:
-        """The product of two automata that need not start or end together, however their events interleave."""
+        """The product of two automata, whose runs may start and end at different events and may share events."""
         if any(e.otherwise for e in (*left.edges, *right.edges)):
             raise InternalError("a conjunction of patterns that skip till the next match")
-        first = (_BEFORE, _BEFORE)
+        first: tuple[int, int] = (_BEFORE, _BEFORE)
         numbers = {first: self._state()}
         edges: list[_Edge] = []
         todo = [first]
@@ -178,7 +180,7 @@ class _Builder:
                 for b in _side_moves(right, pair[1]):
                     target = (a.target, b.target)
                     if target == first:
-                        continue  # the interval begins with whichever part starts first
+                        continue  # neither part starts here, and a run begins with the first event of one
                     if target != (_AFTER, _AFTER) and target not in numbers:
                         numbers[target] = self._state()
                         todo.append(target)
@@ -195,11 +197,12 @@ class _Builder:
 
 
 _BEFORE, _AFTER = -2, -3
-"""Where a side of a conjunction is that has not started, or has ended."""
+"""The state of a side of a conjunction that has not started, and of one that has ended."""
 
 
 def _side_moves(part: _Part, state: int) -> list[_Edge]:
-    """What one side of a conjunction may do at an event; one that has not started or has ended may let it pass."""
+    """The edges of one side of a conjunction in `state`; if it has not started or has ended, it may pass over any
+    event."""
     idle = [_Edge(state, frozenset(), frozenset(), state)] if state in (_BEFORE, _AFTER) else []
     if state == _AFTER:
         return idle
@@ -208,7 +211,10 @@ def _side_moves(part: _Part, state: int) -> list[_Edge]:
 
 
 def _loops(skip: Skip, absent: tuple[Atom, ...], limit: int) -> list[_Edge]:
-    """The ways to let an event pass while waiting (source and target to be filled in)."""
+    """The loops of a waiting state, for events that may be passed over; the caller sets source and target.
+
+    2ⁿ loops for n of `absent` with a guard. `BudgetExceeded` if n exceeds `limit`.
+    """
     plain = frozenset({NoneOf(frozenset(a.predicates for a in absent if a.guard is None))})
     predicates = plain if any(a.guard is None for a in absent) else frozenset()
     guarded = sum(atom.guard is not None for atom in absent)
@@ -218,7 +224,7 @@ def _loops(skip: Skip, absent: tuple[Atom, ...], limit: int) -> list[_Edge]:
     loops = [_Edge(INITIAL, predicates, frozenset(), INITIAL, (), skip is Skip.NEXT)]
     for atom in absent:
         if atom.guard is not None:
-            # Either the event is not such a one, or the guard would not have it.
+            # The event may pass if it does not satisfy the atom's predicates, or if the guard rejects it.
             other = NoneOf(frozenset({atom.predicates}))
             avoid = Avoid(atom.guard, atom.variables)
             loops = [replace(e, predicates=e.predicates | {other}) for e in loops] + [
@@ -241,7 +247,8 @@ def _with_single_initial(part: _Part) -> tuple[_Edge, ...]:
 
 
 def _strict(transitions: list[Transition]) -> list[Transition]:
-    """Runs whose marks are an interval: nothing marked yet (0), marking (1), done marking (2)."""
+    """The automaton of the runs whose marks are an interval: each state in three phases, nothing marked yet (0), in the
+    interval (1), behind it (2)."""
     if any(t.otherwise for t in transitions):
         raise InternalError("selection STRICT of a pattern that skips till the next match")
     phases = {(0, True): 1, (0, False): 0, (1, True): 1, (1, False): 2, (2, False): 2}
@@ -271,14 +278,15 @@ def _closure(seeds: set[int], edges: list[tuple[int, int]]) -> set[int]:
 
 
 def _trim(transitions: list[Transition]) -> list[Transition]:
-    """Only the transitions on some way from the initial state to acceptance."""
+    """The transitions that lie on a path from the initial state to acceptance."""
     reached = _closure({INITIAL}, [(t.source, t.target) for t in transitions])
     useful = _closure({ACCEPT}, [(t.target, t.source) for t in transitions])
     return [t for t in transitions if t.source in reached and t.target in useful]
 
 
 def _merge_alike(transitions: list[Transition]) -> list[Transition]:
-    """Merge states with the same future: the coarsest partition that transitions respect. The initial one stays 0."""
+    """Merges states with the same future, by the coarsest partition of the states that transitions respect (partition
+    refinement). The initial state stays 0."""
     states = sorted({q for t in transitions for q in (t.source, t.target) if q != ACCEPT} | {INITIAL})
     block = {q: int(q != INITIAL) for q in states} | {ACCEPT: ACCEPT}
     out: dict[int, list[Transition]] = {q: [] for q in states}
@@ -300,7 +308,7 @@ def _merge_alike(transitions: list[Transition]) -> list[Transition]:
 
 
 def _in_order_of_reach(transitions: list[Transition]) -> list[Transition]:
-    """The same automaton with its states numbered breadth first, for people to read."""
+    """The same automaton with its states numbered breadth first, so that people can follow it."""
     numbers, todo = {ACCEPT: ACCEPT, INITIAL: INITIAL}, [INITIAL]
     for state in todo:
         for t in transitions:

@@ -1,9 +1,9 @@
 """Lazy I/O-determinisation of an automaton without registers ([CORE] §4.4, "on the fly").
 
-A deterministic state is a set of states of the automaton. From it, a symbol class leads to one state by marking (under
-each label, where matches are valuations) and to one by not marking, so the marked positions of a run, with their
-labels, determine its states and no complex event is found twice. States are made when a run first reaches them, with
-their transitions on all symbol classes met so far; a state that no run reaches costs only its name.
+A deterministic state is a set of states of the automaton. From it, a symbol class leads to one state by marking the
+event (one for each label, where matches are valuations) and to one by not marking it. So the marked positions of a run,
+with their labels, determine its states, and no complex event is found twice. The transitions of a state, on all symbol
+classes that have occurred, are computed when a run first reaches it; before that it is only a number and its set.
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ SKIP = -1
 """The label of a transition that does not mark its event."""
 
 Row = tuple[int, int, int, int, int]
-"""One way on: target and acceptance of the marking transition, its label, target and acceptance of the other one."""
+"""Target and acceptance (0 or 1) of a marking transition, its label, and target and acceptance of the transition that
+does not mark. A target is a deterministic state, NONE, or STAY: the state itself."""
 
 
 class Step(NamedTuple):
-    """Where a deterministic state goes on one symbol class: sets of states, and whether a run is complete.
+    """The transitions of a deterministic state on one symbol class.
 
-    `marks`: (label, states, accepts) for each label under which the event can be marked, in order of the labels.
+    `marks`: (label, set of states reached, whether a run accepts) for each label under which the event can be marked,
+    in order of the labels. `skip`, `skip_accepts`: the same without marking.
     """
 
     marks: tuple[tuple[int, frozenset[int], bool], ...]
@@ -50,7 +52,7 @@ class Stepper:
 
     @property
     def states(self) -> int:
-        """How many there are."""
+        """The number of states."""
         return len(self._out)
 
     def enabled(self, state: int, vector: int) -> list[tuple[int, int]]:
@@ -75,7 +77,8 @@ class Stepper:
         return all(self.stays(q, vector) for q in range(1, len(self._out)))
 
     def stays(self, state: int, vector: int) -> bool:
-        """Whether an event of this vector does nothing but pass a run in `state`, whatever its registers hold."""
+        """Whether a run in `state` passes over an event of this vector and changes nothing, whatever its registers
+        hold."""
         if self.enabled(state, vector) != [(SKIP, state)]:
             return False
         return not any(need & vector == need for need in self._acts[state])
@@ -86,11 +89,12 @@ def _bits(predicates: Iterable[int]) -> int:
 
 
 class Tables(NamedTuple):
-    """The deterministic transitions known so far, as `spaseq.engine.kernels.drivers.run_classes` reads them.
+    """The deterministic transitions computed so far, as `spaseq.engine.kernels.drivers.run_classes` reads them.
 
-    `init`: int32 (i, 5), those of class c from `init_from[c]` to `init_from[c + 1]` (int64 (classes + 1,)), a `Row`
-    each; `affected`: int32 (k, 6), a state and a `Row` each, likewise by `affected_from`; `known`: bool (states,). A
-    state with several rows on one class stays where it is in all but the last.
+    `init`: int32 (i, 5), `Row`s of runs that start at the event; those of class c are `init_from[c]` to
+    `init_from[c + 1]`, with `init_from` int64 (classes + 1,). `affected`: int32 (k, 6), a state and its `Row`, found by
+    `affected_from` likewise. `known`: bool (states,), whether the transitions of a state are computed. A state has a
+    row for each label; only the last one has its transition that does not mark, the others have STAY in its place.
     """
 
     init_from: np.ndarray
@@ -101,20 +105,20 @@ class Tables(NamedTuple):
 
 
 class Cache:
-    """The deterministic states made so far and their transitions, within a budget of bytes.
+    """The deterministic states of one evaluation and their transitions, within a budget of bytes.
 
-    Kept apart from the automaton, which never changes. `clear` forgets all but the states some run is in, which survive
-    under new numbers; `clears` counts. Where those alone exceed the budget, `BudgetExceeded` names `automaton_bytes`.
+    The automaton itself never changes. `clear` drops all states but those that some run is in, which get new numbers;
+    `clears` counts the calls. If those alone exceed the budget, it raises `BudgetExceeded` (`automaton_bytes`).
     """
 
     def __init__(self, cea: CEA, budget: int) -> None:
         self._stepper = Stepper(cea)
         self._budget = budget
         self._vectors: list[int] = []
-        self.clears = 0
-        self._forget([])
+        self.clears: int = 0
+        self._evict([])
 
-    def _forget(self, keep: list[frozenset[int]]) -> None:
+    def _evict(self, keep: list[frozenset[int]]) -> None:
         self._states = list(keep)
         self._ids = {s: i for i, s in enumerate(keep)}
         self._rows: dict[int, list[list[Row]]] = {}
@@ -132,15 +136,12 @@ class Cache:
         return self._states
 
     def memory_usage(self) -> int:
-        """Bytes held, counted as the tables' entries and the states' sets."""
+        """Bytes held, estimated from the tables' rows and the states' sets."""
         return self._bytes
 
-    def inert(self, vectors: list[int]) -> np.ndarray:
-        """Whether each symbol class moves no state whatever: bool (classes,)."""
-        return np.array([self._stepper.inert(v) for v in vectors], bool)
-
     def add_classes(self, vectors: list[int]) -> None:
-        """Take note of new symbol classes (`vectors` lists all of them); known states learn their transitions."""
+        """Adds new symbol classes, and the transitions on them of known states. `vectors` has all classes, old ones
+        first."""
         first = len(self._vectors)
         if len(vectors) == first:
             return
@@ -151,7 +152,7 @@ class Cache:
         self._tables = None
 
     def learn(self, states: list[int]) -> None:
-        """Work out the transitions of `states`. O(classes * transitions) each."""
+        """Computes the transitions of `states`. O(classes * transitions) each."""
         for state in states:
             if state not in self._rows:
                 self._add(self._rows.setdefault(state, []), state, self._vectors)
@@ -163,29 +164,26 @@ class Cache:
         return self._bytes > self._budget
 
     def clear(self, live: list[int]) -> dict[int, int]:
-        """Forget all but the `live` states; their new numbers. Raises `BudgetExceeded` if they alone are too many."""
+        """Drops all states but the `live` ones; returns their new numbers by their old ones. Raises `BudgetExceeded`
+        (`automaton_bytes`) if the live ones alone exceed the budget."""
         keep = [self._states[i] for i in live]
-        self._forget(keep)
+        self._evict(keep)
         self.clears += 1
         self.learn(list(range(len(keep))))
         if self.over_budget:
             raise BudgetExceeded("automaton_bytes", self._budget, self._bytes)
         return {old: new for new, old in enumerate(live)}
 
-    def snapshot(self) -> list[list[int]]:
-        """The states in their order, as plain values."""
-        return [sorted(states) for states in self._states]
-
-    def restore(self, states: list[list[int]]) -> None:
-        """Take the numbering of another cache of the same automaton."""
-        known = [frozenset(some) for some in states]
+    def restore(self, states: Sequence[frozenset[int]]) -> None:
+        """Take the states of another cache of the same automaton, under their numbers there. `OptionError` for what is
+        no set of its states, or for one that stands twice."""
         ours = range(1, self._stepper.states)
-        expect(all(type(q) is int and q in ours for some in states for q in some), "states of the automaton")
-        expect(len(set(known)) == len(known) and frozenset() not in known, "each set of states once")
-        self._forget(known)
+        known = all(type(some) is frozenset and all(type(q) is int and q in ours for q in some) for some in states)
+        expect(known and len(set(states)) == len(states) and frozenset() not in states, "each set of states once")
+        self._evict(list(states))
 
     def tables(self) -> Tables:
-        """Arrays for the kernel; rebuilt when something was learnt."""
+        """The transitions as arrays; rebuilt if some were added."""
         if self._tables is None:
             count = len(self._states)
             known = np.zeros(count, bool)
@@ -203,7 +201,7 @@ class Cache:
             self._init.append(self._ways(step, self._id(step.skip), NONE))
 
     def _add(self, rows: list[list[Row]], state: int, vectors: list[int]) -> None:
-        """Append what `state` does on `vectors`."""
+        """Appends the rows of `state` on `vectors`."""
         for vector in vectors:
             step = self._stepper.step(self._states[state], vector)
             skip = STAY if step.skip == self._states[state] else self._id(step.skip)
@@ -211,7 +209,8 @@ class Cache:
             self._bytes += 20 * max(1, len(rows[-1]))
 
     def _ways(self, step: Step, skip: int, idle: int) -> list[Row]:
-        """The rows of a step; none if it does nothing but `idle`: STAY, or NONE for a run that starts here."""
+        """The rows of a step, one for each label. No row if it marks nothing and its only other effect is `idle`, which
+        is STAY, or NONE for a run that would start at the event."""
         ways = [(self._id(states), int(accepts), label, idle, 0) for label, states, accepts in step.marks]
         if (skip, step.skip_accepts) == (idle, False):
             return ways
@@ -233,6 +232,6 @@ def _state_bytes(states: frozenset[int]) -> int:
 
 
 def _flat(lists: Sequence[Sequence[tuple[int, ...]]], width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where each list begins (and where the last ends), and all rows one after another."""
+    """Offsets of the lists, int64 (lists + 1,), and their rows one after another, int32 (rows, width)."""
     rows = [row for rows in lists for row in rows]
     return np.cumsum([0, *map(len, lists)]).astype(np.int64), np.array(rows, np.int32).reshape(-1, width)

@@ -1,4 +1,4 @@
-"""A complex event automaton as a picture and as data."""
+"""A complex event automaton as DOT, SVG and JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["automaton_data", "automaton_diagram", "automaton_text"]
 
 
 def automaton_diagram(automaton: CEA) -> Diagram:
-    """The automaton to draw: solid edges mark their event, dashed ones let it pass."""
+    """The automaton as a diagram: solid edges mark their event, dashed ones pass over it."""
     nodes = [Node(str(q), str(q), start=q == 0) for q in range(automaton.states)]
     edges = []
     for transition in (t for out in automaton.transitions for t in out):
@@ -53,7 +53,7 @@ def _condition(automaton: CEA, transition: Transition) -> str:
 
 
 def automaton_text(automaton: CEA, form: str, about: Mapping[str, Any]) -> str:
-    """The automaton in a format of `explain`: `dot`, `svg` or `json`; `about` is what JSON says besides.
+    """The automaton in a format of `explain`: `dot`, `svg` or `json`. `about` has further entries for JSON.
 
     Raises `OptionError` for another format.
     """

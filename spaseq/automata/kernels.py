@@ -9,13 +9,13 @@ from spaseq.jit import kernel
 __all__ = ["FULL", "assign", "pack"]
 
 FULL = 1
-"""What `assign` returns where it wants larger tables."""
-_GOLDEN = 0x9E3779B97F4A7C1  # multiplied, every bit of a code reaches the ones a slot is taken from
+"""What `assign` returns if it needs larger tables."""
+_GOLDEN = 0x9E3779B97F4A7C1  # a product with this depends on every bit of a code in the bits that choose a slot
 
 
 @kernel
 def pack(truth: np.ndarray, codes: np.ndarray) -> None:
-    """codes[i] gets bit p where truth[p, i] (truth: bool (p, n), p <= 63; codes: int64 (n,), zeroed). O(p n)."""
+    """Sets bit p of codes[i] where truth[p, i]. truth: bool (p, n), p <= 63; codes: int64 (n,), zeroed. O(p n)."""
     for p in range(truth.shape[0]):
         for i in range(codes.shape[0]):
             codes[i] |= np.int64(truth[p, i]) << p
@@ -25,10 +25,11 @@ def pack(truth: np.ndarray, codes: np.ndarray) -> None:
 def assign(
     codes: np.ndarray, keys: np.ndarray, ids: np.ndarray, fresh: np.ndarray, state: np.ndarray, out: np.ndarray
 ) -> int:
-    """out[i] gets the number of codes[i], new codes the next free number (appended to `fresh`). Expected O(n).
+    """Sets out[i] to the number of codes[i]; a new code gets the next number and is appended to `fresh`. Expected O(n).
 
-    `keys`, `ids`: open-addressing table with a power of two of slots, ids -1 where empty. `state`: numbers given so
-    far, next event. Returns 1 when the table or `fresh` is half full, to be called again with larger ones.
+    `keys`, `ids`: an open-addressing table with a power of two of slots, ids -1 where empty. `state`: how many numbers
+    are in use, and the next event. Returns FULL if the table or `fresh` is half full; then call it again with larger
+    ones.
     """
     mask = keys.shape[0] - 1
     for i in range(state[1], codes.shape[0]):

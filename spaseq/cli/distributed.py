@@ -8,12 +8,15 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from spaseq.errors import OptionError
 from spaseq.language.evaluation.run import Match
 from spaseq.language.query import Query
-from spaseq.rdf import Counters, StreamOptions, StreamSource, term_from_key
+from spaseq.rdf import Counters, StreamSource, term_from_key
+
+if TYPE_CHECKING:
+    from spaseq.spark.session.options import QueryWords
 
 __all__ = ["followed_matches", "spark_matches"]
 
@@ -24,40 +27,26 @@ def spark_matches(
     query: Query,
     streams: Mapping[str, StreamSource],
     knowledge: Mapping[str, list[str]],
-    options: StreamOptions,
     counters: Counters,
-    entailment: str | None = None,
-    quarantine: str = "",
-    reference: bool = False,
+    quarantine: str,
+    **words: Unpack[QueryWords],
 ) -> Iterator[Match]:
-    """The matches over files, in order of their ends; `counters` is given what was read.
+    """The matches over files, in order of their ends; `counters` is given what was read. See `spaseq.spark.matches`.
 
     Raises `OptionError` where PySpark is not installed.
     """
     spark = _spark()
-    yield from spark.matches(
-        query,
-        spark.local_session(),
-        streams,
-        knowledge,
-        options=options,
-        counters=counters,
-        progress=None,
-        entailment=entailment,
-        quarantine=quarantine,
-        reference=reference,
-    )
+    more: dict[str, Any] = {"counters": counters, "quarantine": quarantine, "progress": None, **words}
+    yield from spark.matches(query, spark.local_session(), streams, knowledge, **more)
 
 
 def followed_matches(
     query: Query,
     streams: Mapping[str, StreamSource],
     knowledge: Mapping[str, list[str]],
-    options: StreamOptions,
     counters: Counters,
-    entailment: str | None = None,
-    quarantine: str = "",
-    reference: bool = False,
+    quarantine: str,
+    **words: Unpack[QueryWords],
 ) -> Iterator[Match]:
     """The matches over files that grow and folders that get files, as they are found; it ends by Ctrl-C or an error.
 
@@ -77,10 +66,8 @@ def followed_matches(
             checkpoint=folder,
             foreach_batch=lambda frame, number: found.put(frame.orderBy("end", "start").collect()),
             reading=spark.Reading(growing=True, quarantine=quarantine),
-            entailment=entailment,
-            reference=reference,
-            options=options,
             keys=True,
+            **words,
         )
         try:
             while running.isActive or not found.empty():

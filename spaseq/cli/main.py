@@ -21,6 +21,7 @@ from spaseq.command import (
     run_main,
     settings_of,
     settle_interrupt,
+    times_of,
     warn,
     watched,
 )
@@ -105,24 +106,16 @@ def _matches(options: argparse.Namespace, query: Query) -> tuple[Iterable[Match]
 
     streams = stream_files(query, options.stream, options.streams)
     knowledge = knowledge_files(query, options.kb)
-    settings = _stream_options(options)
+    words: dict[str, Any] = {"options": _stream_options(options), "entailment": options.entailment}
+    words["reference"] = options.gpm == "rdflib"
     if options.engine == "spark":
         from spaseq.cli.distributed import followed_matches, spark_matches
         from spaseq.rdf import Counters
 
         counted = Counters()
         found = followed_matches if options.follow else spark_matches  # they show their own progress
-        more = {"entailment": options.entailment, "quarantine": options.quarantine or ""}
-        more["reference"] = options.gpm == "rdflib"
-        return found(query, streams, knowledge, settings, counted, **more), lambda: counted
-    matches = (query.follow if options.follow else query.run)(
-        streams,
-        knowledge,
-        options=settings,
-        keep_events=False,
-        entailment=options.entailment,
-        reference=options.gpm == "rdflib",
-    )
+        return found(query, streams, knowledge, counted, options.quarantine or "", **words), lambda: counted
+    matches = (query.follow if options.follow else query.run)(streams, knowledge, keep_events=False, **words)
     return watched(matches, lambda: matches.counters.events), lambda: matches.counters
 
 
@@ -170,17 +163,8 @@ def _settle_format(options: argparse.Namespace, query: Query) -> None:
 def _stream_options(options: argparse.Namespace) -> StreamOptions:
     from spaseq.rdf import StreamOptions
 
-    return StreamOptions.parse(
-        event_by=options.event_by,
-        time=options.time,
-        time_from=options.time_from,
-        time_unit=options.time_unit,
-        interval=options.interval,
-        ties=options.ties,
-        lateness=options.lateness,
-        late=options.late,
-        malformed=options.malformed,
-    )
+    own = {"event_by": options.event_by, "ties": options.ties, "malformed": options.malformed}
+    return StreamOptions.parse(**own, **times_of(options))
 
 
 def _prefixes(query: Query) -> tuple[tuple[str, str], ...]:

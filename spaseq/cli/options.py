@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 
 from spaseq.cli.formats import FORMATS
-from spaseq.command import add_query, add_results, command_parser, count
+from spaseq.command import add_query, add_results, add_times, command_parser, count
 
 __all__ = ["parser"]
 
@@ -61,14 +61,9 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
     inputs.add_argument("--follow", action="store_true", help="go on as files grow and folders get files, until Ctrl-C")
     events = parser.add_argument_group("events and time")
     events.add_argument("--event-by", metavar="graph|subject|size:N", help="what makes an event")
-    events.add_argument("--time", metavar="PREDICATE", help="IRI of the predicate that gives an event's time")
-    events.add_argument("--time-from", metavar="arrival", help="the k-th event of a stream is at k times --interval")
-    events.add_argument("--time-unit", default="s", metavar="s|ms|us|ns", help="unit of times that are numbers (s)")
-    events.add_argument("--interval", default="1ms", metavar="DURATION", help="time between two arrivals (1ms)")
+    add_times(events, "predicate", "prov:generatedAtTime of named graphs, else arrival")
     events.add_argument("--ties", default="instant", metavar="instant|arrival",
                         help="whether graphs of equal time are one instant (instant)")  # fmt: skip
-    events.add_argument("--lateness", default="0s", metavar="DURATION", help="how late an event may come (0s)")
-    events.add_argument("--late", default="error", metavar="drop|error", help="what to do with later ones (error)")
     events.add_argument("--malformed", default="error", metavar="drop|error",
                         help="what to do with lines of N-Triples and N-Quads that cannot be read (error)")  # fmt: skip
     events.add_argument("--quarantine", metavar="FOLDER", help="write such lines there and go on (engine spark)")

@@ -1,16 +1,15 @@
-"""What the commands `spaseq` and `ceql` share, so that both behave alike.
+"""The parts that the commands `spaseq` and `ceql` share, so that both behave alike. Independent of the languages.
 
-`frame` runs a command: errors become messages and exit codes, a query is read, results are written. `options` has the
-words that both understand, `formats` says how a result may be written and chooses by the name of a file, `table` is
-the format for people and `progress` the line on a terminal while they wait. `process` is how a command ends and is
-interrupted. Nothing here knows a language.
+`frame` runs a command: it turns errors into messages and exit codes, reads the query and opens the output. `options`
+has the arguments that both commands have, `formats` chooses the format of the output, `table` writes aligned columns,
+`progress` shows a line on the terminal while events are read. `process` handles interrupts and the end of the process.
 """
 
 from __future__ import annotations
 
 from spaseq.command.formats import Format, chosen_format
 from spaseq.command.frame import opened, query_text, run_main, warn
-from spaseq.command.options import add_query, add_results, command_parser, count, settings_of
+from spaseq.command.options import add_query, add_results, add_times, command_parser, count, settings_of, times_of
 from spaseq.command.process import run_command, settle_interrupt
 from spaseq.command.progress import watched
 from spaseq.command.table import Table
@@ -20,6 +19,7 @@ __all__ = [
     "Table",
     "add_query",
     "add_results",
+    "add_times",
     "chosen_format",
     "command_parser",
     "count",
@@ -29,6 +29,7 @@ __all__ = [
     "run_main",
     "settings_of",
     "settle_interrupt",
+    "times_of",
     "warn",
     "watched",
 ]

@@ -1,4 +1,4 @@
-"""How results may be written: a table of formats for each command, one row and one writer for a format."""
+"""Output formats. Each command has a table of them, a row with its writer for each format."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["Format", "chosen_format"]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format of results.
+    """An output format.
 
-    `writer` is `module:function`, loaded when it is used: the table is read to parse a command line. `suffixes` are
-    those of files that are written so. `whole`: what is written can be read only once it is complete. `binary`: it is
-    no text and goes to a file.
+    `writer` is `module:function`, imported only when used, because the table is read for every command line.
+    `suffixes` are those of output files with this format. `whole`: the output can be read only once it is complete, as
+    JSON. `binary`: the output is not text and must go to a file.
     """
 
     writer: str
@@ -28,7 +28,7 @@ class Format:
     binary: bool = False
 
     def load(self) -> Callable[..., Any]:
-        """The writer."""
+        """Imports the writer."""
         module, _, name = self.writer.partition(":")
         writer: Callable[..., Any] = getattr(importlib.import_module(module), name)
         return writer
@@ -37,15 +37,15 @@ class Format:
 def chosen_format(
     formats: Mapping[str, Format], asked: str | None, output: str | None, default: str, *, live: bool = False
 ) -> str:
-    """The format that is asked for, else that of the output's suffix, else the default.
+    """The format that `--format` names (`asked`), else that of the output's suffix, else the default.
 
-    Raises `OptionError` for a format that standard output cannot take, or one that is whole only at its end where
-    results are to be read as they come (`live`).
+    Raises `OptionError` for a binary format without an output file, and with `live`, when results are to be read as
+    they come, for a format that is `whole`.
     """
     name = asked or _by_suffix(formats, output) or default
     if live and formats[name].whole:
         *others, last = (other for other, form in formats.items() if not form.whole)
-        hint = f"it is whole only at its end: use {', '.join(others)} or {last}"
+        hint = f"{name} can be read only once it is complete: use {', '.join(others)} or {last}"
         raise OptionError(f"--format {name} with --follow", hint)
     if formats[name].binary and output in (None, "-"):
         suffix = formats[name].suffixes[0]

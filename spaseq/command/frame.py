@@ -1,4 +1,4 @@
-"""How a command runs: what goes wrong becomes one message and an exit code, whatever the language.
+"""Runs a command: every error becomes one message and an exit code.
 
 Exit codes: 0 done, 1 a bug, 2 a wrong query or option, 3 wrong input or an output that cannot be written, 4 a limit was
 hit, 130 interrupted. Results go to standard output or a file, everything else to standard error.
@@ -25,7 +25,7 @@ INTERRUPTED: Final = 130
 def run_main(name: str, parser: Callable[[], argparse.ArgumentParser], arguments: Sequence[str] | None) -> int:
     """Parses the arguments, runs the command that they name (`options.command`) and returns its exit code.
 
-    Never raises what a user can cause; with SPASEQ_DEBUG in the environment, bugs are raised.
+    Errors that a user can cause are printed, not raised; so are bugs, unless SPASEQ_DEBUG is in the environment.
     """
     try:
         options = parser().parse_args(arguments)
@@ -39,7 +39,7 @@ def run_main(name: str, parser: Callable[[], argparse.ArgumentParser], arguments
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        _discard_output()  # the reader of our output went away: nothing is left to say
+        _discard_output()  # the process that read our output has ended
         return 0
     except Exception as error:
         if isinstance(error, OSError) and not isinstance(error, (ConnectionError, TimeoutError)):
@@ -71,7 +71,8 @@ def query_text(path: str) -> tuple[str, str]:
 
 @contextlib.contextmanager
 def opened(path: str | None) -> Iterator[TextIO]:
-    """Where results are written as text: a file, or standard output for None and `-`. Raises `OptionError`."""
+    """The file for results as text, or standard output for None and `-`. Raises `OptionError` if it cannot be
+    written."""
     if path is None or path == "-":
         yield sys.stdout
         return
@@ -84,18 +85,18 @@ def opened(path: str | None) -> Iterator[TextIO]:
 
 
 def warn(messages: Iterable[str]) -> None:
-    """What a user should know, a line each on standard error."""
+    """Prints each message on a line of standard error."""
     for message in messages:
         print(f"warning: {message}", file=sys.stderr)
 
 
 def _flush_output() -> None:
-    """What was found before the error stands in front of its message."""
+    """Flushes standard output, so that results found before an error come before its message."""
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
 
 
 def _discard_output() -> None:
-    """What stdout still holds cannot be written: it must not be tried again at exit."""
+    """Redirects standard output to nowhere, so that Python does not try to flush it again at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""The words that both commands understand."""
+"""The arguments that both commands have."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any, Final
 from spaseq.errors import OptionError
 from spaseq.version import VERSION
 
-__all__ = ["EVALUATORS", "add_query", "add_results", "command_parser", "count", "settings_of"]
+__all__ = ["EVALUATORS", "add_query", "add_results", "add_times", "command_parser", "count", "settings_of",
+           "times_of"]  # fmt: skip
 
 EVALUATORS: Final = ("auto", "compact", "chain", "tree")
 _DIGITS: Final = 18
-"""Of a setting: it is counted in 64 bits."""
+"""The most digits of a setting's value, which must fit into 64 bits."""
 
 
 def command_parser(name: str, description: str) -> argparse.ArgumentParser:
@@ -25,7 +26,8 @@ def command_parser(name: str, description: str) -> argparse.ArgumentParser:
 
 
 def add_query(parser: argparse.ArgumentParser, evaluators: str | None = None) -> None:
-    """The query, and by what budgets it is run; `evaluators` says what --evaluator is for, where there is a choice."""
+    """Adds the arguments for the query and its settings. `evaluators` is the help text of --evaluator; with None the
+    command does not have it."""
     parser.add_argument("query", metavar="QUERY", help="file of the query, or - for standard input")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
                         help="raise or lower a budget that an error names")  # fmt: skip
@@ -34,8 +36,27 @@ def add_query(parser: argparse.ArgumentParser, evaluators: str | None = None) ->
         parser.add_argument("--evaluator", choices=EVALUATORS, default="compact", help=evaluators)
 
 
+def add_times(events: Any, holder: str, default: str) -> None:
+    """How the times of events are read, and in what order they may come: the words of `spaseq.events.TimeOptions`.
+
+    `holder` is what holds a time, `default` which of these is looked at if none is named.
+    """
+    events.add_argument("--time", metavar=holder.upper(), help=f"{holder} that gives an event's time ({default})")
+    events.add_argument("--time-from", metavar="arrival", help="the k-th event of a stream is at k times --interval")
+    events.add_argument("--time-unit", default="s", metavar="s|ms|us|ns", help="unit of times that are numbers (s)")
+    events.add_argument("--interval", default="1ms", metavar="DURATION", help="time between two arrivals (1ms)")
+    events.add_argument("--lateness", default="0s", metavar="DURATION", help="how late an event may come (0s)")
+    events.add_argument("--late", default="error", metavar="drop|error", help="what to do with later ones (error)")
+
+
+def times_of(options: argparse.Namespace) -> dict[str, Any]:
+    """What was given for the words of `add_times`."""
+    return {word: getattr(options, word) for word in ("time", "time_from", "time_unit", "interval", "lateness", "late")}
+
+
 def add_results(parser: argparse.ArgumentParser, formats: Iterable[str], default: str, what: str) -> None:
-    """How `what` is written; `default` says which format is taken where neither --format nor a suffix names one."""
+    """Adds --format, --output and --limit. `what` is the noun for the results in the help texts, `default` the format
+    if neither --format nor the suffix of --output gives one."""
     results = parser.add_argument_group("results")
     results.add_argument("--format", choices=tuple(formats),
                          help=f"how to write {what} (that of the output's suffix, else {default})")  # fmt: skip
@@ -44,14 +65,15 @@ def add_results(parser: argparse.ArgumentParser, formats: Iterable[str], default
 
 
 def count(text: str) -> int:
-    """A number of things, of the command line."""
+    """The type of an argument that is a count: digits only."""
     if not text.isascii() or not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a count")
     return int(text)
 
 
 def settings_of(given: list[str], evaluator: str = "compact") -> Any:
-    """The budgets that `--set NAME=VALUE` names, others as they are. Raises `OptionError` for what is not one."""
+    """The settings with the values of `--set NAME=VALUE`, the others by default. Raises `OptionError` for unknown names
+    and for values that are not counts."""
     from spaseq.engine import Settings
 
     known = {field.name for field in fields(Settings) if field.type == "int"}

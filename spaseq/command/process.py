@@ -1,4 +1,4 @@
-"""The commands as processes: how they are interrupted, and how they end."""
+"""Interrupts, and the end of the process, for both commands."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from typing import Any, Final, NoReturn
 __all__ = ["run_command", "settle_interrupt"]
 
 _AGAIN: Final = 1.0
-"""Seconds until an interrupt that did not arrive is repeated."""
+"""Seconds until an interrupt that has had no effect is repeated."""
 
 
 def run_command(main: Callable[[], int]) -> NoReturn:
-    """Run `main` and end the process with its exit code, without taking the interpreter apart.
+    """Runs `main` and ends the process with its exit code, by `os._exit`. Functions registered with `atexit` are run.
 
-    Where that overlaps with threads of pyarrow that have just begun, their library aborts the process, once in some
-    forty times on a busy machine; and a thread that reads a stream may wait for what is gone. What was to be done at
-    the end of the process is done.
+    The regular end of the interpreter is avoided: if it overlaps with threads that pyarrow has just started, pyarrow
+    aborts the process, about once in forty times on a busy machine; and a thread that reads a stream may then wait for
+    an object that no longer exists.
 
-    Ctrl-C is a KeyboardInterrupt again and again, until `main` calls `settle_interrupt`: libraries that pass over
-    exceptions of any kind, as rdflib does in some places, would swallow a single one.
+    Ctrl-C raises KeyboardInterrupt repeatedly until `main` calls `settle_interrupt`, because libraries that catch all
+    exceptions, as rdflib does in some places, would swallow a single one.
     """
     if hasattr(signal, "setitimer") and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
@@ -32,14 +32,14 @@ def run_command(main: Callable[[], int]) -> NoReturn:
     code = main()
     settle_interrupt()
     atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):  # what could not be written was said, or nobody reads it
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None: the process was started with it closed
+        with contextlib.suppress(OSError, ValueError):  # already reported, or the reader has gone
             stream.flush()
     os._exit(code)
 
 
 def settle_interrupt() -> None:
-    """The interrupt has arrived: it is not repeated."""
+    """Stops repeating the interrupt: it has been handled."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0)
 

@@ -1,4 +1,4 @@
-"""A line on the terminal while results are found, wiped at the end."""
+"""A line on the terminal while events are read; it is erased at the end."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ _EVERY = 0.25
 
 
 def watched(items: Iterable[_T], events: Callable[[], int], *, batches: bool = False) -> Iterable[_T]:
-    """`items`, with the numbers of events and matches on standard error, if that is a terminal and standard output is
-    none. `events()` are those read so far. With `batches` each item is many matches."""
+    """`items` unchanged. While they are iterated, the numbers of events and matches are shown on standard error, if
+    that is a terminal and standard output is not. `events()` returns how many events were read so far. With `batches`
+    an item is a table of matches, else one match."""
     if not sys.stderr.isatty() or sys.stdout.isatty():
         return items
     return _watched(items, events, batches)

@@ -14,10 +14,10 @@ _ONE_LINE: Final = str.maketrans("\t\r\n", "   ")
 
 
 class Table:
-    """A table that is written row by row: as wide as its first rows need, so that long ones begin at once.
+    """A table written row by row. Its columns are as wide as the first rows need, so that output can begin early.
 
-    `right`: the columns of numbers, which are aligned at the right. `live`: each row is written when it comes. `rule`:
-    whether a line of dashes stands below the head. Wide characters (East Asian, emoji) take two places.
+    `right`: the columns that are aligned at the right, those of numbers. `live`: each row is written at once. `rule`:
+    whether there is a line of dashes below the head. Wide characters (East Asian, emoji) count as two.
     """
 
     def __init__(
@@ -31,13 +31,13 @@ class Table:
         self._widths: list[int] | None = None
 
     def row(self, cells: Sequence[str]) -> None:
-        """A row more."""
+        """Adds a row."""
         self._waiting.append([cell.translate(_ONE_LINE) for cell in cells])
         if self._widths is not None or len(self._waiting) > self._sample:
             self.flush()
 
     def flush(self) -> None:
-        """Writes the rows that wait, the head first."""
+        """Writes the rows that are held back to find the widths of columns, after the head."""
         if self._widths is None:
             self._widths = [min(_WIDEST, max(map(width_of, column))) for column in zip(*self._waiting, strict=True)]
             if self._rule:
@@ -55,7 +55,7 @@ class Table:
 
 
 def width_of(text: str) -> int:
-    """The places that a text takes on a terminal. O(characters); of ASCII text its length."""
+    """How many columns of a terminal a text takes. O(characters)."""
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)

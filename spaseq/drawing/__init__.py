@@ -1,13 +1,13 @@
 """Pictures: automata as DOT and SVG text, matches on a time axis as SVG or PNG.
 
-A `Diagram` is what an automaton looks like, whatever its kind: `to_dot` is for Graphviz, `to_svg` lays it out by itself
-and needs nothing installed. `draw_timeline` needs matplotlib (the extra `plot`), loaded when it is called.
+A `Diagram` is a graph of states and transitions, for automata of any kind: `to_dot` writes it for Graphviz, `to_svg`
+computes a layout itself. `draw_timeline` needs matplotlib (the extra `plot`), which is imported when it is called.
 
 Modules:
 
-* `diagram` (`Diagram`, `Edge`, `Node`): What is drawn: labelled nodes, and labelled edges between them.
+* `diagram` (`Diagram`, `Edge`, `Node`): A graph to draw: labelled nodes, and labelled edges between them.
 * `dot` (`to_dot`): A diagram in the language of Graphviz.
-* `svg` (`to_svg`): A diagram as SVG text, by a layout of our own: nothing has to be installed to look at an automaton.
+* `svg` (`to_svg`): A diagram as SVG text, with a layout of our own, so that nothing has to be installed.
 * `timeline` (`Span`, `draw_timeline`): Matches on a time axis: a line from start to end for each, a dot at each
   position it took.
 """

@@ -1,4 +1,4 @@
-"""What is drawn: labelled nodes, and labelled edges between them."""
+"""A graph to draw: labelled nodes, and labelled edges between them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A transition between nodes, by name. `lines` are its label; `dashed` for what takes nothing."""
+    """A transition between two nodes, given by name. `lines` are its label; `dashed` if it takes no event."""
 
     source: str
     target: str
@@ -35,7 +35,7 @@ class Diagram:
     edges: tuple[Edge, ...]
 
     def layers(self) -> dict[str, int]:
-        """For each node how many edges lie between a start and it, at least; those never reached come last. O(size)."""
+        """The distance of each node from the nearest start, in edges; nodes that are not reached come last. O(size)."""
         onward: dict[str, list[str]] = {node.name: [] for node in self.nodes}
         for edge in self.edges:
             onward[edge.source].append(edge.target)

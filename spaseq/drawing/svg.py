@@ -1,7 +1,7 @@
-"""A diagram as SVG text, by a layout of our own: nothing has to be installed to look at an automaton.
+"""A diagram as SVG text, with a layout of our own, so that nothing has to be installed.
 
-Nodes stand in columns by their distance from the start, edges to later columns are arcs between them, edges back run
-below, loops stand on their node. Good for the automata of queries, which are long rather than wide; for others use DOT.
+Nodes are in columns by their distance from the start; edges to later columns are arcs, edges back run below, and loops
+are above their node. It suits the automata of queries, which are long rather than wide; for others use DOT.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ __all__ = ["to_svg"]
 _RADIUS: Final = 18
 _ROW: Final = 110
 _LETTER: Final = 6.2
-"""Width of a letter of a label, about."""
+"""The approximate width of a letter of a label, in pixels."""
 _LINE: Final = 13
 _WIDEST: Final = 44
-"""Letters of a label that are shown; the whole text is its tooltip."""
+"""How many letters of a label are shown; the whole text is its tooltip."""
 _MARGIN: Final = 50
 
 
@@ -55,7 +55,7 @@ def to_svg(diagram: Diagram) -> str:
 
 
 def _bundled(edges: tuple[Edge, ...]) -> list[Edge]:
-    """One edge for all between two nodes in one style, with all their labels."""
+    """The edges with those between the same two nodes and of the same style joined to one, with all their labels."""
     bundles: dict[tuple[str, str, bool], list[str]] = {}
     for edge in edges:
         bundles.setdefault((edge.source, edge.target, edge.dashed), []).extend(edge.lines)
@@ -63,7 +63,7 @@ def _bundled(edges: tuple[Edge, ...]) -> list[Edge]:
 
 
 def _places(diagram: Diagram, edges: list[Edge]) -> dict[str, _Place]:
-    """Columns by distance from the start, as far apart as the labels between them need."""
+    """The place of each node: columns by distance from the start, as far apart as the labels between them need."""
     layers = diagram.layers()
     columns: dict[int, list[str]] = {}
     for node in diagram.nodes:

@@ -17,7 +17,7 @@ _LABEL: Final = 48
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One match: the points it took (times in seconds, or positions), in order, and what to write beside it."""
+    """One match: the points of its events (times in seconds, or positions), in order, and the text beside it."""
 
     points: tuple[float, ...]
     label: str = ""
@@ -28,8 +28,8 @@ def draw_timeline(
 ) -> None:
     """Draws `spans`, the first on top, into the file `path` (`.svg`, `.png` or `.pdf`).
 
-    `axis` says what the points are. `dates`: they are seconds since the epoch, and shown as dates in UTC. Raises
-    `OptionError` for another ending, where the file cannot be written, and where matplotlib is missing.
+    `axis` is the label of the axis. `dates`: the points are seconds since the epoch, and shown as dates in UTC. Raises
+    `OptionError` for another ending of `path`, if the file cannot be written, and if matplotlib is missing.
     """
     if Path(path).suffix.lower() not in _ENDINGS:
         raise OptionError(f"cannot tell from {path} what picture to make", "name it with .svg, .png or .pdf")

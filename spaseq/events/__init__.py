@@ -2,7 +2,8 @@
 
 `EventStream` makes one ordered stream of batches of any number of sources (files, frames, tables, dicts); `EventFeed`
 does the same for events that are pushed. An `EventBatch` gives its attributes as plain arrays. `spaseq.events.time`
-holds what is common to all front ends: time literals, durations, the policy for late events.
+holds what is common to all front ends: time literals and durations; `reorder` the order of time, and which events are
+late.
 
 The road: `readers` make Arrow tables of sources; `streams` gives them times and an order, and cuts them into batches
 (`batch`) of `columns`.
@@ -17,11 +18,16 @@ Modules:
   lines; what the readers of text formats share.
 * `csv_files` (`padded`, `read_csv`): CSV and TSV files, block by block: typed as the first block is, texts as
   dictionaries, errors with their record.
+* `json_lines` (`read_json_lines`): JSON Lines, block by block: by pyarrow's reader where that reads them right.
 * `growing` (`GrowingBytes`, `GrowingFile`, `Watched`): Files of text that grow, read as lines are added, and standard
   input as it comes.
 * `readers` (`FORMATS`, `source_name`, `tables`): Readers: whatever holds events becomes a run of Arrow tables.
 * `time`: Time as the project holds it: an integer count of nanoseconds since 1970-01-01T00:00:00Z.
-* `streams` (`EventCounters`, `EventFeed`, `EventOptions`, `EventStream`): From sources to one stream of event batches:
+* `options` (`Duration`, `EventOptions`, `TimeOptions`, `TupleWords`): How the times of tuples and graphs are read, and
+  in what order events may come.
+* `reorder` (`Arrivals`, `Reorderer`, `SingleReorderer`): Which events come too late, and the order of time of the
+  others.
+* `streams` (`EventCounters`, `EventFeed`, `EventStream`): From sources to one stream of event batches:
   types, times, order, merging.
 """
 
@@ -40,12 +46,14 @@ from spaseq.events.columns import (
     truths_of,
 )
 from spaseq.events.growing import GrowingFile
+from spaseq.events.options import Duration, EventOptions, TimeOptions, TupleWords
 from spaseq.events.readers import source_name, tables
-from spaseq.events.streams import EventCounters, EventFeed, EventOptions, EventStream
-from spaseq.events.time import format_time, order_events, parse_duration, parse_time
+from spaseq.events.streams import EventCounters, EventFeed, EventStream
+from spaseq.events.time import format_time, parse_duration, parse_time
 
 __all__ = [
     "Column",
+    "Duration",
     "EventBatch",
     "EventCounters",
     "EventFeed",
@@ -57,10 +65,11 @@ __all__ = [
     "NumberColumn",
     "TextColumn",
     "TimeColumn",
+    "TimeOptions",
     "TruthColumn",
+    "TupleWords",
     "column_of",
     "format_time",
-    "order_events",
     "parse_duration",
     "parse_time",
     "source_name",

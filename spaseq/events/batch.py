@@ -37,12 +37,12 @@ class EventBatch:
         streams: tuple[str, ...] = (),
         stream_codes: np.ndarray | None = None,
     ) -> None:
-        self.table = table
-        self.type_column = type_column
-        self.times = times
-        self.positions = positions
-        self.streams = streams
-        self.stream_codes = stream_codes
+        self.table: Any = table
+        self.type_column: str = type_column
+        self.times: np.ndarray = times
+        self.positions: np.ndarray = positions
+        self.streams: tuple[str, ...] = streams
+        self.stream_codes: np.ndarray | None = stream_codes
         self._columns: dict[str, Column | None] = {}
 
     def __len__(self) -> int:

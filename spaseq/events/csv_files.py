@@ -18,6 +18,8 @@ __all__ = ["padded", "read_csv"]
 
 _NULLS: Final = ["", "NULL", "null"]
 _NEWLINE: Final = 10
+_HEAD: Final = 1 << 16
+_LONGEST_HEADER: Final = 16 << 20
 _TEXTS: Final = 1 << 16
 """A column of the first block with more different texts is read as plain strings."""
 
@@ -27,7 +29,7 @@ def read_csv(stream: Joined, name: str, delimiter: str, wanted: Collection[str] 
 
     With `wanted`, the values of other columns are not looked at: they are there, and NULL throughout.
     """
-    header, body = _header(stream, name, delimiter)
+    header, body = _header(_with_newlines(stream), name, delimiter)
     if header is None:
         return
     included = None if wanted is None else [n for n in header if n in wanted]
@@ -43,15 +45,38 @@ def read_csv(stream: Joined, name: str, delimiter: str, wanted: Collection[str] 
             yield table if included is None else padded(table, header)
 
 
+def _with_newlines(stream: Joined) -> Joined:
+    """The stream, its lines ended by newlines where they end with bare carriage returns (as the first 64 kB do)."""
+    head = read_some(stream, _HEAD)
+    if b"\r" in head and b"\n" not in head and head.index(b"\r") < len(head) - 1:
+        return Joined(head.replace(b"\r", b"\n"), _CarriageReturns(stream))
+    return Joined(head, stream)
+
+
+class _CarriageReturns:
+    """A stream of bytes whose lines end with carriage returns, read as one whose lines end with newlines."""
+
+    def __init__(self, stream: Joined) -> None:
+        self._stream = stream
+        self.live = stream.live
+
+    def read(self, size: int = -1) -> bytes:
+        return self._stream.read(size).replace(b"\r", b"\n")
+
+
 def _header(stream: Joined, name: str, delimiter: str) -> tuple[list[str] | None, Joined]:
     """The column names, and the stream after them; None for an empty stream."""
-    head = read_some(stream, 1 << 16)
+    head = read_some(stream, _HEAD)
+    while b"\n" not in head and len(head) < _LONGEST_HEADER and (more := read_some(stream, _HEAD)):
+        head += more
     line, _, rest = head.partition(b"\n")
     text = decoded(line, name, 1).rstrip("\r")
     if not text.strip() and not rest:
         return None, stream
-    names = next(csv.reader([text], delimiter=delimiter), [])
-    names = [n.strip() for n in names]
+    try:
+        names = [n.strip() for n in next(csv.reader([text], delimiter=delimiter, strict=True), [])]
+    except csv.Error as error:
+        raise EventError(f"the line of column names cannot be read: {error}", source=name, record=1) from None
     twice = next((n for i, n in enumerate(names) if n in names[:i]), None)
     if twice is not None:
         raise EventError(f"two columns are called {twice!r}", source=name, record=1, attribute=twice)

@@ -49,7 +49,7 @@ class Watched:
         self._path = path
         self._file = file
         self._head = b""
-        self.read = 0
+        self.read: int = 0
 
     def check(self, piece: bytes = b"") -> None:
         """To be called with each piece that was read. EventError where the file is not the one it was, or no longer

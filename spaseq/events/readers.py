@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import glob
-import io
-import json
 import os
 import sys
 import zlib
@@ -20,13 +18,13 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 import pyarrow as pa
-import pyarrow.json
 
 from spaseq.errors import EventError
 from spaseq.events.ahead import ahead
-from spaseq.events.blocks import Joined, decoded, first_line, line_blocks, read_some
+from spaseq.events.blocks import Joined, first_line, read_some
 from spaseq.events.csv_files import padded, read_csv
 from spaseq.events.growing import GrowingBytes, GrowingFile
+from spaseq.events.json_lines import read_json_lines
 
 __all__ = ["FORMATS", "source_name", "tables"]
 
@@ -43,6 +41,7 @@ FORMATS: Final = {
 _COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
 _ROWS: Final = 1 << 18
 _DAMAGE: Final = ("truncated", "end-of-stream", "inflate", "zlib", "zstd", "compressed")
+_SURROGATE_HINT: Final = "\\ud800 to \\udfff stand for a character only in pairs, the first one below \\udc00"
 _FORMAT_HINT: Final = "events are read from .csv, .tsv, .jsonl and .parquet files, plain or compressed (.gz, .zst)"
 
 
@@ -115,19 +114,34 @@ def from_dicts(events: Sequence[Mapping[str, Any]]) -> pa.Table:
         if not isinstance(event, Mapping):
             raise EventError(f"{type(event).__name__} is not an event", record=index + 1, hint="an event is a dict")
         names.update(dict.fromkeys(event))
+    for name in names:
+        if not _is_text(str(name)):
+            raise EventError(f"the name of an attribute, {name!r}, is no Unicode text", hint=_SURROGATE_HINT)
     columns = {str(name): _values([event.get(name) for event in events], str(name)) for name in names}
-    return pa.table(columns) if columns else pa.table({})
+    return pa.table(columns) if columns else pa.Table.from_struct_array(pa.array(events, pa.struct([])))
 
 
 def _values(values: list[Any], name: str) -> pa.Array:
     try:
         return pa.array(values, from_pandas=True)
+    except UnicodeEncodeError:
+        odd = next((i for i, v in enumerate(values) if not _is_text(str(v))), 0)
+        problem = f"attribute {name} is {values[odd]!r:.100}, which is no Unicode text"
+        raise EventError(problem, record=odd + 1, attribute=name, hint=_SURROGATE_HINT) from None
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         pass
     try:
         return pa.array(values, pa.float64(), from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         raise _not_a_column(values, name) from None
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _not_a_column(values: list[Any], name: str) -> EventError:
@@ -188,7 +202,7 @@ def _read(
         if kind == "parquet":
             yield from _parquet(pa.BufferReader(whole.read()), wanted)
         elif kind == "jsonl":
-            yield from _json_lines(whole, name)
+            yield from read_json_lines(whole, name, from_dicts)
         else:
             yield from read_csv(whole, name, "\t" if kind == "tsv" else ",", wanted)
 
@@ -215,51 +229,6 @@ def _parquet(source: Any, wanted: Collection[str] | None) -> Iterator[pa.Table]:
         for batch in file.iter_batches(batch_size=_ROWS, columns=columns):
             table = pa.Table.from_batches([batch])
             yield table if columns is None else padded(table, names)
-
-
-def _json_lines(stream: Joined, name: str) -> Iterator[pa.Table]:
-    """Blocks of JSON Lines: one object a line. Empty lines are passed over."""
-    line = 1
-    for block in line_blocks(stream, quoted=False):
-        if block.strip():
-            yield _json_block(block, name, line)
-        line += block.count(b"\n")
-
-
-def _json_block(block: bytes, name: str, line: int) -> pa.Table:
-    if block.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
-        raise EventError("this is a JSON array, not JSON Lines", source=name, record=line, hint="one object a line")
-    try:
-        options = pa.json.ReadOptions(block_size=max(len(block) + 1, 1 << 10))
-        return pa.json.read_json(io.BytesIO(block), read_options=options)
-    except pa.ArrowInvalid:
-        pass
-    events = []
-    lines = []
-    for number, text in enumerate(block.split(b"\n"), line):
-        if not text.strip():
-            continue
-        events.append(_json_object(text, name, number))
-        lines.append(number)
-    try:
-        return from_dicts(events)
-    except EventError as error:
-        record = None if error.record is None else lines[error.record - 1]
-        raise EventError(
-            error.problem, source=name, record=record, attribute=error.attribute, hint=error.hint
-        ) from None
-
-
-def _json_object(text: bytes, name: str, line: int) -> dict[str, Any]:
-    try:
-        value = json.loads(decoded(text, name, line))
-    except json.JSONDecodeError as error:
-        raise EventError(
-            f"this is not JSON (column {error.colno}: {error.msg})", source=name, record=line, hint="one object a line"
-        ) from None
-    if not isinstance(value, dict):
-        raise EventError("this is JSON, but not an object", source=name, record=line, hint="one object a line")
-    return value
 
 
 @contextlib.contextmanager

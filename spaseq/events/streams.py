@@ -22,42 +22,18 @@ import pyarrow.compute as pc
 from spaseq.errors import EventError, OptionError
 from spaseq.events.batch import EventBatch, encode_texts
 from spaseq.events.columns import NumberColumn, TextColumn, TimeColumn, column_of
+from spaseq.events.options import EventOptions
 from spaseq.events.readers import common_schema, source_name, tables
-from spaseq.events.time import LatePolicy, late_error, parse_time, time_behind, unit_nanoseconds
+from spaseq.events.reorder import Released, Reorderer
+from spaseq.events.time import parse_time, unit_nanoseconds
 from spaseq.snapshot import array, expect
 
-__all__ = ["EventCounters", "EventFeed", "EventOptions", "EventStream"]
+__all__ = ["EventCounters", "EventFeed", "EventStream"]
 
 _TIME_COLUMNS: Final = ("time", "timestamp")
 _STREAM: Final = "\0stream"
-
-
-@dataclass(frozen=True, slots=True)
-class EventOptions:
-    """How events are read off columns.
-
-    `type_column`: None means `type`. `time_column`: None means `time`, else `timestamp`, else the place of the event in
-    its source. `from_arrival`: the place, whatever columns there are. `time_unit`: of times that are numbers.
-    `interval`, ns: the k-th event is at k times that. `lateness`, ns, and `late`: see
-    `spaseq.events.time.order_events`.
-    """
-
-    type_column: str | None = None
-    time_column: str | None = None
-    from_arrival: bool = False
-    time_unit: str = "s"
-    interval: int = 1_000_000
-    lateness: int = 0
-    late: LatePolicy = "error"
-
-    def __post_init__(self) -> None:
-        unit_nanoseconds(self.time_unit)
-        if self.late not in ("drop", "error"):
-            raise OptionError(f"unknown policy for late events {self.late!r}", "drop or error")
-        if self.lateness < 0 or self.interval < 0:
-            raise OptionError("a lateness or an interval cannot be negative")
-        if self.from_arrival and self.time_column is not None:
-            raise OptionError("times are taken from a column or from arrival, not from both")
+_CHUNKS: Final = 16
+"""Of the events that wait: each push adds one, and Arrow's calls take time for each."""
 
 
 @dataclass(slots=True)
@@ -92,8 +68,19 @@ class _Part:
     def __len__(self) -> int:
         return len(self.times)
 
-    def slice(self, start: int, end: int) -> _Part:
+    def between(self, start: int, end: int) -> _Part:
         return _Part(self.table.slice(start, end - start), self.times[start:end])
+
+    def take(self, rows: np.ndarray | slice) -> _Part:
+        """Some rows; nothing is copied of a slice."""
+        if isinstance(rows, slice):
+            return self.between(rows.start, rows.stop)
+        return _Part(self.table.take(rows), self.times[rows])
+
+    def packed(self) -> _Part:
+        """The same, in one piece where it stands in many."""
+        many = self.table.num_columns and self.table.column(0).num_chunks > _CHUNKS
+        return _Part(self.table.combine_chunks(), self.times) if many else self
 
 
 class TimestampAssigner:
@@ -106,10 +93,10 @@ class TimestampAssigner:
     def __init__(self, options: EventOptions, source: str) -> None:
         self.options = options
         self.source = source
-        self.records = 0
+        self.records: int = 0
         self.column: str | None = None
-        self.known = False
-        self.iso = False
+        self.known: bool = False
+        self.iso: bool = False
 
     def read(self, table: pa.Table) -> _Part:
         """The events with their times. `EventError` for one without a time or a type."""
@@ -143,9 +130,9 @@ class TimestampAssigner:
     def _choose(self, table: pa.Table) -> str | None:
         if self.options.from_arrival:
             return None
-        if self.options.time_column is None:
+        if self.options.time is None:
             return next((c for c in _TIME_COLUMNS if c in table.column_names), None)
-        return self.options.time_column
+        return self.options.time
 
     def _times(self, table: pa.Table, name: str) -> np.ndarray:
         if name not in table.column_names:
@@ -239,69 +226,39 @@ def _did_you_mean(name: str, names: list[str]) -> str:
 
 def _read_by(options: EventOptions) -> set[str]:
     """The columns that are looked at for types and times."""
-    times = () if options.from_arrival else _TIME_COLUMNS if options.time_column is None else (options.time_column,)
+    times = () if options.from_arrival else _TIME_COLUMNS if options.time is None else (options.time,)
     return {options.type_column or "type", *times}
 
 
 class _Orderer:
-    """Puts the events of one stream in order of time within the lateness; drops what is later, or says so."""
+    """The events of one stream, in order of time by `reorder`; `pending` are those that it holds back."""
 
     def __init__(self, options: EventOptions, source: str) -> None:
-        self.options = options
         self.source = source
-        self.high: int | None = None
-        self.seen = 0
-        self.dropped = 0
+        self.reorder = Reorderer(options, counted="event")
         self.pending: _Part | None = None
 
     def push(self, part: _Part) -> _Part:
-        """Events that nothing on time can come before any more."""
-        part = self._on_time(part)
-        if self.pending is None and (self.options.lateness == 0 or not len(part)):
-            return part
-        if self.pending is not None:
-            part = _joined([self.pending, part], self.source)
-        order = np.argsort(part.times, kind="stable")
-        assert self.high is not None
-        return self._divided(_Part(part.table.take(order), part.times[order]), self.high - self.options.lateness + 1)
+        """Events that nothing on time can come before any more. `EventError` for a late one."""
+        first = self.reorder.seen + 1
+        whole = part if self.pending is None else _joined([self.pending, part], self.source)
+        return self._taken(whole, self.reorder.push(whole.times, lambda row: (self.source, first + row)))
 
     def advance(self, now: int) -> _Part | None:
         """The events before `now`, of which no more will come: later ones are too late."""
-        reached = min(now + self.options.lateness, np.iinfo(np.int64).max)
-        self.high = reached if self.high is None else max(self.high, reached)
-        return None if self.pending is None else self._divided(self.pending, now)
+        self.reorder.advance(now)
+        return None if self.pending is None else self._taken(self.pending, self.reorder.push(self.pending.times))
 
-    def _divided(self, part: _Part, end: int) -> _Part:
-        """Of events in order those before `end`; the others are held back."""
-        cut = int(np.searchsorted(part.times, end, "left"))
-        self.pending = part.slice(cut, len(part)) if cut < len(part) else None
-        return part.slice(0, cut)
-
-    def _on_time(self, part: _Part) -> _Part:
-        if not len(part):
-            return part
-        times = part.times
-        high = np.maximum.accumulate(times)
-        if self.high is not None:
-            high = np.maximum(high, self.high)
-        behind = time_behind(high, times)
-        late = behind > self.options.lateness
-        first = self.seen
-        self.seen += len(times)
-        self.high = int(high[-1])
-        if not late.any():
-            return part
-        if self.options.late == "error":
-            row = int(np.argmax(late))
-            raise late_error(self.source, first + row + 1, int(behind[row]), self.options.lateness)
-        self.dropped += int(late.sum())
-        kept = np.flatnonzero(~late)
-        return _Part(part.table.take(kept), times[kept])
+    def _taken(self, part: _Part, found: Released) -> _Part:
+        if found.error is not None:
+            raise found.error
+        self.pending = part.take(found.waiting).packed() if self.reorder.held else None
+        return part.take(found.ready)
 
     def finish(self) -> _Part | None:
         """The events still held back."""
         pending, self.pending = self.pending, None
-        return pending
+        return None if pending is None else pending.take(self.reorder.push(pending.times, last=True).ready)
 
 
 def _joined(parts: list[_Part], source: str) -> _Part:
@@ -318,7 +275,7 @@ class EventStream:
         self, sources: Mapping[str, Any], options: EventOptions, wanted: Collection[str] | None = None
     ) -> None:
         self._wanted = None if wanted is None else {*wanted, *_read_by(options)}
-        self.counters = EventCounters()
+        self.counters: EventCounters = EventCounters()
         self._options = options
         self._names = tuple(sources)
         self._sources = dict(sources)
@@ -350,8 +307,8 @@ class EventStream:
 
     def _note(self, name: str, clock: TimestampAssigner, orderer: _Orderer) -> None:
         self.counters.iso_times |= clock.iso
-        if orderer.dropped:
-            self.counters.dropped[name or clock.source] = orderer.dropped
+        if orderer.reorder.dropped:
+            self.counters.dropped[name or clock.source] = orderer.reorder.dropped
 
 
 def _batch(
@@ -382,8 +339,8 @@ def _merge(streams: list[Iterator[_Part]], names: tuple[str, ...]) -> Iterator[t
         for index, part in enumerate(waiting):
             if part is not None:
                 cut = len(part) if mark is None else int(np.searchsorted(part.times, mark, "left"))
-                taken.append((index, part.slice(0, cut)))
-                waiting[index] = part.slice(cut, len(part)) if cut < len(part) else None
+                taken.append((index, part.between(0, cut)))
+                waiting[index] = part.between(cut, len(part)) if cut < len(part) else None
         if any(len(p) for _, p in taken):
             yield _interleaved(taken, names)
         if mark is None:
@@ -420,12 +377,13 @@ class EventFeed:
     """
 
     def __init__(self, names: tuple[str, ...], options: EventOptions) -> None:
-        self.counters = EventCounters()
+        self.counters: EventCounters = EventCounters()
         self._names = names
         self._options = options
-        self.clocks = {name: TimestampAssigner(options, name or "<events>") for name in names}
-        self.orderer = _Orderer(options, "<events>")
-        self.position = 0
+        clocks = {name: TimestampAssigner(options, name or "<events>") for name in names}
+        self.clocks: dict[str, TimestampAssigner] = clocks
+        self.orderer: _Orderer = _Orderer(options, "<events>")
+        self.position: int = 0
 
     def push(self, source: Any, stream: str | None = None) -> Iterator[EventBatch]:
         """The batches that are now in order."""
@@ -463,8 +421,8 @@ class EventFeed:
         return stream
 
     def _out(self, part: _Part) -> Iterator[EventBatch]:
-        if self.orderer.dropped:
-            self.counters.dropped["<events>"] = self.orderer.dropped
+        if self.orderer.reorder.dropped:
+            self.counters.dropped["<events>"] = self.orderer.reorder.dropped
         if not len(part):
             return
         codes = None
@@ -479,7 +437,7 @@ class EventFeed:
         pending, counters = self.orderer.pending, self.counters
         return {
             "clocks": {n: (c.records, c.column, c.known, c.iso) for n, c in self.clocks.items()},
-            "order": (self.orderer.high, self.orderer.seen, self.orderer.dropped),
+            "order": self.orderer.reorder.snapshot(),
             "pending": None if pending is None else (table_bytes(pending.table), pending.times),
             "position": self.position,
             "counters": (counters.events, counters.dropped, list(counters.attributes), counters.iso_times),
@@ -492,12 +450,12 @@ class EventFeed:
             clock.records, clock.column, clock.known, clock.iso = records, column, known, iso
             expect(type(records) is int and (column is None or type(column) is str), "a count of each stream")
             expect(type(known) is bool is type(iso), "what is known of each stream")
-        high, seen, dropped = self.orderer.high, self.orderer.seen, self.orderer.dropped = state["order"]
-        expect((high is None or type(high) is int) and type(seen) is int is type(dropped), "a count of events")
+        self.orderer.reorder.restore(state["order"])
         if state["pending"] is not None:
             blob, times = state["pending"]
             table = table_of_bytes(blob)
             self.orderer.pending = _Part(table, array(times, "times", rows=table.num_rows))
+            self.orderer.reorder.held = table.num_rows
         self.position = state["position"]
         expect(type(self.position) is int and 0 <= self.position < 1 << 61, "a place in the stream")
         events, late, attributes, iso = state["counters"]

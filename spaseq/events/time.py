@@ -2,14 +2,14 @@
 
 Literals are an xsd:dateTime (UTC where it names no zone) or a plain number in a stated unit; durations are numbers
 with a unit. All arithmetic on literals is exact (integers and decimals), so a window's closed end means what it says;
-digits below a nanosecond are cut off. `order_events` is the one place where the policy for late events is defined.
+digits below a nanosecond are cut off.
 """
 
 from __future__ import annotations
 
 import re
 from decimal import ROUND_FLOOR, Decimal, InvalidOperation
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
@@ -17,18 +17,12 @@ from spaseq.errors import EventError, OptionError
 
 __all__ = [
     "UNITS",
-    "LatePolicy",
     "duration_nanoseconds",
     "format_time",
-    "late_error",
-    "order_events",
     "parse_duration",
     "parse_time",
-    "time_behind",
     "unit_nanoseconds",
 ]
-
-LatePolicy = Literal["drop", "error"]
 
 UNITS: Final[dict[str, int]] = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 """Nanoseconds in each unit that `--time-unit` takes."""
@@ -205,49 +199,3 @@ def _unit_scale(word: str) -> int | None:
     """Nanoseconds in a unit word; plurals count, case only matters nowhere."""
     name = word.lower()
     return _DURATION_UNITS.get(name) or (_DURATION_UNITS.get(name[:-1]) if len(name) > 3 and name[-1] == "s" else None)
-
-
-def order_events(times: np.ndarray, lateness: int, policy: LatePolicy, source: str) -> tuple[np.ndarray, int]:
-    """Puts a whole stream in order of time, within a stated lateness.
-
-    An event is *late* when its time is more than `lateness` before the greatest time that came before it. Late events
-    are dropped and counted, or are an `EventError` that names `source` and the record (from 1). The others are put in
-    order; equal times keep their order of arrival.
-
-    Args: `times` int64 (n,) in order of arrival, ns; `lateness` ns, not negative.
-    Returns: `order`, int64 (m,), the kept rows in order of time, and the number of rows dropped (n - m).
-    """
-    if policy not in ("drop", "error"):
-        raise OptionError(f"unknown policy for late events {policy!r}", "--late is drop or error")
-    if lateness < 0:
-        raise OptionError("a lateness cannot be negative", "0 means: events come in order of time")
-    if len(times) < 2 or bool((times[1:] >= times[:-1]).all()):
-        return np.arange(len(times), dtype=np.int64), 0
-    behind = time_behind(np.maximum.accumulate(times), times)
-    late = behind > lateness
-    dropped = int(late.sum())
-    if dropped and policy == "error":
-        raise late_error(source, int(np.argmax(late)) + 1, int(behind[np.argmax(late)]), lateness)
-    kept = np.flatnonzero(~late)
-    return kept[np.argsort(times[kept], kind="stable")], dropped
-
-
-def time_behind(highs: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """By how many ns `times` are before `highs`, which are not less: uint64 (n,), as int64 would not hold it of all."""
-    return highs.view(np.uint64) - times.view(np.uint64)
-
-
-def late_error(source: str, record: int, behind: int, lateness: int) -> EventError:
-    """The error for an event that comes `behind` nanoseconds after a greater time was seen."""
-    allowed = f"the stated lateness of {_seconds(lateness)} s" if lateness else "no lateness is allowed"
-    return EventError(
-        f"the stream goes back in time by {_seconds(behind)} s ({allowed})",
-        source=source,
-        record=record,
-        counted="event",
-        hint="state a lateness (--lateness 5s) to put such events in order, or drop them with --late drop",
-    )
-
-
-def _seconds(nanoseconds: int) -> str:
-    return format((Decimal(nanoseconds) / 1_000_000_000).normalize(), "f")

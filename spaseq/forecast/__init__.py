@@ -1,19 +1,20 @@
-"""When will the pattern complete? Forecasts from a Markov chain over the automaton of an alert.
+"""Forecasts of when a pattern will match next, from a Markov chain over the automaton of an alert.
 
-The single run of a deterministic automaton (`spaseq.automata.rma.SingleRun`) is a Markov chain if the events are one:
-`learn` counts, over training events, which letter follows which last few (an order-m chain), and makes the chain of the
-automaton's states with those letters. `Forecaster` gives for each state the distribution of the number of events until
-the next match, and the shortest interval that holds it with a given probability; `evaluate` compares with what came.
+If the events are a Markov chain, so is the single run of a deterministic automaton (`spaseq.automata.rma.SingleRun`).
+`learn` counts in training events how often each letter follows each sequence of m letters (a chain of order m), and
+makes the chain whose nodes are the automaton's states with the last m letters. `Forecaster` computes for each node the
+distribution of the number of events until the next match, and the shortest interval that contains it with a given
+probability; `evaluate` compares forecasts with the matches that came.
 
-This is what [RMA] §6 wants its output-agnostic deterministic automata for; the constructions are those of the
-pattern Markov chains it cites [2, 25]. Time is counted in events.
+This is the purpose for which [RMA] §6 introduces output-agnostic deterministic automata; the constructions are those of
+the pattern Markov chains that it cites as [2, 25]. Time is counted in events.
 
 Modules:
 
 * `chain`: Markov chains learnt from the single run of a deterministic automaton.
-* `waiting` (`shortest_interval`, `waiting_times`): Waiting times of a Markov chain, and the intervals that hold them.
-* `forecaster` (`Evaluation`, `Forecaster`, `Forecasts`, `evaluate`, `unconditional`): Forecasts event by event, and how
-  good they were.
+* `waiting` (`shortest_interval`, `waiting_times`): Waiting times of a Markov chain, and intervals that contain them.
+* `forecaster` (`Evaluation`, `Forecaster`, `Forecasts`, `evaluate`, `unconditional`): Forecasts event by event, and
+  their evaluation.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Markov chains learnt from the single run of a deterministic automaton.
 
-A node of the chain is a state of the automaton with the last m letters read (its *context*; shorter ones while a
-stream begins). What follows depends on the context alone where letters say all that the automaton sees; where it has
-registers, also on the state, for then one letter may lead to several states. A context seen too seldom in training
-gives way to its longest suffix that was seen often enough.
+A node of the chain is a state of the automaton with the last m letters, its *context* (fewer at the beginning of a
+stream). The next letter depends on the context. If the automaton has no registers, the letter determines the next
+state; if it has, a letter may lead to several states, and the counts are by state and context. For a context that was
+too rare in training, its longest suffix that was frequent enough is used.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ __all__ = ["ChainLimits", "MarkovChain", "Model", "Node", "Trace", "learn", "tra
 Context = tuple[int, ...]
 Node = tuple[int, Context]
 Outcome = tuple[int, int]
-"""A letter, and the state it leads to (-1 where the automaton says)."""
+"""A letter, and the state it leads to; -1 if the automaton has no registers and determines that state."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainLimits:
-    """Budgets; each raises `BudgetExceeded` with its name."""
+    """Limits of forecasts. Exceeding one raises `BudgetExceeded` with its name."""
 
     max_nodes: int = 20_000
     """Nodes of a chain: states × letters to the power of the order, as far as they can be reached."""
@@ -38,14 +38,15 @@ class ChainLimits:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What one run did: int32 (n,) `states` behind and `letters` of each event, bool (n,) `accepted`."""
+    """The steps of a run in one partition: for each event the state after it (`states`, int32 (n,)), its letter
+    (`letters`, int32 (n,)), and whether a match ends at it (`accepted`, bool (n,))."""
 
     states: np.ndarray
     letters: np.ndarray
     accepted: np.ndarray
 
     def last(self, count: int) -> Trace:
-        """The last `count` events of it, or all."""
+        """The trace of the last `count` events; of all if there are fewer."""
         start = max(0, len(self.states) - count)
         return Trace(self.states[start:], self.letters[start:], self.accepted[start:])
 
@@ -54,7 +55,7 @@ class Trace:
 class MarkovChain:
     """Transitions as arrays, ordered by source: `source`, `target` int64 (e,), `probability` float64 (e,).
 
-    `final` bool (nodes,): where a match has just completed.
+    `final` bool (nodes,): whether a match ends at the event that leads to the node.
     """
 
     nodes: tuple[Node, ...]
@@ -65,7 +66,7 @@ class MarkovChain:
 
 
 def traces(run: SingleRun, batches: Iterable[Any]) -> list[Trace]:
-    """The run over `batches` (of events, as `SingleRun.push` takes them), one trace a partition."""
+    """The traces of a fresh run over `batches` of events, as `SingleRun.push` takes them: one for each partition."""
     fresh = run.fresh()
     steps = [fresh.push(batch) for batch in batches]
     if not steps:
@@ -78,7 +79,8 @@ def traces(run: SingleRun, batches: Iterable[Any]) -> list[Trace]:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A chain learnt for a run's automaton. `order` is the length of contexts; `run` names the letters."""
+    """A chain learnt for a run's automaton. `order` is the length of contexts; `run` has the numbers of the letters;
+    `index` the number of each node."""
 
     run: SingleRun
     order: int
@@ -86,9 +88,9 @@ class Model:
     index: dict[Node, int]
 
     def nodes(self, trace: Trace) -> np.ndarray:
-        """int64 (n,): the node behind each event, -1 where training knows nothing of its state.
+        """The node after each event: int64 (n,), -1 if the state did not occur in training.
 
-        A context that the chain does not have gives way to its longest suffix that it has.
+        For a context that the chain does not have, its longest suffix that it has is used.
         """
         passed = _passed(trace, self.order)
         known = {node: next((self.index[n] for n in _suffixes(*node) if n in self.index), -1) for node in set(passed)}
@@ -103,13 +105,14 @@ def learn(
     least: int = 1,
     limits: ChainLimits = ChainLimits(),
 ) -> Model:
-    """The order-`order` chain of the run's automaton over training events, in batches as `SingleRun.push` takes them.
+    """Learns the chain of order `order` of the run's automaton from `training` events, in batches as `SingleRun.push`
+    takes them.
 
-    `least`: how often a context must have been seen to be believed. Deterministic; cost: events × order, and the chain.
-    Raises `OptionError` without events, `BudgetExceeded` at `max_nodes`.
+    `least`: how often a context must have occurred to be used. Cost: events × order, and the size of the chain.
+    Raises `OptionError` without events and for a negative order or a `least` below 1, `BudgetExceeded` (`max_nodes`).
     """
     if order < 0 or least < 1:
-        raise OptionError(f"a chain of order {order}, contexts seen {least} times", "order >= 0, least >= 1")
+        raise OptionError(f"order is {order} and least is {least}", "order must be 0 or more, least 1 or more")
     counts = _Counts(run, order, least)
     observed: dict[Node, None] = {(run.start, ()): None}
     for trace in traces(run, training):
@@ -129,7 +132,7 @@ def _contexts(letters: list[int], length: int) -> list[Context]:
 
 
 def _passed(trace: Trace, order: int) -> list[Node]:
-    """The node behind each event; contexts are shorter at the beginning."""
+    """The node after each event; contexts are shorter at the beginning."""
     states, letters = trace.states.tolist(), trace.letters.tolist()
     begun: list[Context] = [tuple(letters[: i + 1]) for i in range(min(order - 1, len(letters)))] if order else []
     contexts = begun + (_contexts([*letters, -1], order)[: len(letters) - len(begun)] if order else [()] * len(letters))
@@ -145,7 +148,7 @@ def _suffixes(state: int, context: Context) -> Iterator[Node]:
 
 
 class _Counts:
-    """How often which outcome followed which context (and state, if the automaton has registers)."""
+    """Counts of the outcomes that followed each context; by state too, if the automaton has registers."""
 
     def __init__(self, run: SingleRun, order: int, least: int) -> None:
         self._run = run
@@ -155,7 +158,7 @@ class _Counts:
         self.seen = 0
 
     def add(self, trace: Trace) -> dict[Node, None]:
-        """Count a trace; gives the nodes it went through."""
+        """Counts the outcomes of a trace; returns the nodes on it."""
         letters, targets = trace.letters.tolist(), trace.states.tolist()
         states = [self._run.start, *targets[:-1]]
         if not self._run.has_registers:
@@ -173,7 +176,7 @@ class _Counts:
         return state if self._run.has_registers else -1
 
     def following(self, node: Node) -> list[tuple[Node, float]]:
-        """The nodes that may follow, with probabilities; none where training knows nothing of the state."""
+        """The nodes that may follow, with their probabilities; none if the state did not occur in training."""
         state, context = node
         for key in _suffixes(self._key(state), context):
             counted = self._of.get(key)
@@ -190,7 +193,7 @@ class _Counts:
 
 
 def _chain(run: SingleRun, counts: _Counts, observed: dict[Node, None], limits: ChainLimits) -> MarkovChain:
-    """The chain over all that can be reached from the nodes observed, and from each state without a context."""
+    """The chain of all nodes that can be reached from the nodes observed, and from their states with empty context."""
     index: dict[Node, int] = {}
     for node in (*observed, *((state, ()) for state, _ in observed)):
         index.setdefault(node, len(index))

@@ -1,8 +1,8 @@
-"""Forecasts event by event, and how good they were.
+"""Forecasts event by event, and their evaluation.
 
-Behind each event the forecast is the interval of the chain's node there: the next match comes `first` to `last` events
-from now, with at least the threshold's probability if the chain is right. There is none where no interval within the
-horizon is probable enough, or training knows nothing of the state.
+The forecast after an event is an interval: the next match comes `first` to `last` events later, with at least the
+threshold's probability, if the chain is right. It depends on the chain's node after the event. There is no forecast if
+no interval within the horizon is probable enough, or if the state did not occur in training.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ __all__ = ["Evaluation", "Forecaster", "Forecasts", "evaluate", "unconditional"]
 class Forecasts:
     """For each event of a trace: int64 (n,) `first` and `last`, in events from now, 0 where there is no forecast.
 
-    `probability` float64 (n,): that the next match comes in the interval; `accepted` bool (n,): a match ends here.
+    `probability` float64 (n,): that the next match comes in the interval; `accepted` bool (n,): whether a match ends at
+    the event itself.
     """
 
     first: np.ndarray
@@ -48,9 +49,9 @@ class Forecaster:
     ) -> None:  # fmt: skip
         self.model = model
         self.threshold = threshold
-        self.distribution = waiting_times(model.chain, horizon, limits)
+        self.distribution: np.ndarray = waiting_times(model.chain, horizon, limits)
         rows = [shortest_interval(row, threshold) or (0, 0, 0.0) for row in self.distribution]
-        rows.append((0, 0, 0.0))  # at -1: a state that training does not know
+        rows.append((0, 0, 0.0))  # read as row -1: no forecast for a state that did not occur in training
         self._first = np.array([first for first, _, _ in rows], np.int64)
         self._last = np.array([last for _, last, _ in rows], np.int64)
         self._probability = np.array([p for _, _, p in rows])
@@ -65,9 +66,9 @@ class Forecaster:
         return Forecasts(self._first[nodes], self._last[nodes], self._probability[nodes], trace.accepted)
 
     def follow(self, batches: Iterable[Any]) -> Iterator[Forecasts]:
-        """The forecasts over events, batch by batch and row by row, whatever partition a row is of.
+        """The forecasts over events, batch by batch; a batch may have rows of any partitions.
 
-        Holds of each partition no more than its last letters. A row of no partition has no forecast.
+        Keeps only the last letters of each partition. A row of no partition has no forecast.
         """
         run, order = self.model.run.fresh(), self.model.order
         before: dict[int, Trace] = {}
@@ -84,7 +85,8 @@ class Forecaster:
             yield Forecasts(self._first[nodes], self._last[nodes], self._probability[nodes], steps.accepted)
 
     def interval(self, state: int, letters: Sequence[int] = ()) -> tuple[int, int, float] | None:
-        """The forecast in a state behind some letters; None if there is none."""
+        """The forecast (first, last, probability) in a state after some letters; None if there is none. Raises
+        `OptionError` if the chain has no such node."""
         node = (state, tuple(letters))
         if node not in self.model.index:
             raise OptionError(f"the chain has no state {state} behind {list(letters)}", "Model.index has those it has")
@@ -100,11 +102,11 @@ def _joined(before: Trace, after: Trace) -> Trace:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What became of forecasts on events with known matches.
+    """How good forecasts were on events with known matches.
 
-    events, matches: how many there were. forecasts: made and decided (the rest look beyond the end of the stream).
-    precision: the part of them whose next match came in the interval. spread: mean of last - first. distance: mean of
-    first. recall: the part of the matches that some forecast was right about. NaN where there is nothing to divide by.
+    events, matches: their numbers. forecasts: how many could be judged; the others reach beyond the end of the stream.
+    precision: the share of these whose next match came in the interval. spread: the mean of last - first. distance: the
+    mean of first. recall: the share of the matches that some forecast predicted. NaN for a share or mean of nothing.
     """
 
     events: int
@@ -124,7 +126,7 @@ class Evaluation:
 
 
 def waits(accepted: np.ndarray) -> np.ndarray:
-    """int64 (n,): how many events behind each event the next match comes, 0 where none does."""
+    """How many events after each event the next match ends: int64 (n,), 0 if none does."""
     count = len(accepted)
     ends = np.flatnonzero(accepted)
     at = np.searchsorted(ends, np.arange(count), "right")
@@ -133,7 +135,7 @@ def waits(accepted: np.ndarray) -> np.ndarray:
 
 
 def evaluate(forecasts: Iterable[Forecasts]) -> Evaluation:
-    """Precision, spread, distance and recall over all of them."""
+    """Precision, spread, distance and recall over all `forecasts`; counts are summed before they are divided."""
     events = matches = decided = correct = foreseen = 0
     spread = distance = 0.0
     for f in forecasts:
@@ -156,9 +158,10 @@ def _part(amount: float, of: int) -> float:
 
 
 def unconditional(training: Iterable[Trace], threshold: float, horizon: int) -> tuple[int, int, float] | None:
-    """The interval that knows nothing of the state: the shortest for the waiting times of all training events.
+    """The interval (first, last, probability) that ignores the state: the shortest for the waiting times of all
+    training events; None if none is probable enough.
 
-    What a forecaster has to beat: at the same precision by a smaller spread.
+    The baseline for a forecaster, which should have a smaller spread at the same precision.
     """
     counts, total = np.zeros(horizon), 0
     for trace in training:

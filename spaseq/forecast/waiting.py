@@ -1,7 +1,7 @@
-"""Waiting times of a Markov chain, and the intervals that hold them.
+"""Waiting times of a Markov chain, and intervals that contain them.
 
-The waiting time of a node is the number of steps until the chain is next in a final node: at least 1, also from a
-final node. With Π the transition matrix, P(W = 1) = Σ Π(n, f) over final f, and P(W = k) = Σ Π(n, j) P(W_j = k - 1)
+The waiting time W_n of a node n is the number of steps until the chain is next in a final node: at least 1, even from a
+final node. With Π the transition matrix, P(W_n = 1) = Σ Π(n, f) over final f, and P(W_n = k) = Σ Π(n, j) P(W_j = k - 1)
 over j not final.
 """
 
@@ -15,7 +15,7 @@ from spaseq.forecast.chain import ChainLimits, MarkovChain
 __all__ = ["shortest_interval", "waiting_times"]
 
 _ROUNDING = 1e-9
-"""Sums of probabilities are compared up to this."""
+"""The tolerance for comparisons of sums of probabilities."""
 
 
 def waiting_times(
@@ -23,13 +23,14 @@ def waiting_times(
     horizon: int,
     limits: ChainLimits = ChainLimits(),  # noqa: B008 - frozen
 ) -> np.ndarray:
-    """float64 (nodes, horizon): [n, k - 1] is the probability that the next match comes k events from now.
+    """The distributions of waiting times: float64 (nodes, horizon); [n, k - 1] is the probability, in node n, that the
+    next match ends k events later.
 
-    A row sums to less than 1 by the probability of a longer wait. O(horizon × transitions). Raises `BudgetExceeded` at
-    `max_cells`.
+    The sum of a row is 1 less the probability of a wait longer than the horizon. O(horizon × transitions). Raises
+    `OptionError` for a horizon below 1, `BudgetExceeded` (`max_cells`).
     """
     if horizon < 1:
-        raise OptionError(f"a horizon of {horizon} events", "at least 1")
+        raise OptionError(f"the horizon is {horizon} events", "it must be 1 or more")
     nodes = len(chain.nodes)
     if nodes * horizon > limits.max_cells:
         raise BudgetExceeded("max_cells", limits.max_cells, nodes * horizon, "probabilities",
@@ -43,13 +44,14 @@ def waiting_times(
 
 
 def shortest_interval(distribution: np.ndarray, threshold: float) -> tuple[int, int, float] | None:
-    """(first, last, probability) of the shortest interval of waiting times with at least `threshold`; None if none.
+    """The shortest interval of waiting times with at least the probability `threshold`, as (first, last, probability);
+    None if there is none.
 
-    `distribution`: float64 (horizon,), of waits 1, 2, …. Of several equally short ones the most probable, then the
-    earliest. O(horizon log horizon).
+    `distribution`: float64 (horizon,), the probabilities of waits 1, 2, …. Of several shortest intervals the most
+    probable is taken, then the earliest. O(horizon log horizon). Raises `OptionError` for a threshold of 0 or less.
     """
     if not 0 < threshold <= 1:
-        raise OptionError(f"a threshold of {threshold}", "a probability above 0")
+        raise OptionError(f"the threshold is {threshold}", "it must be a probability above 0")
     total = np.concatenate([[0.0], np.cumsum(distribution)])
     last = np.searchsorted(total, total[:-1] + threshold - _ROUNDING, "left")  # an interval [i + 1, last[i]]
     starts = np.flatnonzero(last < len(total))

@@ -1,12 +1,13 @@
-"""Aggregates (SPARQL 1.1 §18.5.1): their rules, for graph patterns over columns, by rdflib, and for the result clauses.
+"""The rules of aggregates (SPARQL 1.1 §18.5.1), for both evaluators of graph patterns and for the result clauses.
 
-An aggregate over a value that is an error, as that of an unbound variable, is an error itself, and so unbound; only
-COUNT and SAMPLE leave errors out. MIN and MAX go by the order of terms. What SPARQL leaves open is fixed by that order
-too: SAMPLE gives the first value, GROUP_CONCAT goes by it where no ORDER BY says otherwise.
+If one of the values is an error, for example that of an unbound variable, the aggregate is an error and its variable is
+unbound; only COUNT and SAMPLE ignore errors. MIN and MAX use the order of terms (`comparison.term_place`). That order
+also decides what SPARQL leaves open: SAMPLE gives the first value, and GROUP_CONCAT follows it unless an ORDER BY gives
+another order.
 
-The clauses behind WHERE differ in two points (`behind_where`): a variable that a solution does not bind is left out by
-all aggregates, since solutions of optional elements and rounds need not bind it, and SAMPLE and GROUP_CONCAT go by the
-order of solutions (as SUM and AVG, whose rounding may tell orders of xsd:double apart).
+In the clauses behind WHERE (`behind_where`) two rules differ. All aggregates ignore solutions that do not bind a
+variable, because optional elements and rounds of an iteration may leave it unbound. And SAMPLE and GROUP_CONCAT follow
+the order of solutions; so do SUM and AVG, whose rounding of xsd:double depends on the order.
 """
 
 from __future__ import annotations
@@ -27,14 +28,18 @@ from spaseq.rdf import plain_literal
 __all__ = ["LENIENT", "PLACES", "Aggregate", "aggregate_of", "aggregated", "combined"]
 
 LENIENT: Final = frozenset({"Count", "Sample"})
-"""The kinds that leave errors out."""
+"""The aggregates that ignore errors."""
 PLACES: Final = {"Sample": 0, "Min": 0, "Max": -1}
-"""The kinds that give one of the values, and the place of it among them in order."""
+"""The aggregates whose result is one of the values: its index among the values in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """One aggregate. `over`: rdflib's expression, None for `*`; `once`: DISTINCT; `separator`: of GROUP_CONCAT."""
+    """One aggregate of a SELECT or HAVING.
+
+    `over` is its argument as rdflib's expression, None for `*`; `once` stands for DISTINCT; `separator` is read by
+    GROUP_CONCAT only.
+    """
 
     kind: str
     over: Any
@@ -43,8 +48,8 @@ class Aggregate:
 
 
 def aggregate_of(handle: Any) -> Aggregate:
-    """What one of rdflib's aggregates says. Its `vars`, `distinct` and `separator` are read as items, since rdflib
-    gives a name for what is not there."""
+    """One of rdflib's aggregates as an `Aggregate`. `vars`, `distinct` and `separator` are read as dictionary items,
+    because for a missing attribute rdflib returns its name."""
     over, separator = dict.get(handle, "vars"), dict.get(handle, "separator")
     return Aggregate(
         str(handle.name).removeprefix("Aggregate_"),
@@ -55,7 +60,7 @@ def aggregate_of(handle: Any) -> Aggregate:
 
 
 def combined(aggregate: Aggregate, terms: Sequence[Any]) -> Identifier:
-    """The value over `terms`, which are in order and hold no error. SPARQLError where there is none."""
+    """The value of an aggregate over `terms` without errors; sorted for Min and Max. SPARQLError if there is none."""
     match aggregate.kind:
         case "Count":
             return Literal(len(terms))
@@ -77,9 +82,9 @@ def combined(aggregate: Aggregate, terms: Sequence[Any]) -> Identifier:
 def aggregated(
     handles: Sequence[Any], rows: Sequence[Any], *, ordered: bool, behind_where: bool
 ) -> dict[Variable, Identifier]:
-    """What each of rdflib's aggregates comes to over `rows`, by its variable; one that is an error is not there.
+    """The values of rdflib's aggregates over `rows`, by their variables; those that are errors are left out.
 
-    `ordered`: whether the order of the rows means something.
+    `ordered`: whether an ORDER BY has ordered the rows.
     """
     found: dict[Variable, Identifier] = {}
     for handle in handles:

@@ -1,11 +1,11 @@
 """The SPARQL algebra as our own frozen, typed nodes (SPARQL 1.1 §18.2).
 
-rdflib parses a group graph pattern and translates it to an algebra of `CompValue`s: dictionaries with a name, in
-which a misspelt attribute reads as None, and which hold mutable state while they are evaluated. `convert` reads that
-tree once, at compile time, into the nodes below; a node or an expression whose name it does not know is an
-`InternalError` that names it, and SERVICE is refused by name. What is asked about a pattern (which variables it
-binds, which graphs it reads, which predicates an event must have) is asked of these nodes, and the plan over columns
-evaluates them; `spaseq.gpm.reference` evaluates rdflib's tree itself.
+rdflib parses a group graph pattern and translates it to an algebra of `CompValue`s: dictionaries with a name, in which
+a misspelt attribute reads as None, and which hold mutable state while they are evaluated. `convert` reads that tree
+once, at compile time, into the nodes below. A node or expression with an unknown name raises `InternalError` with that
+name; SERVICE raises `UnsupportedFeature`. The functions below analyse these nodes (which variables a pattern binds,
+which graphs it reads, which predicates an event must have), and the plan over columns evaluates them;
+`spaseq.gpm.reference` evaluates rdflib's tree itself.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from rdflib.plugins.sparql.parserutils import CompValue, Expr
 from rdflib.term import Identifier, URIRef, Variable
 
 from spaseq.errors import InternalError, UnsupportedFeature
+from spaseq.pattern import balanced
 
 __all__ = [
     "BGP",
@@ -45,6 +46,7 @@ __all__ = [
     "condition_scopes",
     "convert",
     "convert_expression",
+    "depth",
     "expression_variables",
     "functions_called",
     "graph_names",
@@ -81,7 +83,7 @@ class Call(Expression):
     name: str
     arguments: tuple[Expression, ...]
     handle: Any = field(default=None, compare=False, repr=False)
-    """rdflib's expression, which its evaluator needs; so in the nodes below."""
+    """rdflib's own expression, for its evaluator. `handle` of the nodes below likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +153,8 @@ class Extend(Node):
 
 @dataclass(frozen=True, slots=True)
 class Values(Node):
-    """Inline data: rows of (variable, term) pairs, unbound ones left out; `undefined` are the variables that VALUES
-    names and no row binds (UNDEF), which are in scope all the same (SPARQL 1.1 §18.2.1)."""
+    """Inline data: rows of (variable, term) pairs, without the unbound variables. `undefined`: the variables of VALUES
+    that no row binds (UNDEF); they are in scope nevertheless (SPARQL 1.1 §18.2.1)."""
 
     rows: tuple[tuple[tuple[str, Identifier], ...], ...]
     undefined: frozenset[str] = frozenset()
@@ -197,7 +199,7 @@ class Grouped(Node):
 
 @dataclass(frozen=True, slots=True)
 class Aggregated(Node):
-    """The aggregates over a grouping, its child: each gives a variable."""
+    """The aggregates over the groups of its child; each binds a variable."""
 
     child: Node
     results: tuple[tuple[str, Expression], ...]
@@ -209,7 +211,7 @@ class Aggregated(Node):
 def convert(value: CompValue) -> Node:
     """Our node for an algebra node of rdflib.
 
-    Raises `UnsupportedFeature` for SERVICE, `InternalError` for a node it does not know; both name it.
+    Raises `UnsupportedFeature` for SERVICE, and `InternalError`, with the name, for an unknown node.
     """
     if not isinstance(value, CompValue):
         raise InternalError(f"rdflib gave {type(value).__name__} where an algebra node was expected")
@@ -223,7 +225,7 @@ def convert(value: CompValue) -> Node:
         case "Filter":
             return Filter(convert(value.p), convert_expression(value.expr))
         case "Union":
-            return Union(convert(value.p1), convert(value.p2))
+            return balanced(Union, [convert(part) for part in _alternatives(value)])
         case "Minus":
             return Minus(convert(value.p1), convert(value.p2))
         case "Graph":
@@ -234,6 +236,15 @@ def convert(value: CompValue) -> Node:
             return _multiset(value.p)
         case _:
             return _convert_subquery(value)
+
+
+def _alternatives(value: CompValue) -> list[CompValue]:
+    """The parts of a chain of UNIONs, which rdflib nests to the left."""
+    parts: list[CompValue] = []
+    while value.name == "Union":
+        parts.append(value.p2)
+        value = value.p1
+    return [value, *reversed(parts)]
 
 
 def _convert_subquery(value: CompValue) -> Node:
@@ -258,7 +269,8 @@ def _convert_subquery(value: CompValue) -> Node:
 
 
 def _multiset(value: Any) -> Node:
-    """A subquery, or inline data: `values`, or a bare list where VALUES has no rows."""
+    """The node for a subquery or for inline data. rdflib has `values` for the latter, or a bare list if VALUES has no
+    rows."""
     if isinstance(value, CompValue) and value.name != "values":
         return convert(value)
     if not isinstance(value, CompValue):
@@ -298,7 +310,7 @@ def _arguments(value: CompValue) -> Iterator[Expression]:
 
 
 def walk(node: Node, *, into_graphs: bool = True) -> Iterator[Node]:
-    """`node` and every node below it, those inside EXISTS too, and `into_graphs` those inside GRAPH."""
+    """`node` and every node below it, also those inside EXISTS and, with `into_graphs`, those inside GRAPH."""
     yield node
     if isinstance(node, GraphNode) and not into_graphs:
         return
@@ -317,6 +329,16 @@ def _walk_value(value: object, into_graphs: bool) -> Iterator[Node]:
     elif isinstance(value, tuple):
         for item in value:
             yield from _walk_value(item, into_graphs)
+
+
+def depth(node: Node) -> int:
+    """How many operators stand inside each other at most, EXISTS and conditions left out. Not recursive."""
+    deepest, level = 0, [node]
+    while level:
+        deepest += 1
+        below = (getattr(n, part.name) for n in level for part in fields(n))
+        level = [child for child in below if isinstance(child, Node)]
+    return deepest
 
 
 def visible(node: Node) -> frozenset[str]:
@@ -457,7 +479,7 @@ def patterns_inside(expression: Expression) -> list[Node]:
 
 
 def condition_scopes(node: Node) -> Iterator[tuple[str, frozenset[str], frozenset[str]]]:
-    """For each FILTER and BIND inside `node`: what it is, the variables it names, those its group can bind."""
+    """For each FILTER and BIND inside `node`: its description, the variables it names, and those its group can bind."""
     for inner in walk(node):
         match inner:
             case Filter(child, condition):

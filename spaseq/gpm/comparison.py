@@ -1,9 +1,9 @@
-"""Comparisons as SPARQL 1.1 §17.3 has them, in place of rdflib's.
+"""Comparisons by the rules of SPARQL 1.1 §17.3, in place of rdflib's.
 
-rdflib orders any two literals (by the order that ORDER BY needs), so `"text" > 1` is true there and an error in
-SPARQL; its numbers are exact, so `0.1 <= 0.1e0` is false there and true in SPARQL, which promotes both to double; and
-its IN compares terms, so `1.0 IN (1)` is false there and true in SPARQL. `settle` gives an expression of rdflib's the
-functions of this module.
+rdflib orders any two literals (by the order that ORDER BY needs), so `"text" > 1` is true in rdflib and an error in
+SPARQL. Its numbers are exact, so `0.1 <= 0.1e0` is false in rdflib and true in SPARQL, which promotes both to double.
+Its IN compares terms, so `1.0 IN (1)` is false in rdflib and true in SPARQL. `settle` replaces the functions of an
+rdflib expression by those of this module.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _ARITHMETIC: Final = frozenset({"AdditiveExpression", "MultiplicativeExpression"
 
 
 def compares(sign: str, left: Any, right: Any) -> bool:
-    """Whether two terms compare by one of `SIGNS`. SPARQLError where that is an error."""
+    """Whether `left sign right`, with one of `SIGNS`. SPARQLError where SPARQL has an error."""
     if sign in _ORDER:
         return _in_order(_ORDER[sign], left, right)
     return _equal(left, right) is (sign == "=")
 
 
 def settle(value: CompValue) -> None:
-    """Gives `value`, if it is a comparison or one of `spaseq.gpm.functions`, SPARQL's meaning."""
+    """Replaces the function that evaluates `value`, if this module or `spaseq.gpm.functions` has one for it."""
     if not isinstance(value, Expr):
         return
     if (own := replacement(value)) is not None:
@@ -67,7 +67,7 @@ def settle(value: CompValue) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A side of a comparison that is about one variable: arithmetic on it, or the variable itself."""
+    """A side of a comparison with exactly one variable: that variable alone, or an expression computed from it."""
 
     name: str
     expression: algebra.Expression
@@ -78,8 +78,8 @@ class Side:
 
 
 def compared_sides(expression: algebra.Expression) -> tuple[Side, str, Side] | None:
-    """(left, sign, right) where the expression compares what is computed from one variable with what is from another;
-    None for any other."""
+    """(left, sign, right) if the expression is a comparison whose sides are each computed from one variable, a
+    different one on each side; else None."""
     match expression:
         case algebra.Call(name, (left, right)):
             kind, _, sign = name.partition(" ")
@@ -97,7 +97,7 @@ _LOGIC: Final = {"ConditionalAndExpression": "and", "ConditionalOrExpression": "
 
 
 def number_program(expression: algebra.Expression) -> Program | None:
-    """The expression as a program, where it compares what is computed from numbers; None for any other."""
+    """The expression as a program, if it consists of comparisons of arithmetic on numbers; else None."""
     match expression:
         case algebra.Call(name, (left, right)) if name.startswith("RelationalExpression "):
             sign, sides = name.split(" ", 1)[1], (_value_program(left), _value_program(right))
@@ -130,7 +130,7 @@ def _value_program(expression: algebra.Expression) -> Program | None:
 
 
 def _postfix(parts: Iterable[Program | None], signs: Program) -> Program | None:
-    """The parts one after the other, and then the signs; None where a part is."""
+    """The parts one after another, then the signs; None if a part is None."""
     program: Program = ()
     for part in parts:
         if part is None:
@@ -145,7 +145,7 @@ def _side(expression: algebra.Expression) -> Side | None:
 
 
 def _computed_from(expression: algebra.Expression) -> frozenset[str] | None:
-    """The variables of an expression that has a value only where all of them have; None of any other."""
+    """The variables of an expression that is an error if one of them is unbound; None for other expressions."""
     match expression:
         case algebra.Term(Variable() as name):
             return frozenset({str(name)})
@@ -166,7 +166,7 @@ def _equality(expression: Expr, context: Any) -> Literal:
 
 
 def _in_order(compare: Callable[[Any, Any], bool], left: Any, right: Any) -> bool:
-    """Whether `left` and `right` compare so. SPARQLError where they have no order."""
+    """Whether `compare` holds for the values of `left` and `right`. SPARQLError if they have no common order."""
     (kind, a), (other, b) = _comparable(left), _comparable(right)
     if kind != other:
         raise SPARQLError(f"{kind} and {other} have no order")
@@ -177,8 +177,8 @@ def _in_order(compare: Callable[[Any, Any], bool], left: Any, right: Any) -> boo
 
 
 def _equal(left: Any, right: Any) -> bool:
-    """`left = right`: by value for numbers, truth values and times, else as rdflib has it. SPARQLError where it is
-    open."""
+    """`left = right`: by value for numbers, truth values and times, else as rdflib does. SPARQLError if SPARQL leaves
+    it open."""
     if not isinstance(left, Identifier) or not isinstance(right, Identifier):
         raise SPARQLError("only terms can be equal")
     if not isinstance(left, Literal) or not isinstance(right, Literal):
@@ -186,7 +186,7 @@ def _equal(left: Any, right: Any) -> bool:
     if left.language or right.language:
         return left == right
     if not _is_known(left) or not _is_known(right):
-        # Another text of an unknown datatype may be the same value, and may not (SPARQL 1.1 §17.4.1.7).
+        # Two texts of an unknown datatype may be the same value or not (SPARQL 1.1 §17.4.1.7).
         if left == right:
             return True
         raise SPARQLError(f"{left!r} and {right!r} may be equal or not")
@@ -198,12 +198,12 @@ def _equal(left: Any, right: Any) -> bool:
 
 
 def _is_known(term: Literal) -> bool:
-    """Whether the literal's value is known."""
+    """Whether the literal has a datatype whose values are known here."""
     return term.datatype is None or term.datatype == XSD.string or _value(term) is not None
 
 
 def _value(term: Literal) -> Any:
-    """The literal's value; rdflib does not know that 24:00:00 is the beginning of the next day."""
+    """The literal's value, with 24:00:00 as the beginning of the next day, which rdflib does not support."""
     if term.value is None and term.datatype == XSD.dateTime and "T24:00:00" in term:
         midnight = Literal(term.replace("T24:", "T00:"), datatype=XSD.dateTime, normalize=False).value
         return None if midnight is None else midnight + timedelta(days=1)
@@ -211,7 +211,7 @@ def _value(term: Literal) -> Any:
 
 
 def _promoted(a: Any, b: Any) -> tuple[Any, Any]:
-    """Two values of one kind; a number beside a double becomes one (XPath's numeric promotion)."""
+    """Two values of one kind; if one number is a double, both become doubles (XPath's numeric promotion)."""
     if isinstance(a, float) is isinstance(b, float):
         return a, b
     try:
@@ -221,8 +221,8 @@ def _promoted(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def number_of(term: Any) -> float | None:
-    """The value of a literal as a double that compares with those of other such literals as the values do; None of what
-    is no number, not a number, or not held exactly."""
+    """The value of a numeric literal as a double that is exact, so that comparing doubles compares the values; None for
+    other literals, for NaN, and for numbers that doubles do not hold exactly."""
     try:
         kind, value = _comparable(term)
     except SPARQLError:
@@ -235,8 +235,8 @@ def number_of(term: Any) -> float | None:
 
 
 def near_number(term: Any) -> float | None:
-    """The double nearest to a literal's value; None of what is no number, and of an xsd:float, whose sums are rounded
-    to fewer digits."""
+    """The double nearest to a numeric literal's value; None for other literals, and for xsd:float, whose sums are
+    rounded to fewer digits."""
     try:
         kind, value = _comparable(term)
         return float(value) if kind == "number" and term.datatype != XSD.float else None
@@ -245,8 +245,8 @@ def near_number(term: Any) -> float | None:
 
 
 def order_place(term: Any) -> tuple[Any, ...]:
-    """What ORDER BY, MIN and MAX order a term by (SPARQL 1.1 §15.1): what is none, an unbound variable or an error,
-    first, then blank nodes, IRIs, literals. Terms that they do not tell apart have one place."""
+    """The sort key of a term for ORDER BY, MIN and MAX (SPARQL 1.1 §15.1): None (unbound or an error) first, then blank
+    nodes, IRIs, literals. Terms that are equal in this order have equal keys."""
     match term:
         case BNode():
             return (1, "", str(term))
@@ -259,13 +259,13 @@ def order_place(term: Any) -> tuple[Any, ...]:
 
 
 def term_place(term: Any) -> tuple[Any, ...]:
-    """As `order_place`, with different terms apart: what it does not tell apart is ordered by how it is written."""
+    """The sort key of a term in a total order: that of `order_place`, and for equal ones the way they are written."""
     text = (str(term.datatype or ""), term.language or "") if isinstance(term, Literal) else ()
     return (order_place(term), str(term), *text)
 
 
 def order_value(term: Literal) -> tuple[Any, ...]:
-    """What a literal is ordered by among all literals: by kind, then by value; what has no value by its text."""
+    """The sort key of a literal among all literals: by kind, then by value; literals without a value by their text."""
     try:
         kind, value = _comparable(term)
     except SPARQLError:
@@ -282,14 +282,14 @@ def order_value(term: Literal) -> tuple[Any, ...]:
 
 
 def is_name(term: Any) -> bool:
-    """Whether a term equals itself and nothing else: an IRI, a blank node, or a text without a tag."""
+    """Whether a term is equal to itself only: an IRI, a blank node, or a string without a language tag."""
     if isinstance(term, Literal):
         return term.datatype is None and not term.language
     return isinstance(term, Identifier)
 
 
 def _comparable(term: Any) -> tuple[str, Any]:
-    """What a literal is compared as: a kind, and a value that has an order among those of its kind."""
+    """The kind of a literal, and its value in the order of that kind. SPARQLError if it has no order."""
     if not isinstance(term, Literal) or term.language:
         raise SPARQLError("only literals without a language have an order")
     if term.datatype is None or term.datatype == XSD.string:
@@ -312,8 +312,9 @@ def _comparable(term: Any) -> tuple[str, Any]:
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class _Date:
-    """A date as what its day begins at (minutes), and whether it names a zone. A day without one may begin 14 hours
-    before and after; dates that are not further apart have no order (XML Schema 1.1 §D.2.1)."""
+    """A date: the minute at which its day begins, and whether it has a time zone. Without one, the day may begin up to
+    14 hours earlier or later, so nearby dates, one with a zone and one without, have no order (XML Schema 1.1
+    §D.2.1)."""
 
     begin: int
     zoned: bool
@@ -341,7 +342,7 @@ class _Date:
         return hash(self.begin)
 
     def _apart(self, other: _Date) -> bool:
-        """Whether they are different. TypeError where that is open."""
+        """Whether the dates are different. TypeError if that cannot be known."""
         if self.zoned is not other.zoned and abs(self.begin - other.begin) <= 14 * 60:
             raise TypeError("one date names a zone and the other does not")
         return self.begin != other.begin
@@ -351,7 +352,7 @@ _DATE: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)(Z|[+-]\d\d:\d\d)?")
 
 
 def _one_of(expression: Expr, context: Any) -> Literal:
-    """`x IN (a, b)` is `x = a || x = b`: true if one is equal, else an error if one comparison was."""
+    """`x IN (a, b)` is `x = a || x = b`: true if one is equal, else an error if one comparison is an error."""
     wanted = expression.expr
     items = dict.__getitem__(expression, "other")
     error: SPARQLError | None = None

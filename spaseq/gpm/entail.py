@@ -1,18 +1,19 @@
-"""RDFS entailment for graph patterns: knowledge is closed, patterns are rewritten, streams stay as they are.
+"""RDFS entailment: the background knowledge is closed and graph patterns are rewritten, so that streams need no change.
 
-The rules are those that follow instances: rdfs7 and rdfs9 (sub-properties, subclasses), rdfs2 and rdfs3 (domain,
-range), with the schema closed under rdfs5 and rdfs11. The schema comes from the background knowledge alone: all its
-graphs together. Axiomatic triples (everything is an rdfs:Resource) are left out.
+The rules are those with consequences for instances: rdfs7 and rdfs9 (sub-properties, subclasses), rdfs2 and rdfs3
+(domain, range), with the schema closed under rdfs5 and rdfs11. The schema comes from all graphs of the background
+knowledge together, and from nothing else. Axiomatic triples (everything is an rdfs:Resource) are left out.
 
-`close_knowledge` adds the consequences to each graph. `entailed` turns a GPM into one that finds on an event what the
-GPM would find on the event's closure: each triple pattern becomes the union of those whose triples entail it, each
-solution once. So the work on streams grows with the patterns, not with what the events entail.
+`close_knowledge` adds the consequences to each graph. `entailed` rewrites a GPM to one whose solutions on an event are
+those of the GPM on the event's closure: each triple pattern becomes the union of the patterns whose triples entail it,
+without duplicates. So the work on streams grows with the patterns, not with the triples that events entail.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from typing import Any, Final
 
@@ -28,6 +29,7 @@ from rdflib.term import BNode, Literal, URIRef, Variable
 from spaseq.errors import UnsupportedFeature
 from spaseq.gpm import algebra
 from spaseq.gpm.pattern import Condition, GraphPattern, Part
+from spaseq.pattern import balanced
 
 __all__ = ["Schema", "close_knowledge", "entailed"]
 
@@ -38,8 +40,8 @@ _NOTHING: Final[frozenset[Any]] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What follows from a triple, closed: for a class and for a property those above it (not itself), and for a
-    property the classes of its subjects and of its objects."""
+    """The schema, closed: for each class and each property those above it (without itself), and for each property the
+    classes of its subjects (domain) and of its objects (range)."""
 
     classes: Terms
     properties: Terms
@@ -47,11 +49,11 @@ class Schema:
     ranges: Terms
 
     def named(self) -> Schema:
-        """The schema without what is only a blank node: no event can mention it, and no pattern can name it."""
+        """The schema without classes and properties that are blank nodes: neither events nor patterns can name them."""
         return Schema(*(_named(terms) for terms in (self.classes, self.properties, self.domains, self.ranges)))
 
     def described(self) -> str:
-        """The schema in few words, with a hash that tells it from others; the same in every process."""
+        """A short text for the schema, with a hash of its contents; the same in every process."""
         digest = sha256()
         named = self.named()
         parts = (named.classes, named.properties, named.domains, named.ranges)
@@ -63,7 +65,7 @@ class Schema:
         return f"{counted} ({digest.hexdigest()[:16]})"
 
     def below(self, what: Terms, above: Any) -> list[Any]:
-        """`above` and all that have it above them."""
+        """`above` and all that are below it."""
         return [above, *sorted(term for term, over in what.items() if above in over and term != above)]
 
 
@@ -78,8 +80,8 @@ def _named(terms: Terms) -> Terms:
 def close_knowledge(graphs: Mapping[str, Graph]) -> tuple[dict[str, Graph], Schema]:
     """Copies of the graphs with their consequences, and the schema of all of them together.
 
-    O(triples · consequences of one), repeated while the schema itself grows (it does where a property is made a
-    sub-property of the schema's own).
+    O(triples · consequences of a triple), repeated while the schema grows: consequences add to it if, for example, a
+    property is a sub-property of rdfs:subClassOf.
     """
     closed = dict(graphs)
     while True:
@@ -118,7 +120,7 @@ def _transitive(direct: Mapping[Any, set[Any]]) -> dict[Any, frozenset[Any]]:
 
 
 def _inherited(stated: Mapping[Any, set[Any]], properties: Terms, classes: Terms) -> dict[Any, frozenset[Any]]:
-    """Per property the classes that it or one above it states, and those above them."""
+    """For each property the classes stated for it or for a property above it, and all classes above these."""
     found: dict[Any, frozenset[Any]] = {}
     for name in {*stated, *properties}:
         own = {c for p in (name, *properties.get(name, ())) for c in stated.get(p, ())}
@@ -149,9 +151,9 @@ def _closed(graph: Graph, schema: Schema) -> Graph:
 
 
 def entailed(pattern: GraphPattern, schema: Schema) -> GraphPattern:
-    """The GPM that finds on an event graph what `pattern` finds on its closure under `schema`.
+    """The GPM whose solutions on an event graph are those of `pattern` on the closure of the graph under `schema`.
 
-    Parts under GRAPH read closed knowledge and stay. Classes that are blank nodes play no part. Raises
+    Parts under GRAPH read closed knowledge and are not changed. Classes that are blank nodes are ignored. Raises
     `UnsupportedFeature` for rdf:type inside a property path, and for a negated property set.
     """
     rewriter = _Rewriter(pattern, schema.named())
@@ -160,7 +162,7 @@ def entailed(pattern: GraphPattern, schema: Schema) -> GraphPattern:
     if not rewriter.changed:
         return pattern
     names = [Variable(name) for name in sorted(algebra.visible(pattern.event.node))]
-    handle = _subselect(handle, names)  # hides what stands for blank nodes
+    handle = _subselect(handle, names)  # hides the variables that replace blank nodes
     node = algebra.convert(handle)
     required = algebra.required_predicates(node)
     return replace(pattern, event=Part(node, handle), local=local, correlated=correlated, required=required)
@@ -216,7 +218,7 @@ class _Rewriter:
             whole = part if whole.name == "BGP" and not whole.triples else _binary("Join", whole, part)
         return whole
 
-    # -- what entails one triple
+    # -- the triples that entail a triple
 
     def _alternatives(self, s: Any, p: Any, o: Any) -> Iterator[CompValue]:
         """A pattern for each way to entail `s p o`, the triple itself first."""
@@ -308,10 +310,7 @@ def _binary(name: str, left: CompValue, right: CompValue) -> CompValue:
 
 
 def _union(parts: list[CompValue]) -> CompValue:
-    whole = parts[0]
-    for part in parts[1:]:
-        whole = _binary("Union", whole, part)
-    return whole
+    return balanced(partial(_binary, "Union"), parts)
 
 
 def _extended(node: CompValue, name: Variable, term: Any) -> CompValue:
@@ -330,7 +329,7 @@ def _no_literal(node: CompValue, name: Variable) -> CompValue:
 
 
 def _function(expression: Any) -> Any:
-    """What evaluates an expression of rdflib, to be bound to a copy of it."""
+    """The function that evaluates an expression of rdflib, unbound, for a copy of the expression."""
     return getattr(expression._evalfn, "__func__", expression._evalfn)
 
 

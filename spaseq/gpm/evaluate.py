@@ -1,9 +1,10 @@
-"""Evaluate compiled GPMs by rdflib's algebra evaluator, an event graph at a time: what the columnar plan does not
-cover, and the reference that it is held against. And ask an expression of one mapping (`holds`, `verdict`).
+"""Evaluates compiled GPMs by `spaseq.gpm.reference`, one event graph at a time, and expressions on one mapping
+(`holds`, `verdict`).
 
-A pattern is parsed and translated once (`spaseq.gpm.pattern`) and evaluated on each event graph as the default graph,
-the registered knowledge being the named graphs. Nothing is ever loaded: the evaluation context refuses, and a graph
-that is not registered is an error before the first event.
+This is for patterns that the columnar plan does not cover, and the reference that tests compare the plan with. A
+pattern is parsed and translated once (`spaseq.gpm.pattern`) and evaluated with the event graph as the default graph and
+the registered knowledge as the named graphs. A graph that is not registered is an error before the first event; the
+evaluation never loads one.
 """
 
 from __future__ import annotations
@@ -47,12 +48,12 @@ class Knowledge:
     """
 
     def __init__(self, graphs: MappingABC[str, Graph] | None = None) -> None:
-        self.graphs = {iri: _under_name(graph, iri) for iri, graph in (graphs or {}).items()}
-        self.named = NamedGraphs(self.graphs)
+        self.graphs: dict[str, Graph] = {iri: _under_name(graph, iri) for iri, graph in (graphs or {}).items()}
+        self.named: NamedGraphs = NamedGraphs(self.graphs)
         self._derived: dict[Any, Any] = {}
 
     def derived(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What is made of the graphs, once: `make()`, kept under `key`."""
+        """The result of `make()`, something computed from the graphs: called once for each `key`."""
         if key not in self._derived:
             self._derived[key] = make()
         return self._derived[key]
@@ -70,7 +71,7 @@ class Knowledge:
 
 
 def _under_name(graph: Graph, iri: str) -> Graph:
-    """A copy of `graph` under the name `iri`, since GRAPH ?g binds ?g to the name; literals as in streams."""
+    """A copy of `graph` with the name `iri`, to which GRAPH ?g binds ?g, and with literals normalised as in streams."""
     named = Graph(identifier=URIRef(iri), bind_namespaces="none")
     triples: Iterable[Any] = graph
     for s, p, o in triples:
@@ -87,26 +88,26 @@ def event_graph(triples: Iterable[tuple[Any, Any, Any]]) -> Graph:
 
 
 class EventGraph:
-    """The graph of an event, as rdflib holds it when that is asked for."""
+    """The graph of an event; the rdflib graph is made when `graph` is first read."""
 
     def __init__(self, triples: Iterable[Triple]) -> None:
         self.triples: tuple[Triple, ...] = tuple((s, p, plain_literal(o)) for s, p, o in triples)
 
     @property
     def predicates(self) -> frozenset[Any]:
-        """Those of its triples."""
+        """The predicates of the event's triples."""
         return frozenset(predicate for _, predicate, _ in self.triples)
 
     @cached_property
     def graph(self) -> Graph:
-        """As rdflib holds it."""
+        """The event as an rdflib graph."""
         return event_graph(self.triples)
 
 
 class PatternEvaluator:
-    """A GPM ready to run: its knowledge parts are evaluated once (Definition 15).
+    """A GPM with the background knowledge; its knowledge parts are evaluated once ([SPAseq] Definition 15).
 
-    `solve` gives the pairs (mappings before the FILTERs, mappings after them) for one event graph, by rdflib.
+    `solve` evaluates it on one event graph.
     """
 
     def __init__(self, pattern: GraphPattern, knowledge: Knowledge) -> None:
@@ -124,13 +125,13 @@ class PatternEvaluator:
         return self._given.graphs[iri]
 
     def once(self, kind: str, owner: Any, make: Callable[[], Any]) -> Any:
-        """What is made of the knowledge for `owner`, a part of the pattern: made once, and `owner` kept with it, so
-        that no other object takes its place."""
+        """The result of `make()`, computed from the knowledge for `owner`, a part of the pattern; called once. `owner`
+        is kept alive, since it is identified by `id`."""
         return self._given.derived((kind, id(owner)), lambda: (owner, make()))[1]
 
     def derived(self, kind: str, make: Callable[[], Any]) -> Any:
-        """What is made of the knowledge for this pattern, once for all its evaluators. The pattern's parts are known by
-        their handles, which are kept so that no other takes their place."""
+        """The result of `make()`, computed from the knowledge for this pattern; called once for all its evaluators. The
+        handles of the pattern's parts are kept alive, since they are identified by `id`."""
         handles = tuple(part.handle for _, part in self.pattern.knowledge)
         key = (kind, *(iri for iri, _ in self.pattern.knowledge), *map(id, handles))
         return self._given.derived(key, lambda: (handles, make()))[1]
@@ -143,7 +144,7 @@ class PatternEvaluator:
     def _evaluate_knowledge(self) -> IndexedMappings:
         found = IDENTITY
         for iri, part in self.pattern.knowledge:
-            if iri not in self._given.graphs:  # `Knowledge.check` is who refuses it
+            if iri not in self._given.graphs:  # `Knowledge.check` reports it
                 return IndexedMappings(frozenset())
             found = IndexedMappings(found).join(self.of_part(iri, part))
         return IndexedMappings(found)
@@ -155,9 +156,10 @@ class PatternEvaluator:
     def solve(
         self, facts: EventGraph, predicates: frozenset[Any], budget: int | None = None
     ) -> tuple[MappingSet, MappingSet]:
-        """Ω without the top-level FILTERs, and Ω; `predicates` are the event's, to turn it away early.
+        """The mapping sets before and after the top-level FILTERs. `predicates` are those of the event: without the
+        required ones there are no solutions.
 
-        Raises `BudgetExceeded` where a step of the pattern has more solutions than `budget`.
+        Raises `BudgetExceeded` if a step of the evaluation has more solutions than `budget`.
         """
         if not self.pattern.required <= predicates:
             return frozenset(), frozenset()
@@ -190,7 +192,7 @@ def _true(condition: Condition, mapping: Mapping, context: Context) -> bool:
 
 
 def holds(condition: Condition, mapping: Mapping, prologue: Prologue) -> bool:
-    """Whether a condition without EXISTS is true of a mapping; an error in it, as an unbound variable, is not true."""
+    """Whether a condition without EXISTS is true for a mapping. An error, for example an unbound variable, is not."""
     with evaluating():
         try:
             return verdict(condition.expression, dict(mapping), Context(prologue=prologue))
@@ -199,7 +201,7 @@ def holds(condition: Condition, mapping: Mapping, prologue: Prologue) -> bool:
 
 
 def verdict(expression: algebra.Expression, mapping: dict[str, Any], context: QueryContext) -> bool:
-    """The truth of an expression of one mapping, while `evaluating`; SPARQLError where it is an error."""
+    """The truth of an expression for one mapping; SPARQLError if it is an error. Call it inside `evaluating()`."""
     match expression:
         case algebra.Call(name, (algebra.Term(left), algebra.Term(right))) if name.removeprefix(_RELATION) in SIGNS:
             return compares(name.removeprefix(_RELATION), _term_of(left, mapping), _term_of(right, mapping))
@@ -208,8 +210,8 @@ def verdict(expression: algebra.Expression, mapping: dict[str, Any], context: Qu
 
 
 def evaluated(expression: algebra.Expression, mapping: dict[str, Any], context: QueryContext) -> Any:
-    """The value of an expression of one mapping, while `evaluating`: a term, a Python value, or None where it is an
-    unbound variable. SPARQLError where it is an error."""
+    """The value of an expression for one mapping: a term, a Python value, or None for an unbound variable. SPARQLError
+    if it is an error. Call it inside `evaluating()`."""
     match expression:
         case algebra.Term(value):
             return _term_of(value, mapping)
@@ -231,7 +233,7 @@ _RELATION: Final = "RelationalExpression "
 
 
 def value_of(side: Side, term: Identifier, prologue: Prologue) -> Identifier | None:
-    """What a side of a comparison comes to where its variable is `term`; None where that is an error."""
+    """The value of a side of a comparison with `term` for its variable; None if it is an error."""
     match side.expression:
         case algebra.Call(handle=handle):
             context = Context(prologue=prologue)

@@ -1,9 +1,9 @@
-"""Arithmetic, casts and functions of strings as SPARQL 1.1 §17 and XPath have them, in place of rdflib's.
+"""Arithmetic, casts and string functions by the rules of SPARQL 1.1 §17 and XPath, in place of rdflib's.
 
-rdflib computes sums and products of integers as decimals or the other way round, knows no xsd:float, lets casts
-accept what has no such value, keeps only some flags of REGEX, counts places of SUBSTR below 1 from the end, cannot
-round infinity, gives STR and STRDT any argument, and takes dates and NaN as true. `replacement` names what takes its
-place for an expression; both ways of evaluating a pattern, over columns and by rdflib's algebra, go through it.
+rdflib computes some sums and products of integers as decimals and the other way round, has no xsd:float, casts values
+that have no such cast, ignores some flags of REGEX, counts SUBSTR positions below 1 from the end, cannot round
+infinity, accepts any argument of STR and STRDT, and takes dates and NaN as true. `replacement` gives the function of
+this module for an expression; both evaluators of patterns use it.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ _Function = Callable[[Expr, Any], Any]
 
 
 def replacement(value: Expr) -> _Function | None:
-    """What evaluates an expression of rdflib's in place of its own function; None for what rdflib has right."""
+    """The function to evaluate an expression with in place of rdflib's; None if rdflib's is correct."""
     if value.name == "Function":
         return _CASTS.get(dict.get(value, "iri"))
     return _FUNCTIONS.get(value.name)
 
 
 def is_function(iri: str) -> bool:
-    """Whether there is a cast or function of that IRI, SPARQL's own or one that was registered with rdflib."""
+    """Whether `iri` names a cast or a function: one of SPARQL's, or one that was registered with rdflib."""
     return URIRef(iri) in operators._CUSTOM_FUNCTIONS
 
 
@@ -57,9 +57,9 @@ def is_function(iri: str) -> bool:
 
 
 def effective_truth(value: Any) -> bool:
-    """The effective boolean value (SPARQL 1.1 §17.2.2): of texts whether they are not empty, of numbers whether
-    they are neither zero nor NaN; a boolean or number that its text is no notation of is false. SPARQLError for all
-    else: IRIs, blank nodes, dates, what is not bound or an error."""
+    """The effective boolean value (SPARQL 1.1 §17.2.2): a string is true if it is not empty, a number if it is neither
+    zero nor NaN; a boolean or number with an invalid text is false. SPARQLError for everything else: IRIs, blank nodes,
+    dates, unbound variables and errors."""
     if isinstance(value, Literal):
         if value.datatype is None or value.datatype == XSD.string:
             return len(value) > 0
@@ -83,7 +83,7 @@ def _negated(expression: Expr, context: Any) -> Literal:
 
 
 def number_of(term: Any) -> tuple[int, int | Decimal | float]:
-    """(place of its type among the numeric types, value) of a term. SPARQLError where it is no number."""
+    """(rank of its type in `_TYPES`, value) of a numeric literal. SPARQLError for other terms."""
     if isinstance(term, Literal) and term.datatype is not None:
         rank = _rank(term.datatype)
         value = term.value
@@ -108,7 +108,7 @@ def _literal(rank: int, value: int | Decimal | float) -> Literal:
 
 
 def _decimal_text(value: Any) -> str:
-    """The canonical text (XML Schema 1.1 §3.3.3): no exponent, no zeros at the end, no bare point."""
+    """The canonical text of a decimal (XML Schema 1.1 §3.3.3): no exponent, no trailing zeros or point."""
     whole, _, part = format(Decimal(value), "f").partition(".")
     digits = part.rstrip("0")
     return f"{whole}.{digits}" if digits else "0" if whole == "-0" else whole
@@ -130,7 +130,7 @@ def _as_float(value: int | Decimal | float) -> float:
 
 
 def _combined(sign: str, left: tuple[int, Any], right: tuple[int, Any]) -> tuple[int, Any]:
-    """The type and the value of one operation (SPARQL 1.1 §17.4.1, XPath op:numeric-*)."""
+    """The rank of the type and the value of `left sign right` (SPARQL 1.1 §17.4.1, XPath op:numeric-*)."""
     rank = max(left[0], right[0])
     if rank >= _FLOAT:
         return rank, _double(sign, _as_float(left[1]), _as_float(right[1]))
@@ -156,7 +156,7 @@ def _double(sign: str, a: float, b: float) -> float:
 
 
 def _arithmetic(original: _Function) -> _Function:
-    """Sums or products of numbers from left to right; of times and durations by `original`."""
+    """The function for sums or products: numbers from left to right; times and durations by rdflib's `original`."""
 
     def evaluate(expression: Expr, context: Any) -> Any:
         first, others = expression.expr, expression.other
@@ -173,7 +173,7 @@ def _arithmetic(original: _Function) -> _Function:
 
 
 def _of_times(original: _Function, expression: Expr, context: Any) -> Any:
-    """rdflib's arithmetic of times, which fails on what is none; such a failure is an error of the expression."""
+    """rdflib's arithmetic of times. It raises any exception for other values, which becomes a SPARQLError here."""
     if any(isinstance(term, Literal) and term.value is None for term in (expression.expr, *expression.other)):
         raise SPARQLError("a literal without a value has no sum or difference")
     try:
@@ -183,17 +183,17 @@ def _of_times(original: _Function, expression: Expr, context: Any) -> Any:
 
 
 def total(terms: list[Any]) -> Literal:
-    """The sum of numbers (SPARQL 1.1 §18.5.1.3). SPARQLError where one is none."""
+    """The sum of numbers (SPARQL 1.1 §18.5.1.3). SPARQLError if a term is not a number."""
     return _literal(*_sum(terms))
 
 
 def mean(terms: list[Any]) -> Literal:
-    """The mean of numbers, 0 of none (SPARQL 1.1 §18.5.1.4). SPARQLError where one is none."""
+    """The mean of numbers, 0 without any (SPARQL 1.1 §18.5.1.4). SPARQLError if a term is not a number."""
     return _literal(*_combined("/", _sum(terms), (0, len(terms)))) if terms else _literal(0, 0)
 
 
 def concatenation(terms: list[Any], separator: str) -> Literal:
-    """The texts of terms, one behind the other (SPARQL 1.1 §18.5.1.7). SPARQLError where one is a blank node."""
+    """The texts of terms joined by `separator` (SPARQL 1.1 §18.5.1.7). SPARQLError for a blank node."""
     if any(isinstance(term, BNode) for term in terms):
         raise SPARQLError("a blank node has no text")
     return Literal(separator.join(map(str, terms)))
@@ -273,7 +273,7 @@ def _number_as(target: URIRef, rank: int, value: int | Decimal | float) -> Liter
 
 
 def _read(text: str, target: URIRef) -> Literal:
-    """The value that a text writes."""
+    """The literal of type `target` that a text denotes. SPARQLError if it is not a text of that type."""
     if target == XSD.dateTime:
         return _date_time(Literal(text, datatype=XSD.dateTime, normalize=False))
     if not _LEXICAL[XSD.double if target == XSD.float else target].fullmatch(text):
@@ -300,7 +300,7 @@ def _date_time(term: Literal) -> Literal:
 
 
 def _text_of(term: Literal) -> str:
-    """The canonical text of numbers and truth values, otherwise the text as it is."""
+    """The canonical text of a number or a truth value; the text of other literals as it is."""
     value = term.value
     if term.datatype == XSD.boolean and value is not None:
         return "true" if value else "false"
@@ -342,7 +342,7 @@ def _replace(expression: Expr, context: Any) -> Literal:
 
 
 def _substring(expression: Expr, context: Any) -> Literal:
-    """Places count from 1; what would lie before the first is not there (XPath §5.4.3)."""
+    """SUBSTR. Positions count from 1; there are no characters at positions below (XPath §5.4.3)."""
     text = _string(expression.arg)
     start = _place(expression.start)
     stop = len(text) + 1 if expression.length is None else start + _place(expression.length)
@@ -357,7 +357,7 @@ def _place(term: Any) -> int:
 
 
 def _text(expression: Expr, context: Any) -> Any:
-    """STR of an IRI or a literal; of a blank node, whose label says nothing, it is an error (SPARQL 1.1 §17.4.2.5)."""
+    """STR of an IRI or a literal; an error for a blank node (SPARQL 1.1 §17.4.2.5)."""
     if isinstance(expression.arg, BNode):
         raise SPARQLError("a blank node has no text")
     return operators.Builtin_STR(expression, context)
@@ -378,7 +378,7 @@ def _tagged(expression: Expr, context: Any) -> Literal:
 
 
 def _concatenated(expression: Expr, context: Any) -> Literal:
-    """With the tag that all have, if they have one."""
+    """CONCAT; the result has the language tag that all arguments share, if they do."""
     given = dict.get(expression, "arg")
     arguments = [_string(term) for term in (expression.arg if isinstance(given, list) else [])]
     tags = {term.language for term in arguments}
@@ -392,7 +392,8 @@ def _first_value(expression: Expr, context: Any) -> Any:
 
 
 def _folded(settled: bool) -> _Function:
-    """`||` (settled by true) or `&&` (by false): an error gives way to what settles (SPARQL 1.1 §17.2)."""
+    """The function for `||` (`settled` True) or `&&` (`settled` False): if an argument has the truth value `settled`,
+    that is the result, whatever errors others have (SPARQL 1.1 §17.2)."""
 
     def evaluate(expression: Expr, context: Any) -> Literal:
         error: SPARQLError | None = None
@@ -410,8 +411,8 @@ def _folded(settled: bool) -> _Function:
 
 
 def _exists(expression: Expr, context: Any) -> Literal:
-    """Asked of the evaluation that the bindings belong to (`spaseq.gpm.reference`); rdflib's own lets the bindings of
-    the outside into scopes that they do not reach."""
+    """EXISTS, evaluated by the context of the bindings (`spaseq.gpm.reference`). rdflib's own passes outer bindings
+    into scopes that they do not reach."""
     found: bool = context.ctx.exists(vars(expression)["graph"], context)
     return Literal(found is (expression.name == "Builtin_EXISTS"))
 
@@ -433,7 +434,7 @@ _CASTS: Final[dict[Any, _Function]] = {
 
 
 def _of_value(function: _Function) -> _Function:
-    """rdflib's function of a number or a time; of a literal whose text does not fit its type it is an error."""
+    """rdflib's function of a number or a time, but an error for a literal whose text does not fit its type."""
 
     def checked(expression: Expr, context: Any) -> Any:
         if isinstance(expression.arg, Literal) and expression.arg.value is None:
@@ -444,7 +445,7 @@ def _of_value(function: _Function) -> _Function:
 
 
 def _whole(rounded: Callable[[Any], int]) -> _Function:
-    """CEIL, FLOOR or ROUND, by what they do to a finite number; infinities and NaN stay what they are."""
+    """The function for CEIL, FLOOR or ROUND: `rounded` on finite numbers; infinities and NaN are not changed."""
 
     def of(expression: Expr, context: Any) -> Literal:
         term = expression.arg
@@ -457,12 +458,12 @@ def _whole(rounded: Callable[[Any], int]) -> _Function:
 
 
 def _nearest(value: int | Decimal | float) -> int:
-    """The nearest whole number; of two the greater one (XPath §4.4.4)."""
+    """The nearest whole number; of two equally near ones the greater (XPath §4.4.4)."""
     return math.floor(Fraction(value) + Fraction(1, 2))
 
 
 def _of_terms(function: _Function) -> _Function:
-    """rdflib's function of terms of any kind, which takes the error of an argument for one more term."""
+    """rdflib's function of terms of any kind, but an error if an argument is one; rdflib takes the error for a term."""
 
     def checked(expression: Expr, context: Any) -> Any:
         for name in ("arg", "arg1", "arg2"):

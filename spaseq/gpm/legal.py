@@ -1,7 +1,7 @@
-"""The rules of SPARQL 1.1 that its grammar leaves to prose, over rdflib's parse tree.
+"""The rules of SPARQL 1.1 that its grammar does not express, checked on rdflib's parse tree.
 
-rdflib's parser takes what breaks them, and what comes out then depends on the evaluator. `breaches` finds them; each
-names the section of https://www.w3.org/TR/sparql11-query/ it is about.
+rdflib accepts queries that break these rules, and their results would depend on the evaluator. `breaches` finds the
+broken rules; each names its section of https://www.w3.org/TR/sparql11-query/.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ PLACED: Final = frozenset({
     "ValuesClause", "Function", "pname", "Aggregate_Count", "Aggregate_Sum", "Aggregate_Min", "Aggregate_Max",
     "Aggregate_Avg", "Aggregate_Sample", "Aggregate_GroupConcat",
 })  # fmt: skip
-"""The nodes of the parse tree that are asked where they begin: their attribute `start`."""
+"""The nodes of the parse tree whose position is needed: they have it in their attribute `start`."""
 _EXISTS: Final = ("Builtin_EXISTS", "Builtin_NOTEXISTS")
 _LABEL: Final = re.compile(r"(?<![\w.:-])_:(\w(?:[\w.-]*[\w-])?)")
 
 Found = Generator["Breach", None, set[Variable]]
-"""Breaches, then the variables in scope (SPARQL 1.1 §18.2.1)."""
+"""A generator that yields breaches and returns the variables in scope (SPARQL 1.1 §18.2.1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """A broken rule: what is wrong, the section that says so, where (the first match of `word`, or of the group in it,
-    from `node` on)."""
+    """A broken rule: the problem, the section of the specification, and the place, which is the first match of the
+    pattern `word`, or of the group in it, from `node` on."""
 
     problem: str
     rule: str
@@ -53,16 +53,18 @@ class Breach:
 
 
 def breaches(query: CompValue) -> Iterator[Breach]:
-    """The broken rules of a query's parse tree, in the order of its text; of groups, those inside first."""
+    """The broken rules of a query's parse tree, in the order of its text; nested groups come before the group around
+    them."""
     walk = _Walk()
     if query.where is not None:
         yield from walk.select(query) if query.name == "SelectQuery" else walk.group(query.where)
 
 
 def check_labels(places: Iterable[tuple[str, int, int]], masked: str, text: str, source: str) -> None:
-    """Raises `QuerySemanticsError` where two graph patterns, (name, start, end) in `masked`, share a blank node label.
+    """Raises `QuerySemanticsError` if two graph patterns share a blank node label. `places` has the name, start and end
+    of each pattern in `masked`.
 
-    Within one pattern that is for `breaches` to find.
+    Labels within one pattern are checked by `breaches`.
     """
     first: dict[str, str] = {}
     for name, start, end in places:
@@ -80,7 +82,7 @@ def check_labels(places: Iterable[tuple[str, int, int]], masked: str, text: str,
 
 @dataclass(slots=True)
 class _Walk:
-    """`labels`: the basic graph pattern that each blank node stands in."""
+    """A walk over the parse tree. `labels`: for each blank node the basic graph pattern that it is in."""
 
     labels: dict[BNode, CompValue] = field(default_factory=dict)
 
@@ -94,7 +96,7 @@ class _Walk:
         block: CompValue | None = None
         for part in node.part or ():
             if part.name == "TriplesBlock":
-                block = part if block is None else block  # a FILTER between triples does not part them
+                block = part if block is None else block  # a FILTER between triples does not end the basic pattern
                 scope |= yield from self.triples(part, block)
             elif part.name == "Filter":
                 yield from self.expression(part.expr, part, "FILTER")
@@ -117,7 +119,7 @@ class _Walk:
         return {term for term in terms if isinstance(term, Variable)}
 
     def part(self, part: CompValue, scope: set[Variable]) -> Found:
-        """An element of a group behind which other triples are another basic graph pattern."""
+        """An element of a group that ends the basic graph pattern before it."""
         match part.name:
             case "Bind":
                 yield from self.expression(part.expr, part, "BIND")
@@ -174,7 +176,7 @@ class _Walk:
                 continue
             inner = condition.expr if condition.name == "GroupAs" else condition
             yield from self.expression(inner, node.groupby, "GROUP BY")
-            if condition.name == "GroupAs" and condition.var is not None:  # rdflib has (?x + 1) as one without a name
+            if condition.name == "GroupAs" and condition.var is not None:  # for (?x + 1) rdflib has one without a name
                 if condition.var in scope | keys:
                     problem = f"GROUP BY gives ?{condition.var} a value, and it is in scope already"
                     yield Breach(problem, SCOPE, condition, _alias(condition.var), "give it another name")
@@ -182,7 +184,7 @@ class _Walk:
         return keys
 
     def items(self, node: CompValue, scope: set[Variable], keys: set[Variable] | None) -> Found:
-        """The items of SELECT; `keys` are the variables that have one value for a group, None without groups."""
+        """The items of SELECT. `keys`: the variables that have one value in each group; None without groups."""
         chosen: set[Variable] = set()
         computed: set[Variable] = set()
         for item in node.projection or ():
@@ -209,7 +211,8 @@ class _Walk:
     # -- expressions
 
     def expression(self, tree: Any, place: CompValue, clause: str, inside: str = "") -> Iterator[Breach]:
-        """`clause`: where it stands. `inside`: the aggregate it is inside of. `place`: the last node with a place."""
+        """An expression in `clause`. `inside`: the aggregate around it, or "". `place`: the innermost node around it
+        that has a position."""
         if isinstance(tree, (list, tuple, ParseResults)):
             for child in tree:
                 yield from self.expression(child, place, clause, inside)
@@ -234,7 +237,7 @@ class _Walk:
 
 
 def _rows(node: CompValue) -> Iterator[Breach]:
-    """VALUES whose rows have another length than its list of variables, and variables that stand twice in that."""
+    """VALUES with rows of another length than its list of variables, or with a variable twice in that list."""
     variables = node.var or []
     for name in sorted({name for name in variables if variables.count(name) > 1}):
         hint = "a solution has one value for a variable"
@@ -257,14 +260,14 @@ def _children(tree: Any) -> Iterable[Any]:
 
 
 def _terms(tree: Any) -> Iterator[Any]:
-    """The leaves of a tree, without those of graph patterns in it."""
+    """The leaves of an expression's tree, without those of graph patterns in it (EXISTS)."""
     for child in _children(tree):
         yield child
         yield from _terms(child)
 
 
 def _aggregates(tree: Any) -> bool:
-    """Whether an aggregate stands in an expression."""
+    """Whether an expression contains an aggregate."""
     return any(isinstance(n, CompValue) and n.name.startswith("Aggregate_") for n in chain((tree,), _terms(tree)))
 
 
@@ -278,10 +281,10 @@ def _loose(tree: Any) -> set[Variable]:
 
 
 def _named(name: str) -> str:
-    """A pattern for a variable."""
+    """A regular expression for a variable."""
     return rf"[?$]{re.escape(name)}(?!\w)"
 
 
 def _alias(name: str) -> str:
-    """A pattern for a variable behind AS."""
+    """A regular expression for a variable after AS."""
     return rf"\bAS\s*({_named(name)})"

@@ -1,7 +1,8 @@
 """Solution mappings and sets of them ([SPAseq] §5, Definition 5).
 
-A mapping is a partial function from variables to RDF terms, held as a tuple of (variable, term) pairs in order of the
-variable's name: hashable, and equal exactly if the function is. A mapping set Ω is a frozenset of mappings.
+A mapping is a partial function from variables to RDF terms, represented by a tuple of (variable, term) pairs in order
+of the variables' names, so that it is hashable and tuples are equal if the functions are. A mapping set Ω is a
+frozenset of mappings.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def project(mappings: MappingSet, keep: frozenset[str]) -> MappingSet:
 
 
 def restrict(mappings: MappingSet, key: Mapping) -> MappingSet:
-    """The mappings that contain `key`: they bind each of its variables, and to its terms."""
+    """The mappings that contain `key`: they bind each of its variables to the same term."""
     wanted = set(key)
     return frozenset(mapping for mapping in mappings if wanted.issubset(mapping))
 
@@ -88,15 +89,17 @@ def join(left: MappingSet, right: MappingSet) -> MappingSet:
 
 
 class IndexedMappings:
-    """A mapping set that is joined with many others: an index for each set of shared variables, built when first used.
+    """A mapping set that is joined with many others. It has an index for each set of shared variables, built on first
+    use.
 
-    The index covers the variables that both sides bind in every mapping; what else they share is compared pair by pair.
+    The index covers the variables that both sides bind in every mapping; other shared variables are compared pair by
+    pair.
     """
 
     __slots__ = ("_certain", "_indexes", "mappings")
 
     def __init__(self, mappings: MappingSet) -> None:
-        self.mappings = mappings
+        self.mappings: MappingSet = mappings
         self._certain = bound_everywhere(mappings)
         self._indexes: dict[tuple[str, ...], dict[tuple[Any, ...], list[Mapping]]] = {}
 

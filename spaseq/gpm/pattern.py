@@ -1,18 +1,19 @@
 """Compile the group graph pattern of a GPM ([SPAseq] §4.2, Definitions 7 and 15).
 
-rdflib parses the group; `compile_pattern` takes it apart, once:
+rdflib parses the group; `compile_pattern` splits it, once, into
 
 * the *event part*, evaluated on every event graph;
-* the *knowledge parts*: `GRAPH <iri> { … }` joined at the top level of the group, evaluated over the registered graph
-  once and then joined. A GRAPH elsewhere (inside OPTIONAL, UNION, EXISTS, or with a variable) is left where it is and
-  evaluated with the event part, over the same registered graphs;
-* the *conditions*: the top-level FILTERs, each conjunct its own (a FILTER keeps a solution if its condition is true,
-  and `a && b` is true exactly if both are). A condition all of whose variables the group binds is *local*; any other is
-  *correlated* and becomes part of the join with what a run already holds.
+* the *knowledge parts*: `GRAPH <iri> { … }` joined at the top level of the group, evaluated once on the registered
+  graph and then joined. A GRAPH elsewhere (inside OPTIONAL, UNION, EXISTS, or with a variable) stays in the event part,
+  which is evaluated with the same registered graphs;
+* the *conditions*: the conjuncts of the top-level FILTERs (a FILTER keeps a solution if its condition is true, and
+  `a && b` is true if and only if both are). A condition whose variables are all bound by the group is *local*; any
+  other is *correlated*, and evaluated when the solutions are joined with those of a run.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -21,7 +22,7 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import Prologue
 from rdflib.term import URIRef, Variable
 
-from spaseq.errors import UnsupportedFeature
+from spaseq.errors import QuerySemanticsError, UnsupportedFeature
 from spaseq.gpm import algebra
 from spaseq.gpm.functions import is_function
 from spaseq.gpm.sparql import Piece, Source, settled, translated
@@ -34,12 +35,14 @@ __all__ = [
     "compile_pattern",
 ]
 
+_FRAMES: Final = 6
+"""Python frames, at most, that evaluating one operator inside another takes."""
 _HINT: Final = "it holds triple patterns that end with '.', FILTER ( … ), OPTIONAL { … }, GRAPH <iri> { … }"
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of a pattern: our node for it, and rdflib's, which its evaluator needs."""
+    """A part of a pattern: our node, and rdflib's (`handle`), for its evaluator."""
 
     node: algebra.Node
     handle: Any = field(compare=False, repr=False)
@@ -79,12 +82,12 @@ class GraphPattern:
 
     @property
     def needs(self) -> frozenset[str]:
-        """The variables that the correlated conditions take from other GPMs."""
+        """The variables in correlated conditions that other GPMs have to bind."""
         return frozenset().union(*(c.variables for c in self.correlated)) - self.binds
 
     @property
     def unknown_functions(self) -> frozenset[str]:
-        """The IRIs of functions that its expressions call and nobody has defined: they are errors wherever asked."""
+        """The IRIs of functions that its expressions call and that are not defined: every call is an error."""
         nodes = [self.event.node, *(part.node for _, part in self.knowledge)]
         conditions = [condition.expression for condition in (*self.local, *self.correlated)]
         called = frozenset(algebra.functions_called((*nodes, *conditions)))
@@ -92,7 +95,7 @@ class GraphPattern:
 
     @property
     def mentions(self) -> frozenset[str]:
-        """All variables of the GPM that others can share."""
+        """The variables of the GPM that other GPMs can share."""
         return self.binds | self.needs
 
 
@@ -130,17 +133,34 @@ def compile_pattern(source: Source, streams: tuple[str, ...]) -> GraphPattern:
 
 
 def _node(root: CompValue, source: Source) -> algebra.Node:
-    """Our node for the whole group; what is refused by name gets its place."""
+    """Our node for the whole group. `UnsupportedFeature` gets the place of the word it names."""
     try:
-        return algebra.convert(root)
+        node = algebra.convert(root)
+        deepest = algebra.depth(node)
+    except RecursionError:
+        raise _too_deep(source, "") from None
     except UnsupportedFeature as error:
         word = error.problem.split()[0]
         raise UnsupportedFeature(
             error.problem, text=source.query, span=source.find(rf"\b{word}\b"), source=source.file, hint=error.hint
         ) from None
+    if deepest * _FRAMES > sys.getrecursionlimit():
+        raise _too_deep(source, f": {deepest} operators inside each other")
+    return node
 
 
-# -- taking the group apart
+def _too_deep(source: Source, how: str) -> QuerySemanticsError:
+    return QuerySemanticsError(
+        f"the graph pattern of GPM {source.name} is nested too deeply{how}",
+        text=source.query,
+        span=source.span(source.start, source.start + 1),
+        source=source.file,
+        hint=f"each OPTIONAL, BIND and MINUS is one; {sys.getrecursionlimit() // _FRAMES} can be evaluated "
+        "(Python's recursion limit, sys.setrecursionlimit, divided by what one takes)",
+    )
+
+
+# -- splitting the group
 
 
 def _conditions(root: CompValue) -> tuple[list[Any], CompValue]:

@@ -1,20 +1,21 @@
-"""rdflib's algebra, evaluated as SPARQL 1.1 §18 defines it: the reference for the plan over columns, and what evaluates
-the little that the plan does not cover.
+"""Evaluates rdflib's algebra as SPARQL 1.1 §18 defines it: the reference for the plan over columns, and the evaluator
+for patterns that the plan does not cover.
 
-Basic patterns, expressions and the compatibility of solutions are rdflib's. What rdflib has otherwise is here:
+Basic graph patterns, expressions and the compatibility of solutions are rdflib's. These rules are not:
 
-* *Scopes.* rdflib hands the solutions of one operand into the other, where nested groups, subqueries, OPTIONAL and
-  MINUS see what they must not. Here each operand is evaluated by itself, and solutions are joined.
-* *EXISTS* puts the outer solution's terms into the pattern (§18.6): a variable so replaced (`Context.outer`) has a term
-  in expressions and in triple patterns, and is not part of the solutions inside. A variable that a subquery does not
-  select is another one of the same name; what BIND or VALUES binds must agree with the outer term.
-* *Aggregates* by `spaseq.gpm.aggregates`; GROUP BY of no solutions has no groups.
-* *GRAPH* of a name that there is not has no solutions.
-* *Paths* by `spaseq.gpm.ways`.
-* *Order.* Where SPARQL leaves it open (LIMIT without ORDER BY, ties) solutions come in the order of their terms.
-* *BNODE* of a text is one node in all expressions of one solution, and another one in the next.
+* *Scopes.* rdflib passes the solutions of one operand to the other, so that nested groups, subqueries, OPTIONAL and
+  MINUS see bindings that they must not see. Here each operand is evaluated by itself, and the solutions are joined.
+* *EXISTS* substitutes the outer solution's terms for variables of the pattern (§18.6). A substituted variable
+  (`Context.outer`) has its term in expressions and triple patterns, and is not part of the inner solutions. A variable
+  that a subquery does not select is a different one of the same name. A value from BIND or VALUES must be equal to the
+  outer term.
+* *Aggregates* follow `spaseq.gpm.aggregates`; GROUP BY of no solutions has no groups.
+* *GRAPH* with the name of a graph that does not exist has no solutions.
+* *Paths* follow `spaseq.gpm.ways`.
+* *Order.* If SPARQL leaves it open (LIMIT without ORDER BY, ties), solutions are in the order of their terms.
+* *BNODE* with a text gives the same node in all expressions of one solution, and another one in the next solution.
 
-Solutions are lists, each as often as SPARQL has it.
+Solutions are lists in which a solution occurs as often as in SPARQL's multisets.
 """
 
 from __future__ import annotations
@@ -46,20 +47,20 @@ from spaseq.rdf import plain_literal, quiet_literals
 __all__ = ["Context", "NamedGraphs", "Row", "evaluating", "is_true", "solutions", "value_in"]
 
 _LOCK: Final = threading.Lock()
-"""rdflib's expressions hold state while they are evaluated; two threads must not share one."""
+"""Held during every evaluation: rdflib's expressions have state meanwhile, which threads must not share."""
 _NO_GRAPH: Final = Graph(bind_namespaces="none")
 _Terms = MappingABC[Any, Identifier]
 
 
 class NamedGraphs:
-    """The graphs that GRAPH reads, by IRI, and what patterns have found on them."""
+    """The graphs that GRAPH reads, by IRI, with a cache of the solutions of patterns on them."""
 
     def __init__(self, graphs: MappingABC[str, Graph]) -> None:
         self.graphs = graphs
         self._found: dict[tuple[str, int], tuple[Any, list[Row]]] = {}
 
     def once(self, iri: str, node: Any, solve: Callable[[], list[Row]]) -> list[Row]:
-        """The solutions of `node` on a graph, found once. The node is kept, so that no other takes its place."""
+        """The solutions of `node` on a graph, computed once. The node is kept alive, since it is identified by `id`."""
         key = (iri, id(node))
         if key not in self._found:
             self._found[key] = node, solve()
@@ -67,10 +68,11 @@ class NamedGraphs:
 
 
 class Context(QueryContext):
-    """What an evaluation is of: the graph, the named graphs, and inside EXISTS the `outer` terms. It loads nothing.
+    """The context of an evaluation: the graph, the named graphs, and inside EXISTS the `outer` terms. It never loads a
+    graph.
 
-    `inline`: a node of inline data and the rows that stand in its place. `behind_where`: see
-    `spaseq.gpm.aggregates`. `budget`: the solutions that a step may have.
+    `inline`: a node of inline data, and the rows to use in its place. `behind_where`: see `spaseq.gpm.aggregates`.
+    `budget`: how many solutions a step may have.
     """
 
     def __init__(
@@ -84,9 +86,9 @@ class Context(QueryContext):
         budget: int | None = None,
     ) -> None:
         super().__init__(None, [], initBindings={})
-        self.graph = _NO_GRAPH if graph is None else graph
+        self.graph: Graph = _NO_GRAPH if graph is None else graph
         self.prologue = prologue
-        self.named = NamedGraphs({}) if named is None else named
+        self.named: NamedGraphs = NamedGraphs({}) if named is None else named
         self.outer: dict[Variable, Identifier] = {}
         self.inline = inline
         self.behind_where = behind_where
@@ -95,23 +97,23 @@ class Context(QueryContext):
 
     @property
     def now(self) -> datetime:
-        """One time for the whole evaluation (SPARQL 1.1 §17.4.5.1)."""
+        """The value of NOW, the same in the whole evaluation (SPARQL 1.1 §17.4.5.1)."""
         return self._moment
 
     def clone(self, bindings: Any = None) -> Context:
-        """The same with other bindings, which only rdflib's basic patterns use."""
+        """The context with other bindings, which only rdflib's basic graph patterns use."""
         other = copy(self)
         other.bindings = Bindings(d=self.bindings if bindings is None else bindings)
         return other
 
     def on(self, graph: Graph) -> Context:
-        """The same on another graph."""
+        """The context with another active graph."""
         other = copy(self)
         other.graph = graph
         return other
 
     def inside(self, outer: dict[Variable, Identifier]) -> Context:
-        """The same with other outer terms."""
+        """The context with other outer terms."""
         other = copy(self)
         other.outer = outer
         return other
@@ -120,17 +122,17 @@ class Context(QueryContext):
         raise InternalError(f"a query tried to load {source}: nothing is ever loaded")
 
     def exists(self, node: CompValue, row: FrozenBindings) -> bool:
-        """Whether a pattern has a solution where the terms of `row` take the place of its variables."""
+        """Whether a pattern has a solution when the terms of `row` are substituted for its variables."""
         return bool(solutions(node, self.inside(dict(row.items()))))
 
 
 class Row(FrozenBindings):
-    """A solution: `terms` by variable. `nodes`: those that BNODE has made in its expressions, by text."""
+    """A solution: `terms` by variable. `nodes`: the blank nodes that BNODE has made for it, by text."""
 
     def __init__(self, context: QueryContext, terms: dict[Any, Identifier], nodes: Any = None) -> None:
         super().__init__(context, terms)
         self.terms = terms
-        self.nodes = defaultdict(BNode) if nodes is None else nodes
+        self.nodes: Any = defaultdict(BNode) if nodes is None else nodes
 
     @property
     def bnodes(self) -> Any:
@@ -139,7 +141,8 @@ class Row(FrozenBindings):
 
 @contextmanager
 def evaluating() -> Iterator[None]:
-    """While it is open, rdflib evaluates: one thread, no complaints about literals, its failures under our name."""
+    """A context in which rdflib evaluates: one thread at a time, without warnings about literals, and with rdflib's
+    exceptions turned into `InternalError`."""
     with _LOCK, quiet_literals():
         try:
             yield
@@ -154,9 +157,9 @@ def evaluating() -> Iterator[None]:
 
 
 def solutions(node: CompValue, context: Context) -> list[Row]:
-    """The solutions of a node of rdflib's algebra, without the outer terms. To be called while `evaluating`.
+    """The solutions of a node of rdflib's algebra, without the outer terms. Call it inside `evaluating()`.
 
-    Raises `BudgetExceeded` where a step has more than the context's budget.
+    Raises `BudgetExceeded` (`solution_rows`) if a step has more solutions than the context's budget.
     """
     rule = _RULES.get(node.name)
     if rule is None:
@@ -168,12 +171,12 @@ def solutions(node: CompValue, context: Context) -> list[Row]:
 
 
 def _seen(row: Row, context: Context) -> Row:
-    """The row as expressions see it: with the outer terms."""
+    """The row that expressions are evaluated on: the solution and the outer terms."""
     return Row(context, {**context.outer, **row.terms}, row.nodes)
 
 
 def is_true(expression: Any, row: Row, context: Context) -> bool:
-    """Whether a condition is true of a row; an error is not."""
+    """Whether a condition is true for a row; False if it is an error."""
     try:
         return effective_truth(_eval(expression, _seen(row, context)))
     except SPARQLError:
@@ -181,7 +184,7 @@ def is_true(expression: Any, row: Row, context: Context) -> bool:
 
 
 def value_in(expression: Any, row: Row, context: Context) -> Any:
-    """The term that an expression comes to; None where that is an error."""
+    """The value of an expression as a term; None if it is an error."""
     try:
         found = _eval(expression, _seen(row, context))
     except SPARQLError:
@@ -195,7 +198,8 @@ def value_in(expression: Any, row: Row, context: Context) -> Any:
 
 
 def _basic(node: CompValue, context: Context) -> list[Row]:
-    """Triples by rdflib, then paths from what these bind. Blank nodes of the pattern are no part of solutions."""
+    """A basic graph pattern: triples by rdflib, then paths, which begin with the terms that triples bind. The blank
+    nodes of the pattern are removed from the solutions."""
     plain = [triple for triple in node.triples if not isinstance(triple[1], Path)]
     plain.sort(key=lambda triple: sum(_is_open(term, context.outer) for term in triple))
     found = _within(evalBGP(context.clone(context.outer), plain), context)
@@ -211,14 +215,14 @@ def _basic(node: CompValue, context: Context) -> list[Row]:
 
 
 def _is_open(term: Any, outer: _Terms) -> bool:
-    """Variables without a term, and blank nodes, which act as variables."""
+    """Whether a term of a pattern is open: a variable without an outer term, or a blank node, which acts as one."""
     return isinstance(term, (Variable, BNode)) and term not in outer
 
 
 def _along(
     row: dict[Any, Identifier], start: Any, path: Path, end: Any, ends: frozenset[Any], context: Context
 ) -> Iterator[dict[Any, Identifier]]:
-    """`row` with what each way of `path` from `start` to `end` binds."""
+    """`row` extended by the bindings of each match of `path` from `start` to `end`."""
     given = [None if _is_open(term, row) else row.get(term, term) for term in (start, end)]
     for a, b in ways(path, given[0], given[1], ends, context.graph):
         if start != end or a == b:
@@ -228,7 +232,8 @@ def _along(
 
 
 def _graph(node: CompValue, context: Context) -> list[Row]:
-    """A GRAPH, for each graph it may be of. Without outer terms a graph is asked once, as it never changes."""
+    """GRAPH: the solutions on each graph that its name may be. Without outer terms they are computed once per graph, as
+    the named graphs never change."""
     name = context.outer.get(node.term, node.term)
     graphs = context.named.graphs
     found = []
@@ -254,7 +259,7 @@ def _inline(node: CompValue, context: Context) -> list[Row]:
 
 
 def _free(terms: _Terms, context: Context) -> Row:
-    """A solution without the variables that outer terms have replaced."""
+    """A solution without the variables that have outer terms."""
     return Row(context, {n: t for n, t in terms.items() if n not in context.outer})
 
 
@@ -267,7 +272,8 @@ def _join(node: CompValue, context: Context) -> list[Row]:
 
 
 def _pairs(left: list[Row], right: list[Row]) -> Iterator[tuple[Row, list[Row]]]:
-    """Each row of `left` with those of `right` that are compatible with it, found by the variables that all bind."""
+    """Each row of `left` with the compatible rows of `right`, found by an index over the variables that all rows
+    bind."""
     certain = [frozenset.intersection(*(frozenset(row.terms) for row in rows)) for rows in (left, right) if rows]
     shared = sorted(frozenset.intersection(*certain)) if len(certain) == 2 else []
     index: dict[Any, list[Row]] = {}
@@ -328,7 +334,7 @@ def _distinct(node: CompValue, context: Context) -> list[Row]:
 
 
 def _order(node: CompValue, context: Context) -> list[Row]:
-    """By the keys, then by all terms."""
+    """ORDER BY: by the keys, then by all terms."""
     rows = _by_terms(solutions(node.p, context))
     for key in reversed(node.expr):
         places = {id(row): order_place(value_in(key.expr, row, context)) for row in rows}
@@ -352,14 +358,14 @@ def _slice(node: CompValue, context: Context) -> list[Row]:
 
 
 def _is_ordered(node: CompValue) -> bool:
-    """Whether the order of a node's solutions means something."""
+    """Whether an ORDER BY has ordered the solutions of a node."""
     while node.name in ("Project", "Distinct", "Reduced", "Slice", "Extend", "Filter", "ToMultiSet"):
         node = node.p
     return bool(node.name == "OrderBy")
 
 
 def _groups(node: CompValue, context: Context) -> list[Row]:
-    """The aggregates of each group; errors are one key."""
+    """The aggregates of each group. Solutions for which a key is an error are grouped together."""
     grouping = node.p
     found: dict[Any, list[Row]] = {} if grouping.expr else {(): []}
     for row in solutions(grouping.p, context):
@@ -370,7 +376,7 @@ def _groups(node: CompValue, context: Context) -> list[Row]:
 
 
 def _within(rows: Iterable[Any], context: Context) -> list[Any]:
-    """The rows as a list, unless there are more than the budget."""
+    """The rows as a list; `BudgetExceeded` (`solution_rows`) if there are more than the budget."""
     if context.budget is None:
         return list(rows)
     found: list[Any] = []

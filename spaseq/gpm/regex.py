@@ -1,10 +1,10 @@
 """Regular expressions of REGEX and REPLACE (XPath Functions §5.6.1), in time linear in the text.
 
-A pattern is translated for RE2, which never backtracks; so what RE2 cannot do is refused by name: back-references, and
-patterns whose automaton would be too large (RE2's own bound: 8 MB, repetition up to 1,000 times). Python's engine takes
-only what has neither a repetition nor an alternative, where there is nothing to backtrack.
+A pattern is translated for RE2, which never backtracks. What RE2 cannot do raises `UnsupportedFeature`:
+back-references, and patterns whose automaton would be too large (RE2's own bound: 8 MB, repetition up to 1,000 times).
+Python's engine is used only for patterns with neither a repetition nor an alternative, which cannot backtrack.
 
-Read generously: `\\w` matches `_` too, `\\b` and `\\B` are known.
+Beyond XPath, `\\w` matches `_` too, and `\\b` and `\\B` are allowed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Pattern", "found", "pattern_of", "replaced"]
 
 _GROUPS: Final = 9
 _DIGITS: Final = frozenset("0123456789")
-"""Groups that a replacement can name in RE2."""
+"""The digits of the groups that a replacement can name in RE2."""
 _SPACE: Final = r" \t\n\r"
 _NO_SPACE: Final = r"\x{0}-\x{8}\x{b}\x{c}\x{e}-\x{1f}\x{21}-\x{10ffff}"
 _START: Final = (
@@ -32,15 +32,16 @@ _START: Final = (
 )
 _NAME: Final = _START + r"\-.0-9\x{b7}\x{300}-\x{36f}\x{203f}\x{2040}"
 _CLASSES: Final = {"d": r"\p{Nd}", "w": r"\p{L}\p{M}\p{N}\p{S}_", "s": _SPACE, "i": _START, "c": _NAME}
-"""What the escapes for many characters stand for, as the inside of a character class (XML Schema §G.4.2.5)."""
+"""The multi-character escapes (XML Schema §G.4.2.5), as the inside of a character class of RE2."""
 _PLAIN: Final = frozenset("nrtbBpP")
-"""Letters whose escapes mean the same to RE2."""
+"""Letters whose escapes have the same meaning in RE2."""
 _TOO_LARGE: Final = ("pattern too large", "invalid repetition size")
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """`text` for RE2, flags included; `groups` it captures. `simple`: the same for Python where nothing backtracks."""
+    """A regular expression: `text` for RE2, with its flags; `groups`, the number of groups it captures; `simple`, the
+    same for Python if it cannot backtrack, else None."""
 
     text: str
     groups: int
@@ -49,7 +50,8 @@ class Pattern:
 
 @lru_cache(256)
 def pattern_of(pattern: str, flags: str) -> Pattern:
-    """A regular expression of XPath's. SPARQLError where it is none; UnsupportedFeature where it has no bound."""
+    """Translates a regular expression of XPath. SPARQLError if it is not one; `UnsupportedFeature` if RE2 has no
+    equivalent."""
     if set(flags) - set("smixq"):
         raise SPARQLError(f"no such flag of a regular expression: {flags}")
     if "q" in flags:
@@ -67,14 +69,14 @@ def pattern_of(pattern: str, flags: str) -> Pattern:
 
 
 def _simple(text: str) -> re.Pattern[str] | None:
-    """For Python, where the pattern is of letters, digits, anchors and escaped punctuation."""
+    """The pattern for Python, if it consists of letters, digits, anchors and escaped punctuation; else None."""
     if not re.fullmatch(r"\^?(?:[\w ,;:/#=<>@%&'\"~`!-]|\\[^\w\s])*\$?", text, re.ASCII):
         return None
     return re.compile(text.removesuffix("$") + r"\Z" if re.search(r"(?<!\\)(\\\\)*\$$", text) else text)
 
 
 class _Reader:
-    """One pass over a pattern; `groups`: those it captures, known behind the pass."""
+    """Translates a pattern in one pass; after it, `groups` is the number of groups that the pattern captures."""
 
     def __init__(self, pattern: str, *, spaced: bool) -> None:
         self._pattern = pattern
@@ -116,7 +118,7 @@ class _Reader:
         return "\\" + _known(letter)
 
     def _end_of_class(self, at: int) -> int:
-        """Where the class that begins before `at` ends."""
+        """The end of the character class whose inside begins at `at`."""
         while at < len(self._pattern) and self._pattern[at] != "]":
             if self._pattern[at] == "[":
                 raise UnsupportedFeature(
@@ -150,7 +152,7 @@ class _Reader:
 
 
 def _known(letter: str) -> str:
-    """A character that may be escaped."""
+    """The escape of a character that XPath allows to be escaped; SPARQLError for others."""
     if not letter or ((letter.isalnum() or letter == "_") and letter not in _PLAIN):
         raise SPARQLError(f"not a regular expression: \\{letter}")
     return letter
@@ -177,9 +179,9 @@ def _matches(pattern: str, text: str) -> bool:
 
 
 def replaced(pattern: Pattern, text: str, replacement: str, *, literal: bool) -> str:
-    """`text` with each match replaced; `$1` to `$9` stand for groups, unless `literal`. O(pattern · text).
+    """`text` with each match replaced; unless `literal`, `$1` to `$9` stand for groups. O(pattern · text).
 
-    SPARQLError where the pattern matches the empty text, or the replacement is none.
+    SPARQLError if the pattern matches the empty text, or if the replacement is not one of XPath.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -192,7 +194,7 @@ def replaced(pattern: Pattern, text: str, replacement: str, *, literal: bool) ->
 
 
 def _rewritten(replacement: str, groups: int) -> Iterator[str]:
-    """A replacement of XPath's (§5.6.4) as RE2's: `$N` is the longest number that there is a group for."""
+    """A replacement of XPath (§5.6.4) for RE2. The N of `$N` is the longest number for which there is a group."""
     at = 0
     while at < len(replacement):
         character, following = replacement[at], replacement[at + 1 : at + 2]

@@ -1,7 +1,7 @@
 """SELECT expressions, aggregates, GROUP BY, HAVING and ORDER BY over solutions, and CONSTRUCT templates.
 
-rdflib parses and translates them as one SPARQL query over a table of inline data; `SolutionPlan` evaluates that
-query's algebra with the solutions in place of the data. What a clause ranges over is the caller's business
+rdflib parses and translates them as one SPARQL query over inline data; `SolutionPlan` evaluates that query's algebra
+with the solutions in place of the data. The caller decides which solutions a clause ranges over
 (`spaseq.language.evaluation.results`).
 """
 
@@ -30,17 +30,17 @@ Triple = tuple[Any, Any, Any]
 _NO_VARIABLE: Final = "__none"
 _LAST: Final = "__last_"
 ROUNDS: Final = "+"
-"""The name under which a solution holds the mappings of the rounds of its iterations: a tuple of them, in order."""
+"""The key under which a solution has the mappings of its iterations' rounds, as a tuple, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class SolutionPlan:
     """Computes result rows from solutions.
 
-    `grouped`: whether a row is made of a group of solutions (there is an aggregate or a GROUP BY). `keys`: the
-    variables of GROUP BY. `aggregated`: those that aggregates range over. `over_rounds`: they range over the rounds of
-    one solution's iterations (its `ROUNDS`), which bind the variables `iterated` afresh. `node`, `leaf`, `group`,
-    `order`, `prologue`: rdflib's algebra, of which `leaf` takes the solutions.
+    `grouped`: whether a row is computed from a group of solutions (there is an aggregate or a GROUP BY). `keys`: the
+    variables of GROUP BY. `aggregated`: the variables in aggregates. `over_rounds`: whether aggregates range over the
+    rounds of one solution's iterations (its `ROUNDS`), each of which binds the variables `iterated`. `node`, `leaf`,
+    `group`, `order`, `prologue`: parts of rdflib's algebra; the solutions replace the inline data of `leaf`.
     """
 
     grouped: bool
@@ -57,10 +57,10 @@ class SolutionPlan:
     def rows(self, solutions: Sequence[Bindings]) -> list[tuple[Bindings, tuple[Any, ...]]]:
         """The rows of one solution or, if `grouped`, of one group: all variables by name, and the ORDER BY keys.
 
-        An expression with an error leaves its variable unbound. None or one row where HAVING decides.
+        An expression with an error leaves its variable unbound. There is no row if HAVING is not true.
         """
         own: Bindings = {}
-        if self.over_rounds:  # of one match: what it binds can still be named behind the aggregation
+        if self.over_rounds:  # the one solution's own bindings can be named outside of aggregates
             own = {Variable(name): term for name, term in solutions[0].items() if name != ROUNDS}
             solutions = [row for solution in solutions for row in self._rounds(solution)]
         context = self._context(solutions)
@@ -72,7 +72,8 @@ class SolutionPlan:
             ]
 
     def _rounds(self, solution: Bindings) -> list[Bindings]:
-        """A row for each round: what it binds, what no round binds, and the solution's own values under other names."""
+        """A row for each round: the bindings of the round, those of variables that rounds do not bind, and the
+        solution's own bindings under other names."""
         own = {name: term for name, term in solution.items() if name != ROUNDS}
         fixed = {name: term for name, term in own.items() if name not in self.iterated}
         fixed |= {_LAST + name: term for name, term in own.items()}
@@ -92,13 +93,13 @@ class SolutionPlan:
         return list(found.values())
 
     def sort(self, rows: list[Any], keys: Callable[[Any], tuple[Any, ...]]) -> list[Any]:
-        """`rows` in the order of ORDER BY, ties as they come; `keys` gives the keys of a row."""
+        """`rows` in the order of ORDER BY; the sort is stable. `keys` gives the keys of a row."""
         for place, (_, descending) in reversed(list(enumerate(self.order))):
             rows = sorted(rows, key=lambda row, place=place: keys(row)[place], reverse=descending)  # type: ignore[misc]
         return rows
 
     def _context(self, solutions: Sequence[Bindings]) -> Context:
-        """An evaluation in which the solutions stand in the place of the inline data."""
+        """A context in which the solutions replace the inline data."""
         rows = [{Variable(n): term for n, term in solution.items() if n != ROUNDS} for solution in solutions]
         return Context(prologue=self.prologue, inline=(self.leaf, rows), behind_where=True)
 
@@ -116,7 +117,7 @@ def compile_solutions(
 ) -> SolutionPlan:
     """The plan for SELECT items and the clauses GROUP BY, HAVING, ORDER BY and VALUES, in that order.
 
-    `computed` are the variables that SELECT expressions give, `iterated` those that each round of an iteration binds.
+    `computed` are the variables that SELECT expressions bind, `iterated` those that each round of an iteration binds.
 
     Raises `QuerySyntaxError` and `QuerySemanticsError` that point into the query.
     """
@@ -130,7 +131,7 @@ def compile_solutions(
             order = tuple((c.expr, c.order == "DESC") for c in algebra.expr)
         algebra = algebra.p
     aggregates = [a for node in _nodes(algebra) if node.name == "AggregateJoin" for a in node.A]
-    # rdflib takes a computed variable that a later expression names for a variable of the group, and samples it.
+    # If a later expression names a computed variable, rdflib takes it for a variable of the group and samples it.
     renamed = {a.res: a.vars for a in aggregates if a.name == "Aggregate_Sample" and str(a.vars) in computed}
     node = _renamed(algebra, renamed)
     order = tuple((_renamed(expression, renamed), descending) for expression, descending in order)
@@ -170,21 +171,21 @@ def compile_solutions(
 
 
 def _over_rounds(aggregates: Sequence[Any], iterated: frozenset[str]) -> bool:
-    """Whether every aggregate (every sample, if there is nothing else) names a variable of an iteration."""
+    """Whether every aggregate names a variable of an iteration; if there are only samples, whether all of them do."""
     proper = [a for a in aggregates if a.name != "Aggregate_Sample"] or list(aggregates)
     return bool(proper) and all(iterated & {str(name) for name in _variables(a.vars)} for a in proper)
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A CONSTRUCT template: its triples, rdflib's."""
+    """A CONSTRUCT template: its triples, of rdflib's terms."""
 
     triples: tuple[Triple, ...]
 
     def graph(self, bindings: MappingABC[str, Any], number: int) -> tuple[Triple, ...]:
-        """The triples of one solution, each once; those with an unbound variable or no RDF triple are left out.
+        """The triples of one solution, each once; without those that have an unbound variable or are not RDF triples.
 
-        Blank nodes of the template are fresh in each solution, `number` being its number.
+        The blank nodes of the template are different in each solution; `number` is the solution's number.
         """
         terms: dict[Any, Any] = {Variable(name): term for name, term in bindings.items()}
         nodes = {term for triple in self.triples for term in triple if isinstance(term, BNode)}
@@ -201,7 +202,7 @@ def _is_triple(s: Any, p: Any, o: Any) -> bool:
 def compile_template(source: Source, template: Piece) -> Template:
     """The template of CONSTRUCT. Raises `QuerySyntaxError` and `QuerySemanticsError` that point into the query."""
     _, algebra, _ = translated(source, ["CONSTRUCT ", template, " WHERE { }"])
-    return Template(tuple((s, p, o) for s, p, o in algebra.template))
+    return Template(tuple((s, p, o) for s, p, o in algebra.template or ()))
 
 
 def _nodes(root: Any) -> Iterator[CompValue]:

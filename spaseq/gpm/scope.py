@@ -1,4 +1,4 @@
-"""Which variables of a GPM stand where another GPM's value cannot reach them."""
+"""The variables of a GPM's nested parts, which cannot have the value of another GPM."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["hidden_variables"]
 
 
 def hidden_variables(pattern: GraphPattern) -> Iterator[tuple[str, frozenset[str]]]:
-    """Pairs (what it is, variables it names and the GPM does not bind) for what is not a plain top-level FILTER.
+    """For each nested part that names variables which the GPM does not bind: its description, and these variables.
 
-    Those are FILTERs and BINDs inside nested groups, and EXISTS. In a nested FILTER such a variable could only be
-    unbound, so the condition an error; inside EXISTS it would be a fresh variable, where a reader may expect the value
-    another GPM gave it.
+    Nested parts are FILTERs and BINDs inside nested groups, and EXISTS. In a nested FILTER such a variable would be
+    unbound and the condition an error; inside EXISTS it would be a fresh variable, while a reader may expect the value
+    that another GPM binds it to.
     """
     for node in (pattern.event.node, *(part.node for _, part in pattern.knowledge)):
         yield from _conditions(node, pattern)

@@ -1,4 +1,4 @@
-"""RDF terms and mappings as people and programs read them."""
+"""RDF terms and mappings as text, in the syntaxes of result formats."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def nquads_term(term: Any) -> str:
 
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 LIST: Final = URIRef("http://w3id.org/awslabs/neptune/SPARQL-CDTs/List")
-"""The datatype of lists, that of the community proposal for composite values in SPARQL (read by Apache Jena)."""
+"""The datatype of list literals, from the community proposal for composite datatypes in SPARQL (Apache Jena reads
+it)."""
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _BARE: Final = {
     _XSD + "integer": re.compile(r"[+-]?[0-9]+"),
@@ -76,7 +77,7 @@ _BARE: Final = {
     _XSD + "double": re.compile(r"[+-]?([0-9]+\.[0-9]*|\.?[0-9]+)[eE][+-]?[0-9]+"),
     _XSD + "boolean": re.compile(r"true|false"),
 }
-"""What stands in a list without quotes, by datatype."""
+"""By datatype, the pattern of literals that are written in a list without quotes."""
 
 
 def list_literal(terms: Sequence[Any]) -> Literal:
@@ -90,12 +91,12 @@ def _item(term: Any) -> str:
 
 
 def plain_text(term: Any) -> str:
-    """The term as SPARQL 1.1 Query Results CSV writes it: bare, blank nodes with `_:`."""
+    """The term as SPARQL 1.1 Query Results CSV writes it: IRIs and literals bare, blank nodes with `_:`."""
     return f"_:{term}" if isinstance(term, BNode) else str(term)
 
 
 def short_text(term: Any, prefixes: Sequence[tuple[str, str]]) -> str:
-    """The term for a table: IRIs with a prefix where one fits, literals bare."""
+    """The term for a table: IRIs with a prefix if there is one for them, literals bare."""
     if isinstance(term, URIRef):
         for label, iri in prefixes:
             local = str(term).removeprefix(iri)

@@ -1,8 +1,8 @@
-"""SPARQL inside a query's text to rdflib's algebra: the one place where rdflib parses and translates.
+"""From SPARQL in a query's text to rdflib's algebra; only here rdflib parses and translates.
 
-`translated` puts a SPARQL query together from pieces of the user's text, has rdflib parse it, resolves its names
-against the query's BASE and PREFIX, refuses what SPARQL forbids (`legal`), and translates it. Every error says where in
-the user's text. What rdflib does otherwise than SPARQL is set right on the way.
+`translated` puts a SPARQL query together from pieces of the user's text, has rdflib parse it, resolves its names by the
+query's BASE and PREFIX, checks the rules of SPARQL (`legal`), and translates it. Every error has its place in the
+user's text. Where rdflib departs from SPARQL, the text or the tree is changed on the way.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _LITERALS: Final = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a group graph pattern stands: `query[start:end]` is the group, braces included.
+    """The place of a group graph pattern in the query's text: `query[start:end]`, braces included.
 
-    `prefixes` are (label, IRI) pairs, `masked` is the query with strings, IRIs and comments blanked, `name` is the
-    GPM's.
+    `prefixes` are (label, IRI) pairs, `masked` is the query with strings, IRIs and comments blanked out, `name` is the
+    name of the GPM.
     """
 
     query: str
@@ -52,23 +52,23 @@ class Source:
     file: str
 
     def span(self, start: int, end: int) -> Span:
-        """The span of an offset pair of the query, kept within the group."""
+        """The span between two offsets in the query, cut to the group."""
         start = min(max(start, self.start), self.end - 1)
         return Span.at(self.query, start, min(max(end, start + 1), self.end))
 
     def find(self, pattern: str, start: int = 0) -> Span | None:
-        """Where `pattern` first matches in the group, from `start` on, outside strings, IRIs and comments."""
+        """The span of the first match of `pattern` in the group from `start` on, outside strings, IRIs and comments."""
         match = re.compile(pattern, re.IGNORECASE).search(self.masked, max(start, self.start), self.end)
         return Span.at(self.query, *match.span(match.lastindex or 0)) if match else None
 
     def variable(self, name: str) -> Span | None:
-        """Where the group first names a variable."""
+        """The span at which the group first names a variable."""
         return self.find(rf"[?$]{re.escape(name)}(?!\w)")
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of the query's text, `query[start:end]`: what to call it, and what to say about what it may hold."""
+    """A piece of the query's text, `query[start:end]`; `what` names it in errors, `hint` says what it may contain."""
 
     start: int
     end: int
@@ -79,10 +79,11 @@ class Piece:
 def translated(
     source: Source, parts: Sequence[Piece | str], *, allowed: frozenset[str] = frozenset()
 ) -> tuple[Prologue, CompValue, list[QueryError]]:
-    """rdflib's prologue and algebra of a SPARQL query put together from text of ours and pieces of the user's.
+    """rdflib's prologue and algebra of a SPARQL query that is put together from `parts`: text of ours (str), and pieces
+    of the user's text.
 
-    Raises `QuerySyntaxError` where a piece is not SPARQL, and `QuerySemanticsError` for an undeclared prefix and where
-    a rule of SPARQL is broken; each with its place in the query. Breaches of the rules `allowed` are given back.
+    Raises `QuerySyntaxError` if a piece is not SPARQL, and `QuerySemanticsError` for an undeclared prefix and for a
+    broken rule of SPARQL; each with its place in the query. Errors of the rules in `allowed` are returned, not raised.
     """
     text, offsets = _put_together(source, parts)
     pieces = [part for part in parts if isinstance(part, Piece)]
@@ -113,7 +114,7 @@ def translated(
 
 
 def _put_together(source: Source, parts: Sequence[Piece | str]) -> tuple[str, list[int]]:
-    """The text, and for each of its characters (and the end) the offset in the query."""
+    """The text of the SPARQL query, and for each of its characters, and its end, the offset in the user's query."""
     text, offsets = "", []
     at = next(part.start for part in parts if isinstance(part, Piece))
     for part in parts:
@@ -138,7 +139,7 @@ class _Names:
         self._written: set[str] = set()
 
     def resolved(self, node: Any) -> Any:
-        """What stands in the place of a node of the tree; None to leave it."""
+        """The term that replaces a node of the tree; None if the node stays."""
         if isinstance(node, CompValue) and node.name == "pname":
             label = node.prefix or ""
             if label not in self._prefixes:
@@ -150,9 +151,8 @@ class _Names:
         return None
 
     def check_tokens(self, pieces: Sequence[Piece]) -> None:
-        """Raises `QuerySyntaxError` at what reads as an IRI and was not taken as one: `?x<?a&&?b>?y`.
-
-        The longest token is the one that stands there (SPARQL 1.1 §19.8, note 3), and rdflib compares instead.
+        """Raises `QuerySyntaxError` for text that is an IRI by SPARQL's rules and two comparisons for rdflib, as in
+        `?x<?a&&?b>?y`: the longest possible token counts (SPARQL 1.1 §19.8, note 3).
         """
         for piece in pieces:
             for token in _IRI_TOKEN.finditer(self._source.masked, piece.start, piece.end):
@@ -195,7 +195,7 @@ def _broken(source: Source, offsets: list[int], breach: Breach) -> QuerySemantic
 
 _WORD: Final = re.compile(r"\s*([?$]?\w+|\S|$)")
 _NEWER: Final = re.compile(r"<<|>>|\{\||\|\}|~")
-"""What only SPARQL 1.2 has."""
+"""Symbols that only SPARQL 1.2 has."""
 
 
 def _syntax_error(source: Source, pieces: Sequence[Piece], offset: int) -> QuerySyntaxError:
@@ -221,9 +221,9 @@ def _wrong(source: Source, piece: Piece, problem: str) -> QuerySyntaxError:
 
 @contextmanager
 def literals_as_written() -> Iterator[None]:
-    """While it is open, rdflib neither rewrites the text of literals ("01" to "1") nor complains about them.
+    """A context in which rdflib neither rewrites the text of literals ("01" to "1") nor warns about them.
 
-    A term of a pattern matches the very same term (SPARQL 1.1 §18.3), and streams keep what their source wrote.
+    A term of a pattern matches only the same term (SPARQL 1.1 §18.3), and streams keep literals as they were written.
     """
     with _LITERALS, quiet_literals():
         before, rdflib.NORMALIZE_LITERALS = rdflib.NORMALIZE_LITERALS, False
@@ -234,11 +234,12 @@ def literals_as_written() -> Iterator[None]:
 
 
 def prepared(group: str) -> tuple[str, list[int]]:
-    r"""`group` as rdflib may read it, and for each of its characters (and the end) the offset in `group` it came from.
+    r"""`group` prepared for rdflib, and for each of its characters, and its end, the offset in `group` it came from.
 
     rdflib expands \u escapes before it parses, and pyparsing expands tabs to the next tab stop, in strings too: both
-    would move what follows. So escapes are expanded here, and tabs become a blank, or `\t` inside a string. Of inverses
-    in a negated property set it forgets the IRIs, so `!(:p|^:q)` is given to it as `(!(:p)|^!(:q))`, which is the same.
+    would shift the positions of what follows. So escapes are expanded here, and tabs become a blank, or `\t` inside a
+    string. rdflib loses the IRIs of inverses in a negated property set, so `!(:p|^:q)` becomes `(!(:p)|^!(:q))`, which
+    is equivalent.
     """
     expanded, first = _replaced(group, ESCAPE, unescaped)
     without, second = _replaced(expanded, _TOKEN, _without_tabs)
@@ -266,7 +267,7 @@ _NEGATED = re.compile(
 
 
 def _turned(match: re.Match[str]) -> str:
-    """A negated property set with its inverse part outside."""
+    """A negated property set as an alternative of its forward part and its inverse part."""
     if match["one"]:
         return f"^!({match['one']})"
     names = [name.strip() for name in (match["set"] or "").split("|")] if match["set"] else []
@@ -278,7 +279,8 @@ def _turned(match: re.Match[str]) -> str:
 
 
 def _replaced(text: str, pattern: re.Pattern[str], new: Callable[[re.Match[str]], str]) -> tuple[str, list[int]]:
-    """`text` with each match of `pattern` replaced, and for each character of that (and its end) where it came from."""
+    """`text` with each match of `pattern` replaced, and for each character of the result, and its end, the offset in
+    `text` that it came from."""
     parts: list[str] = []
     offsets: list[int] = []
     done = 0
@@ -298,8 +300,8 @@ def _without_tabs(match: re.Match[str]) -> str:
 
 
 def settled(value: Any) -> Any:
-    """An algebra tree with comparisons as SPARQL has them, and with `"x"^^xsd:string` as `"x"`: RDF 1.1 has them as one
-    term, rdflib as two. EXISTS outside FILTER and BIND, which rdflib leaves as it was written, is translated too."""
+    """An algebra tree with SPARQL's rules for comparisons and functions, with `"x"^^xsd:string` as `"x"` (one term in
+    RDF 1.1, two in rdflib), and with EXISTS outside FILTER and BIND translated, which rdflib does not do."""
     if isinstance(value, CompValue):
         if value.name in ("Builtin_EXISTS", "Builtin_NOTEXISTS") and "graph" not in vars(value):
             value.graph = translateGroupGraphPattern(traverse(dict.get(value, "graph"), visitPost=translatePath))
@@ -317,7 +319,7 @@ def settled(value: Any) -> Any:
 
 
 def _name_keys(tree: Any) -> None:
-    """`GROUP BY (?x + 1)` as `GROUP BY (?x + 1 AS ?__key_0)`: rdflib loses an expression that has no name."""
+    """Changes `GROUP BY (?x + 1)` to `GROUP BY (?x + 1 AS ?__key_0)`: rdflib loses an expression without a name."""
     for number, node in enumerate(_unnamed_keys(tree)):
         node["var"] = Variable(f"__key_{number}")
 
@@ -327,8 +329,9 @@ def _unnamed_keys(tree: Any) -> Iterator[CompValue]:
 
 
 def _values_inside(tree: Any) -> None:
-    """`SELECT * { P } VALUES D` as `SELECT * { { P } VALUES D }`, the same: SPARQL 1.1 joins P with D (§18.2.4.3)
-    before it lists what is visible (§18.2.4.4). rdflib leaves what only D names out of `*`."""
+    """Changes `SELECT * { P } VALUES D` to `SELECT * { { P } VALUES D }`, which is equivalent: SPARQL 1.1 joins P with
+    D (§18.2.4.3) before it determines the visible variables (§18.2.4.4). rdflib leaves variables that only D has out
+    of `*`."""
     for node in _nodes(tree):
         if node.name == "SubSelect" and not node.projection and node.valuesClause:
             data = CompValue("InlineData", **node.valuesClause)
@@ -338,7 +341,7 @@ def _values_inside(tree: Any) -> None:
 
 
 def _nodes(tree: Any) -> Iterator[CompValue]:
-    """The nodes of a parse tree, each before those in it."""
+    """The nodes of a parse tree, each before those inside it."""
     if isinstance(tree, CompValue):
         yield tree
         tree = list(tree.values())

@@ -1,9 +1,9 @@
 """Property paths on one of rdflib's graphs (SPARQL 1.1 §18.4), for the reference.
 
-A path of no steps leads from each node of the graph to itself, and from each constant that the whole path begins or
-ends at. A pair stands once for each way through `/`, `|`, `!` and plain predicates; `?`, `*` and `+` give it once.
-rdflib's own evaluation takes a literal that is false (`0`, `""`) for an end that is open, and lets a path of no steps
-begin at any term that something else has bound.
+A path of length zero leads from each node of the graph to itself; so it does from a constant at an end of the whole
+path. A pair occurs once for each way through `/`, `|`, `!` and plain predicates, but only once through `?`, `*` and
+`+`. rdflib's own evaluation takes a literal that is false in Python (`0`, `""`) for an open end, and lets a path of
+length zero begin at any term that another part of the pattern has bound.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ __all__ = ["ways"]
 
 
 def ways(path: Any, start: Any, end: Any, ends: frozenset[Any], graph: Any) -> Iterator[tuple[Any, Any]]:
-    """(first, last) of each way of a path from `start` to `end`, None being any (SPARQL 1.1 §18.4); `ends`: the
-    constants that it begins or ends at. `?`, `*` and `+` give a pair once."""
+    """(first, last) for each way of a path from `start` to `end`, None for any term (SPARQL 1.1 §18.4). `ends`: the
+    constants at the ends of the whole path. `?`, `*` and `+` give a pair once."""
     match path:
         case InvPath(arg=inner):
             yield from ((a, b) for b, a in ways(inner, end, start, ends, graph))
@@ -44,7 +44,7 @@ def ways(path: Any, start: Any, end: Any, ends: frozenset[Any], graph: Any) -> I
 
 
 def _reached(path: MulPath, start: Any, ends: frozenset[Any], graph: Any) -> dict[Any, None]:
-    """Where a `?`, `*` or `+` leads from a term, each once."""
+    """The terms to which a `?`, `*` or `+` leads from a term, each once."""
     found = dict.fromkeys([start] if path.zero and (start in ends or _has(graph, start)) else [])
     fresh = list(dict.fromkeys(b for _, b in ways(path.path, start, None, ends, graph)))
     while fresh:
@@ -57,7 +57,7 @@ def _reached(path: MulPath, start: Any, ends: frozenset[Any], graph: Any) -> dic
 
 
 def _origins(path: MulPath, ends: frozenset[Any], graph: Any) -> Iterable[Any]:
-    """The terms that a path may begin at."""
+    """The terms at which a path may begin."""
     if path.zero:
         return dict.fromkeys([*(term for s, _, o in graph for term in (s, o)), *ends])
     return dict.fromkeys(a for a, _ in ways(path.path, None, None, ends, graph))

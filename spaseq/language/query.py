@@ -23,13 +23,11 @@ from spaseq.language.semantics.check import CheckedQuery, check
 from spaseq.language.solving.solve import Solver
 from spaseq.language.syntax.parse import parse
 from spaseq.pattern import Pattern
-from spaseq.rdf import ARRIVAL, Counters, Followed, StreamOptions, StreamSource, merged_files, settle
+from spaseq.rdf import Counters, EventWords, Followed, StreamOptions, StreamSource, merged_files, settle
 
 __all__ = ["Query", "compile_query", "knowledge_of", "stream_options", "stream_sources"]
 
-_WORDS = (
-    "event_by", "time", "time_from", "time_unit", "interval", "ties", "lateness", "late", "malformed", "format",
-)  # fmt: skip
+_WORDS = (*EventWords.__annotations__, "format")
 Streams = MappingABC[str, str | Sequence[str] | StreamSource]
 
 
@@ -45,11 +43,12 @@ class Query:
             raise OptionError(f"a query is text, and this is a {type(text).__name__}", "open(path).read() reads a file")
         self.text = text
         self.source = source
-        self.settings = settings or Settings()
-        self.checked: CheckedQuery = check(parse(text, source), text, source, variants=self.settings.variants)
-        self.pattern: Pattern = lower(self.checked)
-        self._check_start()
-        self._program = self.program()
+        self.settings: Settings = settings or Settings()
+        with named_query(source):
+            self.checked: CheckedQuery = check(parse(text, source), text, source, variants=self.settings.variants)
+            self.pattern: Pattern = lower(self.checked)
+            self._check_start()
+            self._program = self.program()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Query, (self.text, self.source, self.settings))
@@ -153,9 +152,8 @@ class Query:
 
             counters = Counters()
             settled = settle(chosen, sources)
-            apart = settled.time == ARRIVAL or settled.ties == "arrival"
             parts = [part for source in sources for part in merged_files(source, settled)]
-            return Opened([read_batches(part, settled, counters, wanted) for part in parts], apart, counters)
+            return Opened([read_batches(part, settled, counters, wanted) for part in parts], settled.apart, counters)
 
         program = self.program(chosen.time_unit)
         return Matches(checked, program, knowledge, open_streams, keep_events=keep_events, reference=reference)

@@ -1,17 +1,19 @@
-"""The pattern algebra both languages lower to: nodes, questions about them, rewrites.
+"""The pattern algebra, to which both languages lower their queries.
 
-A `Pattern` is a formula of complex event logic over predicates that nobody below the front ends looks into. Nodes are
-frozen and hashable. `push_filters` is the one rewrite applied before compilation.
+A `Pattern` is a formula of complex event logic over predicates that only the front ends understand. Nodes are frozen
+and hashable. `push_filters` is the one rewrite applied before compilation.
 
 Modules:
 
-* `nodes`: The pattern algebra: what both languages lower to.
+* `nodes`: The nodes of the pattern algebra.
 * `variables`: Which variables a pattern may bind.
-* `push_filters`: Move conditions over several variables to the smallest part of a pattern that has all their variables.
+* `balanced`: Many parts under one associative operator.
+* `push_filters`: Moves conditions over several variables to the smallest part of a pattern that has all of them.
 """
 
 from __future__ import annotations
 
+from spaseq.pattern.balanced import balanced
 from spaseq.pattern.nodes import (
     And,
     As,
@@ -44,6 +46,7 @@ __all__ = [
     "Project",
     "Sequence",
     "Skip",
+    "balanced",
     "push_filters",
     "variables",
 ]

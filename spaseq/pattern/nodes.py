@@ -1,14 +1,13 @@
-"""The pattern algebra: what both languages lower to.
+"""The nodes of the pattern algebra, to which both languages lower their queries.
 
-A pattern is a CEL formula ([CEL] §3, [CORE] §2.2, Figure 2) over opaque predicates. A valuation of a pattern is
-an interval of positions and, for each variable, the set of positions it took. Nodes are frozen and
-hashable.
+A pattern is a CEL formula ([CEL] §3, [CORE] §2.2, Figure 2). A valuation of a pattern is an interval of positions and,
+for each variable, the set of positions it took. Nodes are frozen and hashable.
 
-What a node leaves opaque is given by the front end:
+Conditions are opaque here and given by the front end:
 
-* a *predicate* (`Predicate`) says of each event of a batch alone whether it holds;
-* a *guard* (any hashable value) relates an event to the events a run already took; only the front end's `Registers`
-  understands it (`spaseq.engine.program.settings`).
+* a *predicate* (`Predicate`) is a condition on a single event, evaluated on batches;
+* a *guard* (any hashable value) relates an event to the events that a run has taken; only the front end's `Registers`
+  (`spaseq.engine.program.settings`) evaluate it.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ import numpy as np
 
 @runtime_checkable
 class Predicate(Protocol):
-    """A condition on a single event. Must be hashable and compare by meaning: equal predicates are evaluated once."""
+    """A condition on a single event. Hashable; equal predicates must have the same meaning, they are evaluated once."""
 
     def evaluate(self, batch: Any) -> np.ndarray:
-        """Truth per event of `batch`: bool, shape (n,). NULL never holds."""
+        """Where the predicate is known to hold, per event of `batch`: bool (n,), False for NULL."""
         ...
 
     def __hash__(self) -> int: ...
@@ -34,7 +33,8 @@ class Predicate(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NoneOf:
-    """The predicate that holds where no conjunction of `alternatives` does. What is not known to hold does not."""
+    """The predicate that holds where none of `alternatives`, conjunctions of predicates, holds. A predicate that is
+    unknown (NULL) counts as false."""
 
     alternatives: frozenset[frozenset[Predicate]]
 
@@ -43,7 +43,7 @@ class NoneOf:
         return f"none of ({'; '.join(shown)})"
 
     def evaluate(self, batch: Any) -> np.ndarray:
-        """Truth per event of `batch`: bool, shape (n,)."""
+        """Where the predicate holds, per event of `batch`: bool (n,)."""
         found = np.zeros(len(batch), bool)
         for conjunction in self.alternatives:
             holds = np.ones(len(batch), bool)
@@ -73,8 +73,8 @@ class Pattern:
 class Atom(Pattern):
     """One event that satisfies every one of `predicates`; every variable of `variables` takes its position.
 
-    `guard`, if given, must also let the event pass: it sees the run's register row (`Registers.take`).
-    An atom with no variables marks nothing (a projected atom).
+    `guard`, if given, must accept the event too, given the run's register row (`Registers.take`).
+    An atom without variables marks nothing (a projected atom).
     """
 
     predicates: frozenset[Predicate]
@@ -103,7 +103,7 @@ class Filter(Pattern):
 class Correlate(Pattern):
     """`child FILTER guard`: a condition on several variables, for all choices of one position for each.
 
-    `variables` are those the guard names. A valuation in which one of them is empty satisfies it.
+    `variables` are those of the guard. A valuation in which one of them is empty satisfies it.
     """
 
     child: Pattern
@@ -123,8 +123,8 @@ class Or(Pattern):
 class Sequence(Pattern):
     """`left`, then `right`; `skip` says what may lie between, and `absent` what may not.
 
-    `absent` are atoms, as alternatives: no event strictly between the two parts satisfies one of them. An atom with a
-    guard is asked with the run's registers as they are when the event passes. Nothing lies between with `Skip.NONE`.
+    `absent` are alternatives: no event strictly between the two parts may satisfy one of these atoms. The guard of such
+    an atom is evaluated with the run's registers at that event. With `Skip.NONE` nothing lies between the parts.
     """
 
     left: Pattern

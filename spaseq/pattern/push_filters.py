@@ -1,7 +1,7 @@
-"""Move conditions over several variables to the smallest part of a pattern that has all their variables.
+"""Moves conditions over several variables to the smallest part of a pattern that has all of them.
 
-The sooner such a condition leaves scope, the sooner the registers it needs are forgotten and the runs that differ in
-nothing else become one.
+A run that leaves the scope of a condition drops the registers of that condition, and runs that differ in nothing else
+become one: the smaller the scope, the sooner.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from spaseq.pattern.variables import variables
 
 
 def push_filters(pattern: Pattern) -> Pattern:
-    """An equivalent pattern whose `Correlate` nodes stand as deep as their variables allow.
+    """An equivalent pattern whose `Correlate` nodes are as deep as their variables allow.
 
-    A condition ranges over all positions of its variables ([CORE] §2.2, the "for all" extension), so it may pass a
-    node only if the part left out binds none of them: never an iteration, whose rounds bind them together.
+    A condition ranges over all positions of its variables ([CORE] §2.2, the "for all" extension). So it may move into
+    one side of a node only if the other side binds none of its variables; and never into an iteration, because it
+    relates events of different rounds.
     """
     match pattern:
         case Atom():
@@ -42,10 +43,10 @@ def push_filters(pattern: Pattern) -> Pattern:
 
 
 def _push(child: Pattern, over: frozenset[str], guard: object) -> Pattern:
-    """`Correlate(child, over, guard)`, with the condition as deep in `child` as it may stand."""
+    """`Correlate(child, over, guard)`, with the condition as deep in `child` as it may move."""
     match child:
         case Sequence(_, _, _, absent) if any(over & atom.variables for atom in absent):
-            return Correlate(child, over, guard)  # it is asked of what must be absent between the two
+            return Correlate(child, over, guard)  # the negation between the two parts uses the guard's registers
         case Sequence(left, right, skip, absent) if not over & variables(right):
             return Sequence(_push(left, over, guard), right, skip, absent)
         case Sequence(left, right, skip, absent) if not over & variables(left):

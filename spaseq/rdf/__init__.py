@@ -19,8 +19,8 @@ Modules:
 
 * `terms`: RDF terms: from the parser's to rdflib's, each distinct one built once.
 * `model` (`Counters`, `GraphEvent`, `Instant`): What the rdf package hands out: graph events, instants, counters.
-* `options` (`ARRIVAL`, `GENERATED_AT`, `EventBy`, `StreamOptions`): How streams are to be read: where one event ends
-  and the next begins, what gives its time, how late it may come.
+* `options` (`ARRIVAL`, `GENERATED_AT`, `EventBy`, `EventWords`, `StreamOptions`): How streams are to be read: where one
+  event ends and the next begins, what gives its time, how late it may come.
 * `empty_graphs` (`MARK`, `EmptyGraphs`): Empty graphs of TriG, `:g { }`, which the parser says nothing of: each is
   given a statement that stands for none.
 * `files` (`STDIN`, `Format`, `byte_chunks`, `expand_files`, `format_of`): Input files as chunks of bytes: names and
@@ -28,8 +28,8 @@ Modules:
 * `statements` (`NO_TRIPLE`, `Statement`, `parse_statements`, `read_statements`): Files as statements: subject,
   predicate, object, graph name (None in the default graph), and the line they stand on.
 * `assemble`: Statements of one file become graph events: which of them belong together, and when it happened.
-* `order` (`InOrder`, `goes_back`, `in_order`, `instants`, `merge_streams`): Events in the order of their times: put
-  right within the lateness, streams merged, instants formed.
+* `order` (`described`, `in_order`, `instants`, `merge_streams`): Events in the order of their times: put right within
+  the lateness, streams merged, instants formed.
 * `streams`: Named streams from files: the one call that goes from names and options to events in order.
 * `columns/`: Graph events as columns: batches of numbered terms in arrays, instead of a Python object per triple.
 * `follow` (`Followed`): Streams as they come: files that grow, folders that get files, standard input.
@@ -47,8 +47,8 @@ from spaseq.rdf.files import Format, byte_chunks, expand_files, format_of
 from spaseq.rdf.follow import Followed
 from spaseq.rdf.knowledge import close_owl_rl, is_table, load_knowledge, table_knowledge
 from spaseq.rdf.model import Counters, GraphEvent, Instant
-from spaseq.rdf.options import ARRIVAL, GENERATED_AT, EventBy, StreamOptions
-from spaseq.rdf.order import in_order, instants, merge_streams
+from spaseq.rdf.options import ARRIVAL, GENERATED_AT, EventBy, EventWords, StreamOptions
+from spaseq.rdf.order import described, in_order, instants, merge_streams
 from spaseq.rdf.statements import Statement, parse_statements, read_statements
 from spaseq.rdf.streams import (
     StreamSource,
@@ -78,6 +78,7 @@ __all__ = [
     "TERMS",
     "Counters",
     "EventBy",
+    "EventWords",
     "Followed",
     "Format",
     "GraphBatch",
@@ -94,6 +95,7 @@ __all__ = [
     "assemble",
     "byte_chunks",
     "close_owl_rl",
+    "described",
     "expand_files",
     "file_options",
     "format_of",

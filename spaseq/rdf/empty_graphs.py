@@ -39,7 +39,7 @@ class EmptyGraphs:
     """
 
     def __init__(self) -> None:
-        self.waiting = 0
+        self.waiting: int = 0
         self._looks = False
         self._quote = b""  # of the long string that a line begins in
         self._opened = False  # a graph has begun, and holds nothing so far

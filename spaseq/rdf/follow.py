@@ -24,11 +24,12 @@ from typing import Final, cast
 
 from spaseq.errors import EventError, SpaseqError
 from spaseq.events.growing import Watched
+from spaseq.events.reorder import SingleReorderer
 from spaseq.rdf.assemble import assemble
 from spaseq.rdf.files import STDIN, byte_chunks, expand_files, format_of
 from spaseq.rdf.model import Counters, GraphEvent
 from spaseq.rdf.options import ARRIVAL, StreamOptions
-from spaseq.rdf.order import InOrder
+from spaseq.rdf.order import described
 from spaseq.rdf.statements import parse_statements
 from spaseq.rdf.streams import StreamSource, file_options, settle
 from spaseq.rdf.terms import Terms
@@ -43,20 +44,22 @@ _AHEAD: Final = 10_000
 class Followed:
     """The events of `sources`, in order of time, as they come; None for every `poll` seconds in which none does.
 
-    With time from arrival an event has the time of the clock (ns since the epoch) when it comes out here. Else events
-    are put in order within the lateness, over all streams, and what is later is an EventError or dropped and counted.
+    With time from arrival an event has the time of the clock (ns since the epoch) when it comes out here; `now` is that
+    clock when something came out last, and never goes back. Else events are put in order within the lateness, over all
+    streams, and what is later is an EventError or dropped and counted.
     `options` are as settled for all files there are at the start. Ends when all streams have ended, which only standard
     input and compressed files do; `stop` ends it too.
     """
 
     def __init__(self, sources: Sequence[StreamSource], options: StreamOptions, *, poll: float = 0.2) -> None:
         there = [replace(source, files=_there(source.files)) for source in sources]
-        self.options = settle(options, there)
+        self.options: StreamOptions = settle(options, there)
         self._poll = poll
         self._stopped = threading.Event()
         self._news = threading.Event()
         self._readers = [_Reader(source, self.options, poll, self._stopped, self._news) for source in sources]
         self._late = Counters()
+        self.now = 0
 
     @property
     def counters(self) -> Counters:
@@ -82,19 +85,19 @@ class Followed:
             self.stop()
 
     def _by_clock(self) -> Iterator[GraphEvent | None]:
-        latest = 0
         for event in self._merged():
-            latest = max(latest, time.time_ns())
-            yield None if event is None else replace(event, time=latest)
+            self.now = max(self.now, time.time_ns())
+            yield None if event is None else replace(event, time=self.now)
 
     def _by_time(self) -> Iterator[GraphEvent | None]:
-        order = InOrder(self.options, self._late)
+        order = SingleReorderer(self.options, described)
         for event in self._merged():
             if event is None:
                 yield None
             else:
-                yield from order.push(event)
-        yield from order.close()
+                yield from order.push(event.time, event)
+                self._late.late += order.take_dropped()
+        yield from order.due(last=True)
 
     def _merged(self) -> Iterator[GraphEvent | None]:
         while True:

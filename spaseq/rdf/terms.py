@@ -119,7 +119,7 @@ class Terms:
     __slots__ = ("_blanks", "_iris", "_literals", "limit")
 
     def __init__(self, limit: int = 200_000) -> None:
-        self.limit = limit
+        self.limit: int = limit
         self._iris: dict[str, URIRef] = {}
         self._blanks: dict[str, BNode] = {}
         self._literals: dict[tuple[str, str, str | None], Literal] = {}

@@ -1,14 +1,15 @@
 """Snapshots: the state of an evaluation as bytes, and back.
 
-Each part of an evaluation gives plain values (`snapshot()`) and takes them (`restore`). Only the face that a user
-holds (a CEQL `Stream`, a SPAseq `Session`, the value that Spark keeps for a bucket) turns them into bytes, by `seal`,
-and back, by `unseal`:
+Each part of an evaluation returns its state as plain values (`snapshot()`) and takes it back (`restore`). Only the
+outermost object (a CEQL or SPAseq session, the state that Spark keeps for a bucket) turns the values into bytes with
+`seal`, and back with `unseal`:
 
-* `codec` writes plain values, and those that a front end names (`Kind`). It has no way to write a class, a function or
-  a reference to either, so reading a snapshot runs no code of it.
-* `envelope` puts around them what it is, of which query, settings and schema, how long, and a checksum.
-* `checks` is what parts check of values that kernels follow: a checksum says that nothing changed by accident, not
-  who wrote it. A snapshot that somebody made up can give false matches; it cannot end the process or run code.
+* `codec` writes plain values, and values of types that a front end registers (`Kind`). It cannot write classes or
+  functions, so reading a snapshot runs no code from it.
+* `envelope` adds the format version, the identity (query, settings, schema), the lengths and a checksum.
+* `checks` has checks of values that kernels rely on. They are needed although there is a checksum, which detects
+  accidental changes but not forged snapshots. A forged snapshot can cause false matches; it cannot crash the process
+  or run code.
 """
 
 from spaseq.snapshot.checks import array, damaged, expect

@@ -1,14 +1,14 @@
 """Plain values as bytes: None, bool, int, float, str, bytes, tuples, lists, sets, dicts, arrays, and named kinds.
 
-Values are written by column, as a snapshot has many alike: a list of numbers is one array, a list of pairs is two
-columns, a list of dicts with the same keys one column a key, and only a list of different types has a byte for each
-element that says of which type it is. A single value is a column of one. So the work for each value is done by numpy
-and by built-in functions, not by a loop here. Whole numbers take as few bytes as their range needs. Every text is
-written once, and numbered.
+Values are written by column, because a snapshot has many of the same type: a list of numbers is one array, a list of
+pairs is two columns, a list of dicts with the same keys one column for each key. Only a list of different types has a
+byte for each element with its type. A single value is a column of length 1. So the work for each value is done by numpy
+and built-in functions, not in a loop here. Whole numbers take as few bytes as their range needs. Every text is written
+once, and referred to by number.
 
-What is read is checked against the length of the data before memory is taken for it: every value of a column takes at
-least a byte. All that can go wrong is a `ValueError`, but what constructors of sets and dicts raise for values that
-cannot be hashed (TypeError) and a `Kind` for its texts; `spaseq.snapshot.unseal` makes one error of them.
+Lengths are checked against the size of the data before memory is allocated: every value of a column takes at least a
+byte. Damaged data raises `ValueError`, or `TypeError` for elements of sets and keys of dicts that cannot be hashed, or
+whatever the `value` function of a `Kind` raises for a text; `spaseq.snapshot.unseal` turns all of these into one error.
 
 Rejected: pickle and marshal (run code, or crash, on made-up data), JSON (no arrays, tuples, sets), CBOR and msgpack (a
 dependency that writes value by value, knows no arrays and no columns, and leaves the checks to us).
@@ -47,7 +47,7 @@ _ARRAYS: Final = {np.dtype(name): number for number, name in enumerate(_DTYPES +
 _OF_NUMBER: Final = list(_ARRAYS)
 _MOST: Final = (1 << 63) - 1
 _PACKED: Final = _MOST - (1 << 32)
-"""The greatest number that distances of four bytes may be counted from, so that no sum leaves int64."""
+"""The greatest minimum from which differences of up to four bytes may be counted without leaving int64."""
 _HEAD: Final = struct.Struct("<qB")
 _U64: Final = struct.Struct("<Q")
 
@@ -57,8 +57,8 @@ class Unwritable(TypeError):
 
 
 class Kind(NamedTuple):
-    """Values of types of their own, written as texts. `name` says in the data which kind it is; `value` is the inverse
-    of `text`, and must do nothing but make a value, whatever the text."""
+    """How values of further types are written, as texts. `name` identifies the kind in the data. `value` is the inverse
+    of `text`; for any text, also of a forged snapshot, it must do nothing but make a value or raise an error."""
 
     name: str
     types: tuple[type, ...]
@@ -98,7 +98,8 @@ _BUILT_IN: Final = (
 
 
 def encode(value: Any, kinds: Sequence[Kind] = ()) -> bytes:
-    """`value` as bytes. `Unwritable` for a type that is neither plain nor of one of `kinds` (subclasses are not)."""
+    """`value` as bytes. `Unwritable` for a value that is neither plain nor of a type of `kinds`; subclasses of these
+    types are not written either."""
     writer = _Writer((*_BUILT_IN, *kinds))
     writer.column([value], 0)
     tree = writer.parts
@@ -108,7 +109,8 @@ def encode(value: Any, kinds: Sequence[Kind] = ()) -> bytes:
 
 
 def decode(data: bytes | memoryview, kinds: Sequence[Kind] = ()) -> Any:
-    """The inverse of `encode`. ValueError or TypeError for what it did not give; arrays are copies."""
+    """The inverse of `encode`. Raises ValueError or TypeError for data that `encode` did not write; arrays are
+    copies."""
     reader = _Reader(memoryview(data), (*_BUILT_IN, *kinds))
     (length,) = _U64.unpack(reader.take(8))
     tree = reader.take(length)
@@ -126,7 +128,7 @@ def _require(holds: bool | np.bool_) -> None:
 
 
 class _Writer:
-    """`parts`: what was written so far."""
+    """Writes columns of values. `parts`: the bytes written so far, in pieces."""
 
     def __init__(self, kinds: Sequence[Kind]) -> None:
         self.parts: list[Any] = []
@@ -138,7 +140,7 @@ class _Writer:
         self._numbers: dict[str, int] = {}
 
     def column(self, values: Sequence[Any], depth: int) -> None:
-        """Write values of any types, without their number."""
+        """Writes values of any types. Their count is not written: the reader knows it."""
         if depth > DEPTH:
             raise Unwritable(f"values nested more than {DEPTH} deep")
         types = set(map(type, values))
@@ -211,7 +213,7 @@ class _Writer:
         self._packed(numbers)
 
     def _packed(self, numbers: np.ndarray) -> None:
-        """int64 (n,), as their distances from the least, in as few bytes as the greatest of these needs."""
+        """Writes int64 (n,) as differences to the minimum, in as few bytes as the greatest difference needs."""
         low = int(numbers.min()) if len(numbers) else 0
         reach = int(numbers.max()) - low if len(numbers) else 0
         width = 1 if reach < 1 << 8 else 2 if reach < 1 << 16 else 4 if reach < 1 << 32 else 8
@@ -227,7 +229,7 @@ class _Writer:
         self._packed(np.fromiter(map(numbers.__getitem__, values), np.int64, len(values)))
 
     def texts_themselves(self) -> None:
-        """Write the texts that were met, each once."""
+        """Writes the texts that values refer to by number."""
         texts = list(self._numbers)
         body = "".join(texts).encode("utf-8", "surrogatepass")
         self.parts += [_U64.pack(len(texts)), _U64.pack(len(body))]
@@ -237,7 +239,7 @@ class _Writer:
     def _containers(self, form: int, values: Sequence[Any], depth: int) -> None:
         lengths = np.fromiter(map(len, values), np.int64, len(values))
         width = int(lengths[0])
-        # A single tuple is no table: its elements differ from each other more than they would from other tuples'.
+        # Several tuples of one length are written by column; a single tuple as one column of its elements.
         if form == _TUPLE and len(values) > 1 and 0 < width <= 32 and (lengths == width).all():
             self.parts.append(bytes((_ALIKE, width)))
             for column in zip(*values, strict=True):
@@ -277,7 +279,7 @@ class _Writer:
 
 
 class _Reader:
-    """`at`: up to where `data` was read."""
+    """Reads what `_Writer` wrote. `at`: how many bytes of `data` have been read."""
 
     def __init__(self, data: memoryview, kinds: Sequence[Kind]) -> None:
         self.data = data
@@ -293,7 +295,7 @@ class _Reader:
         return self.data[self.at - count : self.at]
 
     def read_texts(self) -> None:
-        """What `texts_themselves` wrote."""
+        """Reads the texts that `texts_themselves` wrote."""
         (count,), (size,) = _U64.unpack(self.take(8)), _U64.unpack(self.take(8))
         lengths = self._lengths(count)
         body = str(self.take(size), "utf-8", "surrogatepass")
@@ -352,7 +354,7 @@ class _Reader:
         raise ValueError(f"no form {form}")
 
     def _packed(self, count: int) -> np.ndarray:
-        """int64 (count,)."""
+        """The next `count` whole numbers: int64 (count,)."""
         low, width = _HEAD.unpack(self.take(_HEAD.size))
         if width == 8:
             return np.frombuffer(self.take(8 * count), "<i8").astype(np.int64)
@@ -374,7 +376,7 @@ class _Reader:
         flat = self._rest(int(lengths.sum()), depth)
         ends = np.cumsum(lengths).tolist()
         found = [make(flat[end - length : end]) for end, length in zip(ends, lengths.tolist(), strict=True)]
-        _require(sum(map(len, found)) == len(flat))  # no element of a set twice
+        _require(sum(map(len, found)) == len(flat))  # no set has an element twice
         return found
 
     def _dicts(self, count: int, depth: int) -> list[Any]:

@@ -1,15 +1,15 @@
-"""What stands around the contents of a snapshot, and the one error for a snapshot that cannot be gone on from.
+"""The envelope of a snapshot: what it is of, and a checksum. A snapshot that does not fit raises `OptionError`.
 
     magic (8 bytes) | format version, length of the identity, length of the contents (uint32, uint32, uint64)
     | identity (UTF-8, JSON) | contents (`codec`) | BLAKE2b, 32 bytes, of all before
 
-The *identity* says what the snapshot is of, as named texts: the language and the query, and all else that gives the
-contents their meaning. Of each the SHA-256 is kept, and the text as far as a message shows it, so that a snapshot of
-something else is refused with what it is of. What may differ between taking and opening stands in no identity: budgets,
-and the background knowledge, whose changes count from then on.
+The *identity* says what the snapshot is of, as named texts: the language, the query, and everything else that gives the
+contents their meaning. Each is stored as its SHA-256 and its first characters, so that the error for a snapshot of
+another query can show that query. The identity leaves out what may change between taking a snapshot and opening it:
+budgets, and the background knowledge, whose changes take effect on opening.
 
-The checksum is for accidents. Who can write a snapshot can make one up, so its contents are as trustworthy as whoever
-wrote them; see `spaseq.snapshot`. PERF: SHA-256 without instructions for it took half of the time of a snapshot.
+The checksum detects accidental changes only: anybody can write a snapshot with a correct one; see `spaseq.snapshot`.
+PERF: SHA-256 on a processor without instructions for it took half of the time of a snapshot, hence BLAKE2b.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from spaseq.snapshot.codec import Kind, Unwritable, decode, encode
 __all__ = ["Identity", "seal", "shortened", "unseal"]
 
 Identity = Mapping[str, str]
-"""What a snapshot is of: `language` and `query`, and more by names that a message can use ("window", "settings")."""
+"""What a snapshot is of: `language`, `query` and more, by names that a message can use ("window", "settings")."""
 
 _MAGIC: Final = b"\x93SPASEQ\n"
-_VERSION: Final = 1
+_VERSION: Final = 2
 _SIZES: Final = struct.Struct("<IIQ")
 _FRONT: Final = len(_MAGIC) + _SIZES.size
 _CHECK: Final = 32
@@ -39,7 +39,7 @@ _T = TypeVar("_T")
 
 
 def shortened(text: str, most: int = _SHOWN) -> str:
-    """`text` on one line, and no longer than a message should be."""
+    """`text` on one line, cut to `most` characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1] + "…"
 
@@ -47,12 +47,12 @@ def shortened(text: str, most: int = _SHOWN) -> str:
 def seal(identity: Identity, contents: Any, kinds: Sequence[Kind] = ()) -> bytes:
     """A snapshot of `contents`, which are plain values and values of `kinds`. O(size).
 
-    Raises `OptionError` for contents that cannot be written: values of other types that events hold.
+    Raises `OptionError` if the contents have values of other types, as events may.
     """
     try:
         body = encode(contents, kinds)
     except Unwritable as error:
-        raise OptionError(str(error), "events of numbers, texts, truths, times and lists of these can be") from error
+        raise OptionError(str(error), "it can hold numbers, texts, truth values, times, and lists of these") from error
     said = {name: [_digest(text), shortened(text)] for name, text in identity.items()}
     front = json.dumps(said).encode()
     parts = [_MAGIC, _SIZES.pack(_VERSION, len(front), len(body)), front, body]
@@ -63,10 +63,10 @@ def seal(identity: Identity, contents: Any, kinds: Sequence[Kind] = ()) -> bytes
 
 
 def unseal(data: Any, identity: Identity, kinds: Sequence[Kind], restore: Callable[[Any], _T]) -> _T:
-    """What `restore` makes of the contents of a snapshot of the same identity.
+    """Opens a snapshot: the result of `restore` for its contents.
 
-    Raises `OptionError`, which says what is wrong or what differs, for anything else; also where `restore` finds that
-    the contents cannot be what was written. `BudgetExceeded` where a budget is too small for them.
+    Raises `OptionError` if `data` is no snapshot, is damaged or of another format, if its identity is not `identity`,
+    and if `restore` fails on the contents. `BudgetExceeded` if a budget is too small for the state.
     """
     front, body = _opened(data)
     _compare(front, identity)
@@ -74,10 +74,10 @@ def unseal(data: Any, identity: Identity, kinds: Sequence[Kind], restore: Callab
         return restore(decode(body, kinds))
     except SpaseqError as error:
         if error.exit_code == 1:
-            raise damaged("it holds what no evaluation can be in") from error
+            raise damaged("its contents are no state of an evaluation") from error
         raise
-    except Exception as error:  # whatever made-up contents make of the parts that they are given to
-        raise damaged("it holds what no evaluation can be in") from error
+    except Exception as error:  # forged contents may make any part fail in any way
+        raise damaged("its contents are no state of an evaluation") from error
 
 
 def _opened(data: Any) -> tuple[dict[str, list[str]], memoryview]:
@@ -98,7 +98,7 @@ def _opened(data: Any) -> tuple[dict[str, list[str]], memoryview]:
     if len(data) != _FRONT + front + body + _CHECK:
         raise damaged(f"it has {len(data):,} bytes and should have {_FRONT + front + body + _CHECK:,}")
     if hashlib.blake2b(data[:-_CHECK], digest_size=_CHECK).digest() != data[-_CHECK:]:
-        raise damaged("its checksum is not that of its contents")
+        raise damaged("its checksum does not fit its contents")
     return _identity(data[_FRONT : _FRONT + front]), data[_FRONT + front : -_CHECK]
 
 
@@ -106,13 +106,13 @@ def _identity(front: memoryview) -> dict[str, list[str]]:
     try:
         said = json.loads(bytes(front))
         found = {str(name): [str(digest), str(text)] for name, (digest, text) in said.items()}
-    except Exception as error:  # only of what somebody made up
-        raise damaged("it does not say what it is of") from error
+    except Exception as error:  # the checksum fits, so the snapshot was forged
+        raise damaged("its identity cannot be read") from error
     return found
 
 
 def _compare(there: dict[str, list[str]], identity: Identity) -> None:
-    """`OptionError` for the first thing in which a snapshot differs from what it is to be opened for."""
+    """Raises `OptionError` for the first part in which the identity of the snapshot, `there`, differs."""
     for name, text in identity.items():
         digest, shown = there.get(name, ["", "nothing"])
         if digest != _digest(text):
@@ -122,7 +122,7 @@ def _compare(there: dict[str, list[str]], identity: Identity) -> None:
                 "open it with what it was taken with, or begin anew",
             )
     for name in there.keys() - identity.keys():
-        raise OptionError(f"this snapshot says {name} {there[name][1]!r}, which is not known here",
+        raise OptionError(f"this snapshot has the {name} {there[name][1]!r}, and this query has none",
                           "open it with what it was taken with, or begin anew")  # fmt: skip
 
 

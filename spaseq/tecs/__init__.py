@@ -1,7 +1,7 @@
 """tECS: the compact structure that represents all runs at once ([CORE] §4).
 
-`Arena` holds it, the kernels build and enumerate it, `check_laws` says whether it is one. Only the engine uses this
-package.
+`Arena` holds its arrays, the kernels build and enumerate it, `check_laws` tests its invariants. Only the engine uses
+this package.
 
 Modules:
 

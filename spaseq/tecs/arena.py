@@ -1,8 +1,8 @@
 """The arrays of a compact structure and how they grow.
 
-An `Arena` belongs to one evaluation. The kernels (`spaseq.tecs.kernels`) work on its arrays and say by their status
-what must grow; the arena grows it within `arena_bytes` and they go on. Nodes are a ring in time: the node with handle
-h is row `h & (capacity - 1)`, and growing keeps handles as they are.
+An `Arena` belongs to one evaluation. The kernels (`spaseq.tecs.kernels`) work on its arrays; a kernel that runs out of
+room returns a status, the arena grows that array within `arena_bytes`, and the kernel is called again and goes on.
+Nodes are a ring: the node with handle h is row `h & (capacity - 1)`, and growing keeps the handles.
 
 *Bound.* A node is kept while the position it was created at lies in the window or, at the latest, until the checkpoint
 after it (at most 1/256 of the ring further) is passed. An event creates at most `moves * (3 * (LONGEST + 2) + 8)` nodes
@@ -32,12 +32,12 @@ _PLACES = 1 << 18
 
 
 def _references(pairs: list[tuple[np.ndarray, np.ndarray]]) -> list[tuple[int, int]]:
-    """How many references each array of each pair has; every view of an array is one more."""
+    """How many references there are to each array of each pair; a view of an array is a reference to it."""
     return [(sys.getrefcount(a), sys.getrefcount(b)) for a, b in pairs]
 
 
 _IDLE = _references([(np.empty(1), np.empty(1))])[0]
-"""The references of a pair in a list that nobody else knows, as this interpreter counts them."""
+"""The reference counts of a pair that is only in a list, in this interpreter: a pair with these counts is free."""
 
 
 class Chunk(NamedTuple):
@@ -56,33 +56,36 @@ class Chunk(NamedTuple):
 class Arena:
     """Nodes, cells and union lists of one evaluation, with its scratch space and output buffers."""
 
+    matches: np.ndarray
+    places: np.ndarray
+
     def __init__(self, budget: int) -> None:
         self._budget = budget
-        self.nodes = np.zeros((_FIRST_NODES, 4), np.int64)
-        self.cells = np.zeros((0, 5), np.int64)
-        self.entries = np.zeros((0, 3), np.int64)
-        self.st = np.zeros(k.SLOTS, np.int64)
+        self.nodes: np.ndarray = np.zeros((_FIRST_NODES, 4), np.int64)
+        self.cells: np.ndarray = np.zeros((0, 5), np.int64)
+        self.entries: np.ndarray = np.zeros((0, 3), np.int64)
+        self.st: np.ndarray = np.zeros(k.SLOTS, np.int64)
         self.st[k.FREE] = k.NIL
         self.st[k.LAST_POSITION] = -1
-        self.checks = np.zeros((k.CHECKPOINTS, 2), np.int64)
-        self.moves = np.zeros((16, k.MOVE_COLUMNS), np.int64)
-        self.outs = np.zeros((32, 2), np.int64)
-        self.stack = np.zeros((1024, 2), np.int64)
-        self.heap = np.zeros((256, 4), np.int64)
-        self.path = np.zeros(1024, np.int64)
-        self.links = np.zeros((1024, 2), np.int64)
-        self.runs = np.zeros((64, 2), np.int64)
+        self.checks: np.ndarray = np.zeros((k.CHECKPOINTS, 2), np.int64)
+        self.moves: np.ndarray = np.zeros((16, k.MOVE_COLUMNS), np.int64)
+        self.outs: np.ndarray = np.zeros((32, 2), np.int64)
+        self.stack: np.ndarray = np.zeros((1024, 2), np.int64)
+        self.heap: np.ndarray = np.zeros((256, 4), np.int64)
+        self.path: np.ndarray = np.zeros(1024, np.int64)
+        self.links: np.ndarray = np.zeros((1024, 2), np.int64)
+        self.runs: np.ndarray = np.zeros((64, 2), np.int64)
         self._lent: list[tuple[np.ndarray, np.ndarray]] = []
         self._new_buffers(_PLACES)
         self._grow_entries(_FIRST_ENTRIES)
 
     def memory_usage(self) -> int:
-        """Bytes held by the structure: nodes, cells, entries."""
+        """Bytes of nodes, cells and entries."""
         return int(self.nodes.nbytes + self.cells.nbytes + self.entries.nbytes)
 
     @property
     def live_nodes(self) -> int:
-        """Nodes not reclaimed yet."""
+        """How many nodes have not been reclaimed."""
         return int(self.st[k.TAIL] - self.st[k.OLDEST])
 
     def add_cells(self, count: int) -> None:
@@ -104,21 +107,21 @@ class Arena:
         self,
         kernel: Callable[[], int],
         emit: Callable[[Chunk], None],
-        cell_lows: Callable[[], np.ndarray] | None = None,
+        cell_window_starts: Callable[[], np.ndarray] | None = None,
     ) -> int:
-        """Call `kernel` until it is done, or has filled the buffers, or asks for what only its caller can give.
+        """Calls `kernel` and grows what it asks for, until it returns DONE, FLUSH or NEED_STATES; returns that status.
 
-        Matches go to `emit`. The status is DONE, FLUSH (call again), or NEED_STATES.
-
-        `cell_lows`, for windows that differ from cell to cell, gives the first live start of each (int64, (cells,)).
+        With FLUSH, the matches in the buffers have gone to `emit`, and `run` is to be called again; with NEED_STATES,
+        the caller has to compute the transitions of a state first. `cell_window_starts`, for windows that differ
+        between cells, gives the first live start of each cell: int64 (cells,). Raises `BudgetExceeded` (`arena_bytes`).
         """
         while True:
             status = kernel()
             if status == k.GROW_NODES:
                 need = int(self.st[k.NEEDED])
-                if cell_lows is not None:
-                    self._compact(cell_lows())
-                if cell_lows is None or 2 * (self.live_nodes + need) > len(self.nodes):
+                if cell_window_starts is not None:
+                    self._compact(cell_window_starts())
+                if cell_window_starts is None or 2 * (self.live_nodes + need) > len(self.nodes):
                     self._grow_nodes(need)
             elif status == k.GROW_ENTRIES:
                 self._grow_entries(max(len(self.entries), int(self.st[k.NEEDED])))
@@ -139,10 +142,10 @@ class Arena:
                 return status
 
     def buffers(self, order: int, limit: int) -> tuple[np.ndarray | None, ...]:
-        """What the kernels of runs take for their moves and matches: moves, outs, stack, path, matches, places, and for
-        what only some selections need, else None: runs (frontiers), heap and links (LIMIT).
+        """The arrays that kernels use for moves and matches: moves, outs, stack, path, matches, places, runs, heap and
+        links. `runs` is None without frontiers (`order`), `heap` and `links` are None without a `limit`.
 
-        A kernel is compiled for the arguments it gets; what needs an array that is None takes no part in it.
+        numba compiles a kernel for the types of its arguments: for None it leaves out the code that uses the array.
         """
         best = order in k.FRONTIERS
         return (
@@ -151,7 +154,7 @@ class Arena:
         )  # fmt: skip
 
     def flush(self, emit: Callable[[Chunk], None]) -> None:
-        """Hand the matches in the buffers to `emit`: full buffers as they are, few matches as a copy."""
+        """Hands the matches in the buffers to `emit`: full buffers themselves, few matches as a copy."""
         count, places = int(self.st[k.MATCHES]), int(self.st[k.PLACES])
         self.st[k.MATCHES] = 0
         self.st[k.PLACES] = 0
@@ -167,11 +170,12 @@ class Arena:
             emit(Chunk(*(column.copy() for column in chunk)))
 
     def _new_buffers(self, places: int) -> None:
-        """Buffers for the next matches: some handed over before that nobody looks at any more, else new ones.
+        """Sets the buffers for the next matches: buffers that were handed over and are no longer referenced, else new
+        ones.
 
-        PERF: full buffers are handed over, not copied, and taken back once their last view is gone, as fresh memory
-        costs a page fault every 64 matches. Q1 of benchmarks/stock.py, M matches/s: 14 copied, 23 handed over, 42 taken
-        back.
+        PERF: full buffers are handed over, not copied, and reused once their last view is gone, because fresh memory
+        costs a page fault every 64 matches. Q1 of benchmarks/stock.py, M matches/s: 14 copied, 23 handed over, 42
+        reused.
         """
         for i, counts in enumerate(_references(self._lent)):
             if counts == _IDLE and len(self._lent[i][1]) >= places:
@@ -205,11 +209,11 @@ class Arena:
             first = stop
         self.nodes = nodes
 
-    def _compact(self, cell_lows: np.ndarray) -> None:
+    def _compact(self, cell_window_starts: np.ndarray) -> None:
         capacity = len(self.nodes)
         fresh = np.zeros((capacity, 4), np.int64)
-        lows, remap = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64)
-        compact(self.nodes, fresh, lows, remap, self.cells, self.entries, self.st, cell_lows)
+        window_starts, remap = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64)
+        compact(self.nodes, fresh, window_starts, remap, self.cells, self.entries, self.st, cell_window_starts)
         self.nodes = fresh
 
     def _grow_entries(self, extra: int) -> None:
@@ -224,10 +228,10 @@ class Arena:
         self.entries = entries
 
     def snapshot(self) -> dict[str, Any]:
-        """What is alive, as plain values. Not the scratch space: it is empty between batches.
+        """The live nodes, cells and entries as plain values. The scratch space is empty between batches and left out.
 
-        A cell whose head was reclaimed is dead, and so is an entry; neither is written. Lists are written in their
-        order, so `restore` has no links to trust.
+        Cells whose head was reclaimed, and entries whose node was, are dead and left out. Union lists are written one
+        after another instead of as links, so that `restore` follows no link that a damaged snapshot has.
         """
         st = self.st
         oldest = int(st[k.OLDEST])
@@ -249,8 +253,8 @@ class Arena:
         }
 
     def _lists(self, heads: np.ndarray, oldest: int) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-        """The length of each cell's list, int64 (cells,), and the nodes of all with their maximum starts, int64 (n,)
-        each, list by list, each up to the first that was reclaimed."""
+        """The union lists without heads: the length of each cell's list, int64 (cells,), and, list after list, the
+        nodes and their maximum starts, int64 (n,) each. A list ends before its first node that was reclaimed."""
         lengths = np.zeros(len(heads), np.int64)
         cells = np.flatnonzero(heads >= 0)
         entries = self.cells[cells, k.FIRST]
@@ -268,10 +272,11 @@ class Arena:
         return lengths, (found[:, k.NODE].copy(), found[:, k.NODE_MAX].copy())
 
     def restore(self, state: dict[str, Any]) -> None:
-        """The opposite of `snapshot`, of an arena for the same labels.
+        """The opposite of `snapshot`, for an arena with the same labels. O(nodes).
 
-        `OptionError` for values that break what the kernels follow without a check: children lie before their parents
-        and in the ring, lists end, and a node is as old as its maximum start says. O(nodes).
+        Raises `OptionError` for values that break an invariant on which kernels rely without a check: children have
+        smaller handles than their parents and lie in the ring, lists end, and no maximum start is later than the
+        position at which its node was created.
         """
         last, oldest = state["last"], state["oldest"]
         nodes = self._restored_nodes(state, oldest, last)
@@ -294,7 +299,7 @@ class Arena:
         self.nodes[np.arange(oldest, tail) & (size - 1)] = nodes
 
     def _restored_nodes(self, state: dict[str, Any], oldest: int, last: int) -> np.ndarray:
-        """The nodes, int64 (n, 4), what was reclaimed out of reach."""
+        """The nodes, int64 (n, 4), without references to nodes that were reclaimed."""
         expect(0 <= oldest < 1 << 61 and -1 <= last < 1 << 61, "handles and positions within their range")
         left, right, places, starts = (array(column, "nodes") for column in state["nodes"])
         expect(len(left) == len(right) == len(places) == len(starts), "four columns of nodes")
@@ -303,7 +308,7 @@ class Arena:
         steps = np.append(positions, last), np.append(tails, oldest + len(left))
         expect(len(positions) == len(tails) <= len(self.checks), "a position for each checkpoint")
         expect(all((np.diff(step) >= 0).all() for step in steps) and steps[1][0] >= oldest, "checkpoints in order")
-        born = steps[0][np.searchsorted(tails, handles, "right")]  # or before
+        born = steps[0][np.searchsorted(tails, handles, "right")]  # created at this position or earlier
         labels = 1 << int(self.st[k.LABEL_BITS])
         union, output = right >= 0, right <= k.IS_OUTPUT
         expect((left < handles).all() and (right < handles).all(), "children before their parents")
@@ -315,9 +320,9 @@ class Arena:
         dead = union & ((right < oldest) | (right == left))
         for child, own, kept in ((left, starts, left >= oldest), (right, places, union & ~dead)):
             expect((starts[child[kept] - oldest] == own[kept]).all(), "maximum starts as their children's")
-        places[dead] = k.NIL  # what is behind it is not read: its maximum start is before any window
+        places[dead] = k.NIL  # with a maximum start before any window, the right child is never read
         gone = (left >= 0) & (left < oldest)
-        left[gone], right[gone] = k.NIL, k.IS_BOTTOM  # nor is a node whose own start was reclaimed
+        left[gone], right[gone] = k.NIL, k.IS_BOTTOM  # nor is a node read whose left child was reclaimed
         places[gone] = starts[gone]
         return np.stack([left, right, places, starts], axis=1)
 

@@ -7,7 +7,7 @@ from spaseq.tecs.kernels import layout as k
 
 
 def check_laws(arena: Arena, low: int = 0) -> None:
-    """Raise `AssertionError` unless laws 1 to 4 of `tecs.kernels.structure` hold for all that is alive from `low` on.
+    """Raises `AssertionError` unless laws 1 to 4 of `tecs.kernels.structure` hold. `low` is the first live start.
 
     Visits every node that may still be read: linear in the arena.
     """
@@ -43,7 +43,7 @@ def _row(arena: Arena, handle: int) -> list[int]:
 
 
 def output_depth(arena: Arena, handle: int) -> int:
-    """Unions on the way down the left children to a node that is not one ([CORE] §4.1)."""
+    """The output depth ([CORE] §4.1): how many unions there are from `handle` down the left children."""
     depth = 0
     while _row(arena, handle)[k.RIGHT] >= 0:
         depth += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -103,12 +104,10 @@ def test_output_agnostic_determinisation_under_a_window(seed: int, window: int) 
     expected = o.ends(o.matches(("window", expression, window), stream))
     automaton = rma.build(lowered(expression))
     for bounded in (rma.unroll(automaton, window), rma.count_events(automaton, window)):
-        one = within_limits(lambda given=bounded: rma.determinise(given, output_agnostic=True, limits=LIMITS))
+        one = within_limits(partial(rma.determinise, bounded, output_agnostic=True, limits=LIMITS))
         assert rma.is_deterministic(one, output_agnostic=True)
         assert ends(rma.accepts(one, stream)) == expected
-        whole = within_limits(
-            lambda given=bounded: rma.determinise(given, output_agnostic=True, complete=True, limits=LIMITS)
-        )
+        whole = within_limits(partial(rma.determinise, bounded, output_agnostic=True, complete=True, limits=LIMITS))
         acceptor = rma.Acceptor(whole)
         assert ends([acceptor.push(event) for event in stream]) == expected
         assert acceptor.configurations == 1, "one run"

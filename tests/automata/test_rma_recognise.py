@@ -210,9 +210,9 @@ def test_the_single_run_of_a_deterministic_automaton(seed: int, window: int) -> 
 def test_an_automaton_of_a_query_is_asked_of_its_batches() -> None:
     asked = ceql.compile("SELECT * WHERE T : H").alerts()
     for push in (rma.Recogniser(asked.automaton).push, rma.SingleRun(asked.deterministic()).push):
-        with pytest.raises(OptionError, match="type = T cannot be asked of plain events"):
+        with pytest.raises(OptionError, match="type = T cannot be evaluated on plain events"):
             push([{"type": "T"}])
-    with pytest.raises(OptionError, match="cannot be asked of a single event"):
+    with pytest.raises(OptionError, match="cannot be evaluated on a single event"):
         rma.accepts(asked.automaton, [{"type": "T"}])
 
 

@@ -106,7 +106,7 @@ def test_streams(folder: pathlib.Path) -> None:
         (["run", "query.ceql"], 2, "no events to run over"),
         (["run", "query.ceql", "--stream", "S"], 2, "this is not NAME=FILE"),
         (["run", "from.ceql", "--stream", "T=events.csv"], 2, "unknown stream T"),
-        (["run", "query.ceql", "--events", "events.csv", "--lateness", "soon"], 2, "'soon' is not a duration"),
+        (["run", "query.ceql", "--events", "events.csv", "--lateness", "soon"], 2, "--lateness soon: not a duration"),
         (["run", "query.ceql", "--events", "events.csv", "--format", "parquet"], 2, "--output"),
         (["run", "-", "--events", "-"], 2, "standard input is asked for twice"),
         (["run", "query.ceql", "--stream", "S=-", "--stream", "T=-"], 2, "standard input is asked for twice"),

@@ -16,10 +16,10 @@ def test_lists_are_for_corr_alone() -> None:
     run = lambda text: ceql.compile(f"SELECT * WHERE A AS x ; B AS y {text}").run(events).count()  # noqa: E731
     assert run("FILTER CORR(x.h, y.h) = 1") == 1
     for text, message in [
-        ("FILTER x.h > 3", "a list of numbers cannot be set against a number"),
-        ("FILTER x.h != y.h", "a list of numbers cannot be set against a list of numbers"),
-        ("FILTER x[h = h]", "a list of numbers cannot be set against a list of numbers"),
-        ("FILTER x.h + 1 > 3", "a list of numbers cannot be set against a number"),
+        ("FILTER x.h > 3", "a list of numbers cannot be combined with a number"),
+        ("FILTER x.h != y.h", "a list of numbers cannot be combined with a list of numbers"),
+        ("FILTER x[h = h]", "a list of numbers cannot be combined with a list of numbers"),
+        ("FILTER x.h + 1 > 3", "a list of numbers cannot be combined with a number"),
         ("FILTER CORR(x.h, y.v) > 0", "CORR is of two lists of numbers, and this is a number"),
         ("FILTER x[CORR(h, v) > 0]", "CORR is of two lists of numbers, and this is a number"),
         ("PARTITION BY [h]", "attribute h is a list, and PARTITION BY goes by"),

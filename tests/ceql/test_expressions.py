@@ -92,7 +92,8 @@ def test_kinds_that_do_not_go_together_are_an_error(text: str) -> None:
 def test_times_are_compared_with_times_and_texts() -> None:
     import datetime
 
-    events = [{"at": datetime.datetime(2024, 5, 1, 12)}, {"at": datetime.datetime(2024, 5, 2)}, {"at": None}]
+    times = [datetime.datetime(2024, 5, 1, 12), datetime.datetime(2024, 5, 2), None]
+    events = [{"at": time} for time in times]
     for text, truth in [("at > '2024-05-01T13:00:00Z'", [0, 1, 0]), ("at = '2024-05-01T14:00:00+02:00'", [1, 0, 0])]:
         assert by_column(condition(text), events) == by_event(condition(text), events) == [bool(t) for t in truth]
     with pytest.raises(EventError, match="not a time"):

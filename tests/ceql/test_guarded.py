@@ -11,6 +11,7 @@ import ceql
 from spaseq.engine.runs import coded as guard_run
 from spaseq.engine.runs import evaluator as engine
 from spaseq.engine.runs.coded import GuardRun
+from spaseq.engine.runs.row_sets import RegisterRun
 from spaseq.errors import EventError
 
 FORMULAS = [
@@ -105,8 +106,8 @@ def handed_over(text: str, stream: list[dict[str, Any]]) -> bool:
     evaluation = query.open()
     evaluation.push(stream)
     run = evaluation._run.evaluator.run  # type: ignore[union-attr]
-    assert isinstance(run, GuardRun)
-    return run._instead is not None
+    assert isinstance(run, GuardRun | RegisterRun)
+    return isinstance(run, RegisterRun)
 
 
 def test_most_queries_stay_in_the_kernels() -> None:

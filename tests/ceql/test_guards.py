@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from ceql.expressions import values
 from ceql.expressions.scalar import compile_condition
 from ceql.guards.guard import Guard
 from ceql.guards.registers import GuardRegisters
+from ceql.syntax import ast
 from ceql.syntax.parse import parse
 from spaseq.events import EventBatch, EventOptions, EventStream
 
@@ -40,12 +42,18 @@ event = st.fixed_dictionaries({"p": st.none() | st.integers(0, 3), "q": st.none(
 taken = st.lists(st.tuples(event, st.sets(st.sampled_from("xyz"), min_size=1)), min_size=1, max_size=6)
 
 
+def _lookup(attribute: ast.Attribute) -> Callable[[Mapping[str, Mapping[str, Any]]], Any]:
+    variable = attribute.variable
+    assert variable is not None
+    return lambda choice: choice[variable].get(attribute.name)
+
+
 @settings(max_examples=400, deadline=None)
 @given(st.sampled_from(GUARDS), taken)
 def test_registers_decide_for_all_choices(text: str, moves: list[tuple[dict[str, Any], set[str]]]) -> None:
     g = guard(text)
     registers = loaded(GuardRegisters((g,)), [e for e, _ in moves])
-    holds = compile_condition(g.condition, lambda a: lambda choice: choice[a.variable].get(a.name))
+    holds = compile_condition(g.condition, _lookup)
     row: Any = registers.empty
     sets: dict[str, list[dict[str, Any]]] = {v: [] for v in g.variables}
     for index, (attributes, variables) in enumerate(moves):

@@ -238,8 +238,11 @@ def test_hints_for_common_slips(text: str, hint: str) -> None:
 
 def test_deep_nesting_is_an_error_of_ours() -> None:
     depth = 20_000
-    with pytest.raises(QuerySyntaxError):
-        parse("SELECT * WHERE " + "(" * depth + "A" + ")" * depth + " FILTER A[" + "NOT " * depth + "p = 1]")
+    with pytest.raises(QueryError, match=r"q\.ceql: the query is nested too deeply"):
+        ceql.compile(
+            "SELECT * WHERE " + "(" * depth + "A" + ")" * depth + " FILTER A[" + "NOT " * depth + "p = 1]",
+            source="q.ceql",
+        )
 
 
 PIECES = [

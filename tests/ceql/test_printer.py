@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from importlib.resources import files
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ceql.syntax import ast
 from ceql.syntax.parse import parse
-from ceql.syntax.printer import print_query
+from ceql.syntax.printer import print_expression, print_query
 
 names = st.sampled_from(["A", "b", "x1", "Größe", "select", "Like", "max", "with space", "1st", "and", "true"])
 name_nodes = names.map(ast.Name)
@@ -37,7 +40,7 @@ def values(in_brackets: bool) -> st.SearchStrategy[ast.Expression]:
 def conditions(in_brackets: bool) -> st.SearchStrategy[ast.Condition]:
     value = values(in_brackets)
     bounds = st.tuples(value, value) | st.tuples(literals, st.none()) | st.tuples(st.none(), literals)
-    leaves = (
+    leaves: st.SearchStrategy[ast.Condition] = (
         st.builds(ast.Compare, st.sampled_from(["=", "!=", "<", "<=", ">", ">="]), value, value)
         | st.builds(ast.Like, value, texts.map(lambda t: t.value))
         | st.builds(ast.In, value, st.lists(literals, min_size=1, max_size=3).map(tuple))
@@ -92,3 +95,10 @@ queries = st.builds(
 @given(queries)
 def test_round_trip(query: ast.Query) -> None:
     assert parse(print_query(query)) == query
+
+
+def test_each_keyword_is_printed_in_quotes_where_it_is_a_name() -> None:
+    grammar = (files("ceql.syntax") / "grammar.lark").read_text(encoding="utf-8")
+    keywords = set(re.findall(r'"([A-Z]+)"i', grammar))
+    assert {"WITHIN", "LIKE", "EVENT"} <= keywords
+    assert {word for word in keywords if print_expression(ast.Attribute(word)) != f"`{word}`"} == set()

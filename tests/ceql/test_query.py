@@ -164,7 +164,7 @@ def test_operands_that_do_not_go_together_are_an_error_with_its_place() -> None:
     with pytest.raises(EventError) as caught:
         ceql.compile("SELECT * WHERE A FILTER A[name > 3]").run(events).count()
     assert str(caught.value).splitlines()[0] == (
-        "<events>, event 2: name > 3: a text cannot be set against a number: name is 'x' here"
+        "<events>, event 2: name > 3: a text cannot be combined with a number: name is 'x' here"
     )
     with pytest.raises(EventError) as caught:
         ceql.compile("SELECT * FROM S WHERE A AS a ; B AS b FILTER b.name > a.p").run(events).count()

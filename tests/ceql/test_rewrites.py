@@ -172,7 +172,7 @@ def test_a_query_is_compiled_as_far_as_the_budget_allows() -> None:
     """The conditions that are not moved out are decided by registers."""
     ways = " ; ".join(f"((B FILTER x.a > {i}) OR C)" for i in range(3))
     text = f"{PREFIX}A AS x ; {ways}"
-    events = [{"type": "A", "a": 2}, {"type": "B"}, {"type": "C"}, {"type": "C"}, {"type": "B"}]
+    events: list[dict[str, Any]] = [{"type": "A", "a": 2}, {"type": "B"}, {"type": "C"}, {"type": "C"}, {"type": "B"}]
     expected = oracle.evaluate(oracle_ceql_text.read(text), events)
     for limit, registers in ((2000, False), (40, True), (1, True)):
         query = ceql.compile(text, settings=Settings(rewrite_size=limit))
@@ -204,7 +204,7 @@ def test_a_selected_variable_that_is_left_out_is_empty() -> None:
 
 def _condition(text: str) -> ast.Condition:
     (leaf,) = leaves(as_test(read(f"{PREFIX}A FILTER A[({text}) OR 1 > 2]").where.condition))  # type: ignore[attr-defined]
-    return leaf.condition  # type: ignore[no-any-return]
+    return leaf.condition
 
 
 @pytest.mark.parametrize(

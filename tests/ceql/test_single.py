@@ -6,6 +6,7 @@ import csv
 import datetime
 import math
 import pathlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -113,13 +114,17 @@ def rows_of(matches: Any) -> list[tuple[Any, ...]]:
     )
 
 
+_AS_TIME: list[Callable[[int], Any]] = [int, float, lambda t: t / 2, lambda t: f"1970-01-01T00:00:{t // 2:02d}Z"]
+_AS_NUMBER: list[Callable[[int], Any]] = [int, float, lambda t: t + 0.25]
+
+
 @st.composite
 def streams(draw: st.DrawFn) -> list[dict[str, Any]]:
     """Events in order of time, whose times are ints, floats or texts, all of one stream of one kind."""
     count = draw(st.integers(0, 24))
     steps = draw(st.lists(st.integers(0, 3), min_size=count, max_size=count))
-    as_time = draw(st.sampled_from([int, float, lambda t: t / 2, lambda t: f"1970-01-01T00:00:{t // 2:02d}Z"]))
-    number = draw(st.sampled_from([int, float, lambda t: t + 0.25]))
+    as_time = draw(st.sampled_from(_AS_TIME))
+    number = draw(st.sampled_from(_AS_NUMBER))
     times = np.cumsum(steps).tolist()
     body = st.fixed_dictionaries(
         {"type": st.sampled_from(["A", "B", "C", "D", None])},

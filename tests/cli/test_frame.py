@@ -121,7 +121,7 @@ def test_chosen_format(asked: str | None, output: str | None, live: bool, chosen
 def test_formats_that_do_not_fit() -> None:
     with pytest.raises(OptionError, match="--format json with --follow") as error:
         chosen_format(FORMATS, "json", None, "table", live=True)
-    assert error.value.hint == "it is whole only at its end: use table or jsonl"
+    assert error.value.hint == "json can be read only once it is complete: use table or jsonl"
     with pytest.raises(OptionError, match="is written to a file"):
         chosen_format(FORMATS, "parquet", "-", "table")
 

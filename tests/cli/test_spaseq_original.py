@@ -80,7 +80,7 @@ TESTS: dict[str, tuple[str, str, list[str], list[tuple[tuple[int, ...], dict[str
 }
 
 
-def _parts(words: list[str]) -> tuple[dict[str, str], dict[str, str]]:
+def _parts(words: list[str]) -> tuple[dict[str, str], dict[str, Any]]:
     """The --kb files and the stream options among words of the command line."""
     pairs = dict(zip(words[::2], words[1::2], strict=True))
     kb = dict([pairs.pop("--kb").split("=", 1)]) if "--kb" in pairs else {}

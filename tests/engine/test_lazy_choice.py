@@ -237,7 +237,7 @@ def test_the_window_of_a_reach_is_that_of_the_engine() -> None:
     ):
         reach = Reach(window)
         for at in range(0, 3000, 500):
-            reach.forget()
+            reach.evict()
             reach.append(rows[at : at + 500])
         assert reach.is_whole
         assert min(b.positions[0] for b in reach.batches) <= first

@@ -179,6 +179,9 @@ class Apart:
     def leave(self, row: int, guard: str) -> int:
         return -1
 
+    def again(self, row: int, action: str) -> int:
+        return row
+
 
 def test_what_must_be_absent_is_asked_with_the_registers_of_the_run() -> None:
     """x, no n of the value of x, then z: also where nothing else would touch an n, and the guard stays outside."""

@@ -249,3 +249,28 @@ def test_reading_files_needs_no_pandas(tmp_path: pathlib.Path) -> None:
         [sys.executable, "-c", code, str(tmp_path / "e.csv")], capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["1", "False"]
+
+
+@pytest.mark.parametrize("size", [3, 70_000])
+def test_lines_that_end_with_carriage_returns(tmp_path: pathlib.Path, size: int) -> None:
+    """The way of old Macintoshes; quoted fields and blocks of any size read alike."""
+    rows = [f'A,{i},"x {i}"' for i in range(size)]
+    file = tmp_path / "e.csv"
+    file.write_bytes("\r".join(["type,n,t", *rows, ""]).encode())
+    read = pa.concat_tables(tables(str(file)), promote_options="permissive")
+    assert read.num_rows == size
+    assert read.column("n").to_pylist() == list(range(size))
+
+
+def test_a_line_of_names_that_is_none(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "e.csv").write_bytes(b"type,\rn\nA,1\n")
+    with pytest.raises(EventError, match="the line of column names cannot be read") as raised:
+        list(tables(str(tmp_path / "e.csv")))
+    assert raised.value.record == 1
+
+
+def test_a_line_of_names_longer_than_a_block(tmp_path: pathlib.Path) -> None:
+    names = ["type", *(f"attribute_{i}" for i in range(9000))]
+    (tmp_path / "e.csv").write_text(",".join(names) + "\n" + ",".join(["A", *map(str, range(9000))]) + "\n")
+    (table,) = tables(str(tmp_path / "e.csv"))
+    assert table.column_names == names

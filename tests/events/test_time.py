@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import doctest
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,24 +70,7 @@ def test_wrong_durations(text: str) -> None:
         t.parse_duration(text)
 
 
-def test_order_within_lateness() -> None:
-    times = np.array([5, 3, 4, 9, 6, 9, 7])
-    order, dropped = t.order_events(times, 3, "error", "S")
-    assert times[order].tolist() == [3, 4, 5, 6, 7, 9, 9] and dropped == 0
-    assert order.tolist() == [1, 2, 0, 4, 6, 3, 5]  # equal times keep their order
-    order, dropped = t.order_events(times, 1, "drop", "S")
-    assert times[order].tolist() == [4, 5, 9, 9] and dropped == 3
-    with pytest.raises(EventError, match=r"S, event 2: the stream goes back in time") as caught:
-        t.order_events(times, 1, "error", "S")
-    assert caught.value.record == 2
-    assert t.order_events(np.zeros(0, np.int64), 0, "error", "S")[0].tolist() == []
-
-
-def test_wrong_policies() -> None:
-    with pytest.raises(OptionError):
-        t.order_events(np.array([1, 0]), 0, "keep", "S")  # type: ignore[arg-type]
-    with pytest.raises(OptionError):
-        t.order_events(np.array([1, 0]), -1, "drop", "S")
+def test_wrong_units() -> None:
     with pytest.raises(OptionError):
         t.unit_nanoseconds("min")
 

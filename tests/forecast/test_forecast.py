@@ -210,14 +210,14 @@ def test_errors_and_limits() -> None:
     run = rma.SingleRun(contiguous("A", "B"))
     with pytest.raises(OptionError, match="no events to learn from"):
         learn(run, [])
-    with pytest.raises(OptionError, match="a chain of order -1"):
+    with pytest.raises(OptionError, match="order is -1"):
         learn(run, [word("AB")], order=-1)
     with pytest.raises(BudgetExceeded, match="max_nodes is 5"):
         learn(run, [word("ABCBCACBABCCAB")], order=3, limits=ChainLimits(max_nodes=5))
     model = learn(run, [word("ABC")])
     with pytest.raises(BudgetExceeded, match="max_cells is 10"):
         Forecaster(model, limits=ChainLimits(max_cells=10))
-    with pytest.raises(OptionError, match="a threshold of 0"):
+    with pytest.raises(OptionError, match="the threshold is 0"):
         shortest_interval(np.ones(1), 0)
-    with pytest.raises(OptionError, match="a horizon of 0"):
+    with pytest.raises(OptionError, match="the horizon is 0"):
         waiting_times(model.chain, 0)

@@ -15,16 +15,21 @@ from spaseq.gpm import Knowledge, event_graph
 from spaseq.language.solving.chunks import chunk_of, merge_batches
 from spaseq.language.solving.instants import InstantBatch
 from spaseq.language.solving.solve import ChunkRows, InstantSolutions, SolvedRows, Solver
-from spaseq.rdf import GraphBatch, GraphEvent, Instant, StreamOptions, instants, merge_streams
+from spaseq.rdf import GraphBatch, GraphEvent, Instant, StreamOptions, Term, Triple, instants, merge_streams
 
 E = "http://example.org/"
 STREAMS = [E + name for name in "STU"]
 
 
 def _event(stream: str, time: int, rng: random.Random) -> GraphEvent:
-    triples = [(_iri(rng, "uv"), _iri(rng, "pq"), rng.choice([Literal(rng.randrange(4)), _iri(rng, "uvw")]))]
+    triples: list[Triple] = [(_iri(rng, "uv"), _iri(rng, "pq"), _object(rng))]
     triples += [(_iri(rng, "uv"), _iri(rng, "pr"), Literal(rng.randrange(4))) for _ in range(rng.randrange(4))]
     return GraphEvent(stream, time, tuple(dict.fromkeys(triples)), None, f"{stream}.nt", time)
+
+
+def _object(rng: random.Random) -> Term:
+    terms: list[Term] = [Literal(rng.randrange(4)), _iri(rng, "uvw")]
+    return rng.choice(terms)
 
 
 def _iri(rng: random.Random, names: str) -> URIRef:
@@ -171,7 +176,7 @@ def test_what_nothing_else_reads_is_not_shown() -> None:
     (chunk,) = merge_batches([iter([batch])], solver.solve_batch, apart=False)
     (mapping,) = solver.rows(chunk).mappings("A", 0)
     assert [name for name, _ in mapping] == ["x"]
-    assert solver.wanted == {URIRef(E + "p")}
+    assert solver.wanted == frozenset({URIRef(E + "p")})
 
 
 def test_gpms_without_variables() -> None:

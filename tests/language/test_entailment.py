@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rdflib import Graph
@@ -67,7 +68,7 @@ def _nt(triples: set[Triple]) -> str:
 
 
 def _run(
-    pattern: str, events: list[set[Triple]], kb: set[Triple], folder: Path, *, reference: bool = False, **more: str
+    pattern: str, events: list[set[Triple]], kb: set[Triple], folder: Path, *, reference: bool = False, **more: Any
 ) -> set[tuple[tuple[int, ...], frozenset[tuple[str, str]]]]:
     lines = []
     for number, event in enumerate(events):

@@ -44,7 +44,7 @@ def _pushed(query: Any, events: list[GraphEvent], size: int) -> list[Any]:
 
 ROOM = "{ ?room :seen ?w . { SELECT ?s (%s AS ?n) { ?s :value ?x . FILTER (?x > 100) } GROUP BY ?s } }"
 
-CASES = {
+CASES: dict[str, tuple[str, str, list[dict[str, str]]]] = {
     "AVG of nothing in groups": (ROOM % "AVG(?x)", ':r1 :seen "x" . :s1 :value 5 .', []),
     "AVG of a group": (
         ROOM % "AVG(?x)",

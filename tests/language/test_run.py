@@ -102,7 +102,7 @@ def test_arrivals_are_instants_of_their_own() -> None:
 def test_time_must_not_run_back() -> None:
     session = spaseq.compile(query("A", AB)).open()
     session.push([event(2, "u a 1")])
-    with pytest.raises(EventError, match="time runs back"):
+    with pytest.raises(EventError, match="goes back in time"):
         session.push([event(1, "u a 1")])
 
 

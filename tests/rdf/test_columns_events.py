@@ -134,7 +134,8 @@ def graphs(draw: st.DrawFn, odd: bool) -> str:
             f"{draw(nodes)} {draw(predicates)} {draw(objects)} {name} .\n"
             for _ in range(draw(st.integers(0 if odd else 1, 4)))
         ]
-        inside += [inside[0]] if inside and draw(st.booleans()) else []
+        if len(inside) > 0 and draw(st.booleans()):
+            inside.append(inside[0])
         if where in ("inside", "other"):
             inside.insert(
                 draw(st.integers(0, len(inside))), f"{name if where == 'inside' else '<a:x>'} {AT} {moment} {name} .\n"
@@ -208,11 +209,9 @@ def test_several_files(folder: Path, texts: list[str], given_options: StreamOpti
 @given(st.one_of(graphs(odd=True), graphs(odd=False), triples()), options, st.sampled_from([60, 200, 1000]))
 @settings(max_examples=5_000)
 def test_many_streams(folder: Path, text: str, given_options: StreamOptions, chunk: int) -> None:
-    before, files._CHUNK = files._CHUNK, chunk
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "_CHUNK", chunk)
         agree([stream(folder, text)], given_options)
-    finally:
-        files._CHUNK = before
 
 
 # By hand --------------------------------------------------------------------------------------------------------------
@@ -235,7 +234,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "".join(f'<a:n{n}> {AT} "{n}" <a:n{n}> .\n' for n in range(40)).encode()
 
     class Input:
-        buffer = io.BufferedReader(io.BytesIO(text))  # type: ignore[arg-type]
+        buffer = io.BufferedReader(io.BytesIO(text))
 
     monkeypatch.setattr("sys.stdin", Input())
     _, batches = open_batches([StreamSource(S, ("-",))], StreamOptions())[0][0]

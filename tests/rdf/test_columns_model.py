@@ -98,6 +98,7 @@ def test_value_columns_say_what_rdflib_says(name: str) -> None:
     numbers, is_number = table.numbers()
     for text in TEXTS:
         term = plain_literal(typed(text, name))
+        assert isinstance(term, Literal)
         number = table.id_of(term)
         kind, value = columns.kind[number], term.value
         if name == "string":
@@ -131,7 +132,9 @@ def check_values(given_terms: list[Literal]) -> None:
     columns = table.literals()
     for number in np.flatnonzero(table.lexical >= 0).tolist():
         alone = values.empty_columns(1)
-        values.set_value(alone, 0, table.term(number))
+        term = table.term(number)
+        assert isinstance(term, Literal)
+        values.set_value(alone, 0, term)
         for field in dataclasses.fields(columns):
             one, all_of_them = getattr(alone, field.name), getattr(columns, field.name)
             assert same(one, all_of_them[number : number + 1]), (table.key(number), field.name)

@@ -57,7 +57,7 @@ def by_kernels(chunks: Sequence[bytes], form: Format, malformed: Malformed) -> t
         assert terms.lexical[i] == (len(str(literal).encode()) if terms.kind[i] == 2 else -1)
     rows = scanner.rows[: scanner.count].tolist()
     found: list[Statement] = [
-        (terms.term(s), terms.term(p), terms.term(o), None if g < 0 else terms.term(g), line)  # type: ignore[misc]
+        (terms.term(s), terms.term(p), terms.term(o), None if g < 0 else terms.term(g), line)
         for (s, p, o, g), line in zip(rows, scanner.lines[: scanner.count].tolist(), strict=True)
     ]
     return (found, problem, counters), scanner

@@ -20,8 +20,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 QUERY = """PREFIX : <http://example.org/>
 SELECT ?s ?x ?y ?z WITHIN 30 SECONDS PARTITION BY (?s) FROM STREAM S1 <http://example.org/one>
@@ -137,7 +139,7 @@ def wait_to_kill(process: subprocess.Popen[bytes], place: Path, rng: random.Rand
     return process.wait(rng.uniform(0, 5))
 
 
-def one_round(folder: Path, place: Path, kills: int, rng: random.Random, note: csv.writer) -> int:
+def one_round(folder: Path, place: Path, kills: int, rng: random.Random, note: Callable[[list[Any]], Any]) -> int:
     """Kills up to `kills` times, until the query is done; how many it killed."""
     done = 0
     for _ in range(ATTEMPTS):
@@ -147,11 +149,11 @@ def one_round(folder: Path, place: Path, kills: int, rng: random.Random, note: c
             code = wait_to_kill(process, place, rng) if done < kills else process.wait(PATIENCE)
             if code == 0:
                 return done
-            note.writerow(["stopped", "", f"{time.monotonic() - began:.1f}", committed(place), f"exit {code}"])
+            note(["stopped", "", f"{time.monotonic() - began:.1f}", committed(place), f"exit {code}"])
         except subprocess.TimeoutExpired:
             what = kill_one(process, rng)
             done += what != "none"
-            note.writerow(["kill", what, f"{time.monotonic() - began:.1f}", committed(place), ""])
+            note(["kill", what, f"{time.monotonic() - began:.1f}", committed(place), ""])
             if what == "worker":  # Spark tries again by itself, or the query stops
                 try:
                     if process.wait(rng.uniform(2, 15)) == 0:
@@ -159,7 +161,7 @@ def one_round(folder: Path, place: Path, kills: int, rng: random.Random, note: c
                 except subprocess.TimeoutExpired:
                     os.kill(process.pid, signal.SIGKILL)
                     done += 1
-                    note.writerow(["kill", "driver", "", committed(place), "after a worker"])
+                    note(["kill", "driver", "", committed(place), "after a worker"])
         finally:
             end_group(process)
     raise SystemExit("the query did not come to its end")
@@ -200,15 +202,15 @@ def main() -> int:
         folder = Path(scratch, "streams")
         folder.mkdir()
         write_streams(folder, options.events)
-        note = csv.writer(log, lineterminator="\n")
-        note.writerow(["event", "what", "after_s", "batches_done", "note"])
+        note = csv.writer(log, lineterminator="\n").writerow
+        note(["event", "what", "after_s", "batches_done", "note"])
         while killed < options.kills:
             place = Path(scratch, f"round{killed}")
             killed += one_round(folder, place, min(options.per_round, options.kills - killed), rng, note)
             matches, lost, wrong = difference(folder, place)
             bad += lost + wrong
-            note.writerow(["round", "", "", committed(place), f"{matches} matches, {lost} lost, {wrong} doubled"])
-        note.writerow(["end", "", "", "", f"{killed} kills, {bad} matches lost or doubled"])
+            note(["round", "", "", committed(place), f"{matches} matches, {lost} lost, {wrong} doubled"])
+        note(["end", "", "", "", f"{killed} kills, {bad} matches lost or doubled"])
     print(f"{killed} kills, {bad} matches lost or doubled")
     return int(bad > 0)
 

@@ -6,6 +6,7 @@ import io
 import os
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ SELECT ?x ?y WITHIN 1 HOURS FROM STREAM S <http://example.org/one>
 WHERE { SEQ (A; B) DEFINE GPM A ON S { ?a :heat ?x } DEFINE GPM B ON S { ?b :heat ?y FILTER (?y > ?x) } }"""
 
 
-def _error(streams: dict[str, Any], spark: Any, **words: str) -> EventError:
+def _error(streams: dict[str, Any], spark: Any, **words: Any) -> EventError:
     """The error that Spark gives, which must be that of the local engine."""
     query = spaseq.compile(QUERY)
     with pytest.raises(EventError) as local:
@@ -132,6 +133,43 @@ def test_errors_that_are_not_ours_stay_as_they_are(spark: Any) -> None:
 
     with pytest.raises(PySparkException, match="no_such_column"), clear_errors():
         spark.range(3).select("no_such_column").collect()
+
+
+def test_a_worker_that_does_not_answer_is_one_clear_error() -> None:
+    from pyspark.errors import PySparkException
+
+    said = "Job aborted due to stage failure: org.apache.spark.SparkException: Python worker failed to connect back."
+    with (
+        pytest.raises(OptionError, match="did not answer it in time\\nhint: where the machine is busy"),
+        clear_errors(),
+    ):
+        raise PySparkException(said)
+
+
+def test_a_session_that_runs_has_the_configuration_asked_for_or_is_refused(spark: Any) -> None:
+    assert spaseq.spark.local_session(configuration={"spark.sql.session.timeZone": "UTC"}) is spark
+    with pytest.raises(OptionError, match=r"a session runs already, and without spark\.jars"):
+        spaseq.spark.local_session(configuration={"spark.jars": "more.jar"})
+
+
+@pytest.mark.slow
+def test_a_session_takes_any_configuration(tmp_path: Path) -> None:
+    """Of Spark's own settings ours stand behind; jars are there; a stopped session leaves a Java that reads no more."""
+    with zipfile.ZipFile(tmp_path / "more.jar", "w") as jar:
+        jar.writestr("of_a_user.txt", "here")
+    script = (
+        "import sys, spaseq.spark\nfrom spaseq.errors import OptionError\n"
+        "wanted = {'spark.jars': sys.argv[1], 'spark.sql.shuffle.partitions': '7'}\n"
+        "spark = spaseq.spark.local_session(1, configuration=wanted)\n"
+        "loader = spark._jvm.Thread.currentThread().getContextClassLoader()\n"
+        "print(spark.conf.get('spark.sql.shuffle.partitions'), loader.getResource('of_a_user.txt') is not None)\n"
+        "spark.stop()\n"
+        "try: spaseq.spark.local_session(1, configuration=wanted)\nexcept OptionError as error: print(error.problem)\n"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "more.jar")]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    refused = "Spark's Java process runs already, and only a new one reads spark.jars"
+    assert result.stdout.splitlines() == ["7 True", refused], result.stderr
 
 
 def test_progress_is_shown_where_asked_for(spark: Any) -> None:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,7 @@ class Folder:
     def write(self, name: str, *numbers: int) -> None:
         (self.path / name).write_text("".join(map(_event, numbers)))
 
-    def go_on(self, start: Place = Place(), **words: bool) -> Place:  # noqa: B008
+    def go_on(self, start: Place = Place(), **words: Any) -> Place:  # noqa: B008
         """The next place, as it is read back from Spark's log."""
         return Place.of(json.loads(json.dumps(advance(self.feed, start, **words).to_dict())))
 

@@ -159,7 +159,8 @@ def test_a_silent_stream_is_waited_for_no_longer_than_it_may_be_idle() -> None:
     assert clock.late == 1
     assert batch(13, 0, 7) == {5: 4}
     assert batch(30, 0, 20) == {6: 5, 7: 6}
-    clock.options = StreamOptions()
+    state, clock = clock.snapshot(), Clock(2, StreamOptions(), loose=True, idle=10 * second)
+    clock.restore(state)
     with pytest.raises(EventError, match="silent for more than 10 s, and what it brings now is too late"):
         clock.take(1, np.array([7]), np.array([1]), "")
 

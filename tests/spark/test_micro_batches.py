@@ -27,7 +27,7 @@ def _rows(rows: list[Any]) -> list[str]:
     return sorted(_BLANK.sub("_:b", json.dumps(list(row))) for row in rows)
 
 
-def _local(query: Any, streams: Any, kb: Any, **words: str) -> list[Any]:
+def _local(query: Any, streams: Any, kb: Any, **words: Any) -> list[Any]:
     found = []
     for m in query.run(streams, kb, keep_events=False, **words):
         terms = [m.bindings[v].n3() if v in m.bindings else None for v in query.variables]
@@ -49,7 +49,7 @@ def test_random_streams(case: Case, folder: Path) -> None:
     assert sum(count[3] for count in counts) == len(found)
 
 
-def _given(example: Example) -> tuple[Any, dict[str, str], dict[str, str], dict[str, str]]:
+def _given(example: Example) -> tuple[Any, dict[str, str], dict[str, str], dict[str, Any]]:
     """The query, its streams and knowledge, and the words of an example."""
     query = spaseq.compile((example.path / example.query).read_text("utf-8"))
     streams = {name: str(example.path / file) for name, file in example.streams.items()}

@@ -39,7 +39,7 @@ class Case:
     clauses: str = "WITHIN 12 SECONDS"
     select: str = "*"
     more: Mapping[str, str] = field(default_factory=dict)
-    words: Mapping[str, str] = field(default_factory=dict)
+    words: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     partitions: int = 2
 

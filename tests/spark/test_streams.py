@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -170,12 +171,41 @@ def test_a_checkpoint_is_of_one_query(tmp_path: Path, spark: Any) -> None:
         start(HEAT, spark, streams, checkpoint=str(tmp_path / "x"), output=str(tmp_path / "y"), every="now and then")
     with pytest.raises(OptionError, match="idle a while: not a duration"):
         start(HEAT, spark, streams, checkpoint=str(tmp_path / "x"), output=str(tmp_path / "y"), idle="a while")
-    for file in (tmp_path / "state" / "offsets").iterdir():
-        file.write_text("garbage")
-    for file in (tmp_path / "state" / "offsets").glob(".*.crc"):
-        file.unlink()
-    with pytest.raises(OptionError, match="the checkpoint cannot be read"):
-        _run(HEAT, spark, streams, {}, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_damaged_checkpoint_is_one_clear_error(tmp_path: Path, spark: Any) -> None:
+    streams = {"S": str(tmp_path / "*.nq")}
+    (tmp_path / "1.nq").write_text(_reading(0, 1, 10) + _reading(1, 3, 12))
+    _run(HEAT, spark, streams, {}, tmp_path)
+    (tmp_path / "2.nq").write_text(_reading(2, 5, 14))
+    offset = (tmp_path / "state" / "offsets" / "0").read_text()
+    damages = {
+        "words": ("offsets/0", b"garbage"),
+        "no UTF-8": ("offsets/0", b"\0\xff"),
+        "half": ("offsets/0", offset[: len(offset) // 2].encode()),
+        "another offset": ("offsets/0", "\n".join([*offset.splitlines()[:2], '{"x": 1}']).encode()),
+        "half a commit": ("commits/0", b"v1\n{"),
+        "no commit": ("commits/0", b"\0\xff"),
+        "no metadata": ("metadata", b"{"),
+        "no note": ("spaseq.txt", b"\0\xff"),
+        "no state": ("state", None),
+        "no schema": ("state/0/_metadata", None),
+        "half the state": ("state/0/0", None),
+    }
+    words: dict[str, Any] = {"available_now": True, "tasks": 2, "foreach_batch": lambda frame, _: frame.count()}
+    for name, (place, content) in damages.items():
+        shutil.copytree(tmp_path / "state", tmp_path / "damaged")
+        for file in (tmp_path / "damaged").rglob(".*.crc"):
+            file.unlink()
+        if content is None:
+            shutil.rmtree(tmp_path / "damaged" / place)
+        else:
+            (tmp_path / "damaged" / place).write_bytes(content)
+        with pytest.raises(OptionError) as said:
+            wait(start(HEAT, spark, streams, checkpoint=str(tmp_path / "damaged"), **words))
+        assert "checkpoint" in str(said.value) and "foreach_batch failed" not in str(said.value), name
+        shutil.rmtree(tmp_path / "damaged")
 
 
 def test_files_of_a_checkpoint_on_this_machine_are_written_without_processes(tmp_path: Path, spark: Any) -> None:

@@ -233,7 +233,7 @@ class Oracle:
 
     def term(self, expression: Any, mapping: Mapping) -> Any:
         bindings = FrozenBindings(Context(prologue=self.prologue), {Variable(n): t for n, t in mapping.items()})
-        handle = expression.value if isinstance(expression, algebra.Term) else expression.handle
+        handle: Any = expression.value if isinstance(expression, algebra.Term) else expression.handle
         found = _eval(handle, bindings)
         if isinstance(found, SPARQLError):
             raise found
@@ -242,7 +242,7 @@ class Oracle:
 
 def _of_numbers(kind: str, terms: list[Any]) -> Any:
     """Sums and means of integers and decimals."""
-    values = [term.value if isinstance(term, Literal) else None for term in terms]
+    values: list[Any] = [term.value if isinstance(term, Literal) else None for term in terms]
     if any(isinstance(v, bool) or not isinstance(v, (int, Decimal)) for v in values):
         return None
     whole = all(isinstance(v, int) for v in values)

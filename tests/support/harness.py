@@ -34,7 +34,7 @@ from tests.support import oracle, oracle_ceql_text, oracle_spaseq, oracle_spaseq
 CASES = Path(__file__).resolve().parents[1] / "cases"
 NAMESPACE = "http://example.org/"
 Events = list[dict[str, Any]]
-Graphs = dict[str, list[tuple[float, str]]]
+Graphs = Mapping[str, Sequence[tuple[float, str]]]
 Solutions = set[tuple[int, oracle_spaseq.Solution]]
 
 

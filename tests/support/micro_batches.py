@@ -9,11 +9,12 @@ from itertools import groupby
 from typing import Any
 
 from spaseq.language.query import Query, knowledge_of, stream_options, stream_sources
-from spaseq.spark.ingest.datasource import _PARTS, _batch, part_row
+from spaseq.spark.ingest.datasource import part_row
 from spaseq.spark.ingest.feed import Feed, Place, advance, parts_between
 from spaseq.spark.ingest.files import settled_by_names
 from spaseq.spark.session.layout import lay_out
 from spaseq.spark.session.query_text import under_entailment
+from spaseq.spark.session.tables import PARTS, batch_of
 from spaseq.spark.solving.solutions import graph_keys
 from spaseq.spark.streaming.bucket_messages import Cut, Parcel, _Send, _send_parts
 from spaseq.spark.streaming.evaluation import GraphEvaluation
@@ -38,7 +39,7 @@ def in_micro_batches(
     least: int = 0,
     entailment: str | None = None,
     reference: bool = False,
-    **words: str,
+    **words: Any,
 ) -> tuple[list[tuple[Any, ...]], list[list[int]]]:
     """The rows that the buckets give, and their counters at the end. Now and then a bucket goes on from a snapshot.
 
@@ -64,9 +65,9 @@ def in_micro_batches(
                 end = advance(feed, places[i], closing=True)
             parts += [(feed, part) for part in parts_between(feed, places[i], end, rng.choice((1, 3)), smallest=1)]
             places[i] = end
-        rows = []
+        rows: list[tuple[Any, ...]] = []
         for feed, part in parts:
-            batch = _batch(list(part_row(feed, part, "")), _PARTS)
+            batch = batch_of(PARTS, part_row(feed, part, ""))
             for sent in _send_parts(_Send(text, layout, cut), shared, [batch]):
                 rows += zip(*(column.to_pylist() for column in sent.columns), strict=True)
         found += _evaluate(rows, evaluations, cut, rng, lambda: GraphEvaluation(text, layout, settled, len(sources)))

@@ -182,10 +182,10 @@ class _Reader:
         return name
 
     def names(self) -> tuple[str, ...]:
-        names = (self.next("name"),)
+        names = [self.next("name")]
         while self.take(","):
-            names += (self.next("name"),)
-        return names
+            names.append(self.next("name"))
+        return tuple(names)
 
     def bracket(self) -> tuple[str, ...]:
         self.need("[")

@@ -62,7 +62,8 @@ def outcomes(e: Any, stream: Stream, i: int, waits: bool, registers: frozenset[t
         case (";" | ":" as how, a, b):
             return set(_then(outcomes(a, stream, i, waits, registers), b, stream, how == ";", True))
         case ("+" | ":+" as how, child):
-            found = {(m, frozenset(), k, g) for m, _, k, g in outcomes(child, stream, i, waits, registers)}
+            inner = outcomes(child, stream, i, waits, registers)
+            found: set[Outcome] = {(m, frozenset(), k, g) for m, _, k, g in inner}
             while True:
                 more = found | set(_then(found, child, stream, how == "+", False))
                 if more == found:
@@ -70,7 +71,7 @@ def outcomes(e: Any, stream: Stream, i: int, waits: bool, registers: frozenset[t
                 found = more
         case ("?", child):
             ends = range(i, len(stream) + 1) if waits else (i,)
-            nothing = {((), frozenset(), k, registers) for k in ends}
+            nothing: set[Outcome] = {((), frozenset(), k, registers) for k in ends}
             return nothing | {(m, frozenset(), k, g) for m, _, k, g in outcomes(child, stream, i, waits, registers)}
     raise AssertionError(e)
 

@@ -313,9 +313,9 @@ class Evaluation:
             case ("bound", ("?", name)):
                 return truth_term(name in row)
             case ("||" | "&&" as sign, left, right):
-                parts = [self.truth(part, row, members) for part in (left, right)]
-                if (sign == "||") in parts or None not in parts:
-                    return truth_term((sign == "||") in parts if sign == "||" else False not in parts)
+                both = [self.truth(part, row, members) for part in (left, right)]
+                if (sign == "||") in both or None not in both:
+                    return truth_term((sign == "||") in both if sign == "||" else False not in both)
                 raise Error
             case ("!", part):
                 return truth_term(not truth_of(inner(part)))

@@ -209,10 +209,11 @@ def _ceql_answers(drawn: strategies.CeqlCase) -> list[oracle.Match]:
 def _ceql_problem(drawn: strategies.CeqlCase, everything: list[oracle.Match], road: Road, found: Counter[Any]) -> str:
     if road.ends:
         expected = {end for _, end, _ in everything}
-        wrong = oracle.Checked(sorted(expected - found.keys()), sorted(set(found) - expected))
+        missing, surplus = list[Any](sorted(expected - found.keys())), list[Any](sorted(set(found) - expected))
     else:
         wrong = oracle.compare_choice(drawn.query, everything, list(found.elements()))
-    return f"differs: missing {wrong.missing[:3]}, surplus {wrong.surplus[:3]}" if wrong else ""
+        missing, surplus = wrong.missing, wrong.surplus
+    return f"differs: missing {missing[:3]}, surplus {surplus[:3]}" if missing or surplus else ""
 
 
 def _ceql_toml(drawn: strategies.CeqlCase, name: str) -> str:

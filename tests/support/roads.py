@@ -165,7 +165,7 @@ def _ceql_snapshot(case: Case, ride: Ride, evaluator: str = "compact") -> Answer
             found += _push(case, stream, part)
         if number == sure or ride.rng.random() < harness.RESTARTS:
             if ride.anew:
-                query = _ceql_query.__wrapped__(case.query, evaluator)
+                query = ceql.compile(case.query, settings=Settings(evaluator=evaluator))
             stream = _opened(case, query, stream.snapshot())
     return shown(case, found + stream.close())
 
@@ -282,8 +282,9 @@ _BLANK = re.compile(r"_:[\w.-]+")
 
 def plain(answer: oracle_spaseq.Answer) -> oracle_spaseq.Answer:
     """An answer in which all blank nodes have one name."""
-    *times, solution = answer
-    return (*times, frozenset((name, _BLANK.sub("_:b", term) if term[:2] == "_:" else term) for name, term in solution))
+    first, last, times, solution = answer
+    terms = ((name, _BLANK.sub("_:b", term) if term[:2] == "_:" else term) for name, term in solution)
+    return first, last, times, frozenset(terms)
 
 
 def _files(case: Case, ride: Ride) -> tuple[dict[str, str], dict[str, str]]:

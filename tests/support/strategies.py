@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.support.harness import NAMESPACE, Events, Graphs
 from tests.support.oracle import (
@@ -180,7 +180,10 @@ def long_ceql_case(rng: random.Random) -> CeqlCase:
     return CeqlCase(replace(case.query, within=within), draw_stream(rng, rng.randint(50, 300), timed=True))
 
 
-def interesting(draw: Callable[[random.Random], Any], found: Callable[[Any], int], rng: random.Random) -> Any:
+Drawn = TypeVar("Drawn")
+
+
+def interesting(draw: Callable[[random.Random], Drawn], found: Callable[[Drawn], int], rng: random.Random) -> Drawn:
     """A case, as a rule with matches: one without is drawn again, 19 times of 20. `found` may raise TooBig."""
     while True:
         case = draw(rng)
@@ -245,7 +248,7 @@ def draw_reference(rng: random.Random, left: Formula, right: Formula) -> tuple[F
     names = sorted(variables_of(outer) - variables_of(inner))
     if not names:
         return left, right
-    own = ("of", rng.choice(sorted(variables_of(inner))), rng.choice(NUMERIC))
+    own: tuple[Any, ...] = ("of", rng.choice(sorted(variables_of(inner))), rng.choice(NUMERIC))
     far: tuple[Any, ...] = ("of", rng.choice(names), rng.choice(NUMERIC))
     if rng.random() < 0.2:
         far = draw_total(rng, names)
@@ -601,10 +604,10 @@ class SpaseqCase:
 
     @property
     def graphs(self) -> Graphs:
-        streams: Graphs = {"S": [], "T": []}
-        for stream, time, triples in self.events:
-            streams[stream].append((time, " . ".join(triples)))
-        return streams
+        return {
+            name: [(time, " . ".join(triples)) for stream, time, triples in self.events if stream == name]
+            for name in ("S", "T")
+        }
 
 
 def spaseq_case(rng: random.Random) -> SpaseqCase:
@@ -685,9 +688,9 @@ def long_spaseq_case(rng: random.Random) -> SpaseqCase:
     for _ in range(rng.randint(4, 12)):
         start = events[-1][1] + rng.choice((0, 1)) if events else 0.0
         events += [(stream, start + time, triples) for stream, time, triples in _draw_events(rng)]
-    windows = ("4 SECONDS", "6 SECONDS", "3 SECONDS SLIDING", "5 SECONDS SLIDING", "7 SECONDS STARTING AT 2")
+    windows = ["4 SECONDS", "6 SECONDS", "3 SECONDS SLIDING", "5 SECONDS SLIDING", "7 SECONDS STARTING AT 2"]
     if _opens_with_negation(case.sequence):
-        windows = tuple(window for window in windows if "SLIDING" not in window)
+        windows = [window for window in windows if "SLIDING" not in window]
     partition = " PARTITION BY (?s)" if "PARTITION" in case.clauses else ""
     return replace(case, events=tuple(events), clauses=f"WITHIN {rng.choice(windows)}{partition}")
 

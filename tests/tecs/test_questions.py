@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from spaseq.engine.kernels.registers import layout as reg
 from spaseq.engine.kernels.registers.operations import decide
-from spaseq.engine.program.register_ops import Ask, Operand
+from spaseq.engine.program.register_ops import Operand, ResidualTest
 from spaseq.engine.runs.coded_automaton import _rows
 
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
@@ -50,6 +50,9 @@ _CONDITIONS = st.recursive(
 )
 
 
+_OF_ONE: dict[str, Callable[[Any], Any]] = {"neg": operator.neg, "abs": abs, "not": operator.not_}
+
+
 def _code(value: float) -> int:
     bits = int(np.float64(value + 0.0).view(np.int64))
     return bits if bits >= 0 else bits ^ ((1 << 63) - 1)
@@ -57,7 +60,7 @@ def _code(value: float) -> int:
 
 def _decided(program: tuple[Any, ...], values: list[float]) -> int:
     steps = tuple(Operand(column=s) if isinstance(s, int) else s for s in program)
-    rows = np.array(_rows(Ask(0, (), steps)), np.int32).reshape(-1, 4)
+    rows = np.array(_rows(ResidualTest(0, (), steps)), np.int32).reshape(-1, 4)
     codes = np.array([_code(v) for v in values], np.int64)
     return int(decide(rows, 1, len(rows), codes, codes, np.zeros((2, reg.STACK))))
 
@@ -72,7 +75,7 @@ def _truth(program: tuple[Any, ...], values: list[Any], number: Callable[[Any], 
         elif isinstance(step, float):
             stack.append(number(step))
         elif step in ("neg", "abs", "not"):
-            stack.append({"neg": operator.neg, "abs": abs, "not": operator.not_}[step](stack.pop()))
+            stack.append(_OF_ONE[step](stack.pop()))
         else:
             b, a = stack.pop(), stack.pop()
             try:
@@ -110,5 +113,5 @@ def test_close_or_without_a_value_is_open(program: tuple[Any, ...], values: list
 
 
 def test_programs_too_high_are_always_asked() -> None:
-    program = (*([1.0] * (reg.STACK + 1)), *(["+"] * reg.STACK), 5.0, "<")
-    assert len(_rows(Ask(0, (), program))) == 1
+    program: tuple[Operand | float | str, ...] = (*([1.0] * (reg.STACK + 1)), *(["+"] * reg.STACK), 5.0, "<")
+    assert len(_rows(ResidualTest(0, (), program))) == 1

@@ -33,7 +33,8 @@ def tuples(text: str) -> int:
     former: ceql.Stream = session
     more: list[ceql.Match] = former.push({"type": "A"}) + session.advance(1) + session.close()
     schema: ceql.Schema | None = None
-    print(shown(one), schema, len(more), matches.to_arrow(), matches.to_pandas(), matches.counters.warnings())
+    print(shown(one), schema, len(more), matches.to_pandas(), matches.counters.warnings())
+    print(matches.to_arrow())  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] (pyarrow has no types)
     print(first(query), query.alerts().count([{"type": "A"}]), ceql.__version__)
     return matches.count()
 

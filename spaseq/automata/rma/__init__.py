@@ -5,17 +5,17 @@ run it (`matches`, `accepts`, `Recogniser`), combine it (`union`, `concatenation
 (`unroll`, `count_events`), make it deterministic (`determinise`, `complement`). `from_pattern` takes the patterns that
 queries compile to. `docs/rma.md` is the guide.
 
-An automaton has a bounded number of registers; what needs more is refused with the reason (`check_bounded`). All that
-may grow has a limit (`Limits`).
+An automaton has a fixed number of registers; expressions for which no number is enough are refused with the reason
+(`check_bounded`). Every construction that may grow exponentially has a limit (`Limits`).
 
 Modules:
 
-* `limits` (`Limits`): How large register match automata may grow; every limit is a setting that its error names.
-* `formulas`: Formulas: the conditions on transitions, and what can be decided about them without events.
+* `limits` (`Limits`): How large register match automata may grow.
+* `formulas`: Formulas, the conditions on transitions; their simplification, satisfiability and minterms.
 * `automaton` (`RMA`, `Transition`, `check_registers`, `is_deterministic`, `live_registers`, `written_registers`):
   Register match automata ([RMA] §4).
-* `epsilon` (`eliminate_epsilon`, `merge_alike`, `single_final`): ε-transitions removed, and states that behave alike
-  merged ([RMA], end of the proof of Theorem 5.1).
+* `epsilon` (`eliminate_epsilon`, `merge_alike`, `single_final`): Removes ε-transitions, and merges states with the same
+  future ([RMA], end of the proof of Theorem 5.1).
 * `expressions`: Expressions: core CEPL with n-ary formulas ([RMA] §3), and regular expressions with explicit registers.
 * `unroll` (`count_events`, `unroll`): Windows: automata whose runs take at most w events from the first marked one on
   ([RMA] §6, Lemma 6.5).
@@ -25,17 +25,16 @@ Modules:
   queries compile to (`spaseq.pattern`) to register match automata.
 * `closure` (`concatenation`, `kleene_plus`, `union`): Closure of register match automata under union, concatenation and
   Kleene⁺ ([RMA] Definition 5.4, Theorem 5.5).
-* `simulation` (`simulators`): Which states can do all that another can: simulation, to leave out runs that another one
-  covers.
+* `simulation` (`simulators`): Which states simulate which others, so that runs that another run covers can be left out.
 * `determinise` (`complement`, `determinise`, `is_complete`, `told_apart`): Determinisation by minterms ([RMA] Theorem
   5.5 and Algorithm 5; §6, Corollary 6.7), with registers renamed.
-* `draw` (`to_dot`, `to_svg`): Automata drawn: as text for Graphviz, and as SVG with a layout of our own.
-* `vocabulary` (`View`, `Vocabulary`): What a recogniser asks of events: its tests, told apart by whether one event
-  decides them.
-* `layout` (`Ask`, `Kept`, `Layout`): What runs keep of events: the attributes that some condition can still read off a
-  register.
-* `recognise` (`EventRows`, `Recogniser`, `Rows`, `WindowLike`): Does a match end here? An automaton over batches of
-  events, all its runs at once.
+* `draw` (`to_dot`, `to_svg`): Automata as DOT for Graphviz, and as SVG with a layout of our own.
+* `vocabulary` (`View`, `Vocabulary`): The tests of an automaton: those on the event at hand alone, and those that read
+  registers.
+* `layout` (`Kept`, `Layout`, `WideTest`): The values that runs keep in registers: the attributes that conditions read
+  there.
+* `recognise` (`EventRows`, `Recogniser`, `Rows`, `WindowLike`): At which events matches end: all runs of an automaton
+  over batches of events.
 * `run` (`Acceptor`, `Configuration`, `accepting_runs`, `accepts`, `matches`, `show_run`): Runs of an automaton over a
   stream of single events ([RMA] Definitions 4.3 to 4.5).
 * `single_run` (`SingleRun`, `Steps`): The one run of an output-agnostic deterministic automaton over batches ([RMA]

@@ -1,11 +1,11 @@
 """Register match automata ([RMA] §4).
 
-A run reads events from some index on. A transition applies if its formula holds of the event at hand and of the events
-in the registers that it selects; it may write the event to registers, and marks it (output •) or not (∘). A run accepts
-where it is in a final state and has just marked an event (Definition 4.4); the marked indices are its match.
+A run reads events from some index on. A transition applies if its formula holds for the event at hand and the events in
+the registers that it selects; it may write the event to registers, and marks it (output •) or not (∘). A run accepts
+when it is in a final state and has just marked an event (Definition 4.4); the marked indices are its match.
 
-In the constructions of this package all that an automaton can read has been written on every way to it. That is the
-structural property at the end of §4, which `check_registers` tests on walks instead of trails.
+In the automata that this package constructs, every register that a transition reads is written on every path to that
+transition. That is the structural property at the end of §4; `check_registers` tests it on walks instead of trails.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["RMA", "Transition", "check_registers", "is_deterministic", "live_reg
 class Transition:
     """`(source, formula, selection) → (target, writes, output)`; with `epsilon` it reads no event and does nothing.
 
-    `variables` are the expression's variables that the event is for (δx in Appendix A.1), for people to read.
+    `variables` are the variables of the expression that take the event (δx in Appendix A.1); they are informative only.
     """
 
     source: int
@@ -65,9 +65,10 @@ def register_order(name: str) -> tuple[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class RMA:
-    """A register match automaton (Definition 4.1). States are numbers; `names` says what to call them.
+    """A register match automaton (Definition 4.1). States are numbers from 0; `names` are for people.
 
-    `leaving[q]` are the transitions that leave q.
+    `leaving[q]` are the transitions that leave q. Raises `OptionError` for a transition with an unknown state or
+    register.
     """
 
     names: tuple[str, ...]
@@ -91,7 +92,7 @@ class RMA:
 
     @property
     def states(self) -> int:
-        """How many there are."""
+        """The number of states."""
         return len(self.names)
 
     @property
@@ -117,9 +118,10 @@ def numbered(registers: Iterable[str]) -> tuple[str, ...]:
 
 
 def trimmed(automaton: RMA) -> RMA:
-    """Without states and transitions on no way from a start to a final state, and without registers nobody reads.
+    """The automaton without states and transitions that are on no path from a start to a final state, and without
+    registers that no transition reads.
 
-    All start states stay, so that an automaton of no match is still one.
+    All start states stay, so that an automaton without matches is still valid.
     """
     forward = closure(automaton.starts, ((t.source, t.target) for t in automaton.transitions))
     backward = closure(automaton.finals, ((t.target, t.source) for t in automaton.transitions))
@@ -139,7 +141,7 @@ def trimmed(automaton: RMA) -> RMA:
 
 
 def without_unread(automaton: RMA) -> RMA:
-    """Without the registers that no transition reads."""
+    """The automaton without the registers that no transition reads."""
     read = frozenset().union(*(t.reads for t in automaton.transitions))
     transitions = tuple(replace(t, writes=t.writes & read) for t in automaton.transitions)
     return replace_parts(automaton, registers=tuple(r for r in automaton.registers if r in read),
@@ -165,7 +167,7 @@ def replace_parts(
 
 
 def closure(seeds: Iterable[int], edges: Iterable[tuple[int, int]]) -> frozenset[int]:
-    """What can be reached from `seeds` over `edges`, the seeds among it."""
+    """The states that can be reached from `seeds` over `edges`, `seeds` included."""
     following: dict[int, list[int]] = {}
     for a, b in edges:
         following.setdefault(a, []).append(b)
@@ -181,7 +183,8 @@ def closure(seeds: Iterable[int], edges: Iterable[tuple[int, int]]) -> frozenset
 def on_every_way(
     states: int, starts: Iterable[int], edges: Iterable[tuple[int, int, frozenset[str]]]
 ) -> list[frozenset[str] | None]:
-    """For each state what the edges of every walk to it from `starts` carry; None if there is no walk."""
+    """For each state the names that are on every walk to it from `starts`, an edge being (source, target, names); None
+    for a state that no walk reaches."""
     known: list[frozenset[str] | None] = [None] * states
     for q in starts:
         known[q] = frozenset()
@@ -207,7 +210,7 @@ def written_registers(automaton: RMA) -> list[frozenset[str] | None]:
 
 
 def check_registers(automaton: RMA) -> None:
-    """Raise `OptionError` if some transition may read a register that nothing was written to (§4)."""
+    """Raises `OptionError` if a transition may read a register that was not written (§4)."""
     written = written_registers(automaton)
     for t in automaton.transitions:
         known = written[t.source]
@@ -249,7 +252,7 @@ def is_deterministic(automaton: RMA, *, output_agnostic: bool = False) -> bool:
 
 
 def with_registers_renamed(automaton: RMA, names: Mapping[str, str]) -> RMA:
-    """The same automaton with other names for its registers."""
+    """The automaton with its registers renamed by `names`."""
     transitions = tuple(
         replace(t, formula=f.renamed(t.formula, names), writes=frozenset(names.get(r, r) for r in t.writes))
         for t in automaton.transitions

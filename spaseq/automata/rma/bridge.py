@@ -1,9 +1,10 @@
 """From the patterns that queries compile to (`spaseq.pattern`) to register match automata.
 
-What has an automaton: events, AS, filters, OR, sequences with `;` and `:`, iterations with either, and conditions over
-several variables of which each has exactly one event in what the condition stands on. That is the bounded fragment
-([RMA] Definition 3.2) with contiguity added. What has none is refused by name: AND, negation, skip-till-next,
-SPAseq's joins of mappings, projections that leave an event of the match unmarked, and conditions with aggregates.
+These patterns have an automaton: events, AS, filters, OR, sequences with `;` and `:`, iterations with either, and
+conditions over several variables, if each variable has exactly one event in the part that the condition filters. That
+is the bounded fragment ([RMA] Definition 3.2) with contiguity added. The others raise `UnsupportedFeature`: AND,
+negation, skip-till-next, SPAseq's joins of mappings, projections that leave an event of the match unmarked, and
+conditions with aggregates.
 """
 
 from __future__ import annotations
@@ -52,34 +53,35 @@ __all__ = ["Condition", "Guarded", "OfBatch", "SingleEvents", "from_pattern", "t
 Slots = Mapping[str, tuple[str, ...]]
 Choice = tuple[tuple[Any, ...], ...]
 Condition = tuple[Slots, Callable[[Any], "bool | None"]]
-"""The attributes that a condition reads off each variable, and its truth for a `Choice`: their values, by variable in
-order of names."""
+"""The attributes that a condition reads of each variable, and its test: the truth for a `Choice`, which has the values
+of these attributes, a tuple for each variable in order of names."""
 
 
 @runtime_checkable
 class SingleEvents(Protocol):
-    """A guard that can be asked of one event for each of its variables."""
+    """A guard that can be evaluated on one event for each of its variables."""
 
     def on_single_events(self) -> Condition | None:
-        """The condition; None if it is about several events of a variable, as aggregates are."""
+        """The condition; None if it relates several events of one variable, as aggregates do."""
         ...
 
 
-_OF_BATCHES = "an automaton made of a query is asked of the query's batches: query.alerts()"
+_OF_BATCHES = "an automaton made of a query reads the query's batches: query.alerts().rows(events)"
 
 
 @dataclass(frozen=True, slots=True)
 class OfBatch:
-    """A predicate of the pattern algebra: asked of whole batches (`Recogniser`), not of single events."""
+    """A predicate of the pattern algebra as a relation. It can be evaluated on batches only (`Recogniser`); called on a
+    single event it raises `OptionError`."""
 
     predicate: Predicate
     excludes: Hashable | None = None
 
     def __call__(self, *events: Any) -> bool:
-        raise OptionError(f"the condition {self.predicate} cannot be asked of a single event", _OF_BATCHES)
+        raise OptionError(f"the condition {self.predicate} cannot be evaluated on a single event", _OF_BATCHES)
 
     def evaluate(self, batch: Any) -> np.ndarray:
-        """Truth per event of `batch`: bool (n,)."""
+        """Where the predicate holds, per event of `batch`: bool (n,)."""
         return self.predicate.evaluate(batch)
 
     def show(self, *names: str) -> str:
@@ -91,7 +93,7 @@ class OfBatch:
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """A guard over several variables, its arguments in order of their names."""
+    """A guard over several variables as a relation; its arguments are the events of `variables`, in that order."""
 
     guard: SingleEvents
     variables: tuple[str, ...]
@@ -105,7 +107,7 @@ class Guarded:
         return test(chosen) is True
 
     def on_values(self) -> Callable[[Choice], bool]:
-        """The same for the values that `reads` names, a tuple for each argument."""
+        """The test as a function of the values that it reads: a tuple for each argument, in the order of `reads`."""
         test = _condition(self.guard)[1]
         return lambda choice: test(choice) is True
 
@@ -136,17 +138,18 @@ def _unknown(predicate: Predicate) -> None:
 
 
 def from_pattern(pattern: Pattern, excludes: Excludes = _unknown) -> RMA:
-    """The automaton of a pattern of the core; its matches are the positions of the pattern's matches.
+    """The automaton of a pattern; its matches are the marked positions of the pattern's matches.
 
     A window is not part of a pattern: give it to `Recogniser`, or to `count_events` (WITHIN n EVENTS is n + 1 events).
-    `excludes` names a group for predicates of which at most one holds of an event, as event types; determinisation
-    leaves out what cannot be then. Raises `UnsupportedFeature` for what the fragment does not have.
+    `excludes` gives the same value for predicates of which at most one holds for an event, such as event types; then
+    determinisation leaves out combinations that cannot be. Raises `UnsupportedFeature` for patterns outside the bounded
+    fragment.
     """
     return build(to_expression(pattern, excludes))
 
 
 def to_expression(pattern: Pattern, excludes: Excludes = _unknown) -> Expression:
-    """The bounded expression of a pattern. Raises `UnsupportedFeature` for what the fragment does not have."""
+    """The bounded expression of a pattern. Raises `UnsupportedFeature` for patterns outside the bounded fragment."""
     expression = _Translation(excludes).expression(push_filters(pattern))
     _check_marks(expression)
     kept = keep_variables(expression, _named(expression))
@@ -208,7 +211,7 @@ class _Translation:
     def _correlated(self, child: Expression, over: frozenset[str], guard: object) -> Expression:
         counts = _counts(child)
         if any(counts.get(v, (0, 0)) == (0, 0) for v in over):
-            return child  # no choice of events to ask of
+            return child  # a variable is always empty, so the guard always holds
         if not isinstance(guard, SingleEvents) or guard.on_single_events() is None:
             raise _outside(f"the condition {guard}", "it is about several events of a variable, not about one of each")
         for name in sorted(over):
@@ -224,11 +227,11 @@ class _Translation:
 
 
 _HIDDEN = "hidden "
-"""Before the name of a variable that a projection leaves out: conditions inside the projection still read it."""
+"""The prefix for names of variables that a projection removes: conditions inside the projection still read them."""
 
 
 def _hidden(e: Expression, kept: frozenset[str]) -> Expression:
-    """With the variables that are not `kept` under names that only the conditions in `e` know."""
+    """The expression with variables that are not in `kept` renamed, in events and conditions, by the prefix."""
 
     def names(variables: frozenset[str]) -> dict[str, str]:
         return {v: v if v in kept else _HIDDEN + v for v in variables}
@@ -245,7 +248,7 @@ def _mapped(
     change: Callable[[RelationAs], RelationAs],
     rewrite: Callable[[f.Formula], f.Formula] = lambda condition: condition,
 ) -> Expression:
-    """With `change` applied to every event, and `rewrite` to every condition over several."""
+    """The expression with `change` applied to every event, and `rewrite` to the condition of every `Where`."""
     match e:
         case RelationAs():
             return change(e)
@@ -262,7 +265,7 @@ def _mapped(
 
 
 def _counts(e: Expression) -> dict[str, tuple[int, int]]:
-    """For each variable the least and the greatest number of its events in a match, 2 meaning several."""
+    """For each variable the least and the greatest number of its events in a match; 2 stands for several."""
     match e:
         case RelationAs(_, names):
             return dict.fromkeys(names, (1, 1))
@@ -312,17 +315,18 @@ def _named(e: Expression) -> frozenset[str]:
 
 
 class _Renaming:
-    """Gives every condition variables of its own, where two scopes use one name for different events."""
+    """Gives every condition its own variables, for expressions in which two scopes use one name for different
+    events."""
 
     def __init__(self) -> None:
         self._scopes = 0
 
     def expression(self, e: Expression) -> Expression:
-        """The same matches; no variable but those of conditions is left."""
+        """An expression with the same matches, and with no other variables than those of conditions."""
         return self._renamed(keep_variables(e, _named(e)), {})
 
     def _renamed(self, e: Expression, names: Mapping[str, frozenset[str]]) -> Expression:
-        """`names`: for each variable what the conditions around call it."""
+        """`names`: for each variable its new names, one for each condition around that has it."""
         match e:
             case RelationAs(_, own):
                 return replace(e, variables=frozenset[str]().union(*(names.get(v, frozenset()) for v in own)))

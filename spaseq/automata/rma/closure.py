@@ -3,9 +3,9 @@
 Each operation keeps the registers of its operands apart and gives an automaton without ε-transitions.
 
 Definition 5.4 takes the second match of a concatenation from the whole stream, while the construction of Theorem 5.1,
-which its proof refers to, lets the second automaton begin behind the first match. For automata that may wait before
-their matches (a TRUE/∘ loop on the start, as every expression's automaton has) both are the same. Here it is the
-second.
+which its proof refers to, lets the second automaton begin behind the first match. This module follows the construction.
+For automata that may wait before their matches (a TRUE/∘ loop on the start, as the automaton of every expression has)
+both are the same.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def _single(automaton: RMA) -> RMA:
 
 
 def _apart(left: RMA, right: RMA) -> tuple[RMA, RMA, int]:
-    """Both with a single final state, the registers of `right` renamed; states of `right` are shifted by the number."""
+    """Both automata with a single final state each, the registers of `right` renamed so that they share none; and by
+    how much to shift the states of `right`."""
     a, b = _single(left), _single(right)
     taken, names, number = set(a.registers), {}, 1
     for register in b.registers:

@@ -1,9 +1,9 @@
 """From bounded expressions to register match automata ([RMA] Theorem 5.1, Algorithms 1, 3 and 4).
 
 By induction on the expression. An event is one transition; OR joins two parts by a new start and a new final state; `;`
-and iteration add one ε-transition. A part that may be waited for has a TRUE/∘ loop on its first state, and so has the
-whole: a match may begin anywhere. A condition adds no states: it is put on the transitions for the last of its
-variables, and the others' events are written to registers.
+and iteration add one ε-transition. A part before which events may lie has a TRUE/∘ loop on its first state; so has the
+whole automaton, since a match may begin anywhere. A condition adds no states: it becomes part of the formula of the
+transitions for its last variable, and the events of its other variables are written to registers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ __all__ = ["build", "construct"]
 
 
 def build(expression: Expression, *, anywhere: bool = True, limits: Limits = Limits()) -> RMA:  # noqa: B008 - frozen
-    """The automaton of a bounded expression without ε-transitions, its alike states merged; unrolled under a window.
+    """The automaton of a bounded expression, without ε-transitions and with states of the same future merged. If the
+    expression has a window (`Within`), it is unrolled.
 
     Raises as `construct`, and `BudgetExceeded` if unrolling needs more than `max_states`.
     """
@@ -50,8 +51,8 @@ def construct(expression: Expression, *, anywhere: bool = True) -> RMA:
     """The automaton of a bounded expression as the paper constructs it, with its ε-transitions.
 
     Its matches over a stream are those of the expression (Theorem 5.1). Without `anywhere` a match must begin with the
-    first event. Size linear in the expression, but for an iteration whose rounds begin in another way than the whole
-    (`A : (B)+`), which is written twice.
+    first event. The size is linear in the expression, but an iteration of which only the first round, or only further
+    rounds, may wait (`A : (B)+`) is built twice.
 
     Raises: `QuerySemanticsError` if the expression is not bounded, or has a window (see `build`); `OptionError` if a
     register that it names may be empty where it is read.
@@ -74,14 +75,15 @@ class _Part:
 
 
 class _Builder:
-    """Hands out states and registers. `registers` is rx of Appendix A.1 the other way round: variable to register."""
+    """Numbers states and registers. `registers` maps a variable to its register (the inverse of rx in Appendix
+    A.1)."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
         self.registers: dict[str, str] = {}
 
     def transition(self, edge: Transition) -> Transition:
-        """`edge`, writing to the registers of its variables."""
+        """`edge` with writes to the registers of its variables."""
         return replace(edge, writes=edge.writes | {self.registers[v] for v in edge.variables if v in self.registers})
 
     def _state(self) -> int:
@@ -89,7 +91,7 @@ class _Builder:
         return len(self.names) - 1
 
     def part(self, expression: Expression, waits: bool) -> _Part:
-        """`waits`: events before the first one of this part may be passed over."""
+        """The automaton of a part. `waits`: the run may pass over events before the first one of this part."""
         match expression:
             case RelationAs(condition, names):
                 return self._event(condition, frozenset(), True, names, waits)
@@ -135,7 +137,8 @@ class _Builder:
         return _Part(first.start, final, (*first.edges, *again.edges, *joints))
 
     def _maybe(self, inner: _Part, waits: bool) -> _Part:
-        """By new states: a round of an iteration inside must not begin where leaving the part out does."""
+        """`inner` or nothing. It has new start and final states: if `inner` is an iteration, its next round must not
+        return to a state from which the part can be left out."""
         start, final = self._state(), self._state()
         loop = (Transition(start, f.TRUE, start),) if waits else ()
         joints = (_epsilon(start, inner.start), _epsilon(start, final), _epsilon(inner.final, final))
@@ -145,7 +148,8 @@ class _Builder:
         return _Part(left.start, right.final, (*left.edges, _epsilon(left.final, right.start), *right.edges))
 
     def _where(self, part: _Part, condition: Formula) -> _Part:
-        """Algorithm 3: the condition goes on the transitions for a variable of it before which all others have come."""
+        """Algorithm 3: adds the condition to each transition for one of its variables, if all its other variables have
+        taken their events before."""
         needed = frozenset(f.arguments(condition))
         seen = on_every_way(len(self.names), {part.start}, ((e.source, e.target, e.variables) for e in part.edges))
         edges = []
@@ -158,7 +162,8 @@ class _Builder:
         return _Part(part.start, part.final, tuple(edges))
 
     def _places(self, needed: frozenset[str], current: frozenset[str]) -> dict[str, str]:
-        """Algorithm 4: where the event of each variable is found; those that have come before get registers."""
+        """Algorithm 4: the argument for each variable: `CURRENT` for those that take the event at hand, a register for
+        the others."""
         for variable in sorted(needed - current):
             self.registers.setdefault(variable, f"r{len(self.registers) + 1}")
         return {v: f.CURRENT if v in current else self.registers[v] for v in needed}

@@ -1,20 +1,22 @@
 """Determinisation by minterms ([RMA] Theorem 5.5 and Algorithm 5; §6, Corollary 6.7), with registers renamed.
 
-A state of the deterministic automaton is a set of *threads*: a state of the given automaton, and for each register that
-can still be read from there, the register of the deterministic automaton that holds its event. For each minterm of the
-conditions that leave the threads there is one transition. The event is written to at most one register, the first that
-no thread goes on needing. Where outputs do not matter, a thread is left out if another, with the same registers, can do
-all that it can (`simulation`): of the runs that wait in one state of a windowed sequence only the youngest stays.
-Minterms are made of conditions by what they lead to, so n runs that wait for one event make 2 of them, not 2ⁿ.
+A state of the deterministic automaton is a set of *threads*. A thread is a state of the given automaton, and for each
+register that can still be read from there, the register of the deterministic automaton that holds its event. For each
+minterm of the formulas of the threads' transitions there is one transition. The event is written to at most one
+register, the first that no thread needs any more. If outputs do not matter, a thread is left out if another one with
+the same registers can do everything that it can (`simulation`): of the runs that wait in one state of a windowed
+sequence only the youngest stays. Transitions with the same effect are joined before minterms are made, so n runs that
+wait for the same event make 2 of them, not 2ⁿ.
 
-Why renamed. Algorithm 5 keeps the registers as they are: a transition writes to all that its threads write to. But of
-two threads in one set, one may write the register that the other still has to read. The windowed automaton for
-T AS x ; H AS y FILTER x.id = y.id shows it with the stream T(1) T(2) H(1) and w = 3 (the loop on its start state begins
-another run at the second T, which overwrites the first), and so does the automaton for (T)+ ; T AS x ; (T)+ ; H AS y
-FILTER x.id = y.id without any window, which no number of registers makes deterministic even where outputs are told
-apart. So Theorem 5.5 holds for determinisation only where this construction ends; with a window it always does, as
-Corollary 6.7 says: a thread lives for at most w events, and two threads of one state that were begun at the same event
-and took the same transitions agree on their registers. `tests/automata/test_rma_paper.py` has both examples.
+Why registers are renamed. Algorithm 5 keeps the registers as they are: a transition writes every register that one of
+its threads writes. But one thread may write a register that another thread in the set still has to read. The windowed
+automaton for T AS x ; H AS y FILTER x.id = y.id shows it with the stream T(1) T(2) H(1) and w = 3: the loop on its
+start state begins another run at the second T, which overwrites the first T. So does the automaton for (T)+ ; T AS x ;
+(T)+ ; H AS y FILTER x.id = y.id without a window; no number of registers makes that one deterministic, even if
+transitions with different outputs may apply to one event. So Theorem 5.5 holds for determinisation only where this
+construction terminates. With a window it always does, as Corollary 6.7 says: a thread lives for at most w events, and
+two threads of one state that began at the same event and took the same transitions have the same registers.
+`tests/automata/test_rma_paper.py` has both examples.
 """
 
 from __future__ import annotations
@@ -33,12 +35,14 @@ from spaseq.errors import OptionError
 __all__ = ["complement", "determinise", "is_complete", "told_apart"]
 
 _Thread = tuple[int, tuple[tuple[str, int], ...]]
-"""A state, and where each register that is live there is: (register, number), in order."""
+"""A state of the given automaton, and for each register that is live there, in order: (register, number of the
+deterministic automaton's register that holds its event)."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Option:
-    """A transition that a thread may take, its formula over the deterministic automaton's registers."""
+    """A transition that a thread may take; `formula` is over the deterministic automaton's registers, `held` are the
+    thread's registers."""
 
     taken: Transition
     formula: Formula
@@ -52,14 +56,14 @@ def determinise(
     complete: bool = False,
     limits: Limits = Limits(),  # noqa: B008 - frozen
 ) -> RMA:
-    """An automaton in which no event allows two transitions of one state with the same output.
+    """An automaton with the same matches, in which no event allows two transitions of one state with the same output.
 
-    It has the same matches. With `output_agnostic` (Definition 6.1) no event allows two transitions at all: there is
-    one run, which accepts at an event exactly if some match ends there; it marks an event where some run did. With
-    `complete` the run never gets stuck (needs `output_agnostic`).
+    With `output_agnostic` (Definition 6.1) no event allows two transitions of one state at all: there is a single run,
+    which accepts at an event if and only if some match ends there; it marks the events that some run of `automaton`
+    marks. With `complete`, which needs `output_agnostic`, every event allows a transition.
 
-    Raises `BudgetExceeded`: `max_registers` and `max_states`, which only a window bounds, and `max_minterms`.
-    Cost: states × minterms; both may be exponential.
+    Raises `BudgetExceeded` (`max_registers`, `max_states` or `max_minterms`); without a window there may be no bound on
+    registers and states. Cost: states × minterms; both may be exponential.
     """
     if complete and not output_agnostic:
         raise OptionError("a complete automaton must be output-agnostic", "determinise(…, output_agnostic=True)")
@@ -81,7 +85,7 @@ class _Determiniser:
         self._simulators = simulators(automaton) if agnostic else None
 
     def run(self) -> RMA:
-        """All states that can be reached, and their transitions."""
+        """The automaton of all sets of threads that can be reached."""
         self._number(frozenset((q, ()) for q in self._given.starts))
         transitions = [t for threads in self._todo for t in self._leaving(threads)]  # _todo grows meanwhile
         finals = frozenset(
@@ -116,7 +120,8 @@ class _Determiniser:
                 for t in self._transitions(threads, [o for o in options if o.taken.marks == marks])]  # fmt: skip
 
     def _transitions(self, threads: frozenset[_Thread], options: list[_Option]) -> list[Transition]:
-        """One for each minterm of the conditions under which some thread moves."""
+        """A transition for each minterm of the options' formulas under which some thread moves; with `complete` for
+        every minterm."""
         options = self._one_for_each_effect(options)
         formulas = tuple(dict.fromkeys(o.formula for o in options))
         terms = self._minterms.get(formulas)
@@ -138,14 +143,16 @@ class _Determiniser:
         return found
 
     def _effect(self, o: _Option) -> tuple[tuple[str, int], ...]:
-        """Where the registers that can be read behind a transition are, -1 for the one that takes the event."""
+        """For each register that is live behind the transition: (register, number of the deterministic automaton's
+        register that holds its event), -1 if the transition writes it."""
         where = dict(o.held)
         return tuple((r, -1 if r in o.taken.writes else where[r]) for r in self._live[o.taken.target])
 
     def _one_for_each_effect(self, options: list[_Option]) -> list[_Option]:
-        """Transitions that lead to the same thread with the same output as one, under either's condition.
+        """The options, with those that lead to the same thread with the same output joined by an OR of their formulas.
 
-        Runs that wait for the same with different events in their registers are such: n of them would make 2ⁿ minterms.
+        Runs that wait for the same event with different events in their registers have such options: n of them would
+        make 2ⁿ minterms.
         """
         groups: dict[tuple[int, bool, tuple[tuple[str, int], ...]], list[_Option]] = {}
         for o in options:
@@ -156,7 +163,7 @@ class _Determiniser:
         ]
 
     def _moved(self, options: list[_Option]) -> tuple[frozenset[_Thread], frozenset[str]]:
-        """The threads after these transitions, and the register that the event is written to, if one is."""
+        """The threads after these transitions, and the register that the event is written to, or none."""
         options = self._needed(options)
         kept = [dict(o.held) for o in options]
         live = [self._live[o.taken.target] for o in options]
@@ -173,7 +180,7 @@ class _Determiniser:
         return frozenset(threads), frozenset({f"r{fresh + 1}"} if writes else ())
 
     def _needed(self, options: list[_Option]) -> list[_Option]:
-        """Without transitions to threads that another one covers: it can do the same, with the same registers."""
+        """The options without those to threads that another thread, with the same registers, simulates."""
         if self._simulators is None:
             return options
         groups: dict[tuple[tuple[str, int], ...], dict[int, _Option]] = {}
@@ -184,7 +191,7 @@ class _Determiniser:
     def _covered(self, state: int, group: Iterable[int]) -> bool:
         assert self._simulators is not None
         by = self._simulators[state]
-        # Of states that simulate each other the first stays.
+        # Of states that simulate each other, the first is kept.
         return any(p != state and by >> p & 1 and (p < state or not self._simulators[p] >> state & 1) for p in group)
 
 
@@ -193,10 +200,10 @@ def _over(formula: Formula, held: Mapping[str, int]) -> Formula:
 
 
 def complement(automaton: RMA) -> RMA:
-    """Accepts at exactly the events at which `automaton` does not.
+    """An automaton that accepts at exactly the events at which `automaton` does not.
 
-    RMA are not closed under complement (Theorem 5.5), but an output-agnostic deterministic one is complemented as a
-    recogniser: it has one run. What it marks means nothing.
+    RMA are not closed under complement (Theorem 5.5), but an output-agnostic deterministic one has a single run, so the
+    events at which it does not accept can be recognised. The marks of the result have no meaning.
 
     Raises `OptionError` unless `automaton` is complete and output-agnostic deterministic:
     `determinise(…, output_agnostic=True, complete=True)`.
@@ -211,12 +218,13 @@ def complement(automaton: RMA) -> RMA:
 
 
 def is_complete(automaton: RMA) -> bool:
-    """Whether every event allows some transition of every state, as far as formulas alone say."""
+    """Whether every event allows a transition of every state, by the formulas alone (`formulas.satisfiable`)."""
     return all(not f.satisfiable(f.negation(f.disjunction(*(t.formula for t in out)))) for out in automaton.leaving)
 
 
 def told_apart(automaton: RMA) -> RMA:
-    """With each final state that unmarked transitions enter in two, so that being in a final state is to accept."""
+    """The automaton with each final state that unmarked transitions enter, or that is a start, split in two, a final
+    one for marking transitions and one that is not final: then a run accepts whenever it is in a final state."""
     doubled = {t.target for t in automaton.transitions if t.target in automaton.finals and not t.marks}
     doubled |= automaton.starts & automaton.finals
     twin = {q: automaton.states + i for i, q in enumerate(sorted(doubled))}

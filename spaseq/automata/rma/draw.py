@@ -1,7 +1,7 @@
-"""Automata drawn: as text for Graphviz, and as SVG with a layout of our own.
+"""Automata as DOT for Graphviz, and as SVG with a layout of our own.
 
 As in the paper's figures, a transition is labelled formula / register selection / write registers / output, formulas
-have names, and a box says what the names stand for. States stand in columns by their distance from a start state, so
+have names, and a box lists the formulas by name. States are in columns by their distance from a start state, so that
 automata without loops read from left to right.
 """
 
@@ -19,7 +19,7 @@ __all__ = ["to_dot", "to_svg"]
 
 
 def _named(automaton: RMA) -> dict[Formula, str]:
-    """f1, f2, … for the formulas that are not TRUE, in order of appearance."""
+    """The names f1, f2, … of the formulas other than TRUE, in order of appearance."""
     found = dict.fromkeys(t.formula for t in automaton.transitions if not t.epsilon and t.formula != f.TRUE)
     return {formula: f"f{i}" for i, formula in enumerate(found, 1)}
 
@@ -121,7 +121,7 @@ rect {{ fill: #fff; stroke: #333; }}
 
 
 def _columns(automaton: RMA) -> list[list[int]]:
-    """The states by distance from a start, each column ordered by where its states are entered from."""
+    """The states in columns by distance from a start; a column is ordered by the places of its states' predecessors."""
     distance = dict.fromkeys(sorted(automaton.starts), 0)
     todo = list(distance)
     for q in todo:

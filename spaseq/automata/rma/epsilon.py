@@ -1,4 +1,4 @@
-"""ε-transitions removed, and states that behave alike merged ([RMA], end of the proof of Theorem 5.1)."""
+"""Removes ε-transitions, and merges states with the same future ([RMA], end of the proof of Theorem 5.1)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["eliminate_epsilon", "merge_alike", "single_final"]
 
 
 def eliminate_epsilon(automaton: RMA) -> RMA:
-    """The same matches without ε-transitions, which read no event and leave the registers alone.
+    """An automaton with the same matches and without ε-transitions.
 
-    A state takes over what leaves the states it reaches over ε, and is final if one of them is. Unreachable and useless
-    states go. At most states × transitions many transitions.
+    A state gets the transitions of all states that it reaches over ε, and is final if one of them is. States that are
+    on no path from a start to a final state are removed. It has at most states × transitions transitions.
     """
     steps = [(t.source, t.target) for t in automaton.transitions if t.epsilon]
     reach = [closure({q}, steps) for q in range(automaton.states)]
@@ -29,7 +29,8 @@ def eliminate_epsilon(automaton: RMA) -> RMA:
 
 
 def merge_alike(automaton: RMA) -> RMA:
-    """States with the same future made one: the coarsest partition that transitions respect."""
+    """The automaton with states of the same future merged, by the coarsest partition of the states that transitions
+    respect."""
     block = [2 * (q in automaton.starts) + (q in automaton.finals) for q in range(automaton.states)]
     count = 0
     while True:
@@ -58,10 +59,11 @@ def merge_alike(automaton: RMA) -> RMA:
 
 
 def single_final(automaton: RMA) -> RMA:
-    """The same matches with one final state that nothing leaves and that only marking transitions enter.
+    """An automaton with the same matches and one final state, which no transition leaves and only marking transitions
+    enter.
 
-    A run accepts only where it has just marked an event (Definition 4.4). So being in this state is to accept, which
-    constructions that join automata or runs rely on. The automaton must have no ε-transitions.
+    A run accepts only if it has just marked an event (Definition 4.4), so a run in this state accepts. Constructions
+    that join automata or runs need that. The given automaton must have no ε-transitions.
     """
     marked = all(t.marks for t in automaton.transitions if t.target in automaton.finals)
     left = automaton.starts | {t.source for t in automaton.transitions}

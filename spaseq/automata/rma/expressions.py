@@ -14,8 +14,8 @@ node                                    in the paper
 ======================================  =====================================================================
 
 The last two and `adjacent` go beyond core CEPL: with them, `Then`, `Either` and `Plus` are the regular operators, and
-an automaton with given registers can be written down as an expression. `check_bounded` says whether finitely many
-registers are enough for the variables (Definition 3.2).
+an automaton with given registers can be written as an expression. `check_bounded` tests that finitely many registers
+are enough for the variables (Definition 3.2).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Expression:
 
 @dataclass(frozen=True, slots=True)
 class RelationAs(Expression):
-    """An event that satisfies `condition` (a formula of `CURRENT`), which every one of `variables` names."""
+    """An event that satisfies `condition` (a formula over `CURRENT`); all of `variables` take it."""
 
     condition: Formula
     variables: frozenset[str]
@@ -96,7 +96,7 @@ class Read(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Maybe(Expression):
-    """`child` or nothing at all; where `child` may be waited for, events may pass all the same."""
+    """`child` or nothing; where events may lie before `child`, they may also lie before nothing."""
 
     child: Expression
 
@@ -107,7 +107,8 @@ def event(relation: str, variable: str, *, attribute: str = "type") -> RelationA
 
 
 def read(relation: str | None = None, *, writes: str = "", where: Formula = f.TRUE, marks: bool = True) -> Read:
-    """An event of type `relation` (any, if None) under `where`, written to register `writes` if one is named."""
+    """An event of type `relation` (of any type, if None) that satisfies `where`, written to the register `writes` (to
+    none, if "")."""
     kind = f.TRUE if relation is None else f.Test(f.Is("type", "=", relation), (f.CURRENT,))
     return Read(f.conjunction(kind, where), frozenset({writes} if writes else ()), marks)
 
@@ -128,7 +129,7 @@ def variables(expression: Expression) -> frozenset[str]:
 
 
 def bound(expression: Expression) -> frozenset[str]:
-    """The variables that every match of an expression gives exactly one event: bound(φ)."""
+    """The variables that take exactly one event in every match of an expression: bound(φ)."""
     match expression:
         case RelationAs(_, names):
             return names
@@ -183,7 +184,7 @@ def _listed(names: list[str]) -> str:
 
 
 def check_bounded(expression: Expression) -> None:
-    """Raise `QuerySemanticsError` unless the expression is bounded, saying which part is not and why."""
+    """Raises `QuerySemanticsError`, with the part and the reason, unless the expression is bounded."""
     why = why_unbounded(expression)
     if why is not None:
         raise QuerySemanticsError(
@@ -195,7 +196,8 @@ def check_bounded(expression: Expression) -> None:
 
 
 def without_window(expression: Expression) -> tuple[Expression, int | None]:
-    """The expression inside a window around it, and the window's size; a window anywhere else is an error."""
+    """The expression inside the window around it, and the size of the window, or None. `QuerySemanticsError` for a
+    window anywhere else."""
     inner, size = (expression.child, expression.size) if isinstance(expression, Within) else (expression, None)
     if _has_window(inner):
         raise QuerySemanticsError("WINDOW inside an expression", source=show_expression(expression),
@@ -218,7 +220,7 @@ def _has_window(expression: Expression) -> bool:
 
 
 def keep_variables(expression: Expression, kept: frozenset[str]) -> Expression:
-    """With the variables that are not in `kept` forgotten; conditions are left alone."""
+    """The expression without the variables that are not in `kept`; its conditions are not changed."""
     match expression:
         case RelationAs(_, names):
             return replace(expression, variables=names & kept)

@@ -1,10 +1,9 @@
-"""Formulas: the conditions on transitions, and what can be decided about them without events.
+"""Formulas, the conditions on transitions; their simplification, satisfiability and minterms.
 
 A formula is a Boolean combination of *tests*. A test is a relation applied to arguments. In an expression the arguments
 are variables; on a transition they are registers, or `CURRENT` for the event at hand ([RMA] Definition 4.2; the
-register selection of a transition is the list of its formula's arguments). A test either holds or not: a comparison
-with an attribute that an event does not have does not hold, and its negation does. So negation is two-valued, as
-minterms need it.
+register selection of a transition is the list of its formula's arguments). Tests are two-valued, as minterms need it:
+a comparison with an attribute that an event does not have is false, and its negation is true.
 """
 
 from __future__ import annotations
@@ -54,10 +53,10 @@ Event = Mapping[str, Any]
 
 @runtime_checkable
 class Relation(Protocol):
-    """An n-ary predicate on events. Hashable, and equal to another one if it means the same."""
+    """An n-ary predicate on events. Hashable; equal relations must have the same meaning."""
 
-    def __call__(self, *events: Any) -> bool:
-        """Whether it holds of these events."""
+    def __call__(self, *events: Any, **_: Any) -> bool:
+        """Whether it holds of these events: as many as it has arguments, by place."""
         ...
 
     def show(self, *names: str) -> str:
@@ -65,12 +64,13 @@ class Relation(Protocol):
         ...
 
     def reads(self, place: int) -> tuple[str, ...] | None:
-        """The attributes it reads off its argument at `place`; None: the event as a whole."""
+        """The attributes that it reads of its argument at `place`; None for the event as a whole."""
         ...
 
     @property
     def excludes(self) -> Hashable | None:
-        """Relations of which at most one holds of the same arguments have an equal value here; None: not known."""
+        """A value that is equal for relations of which at most one holds for the same arguments; None if no such are
+        known."""
         ...
 
 
@@ -85,7 +85,7 @@ def compared(symbol: str, left: Any, right: Any, text: str) -> bool:
     try:
         return bool(_OPERATORS[symbol](left, right))
     except TypeError:
-        raise EventError(f"{text}: {left!r} cannot be set against {right!r}",
+        raise EventError(f"{text}: {left!r} cannot be combined with {right!r}",
                          hint="are the attributes the right ones?") from None  # fmt: skip
 
 
@@ -136,7 +136,7 @@ class Relates:
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """Any function of whole events, known by its name and itself."""
+    """A relation given as a function of whole events; `name` is for people."""
 
     name: str
     function: Callable[..., bool]
@@ -220,12 +220,12 @@ def _symbol(symbol: str) -> str:
 
 
 def conjunction(*parts: Formula) -> Formula:
-    """All of them, flattened, each once; FALSE if one is."""
+    """The conjunction of `parts`, nested conjunctions flattened, each part once; FALSE if a part is FALSE."""
     return _joined(All, Some, parts)
 
 
 def disjunction(*parts: Formula) -> Formula:
-    """Some of them, flattened, each once; TRUE if one is."""
+    """The disjunction of `parts`, nested disjunctions flattened, each part once; TRUE if a part is TRUE."""
     return _joined(Some, All, parts)
 
 
@@ -240,7 +240,7 @@ def _joined(kind: type[All] | type[Some], other: type[All] | type[Some], parts: 
 
 
 def negation(child: Formula) -> Formula:
-    """Not `child`."""
+    """The negation of `child`; double negations are removed."""
     if child in (TRUE, FALSE):
         return FALSE if child == TRUE else TRUE
     return child.child if isinstance(child, Not) else Not(child)
@@ -269,7 +269,7 @@ def arguments(formula: Formula) -> tuple[str, ...]:
 
 
 def holds(formula: Formula, truth: Callable[[Test], bool]) -> bool:
-    """Whether the formula holds, given the truth of its tests; asks for no more tests than it needs."""
+    """Whether the formula holds; `truth` is called for tests until the value is determined."""
     match formula:
         case Test():
             return truth(formula)
@@ -298,12 +298,12 @@ def _mapped(formula: Formula, change: Callable[[Test], Formula]) -> Formula:
 
 
 def renamed(formula: Formula, names: Mapping[str, str]) -> Formula:
-    """With arguments by the names that `names` gives them, where it does."""
+    """The formula with each argument in `names` renamed to its value there."""
     return _mapped(formula, lambda t: Test(t.relation, tuple(names.get(a, a) for a in t.arguments)))
 
 
 def restricted(formula: Formula, known: Mapping[Test, bool]) -> Formula:
-    """What is left of the formula where the truth of some tests is known."""
+    """The formula simplified by the truth of some of its tests."""
 
     def change(test: Test) -> Formula:
         truth = known.get(test)
@@ -313,10 +313,11 @@ def restricted(formula: Formula, known: Mapping[Test, bool]) -> Formula:
 
 
 def satisfiable(formula: Formula) -> bool:
-    """Whether some truth of its tests makes it hold, of those that exclude each other at most one being true.
+    """Whether truth values for its tests exist that make it hold, with at most one true test among those that exclude
+    each other.
 
-    What else relations have to do with each other is not known here: two comparisons count as independent. Exponential
-    in the number of tests at worst.
+    Other dependencies between relations are not considered: two comparisons count as independent. Exponential in the
+    number of tests at worst.
     """
     if not isinstance(formula, Test):
         test = next(tests(formula), None)
@@ -329,7 +330,7 @@ def satisfiable(formula: Formula) -> bool:
 
 
 def _if_true(test: Test, formula: Formula) -> dict[Test, bool]:
-    """What is known of the tests of `formula` where `test` holds."""
+    """The truth of tests of `formula` that follows if `test` holds."""
     known = {test: True}
     group = test.relation.excludes
     if group is not None:
@@ -342,8 +343,8 @@ def _if_true(test: Test, formula: Formula) -> dict[Test, bool]:
 def minterms(formulas: Sequence[Formula], limits: Limits) -> list[tuple[Formula, frozenset[int]]]:
     """The mutually exclusive conjunctions of `formulas` and their negations that can hold ([RMA] Appendix A.2).
 
-    Each comes with the indices of the formulas that hold under it; a literal that follows from those before is left
-    out. One for every satisfiable choice: up to 2ⁿ, within `max_minterms`.
+    Each comes with the indices of the formulas that hold under it. Literals that follow from the others are left out.
+    There are up to 2ⁿ; raises `BudgetExceeded` beyond `max_minterms`.
     """
     found: list[tuple[tuple[Formula, ...], frozenset[int]]] = [((), frozenset())]
     for index, formula in enumerate(formulas):
@@ -361,7 +362,7 @@ def minterms(formulas: Sequence[Formula], limits: Limits) -> list[tuple[Formula,
 
 
 def _needed(literals: tuple[Formula, ...]) -> tuple[Formula, ...]:
-    """Without the literals that follow from the others."""
+    """The literals without those that follow from the others."""
     for literal in literals:
         others = tuple(o for o in literals if o is not literal)
         if not satisfiable(conjunction(*others, negation(literal))):
@@ -370,7 +371,7 @@ def _needed(literals: tuple[Formula, ...]) -> tuple[Formula, ...]:
 
 
 def show(formula: Formula, names: Mapping[str, str] | None = None) -> str:
-    """As text; `names` for arguments, where given. TRUE and FALSE by their names."""
+    """The formula as text, with the arguments in `names` renamed; TRUE and FALSE are written as words."""
     given = names or {}
     match formula:
         case Test(relation, args):

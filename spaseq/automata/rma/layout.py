@@ -1,4 +1,4 @@
-"""What runs keep of events: the attributes that some condition can still read off a register."""
+"""The values that runs keep in registers: the attributes that conditions read there."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from spaseq.automata.rma.automaton import RMA
 from spaseq.automata.rma.formulas import Formula, Test
 from spaseq.automata.rma.vocabulary import View
 
-__all__ = ["Ask", "Kept", "Layout"]
+__all__ = ["Kept", "Layout", "WideTest"]
 
 Kept = tuple[Any, ...]
-"""What is kept of an event, and of all registers: tuples of values."""
-Ask = Callable[[Kept, Kept], bool]
-"""Of what is read off the event at hand and what is kept in the registers."""
+"""The values read of an event; also the contents of all registers, a tuple with such values, or None, for each."""
+WideTest = Callable[[Kept, Kept], bool]
+"""A test: a function of the values read of the event at hand, and of the contents of the registers."""
 
 
 class _Whole:
-    """A whole event, kept for a relation that reads it; equal to nothing but itself."""
+    """A whole event, kept for a relation that reads it; equal only to itself."""
 
     __slots__ = ("event",)
 
@@ -28,7 +28,8 @@ class _Whole:
 
 
 class Layout:
-    """Where values are: which attributes are read off the event at hand, and which are kept in each register."""
+    """Which attributes are read of the event at hand, which are kept in each register, and where they are in the
+    tuples. `wide` are the tests that read registers, `place` gives the index of each register."""
 
     def __init__(self, automaton: RMA, wide: tuple[Test, ...], place: dict[str, int]) -> None:
         self._place = place
@@ -43,7 +44,7 @@ class Layout:
         self._picks = [tuple(self._index[n] for n in self._kept[r]) for r in place]
 
     def reader(self, rows: Any) -> Callable[[int], Kept]:
-        """A function from a row to what is read off it."""
+        """A function from a row of a batch to the values read of it."""
         getters = [rows.getter(name) for name in self._names]
         if self._whole:
             return lambda row: (*[get(row) for get in getters], _Whole(rows.event(row)))
@@ -53,7 +54,8 @@ class Layout:
         return lambda row: tuple([get(row) for get in getters])
 
     def after(self, kept: Kept, row: Kept, writes: tuple[int, ...], forgets: tuple[int, ...]) -> Kept:
-        """The registers once the event is written to `writes`, without those in `forgets`."""
+        """The contents of the registers once `row` is written to those in `writes` and those in `forgets` are
+        emptied."""
         if not writes and all(kept[i] is None for i in forgets):
             return kept
         new = list(kept)
@@ -63,17 +65,17 @@ class Layout:
             new[i] = row if self._whole else tuple([row[p] for p in self._picks[i]])
         return tuple(new)
 
-    def ask(self, formula: Formula) -> Ask:
-        """A formula of wide tests as a function."""
+    def compiled(self, formula: Formula) -> WideTest:
+        """The function that evaluates a formula of wide tests."""
         if isinstance(formula, Test):
             return self._test(formula)
-        asked = {t: self._test(t) for t in f.tests(formula)}
+        tests = {t: self._test(t) for t in f.tests(formula)}
         if isinstance(formula, f.All) and all(isinstance(part, Test) for part in formula.parts):
-            every = tuple(asked.values())
-            return lambda row, kept: all([ask(row, kept) for ask in every])
-        return lambda row, kept: f.holds(formula, lambda t: asked[t](row, kept))
+            every = tuple(tests.values())
+            return lambda row, kept: all([test(row, kept) for test in every])
+        return lambda row, kept: f.holds(formula, lambda t: tests[t](row, kept))
 
-    def _test(self, test: Test) -> Ask:
+    def _test(self, test: Test) -> WideTest:
         relation = test.relation
         if isinstance(relation, f.Relates) and not self._whole:
             return self._related(relation, test.arguments)
@@ -83,12 +85,12 @@ class Layout:
         views = [self._view(a) for a in test.arguments]
         return lambda row, kept: bool(relation(*[view(row, kept) for view in views]))
 
-    def _valued(self, asked: Callable[[tuple[Kept, ...]], bool], test: Test) -> Ask:
+    def _valued(self, on_values: Callable[[tuple[Kept, ...]], bool], test: Test) -> WideTest:
         picks = [self._several(a, test.relation.reads(i) or ()) for i, a in enumerate(test.arguments)]
         if len(picks) == 2:
             one, two = picks
-            return lambda row, kept: asked((one(row, kept), two(row, kept)))
-        return lambda row, kept: asked(tuple([pick(row, kept) for pick in picks]))
+            return lambda row, kept: on_values((one(row, kept), two(row, kept)))
+        return lambda row, kept: on_values(tuple([pick(row, kept) for pick in picks]))
 
     def _several(self, argument: str, names: tuple[str, ...]) -> Callable[[Kept, Kept], Kept]:
         if argument == f.CURRENT:
@@ -102,7 +104,7 @@ class Layout:
         places = tuple(own.index(n) for n in names)
         return lambda row, kept: tuple([kept[register][p] for p in places])
 
-    def _related(self, relation: f.Relates, arguments: tuple[str, ...]) -> Ask:
+    def _related(self, relation: f.Relates, arguments: tuple[str, ...]) -> WideTest:
         left, right = (self._value(a, n) for a, n in zip(arguments, (relation.left, relation.right), strict=True))
         symbol, shown = relation.operator, relation.show(*arguments)
         return lambda row, kept: f.compared(symbol, left(row, kept), right(row, kept), shown)

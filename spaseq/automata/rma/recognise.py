@@ -1,13 +1,13 @@
-"""Does a match end here? An automaton over batches of events, all its runs at once.
+"""At which events matches end: all runs of an automaton over batches of events.
 
-`Recogniser` determinises as it goes: it keeps the set of configurations that runs are in, each once. A configuration is
-a state and, for each register that can still be read, the attributes that its readers read off it. Of all runs in one
-configuration only the one whose first marked event is the latest matters, for it stays in the window longest; so one
-number stands for all of them. It is a loop in Python, for automata as objects: alerts of queries are the engine's
-(`spaseq.engine.Selection.ENDS`), which keeps the same number in its kernels.
+`Recogniser` determinises on the fly: it keeps the set of configurations of its runs. A configuration is a state and,
+for each register that can still be read, the attributes that conditions read there. Of all runs in one configuration,
+only the one whose first marked event is the latest matters, because it stays in the window longest; so the position of
+that event stands for all of them. This is a loop in Python, for automata as objects. Alerts of queries come from the
+engine (`spaseq.engine.Selection.ENDS`), whose kernels keep the same number.
 
-Unlike the automaton of `determinise(…, output_agnostic=True)` nothing is built in advance, windows may be of time, and
-any number of partitions run side by side.
+Unlike with `determinise(…, output_agnostic=True)` no automaton is built in advance, windows may be of time, and there
+may be any number of partitions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from spaseq.automata.rma import formulas as f
 from spaseq.automata.rma.automaton import RMA, Transition, live_registers
 from spaseq.automata.rma.epsilon import eliminate_epsilon, merge_alike, single_final
 from spaseq.automata.rma.formulas import Formula
-from spaseq.automata.rma.layout import Ask, Kept, Layout
+from spaseq.automata.rma.layout import Kept, Layout, WideTest
 from spaseq.automata.rma.limits import Limits
 from spaseq.automata.rma.vocabulary import Vocabulary
 from spaseq.errors import EventError, OptionError
@@ -30,7 +30,7 @@ from spaseq.errors import EventError, OptionError
 __all__ = ["EventRows", "Recogniser", "Rows", "WindowLike"]
 
 _UNMARKED: Final = 1 << 62
-"""The start of a run that has marked nothing: later than any."""
+"""The start of a run that has marked nothing yet, later than any position."""
 
 
 class Rows(Protocol):
@@ -56,7 +56,7 @@ class Rows(Protocol):
         ...
 
     def event(self, row: int) -> Mapping[str, Any]:
-        """A whole event; asked only for relations that read whole events."""
+        """A whole event; called only for relations that read whole events."""
         ...
 
 
@@ -69,7 +69,7 @@ class LowsLike(Protocol):
 
 
 class WindowLike(Protocol):
-    """What the engine's windows have."""
+    """The part of the engine's `Window` that is used here."""
 
     @property
     def counts_events(self) -> bool: ...
@@ -81,7 +81,7 @@ class WindowLike(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EventRows:
-    """Plain events as a batch; the k-th of the stream is at position `offset` + k and time the same."""
+    """Plain events as a batch; the k-th event has position and time `offset` + k."""
 
     events: Sequence[Mapping[str, Any]]
     offset: int = 0
@@ -107,36 +107,37 @@ class EventRows:
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """A transition at the events of one symbol class: what is left to ask, and what it does."""
+    """A transition at events of one symbol class: the test of the registers that is left of its formula (None if it
+    applies in any case), and its effects."""
 
-    ask: Ask | None
+    test: WideTest | None
     target: int
     writes: tuple[int, ...]
     marks: bool
     accepts: bool
     forgets: tuple[int, ...]
-    """Registers that nothing can read behind it."""
+    """Registers that no transition behind it can read."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Moves:
     stays: bool
-    """Runs may wait here through the event, unchanged."""
+    """Whether runs may pass over the event and stay in the state, unchanged."""
     moves: tuple[_Move, ...]
 
 
 _Alive = list[dict[Kept, int]]
-"""By state: for each content of the registers the latest first marked position."""
+"""For each state, a dict from register contents to the latest position at which a run with them marked first."""
 
 
 class Recogniser:
-    """Reads batches and says of each event whether a match inside the window ends with it.
+    """Reads batches and reports for each event whether a match inside the window ends with it.
 
-    `automaton` begins its matches anywhere or with the first event, as its start states say. `window` bounds the
-    distance between the first and the last marked event; None is no bound. `Within`, `unroll` and `count_events` need
-    none. Memory: a number for each configuration alive. An event costs the configurations whose state can move.
+    `window` bounds the distance between the first and the last marked event; None is no bound. Automata with a window
+    of their own (`Within`, `unroll`, `count_events`) need none. Memory: a number for each live configuration. Cost of
+    an event: the configurations whose state has a transition for its symbol class.
 
-    Raises `BudgetExceeded` at `max_configurations`, and `EventError` where a condition cannot be asked of an event.
+    Raises `BudgetExceeded` (`max_configurations`), and `EventError` if a condition cannot be evaluated on an event.
     """
 
     def __init__(
@@ -147,9 +148,9 @@ class Recogniser:
         limits: Limits = Limits(),  # noqa: B008 - frozen
     ) -> None:
         given = eliminate_epsilon(automaton) if automaton.has_epsilon else automaton
-        self.automaton = merge_alike(single_final(given))
-        self.configurations = 0
-        """How many configurations are alive."""
+        self.automaton: RMA = merge_alike(single_final(given))
+        self.configurations: int = 0
+        """The number of live configurations."""
         self._window = window
         self._limits = limits
         self._lows: LowsLike | None = None
@@ -163,7 +164,7 @@ class Recogniser:
         self._position = 0
 
     def push(self, batch: Rows | Sequence[Mapping[str, Any]]) -> np.ndarray:
-        """bool (n,): whether a match ends at each event of the batch; plain events follow those pushed before."""
+        """Whether a match ends at each event of the batch: bool (n,). Plain events follow those of earlier calls."""
         rows = rows_of(batch, self._position, self._vocabulary)
         found = np.zeros(len(rows), bool)
         if not len(rows):
@@ -172,8 +173,10 @@ class Recogniser:
         kinds = self._vocabulary.classes(rows).tolist()
         self._compile()
         keys = [0] * len(rows) if rows.keys is None else np.asarray(rows.keys).tolist()
-        lows, read = self._lows_of(rows), self._layout.reader(rows)
-        for row, (kind, key, low, position) in enumerate(zip(kinds, keys, lows, rows.positions.tolist(), strict=True)):
+        window_starts, read = self._window_starts_of(rows), self._layout.reader(rows)
+        for row, (kind, key, low, position) in enumerate(
+            zip(kinds, keys, window_starts, rows.positions.tolist(), strict=True)
+        ):
             if key < 0 or self._inert[kind]:
                 continue
             alive = self._alive.get(key)
@@ -185,10 +188,10 @@ class Recogniser:
                 raise EventError(error.problem, source=error.source, record=position + 1, counted="event",
                                  hint=error.hint) from None  # fmt: skip
             if self.configurations > self._limits.max_configurations:
-                self._sweep(alive, low, rows.keys is not None)
+                self._evict(alive, low, rows.keys is not None)
         return found
 
-    def _lows_of(self, rows: Any) -> list[int]:
+    def _window_starts_of(self, rows: Any) -> list[int]:
         """The first live start of each row."""
         if self._window is None:
             return [0] * len(rows)
@@ -200,7 +203,7 @@ class Recogniser:
         return lows
 
     def _compile(self) -> None:
-        """What the states do at events of the symbol classes that are new, and at which every run just waits."""
+        """Compiles the transitions of all states for new symbol classes, and which of these classes are inert."""
         for kind in range(len(self._moves), len(self._vocabulary.vectors)):
             states = [self._compiled(q, kind) for q in range(self.automaton.states)]
             self._moves.append(states)
@@ -219,7 +222,7 @@ class Recogniser:
     def _move(self, t: Transition, formula: Formula) -> _Move:
         live = self._live[t.target]
         return _Move(
-            None if formula == f.TRUE else self._layout.ask(formula),
+            None if formula == f.TRUE else self._layout.compiled(formula),
             t.target,
             tuple(sorted(self._place[r] for r in t.writes & live)),
             t.marks,
@@ -236,7 +239,7 @@ class Recogniser:
         return alive
 
     def _step(self, alive: _Alive, kinds: list[_Moves], row: Kept, position: int, low: int) -> bool:
-        """One event for the runs of a partition: whether one of them accepts."""
+        """Moves the runs of a partition by one event; whether one of them accepts. `low` is the first live start."""
         accepted, arriving = False, []
         for q, runs in enumerate(alive):
             here = kinds[q]
@@ -248,7 +251,7 @@ class Recogniser:
                     late.append(kept)
                     continue
                 for move in here.moves:
-                    if move.ask is None or move.ask(row, kept):
+                    if move.test is None or move.test(row, kept):
                         begun = position if move.marks and start == _UNMARKED else start
                         accepted |= move.accepts
                         if self.automaton.leaving[move.target]:
@@ -267,8 +270,9 @@ class Recogniser:
         for kept in gone:
             del runs[kept]
 
-    def _sweep(self, here: _Alive, low: int, partitioned: bool) -> None:
-        """Forget what has left the window, in all partitions if they share one; raise if too much is left."""
+    def _evict(self, here: _Alive, low: int, partitioned: bool) -> None:
+        """Drops the runs that have left the window, in all partitions if they have the same window; `BudgetExceeded` if
+        more than `max_configurations` are left."""
         alone = partitioned and self._window is not None and self._window.counts_events
         for alive in (here,) if alone else self._alive.values():
             for runs in alive:
@@ -277,13 +281,14 @@ class Recogniser:
 
 
 def rows_of(batch: Rows | Sequence[Mapping[str, Any]], position: int, vocabulary: Vocabulary) -> Any:
-    """`batch`, or plain events as one from `position` on; `OptionError` if conditions can be asked of batches only."""
+    """`batch` itself, or plain events as a batch from `position` on; `OptionError` for plain events if a condition can
+    be evaluated on batches only."""
     if hasattr(batch, "positions") and not isinstance(batch, EventRows):
         return batch
     for test in vocabulary.narrow:
         if hasattr(test.relation, "evaluate"):
             raise OptionError(
-                f"the condition {test.relation.show(f.CURRENT)} cannot be asked of plain events",
-                "an automaton made of a query is asked of the query's batches: query.alerts()",
+                f"the condition {test.relation.show(f.CURRENT)} cannot be evaluated on plain events",
+                "an automaton made of a query reads the query's batches: query.alerts().rows(events)",
             )
     return batch if isinstance(batch, EventRows) else EventRows(batch, position)

@@ -1,9 +1,8 @@
 """Runs of an automaton over a stream of single events ([RMA] Definitions 4.3 to 4.5).
 
-`matches` and `accepting_runs` follow every run, for automata small enough to look at. `Acceptor` follows
-configurations, a state and what is in the registers, each once: it says at which events a run accepts. Over an
-output-agnostic deterministic automaton there is one configuration. For streams in batches, windows of time and
-partitions see `Recogniser`.
+`matches` and `accepting_runs` follow every run by itself, for small examples. `Acceptor` follows configurations, a
+state with the contents of the registers, and reports at which events a run accepts; an output-agnostic deterministic
+automaton has one configuration. For streams in batches, windows of time and partitions see `Recogniser`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _Contents = tuple[int, ...]
 
 
 class _Steps:
-    """What the runners share: positions of registers, and the transitions that apply."""
+    """Used by all functions that run automata: the transitions that apply to an event, and writing to registers."""
 
     def __init__(self, automaton: RMA) -> None:
         self.automaton = eliminate_epsilon(automaton) if automaton.has_epsilon else automaton
@@ -41,7 +40,7 @@ class _Steps:
         return (t for t in self.automaton.leaving[state] if f.holds(t.formula, truth))
 
     def written(self, contents: _Contents, transition: Transition, position: int) -> _Contents:
-        """The registers once the event at `position` is written."""
+        """The contents of the registers once the transition has written the event at `position`."""
         if not transition.writes:
             return contents
         return tuple([position if r in transition.writes else c for r, c in zip(self.place, contents, strict=True)])
@@ -56,7 +55,8 @@ def matches(
 ) -> set[tuple[int, ...]]:
     """The matches ⟦A⟧ over `events[start:]`: for each accepting run the positions that it marked, in order.
 
-    Follows each run apart, so time and memory grow with the number of runs (`max_configurations` at one time).
+    Follows every run by itself, so time and memory grow with the number of runs; `BudgetExceeded` if there are more
+    than `max_configurations` at one time.
     """
     steps = _Steps(automaton)
     runs: set[tuple[int, _Contents, tuple[int, ...]]] = {(q, steps.empty, ()) for q in steps.automaton.starts}
@@ -78,8 +78,8 @@ def matches(
 class Configuration:
     """[j, q, γ] of [RMA] (Definition 4.3).
 
-    `position`: of the next event; `state`: its name; `registers`: by name the position of what each holds, -1 for
-    none; `marks`: whether the transition that led here marks its event.
+    `position`: that of the next event; `state`: its name; `registers`: for each register, by name, the position of its
+    event, -1 if it is empty; `marks`: whether the transition that led here marked its event.
     """
 
     position: int
@@ -95,9 +95,10 @@ def accepting_runs(
     start: int = 0,
     limits: Limits = Limits(),  # noqa: B008 - frozen
 ) -> Iterator[tuple[Configuration, ...]]:
-    """The runs over `events[start:]` up to where each accepts, by the position of their last event.
+    """The runs over `events[start:]`, each up to the event at which it accepts, ordered by the position of that event.
 
-    Their marks are `matches`. Follows each run apart, as `matches` does. ε-transitions are removed first.
+    Their marked positions are what `matches` returns. Follows every run by itself, as `matches` does. ε-transitions
+    are removed first.
     """
     steps = _Steps(automaton)
     names = steps.automaton.names
@@ -133,9 +134,9 @@ def show_run(run: Sequence[Configuration]) -> str:
 
 
 class Acceptor:
-    """Reads events one by one and says of each whether a run accepts at it.
+    """Reads events one by one and reports for each whether a run accepts at it.
 
-    Keeps the events that some register holds, and no others.
+    Keeps only the events that are in some register.
     """
 
     def __init__(self, automaton: RMA, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
@@ -147,12 +148,12 @@ class Acceptor:
 
     @property
     def configurations(self) -> int:
-        """How many configurations are alive: at most one if the automaton is output-agnostic deterministic."""
+        """The number of configurations: at most one if the automaton is output-agnostic deterministic."""
         return len(self._alive)
 
     @property
     def states(self) -> frozenset[int]:
-        """The states of these configurations, as numbers of the automaton without its ε-transitions."""
+        """The states of the configurations: numbers of states of the automaton after `eliminate_epsilon`."""
         return frozenset(q for q, _ in self._alive)
 
     def push(self, event: Any) -> bool:
@@ -160,7 +161,7 @@ class Acceptor:
         return any(t.marks and t.target in self._steps.automaton.finals for t in self.step(event))
 
     def step(self, event: Any) -> list[Transition]:
-        """The transitions taken at this event."""
+        """Reads an event; the transitions that were taken."""
         steps, position = self._steps, self._position
         taken, moved = [], set()
         for state, contents in self._alive:

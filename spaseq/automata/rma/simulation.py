@@ -1,4 +1,4 @@
-"""Which states can do all that another can: simulation, to leave out runs that another one covers."""
+"""Which states simulate which others, so that runs that another run covers can be left out."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def _label(t: Transition) -> _Label:
 
 
 def simulators(automaton: RMA) -> list[int]:
-    """For each state the states that simulate it, as bits of a number; every state simulates itself.
+    """For each state the states that simulate it, as the bits of an int; every state simulates itself.
 
-    p simulates q if p is final where q is, and for each transition of q has one with the same formula, writes and
-    output to a state that simulates its target. So from p, with the same events in the registers, a run accepts
-    wherever one from q does. The greatest such relation; at worst states² × transitions steps, in a windowed automaton
-    about transitions². The automaton must have no ε-transitions.
+    State p simulates q if p is final or q is not, and if for each transition of q there is one of p with the same
+    formula, writes and output to a state that simulates its target. So, with the same events in the registers, a run
+    from p accepts wherever a run from q does. This is the greatest such relation. It takes at worst states² ×
+    transitions steps, in a windowed automaton about transitions². The automaton must have no ε-transitions.
     """
     by_label: dict[_Label, list[Transition]] = {}
     entering: list[set[int]] = [set() for _ in range(automaton.states)]

@@ -1,8 +1,8 @@
 """The one run of an output-agnostic deterministic automaton over batches ([RMA] Definition 6.1).
 
-Where `Recogniser` follows the configurations of any automaton, this follows the single run of an automaton made by
-`determinise(…, output_agnostic=True, complete=True)`, and says which state it is in after each event. That is what a
-Markov chain is learnt from.
+`Recogniser` follows the configurations of any automaton; this follows the single run of an automaton made by
+`determinise(…, output_agnostic=True, complete=True)`, and reports its state after each event. `spaseq.forecast` learns
+a Markov chain from these states.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from spaseq.automata.rma import formulas as f
 from spaseq.automata.rma.automaton import RMA, Transition, is_deterministic
 from spaseq.automata.rma.determinise import is_complete, told_apart
 from spaseq.automata.rma.formulas import Test
-from spaseq.automata.rma.layout import Ask, Kept, Layout
+from spaseq.automata.rma.layout import Kept, Layout, WideTest
 from spaseq.automata.rma.recognise import Rows, rows_of
 from spaseq.automata.rma.vocabulary import Vocabulary
 from spaseq.errors import EventError, InternalError, OptionError
@@ -27,10 +27,11 @@ __all__ = ["SingleRun", "Steps"]
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What happened at each event of a batch.
+    """The step of the run at each event of a batch.
 
-    `states` int32 (n,): the state behind it, -1 for an event of no partition; `letters` int32 (n,): its symbol class;
-    `accepted` bool (n,); `keys` int64 (n,): its partition, 0 where there are none.
+    `states` int32 (n,): the state after the event, -1 for an event of no partition; `letters` int32 (n,): the event's
+    symbol class; `accepted` bool (n,): whether a match ends at it; `keys` int64 (n,): its partition, 0 where there are
+    none.
     """
 
     states: np.ndarray
@@ -41,7 +42,7 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    ask: Ask | None
+    test: WideTest | None
     target: int
     writes: tuple[int, ...]
     accepts: bool
@@ -50,12 +51,11 @@ class _Move:
 class SingleRun:
     """One run for each partition. `start` is the state before the first event.
 
-    `automaton` is the one given, its final states in two where they are also entered unmarked: to be in a final state
-    is to accept.
+    The attribute `automaton` is the one given, after `told_apart`: a run accepts whenever it is in a final state.
 
-    `features` are more conditions on the event at hand (formulas of one test of `CURRENT`) that tell letters apart.
-    Raises `OptionError` unless the automaton is complete and output-agnostic deterministic. An event costs the
-    conditions that leave its state, at worst.
+    `features` are further conditions on the event at hand (formulas of one test of `CURRENT`): events that differ in
+    them get different letters. Raises `OptionError` unless the automaton is complete and output-agnostic deterministic.
+    Cost of an event: at worst all conditions on transitions that leave the state.
     """
 
     def __init__(self, automaton: RMA, features: Sequence[f.Formula] = ()) -> None:
@@ -66,7 +66,8 @@ class SingleRun:
             raise OptionError("a feature is a condition on one event", 'as in compare("~.speed", ">", 10)')
         automaton = told_apart(automaton)
         self.automaton = automaton
-        (self.start,) = automaton.starts
+        (start,) = automaton.starts
+        self.start: int = start
         self._vocabulary = Vocabulary(automaton, tuple(t for feature in features for t in f.tests(feature)))
         place = {register: i for i, register in enumerate(automaton.registers)}
         self._place = place
@@ -77,7 +78,7 @@ class SingleRun:
         self._position = 0
 
     def fresh(self) -> SingleRun:
-        """A run that has read nothing and calls letters by the same numbers as this one."""
+        """A run that has read nothing yet, with the same numbers for letters as this one."""
         run = object.__new__(SingleRun)
         run.__dict__.update(self.__dict__)
         run._at, run._position = {}, 0
@@ -85,21 +86,22 @@ class SingleRun:
 
     @property
     def letters(self) -> int:
-        """How many letters have been met."""
+        """The number of letters that have occurred."""
         return len(self._vocabulary.vectors)
 
     @property
     def has_registers(self) -> bool:
-        """Whether moves depend on more than the letter."""
+        """Whether the next state depends on registers too, not on the letter alone."""
         return self._vocabulary.has_wide
 
     def next_state(self, state: int, letter: int) -> int:
-        """Where the run goes from a state at an event of a letter met before, in an automaton without registers."""
+        """The next state from `state` at an event of a letter that has occurred; for automata without registers."""
         (move,) = self._leaving(state, letter)
         return move.target
 
     def push(self, batch: Rows | Sequence[Mapping[str, Any]]) -> Steps:
-        """The steps of the run over a batch; plain events follow those pushed before."""
+        """The steps of the run over a batch. Plain events follow those of earlier calls. Raises `EventError` if a
+        condition cannot be evaluated on an event."""
         rows = rows_of(batch, self._position, self._vocabulary)
         count = len(rows)
         keys = np.zeros(count, np.int64) if rows.keys is None else np.asarray(rows.keys, np.int64)
@@ -127,7 +129,7 @@ class SingleRun:
         return Steps(states, letters, accepted, keys)
 
     def _walked(self, letters: np.ndarray, keys: np.ndarray) -> Steps:
-        """The steps of an automaton without registers: letters alone say where it goes."""
+        """The steps of an automaton without registers, in which the letter determines the next state."""
         finals, moves = self.automaton.finals, self._moves
         states = []
         for letter, key in zip(letters.tolist(), keys.tolist(), strict=True):
@@ -143,13 +145,13 @@ class SingleRun:
         return Steps(found, letters, np.isin(found, sorted(finals)), keys)
 
     def _taken(self, state: int, letter: int, kept: Kept, read: Any, row: int) -> tuple[_Move, Kept]:
-        """The move, and what is read off the event (nothing where the move needs nothing)."""
+        """The move, and the values read of the event (none if the move neither tests nor writes registers)."""
         moves = self._leaving(state, letter)
-        if len(moves) == 1 and moves[0].ask is None and not moves[0].writes:
+        if len(moves) == 1 and moves[0].test is None and not moves[0].writes:
             return moves[0], ()
         event = read(row)
         for move in moves:
-            if move.ask is None or move.ask(event, kept):
+            if move.test is None or move.test(event, kept):
                 return move, event
         raise InternalError(f"a complete automaton is stuck in {self.automaton.names[state]}")
 
@@ -163,7 +165,7 @@ class SingleRun:
 
     def _move(self, t: Transition, formula: f.Formula) -> _Move:
         return _Move(
-            None if formula == f.TRUE else self._layout.ask(formula),
+            None if formula == f.TRUE else self._layout.compiled(formula),
             t.target,
             tuple(sorted(self._place[r] for r in t.writes)),
             t.marks and t.target in self.automaton.finals,

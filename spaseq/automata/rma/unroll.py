@@ -1,8 +1,8 @@
 """Windows: automata whose runs take at most w events from the first marked one on ([RMA] §6, Lemma 6.5).
 
-`unroll` is the paper's tree (Algorithms 6 to 8): every walk gets states and registers of its own, so that it has
-exponentially many. `count_events` says the same with a counter in the state, |Q|·w states and the same registers; the
-paper asks for such a construction in its last remark on Lemma 6.5.
+`unroll` is the paper's tree (Algorithms 6 to 8): every walk gets its own states and registers, so there are
+exponentially many. `count_events` has the same matches with a counter in the state, |Q|·w states and the same
+registers; the paper asks for such a construction in its last remark on Lemma 6.5.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ __all__ = ["count_events", "unroll"]
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A state of the tree: `of` the automaton; `copies`: which register holds the last copy of each register."""
+    """A state of the tree: `of` is the automaton's state; `copies` has, for each of its registers, the register of the
+    tree that holds its latest event."""
 
     state: int
     of: int
@@ -29,9 +30,9 @@ class _Node:
 def unroll(automaton: RMA, window: int, *, limits: Limits = Limits(), loop: bool = True) -> RMA:  # noqa: B008 - frozen
     """The walks of at most `window` transitions as a tree, with a TRUE/∘ loop on its root (unless `loop` is False).
 
-    The automaton must have one start state and no ε-transitions. Branches that end in no final state are left out. A
-    match begins anywhere; where the automaton itself may wait before it (a loop on its start), those waiting walks are
-    in the tree as well, as in the paper.
+    The automaton must have one start state and no ε-transitions. Branches without a final state are left out. With the
+    loop, matches begin anywhere. If the automaton itself may wait before a match (a loop on its start), the walks that
+    wait are in the tree as well, as in the paper.
 
     Raises `BudgetExceeded` at `max_states`. Cost: the number of walks, up to dᵂ for d transitions leaving a state.
     """
@@ -71,11 +72,11 @@ def unroll(automaton: RMA, window: int, *, limits: Limits = Limits(), loop: bool
 
 
 def count_events(automaton: RMA, window: int, *, limits: Limits = Limits()) -> RMA:  # noqa: B008 - frozen
-    """The same windowed matches with a counter in the state, for an automaton of any shape without ε-transitions.
+    """The matches within a window, by a counter in the state, for any automaton without ε-transitions.
 
-    State (q, k): in q, k events after and with the first marked one; 0 before it. Matches are exactly those M of the
-    automaton with max(M) - min(M) < `window` (Definition 6.4). At most |Q|·(window + 1) states; beyond the states where
-    nothing is marked yet there are no loops.
+    State (q, k) is q after k events, counted from the first marked one; k is 0 before it. The matches are exactly those
+    M of the automaton with max(M) - min(M) < `window` (Definition 6.4). There are at most |Q|·(window + 1) states, and
+    loops only while nothing is marked. Raises `BudgetExceeded` (`max_states`).
     """
     _check(automaton, window)
     number: dict[tuple[int, int], int] = {}
@@ -116,7 +117,7 @@ def _only_start(automaton: RMA, window: int) -> int:
 
 
 def _distances(automaton: RMA) -> list[int | None]:
-    """For each state the fewest transitions to a final state; None if there is no way."""
+    """For each state the fewest transitions to a final state; None if there is no path."""
     found: list[int | None] = [0 if q in automaton.finals else None for q in range(automaton.states)]
     changed = True
     while changed:

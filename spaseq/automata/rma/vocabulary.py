@@ -1,8 +1,8 @@
-"""What a recogniser asks of events: its tests, told apart by whether one event decides them.
+"""The tests of an automaton: those on the event at hand alone, and those that read registers.
 
-A test about the event at hand alone is *narrow*: asked of whole batches, and an event is known by the vector of its
-answers, its symbol class (`spaseq.automata.alphabet`). One that reads a register is *wide*: asked run by run, of the
-values that were kept.
+A test on the event at hand alone is *narrow*: it is evaluated on whole batches, and the vector of their truth values is
+the event's symbol class (`spaseq.automata.alphabet`). A test that reads a register is *wide*: it is evaluated run by
+run, on the values that are kept in registers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["View", "Vocabulary"]
 
 
 class View:
-    """Some attributes of an event, as relations read them."""
+    """Some attributes of an event, with the `get` by which relations read them."""
 
     __slots__ = ("_index", "_values")
 
@@ -34,15 +34,17 @@ class View:
 
 
 class Vocabulary:
-    """The tests of an automaton, and the symbol classes of the events met so far.
+    """The tests of an automaton, and the symbol classes that have occurred.
 
-    `features` are more tests of the event at hand, by which classes are told apart though the automaton does not care.
+    `features` are further narrow tests: events that differ in them have different classes.
     """
 
     def __init__(self, automaton: RMA, features: tuple[Test, ...] = ()) -> None:
         found = dict.fromkeys(t for transition in automaton.transitions for t in f.tests(transition.formula))
-        self.narrow = tuple(dict.fromkeys((*(t for t in found if set(t.arguments) <= {f.CURRENT}), *features)))
-        self.wide = tuple(t for t in found if not set(t.arguments) <= {f.CURRENT})
+        self.narrow: tuple[Test, ...] = tuple(
+            dict.fromkeys((*(t for t in found if set(t.arguments) <= {f.CURRENT}), *features))
+        )
+        self.wide: tuple[Test, ...] = tuple(t for t in found if not set(t.arguments) <= {f.CURRENT})
         from spaseq.automata.alphabet import Alphabet  # numba: only when events come
 
         self._alphabet = Alphabet(len(self.narrow))
@@ -54,19 +56,19 @@ class Vocabulary:
 
     @property
     def vectors(self) -> list[int]:
-        """For each symbol class its answers, bit p for test p."""
+        """For each symbol class the truth of the narrow tests: bit p of an int for test p."""
         return self._alphabet.vectors
 
     def truth(self, kind: int) -> dict[Test, bool]:
-        """The narrow tests as the events of a symbol class answer them."""
+        """The truth of the narrow tests for events of a symbol class."""
         return {t: bool(self.vectors[kind] >> p & 1) for p, t in enumerate(self.narrow)}
 
     def left(self, formula: Formula, kind: int) -> Formula:
-        """What is left to ask of a formula at an event of a symbol class: wide tests."""
+        """A formula simplified for events of a symbol class: only wide tests are left in it."""
         return f.restricted(formula, self.truth(kind))
 
     def classes(self, rows: Any) -> np.ndarray:
-        """int32 (n,): the symbol class of each event."""
+        """The symbol class of each event: int32 (n,)."""
         truth = np.zeros((len(self.narrow), len(rows)), bool)
         for p, test in enumerate(self.narrow):
             evaluate = getattr(test.relation, "evaluate", None)
@@ -75,7 +77,7 @@ class Vocabulary:
 
 
 def _one_by_one(test: Test, rows: Any) -> list[bool]:
-    """A relation of several arguments is about the event at hand under several names, and reads attributes by each."""
+    """The truth of a narrow test at each row. All arguments of its relation are the event at hand."""
     reads = [test.relation.reads(place) for place in range(len(test.arguments))]
     read: Callable[[int], Any]
     if None in reads:
@@ -85,7 +87,9 @@ def _one_by_one(test: Test, rows: Any) -> list[bool]:
         index = {name: i for i, name in enumerate(names)}
         getters = [rows.getter(name) for name in names]
 
-        def read(row: int) -> View:
+        def read_view(row: int) -> View:
             return View(index, tuple([get(row) for get in getters]))
+
+        read = read_view
 
     return [bool(test.relation(*([read(row)] * len(test.arguments)))) for row in range(len(rows))]

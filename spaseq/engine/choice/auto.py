@@ -19,12 +19,12 @@ from spaseq.engine.choice.reach import Reach
 from spaseq.engine.choice.statistics import Statistics
 from spaseq.engine.lazy.evaluator import LazyEvaluator
 from spaseq.engine.program.lazy_plan import LazyPlan
-from spaseq.engine.program.matches import MatchBatch
+from spaseq.engine.program.matches import MatchBatch, within
 from spaseq.engine.program.program import codes_of
 from spaseq.engine.program.settings import Batch
-from spaseq.engine.runs.coded import GuardRun
 from spaseq.engine.runs.evaluator import Evaluator
-from spaseq.errors import BudgetExceeded, InternalError
+from spaseq.engine.runs.row_sets import RegisterRun
+from spaseq.errors import InternalError
 from spaseq.snapshot import expect
 
 if TYPE_CHECKING:
@@ -66,7 +66,8 @@ class AutoEvaluator:
 
     def __init__(self, program: Program) -> None:
         assert isinstance(program.lazy, LazyPlan)
-        self.program, self._plan = program, program.lazy
+        self.program = program
+        self._plan = program.lazy
         self._name = "compact"
         self._orders: tuple[tuple[int, ...], ...] = ()
         self._current: AnyEvaluator = Evaluator(program)
@@ -92,14 +93,7 @@ class AutoEvaluator:
 
     def push(self, batch: Batch) -> MatchBatch:
         """The matches that `batch` completes, all at once. Raises `BudgetExceeded` at `output_bytes`."""
-        parts: list[MatchBatch] = []
-        used, budget = 0, self.program.settings.output_bytes
-        for part in self.stream(batch):
-            parts.append(part)
-            used += part.nbytes
-            if used > budget:
-                raise BudgetExceeded("output_bytes", budget, used)
-        return MatchBatch.concat(parts)
+        return MatchBatch.concat(list(within(self.stream(batch), self.program.settings.output_bytes)))
 
     def stream(self, batch: Batch) -> Iterator[MatchBatch]:
         """The matches that `batch` completes, a part at a time. Must be exhausted before the next batch."""
@@ -150,7 +144,7 @@ class AutoEvaluator:
     def _prepare(self, batch: Batch) -> None:
         """Look at the batch, and choose who evaluates it."""
         self._pushes += 1
-        self._reach.forget()
+        self._reach.evict()
         inside = self._current.events_in_window if isinstance(self._current, LazyEvaluator) else None
         if inside is None:
             inside = self._reach.in_window(batch)
@@ -181,8 +175,7 @@ class AutoEvaluator:
         self._rates = self._statistics.rates()
         if isinstance(self._current, LazyEvaluator):
             self._statistics.observed(*self._current.tried())
-        run = self._current.run if isinstance(self._current, Evaluator) else None
-        if isinstance(run, GuardRun) and run.handed_over:
+        elif isinstance(self._current.run, RegisterRun):
             self._kernel = False
         size = self._seen / self._pushes
         found = self._estimate = self._estimated(size)

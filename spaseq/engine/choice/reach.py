@@ -38,7 +38,7 @@ class Reach:
     def __init__(self, window: Window) -> None:
         self._window = window
         self.batches: list[Batch] = []
-        self.partitions = 1
+        self.partitions: int = 1
         """Different ones in the last batch whose window was looked at, up to `KEYS`."""
         self._dropped: float | None = None
         """Where the window is measured: the last event that is no longer kept."""
@@ -48,7 +48,7 @@ class Reach:
         """Whether every event that a window still open can hold is kept."""
         return self._dropped is None or bool(self.batches and self._dropped < self._still_open())
 
-    def forget(self) -> None:
+    def evict(self) -> None:
         """Let go of what no open window holds, and of what is too much."""
         first = self._still_open() if self.batches else _NEVER
         size, count = sum(map(len, self.batches)), 0

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
-from spaseq.engine.program.normal_form import Branch
+from spaseq.engine.program.normal_form import Branch, Rounds, Test
+from spaseq.pattern import Predicate
 
 __all__ = ["SUBSETS", "Shape", "bits"]
 
@@ -26,29 +27,31 @@ class Shape:
 
     def __init__(self, branch: Branch) -> None:
         self.branch = branch
-        self.numbers = [leaf.number for leaf in branch.leaves]
+        self.numbers: list[int] = [leaf.number for leaf in branch.leaves]
         place = {n: i for i, n in enumerate(self.numbers)}
         self.place = place
-        self.all = (1 << len(self.numbers)) - 1
-        self.preceding = [_mask({a for a, b in branch.before if b == n}, place) for n in self.numbers]
+        self.all: int = (1 << len(self.numbers)) - 1
+        self.preceding: list[int] = [_mask({a for a, b in branch.before if b == n}, place) for n in self.numbers]
         """For each leaf those that come before it."""
-        self.behind = [len(_bits(before)) for before in self.preceding]
-        self.tests = [t for t in branch.tests if not t.whole]
-        self.needs = [_mask(t.leaves, place) for t in self.tests]
+        self.behind: list[int] = [len(_bits(before)) for before in self.preceding]
+        self.tests: list[Test] = [t for t in branch.tests if not t.whole]
+        self.needs: list[int] = [_mask(t.leaves, place) for t in self.tests]
         """The leaves that each test is about; those inside rounds are not among them."""
-        self.adjacent = [_mask(a.left | a.right, place) for a in branch.adjacent]
-        self.rounds = [(r, _mask({b for a, b in branch.before if a == r.number}, place)) for r in branch.rounds]
+        self.adjacent: list[int] = [_mask(a.left | a.right, place) for a in branch.adjacent]
+        self.rounds: list[tuple[Rounds, int]] = [
+            (r, _mask({b for a, b in branch.before if a == r.number}, place)) for r in branch.rounds
+        ]
         """Each iteration with the leaves behind it."""
-        self.absent = [
+        self.absent: list[tuple[int, int, int, frozenset[Predicate]]] = [
             (_mask(x.left, place), _mask(x.right, place), _mask(a.test.leaves, place), a.predicates)
             for x in branch.absences for a in x.alternatives if a.test is not None
         ]  # fmt: skip
         """What is under a condition and must not come: between which leaves, with what it is compared."""
-        self.within = functools.cache(self._within)
-        self.decided = functools.cache(self._decided)
-        self.allowed = functools.cache(self._allowed)
-        self.read = functools.cache(self._read)
-        self.moving = functools.cache(self._moving)
+        self.within: Callable[[int], tuple[int, ...]] = functools.cache(self._within)
+        self.decided: Callable[[int, int], tuple[int, ...]] = functools.cache(self._decided)
+        self.allowed: Callable[[int], float] = functools.cache(self._allowed)
+        self.read: Callable[[int], int] = functools.cache(self._read)
+        self.moving: Callable[[], tuple[tuple[int, tuple[int, ...]], ...]] = functools.cache(self._moving)
         self._extensions = functools.cache(self._count)
 
     def mask(self, leaves: frozenset[int]) -> int | None:
@@ -115,5 +118,5 @@ def _bits(mask: int) -> list[int]:
     return [i for i in range(mask.bit_length()) if mask >> i & 1]
 
 
-bits = functools.lru_cache(1 << (SUBSETS + 2))(_bits)
+bits: Callable[[int], list[int]] = functools.lru_cache(1 << (SUBSETS + 2))(_bits)
 """The places of the ones; do not change what it returns."""

@@ -57,13 +57,13 @@ class Statistics:
         self._tests: dict[Test, int] = tests
         self._held = dict.fromkeys(tests, (0.0, 0.0))
         self._counts = dict.fromkeys(self._kinds, 0.0)
-        self.events = 0.0
+        self.events: float = 0.0
         """Decayed number of events."""
-        self.window = 0.0
+        self.window: float = 0.0
         """Decayed sum of the number of events in the windows that end with each."""
-        self.partitions = 1
+        self.partitions: int = 1
         """About as many take turns."""
-        self.changes = 0
+        self.changes: int = 0
         """How often a rate has plainly changed."""
         self._joint: dict[frozenset[int], tuple[float, float]] = {}
         self._dense: dict[tuple[frozenset[int], int], tuple[float, float]] = {}

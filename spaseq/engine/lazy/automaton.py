@@ -159,8 +159,8 @@ class Automaton:
             self._asked[state] = self._inserted(space, state)
         self.waiting[state].append(partial)
 
-    def expire(self, space: Space) -> None:
-        """Forget the instances that have left the window, and the states that nobody is in."""
+    def evict(self, space: Space) -> None:
+        """Evict the instances that have left the window, and the states that nobody is in."""
         for state in list(self.waiting):
             partial = Partial.concat(self.waiting[state])
             alive = partial.low >= space.floor_of(partial.key)
@@ -196,10 +196,6 @@ class Automaton:
         expect(set(state["root"]) == set(leaves) and self.waiting.keys() <= self._asked.keys(), "all leaves")
         self._root_seen = {leaf: array(seen, "leaves") for leaf, seen in state["root"].items()}
         self.states = set(state["states"])
-
-    def forget(self) -> None:
-        """No instances, as before the first event."""
-        self.__init__(self.plan, self.order)  # type: ignore[misc]
 
     def renumber(self, change: Any) -> None:
         """New handles for old ones."""

@@ -79,9 +79,12 @@ class Rows:
     __slots__ = ("base", "key", "low", "ordinal", "position", "sequence")
 
     def __init__(self) -> None:
-        self.base = 0
-        self.position, self.ordinal, self.low, self.key = Growing(), Growing(), Growing(), Growing()
-        self.sequence = Growing()
+        self.base: int = 0
+        self.position: Growing = Growing()
+        self.ordinal: Growing = Growing()
+        self.low: Growing = Growing()
+        self.key: Growing = Growing()
+        self.sequence: Growing = Growing()
         """The number of the event among all that were pushed."""
 
     def __len__(self) -> int:
@@ -112,7 +115,7 @@ class Rows:
             grown(column, "events", len(columns[0])) for column in columns
         )
 
-    def drop_before(self, handle: int) -> int:
+    def evict_before(self, handle: int) -> int:
         """Forget the events before `handle`; how many they were."""
         count = min(max(handle - self.base, 0), len(self))
         for column in self.columns:
@@ -145,9 +148,9 @@ class Postings:
     __slots__ = ("_keyed", "codes", "inserted")
 
     def __init__(self, keyed: bool) -> None:
-        self.codes = Growing()
+        self.codes: Growing = Growing()
         self._keyed = keyed
-        self.inserted = 0
+        self.inserted: int = 0
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -175,7 +178,7 @@ class Postings:
         found = self.codes.values[index]
         return found & BIG if self._keyed else found
 
-    def drop_before(self, handle: int) -> None:
+    def evict_before(self, handle: int) -> None:
         codes = self.codes.values
         if not self._keyed:
             self.codes.drop(int(np.searchsorted(codes, handle)))

@@ -24,10 +24,11 @@ from spaseq.engine.lazy.plan import BranchPlan, Kinds
 from spaseq.engine.lazy.space import Space, Steps, Trace
 from spaseq.engine.program.batch_order import check_order, last_place
 from spaseq.engine.program.lazy_plan import LazyPlan
-from spaseq.engine.program.matches import MatchBatch
+from spaseq.engine.program.matches import MatchBatch, within
 from spaseq.engine.program.normal_form import Test, tests_of
 from spaseq.engine.program.settings import Batch
 from spaseq.engine.program.window import Lows
+from spaseq.engine.runs.base import grown
 from spaseq.engine.runs.ending import Ending
 from spaseq.errors import BudgetExceeded, InternalError
 from spaseq.pattern import Predicate
@@ -80,13 +81,7 @@ class LazyEvaluator:
 
     def push(self, batch: Batch) -> MatchBatch:
         """The matches that `batch` completes, all at once. Raises `BudgetExceeded` at `output_bytes`."""
-        parts: list[MatchBatch] = []
-        used = 0
-        for part in self.stream(batch):
-            parts.append(part)
-            used += part.nbytes
-            self._check("output_bytes", used)
-        return MatchBatch.concat(parts)
+        return MatchBatch.concat(list(within(self.stream(batch), self.program.settings.output_bytes)))
 
     def stream(self, batch: Batch) -> Iterator[MatchBatch]:
         """The matches that `batch` completes, a block at a time. Must be exhausted before the next batch."""
@@ -206,7 +201,7 @@ class LazyEvaluator:
                 found = self._advance(batch, rows, fresh)
                 if len(found):
                     yield found
-            self._expire(batch, slice(start, stop), lows)
+            self._evict(batch, slice(start, stop), lows)
 
     def _truth(self, batch: Batch) -> np.ndarray:
         """Which events are of which kind: bool (kinds, n)."""
@@ -241,11 +236,9 @@ class LazyEvaluator:
         return ordinals
 
     def _grow(self, keys: int) -> None:
-        space = self._space
-        if len(space.counts) < keys:
-            space.counts = np.concatenate([space.counts, np.zeros(2 * keys - len(space.counts), np.int64)])
-        if self._own_windows and len(space.floors) < keys:
-            space.floors = np.concatenate([space.floors, np.zeros(2 * keys - len(space.floors), np.int64)])
+        self._space.counts = grown(self._space.counts, keys)
+        if self._own_windows:
+            self._space.floors = grown(self._space.floors, keys)
 
     def _raise_counts(self, batch: Batch, rows: slice) -> None:
         counts = self._space.counts
@@ -289,7 +282,7 @@ class LazyEvaluator:
                 self._check("output_bytes", used)
         return Found.together(found, self._unique) if found else MatchBatch()
 
-    def _expire(self, batch: Batch, rows: slice, lows: np.ndarray) -> None:
+    def _evict(self, batch: Batch, rows: slice, lows: np.ndarray) -> None:
         """Forget what no window from now on holds; then check the budgets."""
         space, table = self._space, self._space.rows
         ends = table.base + np.searchsorted(table.sequence.values, lows[rows])
@@ -300,15 +293,15 @@ class LazyEvaluator:
         else:
             space.floors[0] = ends[-1]
         for automaton in self._automata:
-            automaton.expire(space)
+            automaton.evict(space)
         if self._own_windows:
             self._compact()
         else:
             floor = int(space.floors[0])
-            dropped = table.drop_before(floor)
+            dropped = table.evict_before(floor)
             if dropped:
                 for postings in space.postings:
-                    postings.drop_before(floor)
+                    postings.evict_before(floor)
                 if space.memory is not None:
                     space.memory.drop(dropped)
         self._check("live_runs", sum(map(len, self._automata)), "runs")

@@ -29,12 +29,12 @@ class Partial:
 
     def __init__(self, key: np.ndarray) -> None:
         count = len(key)
-        self.key = key
-        self.low = np.full(count, BIG, np.int64)
-        self.high = np.full(count, -1, np.int64)
+        self.key: np.ndarray = key
+        self.low: np.ndarray = np.full(count, BIG, np.int64)
+        self.high: np.ndarray = np.full(count, -1, np.int64)
         self.columns: dict[int, np.ndarray] = {}
         self.seen: dict[int, np.ndarray] = {}
-        self.extra = np.zeros((count, 0), np.int64)
+        self.extra: np.ndarray = np.zeros((count, 0), np.int64)
         self.kinds: tuple[int, ...] = ()
         self.marks: dict[Hashable, np.ndarray] = {}
 

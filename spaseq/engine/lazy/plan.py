@@ -43,11 +43,13 @@ class BranchPlan:
     def __init__(self, branch: Branch, kinds: Kinds, first_chance: bool = True) -> None:
         self.branch = branch
         self.leaves: dict[int, Leaf] = {leaf.number: leaf for leaf in branch.leaves}
-        self.kind = {n: kinds.setdefault(leaf.predicates, len(kinds)) for n, leaf in self.leaves.items()}
+        self.kind: dict[int, int] = {
+            n: kinds.setdefault(leaf.predicates, len(kinds)) for n, leaf in self.leaves.items()
+        }
         nodes = branch.nodes
-        self.after = {n: frozenset(a for a, b in branch.before if b == n) for n in nodes}
-        self.before = {n: frozenset(b for a, b in branch.before if a == n) for n in nodes}
-        self.rounds = tuple(
+        self.after: dict[int, frozenset[int]] = {n: frozenset(a for a, b in branch.before if b == n) for n in nodes}
+        self.before: dict[int, frozenset[int]] = {n: frozenset(b for a, b in branch.before if a == n) for n in nodes}
+        self.rounds: tuple[RoundsPlan, ...] = tuple(
             RoundsPlan(r, tuple(BranchPlan(b, kinds, first_chance) for b in r.branches), self.after[r.number],
                        self.before[r.number])
             for r in _last_first(branch)
@@ -55,16 +57,17 @@ class BranchPlan:
         node_of = {n: n for n in self.leaves}
         for r in branch.rounds:
             node_of |= {leaf.number: r.number for b in r.branches for leaf in b.all_leaves()}
-        self.inner = frozenset(n for n, node in node_of.items() if n != node)
+        self.inner: frozenset[int] = frozenset(n for n, node in node_of.items() if n != node)
         """Leaves inside rounds."""
         self.tests: dict[int, list[Test]] = {n: [] for n in node_of}
-        self.checks = tuple(self._checks(kinds, node_of, first_chance))
+        self.checks: tuple[Check, ...] = tuple(self._checks(kinds, node_of, first_chance))
         for test in branch.tests:
             if not test.whole:
                 for leaf in test.leaves:
                     self.tests[leaf].append(test)
         pairs = [(a.left, a.right) for a in branch.adjacent]
-        self.next_of = {a: b for (a,), (b,) in (p for p in pairs if len(p[0]) == len(p[1]) == 1) if b in self.leaves}
+        alone = ((*left, *right) for left, right in pairs if len(left) == len(right) == 1)
+        self.next_of: dict[int, int] = {a: b for a, b in alone if b in self.leaves}
         """Leaf to the leaf that must be the very next event."""
 
     def _checks(self, kinds: Kinds, node_of: dict[int, int], first_chance: bool) -> Iterator[Check]:

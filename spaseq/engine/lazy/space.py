@@ -44,16 +44,18 @@ class Space:
     """The input buffer of one evaluation with its counters."""
 
     def __init__(self, kinds: int, keyed: bool, own_windows: bool, memory: Memory | None) -> None:
-        self.rows = Rows()
-        self.postings = [Postings(keyed) for _ in range(kinds)]
+        self.rows: Rows = Rows()
+        self.postings: list[Postings] = [Postings(keyed) for _ in range(kinds)]
         self.memory = memory
         self.own_windows = own_windows
         """Whether partitions have windows of their own (those in events)."""
-        self.floors = np.zeros(1, np.int64)
+        self.floors: np.ndarray = np.zeros(1, np.int64)
         """By partition (one, where they share windows): no window that ends from now on holds an earlier handle."""
-        self.counts = np.zeros(1, np.int64)
+        self.counts: np.ndarray = np.zeros(1, np.int64)
         """By partition: how many events it has had, kept or not."""
-        self.evaluations = self.instances = self.searches = 0
+        self.evaluations: int = 0
+        self.instances: int = 0
+        self.searches: int = 0
         self.trace: Trace | None = None
         self.tried: dict[Test, tuple[int, int]] = {}
         """Tests of tuples that no other had chosen: how many were made, and how many held."""

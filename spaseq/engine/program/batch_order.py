@@ -10,7 +10,7 @@ from spaseq.engine.program.settings import Batch
 from spaseq.errors import EventError, InternalError
 from spaseq.snapshot import expect
 
-__all__ = ["check_order", "last_place"]
+__all__ = ["check_order", "first_backward", "last_place"]
 
 
 def check_order(batch: Batch, last: tuple[int, int] | None) -> tuple[int, int]:
@@ -20,16 +20,25 @@ def check_order(batch: Batch, last: tuple[int, int] | None) -> tuple[int, int]:
     `EventError` where times do.
     """
     times, positions = np.asarray(batch.times), np.asarray(batch.positions)
-    first = last if last is not None else (int(positions[0]), times[0])
-    if positions[0] < first[0] or np.any(positions[1:] < positions[:-1]):
+    place, time = last if last is not None else (None, None)
+    if first_backward(positions, place) is not None:
         raise InternalError("positions run backwards")
-    back = np.flatnonzero(times[1:] < times[:-1]) + 1
-    if times[0] < first[1]:
-        back = np.array([0])
-    if len(back):
-        raise EventError("time runs backwards", record=int(positions[back[0]]) + 1, counted="event",
+    back = first_backward(times, time)
+    if back is not None:
+        raise EventError("time runs backwards", record=int(positions[back]) + 1, counted="event",
                          hint="put the events in order of time, or allow for lateness")  # fmt: skip
     return int(positions[-1]), times[-1]
+
+
+def first_backward(numbers: np.ndarray, before: float | None) -> int | None:
+    """The first row whose number is less than the one in front of it; None where none is.
+
+    `numbers`: int64 or float64 (n,), n > 0. `before`: what stands in front of the first row, None for nothing. O(n).
+    """
+    if before is not None and numbers[0] < before:
+        return 0
+    back = numbers[1:] < numbers[:-1]
+    return int(back.argmax()) + 1 if back.any() else None
 
 
 def last_place(last: tuple[int, Any] | None) -> tuple[int, Any] | None:

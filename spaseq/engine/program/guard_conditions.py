@@ -6,7 +6,7 @@ of frequency, so registers whose guards can be decided that way also have `condi
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -15,7 +15,10 @@ __all__ = ["Conditions", "HasConditions", "Memory"]
 
 
 class Memory(Protocol):
-    """The events that one evaluation keeps, as far as guards read them; numbered from 0, in order of arrival."""
+    """The events that one evaluation keeps, as far as guards read them; numbered from 0, in order of arrival.
+
+    Guards, batches and snapshots are those of one front end, which may give their types.
+    """
 
     def append(self, batch: Any, rows: np.ndarray) -> None:
         """Keep these rows of `batch` too."""
@@ -29,11 +32,11 @@ class Memory(Protocol):
         """Forget all events but these, ascending; they are numbered anew from 0."""
         ...
 
-    def test(self, guard: Hashable, events: Mapping[str, np.ndarray]) -> np.ndarray:
+    def test(self, guard: Any, events: Mapping[str, np.ndarray]) -> np.ndarray:
         """Where `guard` is known to hold: bool (n,). `events[variable]`: int64 (n,), the event that it takes."""
         ...
 
-    def test_whole(self, guard: Hashable, events: Sequence[tuple[int, frozenset[str]]]) -> bool:
+    def test_whole(self, guard: Any, events: Sequence[tuple[int, frozenset[str]]]) -> bool:
         """Whether a guard holds of all events of a match, in order of position, each with the variables it takes."""
         ...
 
@@ -52,7 +55,7 @@ class Memory(Protocol):
 class Conditions(Protocol):
     """The guards of a pattern, as conditions."""
 
-    def kind(self, guard: Hashable) -> str | None:
+    def kind(self, guard: Any) -> str | None:
         """ "tuples": it holds for all choices of one event for each of its `variables`; "whole": it is about all
         events at once; None: neither."""
         ...

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spaseq.errors import BudgetExceeded
 from spaseq.snapshot import array, expect
 
 if TYPE_CHECKING:
@@ -85,6 +86,16 @@ class MatchBatch:
             rows,
             labels,
         )
+
+
+def within(parts: Iterable[MatchBatch], budget: int) -> Iterator[MatchBatch]:
+    """`parts`, as long as they are no more than `budget` bytes together; then `BudgetExceeded` for `output_bytes`."""
+    used = 0
+    for part in parts:
+        used += part.nbytes
+        if used > budget:
+            raise BudgetExceeded("output_bytes", budget, used)
+        yield part
 
 
 def label_bits(labels: Labels) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -34,7 +35,7 @@ class Test:
 
 
 @dataclass(frozen=True, slots=True)
-class Both:
+class ColumnTest:
     """The run goes on only if `left symbol right`, two columns."""
 
     symbol: str
@@ -42,16 +43,22 @@ class Both:
     right: int
 
 
+class MergeRule(Enum):
+    """What a register holds after it took in a code, where it may hold one already."""
+
+    OVERWRITE = "the new code, if the column holds one"
+    SET = "the new code; the column always holds one"
+    GREATEST = "the greater of both"
+    LEAST = "the lesser of both"
+    SAME = "the code, if both are the same, else UNKNOWN"
+    ONE = "the code, if both are the same; else the evaluation goes on with sets of register rows"
+
+
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """The register takes the column in, if that holds something.
+    """The register takes the column in, if that holds something."""
 
-    `rule`: "new" overwrites, and "set" too, of a column that always holds something; "greatest" and "least" keep that
-    of both; of two different codes "same" makes UNKNOWN, and "one" refuses: then the evaluation goes on with sets of
-    register rows.
-    """
-
-    rule: str
+    rule: MergeRule
     register: int
     column: int
 
@@ -72,7 +79,7 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ResidualTest:
     """The run goes on only if `Codes.answer` says yes to question `number` about the codes of `about`.
 
     It is asked once about the same codes, and not at all where `program` can tell: postfix notation over operands
@@ -94,12 +101,12 @@ class Ask:
 class Unless:
     """The run goes on only if one of `tests` does not hold."""
 
-    tests: tuple[Test | Both | Ask, ...]
+    tests: tuple[Test | ColumnTest | ResidualTest, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Each:
-    """What follows, up to the next `Each`, is done for each of the values that the event has at once.
+class ForEachValue:
+    """What follows, up to the next `ForEachValue`, is done for each of the values that the event has at once.
 
     The column `others` says how many rows of `Codes.extras` it has besides its own, the column `first` where they are.
     A run then holds all that its registers may hold, a set of rows; a transition fires if the tests let one pass.
@@ -109,15 +116,15 @@ class Each:
     first: int
 
 
-Op = Test | Both | Ask | Keep | Drop | Unless | Each
+Op = Test | ColumnTest | ResidualTest | Keep | Drop | Unless | ForEachValue
 
 
 class Codes(Protocol):
     """The guards of an evaluation as operations, and the values of events as codes.
 
     `registers`: how many there are, at most 62. `outputs`: those that tell matches apart, and come with them. `extras`:
-    the further values of events that have several (`Each`), of the batch loaded last: int64 (rows, columns). `asked`:
-    the most codes that a question is about (`Ask`), 0 where there are none.
+    the further values of events that have several (`ForEachValue`), of the batch loaded last: int64 (rows, columns).
+    `asked`: the most codes that a question is about (`ResidualTest`), 0 where there are none.
     """
 
     @property
@@ -152,10 +159,10 @@ class Codes(Protocol):
 
     @property
     def full(self) -> bool:
-        """Whether `forget` should be called: much is held for values that no run may have any more."""
+        """Whether `evict` should be called: much is held for values that no run may have any more."""
         ...
 
-    def forget(self, held: np.ndarray) -> None:
+    def evict(self, held: np.ndarray) -> None:
         """Only the codes in `held`, int64 (runs, registers), are still in use."""
         ...
 

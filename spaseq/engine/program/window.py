@@ -208,7 +208,7 @@ class Lows:
         self._window = window
         self.partitioned = partitioned
         self.times: np.ndarray | None = None
-        self.positions = np.zeros(0, np.int64)
+        self.positions: np.ndarray = np.zeros(0, np.int64)
         self.recent: dict[int, np.ndarray] = {}
 
     def of(

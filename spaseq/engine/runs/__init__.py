@@ -2,29 +2,30 @@
 
 `evaluator` turns batches into symbol classes and hands them to one of the runs: `deterministic` without registers,
 `coded` where guards are operations on codes (`coded_automaton` is the automaton as its kernel reads it), `row_sets` for
-all other guards, `maximal` for MAX. `fallback` goes from the first to the third where states are too many; `ending`
-holds back matches until their windows close; `single_event` is the short way of events that come one by one.
+all other guards, `maximal` for MAX. The first two hand over to the third what is beyond them; `base` says how, and what
+all have in common. `ending` holds back matches until their windows close; `single_event` is the short way of events
+that come one by one.
 
+* `base` (`HandOver`, `LiveSets`, `Run`, `grown`): What is common to the runs, and how one goes on where another stops.
 * `ending`: Absence at the end: `φ ; NOT ψ` holds for a match of φ once its window has closed without a ψ behind it.
-* `deterministic` (`DeterministicRun`, `Exploded`): The run of an automaton without registers: deterministic states made
-  when first reached, and one kernel over them.
+* `deterministic` (`DeterministicRun`): The run of an automaton without registers:
+  deterministic states made when first reached, and one kernel over them.
 * `row_sets`: Evaluation of automata with registers: guards over several events ([RMA]'s registers on [CORE]'s
   structure).
 * `maximal`: Selection MAX: only matches whose positions are not a proper subset of another's with the same end.
 * `coded_automaton`: Automata whose guards are operations on registers, as the arrays that `run_guarded` reads.
 * `coded`: Evaluation of automata whose guards are operations on codes: configurations in arrays, moved by the kernel.
-* `fallback` (`set_by_set`): Where determinisation explodes: the same evaluation goes on set by set.
 * `evaluator`: Evaluate a program over a stream, batch by batch.
 * `single_event` (`INERT`, `Single`): One event at a time: what a batch does, without arrays for each event.
 """
 
 __all__ = [
+    "base",
     "coded",
     "coded_automaton",
     "deterministic",
     "ending",
     "evaluator",
-    "fallback",
     "maximal",
     "row_sets",
     "single_event",

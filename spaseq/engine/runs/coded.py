@@ -2,15 +2,15 @@
 
 It does what `spaseq.engine.runs.row_sets` does, for the guards that most queries have: comparisons of a value of one
 variable with one of another, joins on single terms, and conditions on values of several events. Where that is not
-enough for an exact answer it hands over to `RegisterRun`, for good: when a run is in several configurations at once (an
-event may be marked in two ways that leave different registers), when one code does not do for what was taken, or when
-the values of a batch do not compare as numbers with those before. An event may have several values at once
-(`spaseq.engine.program.register_ops.Each`); a configuration then holds a set of rows.
+enough for an exact answer it hands over, for good: when a run is in several configurations at once (an event may be
+marked in two ways that leave different registers), when one code does not do for what was taken, or when the values of
+a batch do not compare as numbers with those before. An event may have several values at once (`ForEachValue` of
+`spaseq.engine.program.register_ops`); a configuration then holds a set of rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,13 +20,12 @@ from spaseq.engine.kernels.registers import layout as reg
 from spaseq.engine.kernels.registers.index import rebuild
 from spaseq.engine.kernels.registers.machine import run_guarded
 from spaseq.engine.kernels.registers.operations import remember_answers
-from spaseq.engine.program.matches import MatchBatch, matches_of, no_matches
+from spaseq.engine.program.matches import Emit, MatchBatch, matches_of
 from spaseq.engine.program.program import Program
 from spaseq.engine.program.register_ops import Codes
-from spaseq.engine.program.selection import CONSUME, kernel_limit, kernel_order
-from spaseq.engine.program.settings import Consume
+from spaseq.engine.program.settings import Batch
+from spaseq.engine.runs.base import HandOver, LiveSets, Run
 from spaseq.engine.runs.coded_automaton import GuardedAutomaton, GuardTables
-from spaseq.engine.runs.row_sets import RegisterRun
 from spaseq.errors import BudgetExceeded
 from spaseq.jit import attempt, attempt_events
 from spaseq.snapshot import array, expect
@@ -36,28 +35,20 @@ from spaseq.tecs.kernels import layout as k
 _ANSWERS = 1 << 16
 _QUESTIONS = 1 << 10
 """Rows: of the table of answers, which is emptied when half full, and of questions that are answered at a time."""
-_KEPT = (reg.CONF_KEY, reg.CONF_STATE, reg.CONF_ROWS, reg.CONF_HASH, reg.CONF_VALUE)
-"""The columns of a configuration that are no links."""
+_KEPT = (reg.CONF_ROWS, reg.CONF_HASH, reg.CONF_VALUE)
+"""The columns of a configuration that are neither links nor in `LiveSets`."""
 
 
-class GuardRun:
+class GuardRun(Run):
     """The live configurations, each with a cell of the arena: a partition, a set of states, and rows of a code per
     register: the first row in `_confs`, others in `_held`."""
 
     def __init__(self, program: Program, arena: Arena, codes: Codes) -> None:
-        self._program = program
-        self._arena = arena
+        super().__init__(program, arena)
         self._codes = codes
         self._automaton = GuardedAutomaton(program.cea, codes)
         width = codes.registers
-        self._order = kernel_order(program)
-        self._limit = kernel_limit(program.choice)
-        self._by_key = program.window.counts_events
-        self._vectors: list[int] = []
         self._tables: GuardTables = self._automaton.tables([], 8)
-        self.inert = np.zeros(0, bool)
-        self._floors = np.zeros(0, np.int64)
-        self._key_lows = np.zeros(0, np.int64)
         self._out = np.zeros((2, width), np.int64)
         self._groups = np.zeros((len(program.labels or ()) + 2, reg.GROUP_REGISTERS + 2 * width), np.int64)
         self._sets = np.zeros((64, width), np.int64)
@@ -71,8 +62,6 @@ class GuardRun:
         self._figures = np.zeros((2, reg.STACK))
         self._confs = np.zeros((0, reg.REGISTERS + width), np.int64)
         self._heads = np.zeros(0, np.int64)
-        self._instead: RegisterRun | None = None
-        self._handed = False  # and its matches are the ones that come
         arena.st[reg.RANDOM] = 1
         arena.st[reg.SWEEP_AT] = 256
         arena.st[reg.CONF_FREE] = k.NIL
@@ -80,68 +69,46 @@ class GuardRun:
 
     @property
     def statistics(self) -> dict[str, int]:
-        if self._instead is not None:
-            return self._instead.statistics
         return {"live_runs": int(self._arena.st[reg.CONF_COUNT])}
 
     @property
-    def handed_over(self) -> bool:
-        """Whether guards are asked one by one by now."""
-        return self._instead is not None
-
-    def none(self) -> MatchBatch:
-        return no_matches(self._program.labels, [] if self._tables.outputs else None)
+    def has_rows(self) -> bool:
+        return bool(self._tables.outputs)
 
     def matches(self, chunk: Chunk) -> MatchBatch:
         if not self._tables.outputs:
-            return matches_of(chunk, self._program.labels)
-        if self._handed:
-            assert self._instead is not None
-            return self._instead.matches(chunk)
+            return super().matches(chunk)
         tags, places = np.unique(np.where(chunk.tag < 0, -chunk.tag, chunk.tag), return_inverse=True)
         rows = [
             frozenset({self._codes.row(self._answers[first : first + count].tolist(), ACCEPT)})
             for first, count in self._accepted[tags].tolist()
         ]
-        return matches_of(chunk, self._program.labels, [rows[i] for i in places.tolist()])
+        return matches_of(chunk, self.program.labels, [rows[i] for i in places.tolist()])
 
     def add_classes(self, vectors: list[int]) -> None:
-        if self._instead is not None:
-            self._instead.add_classes(vectors)
-            self.inert = self._instead.inert
-        elif len(vectors) > len(self._vectors):
-            stepper = self._automaton.stepper
-            fresh = [stepper.inert(v) for v in vectors[len(self._vectors) :]]
-            self.inert = np.concatenate([self.inert, np.array(fresh, bool)])
-            self._vectors = list(vectors)
+        known = len(self._vectors)
+        super().add_classes(vectors)
+        if len(vectors) > known:
             self._tables = self._automaton.tables(self._vectors, len(self._tables.indexed))
 
-    def advance(self, batch: Any, events: np.ndarray, emit: Callable[[Chunk], None], write: bool) -> Iterator[None]:
-        done = 0
-        if self._instead is None:
-            if self._codes.full:  # not behind the batch: its matches may not have been read yet
-                live = self._confs[self._confs[:, reg.CONF_STATE] >= 0, reg.REGISTERS :]
-                self._codes.forget(np.concatenate([live, self._held[:, reg.HELD_REGISTERS :]]))
-            values = self._codes.load(batch)
-            if values is not None:
-                yield from self._kernel(events, np.ascontiguousarray(values), self._codes.extras, emit, write)
-                done = int(self._arena.st[k.ROW])
-            if done == len(events):
-                return
-            self._arena.flush(emit)
-            yield
-            self._hand_over()
-        assert self._instead is not None
-        self._handed = True
-        yield from self._instead.advance(batch, events[done:], emit, write)
+    def advance(self, batch: Batch, events: np.ndarray, emit: Emit, write: bool) -> Iterator[None]:
+        if self._codes.full:  # not behind the batch: its matches may not have been read yet
+            live = self._confs[self._confs[:, reg.CONF_STATE] >= 0, reg.REGISTERS :]
+            self._codes.evict(np.concatenate([live, self._held[:, reg.HELD_REGISTERS :]]))
+        self._admit(events)
+        values = self._codes.load(batch)
+        if values is not None:
+            yield from self._move(events, np.ascontiguousarray(values), self._codes.extras, emit, write)
+            self._note_lows(events)
+        done = int(self._arena.st[k.ROW])
+        if done < len(events):
+            raise HandOver(self._configurations(), done)
 
-    def _kernel(
-        self, events: np.ndarray, values: np.ndarray, extras: np.ndarray, emit: Callable[[Chunk], None], write: bool
+    def _move(
+        self, events: np.ndarray, values: np.ndarray, extras: np.ndarray, emit: Emit, write: bool
     ) -> Iterator[None]:
         """Run over `events`; stops before the first that needs sets of configurations."""
         arena, several = self._arena, self._automaton.several
-        self._add_keys(1 + int(events[:, k.E_KEY].max()))
-        arena.st[k.ROW] = 0
         arena.st[reg.ACCEPTED] = 0
         arena.st[reg.ANSWERS] = 0
 
@@ -150,21 +117,16 @@ class GuardRun:
                 events, values, extras if several else None, *self._tables, arena.nodes, arena.cells, arena.entries,
                 arena.st, arena.checks, *arena.buffers(self._order, self._limit), self._confs,
                 self._held if several else None, self._table, self._heads, self._equals, self._links, self._tops,
-                self._floors, self._accepted, self._answers, self._groups, self._sets if several else None, self._out,
-                self._levels, *self._asking(), write, self._order, self._limit, CONSUME[self._program.choice.consume],
-                self._by_key, self._program.settings.live_runs,
+                self.floors, self._accepted, self._answers, self._groups, self._sets if several else None, self._out,
+                self._levels, *self._asking(), write, self._order, self._limit, self._consume,
+                self.own_windows, self.program.settings.live_runs,
             )  # fmt: skip
             if not write:  # an event may have more matches than can be counted by interpreting
                 return int(run_guarded(*arguments))
             return attempt_events(run_guarded, arena.st, k.ROW, k.DONE, *arguments)
 
-        def cell_lows() -> np.ndarray:
-            done = int(arena.st[k.ROW])
-            self._key_lows[events[:done, k.E_KEY]] = events[:done, k.E_LOW]
-            return self._key_lows[self._confs[:, reg.CONF_KEY]]
-
         while True:
-            status = arena.run(kernel, emit, cell_lows if self._by_key else None)
+            status = self._run_kernel(kernel, emit, events)
             yield
             if status == reg.GROW_CELLS:
                 self._grow()
@@ -184,9 +146,6 @@ class GuardRun:
                 self._add_states(int(arena.st[k.NEEDED]))
             elif status != k.FLUSH:
                 break
-        if self._by_key:
-            done = int(arena.st[k.ROW])
-            self._key_lows[events[:done, k.E_KEY]] = events[:done, k.E_LOW]
 
     def _asking(self) -> tuple[np.ndarray | None, ...]:
         """Memo, questions and figures of `run_guarded`: nothing where no guard asks."""
@@ -217,18 +176,15 @@ class GuardRun:
         self._tables = self._automaton.tables(self._vectors, capacity)
         self._index_anew()
 
-    def _add_keys(self, keys: int) -> None:
-        """Lists and floors for so many partitions."""
-        if keys > len(self._floors):
-            size = 2 * keys
-            extra = size - len(self._floors)
-            self._floors = np.concatenate([self._floors, np.zeros(extra, np.int64)])
-            self._key_lows = np.concatenate([self._key_lows, np.zeros(extra, np.int64)])
+    def _admit(self, events: np.ndarray) -> None:
+        room = len(self.floors)
+        super()._admit(events)
+        if len(self.floors) > room:
             self._index_anew()
 
     def _grow(self) -> None:
         """Twice as many cells. Raises `BudgetExceeded` where no more are allowed."""
-        count, budget = int(self._arena.st[reg.CONF_COUNT]), self._program.settings.live_runs
+        count, budget = int(self._arena.st[reg.CONF_COUNT]), self.program.settings.live_runs
         if count >= budget:
             raise BudgetExceeded("live_runs", budget, count + 1, "runs")
         size = max(64, 2 * len(self._confs))
@@ -251,14 +207,14 @@ class GuardRun:
 
     def _check_rows(self, rows: int) -> None:
         """A run with several rows counts once for each."""
-        budget = self._program.settings.live_runs
+        budget = self.program.settings.live_runs
         if rows > 2 * budget:
             raise BudgetExceeded("live_runs", budget, rows // 2, "runs")
 
     def _index_anew(self) -> None:
         """Tables for all configurations and partitions there may be, filled."""
         slots = max(64, 2 * len(self._confs))
-        buckets = len(self._floors) * len(self._tables.indexed)
+        buckets = len(self.floors) * len(self._tables.indexed)
         ordered = bool((self._tables.indexed[:, 0] >= reg.BELOW).any())
         self._table = np.full(slots, k.NIL, np.int64)
         self._equals = np.full(slots if (self._tables.indexed[:, 0] == reg.SAME).any() else 1, k.NIL, np.int64)
@@ -268,25 +224,17 @@ class GuardRun:
         attempt(rebuild, self._confs, self._table, self._heads, self._equals, self._links, self._tops,
                 self._tables.indexed, self._arena.st, self._levels)  # fmt: skip
 
-    def _hand_over(self) -> None:
-        """Go on with sets of configurations and register rows."""
-        live: dict[tuple[int, Any], int] = {}
-        cells = self._arena.cells
+    def _configurations(self) -> LiveSets:
+        """What is alive, in sets of configurations."""
+        live = []
         for cell, conf in enumerate(self._confs.tolist()):
-            if conf[reg.CONF_STATE] >= 0 and cells[cell, k.HEAD] >= 0:
+            if conf[reg.CONF_STATE] >= 0 and self._arena.cells[cell, k.HEAD] >= 0:
                 rows = self._rows(conf)
                 read = {q: [self._automaton.read_in(q, held) for held in rows]
                         for q in self._automaton.sets[conf[reg.CONF_STATE]]}  # fmt: skip
                 sets = frozenset((q, self._codes.row(held, q)) for q, held in read.items())
-                live[conf[reg.CONF_KEY], sets] = cell
-        self._instead = RegisterRun(self._program, self._arena)
-        consume = self._program.choice.consume
-        floors = dict(enumerate(self._floors.tolist())) if consume is Consume.PARTITION else {}
-        if consume is Consume.ANY:
-            floors = {0: int(self._arena.st[k.FLOOR])}
-        state = {"keys": [key for key, _ in live], "sets": [sets for _, sets in live], "cells": list(live.values()),
-                 "floors": floors, "key_lows": dict(enumerate(self._key_lows.tolist()))}  # fmt: skip
-        self._instead.restore(state, self._vectors)
+                live.append((cell, conf[reg.CONF_KEY], sets))
+        return LiveSets.of(live, *self._bounds())
 
     def _rows(self, conf: list[int]) -> list[list[int]]:
         """The codes that a configuration holds, row by row."""
@@ -297,20 +245,20 @@ class GuardRun:
             more = following
         return rows
 
+    def live(self) -> LiveSets:
+        cells = np.flatnonzero(self._confs[:, reg.CONF_STATE] >= 0)
+        keys, numbers = self._confs[cells, reg.CONF_KEY], self._confs[cells, reg.CONF_STATE]
+        return LiveSets(cells, keys, numbers, self._automaton.sets, *self._bounds())
+
     def snapshot(self) -> dict[str, Any]:
-        if self._instead is not None:
-            return {"instead": self._instead.snapshot()}
-        live = np.flatnonzero(self._confs[:, reg.CONF_STATE] >= 0)
-        confs = self._confs[live]
+        found = super().snapshot()
+        confs = self._confs[self._confs[:, reg.CONF_STATE] >= 0]
         return {
-            "sets": [sum(1 << q for q in states) for states in self._automaton.sets],
-            "cells": live,
+            **found,
             "confs": tuple(confs[:, column].copy() for column in _KEPT),
             "registers": tuple(column.copy() for column in confs[:, reg.REGISTERS :].T),
             "held": tuple(column.copy() for column in self._held_rows(confs).T),
             "codes": self._codes.snapshot(),
-            "floors": self._floors,
-            "key_lows": self._key_lows,
         }
 
     def _held_rows(self, confs: np.ndarray) -> np.ndarray:
@@ -327,37 +275,29 @@ class GuardRun:
         return self._held[np.concatenate(found[1])[order], reg.HELD_REGISTERS :]
 
     def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
-        """The opposite of `snapshot`."""
-        if "instead" in state:
-            self._instead = RegisterRun(self._program, self._arena)
-            self._instead.restore(state["instead"], vectors)
-            self._handed = True
-            self.inert = self._instead.inert
-            return
-        sets, states = state["sets"], self._program.cea.states
-        known = all(type(bits) is int and 0 < bits < 1 << states for bits in sets)
-        expect(known and len(set(sets)) == len(sets) and sets[0] == 1 << INITIAL, "sets of the automaton's states")
-        for bits in sets[1:]:
-            self._add_states(bits)
+        live = LiveSets.restore(state["live"], self._arena)
+        states = range(self.program.cea.states)
+        known = all(type(some) is frozenset and some and all(type(q) is int and q in states for q in some)
+                    for some in live.sets)  # fmt: skip
+        expect(known and live.sets[0] == {INITIAL}, "sets of the automaton's states")
+        for some in live.sets[1:]:
+            self._add_states(sum(1 << q for q in some))
         self.add_classes(vectors)
-        self._floors = array(state["floors"], "floors", low=0)
-        self._key_lows = array(state["key_lows"], "windows", low=0, rows=len(self._floors))
-        self._restore_confs(state, len(self._arena.cells))
-        live = self._confs[self._confs[:, reg.CONF_STATE] >= 0, reg.REGISTERS :]
-        self._codes.restore(state["codes"], np.concatenate([live, self._held[:, reg.HELD_REGISTERS :]]))
+        self._take_bounds(live)
+        self._restore_confs(live, state)
+        held = self._confs[live.cells, reg.REGISTERS :]
+        self._codes.restore(state["codes"], np.concatenate([held, self._held[:, reg.HELD_REGISTERS :]]))
         self._index_anew()
 
-    def _restore_confs(self, state: dict[str, Any], size: int) -> None:
+    def _restore_confs(self, live: LiveSets, state: dict[str, Any]) -> None:
         """Configurations and their rows, the links between them made anew."""
-        cells = array(state["cells"], "cells", low=0, high=size - 1)
-        expect((np.diff(cells) > 0).all(), "a cell for each configuration")
-        confs = np.full((size, self._confs.shape[1]), k.NIL, np.int64)
-        most = (len(self._floors), len(self._automaton.sets), 1 << 32, None, None)
-        for column, values, high in zip(_KEPT, state["confs"], most, strict=True):
-            low = None if high is None else int(column == reg.CONF_ROWS)
-            confs[cells, column] = array(
-                values, "configurations", rows=len(cells), low=low, high=None if high is None else high - 1
-            )
+        cells = live.cells
+        confs = np.full((len(self._arena.cells), self._confs.shape[1]), k.NIL, np.int64)
+        confs[cells, reg.CONF_KEY], confs[cells, reg.CONF_STATE] = live.keys, live.numbers
+        for column, values, low, high in zip(
+            _KEPT, state["confs"], (1, None, None), (1 << 32, None, None), strict=True
+        ):
+            confs[cells, column] = array(values, "configurations", rows=len(cells), low=low, high=high)
         for register, values in enumerate(state["registers"]):
             confs[cells, reg.REGISTERS + register] = array(values, "registers", rows=len(cells))
         width = self._codes.registers

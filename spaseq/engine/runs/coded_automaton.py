@@ -18,17 +18,29 @@ from spaseq.automata.cea import ACCEPT, CEA, INITIAL, Transition
 from spaseq.automata.determinise import SKIP, Stepper
 from spaseq.engine.kernels.registers import layout as k
 from spaseq.engine.kernels.registers.index import note_state
-from spaseq.engine.program.register_ops import Ask, Both, Codes, Drop, Each, Keep, Op, Operand, Test, Unless
+from spaseq.engine.program.register_ops import (
+    Codes,
+    ColumnTest,
+    Drop,
+    ForEachValue,
+    Keep,
+    MergeRule,
+    Op,
+    Operand,
+    ResidualTest,
+    Test,
+    Unless,
+)
 from spaseq.jit import attempt
 
 _SYMBOLS = {"=": k.EQUAL, "!=": k.DIFFERENT, "<": k.LESS, "<=": k.AT_MOST, ">": k.GREATER, ">=": k.AT_LEAST}
 _RULES = {
-    "same": k.KEEP_SAME,
-    "one": k.KEEP_ONE,
-    "greatest": k.KEEP_GREATEST,
-    "least": k.KEEP_LEAST,
-    "new": k.KEEP_NEW,
-    "set": k.KEEP_NEW,
+    MergeRule.SAME: k.KEEP_SAME,
+    MergeRule.ONE: k.KEEP_ONE,
+    MergeRule.GREATEST: k.KEEP_GREATEST,
+    MergeRule.LEAST: k.KEEP_LEAST,
+    MergeRule.OVERWRITE: k.KEEP_NEW,
+    MergeRule.SET: k.KEEP_NEW,
 }
 _STEPS = {
     "+": k.ADD,
@@ -67,7 +79,7 @@ class GuardedAutomaton:
     """
 
     def __init__(self, cea: CEA, codes: Codes) -> None:
-        self.stepper = Stepper(cea)
+        self.stepper: Stepper = Stepper(cea)
         self._all = [t for out in cea.transitions for t in out]
         self._needs = [sum(1 << p for p in t.predicates) for t in self._all]
         self._ops = [codes.ops(t) for t in self._all]
@@ -75,7 +87,7 @@ class GuardedAutomaton:
         self._outputs = frozenset(codes.outputs)
         self._alive = self._liveness()
         self._flat = self._flattened()
-        self.several = any(isinstance(op, Each) for ops in self._ops for op in ops)
+        self.several: bool = any(isinstance(op, ForEachValue) for ops in self._ops for op in ops)
         self.sets: list[frozenset[int]] = []
         self._numbers: dict[frozenset[int], int] = {}
         self._indexed: list[tuple[int, int]] = []
@@ -124,14 +136,14 @@ class GuardedAutomaton:
                     return _REACH[test.symbol], test.register
         return k.ALL_OF_THEM, 0
 
-    def _looked_up(self, state: int, i: int) -> list[tuple[Test, Each | None]]:
+    def _looked_up(self, state: int, i: int) -> list[tuple[Test, ForEachValue | None]]:
         """The tests that transition i makes of what the registers hold before it, and of which values."""
-        found: list[tuple[Test, Each | None]] = []
+        found: list[tuple[Test, ForEachValue | None]] = []
         written: set[int] = set()
-        each: Each | None = None
+        each: ForEachValue | None = None
         for op in self._ops[i]:
             match op:
-                case Each():
+                case ForEachValue():
                     each = op
                 case Test(symbol, register, _, _):
                     if symbol in _REACH and register in self._alive[state] - written:
@@ -191,12 +203,12 @@ class GuardedAutomaton:
         return True
 
     def _reach(self, number: int, arcs: list[list[int]]) -> tuple[int, int, int, int]:
-        """Which configurations of a set must be tried, the column that is looked up, and those of its `Each`, or -1.
+        """Which configurations of a set must be tried, the column looked up, and those of its `ForEachValue`, or -1.
 
         Not all of them only if a run stays put where nothing else fires, and all else is under the indexed test.
         """
         kind, register = self._indexed[number]
-        columns: list[tuple[int, Each | None]] = []
+        columns: list[tuple[int, ForEachValue | None]] = []
         for mine in arcs:
             moving = [i for i in mine if not _is_loop(self._all[i], self._ops[i])]
             tests = [
@@ -222,13 +234,13 @@ def _bits(numbers: set[int] | frozenset[int]) -> int:
 
 
 def _overwrites(op: Op) -> TypeGuard[Drop | Keep]:
-    return isinstance(op, Drop) or (isinstance(op, Keep) and op.rule == "set")
+    return isinstance(op, Drop) or (isinstance(op, Keep) and op.rule is MergeRule.SET)
 
 
 def _reads(ops: tuple[Op, ...]) -> set[int]:
     """The registers that a transition reads."""
     tests = [t for op in ops for t in (op.tests if isinstance(op, Unless) else (op,))]
-    asked = {o.register for t in tests if isinstance(t, Ask) for o in t.operands if o.register is not None}
+    asked = {o.register for t in tests if isinstance(t, ResidualTest) for o in t.operands if o.register is not None}
     return {t.register for t in tests if isinstance(t, Test)} | asked
 
 
@@ -237,7 +249,7 @@ def _rows(op: Op) -> list[tuple[int, int, int, int]]:
     match op:
         case Test(symbol, register, column, _):
             return [(k.TEST, register, column, _SYMBOLS[symbol] + (k.STRICT if op.strict else 0))]
-        case Both(symbol, left, right):
+        case ColumnTest(symbol, left, right):
             return [(k.BOTH, left, right, _SYMBOLS[symbol])]
         case Keep(rule, register, column):
             return [(k.KEEP, register, column, _RULES[rule])]
@@ -246,11 +258,11 @@ def _rows(op: Op) -> list[tuple[int, int, int, int]]:
         case Unless(tests):
             rows = [row for test in tests for row in _rows(test)]
             return [(k.UNLESS, len(rows), 0, 0), *rows]
-        case Ask(number, about, program, lenient):
+        case ResidualTest(number, about, program, lenient):
             steps = [_step(step) for step in program] if _height(program) <= k.STACK else []
             rows = [_operand(o, k.NAMED) for o in about] + steps
             return [(k.ASK, number, len(rows), k.LENIENT if lenient else 0), *rows]
-        case Each(others, first):
+        case ForEachValue(others, first):
             return [(k.EACH, first, others, 0)]
 
 

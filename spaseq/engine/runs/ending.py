@@ -15,8 +15,9 @@ import numpy as np
 from spaseq.engine.program.matches import MatchBatch
 from spaseq.engine.program.settings import Batch
 from spaseq.engine.program.window import Lows, Window
+from spaseq.engine.runs.base import grown
 from spaseq.pattern import NoneOf
-from spaseq.snapshot import array, expect
+from spaseq.snapshot import array
 
 
 @dataclass(slots=True)
@@ -36,7 +37,7 @@ class Ending:
         # With a window in events, partitions have windows of their own.
         self._lows_by_key = window.counts_events
         self._waiting = _Waiting()
-        self._lows: dict[int, int] = {}
+        self._lows = np.zeros(0, np.int64)
 
     def push(self, batch: Batch, found: MatchBatch, lows: np.ndarray) -> MatchBatch:
         """The matches whose windows close within `batch`, given those of φ that it completes.
@@ -51,8 +52,10 @@ class Ending:
         keys = np.concatenate([self._waiting.keys, found_keys])
         strays = ~self._absent.evaluate(batch) & (row_keys >= 0)
         if self._lows_by_key:
-            self._lows |= dict(zip(row_keys.tolist(), lows.tolist(), strict=True))
-            open_from = np.array([self._lows[key] for key in keys.tolist()], np.int64)
+            there = row_keys >= 0
+            self._lows = grown(self._lows, int(row_keys.max()) + 1)
+            self._lows[row_keys[there]] = lows[there]  # the last row of a key wins
+            open_from = self._lows[keys]
         else:
             open_from = np.full(len(matches), lows[-1])
         off = np.zeros(len(matches), bool)
@@ -98,10 +101,10 @@ class Ending:
     def restore(self, state: Any) -> None:
         """The opposite of `snapshot`."""
         matches, keys, lows = state
-        self._lows = dict(lows)
-        self._waiting = _Waiting(MatchBatch.restore(matches), array(keys, "keys", rows=len(matches[0])))
-        known = not self._lows_by_key or set(self._waiting.keys.tolist()) <= self._lows.keys()
-        expect(known, "a window for each waiting match")
+        self._lows = array(lows, "windows", low=0)
+        most = len(self._lows) - 1 if self._lows_by_key else None
+        keys = array(keys, "keys", rows=len(matches[0]), low=0, high=most)
+        self._waiting = _Waiting(MatchBatch.restore(matches), keys)
 
 
 def _pick(matches: MatchBatch, wanted: np.ndarray) -> MatchBatch:

@@ -2,29 +2,27 @@
 
 `Evaluator` takes batches and gives the matches they complete; any cut of a stream into batches gives the same matches.
 What it does to a batch: evaluate the predicates, turn their bits into symbol classes, leave out the events that cannot
-matter, work out the window's first live start of each row, and run the kernel (`spaseq.engine.runs.deterministic`) or,
-where the pattern has guards over several events, the register loop (`spaseq.engine.runs.row_sets`).
+matter, work out the window's first live start of each row, and let a `Run` move over them (`spaseq.engine.runs.base`).
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
 
 from spaseq.automata.alphabet import Alphabet
-from spaseq.engine.kernels.drivers import gather_events
+from spaseq.engine.kernels.drivers import gather_events, moving_rows
 from spaseq.engine.program.batch_order import check_order, last_place
-from spaseq.engine.program.matches import Emit, MatchBatch, label_bits
+from spaseq.engine.program.matches import Emit, MatchBatch, label_bits, within
 from spaseq.engine.program.program import Program, codes_of
 from spaseq.engine.program.settings import Batch, Selection
 from spaseq.engine.program.window import Lows
+from spaseq.engine.runs.base import HandOver, Run
 from spaseq.engine.runs.coded import GuardRun
-from spaseq.engine.runs.deterministic import DeterministicRun, Exploded
+from spaseq.engine.runs.deterministic import DeterministicRun
 from spaseq.engine.runs.ending import Ending
-from spaseq.engine.runs.fallback import set_by_set
 from spaseq.engine.runs.maximal import MaxRun
 from spaseq.engine.runs.row_sets import RegisterRun
 from spaseq.errors import BudgetExceeded
@@ -33,9 +31,7 @@ from spaseq.snapshot import expect
 from spaseq.tecs import Arena, Chunk
 from spaseq.tecs.kernels import layout as k
 
-_LOG: Final = logging.getLogger("spaseq.engine")
 _NO_KEYS: Final = np.zeros(0, np.int64)
-_BLOCK: Final = 1 << 15
 
 
 class Evaluator:
@@ -50,13 +46,13 @@ class Evaluator:
         self.program = program
         self._arena = Arena(program.settings.arena_bytes)
         self._arena.st[k.LABEL_BITS] = label_bits(program.labels)
-        self.alphabet = Alphabet(len(program.cea.predicates))
+        self.alphabet: Alphabet = Alphabet(len(program.cea.predicates))
         self.lows: Lows | None = None
         self.last: tuple[int, Any] | None = None
-        self.ending = None if program.absent is None else Ending(program.absent, program.window)
+        self.ending: Ending | None = None if program.absent is None else Ending(program.absent, program.window)
         self._batch_lows = np.zeros(0, np.int64)
-        self._fell_back = False
-        self.run: DeterministicRun | RegisterRun | GuardRun
+        self._handed_over = False
+        self.run: Run
         if program.choice.selection is Selection.MAX:
             self.run = MaxRun(program, self._arena)
         elif program.cea.has_registers:
@@ -67,13 +63,7 @@ class Evaluator:
 
     def push(self, batch: Batch) -> MatchBatch:
         """The matches that `batch` completes, all at once. Raises `BudgetExceeded` at `output_bytes`."""
-        parts: list[MatchBatch] = []
-        used = 0
-        for part in self.stream(batch):
-            parts.append(part)
-            used += part.nbytes
-            if used > self.program.settings.output_bytes:
-                raise BudgetExceeded("output_bytes", self.program.settings.output_bytes, used)
+        parts = list(within(self.stream(batch), self.program.settings.output_bytes))
         return MatchBatch.concat(parts) if parts else self.run.none()
 
     def stream(self, batch: Batch) -> Iterator[MatchBatch]:
@@ -122,7 +112,7 @@ class Evaluator:
             "arena_bytes": self._arena.memory_usage(),
             "live_nodes": self._arena.live_nodes,
             "symbol_classes": len(self.alphabet.vectors),
-            "fell_back": int(self._fell_back),
+            "fell_back": int(self._handed_over and not self.program.cea.has_registers),
             **self.run.statistics,
         }
 
@@ -143,16 +133,23 @@ class Evaluator:
         if batch.keys is not None:
             check_partitions(int(batch.keys.max()), self.program.settings.partitions)
         for events in self._moving(batch, classes):
-            try:
-                yield from self.run.advance(batch, events, emit, write)
-            except Exploded as exploded:
-                self._arena.flush(emit)
-                yield
-                done = int(self._arena.st[k.ROW])
-                self.fall_back(exploded)
-                yield from self.run.advance(batch, events[done:], emit, write)
+            self._arena.st[k.ROW] = 0
+            yield from self.move(batch, events, emit, write)
         self._arena.flush(emit)
         yield
+
+    def move(self, batch: Batch, events: np.ndarray, emit: Emit, write: bool) -> Iterator[None]:
+        """`Run.advance`; where the run cannot go on, sets of configurations are followed one by one from there."""
+        try:
+            yield from self.run.advance(batch, events, emit, write)
+        except HandOver as over:
+            self._arena.flush(emit)
+            yield
+            following = RegisterRun(self.program, self._arena)
+            following.follow(over.live, self.alphabet.vectors)
+            self.run, self._handed_over = following, True
+            if over.done < len(events):
+                yield from self.run.advance(batch, events[over.done :], emit, write)
 
     def _moving(self, batch: Batch, classes: np.ndarray) -> Iterator[np.ndarray]:
         """The events of a batch that may move a run, as `run_classes` reads them: int64 (n, EVENT_COLUMNS).
@@ -162,38 +159,23 @@ class Evaluator:
         assert self.lows is not None
         positions, places = np.asarray(batch.positions, np.int64), self.program.window.places(batch)
         keys = None if batch.keys is None else np.asarray(batch.keys, np.int64)
-        moving = ~self.run.inert[classes]
-        if keys is not None:
-            moving &= keys >= 0
-        rows = np.flatnonzero(moving)
+        given = _NO_KEYS if keys is None else keys
+        rows = np.empty(len(classes), np.int64)
+        rows = rows[: attempt_rows(moving_rows, len(rows), classes, given, self.run.inert, rows)]
         if self.ending is None:
             lows, keeps = self.lows.of(positions, places, keys, rows)
         else:
             self._batch_lows, keeps = self.lows.of(positions, places, keys)
             lows, keeps = self._batch_lows[rows], keeps[rows]
-        # PERF: in blocks that stay in the cache; Q1 of benchmarks/cel_figures.py, table2: 43.7 ms, 47.5 in one.
-        size = _BLOCK if isinstance(self.run, DeterministicRun) else len(rows)
+        size = self.run.block
         block = np.empty((min(size, len(rows)), k.EVENT_COLUMNS), np.int64)
-        for at in range(0, len(rows), max(size, 1)):
+        for at in range(0, len(rows), size):
             part = slice(at, at + size)
             events = block[: len(rows[part])]
             attempt_rows(
-                gather_events, len(events), rows[part], classes, positions, _NO_KEYS if keys is None else keys,
-                lows[part], keeps[part], events,
+                gather_events, len(events), rows[part], classes, positions, given, lows[part], keeps[part], events,
             )  # fmt: skip
             yield events
-
-    def fall_back(self, exploded: Exploded) -> None:
-        """Go on without deterministic states, and say so."""
-        assert isinstance(self.run, DeterministicRun)
-        _LOG.warning(
-            "the automaton has more live deterministic states than automaton_bytes (%s bytes) can hold: "
-            "evaluated set by set from here on, which is slower",
-            f"{self.program.settings.automaton_bytes:,}",
-        )
-        vectors = self.alphabet.vectors
-        self.run = set_by_set(self.program, self._arena, self.run, exploded.states, vectors)
-        self._fell_back = True
 
     def snapshot(self) -> dict[str, Any]:
         """The state of the evaluation as plain values and the front end's rows; `restore` goes on from it."""
@@ -204,7 +186,7 @@ class Evaluator:
             "partitioned": self.lows is not None and self.lows.partitioned,
             "last": last_place(self.last),
             "run": self.run.snapshot(),
-            "fell_back": self._fell_back,
+            "handed_over": self._handed_over,
             "ending": None if self.ending is None else self.ending.snapshot(),
         }
 
@@ -222,8 +204,8 @@ class Evaluator:
         expect(state["arena"]["last"] <= last, "the structure is as old as the stream")
         if evaluator.ending is not None:
             evaluator.ending.restore(state["ending"])
-        if state["fell_back"]:
-            evaluator._fell_back, evaluator.run = True, RegisterRun(program, evaluator._arena)
+        if state["handed_over"]:
+            evaluator._handed_over, evaluator.run = True, RegisterRun(program, evaluator._arena)
         evaluator.run.restore(state["run"], evaluator.alphabet.vectors)
         return evaluator
 

@@ -15,9 +15,11 @@ one start; no match is ever enumerated to be thrown away.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from spaseq.automata.cea import INITIAL
+from spaseq.engine.runs.base import LiveSets
 from spaseq.engine.runs.row_sets import Configuration, Configurations, RegisterRun, Step
 from spaseq.snapshot import expect
 from spaseq.tecs.kernels import layout as k
@@ -103,9 +105,9 @@ class MaxRun(RegisterRun):
             frozenset() if beaten_skip else own.skip_rows,
         )
 
-    def snapshot(self) -> dict[str, Any]:
-        found = super().snapshot()
-        return {**found, "sets": [tuple(run) for run in found["sets"]]}
+    def live(self) -> LiveSets:
+        live = super().live()
+        return replace(live, sets=list(map(tuple, live.sets)))
 
     def _restored(self, configurations: Any) -> _Run:
         run = _Run(*configurations)

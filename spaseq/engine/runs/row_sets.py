@@ -11,21 +11,21 @@ Cost per event: the live configurations whose state can move on the event's symb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from spaseq.automata.cea import ACCEPT, INITIAL, Again, Avoid, Leave, Take, Transition
-from spaseq.automata.determinise import Stepper
 from spaseq.engine.kernels.drivers import run_moves
-from spaseq.engine.program.matches import MatchBatch, matches_of, no_matches
+from spaseq.engine.program.matches import Emit, MatchBatch, matches_of
 from spaseq.engine.program.program import Program
-from spaseq.engine.program.selection import kernel_limit, kernel_order
-from spaseq.engine.program.settings import Consume
+from spaseq.engine.program.settings import Batch, Registers
+from spaseq.engine.runs.base import LiveSets, Run
 from spaseq.errors import BudgetExceeded, InternalError
 from spaseq.jit import attempt
-from spaseq.snapshot import array, expect
+from spaseq.snapshot import expect
 from spaseq.tecs import Arena, Chunk
 from spaseq.tecs.kernels import layout as k
 from spaseq.tecs.kernels.structure import clear_cell
@@ -36,34 +36,22 @@ _Live = dict[frozenset[int], dict[Any, int]]
 """The live sets of configurations of one partition by the automaton states in them, each with its cell."""
 _Rows = frozenset[Hashable]
 _NO_ROWS: _Rows = frozenset()
+_NO_EVENTS = np.zeros((0, k.EVENT_COLUMNS), np.int64)
 
 
-class RegisterRun:
+class RegisterRun(Run):
     """The live sets of configurations, each with a cell of the arena, per partition."""
 
     def __init__(self, program: Program, arena: Arena) -> None:
-        if program.registers is None and program.cea.has_registers:
-            raise InternalError("a pattern with guards was compiled without registers")
-        self._labels = program.labels
-        self.registers = program.registers or _NoRegisters()
+        super().__init__(program, arena)
+        self.registers: Registers = registers_of(program)
         self._budget = program.settings.live_runs
-        self._order = kernel_order(program)
-        self._limit = kernel_limit(program.choice)
-        self._consume = program.choice.consume
-        self._floors: dict[int, int] = {}
-        self._arena = arena
-        self._stepper = Stepper(program.cea)
         self._out = [[(sum(1 << p for p in t.predicates), t) for t in out] for out in program.cea.transitions]
-        self._vectors: list[int] = []
-        self.inert = np.zeros(0, bool)
         self._enabled: dict[tuple[int, int], tuple[list[Transition], list[Transition]]] = {}
         self._moves_on: dict[tuple[frozenset[int], int], bool] = {}
         self._live: dict[int, _Live] = {}
         self._count = 0
         self._sweep_at = 256
-        # With a window in events, partitions have windows of their own and the current one says nothing of the others.
-        self._low_is_per_key = program.window.counts_events
-        self._key_lows: dict[int, int] = {}
         self._free: list[int] = []
         self._accepted: list[tuple[_Rows, _Rows]] = []
         self._completed = False
@@ -73,37 +61,35 @@ class RegisterRun:
     def statistics(self) -> dict[str, int]:
         return {"live_runs": self._count}
 
-    def none(self) -> MatchBatch:
-        return no_matches(self._labels, rows=[])
+    @property
+    def has_rows(self) -> bool:
+        return True
 
     def matches(self, chunk: Chunk) -> MatchBatch:
         rows = [self._accepted[t][0] if t >= 0 else self._accepted[-1 - t][1] for t in chunk.tag.tolist()]
-        return matches_of(chunk, self._labels, rows)
+        return matches_of(chunk, self.program.labels, rows)
 
-    def add_classes(self, vectors: list[int]) -> None:
-        fresh = [self._stepper.inert(v) for v in vectors[len(self._vectors) :]]
-        self._vectors = list(vectors)
-        self.inert = np.concatenate([self.inert, np.array(fresh, bool)])
-
-    def advance(self, batch: Any, events: np.ndarray, emit: Callable[[Chunk], None], write: bool) -> Iterator[None]:
+    def advance(self, batch: Batch, events: np.ndarray, emit: Emit, write: bool) -> Iterator[None]:
         self.registers.load(batch)
+        self._admit(events)
+        st, consume = self._arena.st, self._consume
         for event, c, position, key, low, keep in events.tolist():
-            consumed_by = 0 if self._consume is Consume.ANY else key
-            low = max(low, self._floors.get(consumed_by, 0))
-            if self._consume is Consume.ANY:
-                keep = max(keep, low)
-            if self._low_is_per_key:
-                self._key_lows[key] = low
+            if consume == k.CONSUME_ANY:
+                low, keep = max(low, int(st[k.FLOOR])), max(keep, int(st[k.FLOOR]))
+            elif consume == k.CONSUME_PARTITION:
+                low = max(low, int(self.floors[key]))
+            if self.own_windows:
+                self.lows[key] = low
             count = self._plan(event, c, key, position, low)
             if count:
                 yield from self._apply(count, position, low, keep, emit, write)
-                if self._consume is not Consume.NONE and self._completed:
-                    self._floors[consumed_by] = position + 1
-                self._forget(key, low)
+                if self._completed and consume == k.CONSUME_ANY:
+                    st[k.FLOOR] = position + 1
+                elif self._completed and consume == k.CONSUME_PARTITION:
+                    self.floors[key] = position + 1
+                self._evict(key, low)
 
-    def _apply(
-        self, count: int, position: int, low: int, keep: int, emit: Callable[[Chunk], None], write: bool
-    ) -> Iterator[None]:
+    def _apply(self, count: int, position: int, low: int, keep: int, emit: Emit, write: bool) -> Iterator[None]:
         arena = self._arena
         arena.st[k.ROW] = 0
 
@@ -114,18 +100,11 @@ class RegisterRun:
             )  # fmt: skip
             return int(attempt(run_moves, *arguments) if write else run_moves(*arguments))
 
-        while arena.run(kernel, emit, self._cell_lows if self._low_is_per_key else None) == k.FLUSH:
+        while self._run_kernel(kernel, emit, _NO_EVENTS) == k.FLUSH:
             yield
         if arena.st[k.MATCHES]:
             arena.flush(emit)  # tags are only meaningful until the next event
             yield
-
-    def _cell_lows(self) -> np.ndarray:
-        lows = np.zeros(len(self._arena.cells), np.int64)
-        for key, live in self._live.items():
-            for sets in live.values():
-                lows[np.fromiter(sets.values(), np.int64, len(sets))] = self._key_lows[key]
-        return lows
 
     def _plan(self, event: int, c: int, key: int, position: int, low: int) -> int:
         """Write the moves of this event to the arena; how many there are. Dead and unmoved sets take no part."""
@@ -275,7 +254,7 @@ class RegisterRun:
         self._free.append(cell)
         self._count -= 1
 
-    def _forget(self, key: int, low: int) -> None:
+    def _evict(self, key: int, low: int) -> None:
         """Forget the sets whose runs have all moved on, and now and then those whose runs are out of the window."""
         live, cells = self._live[key], self._arena.cells
         for configurations in self._left:
@@ -283,7 +262,7 @@ class RegisterRun:
             if configurations in sets and cells[sets[configurations], k.HEAD] < 0:
                 self._drop(sets, configurations)
         if self._count > self._sweep_at:
-            for partition in [live] if self._low_is_per_key else list(self._live.values()):
+            for partition in [live] if self.own_windows else list(self._live.values()):
                 for sets in partition.values():
                     for configurations, cell in list(sets.items()):
                         if cells[cell, k.HEAD_MAX] < low:
@@ -291,26 +270,31 @@ class RegisterRun:
             self._live = {other: sets for other, sets in self._live.items() if any(sets.values())}
             self._sweep_at = 2 * self._count + 256
 
-    def snapshot(self) -> dict[str, Any]:
-        live = [(key, configurations, cell) for key, by_states in self._live.items()
-                for sets in by_states.values() for configurations, cell in sets.items()]  # fmt: skip
-        keys, sets, cells = zip(*live, strict=True) if live else ((), (), ())
-        return {"keys": keys, "sets": sets, "cells": cells, "key_lows": self._key_lows, "floors": self._floors}
+    def live(self) -> LiveSets:
+        live = (
+            (cell, key, configurations)
+            for key, by_states in self._live.items()
+            for sets in by_states.values()
+            for configurations, cell in sets.items()
+        )
+        return LiveSets.of(live, *self._bounds())
 
     def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
-        """Goes on from a snapshot; also from what another run hands over."""
-        cells = state["cells"]
-        for key, configurations, cell in zip(state["keys"], map(self._restored, state["sets"]), cells, strict=True):
+        live = LiveSets.restore(state["live"], self._arena)
+        self.follow(replace(live, sets=list(map(self._restored, live.sets))), vectors)
+
+    def follow(self, live: LiveSets, vectors: list[int]) -> None:
+        """Go on from what is alive. O(cells). Raises `InternalError` where two cells of one partition have one set."""
+        self._take_bounds(live)
+        for key, number, cell in zip(live.keys.tolist(), live.numbers.tolist(), live.cells.tolist(), strict=True):
+            configurations = live.sets[number]
             self._live.setdefault(key, {}).setdefault(self._states(configurations), {})[configurations] = cell
-        self._key_lows, self._floors = dict(state["key_lows"]), dict(state["floors"])
-        total = len(self._arena.cells)
-        numbers = array(np.array(cells, np.int64), "cells", low=0, high=total - 1)
-        taken = np.zeros(total, bool)
-        taken[numbers] = True
+        taken = np.zeros(len(self._arena.cells), bool)
+        taken[live.cells] = True
         self._free = np.flatnonzero(~taken).tolist()
-        self._count = sum(len(sets) for live in self._live.values() for sets in live.values())
-        expect(int(taken.sum()) == len(numbers) == self._count, "a cell for each run")
-        expect(not self._low_is_per_key or self._live.keys() <= self._key_lows.keys(), "a window for each partition")
+        self._count = sum(len(sets) for by_states in self._live.values() for sets in by_states.values())
+        if self._count != len(live.cells):
+            raise InternalError("two cells of one partition have the same live set")
         self.add_classes(vectors)
 
     def _restored(self, configurations: Any) -> Any:
@@ -335,10 +319,15 @@ def _step_of(fired: list[tuple[Transition, Hashable]]) -> Step:
     return Step(ways, frozenset(skip), frozenset(skip_rows))
 
 
-class _NoRegisters:
-    """Registers of patterns without guards: there is one row."""
+def registers_of(program: Program) -> Registers:
+    """What the guards of a program mean; of a pattern without guards there is one register row."""
+    if program.registers is None and program.cea.has_registers:
+        raise InternalError("a pattern with guards was compiled without registers")
+    return program.registers or _NoRegisters()
 
-    empty = ()
+
+class _NoRegisters:
+    empty: Hashable = ()
 
     def load(self, batch: Any) -> None:
         """Nothing is ever read from it."""
@@ -346,7 +335,11 @@ class _NoRegisters:
     def take(self, row: Any, guard: Any, variables: frozenset[str], event: int) -> Any:
         raise InternalError("a guard without registers")
 
-    leave = again = lambda self, row, what: row
+    def leave(self, row: Any, guard: Any) -> Any:
+        return row
+
+    def again(self, row: Any, action: Any) -> Any:
+        return row
 
 
 class Step:
@@ -358,9 +351,9 @@ class Step:
     __slots__ = ("marks", "skip", "skip_rows")
 
     def __init__(self, marks: tuple[tuple[int, Any, _Rows], ...], skip: Any, skip_rows: _Rows) -> None:
-        self.marks = marks
-        self.skip = skip
-        self.skip_rows = skip_rows
+        self.marks: tuple[tuple[int, Any, _Rows], ...] = marks
+        self.skip: Any = skip
+        self.skip_rows: _Rows = skip_rows
 
     @property
     def mark(self) -> list[Any]:

@@ -7,7 +7,7 @@ positions or times: a first live start is only compared with starts, and a run s
 window of events by partition they count, so `pass_by` is told of them.
 
 What moves goes to the kernel over symbol classes on arrays that are kept, where the automaton has no registers; else to
-the run's own `advance`, with a batch of one row that the caller makes (some ten times slower).
+the evaluator's `move`, with a batch of one row that the caller makes (some ten times slower).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from spaseq.engine.kernels.drivers import run_classes
 from spaseq.engine.program.matches import MatchBatch
 from spaseq.engine.program.settings import Batch
 from spaseq.engine.program.window import Lows
-from spaseq.engine.runs.deterministic import DeterministicRun, Exploded
+from spaseq.engine.runs.deterministic import DeterministicRun
 from spaseq.engine.runs.evaluator import Evaluator, check_partitions
 from spaseq.jit import attempt, interprets
 from spaseq.tecs import Chunk
@@ -58,11 +58,12 @@ class Single:
         self._evaluator = evaluator
         self._run: Any = None
         self._arena = evaluator._arena
+        self._state = self._arena.st.data
         self._window = evaluator.program.window
         self._whole = math.floor(self._window.size)
-        self.symbols = _Symbols(self._learn)
-        self.reads = True  # unless the run is a `DeterministicRun`
-        self.counts = False
+        self.symbols: _Symbols = _Symbols(self._learn)
+        self.reads: bool = True  # unless the run is a `DeterministicRun`
+        self.counts: bool = False
         self._recent: deque[tuple[Any, int]] = deque()
         self._by_key: dict[int, deque[int]] = {}
         buffer = np.zeros(k.EVENT_COLUMNS, np.int64)
@@ -90,7 +91,6 @@ class Single:
         if lows.times is not None and not self.counts:
             self._recent = deque(zip(lows.times.tolist(), lows.positions.tolist(), strict=True))
         if not self.reads:
-            self._state = self._arena.st.data
             self._refresh()
 
     def leave(self, position: int, time: Any) -> None:
@@ -114,71 +114,36 @@ class Single:
         """The matches that an event completes. `time` is what the window is measured in, `key` its partition or 0."""
         run = self._run
         low = self._low(position, time, key)
-        if self.reads:
-            check_partitions(key, self._evaluator.program.settings.partitions)
-            self._pack(self._buffer, 0, 0, symbol, position, key, low, 0 if self.counts else low)
-            return self._advanced(batch())
         self._pack(self._buffer, 0, 0, symbol, position, key, low, 0 if self.counts else low)
-        if key >= run.keys:
-            check_partitions(key, self._evaluator.program.settings.partitions)
-            return self._advanced(batch())
         state = self._state
         state[k.ROW] = 0
+        if self.reads or key >= run.partitions:
+            check_partitions(key, self._evaluator.program.settings.partitions)
+            return self._moved(batch())
         if self._kernel(*self._arguments) != k.DONE:
-            return self._mended(key)
-        if run.key_lows is not None:
-            run.key_lows[key] = low
-        return self._flushed([]) if state[k.MATCHES] else []
+            return self._moved(batch())
+        if run.own_windows:
+            run.lows[key] = low
+        return self._flushed() if state[k.MATCHES] else []
 
-    def _advanced(self, batch: Batch) -> list[MatchBatch]:
-        """As a batch of one row: the first event of a partition, whose cells must be made, and what has registers."""
+    def _moved(self, batch: Batch) -> list[MatchBatch]:
+        """As a batch of one row: what has registers, the first event of a partition, whose cells must be made, and
+        where the kernel stopped for want of room or of transitions."""
         found: list[MatchBatch] = []
         chunks: list[Chunk] = []
-        try:
-            for _ in self._run.advance(batch, self._event.copy(), chunks.append, True):
-                found += map(self._run.matches, chunks)  # what they mean may change with the next
-                chunks.clear()
-        except Exploded as exploded:
-            return found + self._fallen(exploded, chunks)
+        for _ in self._evaluator.move(batch, self._event, chunks.append, True):
+            found += map(self._evaluator.run.matches, chunks)  # what they mean may change with the next
+            chunks.clear()
         self._arena.flush(chunks.append)
-        found += map(self._run.matches, chunks)
+        found += map(self._evaluator.run.matches, chunks)
+        self._run = self._evaluator.run
+        self.reads = type(self._run) is not DeterministicRun
         if not self.reads:
             self._refresh()
         return found
 
-    def _mended(self, key: int) -> list[MatchBatch]:
-        """Goes on where the kernel stopped for want of room or of transitions."""
-        run, chunks = self._run, list[Chunk]()
-        try:
-            while (status := self._arena.run(self._call, chunks.append, self._cell_lows())) != k.DONE:
-                if status == k.NEED_STATES:
-                    run.learn()
-                    run.fit()
-        except Exploded as exploded:
-            return self._fallen(exploded, chunks)
-        if run.key_lows is not None:
-            run.key_lows[key] = self._event[0, k.E_LOW]
-        self._refresh()
-        return self._flushed(chunks)
-
-    def _fallen(self, exploded: Exploded, chunks: list[Chunk]) -> list[MatchBatch]:
-        """The event is done; the next ones are evaluated set by set."""
-        self._arena.flush(chunks.append)
-        found = [self._run.matches(chunk) for chunk in chunks]
-        self._evaluator.fall_back(exploded)
-        self._run = self._evaluator.run
-        self.reads = True
-        return found
-
-    def _cell_lows(self) -> Callable[[], np.ndarray] | None:
-        lows, run = self._run.key_lows, self._run
-        return None if lows is None else lambda: np.repeat(lows[: run.keys], run.width)
-
-    def _call(self) -> int:
-        self._refresh()
-        return int(self._kernel(*self._arguments))
-
-    def _flushed(self, chunks: list[Chunk]) -> list[MatchBatch]:
+    def _flushed(self) -> list[MatchBatch]:
+        chunks: list[Chunk] = []
         self._arena.flush(chunks.append)
         self._arguments = self._run.arguments(self._event, True)  # a full buffer was handed over
         return [self._run.matches(chunk) for chunk in chunks]

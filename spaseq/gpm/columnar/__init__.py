@@ -1,13 +1,13 @@
 """Graph patterns over whole batches of events: tables of numbered terms instead of a mapping at a time.
 
-`uncovered_pattern` says why a pattern is left to rdflib; `read_by` and `read_predicates` which
-triples it can use. They only look at the algebra. The evaluation is
-`spaseq.gpm.columnar.evaluate.BatchEvaluator`, which loads
-numba: it is not imported here, so that compiling and explaining a query stays light.
+`uncovered_pattern` gives the reason why a pattern is left to rdflib; `read_by` and `read_predicates` give the
+predicates whose triples a pattern can use. They only look at the algebra. The evaluation is
+`spaseq.gpm.columnar.evaluate.BatchEvaluator`, which loads numba: it is not imported here, so that compiling and
+explaining a query stays light.
 
-The road: `coverage` says whether the plan takes a pattern. `plan` evaluates the algebra bottom up: `basic` patterns
-over `lists`, `joins`, conditions (`truth`) and `groups` give a `table` each. `evaluate` does so for the GPMs of a
-stream.
+The way of a pattern: `coverage` decides whether the plan covers it. `plan` evaluates the algebra bottom up; each step
+gives a `table`: `basic` patterns matched over `lists`, `joins`, conditions (`truth`) and `groups`. `evaluate` does so
+for all GPMs of a stream.
 
 Modules:
 
@@ -17,22 +17,21 @@ Modules:
 * `lists` (`Lists`, `Pairs`): The triples of a batch of events, listed by predicate, and pairs of terms taken from them.
 * `joins`: Joins of tables, event by event: two rows are compatible if they bind no shared variable to different terms.
 * `paths` (`pairs_of`): Property paths over a batch of events, as pairs (SPARQL 1.1 §18.4).
-* `basic` (`BasicPattern`, `basic_pattern`, `match`): Basic graph patterns over a batch of events: which triples each
-  triple pattern has to look at, and the match.
+* `basic` (`BasicPattern`, `basic_pattern`, `match`): Matches basic graph patterns on a batch of events.
 * `coverage`: Which patterns the columnar plan covers, and which triples of an event a pattern can use.
 * `keys` (`Keys`): The partitions of one evaluation, numbered as they occur, over all batches and streams.
-* `named` (`inward`, `mapped_expression`, `mentioned`, `reads_knowledge`, `with_known_graphs`): GRAPH over background
-  knowledge, as the plan wants it: the names of graphs known, and GRAPH moved inwards.
+* `named` (`inward`, `mapped_expression`, `mentioned`, `reads_knowledge`, `with_known_graphs`): Rewrites GRAPH for the
+  plan: constant names only, and moved inwards where needed.
 * `order` (`by_all_terms`, `by_keys`, `ranks`): The order of terms and of solution rows (SPARQL 1.1 §15.1).
 * `truth`: Conditions over columns, with SPARQL's three truth values (SPARQL 1.1 §17.2).
 * `groups` (`aggregated`): Groups and aggregates of a subquery, per event (SPARQL 1.1 §18.5.1).
 * `plan` (`Evaluation`, `KnowledgeRows`, `KnowledgeSource`): The columnar plan of a graph pattern: the algebra evaluated
   bottom up over all events of a batch at once.
-* `knowledge` (`Graphs`, `KnowledgeColumns`): Background knowledge beside a batch: its solutions as columns, found by
-  the terms of the variables they share.
-* `pushed` (`PushedTerms`): Events that come one by one or few at a time, for the plan: their terms keep their numbers
-  from one push to the next.
-* `evaluate` (`SOLUTION_ROWS`, `BatchEvaluator`, `Solutions`, `value_on`): Evaluate compiled GPMs on batches of events.
+* `knowledge` (`Graphs`, `KnowledgeColumns`): The solutions of background knowledge as columns, joined with a batch by
+  an index over the shared variables.
+* `pushed` (`PushedTerms`): Lists for events that are pushed one by one; their terms keep their numbers from one push to
+  the next.
+* `evaluate` (`SOLUTION_ROWS`, `BatchEvaluator`, `Solutions`, `value_on`): Evaluates compiled GPMs on batches of events.
 """
 
 from __future__ import annotations

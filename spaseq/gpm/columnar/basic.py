@@ -1,8 +1,8 @@
-"""Basic graph patterns over a batch of events: which triples each triple pattern has to look at, and the match.
+"""Matches basic graph patterns on a batch of events.
 
-The triples of a batch are listed by predicate once (`spaseq.gpm.columnar.lists`), for all patterns that are asked of
-it. A property path is worked out first, as a list of (subject, object) pairs of its own; then the kernel backtracks
-over lists.
+The triples of a batch are listed by predicate once (`spaseq.gpm.columnar.lists`), for all patterns. The pairs of a
+property path are computed first and become a list of their own. Then, for each event, a kernel backtracks over the
+lists of the triple patterns.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from spaseq.gpm.columnar.table import Table
 __all__ = ["BasicPattern", "basic_pattern", "match"]
 
 _Triple = tuple[Any, Any, Any]
-_SEEK: Final = 24  # candidates of one event from which on a list is sorted; the kernel scans shorter ones anyway
+_SEEK: Final = 24  # a list with this many triples at one event is sorted; the kernel scans shorter ones
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A triple pattern: its predicate (an IRI, a path, or None for any), and its places as the kernel wants them.
+    """A triple pattern in the form of the kernel. `predicate`: an IRI, a path, or None for any.
 
-    `places`: (what, slot) by place, slot -1 for a constant, whose term is in `terms`. `seek`: the place to look up.
+    `places`: for subject, predicate and object (what it is, the slot of its variable); the slot is -1 for a constant,
+    which is in `terms`. `seek`: the place by which triples are looked up, -1 for none.
     """
 
     predicate: Any
@@ -43,7 +44,7 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class BasicPattern:
-    """A basic graph pattern, ready to be matched. `names`: (variable, slot)."""
+    """A basic graph pattern compiled for the kernel. `names`: pairs of a variable and its slot."""
 
     steps: tuple[_Step, ...]
     names: tuple[tuple[str, int], ...]
@@ -51,7 +52,7 @@ class BasicPattern:
 
 
 def basic_pattern(node: algebra.BGP) -> BasicPattern:
-    """The plan of a basic graph pattern that is not empty."""
+    """Compiles a basic graph pattern that is not empty."""
     slots: dict[Any, int] = {}
     steps = tuple(_step(triple, slots) for triple in _ordered(node.triples))
     names = tuple(sorted((str(term), slot) for term, slot in slots.items() if isinstance(term, Variable)))
@@ -59,12 +60,13 @@ def basic_pattern(node: algebra.BGP) -> BasicPattern:
 
 
 def _is_open(term: Any) -> bool:
-    """Variables, and blank nodes of a pattern, which act as variables."""
+    """Whether a term of a pattern is a variable, or a blank node, which acts as one."""
     return isinstance(term, (Variable, BNode))
 
 
 def _ordered(triples: Sequence[_Triple]) -> list[_Triple]:
-    """The triple patterns, each as far as possible connected to those before it, those with most constants first."""
+    """The triple patterns in the order of matching: those that share variables with earlier ones, and those with the
+    most constants, come first."""
     rest, order = list(triples), []
     known: set[Any] = set()
     while rest:
@@ -83,7 +85,7 @@ def _step(triple: tuple[Any, Any, Any], slots: dict[Any, int]) -> _Step:
             what = k.SAME if term in slots else k.FILL
             places.append((what, slots.setdefault(term, len(slots))))
         else:
-            # The list of a predicate holds nothing else: nothing is left to compare.
+            # All triples in the list of a predicate have it, so it need not be compared.
             places.append((k.CONSTANT, -1))
     predicate = triple[1] if isinstance(triple[1], (URIRef, Path)) else None
     bound = [place for place in (0, 2) if triple[place] in known or places[place][0] == k.CONSTANT]
@@ -91,10 +93,10 @@ def _step(triple: tuple[Any, Any, Any], slots: dict[Any, int]) -> _Step:
 
 
 def match(pattern: BasicPattern, lists: Lists, events: np.ndarray, counting: bool) -> Table:
-    """The solutions of a pattern at `events` (int32, ascending). Blank nodes of the pattern are not part of them, so
-    rows may be equal. `counting`: whether it matters how often.
+    """The solutions of a pattern at `events` (int32, ascending). They do not include the pattern's blank nodes, so rows
+    may be equal. `counting`: whether each solution must occur as often as in SPARQL.
 
-    Raises `BudgetExceeded` beyond the lists' budget.
+    Raises `BudgetExceeded` (`solution_rows`) beyond the lists' budget.
     """
     names = [name for name, _ in pattern.names]
     laid = _lay_out(pattern, lists, counting)
@@ -124,7 +126,8 @@ _Layout = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def _lay_out(pattern: BasicPattern, lists: Lists, counting: bool) -> _Layout | None:
-    """The kernel's arrays; None where a constant or a predicate is not in the batch."""
+    """The arguments of the kernel; None if a constant or a predicate does not occur in the batch, so that there are no
+    solutions."""
     laid = lists.layouts.get(id(pattern))
     if laid is None:
         steps = _steps(pattern, lists)
@@ -139,7 +142,8 @@ def _lay_out(pattern: BasicPattern, lists: Lists, counting: bool) -> _Layout | N
 
 
 def _steps(pattern: BasicPattern, lists: Lists) -> np.ndarray | None:
-    """The steps as the kernel reads them, where each has a list by its predicate (-1: it has none)."""
+    """The steps as the kernel reads them, int32 (steps, 8), with the list of the predicate in column 0, or -1 if it
+    needs another one. None if a constant or a predicate does not occur in the batch."""
     space = lists.space
     steps = np.zeros((len(pattern.steps), 8), np.int32)
     for i, step in enumerate(pattern.steps):
@@ -148,7 +152,7 @@ def _steps(pattern: BasicPattern, lists: Lists) -> np.ndarray | None:
             if what == k.CONSTANT and not isinstance(step.terms[place], Path):
                 value = space.find(step.terms[place])
                 if value < 0 and isinstance(step.predicate, Path) and place != 1:
-                    value = space.number(step.terms[place])  # a path of no steps leads from any term to itself
+                    value = space.number(step.terms[place])  # a path of length zero leads from any term to itself
                 if value < 0:
                     return None
             steps[i, 1 + 2 * place], steps[i, 2 + 2 * place] = what, value
@@ -160,7 +164,8 @@ def _steps(pattern: BasicPattern, lists: Lists) -> np.ndarray | None:
 
 
 def _lay_out_lists(pattern: BasicPattern, lists: Lists, steps: np.ndarray, counting: bool) -> _Layout:
-    """As `_lay_out`, with a list for each step: all triples, those of a predicate by a term, those of a path."""
+    """The arguments of the kernel, with a list for each step: all triples, those of its predicate, or the pairs of its
+    path; sorted by the term at `seek`, if that is not -1."""
     events = len(lists)
     triples, rows, sought = [lists.triples], [], []
     starts = np.zeros((len(steps), events + 1), np.int64)

@@ -1,7 +1,7 @@
 """Which patterns the columnar plan covers, and which triples of an event a pattern can use.
 
-The plan covers all of SPARQL's group graph patterns but expressions whose value is another one each time they are asked
-(RAND, UUID, STRUUID, BNODE): the plan asks once for each distinct choice of terms.
+The plan covers all group graph patterns of SPARQL, except expressions whose value differs from one evaluation to the
+next (RAND, UUID, STRUUID, BNODE): the plan evaluates an expression once for each distinct choice of terms.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _UNSTEADY: Final = frozenset({"Builtin_RAND", "Builtin_UUID", "Builtin_STRUUID",
 
 
 def uncovered_pattern(pattern: GraphPattern) -> str | None:
-    """Why the plan does not cover a GPM; None where it does."""
+    """The reason why the plan does not cover a GPM; None if it does."""
     if any(map(unsteady, (c.expression for c in pattern.local))):
         return "a condition whose value is another one each time"
     inside = (uncovered(node) for c in pattern.local for node in algebra.patterns_inside(c.expression))
@@ -30,7 +30,7 @@ def uncovered_pattern(pattern: GraphPattern) -> str | None:
 
 
 def uncovered(node: algebra.Node) -> str | None:
-    """Why the plan does not cover a pattern; None where it does."""
+    """The reason why the plan does not cover a pattern; None if it does."""
     for inner in algebra.walk(node):
         for expression in _expressions(inner):
             if unsteady(expression):
@@ -58,7 +58,7 @@ def _expressions(value: object) -> Iterator[algebra.Expression]:
 
 
 def unsteady(expression: algebra.Expression) -> bool:
-    """Whether an expression may have another value each time it is asked; what is inside EXISTS left out."""
+    """Whether the value of an expression may differ from one evaluation to the next; patterns in EXISTS are ignored."""
     match expression:
         case algebra.Call(name, arguments):
             return name in _UNSTEADY or any(map(unsteady, arguments))
@@ -67,14 +67,16 @@ def unsteady(expression: algebra.Expression) -> bool:
 
 
 def counts(node: algebra.Node) -> bool:
-    """Whether it matters how often a solution comes: LIMIT, OFFSET and aggregates count."""
+    """Whether the number of equal solutions matters, as it does for LIMIT, OFFSET and aggregates."""
     return any(isinstance(inner, (algebra.Sliced, algebra.Aggregated)) for inner in algebra.walk(node))
 
 
 def joins_alike(node: algebra.Node) -> bool:
     """Whether a pattern inside EXISTS may be evaluated by itself and joined with the outer solutions, instead of
-    putting their terms into it (SPARQL 1.1 §18.6): the same where no FILTER names a variable that its own group may
-    leave unbound, and nothing is taken away, optional, computed or counted.
+    substituting their terms for its variables (SPARQL 1.1 §18.6).
+
+    Both give the same if every FILTER names only variables that its own group always binds, and if there is no
+    OPTIONAL, MINUS, BIND or subquery.
     """
     match node:
         case algebra.BGP() | algebra.Values():
@@ -91,7 +93,7 @@ def joins_alike(node: algebra.Node) -> bool:
 
 
 def read_by(pattern: GraphPattern) -> frozenset[URIRef] | None:
-    """The predicates whose triples of an event a GPM can use; None where it may use any."""
+    """The predicates whose triples in an event a GPM can use; None if it may use triples of any predicate."""
     inside = (node for c in pattern.local for node in algebra.patterns_inside(c.expression))
     found: frozenset[URIRef] = frozenset()
     for node in (pattern.event.node, *inside):
@@ -103,7 +105,8 @@ def read_by(pattern: GraphPattern) -> frozenset[URIRef] | None:
 
 
 def read_predicates(node: algebra.Node) -> frozenset[URIRef] | None:
-    """The predicates whose triples of an event a pattern can use; None where it may use any. GRAPH reads no event."""
+    """The predicates whose triples in an event a pattern can use; None if it may use triples of any predicate. Patterns
+    under GRAPH do not read events."""
     found: frozenset[URIRef] = frozenset()
     for inner in algebra.walk(node, into_graphs=False):
         if isinstance(inner, algebra.BGP):
@@ -116,7 +119,7 @@ def read_predicates(node: algebra.Node) -> frozenset[URIRef] | None:
 
 
 def _path_predicates(path: Any) -> frozenset[URIRef] | None:
-    """The predicates a path reads; None where it may read any, as negated sets and paths of no steps do."""
+    """The predicates that a path reads; None if it may read any, as negated sets and paths of length zero do."""
     match path:
         case URIRef():
             return frozenset({path})

@@ -1,4 +1,4 @@
-"""Evaluate compiled GPMs on batches of events."""
+"""Evaluates compiled GPMs on batches of events."""
 
 from __future__ import annotations
 
@@ -27,37 +27,38 @@ from spaseq.rdf import GraphBatch, GraphEvent, Triple
 __all__ = ["SOLUTION_ROWS", "BatchEvaluator", "Solutions", "value_on"]
 
 SOLUTION_ROWS: Final = 50_000_000
-"""Rows that one step of a pattern may have in one batch, unless told otherwise."""
+"""By default, how many rows one step of a pattern may have in one batch."""
 
 
 class Solutions(Protocol):
-    """The value of a GPM at each event of a batch: rows in order of `events`, int32 (r,).
+    """The value of a GPM at each event of a batch: a row for each solution, in order of `events`, int32 (r,).
 
-    `kept`: bool (r,), the rows that the GPM's own top-level FILTERs let through. Rows of one event may be equal.
+    `kept`: bool (r,), whether the GPM's own top-level FILTERs are true for the row. Rows of one event may be equal.
     """
 
     events: np.ndarray
     kept: np.ndarray
 
     def mapping(self, row: int, names: Sequence[str] | None) -> Mapping:
-        """The mapping of a row, only its variables `names` (sorted) if they are given."""
+        """The mapping of a row, restricted to the variables `names` (sorted) unless they are None."""
         ...
 
     def column(self, name: str) -> tuple[np.ndarray, Space] | None:
-        """The numbers of a variable's terms, int32 (r,), -1 where it is not bound, and the space they count in; None if
-        the solutions do not stand in columns."""
+        """The numbers of a variable's terms, int32 (r,), -1 where it is not bound, and the space of these numbers; None
+        if the solutions are not in columns."""
         ...
 
     def codes(self, names: Sequence[str], keys: Keys) -> np.ndarray:
-        """For each row the number of its mapping restricted to `names` (sorted), int64, -1 where it does not bind all.
+        """For each row the number in `keys` of its mapping restricted to `names` (sorted): int64 (r,), -1 if it does
+        not bind all of them.
 
-        Always asked with the same arguments.
+        All calls must have the same arguments, since the result is cached.
         """
         ...
 
 
 class _Columns:
-    """Solutions as the plan has them; terms are made when a mapping is asked for."""
+    """Solutions from the plan, in columns; rdflib terms are made only for mappings."""
 
     def __init__(self, table: Table, kept: np.ndarray, space: Space) -> None:
         self.events = table.events
@@ -91,7 +92,7 @@ class _Columns:
         return self._codes
 
     def _coded(self, rows: np.ndarray, columns: Sequence[np.ndarray], names: Sequence[str], keys: Keys) -> np.ndarray:
-        """The codes of rows that bind all names, their terms in `columns`."""
+        """The codes of `rows`, which bind all `names`; `columns` have their terms."""
         if len(columns) > 1 or not len(rows) or columns[0].max() >= self._space.base:
             first, kinds = distinct(columns, len(rows))
             return self._asked(rows, columns, first, names, keys)[kinds]
@@ -108,8 +109,9 @@ class _Columns:
     def _asked(
         self, rows: np.ndarray, columns: Sequence[np.ndarray], places: np.ndarray, names: Sequence[str], keys: Keys
     ) -> np.ndarray:
-        """The codes of the rows at `places`."""
-        # PERF: a term already known by its bytes is not made again: 2 µs a distinct key and batch became 0.4.
+        """The codes of the rows at `places` of `rows`."""
+        # PERF: a key that is known by its terms' bytes is not made of rdflib terms again: 2 µs for each distinct key
+        # and batch became 0.4.
         read = zip(*(self._space.keys(column[places]) for column in columns), strict=True)
         found = []
         for row, key in zip(rows[places].tolist(), read, strict=True):
@@ -123,7 +125,7 @@ class _Columns:
 
 
 class _Mappings:
-    """Solutions found event by event."""
+    """Solutions found event by event, as mappings."""
 
     def __init__(self, events: Sequence[int], mappings: Sequence[Mapping], kept: Sequence[bool]) -> None:
         self.events = np.array(events, np.int32)
@@ -143,10 +145,10 @@ class _Mappings:
 
 
 class BatchEvaluator:
-    """The GPMs of one stream, ready to be evaluated on batches of its events.
+    """The GPMs of one stream, compiled for batches of its events.
 
-    A GPM that the plan does not cover is evaluated event by event, on those that have its required predicates; with
-    `reference` all are, by rdflib's evaluator.
+    A GPM that the plan does not cover, and with `reference` every GPM, is evaluated by rdflib's evaluator, on each
+    event that has its required predicates.
     """
 
     def __init__(
@@ -179,8 +181,8 @@ class BatchEvaluator:
         return found
 
     def solve_pushed(self, events: Sequence[GraphEvent]) -> dict[str, Solutions]:
-        """As `solve`, of events that come as they happen. Events without the required predicates cost next to nothing,
-        the others what the plan costs for them, its preparations having been made."""
+        """`solve` for pushed events. An event without the required predicates costs only the look-up of its predicates;
+        the others cost their match, since the lists and plans of a stream are kept from one push to the next."""
         pushed = self._pushed
         predicates = [pushed.predicates(event.triples) for event in events]
         present = list(map(set, predicates))
@@ -200,9 +202,9 @@ class BatchEvaluator:
 
 
 class _Gpm:
-    """A GPM with its name and plan, None where it is evaluated event by event.
+    """A GPM with its plan; the plan is None if the GPM is evaluated event by event.
 
-    `required`: predicates that an event must have, sorted; `needs`: the same by their `places` in `PushedTerms`.
+    `required`: predicates that an event must have, sorted; `needs`: the numbers of these in `PushedTerms.places`.
     """
 
     __slots__ = ("evaluator", "name", "needs", "plan", "required")
@@ -215,7 +217,8 @@ class _Gpm:
         self.needs = frozenset(places[str(predicate)] for predicate in self.required)
 
     def solve(self, lists: Lists, events: np.ndarray, triples: Callable[[int], Iterable[Triple]]) -> Solutions:
-        """Its value at `events`, int32, ascending, whose `triples` are made where rdflib needs them."""
+        """The value of the GPM at `events`, int32, ascending. `triples(event)` makes the rdflib triples of an event; it
+        is called only if the GPM has no plan."""
         if self.plan is None:
             return _by_event(self.evaluator, events, triples, lists.budget)
         return self.plan.solve(lists, events)
@@ -230,7 +233,7 @@ def value_on(evaluator: PatternEvaluator, graph: Iterable[Triple]) -> MappingSet
 
 
 def _constant_predicates(evaluator: PatternEvaluator) -> frozenset[URIRef]:
-    """The predicates, those inside paths too, that lists are made of."""
+    """The predicates that a GPM's patterns name, also inside paths: those that get lists."""
     pattern = evaluator.pattern
     nodes = [pattern.event.node]
     nodes += [inner for c in pattern.local for inner in algebra.patterns_inside(c.expression)]
@@ -253,7 +256,7 @@ def _by_event(
 
 
 class _Plan:
-    """One covered GPM."""
+    """The plan of a GPM that is covered."""
 
     def __init__(self, evaluator: PatternEvaluator, budget: int) -> None:
         self._prologue = evaluator.pattern.prologue
@@ -283,7 +286,7 @@ class _Plan:
 
 
 def _with_known_graphs(evaluator: PatternEvaluator) -> tuple[algebra.Node, tuple[algebra.Expression, ...]]:
-    """The event part and the local conditions, every GRAPH with a constant name."""
+    """The event part and the local conditions, rewritten so that every GRAPH has a constant name."""
     pattern, names = evaluator.pattern, evaluator.graphs
     conditions = (_known_inside(c.expression, names) for c in pattern.local)
     return with_known_graphs(pattern.event.node, names), tuple(conditions)

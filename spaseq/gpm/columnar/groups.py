@@ -27,16 +27,16 @@ __all__ = ["aggregated"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Groups:
-    """`of`: by row its group, int64. `events`: by group its event, int32, ascending."""
+    """`of`: the group of each row, int64. `events`: the event of each group, int32, ascending."""
 
     of: np.ndarray
     events: np.ndarray
 
 
 def aggregated(node: algebra.Aggregated, table: Table, scope: Scope, events: np.ndarray, *, ordered: bool) -> Table:
-    """The aggregates of a grouping of `table`, of which `scope` evaluates expressions; a row for each group.
+    """The aggregates over the groups of `table`; a row for each group. `scope` evaluates expressions on `table`.
 
-    `events`: those looked at, ascending. `ordered`: whether the order of rows means something.
+    `events`: the events of the evaluation, ascending. `ordered`: whether an ORDER BY has ordered the rows.
     """
     grouping = node.child
     if not isinstance(grouping, algebra.Grouped):
@@ -47,7 +47,7 @@ def aggregated(node: algebra.Aggregated, table: Table, scope: Scope, events: np.
 
 
 def _grouped(table: Table, keys: Sequence[np.ndarray], events: np.ndarray) -> _Groups:
-    """By event and keys."""
+    """The groups of rows with the same event and the same keys."""
     if not keys:
         return _Groups(np.searchsorted(events, table.events).astype(np.int64), events)
     first, codes = distinct([table.events, *keys], len(table))
@@ -55,7 +55,7 @@ def _grouped(table: Table, keys: Sequence[np.ndarray], events: np.ndarray) -> _G
 
 
 def _result(expression: algebra.Expression, table: Table, scope: Scope, groups: _Groups, ordered: bool) -> np.ndarray:
-    """The value of an aggregate by group: numbers of terms, int32."""
+    """The value of an aggregate for each group, as numbers of terms: int32 (groups,)."""
     if not isinstance(expression, algebra.Call):
         raise InternalError(f"{type(expression).__name__} where an aggregate was expected")
     aggregate, space = aggregate_of(expression.handle), scope.space
@@ -84,8 +84,8 @@ def _counted(members: np.ndarray, groups: _Groups, space: Space) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Values:
-    """The values that an aggregate ranges over, by group: `groups` and `numbers` (-1 is an error) by value; those of
-    group g stand at `starts[g]:starts[g + 1]`. `broken`: by group, whether there is an error in it."""
+    """The values that an aggregate ranges over, sorted by group. `groups` and `numbers` (of terms, -1 is an error) have
+    an entry for each value; those of group g are `starts[g]:starts[g + 1]`. `broken`: whether a group has an error."""
 
     groups: np.ndarray
     numbers: np.ndarray
@@ -94,7 +94,8 @@ class _Values:
 
     @staticmethod
     def of(numbers: np.ndarray, groups: _Groups, space: Space, once: bool, by_row: bool) -> _Values:
-        """The values of rows. `once`: equal ones count once. `by_row`: as the rows come, else by their terms."""
+        """The values of rows. `once`: DISTINCT, equal values count once. `by_row`: in the order of rows, else in the
+        order of terms."""
         rows = np.arange(len(numbers))
         if once:
             rows = np.sort(distinct([groups.of, numbers], len(numbers))[0])
@@ -108,7 +109,7 @@ class _Values:
         return _Values(groups, numbers, np.searchsorted(groups, np.arange(count + 1)), broken)
 
     def only_known(self) -> _Values:
-        """Without errors."""
+        """The values without errors."""
         known = self.numbers >= 0
         return _Values._sorted(self.groups[known], self.numbers[known], len(self.broken))
 
@@ -127,11 +128,11 @@ class _Values:
         return found
 
     def sound(self, found: np.ndarray) -> np.ndarray:
-        """`found`, -1 for groups with an error."""
+        """`found`, replaced by -1 for groups with an error."""
         return np.where(self.broken, UNBOUND, found).astype(np.int32)
 
     def folded(self, function: Callable[[list[Any]], Identifier], space: Space) -> np.ndarray:
-        """`function` of each group's terms, asked once for each list of them; -1 where it is an error."""
+        """`function` of each group's terms, called once for equal lists of terms; -1 if it is an error."""
         known: dict[bytes, int] = {}
         found = np.full(len(self.broken), UNBOUND, np.int32)
         starts, numbers = self.starts.tolist(), self.numbers

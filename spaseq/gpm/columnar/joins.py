@@ -12,7 +12,7 @@ from spaseq.gpm.columnar.table import UNBOUND, Table, distinct, stacked
 
 __all__ = ["expanded", "join", "left_join", "merged", "minus", "pairs", "semi_join"]
 
-_NESTED = 16  # pairs tried per row from which on a join sorts
+_NESTED = 16  # a join that would compare this many pairs per row sorts instead
 
 
 def join(left: Table, right: Table, budget: int) -> Table:
@@ -21,7 +21,7 @@ def join(left: Table, right: Table, budget: int) -> Table:
 
 
 def left_join(left: Table, right: Table, holds: Callable[[Table], np.ndarray], budget: int) -> Table:
-    """left ⟕ right under a condition: `holds(table)` says, bool by row, where it is true of joined rows."""
+    """left ⟕ right under a condition: `holds(table)`, bool (rows,), is its truth for joined rows."""
     mine, theirs = pairs(left, right, budget)
     both = merged(left, right, mine, theirs)
     kept = holds(both)
@@ -32,7 +32,7 @@ def left_join(left: Table, right: Table, holds: Callable[[Table], np.ndarray], b
 
 
 def minus(left: Table, right: Table, budget: int) -> Table:
-    """The rows of `left` that no row of `right` is compatible with that shares a bound variable."""
+    """The rows of `left` for which no row of `right` is compatible and shares a bound variable with it."""
     mine, _ = pairs(left, right, budget, overlap=True)
     kept = np.ones(len(left), bool)
     kept[mine] = False
@@ -40,7 +40,7 @@ def minus(left: Table, right: Table, budget: int) -> Table:
 
 
 def semi_join(left: Table, right: Table, budget: int) -> np.ndarray:
-    """Which rows of `left` some row of `right` is compatible with: bool (rows,)."""
+    """Which rows of `left` have a compatible row in `right`: bool (rows,)."""
     found = np.zeros(len(left), bool)
     found[pairs(left, right, budget)[0]] = True
     return found
@@ -56,7 +56,8 @@ def merged(left: Table, right: Table, mine: np.ndarray, theirs: np.ndarray) -> T
 
 
 def pairs(left: Table, right: Table, budget: int, *, overlap: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """Places of compatible rows of one event, in order of `left`. `overlap`: only if they share a bound variable."""
+    """The pairs of compatible rows of one event, as indices into `left` and `right`, in order of `left`. `overlap`:
+    only pairs that share a bound variable. Raises `BudgetExceeded` (`solution_rows`) beyond `budget` pairs."""
     shared = [name for name in left.columns if name in right.columns]
     if overlap and not shared:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -69,7 +70,7 @@ def pairs(left: Table, right: Table, budget: int, *, overlap: bool = False) -> t
 
 
 def _tried(left: np.ndarray, right: np.ndarray) -> int:
-    """How many pairs of rows stand at one event."""
+    """How many pairs of rows have the same event."""
     low = np.searchsorted(right, left, "left")
     return int((np.searchsorted(right, left, "right") - low).sum())
 
@@ -92,7 +93,7 @@ def _nested_pairs(
 def _sorted_pairs(
     left_events: np.ndarray, left: np.ndarray, right_events: np.ndarray, right: np.ndarray, budget: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The same by sorting, where every shared variable is bound on both sides."""
+    """The pairs by sorting, if every shared variable is bound in all rows of both sides."""
     columns = [np.concatenate([left_events, right_events])]
     columns += [np.concatenate([left[:, i], right[:, i]]) for i in range(left.shape[1])]
     _, codes = distinct(columns, len(columns[0]))

@@ -28,7 +28,7 @@ OPERATIONS = ("variable", "term", "+", "-", "*", "/", "neg")
 """The steps of `compare_rows`, by number."""
 VARIABLE, TERM, ADD, SUBTRACT, MULTIPLY, DIVIDE, NEGATE = range(len(OPERATIONS))
 OPEN = 2
-"""The truth of a comparison that numbers do not decide."""
+"""The result for a comparison that the kernel does not decide."""
 
 CONSTANT, SAME, FILL = 0, 1, 2
 """What a place of a triple pattern does: compares with a term, compares with a slot, fills a slot."""
@@ -41,11 +41,11 @@ def list_triples(
     triples: np.ndarray, offsets: np.ndarray, which: np.ndarray, rows: np.ndarray, starts: np.ndarray,
     longest: np.ndarray,
 ) -> None:  # fmt: skip
-    """Lists of the triples of each predicate p, number which[p] (-1: none), in order of the source.
+    """Lists the triples of each predicate p in list which[p] (-1 for none), in order of the source.
 
-    They stand one behind the other in `rows` (int32, room for all triples). starts[l, e] gets where the triples of
-    event e begin in list l, absolutely in `rows`; starts[l, m] where the list ends: int64, shape (lists, m + 1).
-    longest[l]: the most that it has at one event. O(n + lists * m).
+    The lists are written one after another into `rows` (int32, room for all triples). starts[l, e] is set to the index
+    in `rows` at which the triples of event e begin in list l, starts[l, m] to the end of the list: int64 (lists, m +
+    1). longest[l] is set to the greatest number of triples at one event. O(n + lists * m).
     """
     lists, events = starts.shape[0], offsets.shape[0] - 1
     ends = np.zeros(lists, np.int64)
@@ -72,7 +72,7 @@ def list_triples(
 
 @allocating
 def _bound(values: np.ndarray, low: int, high: int, term: int, after: int) -> int:
-    """The first place in the ascending values[low:high] that is >= term, or > term with `after`."""
+    """The first index in the ascending values[low:high] with a value >= term, or with `after` > term."""
     while low < high:
         middle = (low + high) // 2
         if values[middle] < term or (after and values[middle] == term):
@@ -89,15 +89,15 @@ def match_events(
 ) -> bool:  # fmt: skip
     """The solutions of a basic graph pattern on each of `events`, by backtracking over its triple patterns.
 
-    steps, int32 (k, 8): list of candidates; three pairs (what to do, term or slot) for subject, predicate and object;
-    the place (0 or 2) that its list is sorted by, or -1. `rows`: candidates as numbers of triples, lists one behind
-    the other; `sought`: the term at the sorted place of each. `starts`, int64 (lists, m + 1): where an event's
-    candidates begin.
+    steps, int32 (k, 8): the number of the list of candidates; three pairs (what to do, term or slot) for subject,
+    predicate and object; the place (0 or 2) by which the list is sorted, or -1. `rows`: candidates as indices of
+    triples, list after list; `sought`: the term at the sorted place of each. `starts`, int64 (lists, m + 1): where an
+    event's candidates begin.
 
-    Solutions go to out_events, out (int32 (capacity, slots)). state: next event to do, rows written; returns whether
-    all is done, False where the output is full (whole events only; call again with more room).
+    Solutions are written to out_events and out (int32 (capacity, slots)). state: the next event, rows written. Returns
+    True if all events are done, False if the output is full; then call it again with more room.
 
-    Cost: the candidates tried, which is one per binding where lists are sorted, else the candidates of an event.
+    Cost: the candidates tried: one for each binding if lists are sorted, else all candidates of an event.
     """
     depth_last = steps.shape[0] - 1
     cursor = np.zeros(steps.shape[0], np.int64)
@@ -169,14 +169,14 @@ def compare_rows(
     steps: np.ndarray, columns: np.ndarray, constants: np.ndarray, kind: np.ndarray, number: np.ndarray,
     exact: np.ndarray, sign: int, out: np.ndarray,
 ) -> int:  # fmt: skip
-    """The truth of a comparison by row: out gets 1, 0, -1 for an error, or OPEN. Returns how many are open.
+    """Sets out to the truth of a comparison for each row: 1, 0, -1 for an error, or OPEN. Returns how many are OPEN.
 
-    steps: both sides in postfix notation, (one of `OPERATIONS`, which column or constant). columns: int32 (v, rows),
-    terms, -1 where unbound; constants: terms. kind, number, exact: what terms are (`LiteralColumns`). sign: `< <= > >=
-    = !=` by number.
+    steps: both sides in postfix notation: (a number of `OPERATIONS`, the index of a column or constant). columns: int32
+    (v, rows), numbers of terms, -1 where unbound; constants: numbers of terms. kind, number, exact: the values of terms
+    (`LiteralColumns`). sign: the index of the sign in `< <= > >= = !=`.
 
-    Numbers are float64 with a bound on their error; SPARQL's own arithmetic rounds too, so no result of it is exact. A
-    near tie is open. Equality of two terms is decided for IRIs, blank nodes and plain texts too.
+    Numbers are float64 with a bound on their error. A computed number is never exact, as SPARQL's own arithmetic rounds
+    too. Near ties are OPEN. Equality of two terms is decided for IRIs, blank nodes and plain strings too.
     """
     ulp = 2.0**-52
     depth = steps.shape[0]
@@ -238,7 +238,7 @@ def compare_rows(
             if s < 0 or t < 0:
                 out[row] = -1
             elif sign >= 4 and (kind[s] == 0 or kind[t] == 0 or (kind[s] == 1 and kind[t] == 1)):
-                # A literal never equals an IRI or a blank node; others are equal if they are the same.
+                # A literal never equals an IRI or a blank node; other terms are equal if they are the same term.
                 out[row] = (s == t) == (sign == 4)
         left_open += out[row] == OPEN
     return left_open
@@ -251,9 +251,9 @@ def join_rows(
 ) -> bool:  # fmt: skip
     """Pairs of rows of one event whose terms are compatible: equal, or unbound on a side, in every shared column.
 
-    left, right: int32 (rows, shared). With `overlap` a pair also needs a column that both bind (MINUS). state: next
-    row of the left side, first row of the right side at its event, pairs written. Returns whether all is done, False
-    where the output is full (whole left rows only). Cost: for each event the product of its rows on both sides.
+    left, right: int32 (rows, shared). With `overlap` a pair must also have a column that both sides bind (MINUS).
+    state: the next row of the left side, the first row of the right side at its event, pairs written. Returns True if
+    all rows are done, False if the output is full. Cost: for each event the product of its rows on both sides.
     """
     capacity = out_left.shape[0]
     begin = state[1]
@@ -288,11 +288,11 @@ def close_pairs(
     events: np.ndarray, sources: np.ndarray, targets: np.ndarray, seeds_events: np.ndarray, seeds: np.ndarray,
     state: np.ndarray, marks: np.ndarray, queue: np.ndarray, out: np.ndarray,
 ) -> bool:  # fmt: skip
-    """What each seed reaches in its event over one or more edges, breadth first.
+    """The terms that each seed reaches in its event over one or more edges, breadth first.
 
-    Edges are sorted by (event, source). marks: int32 per term, all -1 at first, scratch; queue: int32 per term. out:
-    int32 (capacity, 3) gets (event, seed, reached); state: next seed, rows written. Returns whether all is done. Cost:
-    for each seed the edges it reaches.
+    Edges are sorted by (event, source). marks, queue: scratch, int32 (terms,), marks initially -1. out: int32
+    (capacity, 3), set to (event, seed, term reached); state: the next seed, rows written. Returns True if all seeds are
+    done, False if the output is full. Cost: for each seed the edges that it reaches.
     """
     for s in range(state[0], seeds.shape[0]):
         event, seed, begin = seeds_events[s], seeds[s], state[1]

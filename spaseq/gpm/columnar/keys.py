@@ -1,4 +1,4 @@
-"""The partitions of one evaluation, numbered as they occur, over all batches and streams."""
+"""Numbers for the partitions of one evaluation, in order of appearance, over all batches and streams."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ __all__ = ["Keys"]
 
 
 class Keys:
-    """Numbers of mappings, from 0: equal mappings, equal numbers. Grows with the partitions, as their runs do.
+    """Numbers mappings from 0; equal mappings have equal numbers. Grows with the number of partitions.
 
-    `known`: numbers by the bytes of the mappings' terms, where those were read off a batch, so that a term is made once
-    for all batches.
+    `known`: the numbers by the bytes of the mappings' terms in a batch, so that rdflib terms are made once for all
+    batches.
     """
 
     __slots__ = ("_numbers", "_texts", "known", "mappings")
@@ -23,14 +23,14 @@ class Keys:
         self._texts: dict[int, str] = {}
 
     def number(self, mapping: Mapping) -> int:
-        """The number of a mapping, which gets the next one where it has none."""
+        """The number of a mapping; the next one if it is new."""
         found = self._numbers.setdefault(mapping, len(self.mappings))
         if found == len(self.mappings):
             self.mappings.append(mapping)
         return found
 
     def text(self, number: int) -> str:
-        """What mappings of one instant are ordered by."""
+        """The sort key for the partitions of one instant."""
         found = self._texts.get(number)
         if found is None:
             found = self._texts[number] = repr(self.mappings[number])

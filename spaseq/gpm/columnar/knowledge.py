@@ -1,8 +1,8 @@
-"""Background knowledge beside a batch: its solutions as columns, found by the terms of the variables they share.
+"""The solutions of background knowledge as columns, joined with a batch by an index over the shared variables.
 
-What a GPM asks of the knowledge is evaluated once. The rows are numbered in terms of their own and indexed by the
-shared variables when first joined; a batch looks up each distinct choice of terms once, so an event costs the same
-however large the knowledge is.
+A GPM's patterns over knowledge are evaluated once. Their terms have numbers of their own; the rows are indexed by the
+shared variables at the first join. A batch looks up each distinct choice of terms once, so the cost of an event does
+not depend on the size of the knowledge.
 """
 
 from __future__ import annotations
@@ -28,17 +28,18 @@ from spaseq.rdf import GraphBatch, GraphEvent, Term
 __all__ = ["Graphs", "KnowledgeColumns"]
 
 _Index = tuple[dict[Any, int], np.ndarray, np.ndarray]
-"""The number of each key, where its rows begin (one entry more than keys), and the rows in order of their keys."""
+"""The number of each key; the index at which its rows begin, int64 (keys + 1,); and the rows in order of their keys."""
 
 
 class KnowledgeColumns:
-    """The solutions of a GPM's knowledge parts, ready to be joined.
+    """The solutions of patterns over knowledge, with indexes for joins.
 
-    `columns`: by variable the numbers of its terms, int32 (rows,), -1 where unbound; `term` gives the term of a number.
+    `columns`: for each variable the numbers of its terms, int32 (rows,), -1 where unbound; `term` gives the term of a
+    number.
     """
 
     def __init__(self, columns: Mapping[str, np.ndarray], rows: int, term: Callable[[int], Term]) -> None:
-        self.names = sorted(columns)
+        self.names: list[str] = sorted(columns)
         self._rows = np.stack([columns[name] for name in self.names]) if columns else np.zeros((0, rows), np.int32)
         self._term = term
         self._certain = frozenset(n for n, column in zip(self.names, self._rows, strict=True) if (column >= 0).all())
@@ -49,12 +50,12 @@ class KnowledgeColumns:
 
     @staticmethod
     def of_table(table: Table, space: Space) -> KnowledgeColumns:
-        """Those of a table's rows."""
+        """The columns of a table whose terms are numbered in `space`."""
         return KnowledgeColumns(table.columns, len(table), space.term)
 
     @staticmethod
     def of(mappings: MappingSet) -> KnowledgeColumns:
-        """Those of mappings. O(rows), a Python step each."""
+        """The columns of a mapping set. O(rows), a Python step each."""
         rows = list(mappings)
         numbers: dict[Term, int] = {}
         names = {name for mapping in rows for name, _ in mapping}
@@ -62,8 +63,9 @@ class KnowledgeColumns:
         return KnowledgeColumns(columns, len(rows), list(numbers).__getitem__)
 
     def join(self, table: Table, space: Space, budget: int, *, compared: bool) -> Table:
-        """table ⋈ knowledge, its terms numbered in `space`. `compared`: whether the new columns are compared with
-        others by number. Cost: the distinct choices of the table's shared terms, and the rows of the result."""
+        """table ⋈ knowledge, with terms numbered in `space`. `compared`: whether the numbers of the new columns will be
+        compared with others, so that equal terms need equal numbers. Cost: the distinct choices of the table's shared
+        terms, and the rows of the result. Raises `BudgetExceeded` (`solution_rows`)."""
         rows, places = self._pairs(table, space, budget)
         columns = {name: column[rows] for name, column in table.columns.items()}
         for name in self.names:
@@ -75,8 +77,8 @@ class KnowledgeColumns:
         return Table(table.events[rows], columns)
 
     def beside(self, table: Table, space: Space, budget: int) -> Table:
-        """The rows of knowledge that some row of `table` is compatible with, at the events of such rows, once: what
-        a GRAPH inside another pattern has to give where it is going to be joined with `table`."""
+        """The rows of knowledge that are compatible with a row of `table`, at the event of that row, each once per
+        event: all rows of a GRAPH inside another pattern that can matter in a join with `table`."""
         rows, places = self._pairs(table, space, budget)
         events = table.events[rows].astype(np.int64)
         count = max(1, self._rows.shape[1])
@@ -88,7 +90,7 @@ class KnowledgeColumns:
         return self._rows[self.names.index(name)]
 
     def _pairs(self, table: Table, space: Space, budget: int) -> tuple[np.ndarray, np.ndarray]:
-        """(row of the table, row of the knowledge) of the compatible pairs, in order of the table."""
+        """The compatible pairs (row of the table, row of the knowledge), in order of the table."""
         shared = [name for name in self.names if name in table.columns]
         keys = [name for name in shared if name in self._certain]
         bound = np.zeros(len(table), np.int64)
@@ -111,7 +113,7 @@ class KnowledgeColumns:
     def _agreeing(
         self, table: Table, names: list[str], rows: np.ndarray, places: np.ndarray, space: Space
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Those of the pairs that agree on variables which some knowledge leaves unbound."""
+        """The pairs that agree on the variables `names`, which some rows of the knowledge leave unbound."""
         agree = np.ones(len(rows), bool)
         for name in names:
             own, terms = table.columns[name][rows], self._adopted(self._column(name)[places], space, True)
@@ -126,11 +128,11 @@ class KnowledgeColumns:
         return found
 
     def _found(self, table: Table, space: Space, keys: tuple[str, ...], budget: int) -> tuple[np.ndarray, np.ndarray]:
-        """(row of the table, row of the knowledge) of the pairs with equal `keys`."""
+        """The pairs (row of the table, row of the knowledge) with equal terms for `keys`."""
         index, begins, order = self._index(keys)
         columns = [table.columns[name] for name in keys]
         first, codes = distinct(columns, len(table))
-        numbers = np.full(len(first), len(begins) - 1, np.int64)  # of no key: an empty range
+        numbers = np.full(len(first), len(begins) - 1, np.int64)  # an empty range, for terms without a key
         for i, row in enumerate(first.tolist()):
             found = index.get(tuple(space.term(int(column[row])) for column in columns))
             if found is not None:
@@ -159,7 +161,7 @@ def _number(mapping: Any, name: str, numbers: dict[Term, int]) -> int:
 
 
 class Graphs:
-    """What the GRAPH clauses of one pattern have to give, each evaluated once, when first asked for."""
+    """The solutions of the GRAPH clauses of one pattern, each evaluated once, on first use."""
 
     def __init__(self, evaluator: PatternEvaluator, budget: int) -> None:
         self._evaluator = evaluator
@@ -167,23 +169,23 @@ class Graphs:
         self._moved: dict[int, tuple[algebra.GraphNode, algebra.Node]] = {}
 
     def columns(self, node: algebra.GraphNode) -> KnowledgeColumns:
-        """The solutions of a GRAPH with a constant name, each as often as it comes."""
+        """The solutions of a GRAPH with a constant name; equal ones are kept."""
         made: KnowledgeColumns = self._evaluator.once(
             "graph", node, lambda: KnowledgeColumns.of_table(*self._solved(str(node.name), node.child))
         )
         return made
 
     def inward(self, node: algebra.GraphNode) -> algebra.Node:
-        """The same with GRAPH around basic graph patterns only."""
+        """An equivalent pattern with GRAPH around basic graph patterns only."""
         found = self._moved.get(id(node))
         if found is None:
             found = self._moved[id(node)] = node, inward(URIRef(node.name), node.child)
         return found[1]
 
     def whole(self) -> KnowledgeColumns | None:
-        """The solutions of the GPM's knowledge parts as a set; None where it has none.
+        """The solutions of the GPM's knowledge parts, joined, as a set; None if it has no knowledge parts.
 
-        A part that the plan covers is evaluated as one large event, any other by rdflib.
+        A part that the plan covers is evaluated by it, with the graph as one event; other parts by rdflib.
         """
         parts = self._evaluator.pattern.knowledge
         if not parts:
@@ -208,13 +210,13 @@ class Graphs:
         )
 
     def _of_part(self, iri: str, part: Part) -> tuple[Table, Space]:
-        """The solutions of a part that is covered, each once."""
+        """The solutions of a covered part, each once, and the space of their terms."""
         table, space = self._solved(iri, with_known_graphs(part.node, self._evaluator.graphs))
         first, _ = distinct(list(table.columns.values()), len(table))
         return table.take(np.sort(first)), space
 
     def _solved(self, iri: str, node: algebra.Node) -> tuple[Table, Space]:
-        """The solutions of a pattern on a registered graph."""
+        """The solutions of a pattern on a registered graph, and the space of their terms."""
         read = read_predicates(node)
         graph = self._evaluator.graph(iri)
         triples: list[Any] = []

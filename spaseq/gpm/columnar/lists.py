@@ -18,7 +18,7 @@ __all__ = ["Lists", "Pairs"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """(event, source, target) by row, in order of event: int32 (r,) each."""
+    """Pairs of terms (source, target), each at an event, in order of events: int32 (r,) each."""
 
     events: np.ndarray
     sources: np.ndarray
@@ -35,7 +35,7 @@ class Pairs:
 
     @staticmethod
     def of(rows: np.ndarray, counting: bool) -> Pairs:
-        """The rows of int32 (r, 3), in order; each once unless they are counted."""
+        """The pairs of `rows`, int32 (r, 3), sorted; each once unless `counting`."""
         if counting:
             rows = rows[np.argsort(rows[:, 0], kind="stable")]
         elif len(rows):
@@ -43,21 +43,21 @@ class Pairs:
         return Pairs(*(np.ascontiguousarray(rows[:, i], np.int32) for i in range(3)))
 
     def rows(self) -> np.ndarray:
-        """int32 (r, 3)."""
+        """(event, source, target) as one array: int32 (r, 3)."""
         return np.stack([self.events, self.sources, self.targets], axis=1)
 
     def turned(self) -> Pairs:
-        """Each pair the other way round."""
+        """Each pair with source and target exchanged."""
         return Pairs(self.events, self.targets, self.sources)
 
 
 class Lists:
     """The triples of some events by predicate and by event.
 
-    `triples`, `offsets`: as in `GraphBatch`, terms numbered in `space`. `numbers`: the list of each predicate that has
-    one; `which`: the same by the predicate's number, -1 for others, int32. `budget`: rows of solutions that one step of
-    a pattern may have. `layouts` keeps what the kernels read of a pattern, by its id and with it,
-    for as long as its numbers stay the same; `known_pairs` those of property paths, by what was asked for.
+    `triples`, `offsets`: as in `GraphBatch`, with terms numbered in `space`. `numbers`: the number of the list of each
+    predicate that has one; `which`: the same by the predicate's number in `space`, int32, -1 for others. `budget`: how
+    many rows one step of a pattern may have. `layouts` caches the kernel's arguments of patterns, by the pattern's id,
+    as long as the numbers of terms stay the same; `known_pairs` caches the pairs of property paths.
     """
 
     def __init__(
@@ -74,17 +74,17 @@ class Lists:
         self.offsets = offsets
         self.budget = budget
         self.space = space
-        self.layouts = {} if layouts is None else layouts
+        self.layouts: dict[int, tuple[Any, np.ndarray]] = {} if layouts is None else layouts
         self._numbers = numbers
-        self.rows = np.empty(len(triples), np.int32)
-        self.starts = np.empty((len(numbers), len(offsets)), np.int64)
+        self.rows: np.ndarray = np.empty(len(triples), np.int32)
+        self.starts: np.ndarray = np.empty((len(numbers), len(offsets)), np.int64)
         self._longest = np.zeros(len(numbers), np.int64)
         k.list_triples(triples, offsets, which, self.rows, self.starts, self._longest)
         self.known_pairs: dict[Any, Pairs] = {}
 
     @staticmethod
     def of(batch: GraphBatch, space: Space, wanted: Iterable[URIRef], budget: int) -> Lists:
-        """Those of a batch, for the predicates `wanted`."""
+        """The lists of a batch, for the predicates `wanted`."""
         numbers = {p: i for i, p in enumerate(p for p in dict.fromkeys(wanted) if space.find(p) >= 0)}
         which = np.full(max(1, space.base), -1, np.int32)
         for predicate, number in numbers.items():
@@ -92,19 +92,19 @@ class Lists:
         return Lists(batch.triples, batch.offsets, space, numbers, which, budget)
 
     def __len__(self) -> int:
-        """How many events there are."""
+        """The number of events."""
         return len(self.offsets) - 1
 
     def number(self, predicate: URIRef) -> int:
-        """The list of a wanted predicate; -1 where the batch does not have it."""
+        """The number of the list of a wanted predicate; -1 if the predicate does not occur in the batch."""
         return self._numbers.get(predicate, -1)
 
     def longest(self, number: int) -> int:
-        """The most triples that a list has at one event."""
+        """The greatest number of triples that a list has at one event."""
         return int(self._longest[number])
 
     def holding(self, predicates: Iterable[URIRef]) -> np.ndarray:
-        """The events that have every one of `predicates`, which are wanted: int32, ascending."""
+        """The events that have all of `predicates`, which must be wanted ones: int32, ascending."""
         found = np.ones(len(self), bool)
         for predicate in predicates:
             number = self.number(predicate)

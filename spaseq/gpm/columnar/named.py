@@ -1,20 +1,20 @@
-"""GRAPH over background knowledge, as the plan wants it: the names of graphs known, and GRAPH moved inwards.
+"""Rewrites GRAPH for the plan: constant names only, and moved inwards where needed.
 
-SPARQL 1.1 §18.6 evaluates `GRAPH ?g { P }` on every named graph and binds ?g to its name: the union of as many GRAPHs
-with a constant name, each beside a row of inline data. And on one graph `GRAPH <g> { P op Q }` is `GRAPH <g> { P } op
-GRAPH <g> { Q }`, which is needed only where what is around the GRAPH reaches into it.
+SPARQL 1.1 §18.6 evaluates `GRAPH ?g { P }` on every named graph and binds ?g to its name. That is the union, over the
+graphs, of a GRAPH with a constant name joined with a row of inline data. And `GRAPH <g> { P op Q }` is equivalent to
+`GRAPH <g> { P } op GRAPH <g> { Q }`; this is used only inside EXISTS, where outer terms are substituted into P and Q.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
-from functools import reduce
 from typing import Any
 
 from rdflib.term import URIRef, Variable
 
 from spaseq.gpm import algebra
+from spaseq.pattern import balanced
 
 __all__ = ["inward", "mapped_expression", "mentioned", "reads_knowledge", "with_known_graphs"]
 
@@ -22,7 +22,7 @@ _Change = Callable[[algebra.Node], algebra.Node]
 
 
 def _mapped(node: algebra.Node, change: _Change) -> algebra.Node:
-    """`node` with `change` applied to each node right below it, those inside EXISTS too."""
+    """`node` with `change` applied to each node directly below it, also inside EXISTS."""
     changed = {part.name: _mapped_value(getattr(node, part.name), change) for part in fields(node)}
     return replace(node, **changed)
 
@@ -48,7 +48,8 @@ def mapped_expression(expression: algebra.Expression, change: _Change) -> algebr
 
 
 def with_known_graphs(node: algebra.Node, names: Iterable[str]) -> algebra.Node:
-    """`node` with each `GRAPH ?g` written out over the graphs there are; a GRAPH of another name has no solutions."""
+    """`node` with each `GRAPH ?g` written out for the graphs `names`. A GRAPH with another constant name has no
+    solutions."""
     known = tuple(names)
 
     def change(inner: algebra.Node) -> algebra.Node:
@@ -65,16 +66,16 @@ def with_known_graphs(node: algebra.Node, names: Iterable[str]) -> algebra.Node:
 
 
 def _on_each(variable: str, child: algebra.Node, names: tuple[str, ...]) -> algebra.Node:
-    """The union over graphs; of none, no solutions."""
+    """The union over graphs; without graphs, a pattern without solutions."""
     parts: list[algebra.Node] = [
         algebra.Join(algebra.GraphNode(URIRef(name), child), algebra.Values((((variable, URIRef(name)),),)))
         for name in names
     ]
-    return reduce(algebra.Union, parts) if parts else algebra.Values(())
+    return balanced(algebra.Union, parts) if parts else algebra.Values(())
 
 
 def inward(name: URIRef, node: algebra.Node) -> algebra.Node:
-    """`GRAPH name { node }` with GRAPH around basic graph patterns only. A GRAPH inside says its own name."""
+    """`GRAPH name { node }` with GRAPH around basic graph patterns only. A nested GRAPH keeps its own name."""
     match node:
         case algebra.BGP(triples):
             return algebra.GraphNode(name, node) if triples else node
@@ -85,7 +86,7 @@ def inward(name: URIRef, node: algebra.Node) -> algebra.Node:
 
 
 def reads_knowledge(node: algebra.Node) -> bool:
-    """Whether there is a GRAPH in a pattern, what is inside EXISTS left out."""
+    """Whether there is a GRAPH in a pattern, outside of EXISTS."""
     match node:
         case algebra.GraphNode():
             return True
@@ -95,7 +96,7 @@ def reads_knowledge(node: algebra.Node) -> bool:
 
 
 def mentioned(node: algebra.Node) -> frozenset[str]:
-    """Every variable that stands anywhere in a pattern."""
+    """All variables that occur anywhere in a pattern."""
     found: set[str] = set()
     for inner in algebra.walk(node):
         match inner:

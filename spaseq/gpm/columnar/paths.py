@@ -1,7 +1,7 @@
 """Property paths over a batch of events, as pairs (SPARQL 1.1 §18.4).
 
-Where solutions are counted, a pair stands once for each way that leads there through `/`, `|`, `!` and plain
-predicates; `?`, `*` and `+` give each pair once.
+Where solutions are counted, a pair occurs once for each way through `/`, `|`, `!` and plain predicates; `?`, `*` and
+`+` give each pair once.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ __all__ = ["pairs_of"]
 
 
 def pairs_of(path: Path, ends: Sequence[int], lists: Lists, counting: bool) -> Pairs:
-    """The pairs of `path` at every event of the lists' batch, each once unless they are counted; worked out once.
+    """The pairs of `path` at every event of the lists' batch, each once unless `counting`; the result is cached.
 
-    `ends`: the constants it begins or ends at, in the batch or not: a path of no steps leads from each of them to
-    itself, whether the graph has it or not.
+    `ends`: the constants at the ends of the path. A path of length zero leads from each of them to itself, whether the
+    graph has it or not. Raises `BudgetExceeded` (`solution_rows`).
     """
     key = (repr(path), tuple(ends), counting)
     found = lists.known_pairs.get(key)
@@ -59,7 +59,7 @@ def _pairs(path: Any, ends: Sequence[int], lists: Lists, counting: bool) -> Pair
 
 
 def _chained(left: Pairs, right: Pairs, budget: int, counting: bool) -> Pairs:
-    """Where a pair of `left` ends and one of `right` begins."""
+    """The composition of two lists of pairs: (a, c) for a pair (a, b) of `left` and a pair (b, c) of `right`."""
     codes = _codes(np.concatenate([left.events, right.events]), np.concatenate([left.targets, right.sources]))
     mine, theirs = codes[: len(left)], codes[len(left) :]
     order = np.argsort(theirs, kind="stable")
@@ -74,7 +74,7 @@ def _codes(events: np.ndarray, terms: np.ndarray) -> np.ndarray:
 
 
 def _closed(steps: Pairs, terms: int, budget: int) -> Pairs:
-    """One or more of `steps`, from each source."""
+    """The transitive closure of `steps` at each event."""
     order = np.lexsort((steps.sources, steps.events))
     events, sources, targets = steps.events[order], steps.sources[order], steps.targets[order]
     first = np.ones(len(order), bool)
@@ -90,7 +90,7 @@ def _closed(steps: Pairs, terms: int, budget: int) -> Pairs:
 
 
 def _nodes(ends: Sequence[int], lists: Lists) -> np.ndarray:
-    """(event, node, node) of every subject and object of an event, and of `ends`."""
+    """(event, node, node) for every subject and object of an event, and for each of `ends` at every event."""
     every = np.arange(len(lists), dtype=np.int32)
     events = np.repeat(every, np.diff(lists.offsets))
     parts = [(events, lists.triples[:, 0]), (events, lists.triples[:, 2])]
@@ -101,8 +101,8 @@ def _nodes(ends: Sequence[int], lists: Lists) -> np.ndarray:
 
 
 def _outside(path: Path, lists: Lists, counting: bool) -> Pairs:
-    """A negated property set: the triples of other predicates, and, where it names inverse ones, those of others turned
-    round."""
+    """A negated property set: the triples with predicates that are not in it; if it has inverse ones, also the triples
+    with predicates other than these, exchanged."""
     forward = [arg for arg in path.args if isinstance(arg, URIRef)]  # type: ignore[attr-defined]
     backward: list[Any] = [arg.arg for arg in path.args if isinstance(arg, InvPath)]  # type: ignore[attr-defined]
     events = np.repeat(np.arange(len(lists), dtype=np.int32), np.diff(lists.offsets))

@@ -1,17 +1,18 @@
 """The columnar plan of a graph pattern: the algebra evaluated bottom up over all events of a batch at once.
 
-Solutions come as often as SPARQL has them, which matters below LIMIT, OFFSET and aggregates; what comes out of a GPM is
-read as a set.
+A solution occurs as often as in SPARQL's multisets where that matters, below LIMIT, OFFSET and aggregates; the value of
+a GPM is a set.
 
-*GRAPH inside other patterns.* Knowledge may be large, so it is never set beside every event: what a node is going to be
-joined with is handed down to it (`beside`), and a GRAPH gives the rows that are compatible with some of that. Anything
-between the full solutions and those is right for the one who asks; nothing is handed into what counts solutions.
+*GRAPH inside other patterns.* Knowledge may be large, so its rows are not copied for every event. The tables with which
+a node's result will be joined are passed down to it (`beside`), and a GRAPH returns only rows that are compatible with
+one of them. A node may return more rows than that, as the join removes them. Nothing is passed to nodes that count
+solutions.
 
-*EXISTS.* Where a join would not do (`joins_alike`), the outer solution's terms take the place of its variables
-(SPARQL 1.1 §18.6). The pattern is then evaluated at *instances*, an event together with one choice of outer terms:
-basic patterns are matched on events and spread over their instances, and a variable that the instance binds is no
-variable there: it has a term in expressions, and no column. A variable inside a subquery that the subquery does not
-select is another variable; one that BIND or VALUES binds inside must agree with the outer one.
+*EXISTS.* Where joining with the outer solutions is not equivalent (`joins_alike`), the outer terms are substituted for
+variables of the pattern (SPARQL 1.1 §18.6). The pattern is then evaluated at *instances*: an instance is an event with
+one choice of outer terms. Basic patterns are matched on events and their solutions copied to the instances they agree
+with. A variable that the instance binds has its term in expressions, and no column. A variable inside a subquery that
+the subquery does not select is a different variable; a value from BIND or VALUES must be equal to the outer term.
 """
 
 from __future__ import annotations
@@ -45,24 +46,24 @@ class KnowledgeRows(Protocol):
     def __len__(self) -> int: ...
 
     def beside(self, table: Table, space: Space, budget: int) -> Table:
-        """Its rows that are compatible with some row of `table`, at the events of such rows."""
+        """The rows that are compatible with a row of `table`, at the event of that row."""
         ...
 
 
 class KnowledgeSource(Protocol):
-    """What the GRAPH clauses of a pattern have to give."""
+    """The solutions of the GRAPH clauses of a pattern."""
 
     def columns(self, node: algebra.GraphNode) -> KnowledgeRows:
         """The solutions of a GRAPH with a constant name."""
         ...
 
     def inward(self, node: algebra.GraphNode) -> algebra.Node:
-        """The same pattern with GRAPH around basic graph patterns only."""
+        """An equivalent pattern with GRAPH around basic graph patterns only."""
         ...
 
 
 Beside = tuple[Table, ...]
-"""Tables with each of which the result is going to be joined: rows that are not compatible may be left out."""
+"""The tables with which the result will be joined: rows that are not compatible with each of them may be left out."""
 _EMPTY: Final = algebra.BGP(())
 
 
@@ -70,9 +71,9 @@ _EMPTY: Final = algebra.BGP(())
 class Evaluation:
     """The evaluation of one pattern over one batch.
 
-    `events`: those looked at, int32, ascending. `counting`: whether it matters how often a solution comes. `ready`
-    keeps what was made of basic patterns and expressions, by their id. `outer`: by instance its event (ascending)
-    and the outer terms, inside EXISTS; tables then have instances in place of events.
+    `events`: the events to evaluate it on, int32, ascending. `counting`: whether the number of equal solutions matters.
+    `ready` caches compiled basic patterns and expressions, by id. `outer`, inside EXISTS: a row for each instance, with
+    its event (ascending) and outer terms; tables then have instances in place of events.
     """
 
     lists: Lists
@@ -84,10 +85,9 @@ class Evaluation:
     outer: Table | None = None
 
     def table(self, node: algebra.Node, beside: Beside = ()) -> Table:
-        """The solutions of a node that is covered. Rows may be equal: as often as SPARQL has them where `counting`,
-        else as may be.
+        """The solutions of a covered node. Rows may be equal; with `counting` each occurs as often as in SPARQL.
 
-        Raises `BudgetExceeded` where a part has more solutions than the budget.
+        Raises `BudgetExceeded` (`solution_rows`) if a part has more solutions than the budget.
         """
         match node:
             case algebra.BGP(triples):
@@ -103,7 +103,7 @@ class Evaluation:
                 return left_join(one, self.table(right, (one,)), held, self.lists.budget)
             case algebra.Minus(left, right):
                 one = self.table(left, beside)
-                if not algebra.visible(left) & algebra.visible(right):  # nothing is ever taken away
+                if not algebra.visible(left) & algebra.visible(right):  # MINUS without shared variables removes nothing
                     return one
                 return minus(one, self.table(right, (one,)), self.lists.budget)
             case algebra.Union(left, right):
@@ -145,15 +145,15 @@ class Evaluation:
 
     @property
     def places(self) -> np.ndarray:
-        """The events, or inside EXISTS the instances, of which tables have rows: int32, ascending."""
+        """The events, or inside EXISTS the instances, to which the rows of tables belong: int32, ascending."""
         return self.events if self.outer is None else np.arange(len(self.outer), dtype=np.int32)
 
     def scope(self, table: Table) -> Scope:
-        """What conditions on a table's rows are asked of."""
+        """The scope in which conditions on a table's rows are evaluated."""
         return Scope(self._seen(table), self.lists.space, self.prologue, self._exists, self.ready)
 
     def _seen(self, table: Table) -> Table:
-        """The rows with the outer terms beside their own."""
+        """The table with the outer terms as further columns."""
         if self.outer is None:
             return table
         for name, column in self.outer.columns.items():
@@ -182,7 +182,7 @@ class Evaluation:
         return Table(np.repeat(self.events, len(rows)), {name: np.tile(column, times) for name, column in own.items()})
 
     def _placed(self, table: Table) -> Table:
-        """Solutions at events as solutions at the instances that they agree with."""
+        """Solutions at events, copied to the instances that they agree with."""
         if self.outer is None:
             return table
         shared = [name for name in table.columns if name in self.outer.columns]
@@ -191,7 +191,7 @@ class Evaluation:
         return self._substituted(found)
 
     def _substituted(self, table: Table) -> Table:
-        """Rows that agree with their instances, without the variables that those bind."""
+        """Rows that agree with their instances, without the variables that the instances bind."""
         if self.outer is None:
             return table
         for name in [name for name in table.columns if name in self.outer.columns]:
@@ -231,7 +231,7 @@ class Evaluation:
         return truth(condition, self.scope(table)) == TRUE
 
     def _exists(self, pattern: algebra.Node, table: Table) -> np.ndarray:
-        """For which rows of `table`, which hold all outer terms, the pattern has a solution."""
+        """For which rows of `table` the pattern has a solution, bool (rows,). The rows include the outer terms."""
         while isinstance(pattern, algebra.Join) and _EMPTY in (pattern.left, pattern.right):
             pattern = pattern.right if pattern.left == _EMPTY else pattern.left
         if isinstance(pattern, algebra.GraphNode) and not mentioned(pattern) & table.columns.keys():
@@ -252,24 +252,24 @@ class Evaluation:
 
 
 def _without(beside: Iterable[Table], name: str) -> Beside:
-    """Tables without one column."""
+    """The tables without the column `name`."""
     return tuple(table.keep(other for other in table.columns if other != name) for table in beside)
 
 
 def _once(table: Table) -> Table:
-    """Each row once, where it first stands."""
+    """The table with each row once, at its first place."""
     return table.take(np.sort(distinct([table.events, *table.columns.values()], len(table))[0]))
 
 
 def _sliced(table: Table, start: int, length: int | None) -> Table:
-    """Of each event's rows those from `start` on, at most `length`."""
+    """For each event its rows from `start` on, at most `length`."""
     rank = np.arange(len(table)) - np.searchsorted(table.events, table.events, "left")
     kept = rank >= start
     return table.take(kept if length is None else kept & (rank < start + length))
 
 
 def _is_ordered(node: algebra.Node) -> bool:
-    """Whether the order of a node's solutions means something."""
+    """Whether an ORDER BY has ordered the solutions of a node."""
     match node:
         case algebra.Ordered():
             return True

@@ -1,9 +1,8 @@
-"""Events that come one by one or few at a time, for the plan: their terms keep their numbers from one push to the next.
+"""Lists for events that are pushed one by one; their terms keep their numbers from one push to the next.
 
-A batch from a file numbers its terms once for thousands of events. For a single event that numbering, and what is made
-of it (tables of terms, the kernels' view of a pattern), would cost far more than the match, so pushed events share one
-space of terms. It is given up for a new one when it has grown too large; solutions made of it keep it as long as they
-need it.
+A batch from a file numbers its terms once for thousands of events. For a single event, numbering its terms and building
+the kernel's arguments for each pattern would cost far more than the match. So pushed events share one space of terms.
+When it has grown too large a new one is begun; solutions keep a reference to the space of their terms.
 """
 
 from __future__ import annotations
@@ -24,41 +23,42 @@ __all__ = ["PushedTerms"]
 
 TERMS: Final = 1 << 16
 CHARACTERS: Final = 1 << 24
-"""Terms, and characters of them, from which on a new space is begun. A push may go beyond."""
+"""A push begins a new space if the old one has more terms, or more characters in them, than this."""
 
 _NO_TERMS: Final = TermTable.of(())
 
 
 class PushedTerms:
-    """The space of the events pushed to one stream.
+    """The space of terms for the events pushed to one stream.
 
-    `wanted`: the predicates that have lists. `read`: those whose triples a pattern can use; None where it may be any.
-    `places`: the number of each of them by its text, the same in every space.
+    `wanted`: the predicates that get lists. `read`: those whose triples a pattern can use; None for all predicates.
+    `places`: the number of each of these predicates, by its text; the same in every space.
     """
 
     def __init__(self, wanted: Iterable[URIRef], read: frozenset[URIRef] | None, budget: int) -> None:
         self._wanted = tuple(dict.fromkeys(wanted))
         self._named = tuple(dict.fromkeys([*self._wanted, *sorted(read or ())]))
-        # PERF: by their texts, as a look-up by an rdflib term ends in Python: 0.3 µs a triple became 0.1.
-        self.places = {str(predicate): place for place, predicate in enumerate(self._named)}
+        # PERF: by text, because a look-up by an rdflib term calls Python code: 0.3 µs a triple became 0.1.
+        self.places: dict[str, int] = {str(predicate): place for place, predicate in enumerate(self._named)}
         self._lists = {predicate: place for place, predicate in enumerate(self._wanted)}
         self._reads_any = read is None
         self._budget = budget
         self._begin()
 
     def _begin(self) -> None:
-        self.space = Space(_NO_TERMS)
+        self.space: Space = Space(_NO_TERMS)
         self.space.numbers(self._named)
         self._which = np.arange(max(1, len(self._wanted)), dtype=np.int32)
         self._layouts: dict[int, tuple[BasicPattern, np.ndarray]] = {}
 
     def predicates(self, triples: Iterable[Triple]) -> list[int | None]:
-        """Which of `places` the predicate of each triple is; None for another."""
+        """For each triple the number of its predicate in `places`; None if it is not there."""
         place = self.places.get
         return [place(str(triple[1])) for triple in triples]
 
     def lists(self, graphs: Iterable[tuple[Sequence[Triple], Sequence[int | None]]]) -> Lists:
-        """The triples of events, given with their `predicates`. O(triples), a Python step for each that is read."""
+        """The lists of events, each given as its triples and their `predicates`. O(triples), a Python step for each
+        triple that a pattern can use."""
         if len(self.space) > TERMS or self.space.text > CHARACTERS:
             self._begin()
         rows: list[tuple[int, int, int]] = []
@@ -77,7 +77,7 @@ class PushedTerms:
         )
 
     def _numbered(self, triples: Sequence[Triple], places: Sequence[int | None]) -> list[tuple[int, int, int]]:
-        """The triples that some pattern can use, their terms as numbers."""
+        """The triples that some pattern can use, as numbers of terms."""
         if self._reads_any:
             terms = iter(self.space.numbers([term for triple in triples for term in triple]))
             return list(zip(terms, terms, terms, strict=True))

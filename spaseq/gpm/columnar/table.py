@@ -21,19 +21,20 @@ _WORD: Final = 8
 
 
 class Space:
-    """The terms of one batch, and behind them those that a query adds: of VALUES, of BIND, of background knowledge.
+    """Numbers for the terms of one batch, then for those that a query adds from VALUES, BIND and background knowledge.
 
-    Numbers below `base` are the batch's. Equal terms have one number, but for those of `adopt`. Events that are pushed
-    share a space (`spaseq.gpm.columnar.pushed`), all of whose terms are added; `text` counts the characters of those.
+    Numbers below `base` are the batch's. Equal terms have equal numbers, except those that `adopt` adds with `compared`
+    False. Pushed events share a space (`spaseq.gpm.columnar.pushed`) in which all terms are added ones; `text` is the
+    number of characters of added terms.
     """
 
     __slots__ = ("_added", "_codes", "_constants", "_known", "_literals", "_terms", "_text", "_with_floats", "base",
                  "extras", "text")  # fmt: skip
 
     def __init__(self, terms: TermTable) -> None:
-        self.base = len(terms)
+        self.base: int = len(terms)
         self.extras: list[Term] = []
-        self.text = 0
+        self.text: int = 0
         self._terms = terms
         self._text: bytes | None = None
         self._codes: np.ndarray | None = None
@@ -51,7 +52,8 @@ class Space:
         return self._terms.term(number) if number < self.base else self.extras[number - self.base]
 
     def keys(self, numbers: np.ndarray) -> list[bytes | None]:
-        """The bytes of the terms (`TermTable.key`), None for those a query has added or of one event alone."""
+        """The bytes of the terms (`TermTable.key`); None for terms that a query has added, and for blank nodes of one
+        event (`TermTable.own`)."""
         terms = self._terms
         if not self.base:
             return [None] * len(numbers)
@@ -65,13 +67,13 @@ class Space:
         return [text[start:end] if known else None for known, start, end in bounds]
 
     def codes(self) -> np.ndarray:
-        """A place to keep a number of each of the batch's terms, -1 at first: int64 (base,)."""
+        """An array in which the caller keeps a number for each of the batch's terms, initially -1: int64 (base,)."""
         if self._codes is None:
             self._codes = np.full(self.base, -1, np.int64)
         return self._codes
 
     def find(self, term: Any) -> int:
-        """The number of `term`, -1 where neither the batch nor the query has it. O(t) array steps, then remembered."""
+        """The number of `term`, -1 if it has none. O(terms) array steps for the first call with a term, then cached."""
         found = self._known.get(term)
         if found is None:
             plain = plain_literal(term)
@@ -81,12 +83,12 @@ class Space:
         return found
 
     def number(self, term: Any) -> int:
-        """The number of `term`, which gets one where it has none."""
+        """The number of `term`; a new one if it has none."""
         found = self._known.get(term)
         return self._numbered(term, found) if found is None or found < 0 else found
 
     def _numbered(self, term: Any, found: int | None) -> int:
-        """The number of a term that is not known, or is known not to be there."""
+        """The number of a term that is not in the cache (`found` None), or is known to have none (-1)."""
         plain = plain_literal(term)
         if plain is not term:
             return self.number(plain)
@@ -96,12 +98,13 @@ class Space:
         return found
 
     def numbers(self, terms: Iterable[Any]) -> list[int]:
-        """`number` of each."""
+        """`number` of each term."""
         known, other = self._known.get, self._numbered
         return [n if (n := known(term)) is not None and n >= 0 else other(term, n) for term in terms]
 
     def constants(self, terms: tuple[Any, ...]) -> np.ndarray:
-        """`number` of each, int32, remembered for this very tuple: a query asks for its own again and again."""
+        """`number` of each term, int32; cached by the tuple's identity, as a query passes the same tuple for every
+        batch."""
         found = self._constants.get(id(terms))
         if found is None:
             found = self._constants[id(terms)] = terms, np.array(self.numbers(terms), np.int32)
@@ -109,13 +112,14 @@ class Space:
 
     @property
     def has_floats(self) -> bool:
-        """Whether there may be an xsd:float: sums of those are rounded to fewer digits than a double has."""
+        """Whether a term may be an xsd:float, whose sums are rounded to fewer digits than a double has."""
         return self._with_floats or (self.base > 0 and self.find(XSD.float) >= 0)
 
     def adopt(self, term: Callable[[int], Term], numbers: np.ndarray, *, compared: bool) -> np.ndarray:
-        """`numbers`, of which `term` gives the terms, as numbers of this space.
+        """Numbers in this space for the terms `term(n)` of `numbers`: int32, of the same shape.
 
-        Not `compared`: the caller promises that nothing compares them with other numbers, so nothing is looked up.
+        With `compared` False the terms are added without a look-up; the caller must not compare them with other
+        numbers.
         """
         used, places = np.unique(numbers, return_inverse=True)
         if compared:
@@ -132,8 +136,8 @@ class Space:
         return self.base + len(self.extras) - 1
 
     def literals(self) -> LiteralColumns:
-        """What the terms are compared as, by number (`spaseq.rdf.columns.LiteralColumns`); there may be rows of no term
-        behind them. Each added term is looked at once."""
+        """The values of the terms for comparisons, by number (`spaseq.rdf.columns.LiteralColumns`); there may be unused
+        rows at the end. Each added term is parsed once."""
         known = self._literals if self._literals is not None else self._terms.literals()
         if self._added < len(self.extras):
             if len(known.kind) < len(self):
@@ -147,7 +151,7 @@ class Space:
 
 
 def _longer(columns: LiteralColumns, count: int) -> LiteralColumns:
-    """The same and more rows, of terms that are no literals."""
+    """The columns extended to `count` rows; the new rows are those of terms that are not literals."""
     longer = empty_columns(count)
     for name in ("kind", "number", "exact", "whole", "has_whole"):
         own = getattr(columns, name)
@@ -163,7 +167,8 @@ def term_bytes(term: Term) -> bytes:
 
 
 def _locate(terms: TermTable, term: Term) -> int:
-    """The number of a term in a table, -1 where it is not there. Vectorised: a table is asked for few terms."""
+    """The number of a term in a table, -1 if it is not there. Searches the whole table by array operations, which is
+    enough for the few terms of a query."""
     key = term_bytes(term)
     named = len(terms) - len(terms.own)
     places = np.flatnonzero(terms.length[:named] == len(key))
@@ -172,7 +177,7 @@ def _locate(terms: TermTable, term: Term) -> int:
     words = terms.text.view(np.uint64)
     wanted = np.frombuffer(key.ljust(-len(key) // _WORD * -_WORD, b"\0"), np.uint64)
     first = terms.start[places] // _WORD
-    # The last word differs most often: IRIs share their beginnings.
+    # The last word is compared first, as it differs most often: IRIs share their beginnings.
     for i in range(len(wanted) - 1, -1, -1):
         same = words[first + i] == wanted[i]
         places, first = places[same], first[same]
@@ -183,7 +188,8 @@ def _locate(terms: TermTable, term: Term) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """Solution rows: `events`, int32 (r,), ascending, and for each variable its terms, int32 (r,), -1 where unbound."""
+    """Solution rows: `events`, int32 (r,), ascending; and for each variable the numbers of its terms, int32 (r,), -1
+    where unbound."""
 
     events: np.ndarray
     columns: Mapping[str, np.ndarray]
@@ -192,11 +198,11 @@ class Table:
         return len(self.events)
 
     def take(self, rows: np.ndarray) -> Table:
-        """The rows at `rows`, a mask or ascending places."""
+        """The rows at `rows`, a mask or ascending indices."""
         return Table(self.events[rows], {name: column[rows] for name, column in self.columns.items()})
 
     def column(self, name: str) -> np.ndarray:
-        """A variable's terms; all unbound where the table does not have it."""
+        """A variable's terms; all unbound if the table does not have the variable."""
         found = self.columns.get(name)
         return np.full(len(self), UNBOUND, np.int32) if found is None else found
 
@@ -206,12 +212,12 @@ class Table:
         return Table(self.events, {name: column for name, column in self.columns.items() if name in wanted})
 
     def with_column(self, name: str, column: np.ndarray) -> Table:
-        """And one column more."""
+        """The table with a column added or replaced."""
         return Table(self.events, {**self.columns, name: column})
 
     @staticmethod
     def none(names: Iterable[str] = ()) -> Table:
-        """No rows."""
+        """A table without rows."""
         return Table(np.zeros(0, np.int32), {name: np.zeros(0, np.int32) for name in names})
 
     @staticmethod
@@ -221,7 +227,7 @@ class Table:
 
     @staticmethod
     def concat(tables: Sequence[Table]) -> Table:
-        """The rows of all, by event; unbound where a table does not have a column."""
+        """The rows of all tables, in order of events; unbound where a table does not have a column."""
         names = dict.fromkeys(name for table in tables for name in table.columns)
         events = np.concatenate([table.events for table in tables])
         order = np.argsort(events, kind="stable")
@@ -237,9 +243,10 @@ def stacked(table: Table, names: Sequence[str]) -> np.ndarray:
 
 
 def distinct(columns: Sequence[np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:
-    """(places of one row of each kind, number of its kind by row) for rows of equal-length int `columns`.
+    """The distinct rows of `columns`, int arrays of equal length: (the index of one row of each kind, the number of its
+    kind for each row).
 
-    `count`: the rows, for where there is no column. O(r log r).
+    `count`: the number of rows, needed if there are no columns. O(r log r).
     """
     if not columns:
         return np.zeros(min(1, count), np.int64), np.zeros(count, np.int64)

@@ -1,8 +1,8 @@
 """Conditions over columns, with SPARQL's three truth values (SPARQL 1.1 §17.2).
 
-Truth is int8 by row: 1, 0, or -1 for an error. `&&`, `||`, `!` and EXISTS are worked out over columns, comparisons of
-numbers (arithmetic included) by a kernel over float64 with a bound on its error, which decides all but near ties. All
-else is asked once for each distinct choice of terms (`spaseq.gpm.evaluate.verdict`), as conditions on mappings are.
+Truth is int8 (rows,): 1, 0, or -1 for an error. `&&`, `||`, `!` and EXISTS are computed on columns. Comparisons of
+numbers, with arithmetic, are computed by a kernel in float64 with a bound on the error, which decides all but near
+ties. Everything else is evaluated by rdflib, once for each distinct choice of terms (`spaseq.gpm.evaluate.verdict`).
 """
 
 from __future__ import annotations
@@ -35,15 +35,16 @@ _RELATION: Final = "RelationalExpression "
 _ULP: Final = 2.0**-52
 
 Ready = dict[int, tuple[object, Any]]
-"""What was made of parts of a pattern, by their id; with the part, so that no other takes its place."""
+"""A cache of compiled parts of a pattern, by the part's id. The part itself is kept alive, so that its id is not used
+for another object."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scope:
-    """What a condition is asked of: solution rows, their terms, and who evaluates a pattern inside EXISTS.
+    """What a condition is evaluated on: solution rows, their terms, and the evaluation of patterns inside EXISTS.
 
-    `exists(pattern, table)`: bool by row, whether the pattern has a solution that joins with it. `ready` keeps what was
-    made of an expression, by its id.
+    `exists(pattern, table)`: bool (rows,), whether EXISTS of the pattern is true for the row. `ready` caches compiled
+    expressions.
     """
 
     table: Table
@@ -54,7 +55,7 @@ class Scope:
 
 
 def truth(expression: algebra.Expression, scope: Scope) -> np.ndarray:
-    """The truth of a condition by row of the scope's table, int8 (r,)."""
+    """The truth of a condition for each row of the scope's table: int8 (r,)."""
     count = len(scope.table)
     match expression:
         case algebra.Call("TrueFilter"):
@@ -75,7 +76,7 @@ def truth(expression: algebra.Expression, scope: Scope) -> np.ndarray:
 
 
 def _folded(parts: Sequence[np.ndarray], settled: int) -> np.ndarray:
-    """`||` (settled by TRUE) or `&&` (by FALSE): an error gives way to what settles."""
+    """`||` (`settled` TRUE) or `&&` (`settled` FALSE): `settled` if one part is, whatever errors others have."""
     stacked = np.stack(parts)
     return np.where(
         (stacked == settled).any(axis=0), settled, np.where((stacked == ERROR).any(axis=0), ERROR, 1 - settled)
@@ -88,8 +89,8 @@ def _folded(parts: Sequence[np.ndarray], settled: int) -> np.ndarray:
 def _comparison(
     sign: str, left: algebra.Expression, right: algebra.Expression, whole: algebra.Expression, scope: Scope
 ) -> np.ndarray:
-    """Decided by a kernel where both sides are numbers that are apart, or terms that equality tells apart; the rows
-    that are left are asked about for each distinct choice of terms."""
+    """The truth of a comparison. A kernel decides the rows in which both sides are numbers and no near tie, or terms
+    for which equality is clear; the other rows are evaluated by rdflib for each distinct choice of terms."""
     made = scope.ready.get(id(whole))
     if made is None:
         made = scope.ready[id(whole)] = whole, _compiled(sign, left, right)
@@ -127,7 +128,7 @@ class _Program:
 
 
 def _compiled(sign: str, left: algebra.Expression, right: algebra.Expression) -> _Program | None:
-    """None where a side is no variable, constant, or arithmetic on those."""
+    """The comparison as a program; None if a side is not a variable, a constant, or arithmetic on these."""
     names: dict[str, int] = {}
     terms: dict[Identifier, int] = {}
     steps = [_postfix(side, names, terms) for side in (left, right)]
@@ -164,14 +165,14 @@ def _postfix(
 
 
 _SIGNS: Final = ("<", "<=", ">", ">=", "=", "!=")
-"""In the order of `kernels.compare_rows`."""
+"""The signs, in the order of their numbers in `kernels.compare_rows`."""
 
 
 # -- numbers of terms, for joins of several GPMs
 
 
 def compared(sign: str, a: Numbers, b: Numbers) -> tuple[np.ndarray, np.ndarray]:
-    """(where numbers decide a comparison, what they say), bool by row. A near tie is open."""
+    """(whether the numbers decide the comparison, its truth if so): bool (rows,) each. A near tie is not decided."""
     with np.errstate(invalid="ignore", over="ignore"):
         apart = (np.abs(a.value - b.value) > a.error + b.error) | (a.exact & b.exact)
         return a.known & b.known & apart, _SIGN[sign](a.value, b.value)
@@ -189,8 +190,8 @@ _SIGN: Final[dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Numbers:
-    """Values by row: whether there is one (`known`), float64 near it, and by how much it may be off. `exact`: not at
-    all, nor by what SPARQL's own arithmetic rounds."""
+    """Numbers, one for each row: `known`, whether there is one; `value`, float64, and `error`, how far the true value
+    may be from it; `exact`: the true value is `value`, and SPARQL's own arithmetic would not round it."""
 
     value: np.ndarray
     error: np.ndarray
@@ -199,7 +200,7 @@ class Numbers:
 
 
 def term_numbers(terms: np.ndarray, space: Space) -> Numbers:
-    """The values of terms, by number; unknown of what is none, or not bound."""
+    """The values of terms, given by number; not known for terms that are not numbers and for unbound ones."""
     literals = space.literals()
     value = literals.number[terms]
     known = (terms >= 0) & literals.numeric(terms)
@@ -213,7 +214,7 @@ def term_numbers(terms: np.ndarray, space: Space) -> Numbers:
 
 
 def _each(expression: algebra.Expression, scope: Scope, rows: np.ndarray) -> np.ndarray:
-    """The truth of `expression` at `rows`, asked once for each distinct choice of terms."""
+    """The truth of `expression` at `rows`, evaluated once for each distinct choice of terms."""
     expression, scope = _without_exists(expression, scope)
 
     def ask(mapping: dict[str, Any], context: QueryContext) -> int:
@@ -226,7 +227,8 @@ def _each(expression: algebra.Expression, scope: Scope, rows: np.ndarray) -> np.
 
 
 def computed(expression: algebra.Expression, scope: Scope) -> np.ndarray:
-    """The value of an expression by row, as numbers of the scope's space; -1 where it is an error. int32 (r,)."""
+    """The value of an expression for each row, as numbers of terms in the scope's space: int32 (r,), -1 for an
+    error."""
 
     if isinstance(expression, algebra.Term) and isinstance(expression.value, Variable):
         return scope.table.column(str(expression.value))
@@ -255,7 +257,8 @@ def _asked(
     ask: Callable[[dict[str, Any], QueryContext], int],
     dtype: Any,
 ) -> np.ndarray:
-    """`ask` of each distinct choice of terms for the expression's variables, spread over `rows`."""
+    """The result of `ask` for each of `rows`; called once for each distinct choice of terms for the expression's
+    variables."""
     names = sorted(algebra.expression_variables(expression) & scope.table.columns.keys())
     columns = [scope.table.columns[name][rows] for name in names]
     first, codes = distinct(columns, len(rows))
@@ -273,9 +276,9 @@ def _asked(
 
 
 def _without_exists(expression: algebra.Expression, scope: Scope) -> tuple[algebra.Expression, Scope]:
-    """`expression` with variables of its own in place of its EXISTS, and the scope with columns that hold their truth.
+    """`expression` with each EXISTS replaced by a new variable, and the scope with a column for its truth.
 
-    For functions of terms, which rdflib evaluates and which cannot ask a pattern of a batch.
+    For expressions that rdflib evaluates, which cannot evaluate a pattern on a batch.
     """
     found = _exists_inside(expression)
     if not found or not isinstance(expression, algebra.Call):
@@ -292,7 +295,7 @@ _EXISTS: Final = "__exists_"
 
 
 def _exists_inside(expression: algebra.Expression) -> list[algebra.Exists]:
-    """The EXISTS of an expression in order, those inside them left out."""
+    """The EXISTS of an expression in order, without those nested in another EXISTS."""
     match expression:
         case algebra.Exists():
             return [expression]
@@ -320,6 +323,6 @@ def _with_variables(value: Any, names: Iterator[Variable]) -> Any:
 
 
 def _truth_terms(found: np.ndarray, space: Space) -> np.ndarray:
-    """Truth as numbers of terms, -1 for an error: int32."""
+    """Truth values as numbers of the terms "true" and "false": int32, -1 for an error."""
     terms = [space.number(Literal(text, datatype=XSD.boolean)) for text in ("false", "true")]
     return np.array([*terms, UNBOUND], np.int32)[found]

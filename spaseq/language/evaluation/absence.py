@@ -34,7 +34,9 @@ class Sightings:
     """
 
     def __init__(self, query: CheckedQuery, window: Window, registers: MappingRegisters) -> None:
-        self.conjunctions = tuple(dict.fromkeys(c for variant in query.variants for c in variant.before))
+        self.conjunctions: tuple[Conjunction, ...] = tuple(
+            dict.fromkeys(c for variant in query.variants for c in variant.before)
+        )
         self._window = window
         self._registers = registers
         self._seen: dict[tuple[Conjunction, int], int] = {}
@@ -89,7 +91,9 @@ class Endings:
     """
 
     def __init__(self, query: CheckedQuery, window: Window, registers: MappingRegisters) -> None:
-        self.conjunctions = tuple(dict.fromkeys(c for variant in query.variants for c in variant.after))
+        self.conjunctions: tuple[Conjunction, ...] = tuple(
+            dict.fromkeys(c for variant in query.variants for c in variant.after)
+        )
         self._window = window
         self._registers = registers
         self._waiting: list[Waiting] = []

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from spaseq.language.evaluation.match import Match
@@ -26,7 +26,7 @@ class FollowedMatches:
 
     def __init__(self, followed: Followed, open_session: Callable[[StreamOptions], Session], *, ask: bool) -> None:
         self._followed = followed
-        self._session = open_session(followed.options)
+        self._session = open_session(replace(followed.options, lateness=0))  # `followed` puts them in order
         self._ask = ask
 
     @property
@@ -53,6 +53,6 @@ class FollowedMatches:
                 yield from self._session.push(held)
                 held = []
             if event is None and by_clock:
-                yield from self._session.advance(time.time_ns())
+                yield from self._session.advance(self._followed.now)
         yield from self._session.push(held)
         yield from self._session.close()

@@ -137,7 +137,7 @@ class History:
             raise _not_held(position)
         return self._blocks[behind - 1]
 
-    def forget(self, first: int) -> None:
+    def evict(self, first: int) -> None:
         """Drops what lies before the time `first`."""
         if not self._blocks or self._blocks[0].times[0] >= first:
             return

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from spaseq.engine import MatchBatch, Program
 from spaseq.errors import EventError, InternalError, OptionError
+from spaseq.events.reorder import SingleReorderer
 from spaseq.gpm import IDENTITY, Knowledge, Mapping, MappingSet, freeze, project
 from spaseq.gpm.serialise import nquads_term
 from spaseq.language.evaluation.absence import Endings, Sightings, Waiting
@@ -34,7 +35,7 @@ from spaseq.language.solving.instant_rows import InstantRows
 from spaseq.language.solving.instants import InstantBatch, Rows
 from spaseq.language.solving.solve import InstantSolutions, SolvedRows, Solver
 from spaseq.language.syntax.printer import print_query
-from spaseq.rdf import ARRIVAL, TERMS, Counters, GraphBatch, GraphEvent, Instant, StreamOptions
+from spaseq.rdf import TERMS, Counters, GraphBatch, GraphEvent, Instant, StreamOptions, described
 from spaseq.snapshot import expect, seal, unseal
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ class Recogniser:
         times = np.array([instant.time for instant in instants], np.int64)
         self._history.add(positions, times, events.__getitem__ if self._keep_events else None)
         yield from self._push(self._solver.rows(chunk_of(instants, self._solver.solve_pushed)))
-        self._forget(instants[-1].time)
+        self._evict(instants[-1].time)
 
     def push_chunk(self, chunk: Chunk) -> Iterator[Match]:
         """The matches that a chunk of instants completes; exhaust it before the next call."""
@@ -156,7 +157,7 @@ class Recogniser:
         positions = np.arange(chunk.first, chunk.first + len(chunk))
         self._history.add(positions, chunk.times, chunk.events if self._keep_events else None)
         yield from self._push(self._solver.rows(chunk))
-        self._forget(int(chunk.times[-1]))
+        self._evict(int(chunk.times[-1]))
 
     def push_rows(self, rows: Sequence[InstantSolutions]) -> Iterator[Match]:
         """The matches that these rows complete. The rows of one instant belong into one call."""
@@ -166,7 +167,7 @@ class Recogniser:
             positions, first = np.unique(solved.positions, return_index=True)
             self._history.add(positions, solved.times[first], None)
             yield from self._push(solved)
-            self._forget(rows[-1].time)
+            self._evict(rows[-1].time)
 
     def _push(self, rows: Rows) -> Iterator[Match]:
         codes = self._partition_codes(rows)
@@ -219,7 +220,7 @@ class Recogniser:
             if symbol < 0:
                 continue
             if batch is None:
-                self._forget(instant.time)
+                self._evict(instant.time)
                 self._history.add(rows.positions[:1], rows.times[:1], self._held(instant))
             number = rows.number(row)
             key = 0 if number is None else self._code(number, rows.keys[row])
@@ -328,33 +329,35 @@ class Recogniser:
         sure = _mappings(row for row in rows if not row[3])
         return Waiting(start, end, self._history.time(start), positions, held, sure, owing)
 
-    def _forget(self, now: int) -> None:
+    def _evict(self, now: int) -> None:
         """Drops the instants that no match to come can hold: they left the window."""
-        self._history.forget(self._program.window.open_from(now))
+        self._history.evict(self._program.window.open_from(now))
 
 
 class Session:
     """An incremental evaluation: `with query.open() as stream: stream.push(events)`.
 
-    Events come in order of time, over all streams. An instant is complete when an event of a later time comes, or at
-    `close` (at once where every event is an instant of its own); a push returns the matches of the instants it
-    completed.
+    Events come in order of time, over all streams; with a lateness they are held back until nothing that is on time can
+    come before them. An instant is complete when an event of a later time comes, or at `close` (at once where every
+    event is an instant of its own); a push returns the matches of the instants it completed.
     """
 
     def __init__(self, recogniser: Recogniser, streams: Iterable[str], options: StreamOptions) -> None:
         self._recogniser = recogniser
         self._streams = frozenset(streams)
-        self._apart = options.time == ARRIVAL or options.ties == "arrival"
+        self._apart = options.apart
+        self._reorder = SingleReorderer(options, described)
         self._held: list[GraphEvent] = []
         self._position = 0
         self._closed = False
-        self.counters = Counters()
+        self.counters: Counters = Counters()
         """What was pushed so far."""
 
     def push(self, events: GraphEvent | Iterable[GraphEvent]) -> list[Match]:
         """The matches that these events, or this one, complete.
 
-        Raises `EventError` for a time that runs back or an unknown stream, `OptionError` for what is no `GraphEvent`.
+        Raises `EventError` for a late event, unless those are dropped, or an unknown stream, `OptionError` for what is
+        no `GraphEvent`.
         """
         if self._closed:
             raise OptionError("the stream is closed: nothing can be pushed any more")
@@ -363,16 +366,16 @@ class Session:
             self._check(event)
             self.counters.events += 1
             self.counters.triples += len(event.triples)
-            if self._held and (self._apart or event.time != self._held[0].time):
-                instants.append(self._instant())
-            self._held.append(event)
-        if self._apart and self._held:
-            instants.append(self._instant())
+            instants += self._completed(self._reorder.push(event.time, event))
+        self.counters.late += self._reorder.take_dropped()
         return list(self._recogniser.push(instants))
 
     def advance(self, now: int) -> list[Match]:
-        """The matches that complete because no event before `now` (ns) will come any more."""
-        instants = [self._instant()] if self._held and self._held[0].time < now else []
+        """The matches that complete because no event before `now` (ns) will come any more. One that does is late."""
+        self._reorder.advance(now)
+        instants = self._completed(self._reorder.due())
+        if self._held and self._held[0].time < now:
+            instants.append(self._instant())
         return [*self._recogniser.push(instants), *self._recogniser.advance(now)]
 
     def close(self) -> list[Match]:
@@ -380,8 +383,21 @@ class Session:
         if self._closed:
             return []
         self._closed = True
-        instants = [self._instant()] if self._held else []
+        instants = self._completed(self._reorder.due(last=True))
+        if self._held:
+            instants.append(self._instant())
         return [*self._recogniser.push(instants), *self._recogniser.close()]
+
+    def _completed(self, events: Iterable[GraphEvent]) -> list[Instant]:
+        """The instants that are complete now that `events` are taken, which are in order of time."""
+        found = []
+        for event in events:
+            if self._held and event.time != self._held[0].time:
+                found.append(self._instant())
+            self._held.append(event)
+            if self._apart:
+                found.append(self._instant())
+        return found
 
     def _identity(self) -> dict[str, str]:
         instants = "each event an instant" if self._apart else "events of one time an instant"
@@ -393,10 +409,11 @@ class Session:
         state = {
             "recogniser": self._recogniser.snapshot(),
             "held": pool.put(self._held),
+            "waiting": pool.put(self._reorder.waiting),
             "events": pool.snapshot(),
+            "order": self._reorder.snapshot(),
             "position": self._position,
-            "latest": self._latest,
-            "counters": (self.counters.events, self.counters.triples),
+            "counters": (self.counters.events, self.counters.triples, self.counters.late),
         }
         return seal(self._identity(), state, (TERMS,))
 
@@ -406,21 +423,21 @@ class Session:
 
     def _restored(self, state: dict[str, Any]) -> None:
         self._recogniser.restore(state["recogniser"])
-        self._held = list(Pool.restore(state["events"])(state["held"]))
-        self._position, self._latest = state["position"], state["latest"]
+        events_of = Pool.restore(state["events"])
+        self._held = list(events_of(state["held"]))
+        self._reorder.restore(state["order"])
+        self._reorder.wait_again([(event.time, event) for event in events_of(state["waiting"])])
+        self._position = state["position"]
         expect(type(self._position) is int and 0 <= self._position < 1 << 61, "a place in the streams")
-        expect(self._latest is None or type(self._latest) is int, "a time")
-        events, triples = state["counters"]
-        expect(type(events) is int and type(triples) is int, "counts of what was pushed")
-        self.counters = Counters(events=events, triples=triples)
+        events, triples, late = state["counters"]
+        expect(all(type(n) is int for n in (events, triples, late)), "counts of what was pushed")
+        self.counters = Counters(events=events, triples=triples, late=late)
 
     def __enter__(self) -> Session:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._closed = True
-
-    _latest: int | None = None
 
     def _check(self, event: GraphEvent) -> None:
         if not isinstance(event, GraphEvent):
@@ -432,14 +449,6 @@ class Session:
             raise EventError(
                 f"the query does not read the stream <{event.stream}>", source=event.source, record=event.record
             )
-        if self._latest is not None and event.time < self._latest:
-            raise EventError(
-                f"time runs back from {self._latest} to {event.time} ns",
-                source=event.source,
-                record=event.record,
-                hint="push events in order of time, over all streams",
-            )
-        self._latest = event.time
 
     def _instant(self) -> Instant:
         events, self._held = tuple(self._held), []
@@ -489,7 +498,7 @@ class Matches:
         self._open = open_streams
         self._keep_events = keep_events
         self._reference = reference
-        self.counters = Counters()
+        self.counters: Counters = Counters()
 
     @property
     def variables(self) -> tuple[str, ...]:

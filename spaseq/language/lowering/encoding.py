@@ -24,7 +24,8 @@ import numpy as np
 
 from spaseq.automata import ACCEPT, CEA, INITIAL, Action, Again, Avoid, Transition
 from spaseq.automata import Take as TakeAction
-from spaseq.engine.program.register_ops import NOTHING, UNKNOWN, Ask, Both, Drop, Each, Keep, Op, Operand, Test, Unless
+from spaseq.engine.program import register_ops as do
+from spaseq.engine.program.register_ops import NOTHING, UNKNOWN, Op
 from spaseq.errors import InternalError
 from spaseq.gpm import (
     Condition,
@@ -228,7 +229,7 @@ class TermCodes:
         self._compared = compared
         self._asked = asked
         self._questions = [question for all_of in asked.values() for question in all_of]
-        self.asked = max((len(question.names) for question in self._questions), default=0)
+        self.asked: int = max((len(question.names) for question in self._questions), default=0)
         self._bound = bound
         self._freed = freed
         self._may_bind = self._may_bind_in(cea)
@@ -239,8 +240,8 @@ class TermCodes:
         self._numbers = {side: len(self._ids) + i for i, side in enumerate(outer)}
         near = sorted(frozenset().union(*(q.numbers for q in self._questions)) & kept)
         self._near = {name: len(self._ids) + len(self._numbers) + i for i, name in enumerate(near)}
-        self.registers = len(self._ids) + len(self._numbers) + len(self._near)
-        self.outputs = range(len(self._ids))
+        self.registers: int = len(self._ids) + len(self._numbers) + len(self._near)
+        self.outputs: range = range(len(self._ids))
         before = dict.fromkeys(c for take in _takes(cea) for c in take.before)
         self._columns: dict[tuple[Conjunction, _Kind, str | Side], int] = {}
         for conjunction in compared:
@@ -271,7 +272,7 @@ class TermCodes:
         self._of_chunk = 0
 
     def _read(self, conjunction: Conjunction) -> list[tuple[_Kind, str | Side]]:
-        """The columns of a conjunction: of its `Each`, whether it has a mapping, terms, and numbers."""
+        """The columns of a conjunction: of its `ForEachValue`, whether it has a mapping, terms, and numbers."""
         binds = _binds(self._patterns, conjunction)
         inner = [c.inner for c in self._compared[conjunction]]
         compared = dict.fromkeys([*inner, *(side for side in self._numbers if side.name in binds)])
@@ -283,8 +284,8 @@ class TermCodes:
         near = [("near", name) for name in close if name in binds]
         return [("others", ""), ("first", ""), ("present", ""), *terms, *numbers, *near, ("nothing", "")]
 
-    def _each(self, conjunction: Conjunction) -> Each:
-        return Each(self._columns[conjunction, "others", ""], self._columns[conjunction, "first", ""])
+    def _each(self, conjunction: Conjunction) -> do.ForEachValue:
+        return do.ForEachValue(self._columns[conjunction, "others", ""], self._columns[conjunction, "first", ""])
 
     # -- the guards
 
@@ -295,7 +296,7 @@ class TermCodes:
         for action in transition.actions:
             if transition.source == INITIAL:
                 unseen = [self._before[c] for c in getattr(getattr(action, "guard", None), "before", ())]
-                ops += [Both("=", column, column) for column in unseen]
+                ops += [do.ColumnTest("=", column, column) for column in unseen]
             ops += self._ops(action, known)
             known = self._known_after(known, action)
         return tuple(ops)
@@ -310,7 +311,7 @@ class TermCodes:
                 return self._unless(conjunction, known)
             case Again(Free(names)):
                 freed = self._freed[names]
-                return tuple(Drop(register) for name, register in self._registers() if name in freed)
+                return tuple(do.Drop(register) for name, register in self._registers() if name in freed)
             case _:
                 raise InternalError(f"no operations for {action}")
 
@@ -348,10 +349,10 @@ class TermCodes:
         columns += [*(("number", side) for side in self._numbers), *(("near", name) for name in self._near)]
         for (name, register), (kind, what) in zip(self._registers(), columns, strict=True):
             if name not in keep:
-                ops.append(Drop(register))
+                ops.append(do.Drop(register))
             elif name in binds:
-                rule = "set" if name in certain else "new"
-                ops.append(Keep(rule, register, self._columns[conjunction, kind, what]))
+                rule = do.MergeRule.SET if name in certain else do.MergeRule.OVERWRITE
+                ops.append(do.Keep(rule, register, self._columns[conjunction, kind, what]))
         return tuple(ops)
 
     def _registers(self) -> Iterator[tuple[str, int]]:
@@ -360,46 +361,46 @@ class TermCodes:
         yield from ((side.name, register) for side, register in self._numbers.items())
         yield from self._near.items()
 
-    def _joins(self, conjunction: Conjunction, known: frozenset[str]) -> tuple[Test | Ask, ...]:
+    def _joins(self, conjunction: Conjunction, known: frozenset[str]) -> tuple[do.Test | do.ResidualTest, ...]:
         """That the run's mapping and the conjunction's are compatible, and satisfy the FILTERs over both."""
         column, shared = self._columns, known & _binds(self._patterns, conjunction)
-        same = [Test("=", register, column[conjunction, "term", name]) for name, register in self._ids.items()
+        same = [do.Test("=", register, column[conjunction, "term", name]) for name, register in self._ids.items()
                 if name in shared]  # fmt: skip
         filters = [
-            Test(_MIRROR[c.symbol], self._numbers[c.outer], column[conjunction, "number", c.inner], strict=True)
+            do.Test(_MIRROR[c.symbol], self._numbers[c.outer], column[conjunction, "number", c.inner], strict=True)
             for c in self._compared[conjunction]
         ]
         # Always true, and no way to look runs up. Sets of mappings, where they take over, need the term that a number
         # was of: what is read is kept.
         nothing = column[conjunction, "nothing", ""]
         outer = [c.outer.name for c in self._compared[conjunction]]
-        whole = [Test("!=", self._ids[name], nothing) for name in outer if name in self._ids]
+        whole = [do.Test("!=", self._ids[name], nothing) for name in outer if name in self._ids]
         asks = [self._ask(conjunction, question) for question in self._asked[conjunction]]
         return (*same, *filters, *asks, *whole)
 
-    def _ask(self, conjunction: Conjunction, question: _Asked) -> Ask:
+    def _ask(self, conjunction: Conjunction, question: _Asked) -> do.ResidualTest:
         """A question of the values that an event gives a conjunction, and else of the run's."""
 
         certain = frozenset().union(*(self._patterns[name].certain for name in conjunction))
 
-        def operand(kind: _Kind, name: str) -> Operand:
+        def operand(kind: _Kind, name: str) -> do.Operand:
             registers = self._ids if kind == "term" else self._near
             register = None if name in certain else registers.get(name)
             column = self._columns.get((conjunction, kind, name))
             if register is None and column is None:  # no run has it
                 column = self._columns[conjunction, "nothing", ""]
-            return Operand(register, column)
+            return do.Operand(register, column)
 
-        def step(of: str | float) -> Operand | str | float:
+        def step(of: str | float) -> do.Operand | str | float:
             return operand("near", of[1:]) if isinstance(of, str) and of.startswith("?") else of
 
         about = tuple(operand("term", name) for name in question.names)
-        return Ask(question.number, about, tuple(map(step, question.program)))
+        return do.ResidualTest(question.number, about, tuple(map(step, question.program)))
 
     def _unless(self, conjunction: Conjunction, known: frozenset[str]) -> tuple[Op, ...]:
         present = self._columns[conjunction, "present", ""]
-        tests: tuple[Test | Both | Ask, ...] = (Both("=", present, present), *self._joins(conjunction, known))
-        return self._each(conjunction), Unless(tests)
+        has_mapping = do.ColumnTest("=", present, present)
+        return self._each(conjunction), do.Unless((has_mapping, *self._joins(conjunction, known)))
 
     # -- the values
 
@@ -651,10 +652,10 @@ class TermCodes:
 
     @property
     def full(self) -> bool:
-        """Whether it is time to `forget`."""
+        """Whether it is time to `evict`."""
         return len(self._keys) > self._full
 
-    def forget(self, held: np.ndarray) -> None:
+    def evict(self, held: np.ndarray) -> None:
         """Let go of the terms that are in none of these registers: int64 (runs, registers)."""
         codes = self._used(held)
         self._texts = {code: key for code, key in self._texts.items() if code in codes}

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +24,7 @@ from spaseq.language.lowering.guards import Free, Meets, Pass, Take
 from spaseq.language.semantics.check import CheckedQuery
 from spaseq.language.semantics.expand import Conjunction, Step, Variant
 from spaseq.language.syntax.ast import Operator
-from spaseq.pattern import Atom, Iterate, Or, Pattern, Predicate, Sequence, Skip
+from spaseq.pattern import Atom, Iterate, Or, Pattern, Predicate, Sequence, Skip, balanced
 
 if TYPE_CHECKING:
     from spaseq.language.solving.instants import InstantBatch
@@ -57,7 +56,7 @@ class Vectors(dict[int, int]):
         asked = _Held()
         for predicate in self._predicates:
             predicate.evaluate(asked)
-        self.conjunctions = tuple(asked.asked)
+        self.conjunctions: tuple[Conjunction, ...] = tuple(asked.asked)
 
     def __missing__(self, held: int) -> int:
         instant = _Held(*(c for i, c in enumerate(self.conjunctions) if held >> i & 1))
@@ -82,7 +81,7 @@ class _Held:
 
 def lower(query: CheckedQuery) -> Pattern:
     """The core pattern of a query's sequence expression."""
-    return reduce(Or, [_sequence(query, variant) for variant in query.variants])
+    return balanced(Or, [_sequence(query, variant) for variant in query.variants])
 
 
 def _sequence(query: CheckedQuery, variant: Variant) -> Pattern:
@@ -128,7 +127,7 @@ def _step(query: CheckedQuery, variant: Variant, index: int) -> Pattern:
         )
         for conjunction in step.alternatives
     ]
-    return reduce(Or, atoms)
+    return balanced(Or, atoms)
 
 
 def _live(query: CheckedQuery, variant: Variant, index: int) -> tuple[frozenset[str], frozenset[str]]:

@@ -1,9 +1,9 @@
-"""From the syntax tree to a checked query: names resolved, GPMs compiled, what is not run yet refused by name.
+"""From the syntax tree to a checked query: names are resolved, GPMs compiled, unsupported features refused.
 
 The sequence expression becomes a list of `Element`s. Each is a BOp expression in disjunctive normal form: a tuple of
-conjunctions, each a tuple of GPM names (Definitions 8 and 9: `&` joins, `|` unites the sets of pairs, so a
-disjunction of conjunctions has the same value). The operators between elements associate to the left, as Definitions
-10 to 14 need.
+conjunctions, each a tuple of GPM names. By [SPAseq] Definitions 8 and 9, `&` joins mapping sets and `|` unites them, so
+the normal form has the same value. The operators between elements associate to the left, as Definitions 10 to 14
+need.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 
 @dataclass(frozen=True, slots=True)
 class CheckedQuery:
-    """A query that means something.
+    """A query that has been checked, with its GPMs and clauses compiled.
 
-    `patterns`: the GPMs that SEQ uses, by name. `elements`: the sequence as written, `variants`: without `?` and `!`.
-    `streams`: (name, IRI) in order of the FROM clauses. `clauses`: what becomes of the
-    solutions. `window`: nanoseconds, None without WITHIN. `schema`: what entailment has the GPMs follow, as a text that
-    tells it from others. `warnings`: for people.
+    `patterns`: the GPMs that SEQ uses, by name. `elements`: the sequence as written; `variants`: as sequences without
+    `?` and `!`. `streams`: (name, IRI) in order of the FROM clauses. `partition`: the variables of PARTITION BY.
+    `window`: nanoseconds, None without WITHIN. `schema`: a text that identifies the RDFS schema by which the GPMs were
+    rewritten, "none" without entailment. `warnings`: messages for the user.
     """
 
     tree: ast.Query
@@ -57,8 +57,11 @@ class CheckedQuery:
 
 
 def check(tree: ast.Query, text: str, source: str = "<query>", *, variants: int = 256) -> CheckedQuery:
-    """The checked query. Raises `QuerySemanticsError` and `UnsupportedFeature`, and what `compile_pattern` raises;
-    `BudgetExceeded` where optional elements make more than `variants` sequences."""
+    """Checks a query; `text` and `source` are what errors quote and name.
+
+    Raises `QuerySemanticsError`, `UnsupportedFeature`, the errors of `compile_pattern`, and `BudgetExceeded`
+    (`variants`) if optional and negated elements make more than `variants` sequences.
+    """
     return _Checker(tree, text, source, variants).run()
 
 
@@ -221,7 +224,7 @@ class _Checker:
         }
 
     def _source_of(self, name: str, start: int, end: int) -> Source:
-        """A stretch of the text with what its SPARQL needs to know."""
+        """A part of the text, with the prefixes and names that its SPARQL needs."""
         prefixes = dict(KNOWN_PREFIXES)
         base = ""
         for prefix in self._tree.prologue:
@@ -241,7 +244,8 @@ class _Checker:
         )
 
     def _check_scopes(self, elements: tuple[Element, ...], patterns: dict[str, GraphPattern]) -> None:
-        """Every variable a FILTER names is bound by its GPM, by one before it, or by one at the same instant."""
+        """Checks that every variable in a FILTER is bound by its GPM, by one before it, or by one at the same
+        instant."""
         before: frozenset[str] = frozenset()
         everywhere = _binds(patterns.values())
         self._negated_only = everywhere - _binds(
@@ -288,7 +292,7 @@ class _Checker:
         )
 
     def _only_negated(self, name: str) -> str:
-        """What to add to a hint where only negated GPMs have a variable."""
+        """The addition to a hint for a variable that only negated GPMs have; "" for others."""
         return "; a negated GPM binds nothing" if name in self._negated_only else ""
 
     def _clauses(self, elements: tuple[Element, ...], patterns: dict[str, GraphPattern]) -> Clauses:
@@ -323,7 +327,8 @@ class _Checker:
 
 
 def _without_effect(elements: tuple[Element, ...]) -> Iterator[str]:
-    """Warnings about negations that can forbid nothing: after `;` or `:`, and the next element follows at once."""
+    """Warnings about negations that can forbid nothing: those after `;` or `:`, before an element that follows at
+    once."""
     for i, element in enumerate(elements[1:-1], 1):
         following = elements[i + 1]
         between = element.negated and element.operator is not ast.Operator.STRICT
@@ -335,7 +340,8 @@ def _without_effect(elements: tuple[Element, ...]) -> Iterator[str]:
 
 
 def _undefined(patterns: Mapping[str, GraphPattern]) -> Iterator[str]:
-    """Warnings about calls of functions that nobody has defined: in SPARQL an error where asked, not in the query."""
+    """Warnings about calls of functions that are not defined. In SPARQL such a call is an error of the expression, not
+    of the query."""
     for name, pattern in patterns.items():
         for iri in sorted(pattern.unknown_functions):
             casts = " (casts are xsd:integer, decimal, float, double, boolean, string and dateTime)"
@@ -348,7 +354,7 @@ def _binds(patterns: Iterable[GraphPattern]) -> frozenset[str]:
 
 
 def _did_you_mean(name: str, known: Iterable[str], sigil: str = "") -> str:
-    """A hint that names what is close to `name`, or lists what there is if that is little."""
+    """A hint with the name that is closest to `name`, or with all names if they are few; else ""."""
     candidates = sorted(known)
     close = get_close_matches(name, candidates, n=1, cutoff=0.5)
     if close:

@@ -1,4 +1,4 @@
-"""What a query makes of its solutions: SELECT, CONSTRUCT, and the clauses behind WHERE, checked and compiled."""
+"""Checks and compiles SELECT, CONSTRUCT, ASK and the clauses behind WHERE."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _TEXTUAL: Final = ("GROUP BY", "HAVING", "ORDER BY", "VALUES")
 class Clauses:
     """The result clauses of a query.
 
-    `select`: the variables of a result. `needed`: those of the matches that they are made of. `plan`: how to compute
-    them, None where they are just the matches' own. `template`: of CONSTRUCT. `lists`: the pairs (name, variable) of
-    `(?variable+ AS ?name)`. `ask`: whether all that is asked is if there is a match.
+    `select`: the variables of a result. `needed`: the variables of matches that results are computed from. `plan`: the
+    computation; None if the variables of a result are variables of the match. `template`: that of CONSTRUCT. `lists`:
+    the pairs (name, variable) of `(?variable+ AS ?name)`. `ask`: whether the query is an ASK.
     """
 
     select: tuple[str, ...]
@@ -47,12 +47,12 @@ class Clauses:
 
     @property
     def groups(self) -> bool:
-        """Whether a result is made of several solutions."""
+        """Whether a result is computed from several solutions."""
         return self.plan is not None and self.plan.grouped and not self.plan.over_rounds
 
     @property
     def rounds(self) -> frozenset[str]:
-        """The variables of which matches must keep the values of every round."""
+        """The variables whose values in every round of an iteration matches must keep."""
         aggregated = self.plan.aggregated & self.plan.iterated if self.plan and self.plan.over_rounds else frozenset()
         return aggregated | {variable for _, variable in self.lists}
 
@@ -64,8 +64,8 @@ class Clauses:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What the clauses may name: `bound`, in the order of `*`; `negated`: what only negated GPMs have; `iterated`: what
-    each round of a Kleene+ binds afresh."""
+    """The variables that clauses may name: `bound`, those of `*` in its order; `negated`, those that only negated GPMs
+    have; `iterated`, those that each round of a Kleene+ binds anew."""
 
     bound: tuple[str, ...]
     negated: frozenset[str]
@@ -73,7 +73,7 @@ class Scope:
 
 
 def check_clauses(tree: ast.Query, source: Source, scope: Scope) -> Clauses:
-    """The clauses of a query. `source` is the whole text.
+    """Checks and compiles the clauses of a query. `source` is the whole text.
 
     Raises `QuerySemanticsError`, `QuerySyntaxError` and `UnsupportedFeature`, each with its place.
     """
@@ -123,7 +123,7 @@ class _Clauses:
         distinct, limit, offset = tree.quantifier is not None, self._count("LIMIT"), self._count("OFFSET") or 0
         rounds = (ROUNDS,) if lists else ()
         own = tuple(name for name in names if name not in dict(lists))
-        # LIMIT and ORDER BY range over solutions, and those are of all variables
+        # LIMIT and ORDER BY apply to whole solutions, with all variables.
         whole = self._scope.bound if limit is not None or offset or "ORDER BY" in self._modifiers else ()
         if not textual and computed <= dict(lists).keys():
             return Clauses(names, (*(whole or own), *rounds), None, distinct, limit, offset, lists=lists)
@@ -133,7 +133,7 @@ class _Clauses:
             mentioned, rounds = (*mentioned, ROUNDS), ()
         elif plan.grouped:
             self._check_grouped(plan, items)
-            mentioned = self._scope.bound  # COUNT counts solutions, and those are of all variables
+            mentioned = self._scope.bound  # COUNT(*) counts whole solutions, with all variables
         else:
             mentioned = whole or mentioned
         return Clauses(names, mentioned + rounds, plan, distinct, limit, offset, lists=lists)
@@ -144,7 +144,7 @@ class _Clauses:
         return Clauses((), (), ask=True)
 
     def _given(self) -> frozenset[str]:
-        """The variables of VALUES."""
+        """The variables that VALUES binds."""
         values = self._modifiers.get("VALUES")
         head = self._masked(values.span).partition("{")[0] if values else ""
         return frozenset(match[1] for match in _VARIABLE.finditer(head))
@@ -169,7 +169,7 @@ class _Clauses:
         return tuple(found)
 
     def _names(self, items: tuple[ast.Variable | ast.Embedded, ...]) -> tuple[tuple[str, ...], frozenset[str]]:
-        """The names of the result's variables, and those among them that are computed."""
+        """The names of the result's variables, and which of them are computed."""
         names: list[str] = []
         computed: set[str] = set()
         for item in items:
@@ -194,7 +194,7 @@ class _Clauses:
         return tuple(dict.fromkeys(names)), frozenset(computed)
 
     def _grouped_as(self) -> set[str]:
-        """The variables that GROUP BY (… AS ?v) gives; none of them may have a value before."""
+        """The variables that GROUP BY (… AS ?v) binds; they must not be bound already."""
         group = self._modifiers.get("GROUP BY")
         names: set[str] = set()
         for match in re.finditer(r"\bAS\s*[?$](\w+)", self._masked(group.span) if group else "", re.IGNORECASE):
@@ -207,7 +207,7 @@ class _Clauses:
     def _mentioned(
         self, items: tuple[ast.Variable | ast.Embedded, ...], modifiers: list[ast.Modifier], computed: frozenset[str]
     ) -> tuple[str, ...]:
-        """The variables of matches that the clauses name, in order; every one must be bound."""
+        """The variables of matches that the clauses name, in order; an error if one is not bound."""
         found = [item.text for item in items if isinstance(item, ast.Variable)]
         places = [("SELECT", item.span) for item in items if isinstance(item, ast.Embedded)]
         places += [(modifier.kind, modifier.span) for modifier in modifiers]
@@ -228,7 +228,8 @@ class _Clauses:
         computed: frozenset[str],
         lists: frozenset[str],
     ) -> SolutionPlan:
-        """The plan of what SPARQL computes; lists are bound before it, so they are variables to it."""
+        """The plan for the clauses that are SPARQL's. The lists of rounds are computed before it and are variables in
+        it."""
         form = self._tree.form_span
         select = [Piece(form.end - 1, form.end, "SELECT")]  # the *
         if self._tree.select:
@@ -237,7 +238,7 @@ class _Clauses:
         return compile_solutions(self._source, select, pieces, computed - lists, self._scope.iterated)
 
     def _check_grouped(self, plan: SolutionPlan, items: tuple[ast.Variable | ast.Embedded, ...]) -> None:
-        """No iterations that would be left out."""
+        """Refuses lists and aggregates over rounds together with groups over several solutions."""
         for item in items:
             if _LIST.match(self._masked(item.span)):
                 self._unsupported(

@@ -1,17 +1,17 @@
 """From a sequence expression with `?` and `!` to sequences without them.
 
-A sequence with optional elements is the union of the sequences in which each of them is there or not: where one is
-not, the operator before the next element applies to the element before. What is left over are *variants*: what a run
-takes, step by step, and what must not occur.
+A sequence with optional elements is the union of the sequences with and without each of them. If an element is left
+out, the operator before the next element applies to the element before it. These sequences are the *variants*: the
+steps of a run, and what must not occur.
 
-A negated element takes no part in a match. Where it stands decides what it forbids:
+A negated element is not part of a match. Its place decides what it forbids:
 
-* after `;` or `:`: an instant between its neighbours that matches it. It is a condition on the wait for the next step
-  (`Step.absent`); where the next step follows at once (`,`), there is no wait and nothing to forbid.
-* after `,`: the very next instant may match it no more than the next step allows. Either the next step takes that
-  instant, or the run lets it pass (a *gap*) if it does not match.
-* before all others: an instant since the window opened (`Variant.before`). Behind all others: one until the window
-  closes (`Variant.after`).
+* after `;` or `:`: no instant between its neighbours may match it. It is a condition on the wait for the next step
+  (`Step.absent`); if the next step follows at once (`,`), there is no wait and nothing is forbidden.
+* after `,`: the next instant is either taken by the next step, or the run passes over it, which it may only if the
+  instant does not match the negated element (a *gap*).
+* before all other elements: no instant since the window opened may match it (`Variant.before`). Behind all others: no
+  instant until the window closes (`Variant.after`).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from spaseq.language.syntax.ast import Operator
 __all__ = ["Conjunction", "Element", "Step", "Variant", "expand"]
 
 Conjunction = tuple[str, ...]
-"""Names of GPMs that hold at one instant, each once, sorted."""
+"""The names of GPMs that match at one instant together; sorted, each once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One element of the sequence: `operator` stands before it (None before the first).
+    """One element of the sequence; `operator` is the one before it (None for the first).
 
     `alternatives`: its BOp expression in disjunctive normal form. `repeated`, `optional`, `negated`: `+`, `?`, `!`.
     """
@@ -45,11 +45,11 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a run: it takes an instant that matches one of `alternatives`, or, a `gap`, passes one that matches
-    none of them.
+    """One step of a run: it takes an instant that matches one of `alternatives`; a `gap` passes over an instant that
+    matches none of them.
 
-    `operator`: how the run comes to it (None for the first). `absent`: no instant that it
-    waits through matches any of these.
+    `operator`: the one before it (None for the first). `absent`: no instant that the run passes over while it waits for
+    this step may match one of these.
     """
 
     operator: Operator | None
@@ -61,7 +61,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A sequence without `?` and `!`: see the module. At least one step is no gap, and the first one is none."""
+    """A sequence without `?` and `!`, see the module. The first step is not a gap."""
 
     steps: tuple[Step, ...]
     before: tuple[Conjunction, ...] = ()
@@ -69,10 +69,10 @@ class Variant:
 
 
 def expand(elements: tuple[Element, ...], most: int = 256) -> tuple[Variant, ...]:
-    """The variants of a sequence expression, each once, the longest first. There is none if nothing must occur.
+    """The variants of a sequence expression, each once, the longest first; none if the sequence has no element that
+    takes an instant.
 
-    Raises `BudgetExceeded` if there are more than `most`: each `?`, and each `!` after `,` between others, doubles
-    them.
+    Raises `BudgetExceeded` (`variants`) if there are more than `most`: each `?`, and each `!` after `,`, doubles them.
     """
     doubling = sum(e.optional or (e.negated and e.operator is Operator.STRICT) for e in elements)
     if 2**doubling > most:
@@ -88,7 +88,7 @@ def expand(elements: tuple[Element, ...], most: int = 256) -> tuple[Variant, ...
 
 
 def _choices(elements: tuple[Element, ...]) -> Iterator[list[Element]]:
-    """The elements with each subset of the optional ones left out, those that leave out little first."""
+    """The elements without each subset of the optional ones, the smallest subsets first."""
     optional = [i for i, e in enumerate(elements) if e.optional]
     subsets = product((False, True), repeat=len(optional))
     for absent in sorted(subsets, key=sum):
@@ -114,8 +114,8 @@ def _all(negated: Iterable[Element]) -> tuple[Conjunction, ...]:
 def _steps(
     done: tuple[Step, ...], rest: list[Element], absent: tuple[Conjunction, ...], *, at_once: bool
 ) -> Iterator[tuple[Step, ...]]:
-    """The ways to go on after `done`. `absent` is forbidden until the next step, which follows `at_once` if a `!` after
-    `,` let no instant pass."""
+    """The step sequences that begin with `done` and continue with `rest`. `absent` is forbidden while the run waits for
+    the next step; `at_once`: that step must take the next instant."""
     if not rest:
         yield done
         return

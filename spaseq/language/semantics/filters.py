@@ -1,4 +1,4 @@
-"""The FILTERs over several GPMs: which are decided inside a conjunction, and which where it joins with the run."""
+"""Which FILTERs over several GPMs are decided within a conjunction, and which in the join with the run."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ __all__ = ["conditions", "conjunction_binds"]
 def conditions(
     patterns: MappingABC[str, GraphPattern], names: Conjunction, *, inner: bool
 ) -> Iterator[tuple[Condition, Any]]:
-    """The FILTERs between GPMs of a conjunction that are decided inside it, or those that belong to the join with the
-    run, each with its prologue: the latter are those over a variable that the conjunction does not always bind."""
+    """The correlated FILTERs of a conjunction's GPMs, each with its prologue.
+
+    With `inner`, those that are decided within the conjunction, because it always binds all their variables; else the
+    others, which are decided in the join with the run.
+    """
     certain = frozenset().union(*(patterns[name].certain for name in names))
     for name in names:
         for condition in patterns[name].correlated:

@@ -1,19 +1,19 @@
-"""The table between graph pattern matching and recognition: what every GPM's value is at an instant.
+"""The table between graph pattern matching and recognition: the value of every GPM at every instant.
 
-`chunks` merges batches of several streams into instants; `solve` evaluates the GPMs on them; `conjunctions` joins
-several at an instant; `instants` is what the engine reads, and `instant_rows` the same for events that are pushed one
-by one.
+`chunks` merges batches of several streams into instants; `solve` evaluates the GPMs on them; `conjunctions` joins the
+values of several GPMs; `instants` is the batch that the engine reads, and `instant_rows` the table for events that are
+pushed one by one.
 
-* `chunks` (`Chunk`, `Piece`, `by_stream`, `chunk_of`, `merge_batches`): Batches of several streams become chunks of
-  instants: merged by time, without an object per event.
+* `chunks` (`Chunk`, `Piece`, `by_stream`, `chunk_of`, `merge_batches`): Merges batches of several streams by time into
+  chunks of instants, without an object per event.
 * `conjunctions` (`Joined`, `Member`, `joined`): The conjunction of graph patterns at an instant, joined as columns over
   a chunk ([SPAseq] Definition 8).
 * `instant_rows` (`InstantRows`, `Solved`): The rows of one instant, for events that are pushed one at a time: the same
   table as `ChunkRows`, without arrays.
-* `instants` (`Before`, `InstantBatch`, `Rows`): What the engine reads of instants: rows of the table of solutions, and
-  the mapping sets of conjunctions at them.
-* `solve` (`ChunkRows`, `InstantSolutions`, `SolvedRows`, `Solver`): The table between graph pattern matching and
-  sequence recognition: what every GPM's value is at an instant.
+* `instants` (`Before`, `InstantBatch`, `Rows`): The batches that the engine reads: rows of the table, and the mapping
+  sets of conjunctions at them.
+* `solve` (`ChunkRows`, `InstantSolutions`, `SolvedRows`, `Solver`): Evaluates the GPMs and makes the table: the value
+  of every GPM at every instant.
 """
 
 __all__ = ["chunks", "conjunctions", "instant_rows", "instants", "solve"]

@@ -1,7 +1,8 @@
-"""Batches of several streams become chunks of instants: merged by time, without an object per event.
+"""Merges batches of several streams by time into chunks of instants, without an object per event.
 
-A batch is solved once, when it comes; a chunk holds the part of each stream's batches that no stream can still come
-before. Equal times keep the order of the FROM clause, then that of the source.
+A batch is solved once, when it is read. A chunk has the events of all streams up to a time that every stream has
+reached, so that no earlier event can still come. Events of equal time keep the order of the FROM clause, then that of
+the source.
 """
 
 from __future__ import annotations
@@ -26,14 +27,15 @@ SolvePushed = Callable[[str, Sequence[GraphEvent]], Mapping[str, "Solutions"]]
 
 
 class Holder(Protocol):
-    """What events are made by, or held."""
+    """A batch, or a list, that gives events by index."""
 
     def event(self, index: int) -> GraphEvent: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Piece:
-    """Events `low` to `high` of a batch: `instants`, int64 (high - low,), ascending, says where in the chunk each is.
+    """Events `low` to `high` of a batch. `instants`: the index in the chunk of each event's instant, int64
+    (high - low,), ascending.
 
     `solutions`: the value of each GPM of its stream at each event of the whole batch.
     """
@@ -47,7 +49,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """Consecutive instants: their `times`, int64 (n,); `first` is the position of the first in the streamset.
+    """Consecutive instants. `times`: int64 (n,), ns; `first`: the position of the first of them in the streamset.
 
     `pieces` are in the order of the FROM clause, then of the source.
     """
@@ -60,7 +62,7 @@ class Chunk:
         return len(self.times)
 
     def events(self, instant: int) -> tuple[GraphEvent, ...]:
-        """The events of an instant of the chunk, made when asked for."""
+        """The events of an instant of the chunk, as objects."""
         found: list[GraphEvent] = []
         for piece in self.pieces:
             begin, end = np.searchsorted(piece.instants, [instant, instant + 1])
@@ -69,7 +71,7 @@ class Chunk:
 
 
 class _Stream:
-    """What is left of the batches read so far of one stream."""
+    """The events of one stream that have been read and not yet given to a chunk."""
 
     def __init__(self, batches: Iterator[GraphBatch], solve: Solve) -> None:
         self._batches = batches
@@ -79,8 +81,8 @@ class _Stream:
         self.ended = False
 
     def read(self) -> None:
-        """One batch more, if there is one. An `EventError` is raised by the next call, so that what came before it is
-        done first."""
+        """Reads one more batch, if there is one. An `EventError` is raised by the next call, so that the events before
+        it are evaluated first."""
         if self._failure is not None:
             raise self._failure
         try:
@@ -95,11 +97,11 @@ class _Stream:
 
     @property
     def latest(self) -> int | None:
-        """The time of the last event that has been read and not been taken."""
+        """The time of the last event that has been read and not taken; None if there is none."""
         return int(self._held[-1][0].times[-1]) if self._held else None
 
     def take(self, before: int | None) -> list[tuple[GraphBatch, int, int, Mapping[str, Solutions]]]:
-        """The events before a time (None: all), as parts of batches."""
+        """Takes the events before a time (None: all), as parts of batches (batch, low, high, solutions)."""
         parts = []
         while self._held:
             batch, low, solutions = self._held[0]
@@ -116,9 +118,9 @@ class _Stream:
 def merge_batches(streams: Sequence[Iterator[GraphBatch]], solve: Solve, *, apart: bool) -> Iterator[Chunk]:
     """The instants of streams given in the order of the FROM clause, each in order of time.
 
-    `apart`: each event is an instant of its own. `solve` gives the values of a batch's GPMs, and is asked once a batch.
-    Memory: the batches of a stream that another one lies behind. An `EventError` of a stream is raised once all
-    instants before it have been given.
+    `apart`: each event is an instant of its own. `solve` gives the values of a batch's GPMs; it is called once for each
+    batch. Memory: the batches by which a stream is ahead of the slowest one. An `EventError` of a stream is raised once
+    all instants before it have been yielded.
     """
     states = [_Stream(batches, solve) for batches in streams]
     first = 0
@@ -159,7 +161,7 @@ def _chunk(first: int, parts: Sequence[tuple[GraphBatch, int, int, Mapping[str, 
 
 
 def by_stream(instants: Sequence[Instant]) -> dict[str, tuple[list[GraphEvent], list[int]]]:
-    """The events of each stream at some instants, and the place of each one's instant among those, ascending."""
+    """For each stream its events at some instants, and for each event the index of its instant, ascending."""
     found: dict[str, tuple[list[GraphEvent], list[int]]] = {}
     for place, instant in enumerate(instants):
         for event in instant.events:
@@ -170,7 +172,7 @@ def by_stream(instants: Sequence[Instant]) -> dict[str, tuple[list[GraphEvent], 
 
 
 def chunk_of(instants: Sequence[Instant], solve: SolvePushed) -> Chunk:
-    """The chunk of consecutive instants that hold events already made."""
+    """The chunk of consecutive instants whose events are objects already."""
     pieces = tuple(
         Piece(_Events(events), 0, len(events), np.array(places, np.int64), solve(stream, events))
         for stream, (events, places) in by_stream(instants).items()

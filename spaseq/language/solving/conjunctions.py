@@ -1,9 +1,9 @@
 """The conjunction of graph patterns at an instant, joined as columns over a chunk ([SPAseq] Definition 8).
 
-The solutions of each GPM stand in columns, but those of different batches count their terms in different spaces. So the
-terms of variables that several GPMs share get codes by their bytes, and the rows of one instant are joined on those.
-FILTERs over several of the GPMs are decided by numbers where they compare two variables, and are otherwise asked once
-for each distinct choice of terms. Mappings are made of the rows that somebody reads.
+The solutions of each GPM are columns, but different batches number their terms in different spaces. So the terms of
+variables that several GPMs share get codes by their bytes, and the rows of one instant are joined on the codes. FILTERs
+over several of the GPMs that compare two variables are decided on float64 values where possible; otherwise they are
+evaluated by rdflib, once for each distinct choice of terms. Mappings are made only of rows that are read.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ __all__ = ["Joined", "Member", "joined"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Member:
-    """One GPM of a conjunction in a chunk: its solutions in order of `rows` (int64, ascending), each at `places` of
-    `parts[which]`. `read`: the variables that its mappings show; `binds`: those it may bind."""
+    """One GPM of a conjunction in a chunk. Solution i belongs to row `rows[i]` of the table (int64, ascending) and is
+    row `places[i]` of `parts[which[i]]`. `read`: the variables that its mappings have; `binds`: those it may bind."""
 
     rows: np.ndarray
     which: np.ndarray
@@ -40,12 +40,12 @@ class Member:
     binds: frozenset[str]
 
     def mapping(self, solution: int) -> Mapping:
-        """A solution as a mapping of the variables read."""
+        """A solution as a mapping, restricted to `read`."""
         return self.parts[self.which[solution]].mapping(int(self.places[solution]), self.read)
 
     def spread(self, name: str, solutions: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, Space]] | None:
-        """A variable's terms in `solutions`, by part: which of them, their numbers, the space these count in. None
-        where they are not in columns."""
+        """A variable's terms in `solutions`, in pieces: (indices into `solutions`, numbers of the terms, the space of
+        these numbers). None if they are not in columns."""
         found = []
         for number, part in enumerate(self.parts):
             here = np.flatnonzero(self.which[solutions] == number)
@@ -58,13 +58,13 @@ class Member:
 
 
 class _Codes:
-    """Numbers of terms over all spaces of a chunk: equal terms, equal codes."""
+    """Codes for the terms of all spaces of a chunk: equal terms have equal codes."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, int] = {}
 
     def of(self, numbers: np.ndarray, space: Space) -> np.ndarray:
-        """int32, -1 where not bound."""
+        """The codes of terms numbered in `space`: int32, -1 for unbound."""
         used, back = np.unique(numbers, return_inverse=True)
         known = self._known
         codes = [
@@ -75,7 +75,8 @@ class _Codes:
 
 
 class Joined:
-    """The rows of a conjunction: `rows`, int64 (k,), ascending; `picks`, by member which solution stands in each."""
+    """The solutions of a conjunction. `rows`: the row of the table of each, int64 (k,), ascending; `picks`: for each
+    member which of its solutions each was joined from."""
 
     def __init__(self, members: Sequence[Member], rows: np.ndarray, picks: Sequence[np.ndarray]) -> None:
         self.rows = rows
@@ -88,14 +89,14 @@ class Joined:
         return frozenset(self.mapping(i) for i in range(int(begin), int(end)))
 
     def mapping(self, index: int) -> Mapping:
-        """One of the joined rows."""
+        """One joined solution as a mapping."""
         union: dict[str, Any] = {}
         for member, picked in zip(self._members, self._picks, strict=True):
             union.update(member.mapping(int(picked[index])))
         return freeze(union)
 
     def kept(self, condition: Condition, prologue: Any, codes: _Codes) -> Joined | None:
-        """The rows of which a condition is true; None where terms are not in columns."""
+        """The solutions for which a condition is true; None if terms are not in columns."""
         passed, still = self._by_numbers(condition)
         if len(still):
             columns = [self._codes(name, still, codes) for name in sorted(condition.variables)]
@@ -108,7 +109,8 @@ class Joined:
         return Joined(self._members, self.rows[passed], [picked[passed] for picked in self._picks])
 
     def _by_numbers(self, condition: Condition) -> tuple[np.ndarray, np.ndarray]:
-        """(which rows pass, bool; the rows that numbers do not decide)."""
+        """(whether each solution is known to satisfy the condition, bool (k,); the solutions that numbers do not
+        decide)."""
         passed, every = np.zeros(len(self.rows), bool), np.arange(len(self.rows))
         sides = compared_sides(condition.expression)
         if sides is None or not (sides[0].is_variable and sides[2].is_variable):
@@ -120,7 +122,7 @@ class Joined:
         return decided & verdict, every[~decided]
 
     def _codes(self, name: str, rows: np.ndarray, codes: _Codes) -> np.ndarray | None:
-        """The codes of a variable's terms at `rows`, -1 where no member binds it."""
+        """The codes of a variable's terms in solutions `rows`, -1 where no member binds it."""
         found = np.full(len(rows), -1, np.int32)
         for member, picked in zip(self._members, self._picks, strict=True):
             spread = member.spread(name, picked[rows]) if name in member.binds else []
@@ -147,9 +149,10 @@ class Joined:
 
 
 def joined(members: Sequence[Member], conditions: Sequence[tuple[Condition, Any]]) -> Joined | None:
-    """The join of GPMs at each row, under `conditions` with their prologues; None where solutions are not in columns.
+    """The join of GPMs at each row, under `conditions` with their prologues; None if solutions are not in columns.
 
-    Raises `BudgetExceeded`. Cost: the terms of shared variables, each once a chunk, and the pairs compared.
+    Raises `BudgetExceeded` (`solution_rows`). Cost: the terms of shared variables, each once per chunk, and the pairs
+    compared.
     """
     codes = _Codes()
     everywhere = members[0].rows
@@ -170,12 +173,12 @@ def joined(members: Sequence[Member], conditions: Sequence[tuple[Condition, Any]
 
 
 def _place(member: int) -> str:
-    """The column of a table that says which solution of a member a row has; no variable has such a name."""
+    """The name of the column with the solutions of a member; no variable can have this name."""
     return f"#{member}"
 
 
 def _table(members: Sequence[Member], index: int, everywhere: np.ndarray, codes: _Codes) -> Table | None:
-    """A member's solutions at the rows `everywhere`, with the codes of the variables that others share."""
+    """A member's solutions at the rows `everywhere`, with codes for the variables that it shares with others."""
     member = members[index]
     own = np.flatnonzero(np.isin(member.rows, everywhere))
     others = frozenset().union(*(other.binds for i, other in enumerate(members) if i != index))

@@ -1,7 +1,7 @@
 """The rows of one instant, for events that are pushed one at a time: the same table as `ChunkRows`, without arrays.
 
-A row holds which solutions of which GPM stand in it. Arrays, and mappings, are made only of what an engine reads of the
-rows that move a run.
+A row has the solutions of each GPM. Arrays and mappings are made only when the engine reads them, for rows that move a
+run.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 __all__ = ["InstantRows", "Solved"]
 
 Solved = tuple[str, "Solutions", int, bool]
-"""A solution: whose it is, where it stands, and whether the GPM's own FILTERs let it through."""
+"""A solution: the GPM's name, the solutions with its row in them, and whether the GPM's own FILTERs are true for it."""
 
 _Row = dict[str, list[tuple["Solutions", int]]]
 
 
 class InstantRows:
-    """`Rows` of one instant: one, or with `names` to partition by, one for each key there, in order of the keys' texts.
+    """`Rows` of one instant: one row, or with `names` to partition by, one for each key, in order of the keys' texts.
 
-    `solved`: the solutions of the GPMs there. `read`, `keys`: as of `ChunkRows`.
+    `solved`: the solutions of the GPMs at the instant. `read`, `keys`: as in `ChunkRows`.
     """
 
     has_columns = False
@@ -80,38 +80,38 @@ class InstantRows:
 
     @property
     def partitions(self) -> np.ndarray | None:
-        """int64 (n,): which of `keys` each row belongs to."""
+        """For each row the index of its key in `keys`: int64 (n,)."""
         return None if self._numbers is None else np.arange(len(self))
 
     @property
     def numbers(self) -> np.ndarray | None:
-        """int64 (n,): of each key."""
+        """The number of each key in the whole evaluation: int64."""
         return None if self._numbers is None else np.array(self._numbers, np.int64)
 
     def number(self, row: int) -> int | None:
-        """Of the key of a row."""
+        """The number of a row's key."""
         return None if self._numbers is None else self._numbers[row]
 
     def present(self, name: str) -> np.ndarray:
-        """bool (n,)."""
+        """Where a GPM's value is not empty: bool (n,)."""
         return np.array([name in row for row in self._rows], bool)
 
     def mappings(self, name: str, row: int) -> list[Mapping]:
-        """The mappings of a GPM's value at a row, some perhaps more than once."""
+        """The mappings of a GPM's value at a row; one may occur more than once."""
         read = self._read[name]
         return [solutions.mapping(i, read) for solutions, i in self._rows[row].get(name, ())]
 
     def solutions(self, name: str) -> None:
-        """They are too few for columns."""
+        """None: the solutions of one instant are not put into columns."""
         return None
 
     def joined(self, patterns: Sequence[GraphPattern], conditions: Sequence[tuple[Condition, Any]]) -> None:
-        """They are too few for columns."""
+        """None: the solutions of one instant are not put into columns."""
         return None
 
 
 def _by_key(solved: Iterable[Solved], names: tuple[str, ...], keys: Keys) -> dict[int, _Row]:
-    """A row for each key that some solution has, its GPM's FILTERs aside."""
+    """A row for each key that some solution has, whether or not its GPM's FILTERs are true for it."""
     rows: dict[int, _Row] = {}
     for name, solutions, place, kept in solved:
         key = solutions.mapping(place, names)

@@ -1,4 +1,4 @@
-"""What the engine reads of instants: rows of the table of solutions, and the mapping sets of conjunctions at them."""
+"""The batches that the engine reads: rows of the table, and the mapping sets of conjunctions at them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,15 @@ __all__ = ["Before", "InstantBatch", "Rows"]
 
 
 class Rows(Protocol):
-    """Rows of the table in order: `positions`, `times`, int64 (n,), and `partitions`, int64 (n,), which of `keys` each
-    belongs to, None without PARTITION BY. `numbers`: of each key, where the solver numbers them."""
+    """Rows of the table, in order: `positions` and `times`, int64 (n,) each.
+
+    With PARTITION BY, `partitions`, int64 (n,), has the index of each row's key in `keys`, else it is None. `numbers`
+    has the number of each key in the whole evaluation, or is None if the rows were solved elsewhere.
+    """
 
     keys: list[Mapping]
     has_columns: bool
-    """Whether solutions may stand in columns."""
+    """Whether solutions may be in columns."""
 
     @property
     def positions(self) -> np.ndarray: ...
@@ -44,36 +47,36 @@ class Rows(Protocol):
         ...
 
     def mappings(self, name: str, row: int) -> Collection[Mapping]:
-        """The mappings of a GPM's value at a row, some perhaps more than once."""
+        """The mappings of a GPM's value at a row; one may occur more than once."""
         ...
 
     def solutions(self, name: str) -> list[tuple[np.ndarray, Solutions, np.ndarray]] | None:
-        """A GPM's solutions as columns: rows, ascending, and which of the solutions stands in each. None if they are
-        not in columns."""
+        """A GPM's solutions as columns, in pieces: (the row of each, ascending; the solutions; the index of each in
+        them). None if they are not in columns."""
         ...
 
     def joined(self, patterns: Sequence[GraphPattern], conditions: Sequence[tuple[Condition, Any]]) -> Joined | None:
-        """The conjunction of GPMs under conditions over them, in all rows; None if they are not in columns."""
+        """The join of GPMs under conditions, in all rows; None if solutions are not in columns."""
         ...
 
 
 class Before(Protocol):
-    """What matched before a batch, of the conjunctions that must not:
+    """Knows which of the conjunctions that must not match have matched before a batch; implemented by
     `spaseq.language.evaluation.absence.Sightings`."""
 
     conjunctions: tuple[Conjunction, ...]
 
     def pass_over(self, batch: InstantBatch, conjunction: Conjunction) -> np.ndarray:
-        """Where the conjunction was not seen before: bool (n,)."""
+        """For each row of the next batch whether the conjunction has not matched before it: bool (n,)."""
         ...
 
 
 class InstantBatch:
-    """Rows of the table, `first` to `last` of them, as the engine's `Batch`; the mapping sets of conjunctions are
-    worked out once each, where they are asked for.
+    """Rows `first` to `last` of the table as the engine's `Batch`. The mapping set of a conjunction at a row is
+    computed once, on first use.
 
-    `codes` holds the number of each row's partition, given by the caller, who must give one partition one number for
-    the whole stream. `sightings` knows what matched before this batch; it is asked once per conjunction and batch.
+    `codes`: the number of each row's partition, the same number for a partition in the whole stream. `sightings` is
+    called once for each of its conjunctions, when the batch is made.
     """
 
     def __init__(
@@ -85,9 +88,9 @@ class InstantBatch:
         first: int = 0,
         last: int | None = None,
     ) -> None:
-        self.positions = rows.positions[first:last]
-        self.times = rows.times[first:last]
-        self.keys = None if codes is None else codes[first:last]
+        self.positions: np.ndarray = rows.positions[first:last]
+        self.times: np.ndarray = rows.times[first:last]
+        self.keys: np.ndarray | None = None if codes is None else codes[first:last]
         self.rows = rows
         self.first = first
         self._patterns = patterns
@@ -99,8 +102,8 @@ class InstantBatch:
         return len(self.positions)
 
     def holds(self, conjunction: Conjunction) -> np.ndarray:
-        """Where the conjunction's mapping set is not empty: bool, shape (n,). It is joined only where all its GPMs have
-        a value."""
+        """Where the conjunction's mapping set is not empty: bool (n,). The join is computed only where no value of its
+        GPMs is empty."""
         first, last = self.first, self.first + len(self)
         found: np.ndarray = np.logical_and.reduce([self.rows.present(name)[first:last] for name in conjunction])
         if (joined := self._columns(conjunction)) is not None:
@@ -119,10 +122,10 @@ class InstantBatch:
 
     def is_plain(self, conjunction: Conjunction) -> bool:
         """Whether the conjunction's mapping set is the value of its one GPM."""
-        return len(conjunction) == 1  # what its FILTERs name and it does not bind belongs to the join with the run
+        return len(conjunction) == 1  # its correlated FILTERs are decided in the join with the run
 
     def unseen(self, conjunction: Conjunction) -> np.ndarray:
-        """Where the conjunction has not matched before, since the row's window opened, in its partition: bool, (n,)."""
+        """Where the conjunction has not matched in the row's partition since the row's window opened: bool (n,)."""
         return self._unseen[conjunction]
 
     def value(self, conjunction: Conjunction, row: int) -> MappingSet:
@@ -136,13 +139,13 @@ class InstantBatch:
         return found
 
     def mappings(self, conjunction: Conjunction, row: int) -> Collection[Mapping]:
-        """The mappings of `value`, some perhaps more than once."""
+        """The mappings of `value`; one may occur more than once."""
         if self.is_plain(conjunction):
             return self.rows.mappings(conjunction[0], self.first + row)
         return self.value(conjunction, row)
 
     def _columns(self, conjunction: Conjunction) -> Joined | None:
-        """The conjunction joined in all rows, where it is one of several GPMs and they stand in columns."""
+        """The join of the conjunction in all rows; None if it is a single GPM, or if solutions are not in columns."""
         if len(conjunction) == 1:
             return None
         return self.rows.joined([self._patterns[name] for name in conjunction], self._conditions(conjunction))
@@ -159,7 +162,7 @@ class InstantBatch:
         return joined
 
     def _conditions(self, conjunction: Conjunction) -> list[tuple[Condition, Any]]:
-        """The FILTERs of its GPMs over several of them that are decided inside it, each with its prologue."""
+        """The FILTERs over several of its GPMs that are decided within the conjunction, each with its prologue."""
         found = self._inner.get(conjunction)
         if found is None:
             found = self._inner[conjunction] = list(conditions(self._patterns, conjunction, inner=True))

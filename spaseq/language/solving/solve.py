@@ -1,9 +1,9 @@
-"""The table between graph pattern matching and sequence recognition: what every GPM's value is at an instant.
+"""Evaluates the GPMs and makes the table: the value of every GPM at every instant.
 
-`Solver.solve_batch` gives the value of the GPMs at each event of a batch, be that one event or many, and `Solver.rows`
-makes of a chunk of instants the rows of that table: one per partition that an instant belongs to (one in all without
-PARTITION BY). Both are pure functions of the events, the query and the knowledge, so they may run anywhere, in any
-order. The engine reads the rows in order, as an `InstantBatch` (`spaseq.language.solving.instants`).
+`Solver.solve_batch` evaluates the GPMs on each event of a batch. `Solver.rows` makes the rows of the table for a chunk
+of instants: one for each instant, or with PARTITION BY one for each partition that the instant belongs to. Both are
+pure functions of the events, the query and the knowledge, so they may run anywhere, in any order. The engine reads the
+rows in order, as an `InstantBatch` (`spaseq.language.solving.instants`).
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _NONE: MappingSet = frozenset()
 class InstantSolutions:
     """The values of a query's GPMs at an instant.
 
-    `position` and `time` (ns) are the instant's. `key` is None without PARTITION BY, else the mapping of the
-    partition's variables. `values` holds the GPMs whose value is not empty, restricted to `key`.
+    `position` and `time` (ns) are the instant's. `key`: the mapping of the partition's variables, None without
+    PARTITION BY. `values`: the mapping sets of the GPMs for which it is not empty, restricted to `key`.
     """
 
     position: int
@@ -58,8 +58,8 @@ class InstantSolutions:
 class Solver:
     """Evaluates the GPMs of one query with one knowledge base; made once per run (or per worker).
 
-    With `reference`, rdflib's evaluator does all graph patterns. Raises `OptionError` if the query asks for a graph
-    that the knowledge does not hold.
+    With `reference`, rdflib's evaluator evaluates all graph patterns. Raises `OptionError` if the query names a graph
+    that the knowledge does not have.
     """
 
     def __init__(self, query: CheckedQuery, knowledge: Knowledge, *, reference: bool = False) -> None:
@@ -78,7 +78,7 @@ class Solver:
 
     @property
     def wanted(self) -> frozenset[str] | None:
-        """The predicates whose triples some GPM can use; None where that may be any."""
+        """The predicates whose triples some GPM can use; None if a GPM may use triples of any predicate."""
         found: frozenset[str] = frozenset()
         for pattern in self._patterns:
             read = read_by(pattern)
@@ -92,11 +92,11 @@ class Solver:
         return self._evaluator(batch.stream).solve(batch)
 
     def solve_pushed(self, stream: str, events: Sequence[GraphEvent]) -> MappingABC[str, Solutions]:
-        """The value of each GPM of a stream at each of some events of it that come as they happen."""
+        """The value of each GPM of a stream at each of some pushed events of it."""
         return self._evaluator(stream).solve_pushed(events)
 
     def instant_rows(self, instants: Sequence[Instant]) -> list[InstantRows]:
-        """The rows of a few instants that come as they happen: as `rows`, made for each of them."""
+        """The rows of a few pushed instants, each by itself; the same rows as those of `rows`."""
         solved: list[list[Solved]] = [[] for _ in instants]
         for stream, (events, places) in by_stream(instants).items():
             for name, solutions in self._evaluator(stream).solve_pushed(events).items():
@@ -122,16 +122,17 @@ class Solver:
 
         The value of a GPM at an instant is the union of its values on each graph of its streams there. An instant
         belongs to a partition if some GPM without its top-level FILTERs has a mapping with the partition's key.
-        Mappings hold only the variables that something else in the query reads, and are made when asked for.
+        Mappings have only the variables that another part of the query reads (`read_by_others`), and are made when they
+        are read.
         """
         return ChunkRows(chunk, self._read, self._partition, self._keys)
 
 
 def read_by_others(query: CheckedQuery) -> dict[str, tuple[str, ...]]:
-    """For each GPM the variables whose terms matter outside of it, sorted.
+    """For each GPM the variables whose terms are used outside of it, sorted.
 
-    Those are what a result shows or is made of, what partitions the stream, what conditions over several GPMs name,
-    what another GPM mentions, and all of a GPM that a sequence asks at more than one place.
+    Those are the variables of results and of PARTITION BY, those in correlated conditions, those that another GPM
+    mentions, and all variables of a GPM that occurs at more than one place of a sequence.
     """
     patterns = query.patterns.values()
     outside = {*query.clauses.needed, *query.clauses.rounds, *query.partition}
@@ -145,25 +146,25 @@ def read_by_others(query: CheckedQuery) -> dict[str, tuple[str, ...]]:
 
 
 def _places(variant: Variant) -> Counter[str]:
-    """At how many places of a sequence each GPM is asked."""
+    """At how many places of a sequence each GPM occurs."""
     groups = [*(s.alternatives for s in variant.steps), *(s.absent for s in variant.steps), variant.before]
     return Counter(name for group in [*groups, variant.after] for name in {n for c in group for n in c})
 
 
 class SolvedRows:
-    """Rows that were solved elsewhere, as mappings."""
+    """`Rows` that were solved elsewhere, with solutions as mappings."""
 
     has_columns = False
 
     def __init__(self, rows: Sequence[InstantSolutions]) -> None:
         self._rows = rows
-        self.positions = np.array([row.position for row in rows], np.int64)
-        self.times = np.array([row.time for row in rows], np.int64)
+        self.positions: np.ndarray = np.array([row.position for row in rows], np.int64)
+        self.times: np.ndarray = np.array([row.time for row in rows], np.int64)
         numbers: dict[Mapping, int] = {}
         places = [numbers.setdefault(row.key, len(numbers)) for row in rows if row.key is not None]
-        self.partitions = np.array(places, np.int64) if places else None
+        self.partitions: np.ndarray | None = np.array(places, np.int64) if places else None
         self.numbers: np.ndarray | None = None
-        self.keys = list(numbers)
+        self.keys: list[Mapping] = list(numbers)
 
     def present(self, name: str) -> np.ndarray:
         return np.array([bool(row.values.get(name)) for row in self._rows], bool)
@@ -179,9 +180,9 @@ class SolvedRows:
 
 
 class ChunkRows:
-    """Rows of a chunk: a row for each instant, or, with `names` to partition by, for each instant and key there.
+    """`Rows` of a chunk: one for each instant, or, with `names` to partition by, one for each instant and key there.
 
-    `keys` numbers the keys, for the whole evaluation. `read`: the variables that mappings show, by GPM.
+    `keys` numbers the keys of the whole evaluation. `read`: for each GPM the variables that its mappings have.
     """
 
     has_columns = True
@@ -201,13 +202,14 @@ class ChunkRows:
             instants = np.arange(len(chunk))
             for part in parts:
                 part.rows = part.instants
-        self.positions = chunk.first + instants
-        self.times = chunk.times[instants]
+        self.positions: np.ndarray = chunk.first + instants
+        self.times: np.ndarray = chunk.times[instants]
         self._joined: dict[tuple[str, ...], Joined | None] = {}
         self._collect(parts)
 
     def _collect(self, parts: Sequence[_Part]) -> None:
-        """For each GPM where the solutions of each row begin, and the part and the place there of each solution."""
+        """Builds for each GPM an index: where the solutions of each row begin, and for each solution its part and its
+        place in the part."""
         self._parts: dict[str, list[_Part]] = {}
         for part in parts:
             part.select()
@@ -259,8 +261,8 @@ class ChunkRows:
 
 
 class _Part:
-    """The solutions of one GPM that stand in one piece: `places` in `solutions`, and of each its `instants` in the
-    chunk and its `rows` in the table."""
+    """The solutions of one GPM in one piece of a chunk: their indices in `solutions` (`places`), and for each the index
+    of its instant in the chunk (`instants`) and of its row in the table (`rows`, -1 for none)."""
 
     def __init__(self, piece: Piece, name: str, solutions: Solutions) -> None:
         begin, end = np.searchsorted(solutions.events, [piece.low, piece.high])
@@ -271,7 +273,8 @@ class _Part:
         self.rows = np.zeros(0, np.int64)
 
     def select(self) -> None:
-        """Only those that the GPM's own FILTERs let through, and that stand in a row."""
+        """Keeps only the solutions for which the GPM's own FILTERs are true and that belong to a row, in order of
+        rows."""
         kept = self.solutions.kept[self.places] & (self.rows >= 0)
         self.places, self.rows = self.places[kept], self.rows[kept]
         if len(self.rows) and (self.rows[1:] < self.rows[:-1]).any():
@@ -282,8 +285,8 @@ class _Part:
 def _partitioned(
     parts: Sequence[_Part], names: tuple[str, ...], keys: Keys
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(the instant of each row, the place of its key among those used, the numbers of those), by instant, then by the
-    key's text; gives the parts their rows."""
+    """The rows of a partitioned table, ordered by instant, then by the key's text: (the instant of each row, the index
+    of its key among the keys used, the numbers of these keys). Sets the `rows` of the parts."""
     codes = [part.solutions.codes(names, keys)[part.places] for part in parts]
     used = np.unique(np.concatenate(codes)) if codes else np.zeros(0, np.int64)
     used = used[used >= 0]
@@ -298,9 +301,9 @@ def _partitioned(
 
 
 def _cells(parts: Sequence[_Part], codes: Sequence[np.ndarray], used: np.ndarray) -> np.ndarray:
-    """Gives each solution its cell, instant times keys plus the place of its key in `used`, -1 without a key; the cells
-    that there are, ascending."""
-    places = np.full(int(used.max(initial=0)) + 2, -1, np.int64)  # the last one: of no key
+    """Sets the `rows` of the parts to cells, instant * len(used) + index of the key in `used`, -1 without a key.
+    Returns the cells that occur, ascending."""
+    places = np.full(int(used.max(initial=0)) + 2, -1, np.int64)  # the last entry is read for code -1, no key
     places[used] = np.arange(len(used))
     for part, own in zip(parts, codes, strict=True):
         part.rows = np.where(own >= 0, part.instants * len(used) + places[own], -1)

@@ -3,12 +3,12 @@
 `scan` cuts the embedded SPARQL out, `parse` reads the rest by `grammar.lark` into the nodes of `ast`, `printer` writes
 a tree as a query.
 
-* `ast`: The syntax tree of SPAseq: frozen, slotted, each node with the stretch of text it came from.
-* `scan` (`Skeleton`, `mask`, `skeleton`): Cut the embedded SPARQL out of a SPAseq query, before the grammar sees it.
+* `ast`: The syntax tree of SPAseq: frozen, slotted, each node with the span of its text.
+* `scan` (`Skeleton`, `mask`, `skeleton`): Cuts the embedded SPARQL out of a SPAseq query, before it is parsed.
 * `parse` (`KNOWN_PREFIXES`, `parse`, `unknown_prefix`): SPAseq text to syntax tree. The lark tree never leaves this
   module.
-* `printer` (`print_query`, `print_sequence`): Print a syntax tree as a SPAseq query; parsing what is printed gives an
-  equal tree.
+* `printer` (`print_query`, `print_sequence`): Prints a syntax tree as a SPAseq query; parsing the text gives an equal
+  tree.
 """
 
 __all__ = ["ast", "parse", "printer", "scan"]

@@ -1,4 +1,4 @@
-"""The syntax tree of SPAseq: frozen, slotted, each node with the stretch of text it came from.
+"""The syntax tree of SPAseq: frozen, slotted, each node with the span of its text.
 
 Spans take no part in equality, so a query and its printed form (`spaseq.language.syntax.printer`) have equal trees. The
 graph pattern of a GPM is kept as text here; `spaseq.gpm` parses it. Names in the paper: a `Definition` is a GPM
@@ -63,7 +63,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """SPARQL kept as text, brackets included: an expression, a template, a group graph pattern."""
+    """Embedded SPARQL, as text with its brackets: an expression, a template or a group graph pattern."""
 
     text: str
     span: Span = field(default=_NOWHERE, compare=False, repr=False)
@@ -108,7 +108,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """`a & b & …`: all at one instant."""
+    """`a & b & …`: all of them match at one instant."""
 
     parts: tuple[Element, ...]
     span: Span = field(default=_NOWHERE, compare=False, repr=False)
@@ -116,7 +116,7 @@ class Both:
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """`a | b | …`: at least one of them."""
+    """`a | b | …`: at least one of them matches at the instant."""
 
     parts: tuple[Element, ...]
     span: Span = field(default=_NOWHERE, compare=False, repr=False)

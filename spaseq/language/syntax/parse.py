@@ -25,7 +25,7 @@ KNOWN_PREFIXES: Final = {
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
     "xsd": "http://www.w3.org/2001/XMLSchema#",
 }
-"""Prefixes that need no PREFIX."""
+"""Prefixes that need not be declared."""
 
 _READABLE: Final = {
     "$END": "the end of the query",
@@ -59,8 +59,8 @@ _READABLE: Final = {
 def parse(text: str, source: str = "<query>") -> ast.Query:
     """The syntax tree of a query.
 
-    Raises `QuerySyntaxError` where the text is not SPAseq, and `QuerySemanticsError` for a clause that stands twice or
-    a prefix that is not declared. `source` is the name errors show.
+    Raises `QuerySyntaxError` if the text is not SPAseq, and `QuerySemanticsError` for a clause that occurs twice or a
+    prefix that is not declared. `source` is the name that errors show.
     """
     check_characters(text, source)
     check_escapes(text, source)
@@ -112,7 +112,7 @@ def _syntax_error(error: UnexpectedInput, text: str, cut: str, source: str) -> Q
 
 
 def _open_brace(cut: str, text: str, source: str) -> QuerySyntaxError:
-    """The error for the last brace that is opened and not closed."""
+    """The error for the last brace that is not closed."""
     unclosed: list[int] = []
     for match in re.finditer(r"[{}]", mask(cut, source)):
         if match[0] == "{":
@@ -136,7 +136,7 @@ def _word(text: str, start: int) -> str:
 
 
 def _hint(found: str, before: str) -> str:
-    """Advice on known mistakes."""
+    """The hint for a known mistake; "" for others."""
     if re.search(r"\bDEFINE\s+GPM\s+[\w-]+\s*$", before, re.IGNORECASE) and found.startswith("{"):
         return "say which stream the GPM reads: DEFINE GPM name ON stream { … }"
     if re.search(r"\bFROM\s*$", before, re.IGNORECASE):
@@ -172,7 +172,7 @@ class _Partition:
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """A chain while it is read from left to right."""
+    """A chain under construction, from left to right."""
 
     first: ast.Element
     rest: tuple[tuple[ast.Operator, ast.Element], ...]
@@ -194,7 +194,7 @@ def _token_span(token: Token) -> Span:
 
 
 def _single(kind: type[Any], nodes: Iterable[Any], error: Callable[[str, Span], QueryError], what: str) -> Any:
-    """The one node of `kind` among `nodes`, or None; an error at the second."""
+    """The only node of `kind` among `nodes`, or None; raises `error` for a second one."""
     found = [node for node in nodes if isinstance(node, kind)]
     if len(found) > 1:
         raise error(f"{what} stands twice", found[1].span)
@@ -203,7 +203,7 @@ def _single(kind: type[Any], nodes: Iterable[Any], error: Callable[[str, Span], 
 
 @v_args(meta=True)
 class _Builder(Transformer[Token, ast.Query]):
-    """Builds the syntax tree bottom up; one method for each rule of the grammar, named as it."""
+    """Builds the syntax tree bottom up, with a method for each rule of the grammar, named like the rule."""
 
     def __init__(self, text: str, cut: Skeleton, source: str) -> None:
         super().__init__()
@@ -389,7 +389,7 @@ def _is(child: object, kind: str) -> bool:
 
 
 def unknown_prefix(label: str, known: Iterable[str], text: str, span: Span, source: str) -> QuerySemanticsError:
-    """The error for a prefixed name whose label nothing declares."""
+    """The error for a prefixed name whose label is not declared."""
     close = get_close_matches(label, list(known), n=1)
     hint = f"did you mean {close[0]}:?" if close else f"declare it: PREFIX {label}: <…>"
     return QuerySemanticsError(f"the prefix {label}: is not declared", text=text, span=span, source=source, hint=hint)

@@ -1,4 +1,4 @@
-"""Print a syntax tree as a SPAseq query; parsing what is printed gives an equal tree."""
+"""Prints a syntax tree as a SPAseq query; parsing the text gives an equal tree."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Cut the embedded SPARQL out of a SPAseq query, before the grammar sees it.
+"""Cuts the embedded SPARQL out of a SPAseq query, before it is parsed.
 
 A SPAseq query embeds SPARQL in four places: the group graph pattern of a GPM, the template of CONSTRUCT, the data of
-VALUES, and expressions (`SELECT (AVG(?x) AS ?y)`, HAVING, ORDER BY). `skeleton` finds them by balanced scanning that
-respects strings, IRIs and comments, and blanks their insides at equal length, so that every offset, line and column of
-the skeleton is one of the query. What was cut out is parsed by rdflib (`spaseq.gpm`), also at its own offsets.
+VALUES, and expressions (`SELECT (AVG(?x) AS ?y)`, HAVING, ORDER BY). `skeleton` finds them by matching brackets outside
+of strings, IRIs and comments, and replaces their insides by as many blanks, so that offsets, lines and columns of the
+skeleton are those of the query. rdflib parses the parts that were cut out (`spaseq.gpm`); their offsets are kept too.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _CLOSING = {"{": "}", "(": ")"}
 
 @dataclass(frozen=True, slots=True)
 class Skeleton:
-    """A query with its embedded SPARQL blanked.
+    """A query with its embedded SPARQL blanked out.
 
-    `text` is as long as the query; `closing` gives for the offset of each opening bracket that was blanked the offset
-    behind the bracket that closes it.
+    `text` is as long as the query. `closing` maps the offset of each opening bracket of embedded SPARQL to the offset
+    behind its closing bracket.
     """
 
     text: str
@@ -49,9 +49,9 @@ class Skeleton:
 
 
 def mask(text: str, source: str = "<query>") -> str:
-    """`text` with comments and the insides of strings and IRIs blanked at equal length.
+    """`text` with comments and the insides of strings and IRIs replaced by as many blanks.
 
-    Raises `QuerySyntaxError` at a string that is not closed.
+    Raises `QuerySyntaxError` for a string that is not closed.
     """
     parts: list[str] = []
     done = 0
@@ -76,7 +76,7 @@ def mask(text: str, source: str = "<query>") -> str:
 
 
 def skeleton(text: str, source: str = "<query>") -> Skeleton:
-    """The skeleton of a query. Raises `QuerySyntaxError` at a string, a brace or a parenthesis that is not closed."""
+    """The skeleton of a query. Raises `QuerySyntaxError` for a string, brace or parenthesis that is not closed."""
     masked = mask(text, source)
     closing: dict[int, int] = {}
     for start, name in _groups(masked):
@@ -91,14 +91,14 @@ def _blank(text: str) -> str:
 
 
 def _cut(text: str, closing: dict[int, int]) -> str:
-    """`text` with what lies between the brackets of `closing` blanked."""
+    """`text` with the parts between the brackets of `closing` blanked out."""
     for start, end in closing.items():
         text = text[: start + 1] + _blank(text[start + 1 : end - 1]) + text[end - 1 :]
     return text
 
 
 def _groups(masked: str) -> Iterator[tuple[int, str]]:
-    """Offset of the opening brace of each GPM's group, of CONSTRUCT templates and VALUES, with what to call it."""
+    """For each GPM's group, CONSTRUCT template and VALUES: the offset of its opening brace, and a name for errors."""
     for match in _HEADER.finditer(masked):
         yield match.end() - 1, f"GPM {match['name']}"
     for match in _TEMPLATE.finditer(masked):
@@ -131,7 +131,7 @@ def _group_end(text: str, masked: str, start: int, name: str, source: str) -> in
 
 
 def _closing_offset(masked: str, start: int) -> int | None:
-    """The offset behind the bracket that closes the one at `start`; None if there is none."""
+    """The offset behind the bracket that closes the one at `start`; None if it is not closed."""
     opening = masked[start]
     closing = _CLOSING[opening]
     depth = 0
@@ -143,7 +143,8 @@ def _closing_offset(masked: str, start: int) -> int | None:
 
 
 def _expressions(text: str, blanked: str, source: str) -> dict[int, int]:
-    """The parentheses that hold SPARQL expressions: all that do not belong to SEQ or PARTITION BY."""
+    """The parentheses of SPARQL expressions, as in `Skeleton.closing`: all that do not belong to SEQ or PARTITION
+    BY."""
     closing: dict[int, int] = {}
     offset = 0
     while match := _PARENTHESIS.search(blanked, offset):

@@ -59,7 +59,7 @@ class Block:
     __slots__ = ("data",)
 
     def __init__(self) -> None:
-        self.data = np.zeros(1 << 12, dtype=np.uint8)
+        self.data: np.ndarray = np.zeros(1 << 12, dtype=np.uint8)
 
     def fill(self, *parts: bytes) -> None:
         """Copy the text in, which is the `parts` together."""
@@ -88,9 +88,9 @@ class Dictionary:
     __slots__ = ("_carried", "_keys", "made", "state", "table", "wanted")
 
     def __init__(self, wanted: Sequence[bytes] | None = None) -> None:
-        self.wanted = wanted
+        self.wanted: Sequence[bytes] | None = wanted
         self._keys = Block()
-        self.state = np.zeros(k.STATE_SIZE, dtype=np.int64)
+        self.state: np.ndarray = np.zeros(k.STATE_SIZE, dtype=np.int64)
         self.restart(_TERMS, _TERMS << 5)
 
     def __len__(self) -> int:
@@ -108,7 +108,7 @@ class Dictionary:
 
     def restart(self, terms: int = 0, text: int = 0) -> None:
         """Forget all terms but the first ones, with room for as many as are expected."""
-        self.table = _arrays(_power(terms), _power(text), 2 * _power(terms))
+        self.table: k.Table = _arrays(_power(terms), _power(text), 2 * _power(terms))
         self.table.slots.fill(layout.NIL)
         self.state[[k.TERMS, k.TEXT, k.WANTED_END]] = 0
         self.state[[k.DATATYPE, k.KEEP]] = layout.NIL

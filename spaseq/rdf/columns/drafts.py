@@ -51,7 +51,7 @@ class Drafting:
                  "files")  # fmt: skip
 
     def __init__(self, scanner: Scanner, counters: Counters) -> None:
-        self.drafts = a.Drafts(*(np.empty(0, dtype=dtype) for dtype in _DRAFT_DTYPES))
+        self.drafts: a.Drafts = a.Drafts(*(np.empty(0, dtype=dtype) for dtype in _DRAFT_DTYPES))
         self.files: list[str] = []
         self._at = np.zeros(a.AT_SIZE, dtype=np.int64)
         self._said = np.empty((0, 3), dtype=np.int64)

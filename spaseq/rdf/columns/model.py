@@ -75,10 +75,14 @@ class TermTable:
         find: Callable[[bytes], int] | None = None,
         made: dict[int, Term] | None = None,
     ) -> None:
-        self.text, self.start, self.length = text, start, length
-        self.kind, self.lexical, self.datatype = kind, lexical, datatype
-        self.own = own if own is not None else np.zeros((0, 2), dtype=np.int64)
-        self.scope = scope
+        self.text: np.ndarray = text
+        self.start: np.ndarray = start
+        self.length: np.ndarray = length
+        self.kind: np.ndarray = kind
+        self.lexical: np.ndarray = lexical
+        self.datatype: np.ndarray = datatype
+        self.own: np.ndarray = own if own is not None else np.zeros((0, 2), dtype=np.int64)
+        self.scope: str = scope
         self._made = made if made is not None and not len(self.own) else {}
         self._ids: dict[bytes, int] | None = None
         self._find = find

@@ -8,16 +8,15 @@ from typing import Final
 import numpy as np
 
 from spaseq.errors import EventError
-from spaseq.events.time import time_behind
+from spaseq.events.reorder import Reorderer
 from spaseq.rdf.columns.dictionary import Dictionary
 from spaseq.rdf.columns.drafts import Drafting
 from spaseq.rdf.columns.kernels import gathering, layout
 from spaseq.rdf.columns.kernels import scanning as k
 from spaseq.rdf.columns.model import BatchLimits, GraphBatch, TermTable
 from spaseq.rdf.columns.scanner import Scanner
-from spaseq.rdf.model import Counters, GraphEvent
+from spaseq.rdf.model import Counters
 from spaseq.rdf.options import StreamOptions
-from spaseq.rdf.order import goes_back
 
 __all__ = ["Ordering"]
 
@@ -30,8 +29,7 @@ class Ordering:
     `needed`: how many of the dictionary's wanted predicates a batch has the triples of; None: all triples.
     """
 
-    __slots__ = ("_counters", "_dictionary", "_drafting", "_held", "_latest", "_needed", "_options", "_place",
-                 "_scanner", "_stream")  # fmt: skip
+    __slots__ = ("_counters", "_dictionary", "_drafting", "_needed", "_reorder", "_scanner", "_stream")
 
     def __init__(
         self,
@@ -43,73 +41,30 @@ class Ordering:
         needed: int | None,
     ) -> None:
         self._stream = stream
-        self._options = options
         self._scanner = scanner
         self._dictionary: Dictionary = scanner.dictionary
         self._drafting = drafting
         self._counters = counters
         self._needed = _EVERYTHING if needed is None else (k.WANTED, k.WANTED + needed)
-        self._held = 0
-        self._latest: int | None = None
-        self._place = ("", 0)
+        self._reorder = Reorderer(options, f"stream {stream}")
 
     def batches(self, limits: BatchLimits, *, at_end: bool) -> tuple[list[GraphBatch], EventError | None]:
         """The events that nothing can come before any more, all of them if the stream is `at_end`; and the error of the
         first event that goes back in time."""
-        drafting = self._drafting
-        front, error = self._see(self._held, drafting.front)
-        drafts = drafting.drafts
-        ready = np.flatnonzero(drafts.size[:front] >= 0)
-        times = drafts.time[ready]
-        if at_end and error is None:
-            released = np.ones(len(ready), dtype=np.bool_)
-        else:
-            released = times <= (self._latest or 0) - self._options.lateness
-        order = ready[released]
-        if len(order) > 1 and (np.diff(times[released]) < 0).any():
-            order = order[np.argsort(times[released], kind="stable")]
-        made = [self._batch(part) for part in self._by_file(order)]
-        self._held = int(len(ready) - len(order))
-        kept = ready[~released]
-        drafting.keep(kept, restart=self._dictionary.is_full(limits.triples, limits.text))
-        return made, error
+        drafting, reorder, counters = self._drafting, self._reorder, self._counters
+        drafts, held, seen = drafting.drafts, reorder.held, reorder.seen
+        found = reorder.push(drafts.time[: drafting.front], lambda row: self._place(held + row), last=at_end)
+        counters.events += reorder.seen - seen
+        counters.reopened += int(np.count_nonzero(drafts.repeated[held : held + reorder.seen - seen]))
+        counters.late += reorder.take_dropped()
+        rows = np.arange(drafting.front)
+        made = [self._batch(part) for part in self._by_file(rows[found.ready])]
+        drafting.keep(rows[found.waiting], restart=self._dictionary.is_full(limits.triples, limits.text))
+        return made, found.error
 
-    def _see(self, begin: int, end: int) -> tuple[int, EventError | None]:
-        """Check that the drafts `begin:end` are not late. Those dropped get a negative count. How many drafts are good,
-        from 0, and the error of the next one."""
-        drafts, counters, lateness = self._drafting.drafts, self._counters, self._options.lateness
-        times = drafts.time[begin:end]
-        error = None
-        if len(times):
-            first = times[0] if self._latest is None else self._latest
-            most = np.maximum.accumulate(np.maximum(times, first))
-            late = np.flatnonzero(time_behind(most, times) > lateness)
-            if len(late) and self._options.late != "drop":
-                end = begin + int(late[0]) + 1
-                self._note_latest(begin, end)
-                error = self._goes_back(end - 1)
-            else:
-                drafts.size[begin + late] = -1
-                counters.late += len(late)
-                self._note_latest(begin, end)
-        counters.events += end - begin
-        counters.reopened += int(np.count_nonzero(drafts.repeated[begin:end]))
-        return end - (error is not None), error
-
-    def _note_latest(self, begin: int, end: int) -> None:
-        """The greatest time so far, and the event that was the first to have it."""
+    def _place(self, draft: int) -> tuple[str, int]:
         drafts = self._drafting.drafts
-        at = begin + int(np.argmax(drafts.time[begin:end]))
-        if self._latest is None or drafts.time[at] > self._latest:
-            self._latest = int(drafts.time[at])
-            self._place = self._drafting.files[drafts.file[at]], int(drafts.record[at])
-
-    def _goes_back(self, draft: int) -> EventError:
-        drafts = self._drafting.drafts
-        source = self._drafting.files[drafts.file[draft]]
-        event = GraphEvent(self._stream, int(drafts.time[draft]), (), None, source, int(drafts.record[draft]))
-        latest = GraphEvent(self._stream, self._latest or 0, (), None, *self._place)
-        return goes_back(event, latest, self._options.lateness)
+        return self._drafting.files[drafts.file[draft]], int(drafts.record[draft])
 
     def _by_file(self, order: np.ndarray) -> list[np.ndarray]:
         """`order` cut where another file begins."""

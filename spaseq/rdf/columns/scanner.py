@@ -41,14 +41,14 @@ class Scanner:
     __slots__ = ("_block", "_counters", "_malformed", "_slow", "_terms", "count", "dictionary", "lines", "rows")
 
     def __init__(self, dictionary: Dictionary, counters: Counters, malformed: Literal["error", "drop"]) -> None:
-        self.dictionary = dictionary
-        self.rows = np.empty((_ROOM, 4), dtype=np.int32)
-        self.lines = np.empty(_ROOM, dtype=np.int64)
-        self.count = 0
+        self.dictionary: Dictionary = dictionary
+        self.rows: np.ndarray = np.empty((_ROOM, 4), dtype=np.int32)
+        self.lines: np.ndarray = np.empty(_ROOM, dtype=np.int64)
+        self.count: int = 0
         self._slow = np.empty((_ROOM, 4), dtype=np.int64)
         self._block = Block()
         self._counters = counters
-        self._malformed = malformed
+        self._malformed: Literal["error", "drop"] = malformed
         self._terms = Terms()
 
     def read(self, chunks: Iterable[bytes], form: Format, source: str, line: int = 1) -> Iterator[bool]:

@@ -26,8 +26,9 @@ from pyspark.sql.types import DataType, DateType, NumericType, TimestampType
 
 from spaseq.engine import Consume, Program, Window
 from spaseq.errors import OptionError
+from spaseq.spark.session.tables import plain_name
 
-__all__ = ["ORDER", "POSITION", "SOURCE", "STREAM", "TIME", "TupleCut", "TupleQuery", "choose_cut"]
+__all__ = ["ORDER", "POSITION", "SOURCE", "STREAM", "TIME", "TupleCut", "TupleQuery", "choose_cut", "column_of"]
 
 TIME: Final = "spaseq_time"
 STREAM: Final = "spaseq_stream"
@@ -56,14 +57,18 @@ class TupleQuery(Protocol):
 
     def stream_names(self, given: tuple[str, ...]) -> tuple[str, ...]: ...
 
-    def open(self, state: bytes | None = None, *, streams: Any = None, **words: Any) -> Any: ...
+    def open(self, *arguments: Any, **words: Any) -> Any:
+        """A session; `streams` and the options of the language by their names."""
+        ...
 
     @property
     def identity(self) -> Mapping[str, str]: ...
 
     def reopened(self, contents: dict[str, Any]) -> Any: ...
 
-    def run(self, events: Any = None, *, streams: Any = None, **words: Any) -> Any: ...
+    def run(self, *arguments: Any, **words: Any) -> Any:
+        """Matches; `streams` and the options of the language by their names."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +106,7 @@ class TupleCut:
     def key_columns(self, frame: DataFrame) -> list[Column]:
         """For each bracket a text that is the same for equal keys: that of the first attribute that is not NULL."""
         kinds = {field.name: field.dataType for field in frame.schema}
-        return [F.coalesce(*(_key_text(name, kinds[name]) for name in bracket)) for bracket in self.keys]
+        return [F.coalesce(*(_key_text(name, kinds[plain_name(name)]) for name in bracket)) for bracket in self.keys]
 
     def explain(self) -> Iterator[str]:
         """A line on each decision."""
@@ -119,11 +124,16 @@ class TupleCut:
         return {TIME: "time", POSITION: "positions"}.get(self.coordinate, self.coordinate)
 
 
+def column_of(name: str) -> Column:
+    """The column of an attribute, in a DataFrame with plain names (`spaseq.spark.session.tables`)."""
+    return F.col(f"`{plain_name(name)}`")
+
+
 def _key_text(name: str, kind: DataType) -> Column:
     """Numbers as doubles, so that equal ones of different types have one text; 0.0 and -0.0 are equal, and NaN is NULL,
     as for the local engine. Dates and timestamps in microseconds. Different keys may share a text: a part is
     partitioned again."""
-    column = F.col(f"`{name}`")
+    column = column_of(name)
     match kind:
         case NumericType():
             number = column.cast("double")
@@ -144,8 +154,8 @@ def choose_cut(query: TupleQuery, ordered: DataFrame, tasks: int, way: str) -> T
     if way not in _WAYS:
         raise OptionError(f"cut={way!r}: no such way to cut", f"one of {', '.join(_WAYS)}")
     allowed = TupleCut.of(query)
-    allowed = replace(allowed, keys=tuple(b for b in allowed.keys if any(name in ordered.columns for name in b)))
-    allowed = replace(allowed, keys=tuple(tuple(n for n in b if n in ordered.columns) for b in allowed.keys))
+    there = [tuple(name for name in b if plain_name(name) in ordered.columns) for b in allowed.keys]
+    allowed = replace(allowed, keys=tuple(bracket for bracket in there if bracket))
     if len(allowed.keys) < len(query.partition):
         allowed = replace(allowed, keys=())  # some key is NULL everywhere, or may not be cut by
     if way == "keys" and not allowed.keys:
@@ -167,9 +177,9 @@ def choose_cut(query: TupleQuery, ordered: DataFrame, tasks: int, way: str) -> T
 def _is_in_order(ordered: DataFrame, attribute: str) -> bool:
     """Whether the attribute is a number in every tuple, and never goes back."""
     kinds = {field.name: field.dataType.simpleString() for field in ordered.schema}
-    if kinds.get(attribute, "") not in ("tinyint", "smallint", "int", "bigint", "float", "double"):
+    if kinds.get(plain_name(attribute), "") not in ("tinyint", "smallint", "int", "bigint", "float", "double"):
         return False
-    task, value = F.shiftright(SOURCE, 33), F.col(f"`{attribute}`")
+    task, value = F.shiftright(SOURCE, 33), column_of(attribute)
     before = F.lag(value).over(Rows.partitionBy("task").orderBy(SOURCE))
     back = F.col("value") < F.col("before")
     rows = (
@@ -191,7 +201,7 @@ def _is_in_order(ordered: DataFrame, attribute: str) -> bool:
 
 def _bounds(ordered: DataFrame, cut: TupleCut, count: int) -> tuple[Any, ...]:
     """Where slices begin: about `count` of equal numbers of tuples, none shorter than the overlap."""
-    column = F.col(f"`{cut.coordinate}`")
+    column = column_of(cut.coordinate)
     shares = [F.lit(k / count) for k in range(count)]
     row = ordered.agg(F.percentile_approx(column, F.array(*shares), 10_000), F.min(column)).first()
     if row is None or row[0] is None:

@@ -17,26 +17,27 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import chain, count, islice
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, Unpack
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DecimalType, LongType, StringType, StructField, StructType
 
 from spaseq.engine import Window
 from spaseq.errors import OptionError
 from spaseq.gpm import Knowledge
 from spaseq.language.evaluation.run import Match, match_table
-from spaseq.language.query import Query, compile_query, stream_options
-from spaseq.rdf import Counters, StreamOptions, term_from_key, term_key
+from spaseq.language.query import Query, compile_query
+from spaseq.rdf import Counters, term_from_key, term_key
 from spaseq.spark.ingest.frames import Streams
 from spaseq.spark.ingest.time_ranges import rows_of
 from spaseq.spark.session.bar import progress_bar
 from spaseq.spark.session.failures import carried, clear_errors
 from spaseq.spark.session.layout import Layout, lay_out
+from spaseq.spark.session.options import KNOWLEDGE_ROWS, QueryOptions, QueryWords
 from spaseq.spark.session.query_text import QueryText, under_entailment
-from spaseq.spark.solving.knowledge import KNOWLEDGE_ROWS, Known, known_of
+from spaseq.spark.session.tables import TERM_MATCHES, batch_of, spark_schema
+from spaseq.spark.solving.knowledge import Known, known_of
 from spaseq.spark.solving.solutions import instants_of
 from spaseq.spark.solving.table import Job, table_of
 
@@ -46,7 +47,7 @@ _LOG: Final = logging.getLogger("spaseq.spark")
 _INSTANTS: Final = 256  # rows of the table before the engine is called
 _MATCHES: Final = 10_000  # matches in a record batch
 
-_RANK: Final = "?rank"
+_RANK: Final = pa.field("?rank", pa.decimal128(38))
 _INDEX_BITS: Final = 32  # of a rank: the window's number above, the row's in the part below
 T = TypeVar("T")
 
@@ -60,15 +61,12 @@ def run(
     streams: Streams,
     kb: Knowledge | Mapping[str, Any] | None = None,
     *,
-    options: StreamOptions | None = None,
+    format: str | None = None,
     partitions: int | None = None,
     progress: bool | None = False,
     counters: Counters | None = None,
-    entailment: str | None = None,
     quarantine: str = "",
-    knowledge_rows: int = KNOWLEDGE_ROWS,
-    reference: bool = False,
-    **words: str | None,
+    **words: Unpack[QueryWords],
 ) -> DataFrame:
     """The matches over files, as a DataFrame with the columns and values of `Query.run(…).to_arrow()`, in no order.
 
@@ -76,34 +74,31 @@ def run(
 
     Args:
         query: compiled, or its text.
-        streams, options, words: as for `Query.run`. The workers must be able to open the streams' files. Or DataFrames:
-            see `spaseq.spark.ingest.frames`.
+        streams: as for `Query.run`. The workers must be able to open the streams' files. Or DataFrames: see
+            `spaseq.spark.ingest.frames`.
         kb: as for `Query.run`, and DataFrames: see `spaseq.spark.solving.knowledge`.
         partitions: how many tasks a stage has; by default as many as the session runs at a time.
         progress: show a bar on stderr while the streams are read: True, False, or None for only on a terminal.
         counters: is given what was read, late or malformed.
-        entailment: `rdfs` or `owl-rl`, as for `Query.run`.
         quarantine: a folder for lines that cannot be read, each with its number, in one file for each input file;
             they are counted as malformed. Like the streams' files it must be within the workers' reach.
-        knowledge_rows: up to so many triples of a DataFrame of knowledge are brought to the driver and broadcast; with
-            more, Spark joins it by a shuffle.
-        reference: whether rdflib's evaluator does all graph patterns that tasks evaluate, for comparison.
+        words: `entailment`, `knowledge_rows`, `reference`: see `spaseq.spark.session.options`. And `options`, or in its
+            place `format` and other words of the command line, as for `Query.run`.
 
     Raises `OptionError` and `EventError` as the local engine does. What goes wrong in the last step, which runs when
     rows are asked for, comes out as clearly only through `collect`.
     """
-    reading = _options(options, words, quarantine)
-    job = _prepare(query, spark, kb, reading, partitions, entailment, knowledge_rows, reference)
+    job = _prepare(query, spark, kb, QueryOptions.of(format, **words), partitions)
     table, times = table_of(job, streams, progress, counters, quarantine)
-    return _recognise(job, table, times, match_table, _table_schema(job.compiled.variables))
+    return _recognise(job, table, times, match_table, match_table([], job.compiled.variables).schema)
 
 
 def collect(matches: DataFrame, *, progress: bool | None = False) -> pa.Table:
     """The rows of a DataFrame that `run` gave, in order of their ends. An error of a worker comes out as itself."""
     with progress_bar(matches.sparkSession, "finding matches", enabled=progress), clear_errors():
         table = matches.toArrow()
-    if _RANK in table.column_names:
-        return table.sort_by(_RANK).drop_columns([_RANK])
+    if _RANK.name in table.column_names:
+        return table.sort_by(_RANK.name).drop_columns([_RANK.name])
     return table.sort_by([("end", "ascending"), ("start", "ascending")])
 
 
@@ -113,21 +108,17 @@ def matches(
     streams: Streams,
     kb: Knowledge | Mapping[str, Any] | None = None,
     *,
-    options: StreamOptions | None = None,
+    format: str | None = None,
     partitions: int | None = None,
     progress: bool | None = False,
     counters: Counters | None = None,
-    entailment: str | None = None,
     quarantine: str = "",
-    knowledge_rows: int = KNOWLEDGE_ROWS,
-    reference: bool = False,
-    **words: str | None,
+    **words: Unpack[QueryWords],
 ) -> Iterator[Match]:
     """The matches over files as the local engine's objects, without their events, in order of their ends. See `run`."""
-    reading = _options(options, words, quarantine)
-    job = _prepare(query, spark, kb, reading, partitions, entailment, knowledge_rows, reference)
+    job = _prepare(query, spark, kb, QueryOptions.of(format, **words), partitions)
     table, times = table_of(job, streams, progress, counters, quarantine)
-    frame = _recognise(job, table, times, _as_terms, _TERMS)
+    frame = _recognise(job, table, times, _as_terms, TERM_MATCHES)
     found = collect(frame, progress=progress)
     variables = job.compiled.variables
     for batch in found.to_batches():
@@ -149,44 +140,29 @@ def explain(
 # -- the job
 
 
-def _options(options: StreamOptions | None, words: Mapping[str, str | None], quarantine: str) -> StreamOptions:
-    given = stream_options(options, words)
-    return replace(given, malformed="drop") if quarantine else given
-
-
-def _prepare(
-    query: Query | str,
-    spark: SparkSession,
-    kb: Any,
-    options: StreamOptions,
-    partitions: int | None,
-    entailment: str | None,
-    rows: int,
-    reference: bool,
-) -> Job:
+def _prepare(query: Query | str, spark: SparkSession, kb: Any, options: QueryOptions, partitions: int | None) -> Job:
     """Checks what was given, before the streams are read."""
     if partitions is not None and partitions < 1:
         raise OptionError(f"partitions={partitions}: a stage has at least one task")
     query = compile_query(query) if isinstance(query, str) else query
-    text, layout, known = prepared(query, kb, entailment, rows, reference)
+    text, layout, known = prepared(query, kb, options)
     for line in (*layout.explain(), *known.lines):
         _LOG.info(line)
-    return Job(spark, text, layout, known, options, partitions or spark.sparkContext.defaultParallelism)
+    return Job(spark, text, layout, known, options.events, partitions or spark.sparkContext.defaultParallelism)
 
 
-def prepared(
-    query: Query, kb: Any, entailment: str | None, rows: int, reference: bool
-) -> tuple[QueryText, Layout, Known]:
+def prepared(query: Query, kb: Any, options: QueryOptions) -> tuple[QueryText, Layout, Known]:
     """The query, its layout and the knowledge, as entailment has them. OptionError for a graph that is not given."""
-    known = known_of(kb, query.checked.patterns.values(), rows=rows, whole=entailment is not None)
-    text, closed = under_entailment(query, known.knowledge, entailment, reference=reference)
+    closes = options.entailment is not None
+    known = known_of(kb, query.checked.patterns.values(), rows=options.knowledge_rows, whole=closes)
+    text, closed = under_entailment(query, known.knowledge, options.entailment, reference=options.reference)
     known = replace(known, knowledge=closed)
     layout = lay_out(text.compiled())
     known.check(text.compiled().checked.patterns.values(), layout.joined)
     return text, layout, known
 
 
-def _recognise(job: Job, table: DataFrame, times: list[int], shape: Shape, schema: StructType) -> DataFrame:
+def _recognise(job: Job, table: DataFrame, times: list[int], shape: Shape, rows: pa.Schema) -> DataFrame:
     """The matches in `table`, in parts that the layout allows. `times`: where ranges of equal work begin."""
     window = job.compiled.window(job.options.time_unit)
     cuts: list[Column] = []
@@ -194,7 +170,8 @@ def _recognise(job: Job, table: DataFrame, times: list[int], shape: Shape, schem
         cuts.append(F.expr(_window_number(window)))
     if job.layout.by_key:
         cuts.append(F.hash("key").cast("long"))
-    ranked = StructType([*schema.fields, StructField(_RANK, DecimalType(38, 0))]) if job.layout.ordered else schema
+    if job.layout.ordered:
+        rows = rows.append(_RANK)
     bounds = _slice_bounds(times, window) if job.layout.by_slice else []
     if len(bounds) > 1:
         sliced = _sliced(table, bounds, window, behind=any(v.after for v in job.compiled.checked.variants))
@@ -205,7 +182,7 @@ def _recognise(job: Job, table: DataFrame, times: list[int], shape: Shape, schem
         part = F.pmod(reduce(Column.__add__, parts, F.lit(0)), F.lit(tasks)).cast("int")
         parted = table.repartitionById(tasks, part).sortWithinPartitions("position")
     work = _Work(job.query, job.layout, job.options.time_unit, shape, tuple(bounds))
-    found = parted.mapInArrow(partial(_matches, work), ranked)
+    found = parted.mapInArrow(partial(_matches, work), spark_schema(rows))
     kept = set(job.compiled.variables)
     merges = job.layout.by_key and any(name not in kept for name in job.compiled.checked.partition)
     return found.distinct() if merges else found  # equal matches of several keys are one
@@ -264,7 +241,7 @@ def _matches(work: _Work, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
         batch = work.shape(found, variables)
         if work.layout.ordered:
             numbers = [(window.number(match.times[-1]) << _INDEX_BITS) + next(ranks) for match in found]
-            batch = batch.append_column(_RANK, pa.array(numbers, pa.decimal128(38)))
+            batch = batch.append_column(_RANK, pa.array(numbers, _RANK.type))
         yield batch
 
 
@@ -301,32 +278,9 @@ def _chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
 def _as_terms(matches: Sequence[Match], variables: Sequence[str]) -> pa.RecordBatch:
     """Matches with the times of their positions and their terms as keys, from which objects can be made again."""
-    columns = [
-        pa.array([m.start for m in matches], pa.int64()),
-        pa.array([m.end for m in matches], pa.int64()),
-        pa.array([list(m.positions) for m in matches], pa.list_(pa.int64())),
-        pa.array([list(m.times) for m in matches], pa.list_(pa.int64())),
-        pa.array([[_key(m.bindings.get(v)) for v in variables] for m in matches], pa.list_(pa.string())),
-    ]
-    return pa.record_batch(columns, names=_TERMS.fieldNames())
+    rows = ((m.start, m.end, m.positions, m.times, [_key(m.bindings.get(v)) for v in variables]) for m in matches)
+    return batch_of(TERM_MATCHES, rows)
 
 
 def _key(term: Any) -> str | None:
     return None if term is None else term_key(term)
-
-
-_TERMS: Final = StructType(
-    [
-        StructField("start", LongType()),
-        StructField("end", LongType()),
-        StructField("positions", ArrayType(LongType())),
-        StructField("times", ArrayType(LongType())),
-        StructField("terms", ArrayType(StringType())),
-    ]
-)
-
-
-def _table_schema(variables: Sequence[str]) -> StructType:
-    """Spark's name for the columns of `match_table`."""
-    types = {pa.int64(): LongType(), pa.string(): StringType(), pa.list_(pa.int64()): ArrayType(LongType())}
-    return StructType([StructField(field.name, types[field.type]) for field in match_table([], variables).schema])

@@ -16,34 +16,25 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from itertools import groupby, pairwise
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, Unpack
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import LongType, StructField, StructType
 
 from spaseq.errors import OptionError
-from spaseq.events import EventOptions
+from spaseq.events import EventOptions, TupleWords
 from spaseq.events.streams import TimestampAssigner
-from spaseq.spark.batch.cuts import ORDER, POSITION, SOURCE, STREAM, TIME, TupleCut, TupleQuery, choose_cut
+from spaseq.spark.batch.cuts import ORDER, POSITION, SOURCE, STREAM, TIME, TupleCut, TupleQuery, choose_cut, column_of
 from spaseq.spark.session.failures import carried, clear_errors
+from spaseq.spark.session.tables import TUPLE_MATCHES, spark_schema, with_own_names, with_plain_names
 
 __all__ = ["check_columns", "explain_tuples", "run_tuples"]
 
 _LOG: Final = logging.getLogger("spaseq.spark")
 _INDEX_BITS: Final = 33
-MATCHES: Final = "start long, end long, positions array<long>, start_time long, end_time long"
-_ARROW: Final = pa.schema(
-    [
-        ("start", pa.int64()),
-        ("end", pa.int64()),
-        ("positions", pa.list_(pa.int64())),
-        ("start_time", pa.int64()),
-        ("end_time", pa.int64()),
-    ]
-)
 _OWN: Final = (TIME, STREAM, ORDER, POSITION, SOURCE)
 
 Tuples: TypeAlias = DataFrame | Mapping[str, DataFrame]
@@ -53,13 +44,9 @@ def run_tuples(
     query: TupleQuery,
     events: Tuples,
     *,
-    type_column: str | None = None,
-    time_column: str | None = None,
-    time_from: str | None = None,
-    time_unit: str = "s",
-    interval: int = 1_000_000,
     partitions: int | None = None,
     cut: str = "auto",
+    **reading: Unpack[TupleWords],
 ) -> DataFrame:
     """The matches of a query over tuples: start, end, positions (in the merged stream, from 0) and times (ns).
 
@@ -67,7 +54,8 @@ def run_tuples(
         query: what `ceql.compile` gives.
         events: a DataFrame, or one for each stream that the query names.
         type_column, time_column, time_from, time_unit: as for CEQL's `run`. Without a time column, or with
-            `time_from="arrival"`, the k-th tuple of a stream, as its DataFrame stands, is at k times `interval` (ns).
+            `time_from="arrival"`, the k-th tuple of a stream, as its DataFrame stands, is at k times `interval`. No
+            tuple is ever late.
         partitions: how many tasks a stage has; by default as many as the session runs at a time.
         cut: how to divide the work: "auto", "keys", "slices" or "one". What would change an answer is refused.
 
@@ -79,11 +67,7 @@ def run_tuples(
     tasks = spark.sparkContext.defaultParallelism if partitions is None else partitions
     if tasks < 1:
         raise OptionError(f"partitions={partitions}: a stage has at least one task")
-    if time_from not in (None, "arrival"):
-        raise OptionError(
-            f"times cannot be taken from {time_from!r}", "time_from is 'arrival'; a column is time_column="
-        )
-    options = EventOptions(type_column, time_column, time_from == "arrival", time_unit, interval)
+    options = EventOptions.parse(**reading)
     check_columns(query, named, options)
     with clear_errors():
         timed = [_timed(frame, number, options) for number, frame in enumerate(named.values())]
@@ -91,8 +75,8 @@ def run_tuples(
         chosen = choose_cut(query, ordered, tasks, cut)
     for line in chosen.explain():
         _LOG.info(line)
-    job = partial(_find, query, tuple(named), type_column)
-    return _parted(ordered, chosen).mapInArrow(partial(_each_part, job), MATCHES)
+    job = partial(_find, query, tuple(named), options.type_column)
+    return _parted(ordered, chosen).mapInArrow(partial(_each_part, job), spark_schema(TUPLE_MATCHES))
 
 
 def explain_tuples(query: TupleQuery) -> str:
@@ -101,10 +85,11 @@ def explain_tuples(query: TupleQuery) -> str:
 
 
 def check_columns(query: TupleQuery, frames: Mapping[str, DataFrame], options: EventOptions) -> None:
-    """The local engine's errors on the columns of the DataFrames, found on tables without rows: no job runs."""
-    tables = {name: to_arrow_schema(frame.schema).empty_table() for name, frame in frames.items()}
+    """The local engine's errors on the columns of the DataFrames, found on tables without rows."""
+    empty = {name: frame.sparkSession.createDataFrame([], frame.schema) for name, frame in frames.items()}
+    tables = {name: frame.toArrow() for name, frame in empty.items()}
     given: dict[str, Any] = {"events": next(iter(tables.values()))} if len(tables) == 1 else {"streams": tables}
-    times = {"time_from": "arrival"} if options.from_arrival else {"time_column": options.time_column}
+    times = {"time_from": "arrival"} if options.from_arrival else {"time_column": options.time}
     query.run(**given, type_column=options.type_column, time_unit=options.time_unit, **times).to_arrow()
 
 
@@ -133,13 +118,14 @@ def _timed(frame: DataFrame, number: int, options: EventOptions) -> DataFrame:
         if name in frame.columns:
             raise OptionError(f"the column name {name} is taken", "rename it: names that begin so are used here")
     # An attribute may be missing in a stream, and a text column in one be a number in another: that is for the engine.
-    arrival = options.from_arrival or (options.time_column is None and not {"time", "timestamp"} & set(frame.columns))
-    with_order = frame.withColumn(ORDER, F.monotonically_increasing_id()).withColumn(STREAM, F.lit(number))
+    arrival = options.from_arrival or (options.time is None and not {"time", "timestamp"} & set(frame.columns))
+    plain = with_plain_names(frame)
+    with_order = plain.withColumn(ORDER, F.monotonically_increasing_id()).withColumn(STREAM, F.lit(number))
     if arrival:
         with_order = with_order.localCheckpoint()
         return _counted(with_order, options.interval)
-    schema = ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in with_order.schema)
-    return with_order.mapInArrow(partial(_read_clock, options), f"{schema}, {TIME} long")
+    schema = StructType([*with_order.schema, StructField(TIME, LongType())])
+    return with_order.mapInArrow(partial(_read_clock, options), schema)
 
 
 @carried
@@ -147,7 +133,7 @@ def _read_clock(options: EventOptions, batches: Iterable[pa.RecordBatch]) -> Ite
     clock = TimestampAssigner(options, "<events>")
     for batch in batches:
         if batch.num_rows:
-            times = clock.read(pa.Table.from_batches([batch]).drop_columns([ORDER, STREAM])).times
+            times = clock.read(with_own_names(batch).drop_columns([ORDER, STREAM])).times
             yield batch.append_column(TIME, pa.array(times, pa.int64()))
 
 
@@ -186,7 +172,7 @@ def _parted(ordered: DataFrame, cut: TupleCut) -> DataFrame:
     """Each tuple in the parts it belongs to: `part`, and whether a match that ends with it is that part's to report."""
     frame = ordered.withColumn("spaseq_slice", F.lit(0)).withColumn("spaseq_own", F.lit(True))
     if cut.slices:
-        coordinate: Column = F.col(cut.coordinate)
+        coordinate = column_of(cut.coordinate)
         bounds = [*cut.slices, None]
         inside = [
             F.when(_inside(coordinate, cut, low, high), F.lit(k)) for k, (low, high) in enumerate(pairwise(bounds))
@@ -219,7 +205,7 @@ def _inside(column: Column, cut: TupleCut, low: Any, high: Any) -> Column:
 def _each_part(find: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The matches in each part of a task's rows, which come part by part."""
     for _, pieces in groupby(_pieces(batches), key=lambda piece: piece[0]):
-        yield from find(pa.Table.from_batches([batch for _, batch in pieces]))
+        yield from find(with_own_names(*(batch for _, batch in pieces)))
 
 
 def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -250,4 +236,4 @@ def _find(query: TupleQuery, names: Sequence[str], type_column: str | None, part
         offsets = lists.offsets.to_numpy()
         again = pa.ListArray.from_arrays(pa.array(offsets - offsets[0], pa.int32()), flat)
         times = [batch.column(name).cast(pa.int64()) for name in ("start_time", "end_time")]
-        yield pa.record_batch([start, end, again, *times], schema=_ARROW)
+        yield pa.record_batch([start, end, again, *times], schema=TUPLE_MATCHES)

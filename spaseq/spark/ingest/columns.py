@@ -65,8 +65,7 @@ def gathered(stream: str, events: Iterable[GraphEvent]) -> Iterator[Placed]:
 
 
 def graph_events(rows: Iterable[tuple[Any, ...]], told: list[tuple[str, Told]]) -> Iterator[GraphEvent]:
-    """The events of rows of `spaseq.spark.ingest.datasource.EVENTS`; what such rows tell goes to `told`, with the
-    file."""
+    """The events of EVENTS (`spaseq.spark.session.tables`); what such rows tell goes to `told`, with the file."""
     for _, _, _, stream, time, file, line, graph, keys, counts in rows:
         if counts is not None:
             told.append((file, Told.of(counts)))

@@ -7,8 +7,8 @@
 Options (all texts; those of reading are the command line's):
 
 * `path`: a file, or a glob; several apart by commas. `stream`: the IRI of the stream (default: the path).
-* `rows`: `triples` (`TRIPLES`), `events` (`EVENTS`), or `parts` (`PARTS`): what is to be read, for a task that reads it
-  itself.
+* `rows`: `triples` (STATEMENTS of `spaseq.spark.session.tables`), `events` (EVENTS), or `parts` (PARTS): what is to be
+  read, for a task that reads it itself.
 * `format`, `event_by`, `time`, `time_unit`: see `spaseq.rdf.StreamOptions`. Time from arrival is not to be had: what
   is read in parts has no count of its events.
 * `malformed`: `error`, `drop` (and count), or `quarantine:FOLDER`: each line that cannot be read is written there, in
@@ -30,12 +30,14 @@ import json
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
+from itertools import islice
 from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
 
 from spaseq.errors import EventError, OptionError
 from spaseq.rdf import ARRIVAL, Counters, EventBy, StreamOptions, StreamSource, settle, term_key
@@ -44,36 +46,11 @@ from spaseq.spark.ingest.quarantine import counted
 from spaseq.spark.ingest.reading import part_events, part_statements, quarantine_names
 from spaseq.spark.ingest.terms import ntriples
 from spaseq.spark.session.failures import carried, carried_call
+from spaseq.spark.session.tables import EVENTS, PARTS, STATEMENTS, batch_of, spark_schema
 
-__all__ = ["EVENTS", "PARTS", "TRIPLES", "SpaseqSource", "Told", "event_batch", "part_row", "register"]
+__all__ = ["SpaseqSource", "Told", "part_row", "register"]
 
-TRIPLES: Final = "stream string, file string, line long, graph string, subject string, predicate string, object string"
-EVENTS: Final = (
-    "feed int, file_number long, start long, stream string, time long, file string, line long, graph string, "
-    "terms array<string>, counts array<long>"
-)
-_TRIPLES: Final = pa.schema(
-    [(n, pa.int64() if n == "line" else pa.string()) for n in (f.split()[0] for f in TRIPLES.split(", "))]
-)
-_EVENTS: Final = pa.schema(
-    [
-        ("feed", pa.int32()),
-        ("file_number", pa.int64()),
-        ("start", pa.int64()),
-        ("stream", pa.string()),
-        ("time", pa.int64()),
-        ("file", pa.string()),
-        ("line", pa.int64()),
-        ("graph", pa.string()),
-        ("terms", pa.list_(pa.string())),
-        ("counts", pa.list_(pa.int64())),
-    ]
-)
-PARTS: Final = "feed int, file_number long, start long, body binary"
-_PARTS: Final = pa.schema(
-    [("feed", pa.int32()), ("file_number", pa.int64()), ("start", pa.int64()), ("body", pa.binary())]
-)
-_SCHEMAS: Final = {"triples": (TRIPLES, _TRIPLES), "events": (EVENTS, _EVENTS), "parts": (PARTS, _PARTS)}
+_TABLES: Final = {"triples": STATEMENTS, "events": EVENTS, "parts": PARTS}
 _ROWS: Final = 10_000
 _READING: Final = ("event_by", "time", "time_unit", "ties", "lateness", "late", "format")
 
@@ -108,8 +85,8 @@ class SpaseqSource(DataSource):
         return "spaseq"
 
     @carried_call
-    def schema(self) -> str:
-        return _SCHEMAS[_rows(self.options)][0]
+    def schema(self) -> StructType:
+        return spark_schema(_TABLES[_rows(self.options)])
 
     @carried_call
     def reader(self, schema: Any) -> DataSourceReader:
@@ -122,8 +99,8 @@ class SpaseqSource(DataSource):
 
 def _rows(options: Mapping[str, str]) -> str:
     rows = options.get("rows", "triples")
-    if rows not in _SCHEMAS:
-        raise OptionError(f"rows {rows}: not known", ", ".join(_SCHEMAS))
+    if rows not in _TABLES:
+        raise OptionError(f"rows {rows}: not known", ", ".join(_TABLES))
     return rows
 
 
@@ -226,7 +203,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @carried_call
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         pairs = [
-            (feed, Place.of(start[str(feed.number)]), among)
+            (feed, Place.of(start.get(str(feed.number))), among)
             for feed, among in zip(self.plan.feeds, self.among, strict=True)
         ]
         ends = [advance(feed, place, among=among) for feed, place, among in pairs]
@@ -239,7 +216,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         parts: list[InputPartition] = []
         for feed in self.plan.feeds:
             number = str(feed.number)
-            between = parts_between(feed, Place.of(start[number]), Place.of(end[number]), self.plan.tasks)
+            between = parts_between(feed, Place.of(start.get(number)), Place.of(end.get(number)), self.plan.tasks)
             parts += map(InputPartition, between)
         return parts
 
@@ -251,15 +228,9 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 def _read(plan: _Plan, part: FeedPart) -> Iterator[pa.RecordBatch]:
     """The rows of one part as record batches."""
     feed = plan.feeds[part.feed]
-    rows: list[tuple[Any, ...]] = []
-    schema = _SCHEMAS[plan.rows][1]
-    for row in _MAKERS[plan.rows](feed, part, plan.quarantine):
-        rows.append(row)
-        if len(rows) == _ROWS:
-            yield _batch(rows, schema)
-            rows.clear()
-    if rows:
-        yield _batch(rows, schema)
+    rows = _MAKERS[plan.rows](feed, part, plan.quarantine)
+    while held := list(islice(rows, _ROWS)):
+        yield batch_of(_TABLES[plan.rows], held)
 
 
 def _triple_rows(feed: Feed, part: FeedPart, quarantine: str) -> Iterator[tuple[Any, ...]]:
@@ -287,14 +258,3 @@ def part_row(feed: Feed, part: FeedPart, quarantine: str) -> Iterator[tuple[Any,
 
 
 _MAKERS: Final = {"triples": _triple_rows, "events": _event_rows, "parts": part_row}
-
-
-def event_batch(rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
-    """Rows of EVENTS."""
-    return _batch(rows, _EVENTS)
-
-
-def _batch(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-    return pa.record_batch(arrays, schema=schema)

@@ -93,10 +93,10 @@ class Place:
         return asdict(self)
 
     @staticmethod
-    def of(value: dict[str, Any]) -> Place:
-        """The inverse of `to_dict`. OptionError for what another version wrote."""
-        if value.keys() != {field.name for field in fields(Place)}:
-            raise OptionError("the checkpoint is of another version of spaseq", "a new folder begins anew")
+    def of(value: dict[str, Any] | None) -> Place:
+        """The inverse of `to_dict`. OptionError for what another version wrote, and for None: it has no such stream."""
+        if value is None or value.keys() != {field.name for field in fields(Place)}:
+            raise OptionError("the checkpoint is of another version of spaseq, or damaged", "a new folder begins anew")
         return Place(**(value | {"pieces": tuple((name, byte) for name, byte in value["pieces"])}))
 
 

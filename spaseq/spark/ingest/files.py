@@ -49,7 +49,7 @@ def settled_by_names(options: StreamOptions, sources: list[StreamSource]) -> Str
 def parts_of_files(
     spark: SparkSession, sources: list[StreamSource], options: StreamOptions, reading: Reading, tasks: int
 ) -> DataFrame:
-    """The parts of files that keep coming, for a stream (`spaseq.spark.ingest.datasource.PARTS`)."""
+    """The parts of files that keep coming, for a stream (PARTS of `spaseq.spark.session.tables`)."""
     register(spark)
     # The files are listed by a process of Spark's, which may stand elsewhere.
     given = [

@@ -30,20 +30,18 @@ from spaseq.language.evaluation.run import named
 from spaseq.language.query import Query
 from spaseq.language.query import Streams as Files
 from spaseq.rdf import Counters, StreamOptions
-from spaseq.spark.ingest import datasource
-from spaseq.spark.ingest.datasource import EVENTS, Told
+from spaseq.spark.ingest.datasource import Told
 from spaseq.spark.ingest.terms import Keys, keys_of_lines, lines_of_terms
 from spaseq.spark.ingest.time_ranges import rows_of
 from spaseq.spark.session.failures import carried
+from spaseq.spark.session.tables import EVENTS, QUADS, batch_of, spark_schema
 
 __all__ = ["Frames", "Streams", "event_rows", "frame_options", "is_frames", "ordered_events", "streams_of_frames"]
 
 Streams: TypeAlias = Files | DataFrame | Mapping[str, DataFrame]
 """What a query reads: files by stream name, or DataFrames of quads."""
 
-_TERMS: Final = ("graph", "subject", "predicate", "object")
-_QUADS: Final = "stream int, time long, graph string, subject string, predicate string, object string"
-_ARROW: Final = pa.schema([("stream", pa.int32()), ("time", pa.int64()), *((name, pa.string()) for name in _TERMS)])
+_TERMS: Final = tuple(QUADS.names[2:])
 _NAME: Final = "<DataFrame>"
 _MALFORMED: Final = -1
 """In place of a stream's number: the row's `time` says how many rows were left out."""
@@ -89,9 +87,9 @@ def streams_of_frames(query: Query, streams: Any) -> Frames:
     iris = tuple(iri for _, iri in query.streams)
     numbers = {name: i for i, (key, iri) in enumerate(query.streams) for name in (key, iri, f"<{iri}>")}
     if isinstance(streams, DataFrame):
-        return Frames((_checked(streams, ("stream", "time", *_TERMS)),), iris, numbers)
+        return Frames((_checked(streams, QUADS.names),), iris, numbers)
     given = named(streams, query.checked)
-    frames = [_checked(given[iri], ("time", *_TERMS)).withColumn("stream", F.lit(iri)) for iri in iris]
+    frames = [_checked(given[iri], QUADS.names[1:]).withColumn("stream", F.lit(iri)) for iri in iris]
     return Frames(tuple(frames), iris, numbers)
 
 
@@ -107,13 +105,12 @@ def _checked(frame: DataFrame, wanted: Sequence[str]) -> DataFrame:
 
 
 def ordered_events(given: Frames, options: StreamOptions, tasks: int) -> DataFrame:
-    """The graph events of DataFrames (`spaseq.spark.ingest.datasource.EVENTS`), those of a stream in one task
-    together."""
+    """The graph events (EVENTS) of DataFrames, those of a stream in one task together."""
     if any(frame.isStreaming for frame in given.frames):
         raise OptionError("a streaming DataFrame in a batch", "spaseq.spark.start(…) runs a query over streams")
     quads = _quads(given, options).repartition(tasks, "stream", "time", "graph")
     ordered = quads.sortWithinPartitions("stream", "time", "graph")
-    return ordered.mapInArrow(partial(_event_rows, given.iris, True), EVENTS)
+    return ordered.mapInArrow(partial(_event_rows, given.iris, True), spark_schema(EVENTS))
 
 
 def event_rows(given: Frames, options: StreamOptions, tasks: int) -> DataFrame:
@@ -121,7 +118,7 @@ def event_rows(given: Frames, options: StreamOptions, tasks: int) -> DataFrame:
     if not all(frame.isStreaming for frame in given.frames):
         raise OptionError("a DataFrame that is no stream", "spaseq.spark.run(…) runs a query over what is there")
     quads = _quads(given, options).repartition(tasks, "stream", "time", "graph")
-    return quads.mapInArrow(partial(_event_rows, given.iris, False), EVENTS)
+    return quads.mapInArrow(partial(_event_rows, given.iris, False), spark_schema(EVENTS))
 
 
 # -- rows to quads
@@ -137,7 +134,7 @@ class _Read:
 def _quads(given: Frames, options: StreamOptions) -> DataFrame:
     job = _Read(given.numbers, options.time_unit, options.malformed == "drop")
     picked = [_picked(frame, given.numbers) for frame in given.frames]
-    return reduce(DataFrame.unionByName, picked).mapInArrow(partial(_read, job), _QUADS)
+    return reduce(DataFrame.unionByName, picked).mapInArrow(partial(_read, job), spark_schema(QUADS))
 
 
 def _picked(frame: DataFrame, numbers: Mapping[str, int]) -> DataFrame:
@@ -153,7 +150,7 @@ def _picked(frame: DataFrame, numbers: Mapping[str, int]) -> DataFrame:
 @carried
 def _read(job: _Read, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        rows = list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+        rows = list(rows_of([batch]))
         try:
             found, bad = _parsed(job, rows), 0
         except EventError:
@@ -163,8 +160,7 @@ def _read(job: _Read, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBa
         if bad:
             found.append((_MALFORMED, bad, None, None, None, None))
         if found:
-            arrays = [pa.array(c, field.type) for c, field in zip(zip(*found, strict=True), _ARROW, strict=True)]
-            yield pa.record_batch(arrays, schema=_ARROW)
+            yield batch_of(QUADS, found)
 
 
 def _readable(job: _Read, rows: Sequence[tuple[Any, ...]]) -> tuple[list[tuple[Any, ...]], int]:
@@ -244,7 +240,7 @@ _ROWS: Final = 5_000
 
 @carried
 def _event_rows(iris: Sequence[str], ordered: bool, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Events (`EVENTS`) of quads, and what was counted. The quads come in order, or, in a batch of a stream, are sorted
+    """Events (EVENTS) of quads, and what was counted. The quads come in order, or, in a batch of a stream, are sorted
     here."""
     from pyspark import TaskContext
 
@@ -256,9 +252,8 @@ def _event_rows(iris: Sequence[str], ordered: bool, batches: Iterable[pa.RecordB
         quads = iter(sorted(quads, key=lambda row: (row[0], row[1], row[2] or "")))
     events = enumerate(_events(quads, counters), 1)
     while held := list(islice(events, _ROWS)):
-        yield datasource.event_batch(
-            [(e.stream, task, 0, iris[e.stream], e.time, _NAME, n, e.graph, e.terms, None) for n, e in held]
-        )
+        rows = [(e.stream, task, 0, iris[e.stream], e.time, _NAME, n, e.graph, e.terms, None) for n, e in held]
+        yield batch_of(EVENTS, rows)
     if ordered or counters.malformed:  # a stream counts its events itself
         told = Told(counters, 0).row()
-        yield datasource.event_batch([(0, task, 1, iris[0], None, _NAME, None, None, None, told)])
+        yield batch_of(EVENTS, [(0, task, 1, iris[0], None, _NAME, None, None, None, told)])

@@ -6,24 +6,24 @@ quads = parse_rdf(raw.select("value", F.col("topic").alias("stream"), F.col("tim
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
 from spaseq.errors import EventError, OptionError
 from spaseq.rdf import Terms, format_of, parse_statements, term_key
 from spaseq.spark.ingest.terms import ntriples
 from spaseq.spark.session.failures import carried
+from spaseq.spark.session.tables import STATEMENTS, plain_name, with_plain_names
 
 __all__ = ["parse_rdf"]
 
 _FORMATS: Final = ("nt", "nq", "ttl", "trig")
-_TERMS: Final = ("graph", "subject", "predicate", "object")
+_TERMS: Final = tuple(STATEMENTS.names[3:])
 
 
 def parse_rdf(messages: DataFrame, column: str = "value", format: str = "nq") -> DataFrame:
@@ -46,14 +46,12 @@ def parse_rdf(messages: DataFrame, column: str = "value", format: str = "nq") ->
     graph = ["graph"] if "graph" in messages.columns else []
     kept = [messages.schema[name] for name in others]
     schema = StructType([*kept, *(StructField(name, StringType()) for name in _TERMS)])
-    picked = messages.select(*others, *graph, column)
-    return picked.mapInArrow(partial(_parse, to_arrow_schema(schema), len(others), bool(graph), format), schema)
+    picked = with_plain_names(messages).select(*map(plain_name, [*others, *graph, column]))
+    return picked.mapInArrow(partial(_parse, schema.names, bool(graph), format), schema)
 
 
 @carried
-def _parse(
-    schema: pa.Schema, others: int, named: bool, form: str, batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
+def _parse(names: Sequence[str], named: bool, form: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     terms = Terms()
     for batch in batches:
         bodies = batch.columns[-1].to_pylist()
@@ -67,10 +65,9 @@ def _parse(
         if not quads:
             continue
         index = pa.array(places, pa.int64())
-        kept = [column.take(index) for column in batch.columns[:others]]
+        kept = [column.take(index) for column in batch.columns[: len(names) - len(_TERMS)]]
         columns = [pa.array(values, pa.string()) for values in zip(*quads, strict=True)]
-        arrays = [array.cast(field.type) for array, field in zip([*kept, *columns], schema, strict=True)]
-        yield pa.record_batch(arrays, schema=schema)
+        yield pa.record_batch([*kept, *columns], names=names)
 
 
 def _quads(body: Any, graph: str | None, form: str, terms: Terms) -> Iterator[tuple[str | None, ...]]:

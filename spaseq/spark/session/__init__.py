@@ -10,6 +10,10 @@
 * `layout` (`Layout`, `event_part`, `knowledge_parts`, `lay_out`): How a query is laid out on Spark: which GPMs are
   joined with their knowledge by Spark, and where the table of solutions may be cut into parts that the engine runs on
   separately.
+* `options` (`KNOWLEDGE_ROWS`, `QueryOptions`, `QueryWords`): How Spark is to run a SPAseq query, in a batch as in a
+  stream: a frozen value, made of a function's keywords.
+* `tables` (`batch_of`, `spark_schema`, and each table by its name): The tables that flow between Spark's tasks: each is
+  an Arrow schema, from which Spark's own follows.
 """
 
-__all__ = ["bar", "failures", "layout", "query_text", "session"]
+__all__ = ["bar", "failures", "layout", "options", "query_text", "session", "tables"]

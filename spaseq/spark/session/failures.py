@@ -22,6 +22,11 @@ from spaseq.errors import OptionError, SpaseqError
 
 _MARK = "spaseq-error="
 _OWN_COLUMNS = re.compile(r", spaseq_(?:time|stream|order|position|row|part|own|slice)\b")
+_NO_WORKER = "Python worker failed to connect back"
+_BUSY = (
+    "where the machine is busy, run fewer tasks at a time, and start again: a stream goes on from its checkpoint; "
+    "where it is not, look whether PYSPARK_PYTHON names a Python that has spaseq"
+)
 _CARRIED = re.compile(_MARK + r"([A-Za-z0-9+/=]+)\.")
 
 P = ParamSpec("P")
@@ -58,10 +63,12 @@ def carried_call(function: Callable[P, T]) -> Callable[P, T]:
     return run
 
 
-def carried_batches(function: Callable[[DataFrame, int], None]) -> Callable[[DataFrame, int], None]:
+def carried_batches(
+    function: Callable[[DataFrame, int], None], known: Callable[[Exception], SpaseqError | None]
+) -> Callable[[DataFrame, int], None]:
     """A user's function for the batches of a stream, which Spark calls back. What goes wrong in it reaches
-    `clear_errors`: a worker's error as itself, anything else as an OptionError that says what, where and in which
-    batch."""
+    `clear_errors`: a worker's error as itself, what the stream itself has done as `known` words it, anything else as an
+    OptionError that says what, where and in which batch."""
 
     @wraps(function)
     def run(frame: DataFrame, number: int) -> None:
@@ -71,7 +78,7 @@ def carried_batches(function: Callable[[DataFrame, int], None]) -> Callable[[Dat
         except SpaseqError as error:
             raise _carrier(error) from None
         except Exception as error:
-            raise _carrier(_failed(function, number, error)) from error
+            raise _carrier(known(error) or _failed(function, number, error)) from error
 
     return run
 
@@ -98,12 +105,15 @@ def _carrier(error: SpaseqError) -> _Carrier:
 
 @contextmanager
 def clear_errors() -> Iterator[None]:
-    """Around an action on the driver: a SpaseqError raised in a worker comes out as itself."""
+    """Around an action on the driver: a SpaseqError raised in a worker comes out as itself, and a worker that did not
+    start as an OptionError."""
     try:
         yield
     except PySparkException as error:
         found = _CARRIED.search(str(error))
-        if found is None:
-            raise
-        original: SpaseqError = pickle.loads(base64.b64decode(found[1]))
-        raise original from None
+        if found is not None:
+            original: SpaseqError = pickle.loads(base64.b64decode(found[1]))
+            raise original from None
+        if _NO_WORKER in str(error):
+            raise OptionError("a Python process that Spark started did not answer it in time", _BUSY) from error
+        raise

@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import IO, Any
 
@@ -22,6 +22,8 @@ from pyspark.sql import SparkSession
 from spaseq.errors import OptionError
 
 _LAST_LINES = 12
+_AT_LAUNCH = ("spark.jars", "spark.driver.", "spark.files", "spark.submit.")
+"""How settings begin that Spark reads when its Java process starts."""
 
 
 def local_session(
@@ -31,6 +33,7 @@ def local_session(
     memory: str | None = None,
     progress: bool | None = None,
     attempts: int = 1,
+    configuration: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """The running session of this process, or else a new one in local mode, reachable only from this machine.
 
@@ -38,19 +41,32 @@ def local_session(
     Spark's). Quiet, Java and its log are not heard, unless Java cannot start; its last words are then in the error.
     `progress`: say on stderr that Spark is starting, while it is: True, False, or None for only on a terminal.
     `attempts`: how often a task is tried; more than once helps where workers may be killed, not where input is wrong.
+    `configuration`: any settings of Spark's, as `{"spark.jars.packages": "io.graphframes:…"}`; they go before ours.
 
-    Raises OptionError where there is no usable Java.
+    Raises OptionError where there is no usable Java, and for a `configuration` that what runs already does not have.
     """
+    wanted = dict(configuration or {})
     existing = SparkSession.getActiveSession()
     if existing is not None:
+        given = [name for name, value in wanted.items() if existing.conf.get(name, None) != value]
+        _refuse(given, "a session runs already, and without", "stop that session first: spark.stop()")
         return existing
+    started = SparkContext._gateway is not None  # a stopped session leaves its JVM to the next one
+    if started:
+        given = [name for name in wanted if name.startswith(_AT_LAUNCH)]
+        _refuse(given, "Spark's Java process runs already, and only a new one reads", "begin a new Python process")
     conf = _configuration(f"{parallelism or os.cpu_count() or 1},{attempts}", memory)
+    conf.setAll(list(wanted.items()))
     if not quiet:
         return SparkSession.builder.config(conf=conf).getOrCreate()
     with _said("starting Spark", progress), tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
-        started = SparkContext._gateway is not None  # a stopped session leaves its JVM to the next one
         gateway = None if started else _silent_gateway(conf, log)
         return SparkSession(SparkContext(conf=conf, gateway=gateway))
+
+
+def _refuse(names: list[str], problem: str, hint: str) -> None:
+    if names:
+        raise OptionError(f"{problem} {', '.join(names)}", hint)
 
 
 @contextmanager

@@ -5,14 +5,14 @@ stays on Spark; `graph_clauses` and `join_side` join it. `graphs` shows knowledg
 
 * `bucket_rows` (`Found`, `Mapped`, `Row`, `found_in`, `key_of`): What the GPMs find on a batch of events, as rows for
   buckets: Python objects for solutions only, none for events.
-* `knowledge` (`KNOWLEDGE_ROWS`, `Known`, `known_of`, `large_gpms`): Background knowledge of a query on Spark: held on
+* `knowledge` (`Known`, `known_of`, `large_gpms`): Background knowledge of a query on Spark: held on
   the driver where it is small, left on Spark where it is large.
 * `graph_clauses` (`Place`, `column_of`, `solutions_on`): GRAPH clauses over knowledge that stays on Spark, as
   DataFrames of solutions.
 * `join_side` (`Side`, `joined_terms`, `side_of`): A GRAPH clause as the other side of a join with the solutions of
   events, in a batch and in a stream.
 * `solutions`: The table of solutions: what the GPMs of a query are at each instant, one mapping a row.
-* `read_and_solve` (`SCHEMA`, `solution_rows`, `solved_files`, `solved_rows`, `total_counters`): The events of streams
+* `read_and_solve` (`solution_rows`, `solved_files`, `solved_rows`, `total_counters`): The events of streams
   with what the GPMs find on them, for a batch: evaluated as columns, many events at once.
 * `table` (`Job`, `table_of`): From streams to the table of solutions: what a batch job does before the engine runs.
 * `graphs`: Background knowledge as a graph on Spark: motifs over it, and entities that belong together.

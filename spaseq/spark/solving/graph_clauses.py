@@ -41,6 +41,7 @@ from spaseq.gpm.algebra import (
     walk,
 )
 from spaseq.rdf import term_from_key, term_key
+from spaseq.spark.ingest.time_ranges import rows_of
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.query_text import QueryText
 
@@ -206,7 +207,7 @@ def _keep(
     names = [column[2:] if column.startswith("v_") else "" for column in columns]
     for batch in batches:
         mask = []
-        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+        for row in rows_of([batch]):
             bound = sorted((n, term_from_key(key)) for n, key in zip(names, row, strict=True) if n and key is not None)
             mask.append(holds(condition, tuple(bound), pattern.prologue))
         yield batch.filter(pa.array(mask, pa.bool_()))

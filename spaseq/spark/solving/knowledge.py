@@ -28,13 +28,12 @@ from spaseq.language.query import knowledge_of
 from spaseq.rdf import term_from_key, term_key
 from spaseq.spark.ingest.terms import keys_of_lines, lines_of_terms
 from spaseq.spark.session.failures import carried, clear_errors
+from spaseq.spark.session.options import KNOWLEDGE_ROWS
+from spaseq.spark.session.tables import KNOWLEDGE, batch_of, spark_schema
 
-__all__ = ["KNOWLEDGE_ROWS", "Known", "known_of", "large_gpms"]
+__all__ = ["Known", "known_of", "large_gpms"]
 
-KNOWLEDGE_ROWS: Final = 100_000
-TRIPLES: Final = "subject string, predicate string, object string"
-_COLUMNS: Final = ("subject", "predicate", "object")
-_SCHEMA: Final = pa.schema([(name, pa.string()) for name in _COLUMNS])
+_COLUMNS: Final = tuple(KNOWLEDGE.names)
 _LINE: Final = "value"
 
 
@@ -109,7 +108,7 @@ def _known(kb: Knowledge | Mapping[str, Any] | None, patterns: Sequence[GraphPat
             )
         if graphs:
             own = [tuple(term_key(term) for term in triple) for graph in graphs for triple in graph]  # type: ignore[arg-type]
-            frame = frame.unionByName(frame.sparkSession.createDataFrame(own, TRIPLES))
+            frame = frame.unionByName(frame.sparkSession.createDataFrame(own, spark_schema(KNOWLEDGE)))
         large[iri] = frame
         lines.append(f"GRAPH <{iri}>: more than {rows:,} triples of a DataFrame, left on Spark and joined by a shuffle")
     return Known(knowledge_of(held), large, tuple(lines))
@@ -167,7 +166,7 @@ def _triples(frame: DataFrame, iri: str, used: frozenset[str] | None) -> DataFra
             hint=f"it has {', '.join(frame.columns)}; there must be {', '.join(_COLUMNS)}, or {_LINE} (a line)",
         )
     frame = frame if near is None else frame.where(near)
-    keys = frame.mapInArrow(partial(_keys, f"knowledge <{iri}>"), TRIPLES)
+    keys = frame.mapInArrow(partial(_keys, f"knowledge <{iri}>"), spark_schema(KNOWLEDGE))
     return keys if used is None else keys.where(F.col("predicate").isin([f"<{p}>" for p in used]))
 
 
@@ -183,7 +182,7 @@ def _keys(what: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBat
         lines = columns[0] if len(columns) == 1 else list(lines_of_terms(zip(*columns, strict=True), what))
         keys = [row[:3] for row in keys_of_lines(lines, what)]
         if keys:
-            yield pa.record_batch([pa.array(c, pa.string()) for c in zip(*keys, strict=True)], schema=_SCHEMA)
+            yield batch_of(KNOWLEDGE, keys)
 
 
 def _terms(table: pa.Table) -> Iterator[tuple[Any, Any, Any]]:

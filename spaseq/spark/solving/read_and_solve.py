@@ -2,7 +2,7 @@
 
 Of files a task reads what the local engine reads by itself, with its readers: a file, or the files of a stream that are
 read one after another. So what is late, malformed or wrong is what it is there, in the same words. Events of DataFrames
-come as rows (`spaseq.spark.ingest.datasource.EVENTS`) and are gathered. The rows made here (SCHEMA) are an event each,
+come as rows (EVENTS of `spaseq.spark.session.tables`) and are gathered. The rows made here (SOLVED) are an event each,
 without its triples; then `in_ranges` puts them into ranges of time, and `solution_rows` makes the table of solutions.
 """
 
@@ -26,28 +26,16 @@ from spaseq.rdf import Counters, GraphBatch, StreamOptions, StreamSource, expand
 from spaseq.spark.ingest.columns import Placed, gathered, graph_events
 from spaseq.spark.ingest.datasource import Told
 from spaseq.spark.ingest.quarantine import counted
-from spaseq.spark.ingest.time_ranges import INDEX_BITS, own_instants, rows_of
+from spaseq.spark.ingest.time_ranges import INDEX_BITS, rows_of
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText
+from spaseq.spark.session.tables import INPUTS, SOLUTIONS, SOLVED, batch_of, spark_schema
 from spaseq.spark.solving.bucket_rows import found_in
-from spaseq.spark.solving.solutions import INSTANT, Graphs, solution_batch, solver_of
-from spaseq.spark.solving.solutions import SCHEMA as SOLUTIONS
+from spaseq.spark.solving.solutions import INSTANT, Graphs, solver_of
 
-__all__ = ["SCHEMA", "solution_rows", "solved_files", "solved_rows", "total_counters"]
+__all__ = ["solution_rows", "solved_files", "solved_rows", "total_counters"]
 
-SCHEMA: Final = "file int, number long, stream int, time long, graph string, found binary, counts array<long>"
-_ARROW: Final = pa.schema(
-    [
-        ("file", pa.int32()),
-        ("number", pa.int64()),
-        ("stream", pa.int32()),
-        ("time", pa.int64()),
-        ("graph", pa.string()),
-        ("found", pa.binary()),
-        ("counts", pa.list_(pa.int64())),
-    ]
-)
 _MOST_TASKS: Final = 1_000
 
 
@@ -88,18 +76,18 @@ def solved_files(
     inputs = list(_inputs(sources, options))
     shared = spark.sparkContext.broadcast(graphs)
     rows = [(each.number, pickle.dumps(each, pickle.HIGHEST_PROTOCOL)) for each in inputs]
-    given = spark.createDataFrame(rows, "number int, body binary")
+    given = spark.createDataFrame(rows, spark_schema(INPUTS))
     tasks = max(1, min(len(inputs), _MOST_TASKS))
     parted = given.repartitionById(tasks, given["number"] % tasks)
-    return parted.mapInArrow(partial(_of_files, _Job(query, layout, options, quarantine), shared), SCHEMA)
+    return parted.mapInArrow(partial(_of_files, _Job(query, layout, options, quarantine), shared), spark_schema(SOLVED))
 
 
 def solved_rows(
     events: DataFrame, options: StreamOptions, query: QueryText, layout: Layout, graphs: Graphs
 ) -> DataFrame:
-    """The same of events in rows (`spaseq.spark.ingest.datasource.EVENTS`), those of a stream together."""
+    """The same of events in rows (EVENTS), those of a stream together."""
     shared = events.sparkSession.sparkContext.broadcast(graphs)
-    return events.mapInArrow(partial(_of_rows, _Job(query, layout, options), shared), SCHEMA)
+    return events.mapInArrow(partial(_of_rows, _Job(query, layout, options), shared), spark_schema(SOLVED))
 
 
 def _inputs(sources: Sequence[StreamSource], options: StreamOptions) -> Iterator[_Input]:
@@ -185,16 +173,15 @@ def _solved(
             pa.array(placed.batch.times),
             graphs,
             pa.array(bodies, pa.binary()),
-            pa.nulls(size, _ARROW.field("counts").type),
+            pa.nulls(size, SOLVED.field("counts").type),
         ],
-        schema=_ARROW,
+        schema=SOLVED,
     )
 
 
 def _counts(counters: Counters) -> pa.RecordBatch:
     """The row that has only `counts`."""
-    row = {field.name: [None] for field in _ARROW} | {"counts": [list(astuple(counters))]}
-    return pa.record_batch([pa.array(row[field.name], field.type) for field in _ARROW], schema=_ARROW)
+    return batch_of(SOLVED, [(*[None] * (len(SOLVED) - 1), list(astuple(counters)))])
 
 
 def total_counters(solved: DataFrame) -> Counters:
@@ -209,9 +196,9 @@ def total_counters(solved: DataFrame) -> Counters:
 
 
 def solution_rows(ordered: DataFrame, layout: Layout, firsts: dict[int, int], options: StreamOptions) -> DataFrame:
-    """The table of solutions (`spaseq.spark.solving.solutions.SCHEMA`) of events in order, with `id` (task and row)."""
-    work = partial(_rows, layout, firsts, own_instants(options))
-    return ordered.select("id", "time", "found").mapInArrow(work, SOLUTIONS)
+    """The table of solutions (SOLUTIONS) of events in order, with `id` (task and row)."""
+    work = partial(_rows, layout, firsts, options.apart)
+    return ordered.select("id", "time", "found").mapInArrow(work, spark_schema(SOLUTIONS))
 
 
 @carried
@@ -241,4 +228,4 @@ def _table_batch(layout: Layout, positions: np.ndarray, times: np.ndarray, found
             if layout.blanks:
                 rows.append((*head, INSTANT, None, own))
             rows += [(*head, gpm, list(terms), own) for gpm, terms in mappings]
-    return solution_batch(rows)
+    return batch_of(SOLUTIONS, rows)

@@ -1,8 +1,6 @@
 """The table of solutions: what the GPMs of a query are at each instant, one mapping a row.
 
-Columns (`SCHEMA`): `position` and `time` of the instant; `gpm` the place of the GPM in the layout, or -1 for a row
-that only says that the instant exists; `terms` the mapping, a term (`spaseq.rdf.term_key`) or null for each of the
-GPM's variables, sorted; `key` the terms of the PARTITION BY variables, sorted by name, null without PARTITION BY.
+Its columns are those of SOLUTIONS (`spaseq.spark.session.tables`).
 
 Tasks evaluate the GPMs with the background knowledge they are sent (`solver_of`). What is too large to be sent is left
 to `join_knowledge`, which joins it to the table with Spark: each GRAPH clause is evaluated once, to a table of its own.
@@ -29,31 +27,22 @@ from spaseq.spark.ingest.time_ranges import rows_of
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.layout import Layout, event_part
 from spaseq.spark.session.query_text import QueryText
+from spaseq.spark.session.tables import SOLUTIONS, spark_schema
 from spaseq.spark.solving.join_side import Side, joined_terms, side_of
 from spaseq.spark.solving.knowledge import Known
 
 __all__ = [
     "INSTANT",
-    "SCHEMA",
+    "at_instant",
     "graph_keys",
     "instants_of",
     "join_knowledge",
     "satisfies",
-    "solution_batch",
     "solver_of",
 ]
 
-SCHEMA: Final = "position long, time long, gpm int, terms array<string>, key array<string>"
 INSTANT: Final = -1
-_ARROW: Final = pa.schema(
-    [
-        ("position", pa.int64()),
-        ("time", pa.int64()),
-        ("gpm", pa.int32()),
-        ("terms", pa.list_(pa.string())),
-        ("key", pa.list_(pa.string())),
-    ]
-)
+"""The `gpm` of a row that only says that its instant exists."""
 Graphs = Mapping[str, tuple[tuple[str, ...], ...]]
 """Background knowledge to be sent: by IRI, the triples as keys of terms."""
 
@@ -82,13 +71,6 @@ def _triples(keys: Iterable[tuple[str, ...]]) -> Iterator[tuple[Any, Any, Any]]:
         yield term_from_key(s), term_from_key(p), term_from_key(o)
 
 
-def solution_batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
-    """Rows of SCHEMA."""
-    columns = zip(*rows, strict=True) if rows else [()] * len(_ARROW)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, _ARROW, strict=True)]
-    return pa.record_batch(arrays, schema=_ARROW)
-
-
 # -- joining
 
 
@@ -108,7 +90,7 @@ def join_knowledge(table: DataFrame, query: QueryText, layout: Layout, known: Kn
             piece = _joined(piece, layout.variables[place], sure, side)
             sure |= side.sure
         if pattern.local:
-            piece = piece.mapInArrow(partial(_keep, query, layout), SCHEMA)
+            piece = piece.mapInArrow(partial(_keep, query, layout), spark_schema(SOLUTIONS))
         pieces.append(piece)
     return _keyed(reduce(DataFrame.unionByName, pieces), checked.partition, layout)
 
@@ -158,20 +140,34 @@ def instants_of(
     """The rows of a part of the table, in order of position, as the engine's: one list per instant."""
     names = sorted(partition)
     for (position, time), rows in groupby(rows_of(batches), key=itemgetter(0, 1)):
-        by_key: dict[tuple[str, ...] | None, dict[str, set[Any]]] = {}
-        for _, _, gpm, terms, key in rows:
-            values = by_key.setdefault(None if key is None else tuple(key), {})
-            if gpm != INSTANT:
-                values.setdefault(layout.gpms[gpm], set()).add(_mapping(terms, layout.variables[gpm]))
-        yield [
-            InstantSolutions(
-                position,
-                time,
-                None if key is None else _mapping(key, names),
-                {name: frozenset(mappings) for name, mappings in values.items()},
-            )
-            for key, values in by_key.items()
-        ]
+        found = (
+            (None if key is None else tuple(key), () if gpm == INSTANT else ((gpm, terms),))
+            for _, _, gpm, terms, key in rows
+        )
+        yield at_instant(position, time, found, layout, names)
+
+
+def at_instant(
+    position: int, time: int, rows: Iterable[tuple[Any, Iterable[Any]]], layout: Layout, partition: Sequence[str]
+) -> list[InstantSolutions]:
+    """What the GPMs are at an instant, as the engine has it: a value for each PARTITION BY key, in order of the keys.
+
+    `rows`: a key (None without PARTITION BY) and mappings, each a GPM's place and its terms. `partition` is sorted.
+    """
+    by_key: dict[tuple[str, ...] | None, dict[str, set[Any]]] = {}
+    for key, mappings in rows:
+        values = by_key.setdefault(key, {})
+        for gpm, terms in mappings:
+            values.setdefault(layout.gpms[gpm], set()).add(_mapping(terms, layout.variables[gpm]))
+    return [
+        InstantSolutions(
+            position,
+            time,
+            None if key is None else _mapping(key, partition),
+            {name: frozenset(mappings) for name, mappings in values.items()},
+        )
+        for key, values in sorted(by_key.items(), key=lambda pair: pair[0] or ())
+    ]
 
 
 def _mapping(terms: Sequence[str | None], variables: Sequence[str]) -> tuple[tuple[str, Any], ...]:

@@ -85,5 +85,5 @@ def _solved(job: Job, layout: Layout, streams: Any, quarantine: str) -> tuple[Da
     settled = settle(job.options, sources)
     if quarantine:
         check_folder(quarantine)
-    folder = os.path.abspath(quarantine) if quarantine else ""
-    return solved_files(job.spark, sources, settled, job.query, layout, graphs, folder), settled
+        quarantine, settled = os.path.abspath(quarantine), replace(settled, malformed="drop")
+    return solved_files(job.spark, sources, settled, job.query, layout, graphs, quarantine), settled

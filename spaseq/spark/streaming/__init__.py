@@ -6,13 +6,13 @@ looks at the folders first.
 
 * `watermark` (`Clock`, `Place`): How far the streams of a streamset have come: lateness, watermark, and the numbers of
   instants.
-* `bucket_messages` (`MIXED`, `SCHEMA`, `Cut`, `Parcel`, `parcel_batch`, `send_parcels`): What a task of a streaming
+* `bucket_messages` (`Cut`, `Parcel`, `parcel_batch`, `send_parcels`): What a task of a streaming
   batch sends to each bucket: the times of its events, and those rows that the bucket needs.
 * `knowledge_join` (`attach_knowledge`): Large background knowledge in a stream: what GPMs found is joined with it by
   Spark, and sent after the parcels.
 * `evaluation` (`Evaluation`, `GraphEvaluation`): One bucket's evaluation of a SPAseq query: parcels in, matches out, a
   snapshot between batches.
-* `processor` (`COUNTERS`, `MATCH`, `Processor`, `output_schema`): The operator with state: an evaluation for each
+* `processor` (`COUNTERS`, `Processor`, `evaluated`): The operator with state: an evaluation for each
   bucket, kept as one value by Spark between batches.
 * `checkpoint` (`check_folder`, `check_note`, `file_manager`, `started`, `unusable`): The folders of a stream, looked at
   before it starts: whether they can be used, and whose they are.

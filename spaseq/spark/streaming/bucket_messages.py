@@ -31,27 +31,12 @@ from spaseq.spark.ingest.time_ranges import rows_of
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText
+from spaseq.spark.session.tables import MIXED, PARCELS, batch_of, spark_schema
 from spaseq.spark.solving.bucket_rows import Row, found_in
 from spaseq.spark.solving.solutions import Graphs, solver_of
 
-__all__ = ["MIXED", "SCHEMA", "Cut", "Parcel", "parcel_batch", "send_parcels"]
+__all__ = ["Cut", "Parcel", "parcel_batch", "send_parcels"]
 
-SCHEMA: Final = "bucket int, feed int, file_number long, start long, part int, body binary"
-_ARROW: Final = pa.schema(
-    [
-        ("bucket", pa.int32()),
-        ("feed", pa.int32()),
-        ("file_number", pa.int64()),
-        ("start", pa.int64()),
-        ("part", pa.int32()),
-        ("body", pa.binary()),
-    ]
-)
-MIXED: Final = f"{SCHEMA}, gpm int, number int, time long, terms array<string>"
-_ARROW_MORE: Final = pa.schema(
-    [("gpm", pa.int32()), ("number", pa.int32()), ("time", pa.int64()), ("terms", pa.list_(pa.string()))]
-)
-_ARROW_MIXED: Final = pa.schema([*_ARROW, *_ARROW_MORE])
 _EVENTS: Final = 5_000
 """Events for which one parcel is made: it is held in memory, in the task and in the bucket."""
 
@@ -107,8 +92,7 @@ class _Send:
 def send_parcels(
     events: DataFrame, query: QueryText, layout: Layout, cut: Cut, graphs: Graphs, *, parts: bool
 ) -> DataFrame:
-    """The parcels of a DataFrame of events (`spaseq.spark.ingest.datasource.EVENTS`), or, with `parts`, of parts to be
-    read (`PARTS`): rows of SCHEMA.
+    """The PARCELS (`spaseq.spark.session.tables`) of a DataFrame of EVENTS, or, with `parts`, of PARTS to be read.
 
     If the layout has `joined` GPMs, rows of MIXED: parcels without what those find, and that in rows of its own, to be
     joined with its knowledge (`spaseq.spark.streaming.knowledge_join`).
@@ -120,7 +104,7 @@ def send_parcels(
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return send(job, shared, batches)
 
-    return events.mapInArrow(run, MIXED if layout.joined else SCHEMA)
+    return events.mapInArrow(run, spark_schema(MIXED if layout.joined else PARCELS))
 
 
 _SOLVERS: Final = 8
@@ -201,25 +185,17 @@ def _bodies(times: np.ndarray, lines: np.ndarray, rows: Sequence[list[Row]], fil
 
 
 def _with_more(job: _Send, sent: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows of SCHEMA as rows of MIXED, if that is what is sent."""
+    """PARCELS as MIXED, if that is what is sent."""
     if not job.layout.joined:
         return sent
-    unused = [pa.array([-1 if field.name == "gpm" else None] * sent.num_rows, field.type) for field in _ARROW_MORE]
-    return pa.record_batch([*sent.columns, *unused], schema=_ARROW_MIXED)
+    return batch_of(MIXED, [(*row, -1, None, None, None) for row in rows_of([sent])])
 
 
 def _loose_batch(head: tuple[Any, ...], part: int, loose: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
     """What is to be joined first: (GPM, number in the parcel, time, terms)."""
-    count = len(loose)
-    place = [[-1] * count, *([value] * count for value in head), [part] * count, [None] * count]
-    columns = [*place, *zip(*loose, strict=True)]
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, _ARROW_MIXED, strict=True)]
-    return pa.record_batch(arrays, schema=_ARROW_MIXED)
+    return batch_of(MIXED, [(-1, *head, part, None, *row) for row in loose])
 
 
 def parcel_batch(head: tuple[Any, ...], part: int, bodies: Sequence[bytes], buckets: Sequence[int]) -> pa.RecordBatch:
-    """Parcels, one for each bucket, as rows of SCHEMA; `head`: feed, file number, start."""
-    count = len(bodies)
-    columns = [list(buckets), *([value] * count for value in head), [part] * count, list(bodies)]
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, _ARROW, strict=True)]
-    return pa.record_batch(arrays, schema=_ARROW)
+    """PARCELS, one for each bucket; `head`: feed, file number, start."""
+    return batch_of(PARCELS, [(bucket, *head, part, body) for bucket, body in zip(buckets, bodies, strict=True)])

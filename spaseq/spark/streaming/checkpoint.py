@@ -7,6 +7,7 @@ checkpoint holds a note, `spaseq.txt`, of the query and of its number of tasks, 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -24,7 +25,12 @@ __all__ = ["check_folder", "check_note", "file_manager", "started", "unusable"]
 _NAME: Final = "spaseq.txt"
 _MANAGER: Final = "spark.sql.streaming.checkpointFileManagerClass"
 _BY_RENAMING: Final = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-_DAMAGED: Final = ("MALFORMED_LOG_FILE", "CANNOT_LOAD_STATE_STORE", "STATE_STORE_", "STATE_DATA_SOURCE", "log file")
+_DAMAGED: Final = re.compile(
+    r"MALFORMED_LOG_FILE|CANNOT_LOAD_STATE_STORE|STATE_STORE_|STATE_DATA_SOURCE|MISSING_STATE_DIRECTORY|STDS_|log file|"
+    # Of a file of the checkpoint that is no JSON, or no UTF-8, Spark says what the reader of JSON or of texts says.
+    r"terminated with exception: (?:Unexpected |Unrecognized |Illegal |Invalid |Input length = )"
+)
+_ANEW: Final = "is it damaged? a new folder begins anew"
 
 
 def check_folder(what: str, path: str) -> None:
@@ -78,11 +84,13 @@ def check_note(spark: SparkSession, checkpoint: str, query: str, tasks: int) -> 
         files.rename(draft, path)
         return
     stream = files.open(path)
-    before = bytes(stream.readAllBytes()).decode("utf-8")
+    before = bytes(stream.readAllBytes()).decode("utf-8", "replace")
     stream.close()
     if before == note:
         return
     count, _, text = before.partition("\n")
+    if not count.startswith("tasks "):
+        raise OptionError(f"checkpoint {checkpoint} cannot be read: its {_NAME} is not what was written", _ANEW)
     if text != note.partition("\n")[2]:
         raise OptionError(f"checkpoint {checkpoint} is of another query", "a query begins with a folder of its own")
     raise OptionError(f"checkpoint {checkpoint} was begun with {count}, not {tasks}", f"go on with as many: {count}")
@@ -102,10 +110,7 @@ def started(checkpoint: str, output: str | None) -> Iterator[None]:
         raise OptionError(f"the query cannot start: {first}", f"look at its format, every and {where}") from None
 
 
-def unusable(error: PySparkException) -> OptionError | None:
+def unusable(error: Exception) -> OptionError | None:
     """What to say of a stream that stopped as its checkpoint cannot be read; None if that is not why."""
-    lines = str(error).splitlines()
-    told = next((line for line in lines if any(word in line for word in _DAMAGED)), None)
-    if told is None:
-        return None
-    return OptionError(f"the checkpoint cannot be read: {told}", "is it damaged? a new folder begins anew")
+    told = next((line for line in str(error).splitlines() if _DAMAGED.search(line)), None)
+    return None if told is None else OptionError(f"the checkpoint cannot be read: {told}", _ANEW)

@@ -14,11 +14,11 @@ from typing import Any, Protocol
 
 from spaseq.language.evaluation.match import Match
 from spaseq.language.evaluation.run import Recogniser
-from spaseq.language.solving.solve import InstantSolutions
-from spaseq.rdf import TERMS, StreamOptions, Term, term_from_key, term_key
+from spaseq.rdf import TERMS, StreamOptions, Term, term_key
 from spaseq.snapshot import expect, seal, unseal
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText
+from spaseq.spark.solving.solutions import at_instant
 from spaseq.spark.streaming.bucket_messages import Parcel
 from spaseq.spark.streaming.watermark import Clock
 
@@ -101,8 +101,12 @@ class GraphEvaluation:
     def _found(self, positions: dict[Any, int], mark: int) -> Iterator[Match]:
         ready = sorted((row for row in self._rows if row[0] < mark), key=itemgetter(0, 1, 2))
         self._rows = [row for row in self._rows if row[0] >= mark]
-        which = itemgetter(0, 1, 2) if self._clock.apart else itemgetter(0)
-        solved = [s for key, rows in groupby(ready, key=which) for s in self._solutions(positions[key], list(rows))]
+        which = itemgetter(0, 1, 2) if self._clock.options.apart else itemgetter(0)
+        solved = []
+        for key, rows in groupby(ready, key=which):
+            (time, *_), *_ = held = list(rows)
+            found = ((by, mappings) for *_, by, mappings in held)
+            solved += at_instant(positions[key], time, found, self._layout, self._partition)
         yield from self._recogniser.push_rows(solved)
         if self._clock.over:
             if not self._ended:
@@ -110,24 +114,6 @@ class GraphEvaluation:
                 yield from self._recogniser.close()
         else:
             yield from self._recogniser.advance(mark)
-
-    def _solutions(self, position: int, rows: list[Any]) -> list[InstantSolutions]:
-        """The rows of one instant as the engine's: those of each PARTITION BY key together."""
-        by_key: dict[Any, dict[str, set[Any]]] = {}
-        for _, _, _, key, mappings in rows:
-            values = by_key.setdefault(key, {})
-            for gpm, terms in mappings:
-                mapping = _mapping(terms, self._layout.variables[gpm])
-                values.setdefault(self._layout.gpms[gpm], set()).add(mapping)
-        return [
-            InstantSolutions(
-                position,
-                rows[0][0],
-                None if key is None else _mapping(key, self._partition),
-                {name: frozenset(mappings) for name, mappings in values.items()},
-            )
-            for key, values in sorted(by_key.items(), key=lambda pair: pair[0] or ())
-        ]
 
     def _identity(self) -> dict[str, str]:
         return {"language": "SPAseq on Spark", **self._recogniser.identity(), "streams": self._clock.identity()}
@@ -160,7 +146,3 @@ class GraphEvaluation:
 
 def _n3(term: Term) -> str:
     return str(term.n3())
-
-
-def _mapping(terms: Any, variables: Any) -> tuple[tuple[str, Any], ...]:
-    return tuple((name, term_from_key(key)) for name, key in zip(variables, terms, strict=True) if key is not None)

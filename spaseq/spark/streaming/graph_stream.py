@@ -11,50 +11,74 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
-from uuid import uuid4
+from typing import Any, Final, Unpack
 
+import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.types import ArrayType, LongType, StringType, StructField
+from pyspark.sql.types import ArrayType
 
 from spaseq.engine import Window
-from spaseq.errors import OptionError, SpaseqError
-from spaseq.events.time import parse_duration
+from spaseq.errors import OptionError
+from spaseq.events.options import length_of
 from spaseq.gpm import Knowledge
 from spaseq.language.evaluation.run import match_table
-from spaseq.language.query import Query, compile_query, stream_options, stream_sources
+from spaseq.language.query import Query, compile_query, stream_sources
 from spaseq.rdf import ARRIVAL, StreamOptions, StreamSource
 from spaseq.spark.batch.job import prepared
 from spaseq.spark.ingest.files import Reading, parts_of_files, settled_by_names
 from spaseq.spark.ingest.frames import Frames, Streams, event_rows, frame_options, is_frames, streams_of_frames
 from spaseq.spark.session.failures import carried_batches, clear_errors
 from spaseq.spark.session.layout import Layout
-from spaseq.spark.solving.knowledge import KNOWLEDGE_ROWS, large_gpms
+from spaseq.spark.session.options import QueryOptions, QueryWords
+from spaseq.spark.session.tables import GRAPH_MATCHES
+from spaseq.spark.solving.knowledge import large_gpms
 from spaseq.spark.solving.solutions import graph_keys
 from spaseq.spark.streaming.bucket_messages import Cut, send_parcels
 from spaseq.spark.streaming.checkpoint import check_folder, check_note, file_manager, started, unusable
 from spaseq.spark.streaming.evaluation import GraphEvaluation
 from spaseq.spark.streaming.knowledge_join import attach_knowledge
-from spaseq.spark.streaming.processor import COUNTERS, MATCH, Processor, output_schema
+from spaseq.spark.streaming.processor import COUNTERS, evaluated
 
-__all__ = ["Reading", "begin", "progress", "spread", "start", "stream_matches", "wait", "with_time"]
+__all__ = ["Reading", "Sink", "begin", "progress", "spread", "start", "stream_matches", "wait"]
 
 _ROCKS: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _CONFIGURATION: Final = {
     "spark.sql.streaming.stateStore.providerClass": _ROCKS,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
-_PER_MATCH: Final = (
-    StructField("start", LongType()),
-    StructField("end", LongType()),
-    StructField("positions", ArrayType(LongType())),
-    StructField("times", ArrayType(LongType())),
-)
+
+
+class StreamWords(QueryWords, total=False):
+    """Keywords of `stream_matches`, without `format`."""
+
+    reading: Reading | None
+    tasks: int | None
+    keys: bool
+    idle: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """Where the matches go, and how often.
+
+    * `output`, `format`: a folder for files of `format` (parquet, json, csv, orc), each match in it exactly once (read
+      it through Spark, which knows which files count). In CSV a list is JSON.
+    * Or `foreach_batch(frame, number)`: see Spark's `foreachBatch`; a batch may come again after a failure, with the
+      same number and the same rows.
+    * `every`: begin a batch so often ("10 seconds"); else at once after the one before. `available_now`: read what is
+      there, in as many batches as the limits ask for, and stop.
+    """
+
+    output: str | None
+    format: str
+    foreach_batch: Callable[[DataFrame, int], None] | None
+    every: str | None
+    available_now: bool
 
 
 def start(
@@ -69,60 +93,27 @@ def start(
     foreach_batch: Callable[[DataFrame, int], None] | None = None,
     every: str | None = None,
     available_now: bool = False,
-    reading: Reading | None = None,
-    tasks: int | None = None,
-    options: StreamOptions | None = None,
-    keys: bool = False,
-    entailment: str | None = None,
-    knowledge_rows: int = KNOWLEDGE_ROWS,
-    idle: str | None = None,
-    reference: bool = False,
-    **words: str | None,
+    **words: Unpack[StreamWords],
 ) -> StreamingQuery:
     """Begin, or go on with, a query over streams; what it finds goes to files or to a function.
 
     Args:
-        query, streams, kb, options, words, entailment, knowledge_rows: as for `spaseq.spark.run`; a stream is files,
-            named by globs, that come and perhaps grow, or a streaming DataFrame (`spaseq.spark.ingest.frames`). The
-            rows are those of `stream_matches`.
+        query, streams, kb, words: as for `stream_matches`, whose rows are found.
         checkpoint: a folder for what must survive a restart. The same folder goes on with the same query.
-        output, format: a folder for files of `format` (parquet, json, csv, orc), each match in it exactly once (read it
-            through Spark, which knows which files count). In CSV a list is JSON. Or `foreach_batch(frame, number)`: see
-            Spark's `foreachBatch`; a batch may come again after a failure, with the same number and the same rows.
-        every: begin a batch so often ("10 seconds"); else at once after the one before. `available_now`: read
-            what is there, in as many batches as the limits ask for, and stop.
-        reading: how files come, and limits.
-        tasks: how many tasks read, and how many buckets hold state, where the query may be cut; fixed by the
-            checkpoint's first run.
-        idle: a stream that brought nothing for so long ("30s") no longer holds the others up. The clock is that of the
-            batches: while no stream brings anything, nothing is completed.
-        reference: whether rdflib's evaluator does all graph patterns that tasks evaluate, for comparison.
+        output, format, foreach_batch, every, available_now: where the matches go, and how often: see `Sink`.
 
     Raises OptionError where the checkpoint or the output cannot be used. Errors while it runs stop the query:
     `wait` raises them as they are.
     """
-    frame = stream_matches(query, spark, streams, kb, reading=reading, tasks=tasks, options=options, keys=keys,
-                           entailment=entailment, knowledge_rows=knowledge_rows, idle=idle, reference=reference,
-                           **words)  # fmt: skip
-    sink: dict[str, Any] = {"output": output, "format": format, "foreach_batch": foreach_batch, "every": every}
+    frame = stream_matches(query, spark, streams, kb, **words)
     text = query if isinstance(query, str) else query.text
-    return begin(frame, checkpoint=checkpoint, available_now=available_now, tasks=tasks, query=text, **sink)
+    return begin(frame, Sink(output, format, foreach_batch, every, available_now), checkpoint, words.get("tasks"), text)
 
 
-def begin(
-    frame: DataFrame,
-    *,
-    checkpoint: str,
-    output: str | None = None,
-    format: str = "parquet",
-    foreach_batch: Callable[[DataFrame, int], None] | None = None,
-    every: str | None = None,
-    available_now: bool = False,
-    tasks: int | None = None,
-    query: str = "",
-) -> StreamingQuery:
+def begin(frame: DataFrame, sink: Sink, checkpoint: str, tasks: int | None, query: str) -> StreamingQuery:
     """Start what a streaming DataFrame of matches says, of the query with the text `query`. See `start`."""
-    if (output is None) == (foreach_batch is None):
+    output, format = sink.output, sink.format
+    if (output is None) == (sink.foreach_batch is None):
         raise OptionError("where do the matches go?", "give output=FOLDER or foreach_batch=FUNCTION, one of them")
     check_folder("checkpoint", checkpoint)
     spark = frame.sparkSession
@@ -134,15 +125,15 @@ def begin(
     if output is not None:
         check_folder("output", output)
         writer = writer.format(format).option("path", output)
-    if foreach_batch is not None:
-        writer = writer.foreachBatch(carried_batches(foreach_batch))
+    if sink.foreach_batch is not None:
+        writer = writer.foreachBatch(carried_batches(sink.foreach_batch, unusable))
     with started(checkpoint, output):
         files = file_manager(spark, [checkpoint, *([] if output is None else [output])])
     with _configured(spark, count, files), started(checkpoint, output), clear_errors():
-        if available_now:
+        if sink.available_now:
             writer = writer.trigger(availableNow=True)
-        elif every is not None:
-            writer = writer.trigger(processingTime=every)
+        elif sink.every is not None:
+            writer = writer.trigger(processingTime=sink.every)
         check_note(spark, checkpoint, query, count)
         return writer.start()
 
@@ -153,36 +144,42 @@ def stream_matches(
     streams: Streams,
     kb: Knowledge | Mapping[str, Any] | None = None,
     *,
+    format: str | None = None,
     reading: Reading | None = None,
     tasks: int | None = None,
-    options: StreamOptions | None = None,
     keys: bool = False,
-    entailment: str | None = None,
-    knowledge_rows: int = KNOWLEDGE_ROWS,
     idle: str | None = None,
-    reference: bool = False,
-    **words: str | None,
+    **words: Unpack[QueryWords],
 ) -> DataFrame:
     """The matches as a streaming DataFrame, for a sink of one's own: start, end, positions, time, times, and a column
     for each variable, as of `spaseq.spark.run`; `times` (list of long, ns) are those of the positions.
 
-    `keys`: terms as `spaseq.rdf.term_key` writes them, from which they can be made again, not as N-Triples.
+    Args:
+        query, kb, format, words: as for `spaseq.spark.run`.
+        streams: files, named by globs, that come and perhaps grow, or a streaming DataFrame
+            (`spaseq.spark.ingest.frames`).
+        reading: how files come, and limits.
+        tasks: how many tasks read, and how many buckets hold state, where the query may be cut; fixed by the
+            checkpoint's first run.
+        keys: terms as `spaseq.rdf.term_key` writes them, from which they can be made again, not as N-Triples.
+        idle: a stream that brought nothing for so long ("30s") no longer holds the others up. The clock is that of the
+            batches: while no stream brings anything, nothing is completed.
 
     The session must have Spark's RocksDB state store (`start` sees to it).
     """
     query = compile_query(query) if isinstance(query, str) else query
-    kept = stream_options(options, words)
+    options = QueryOptions.of(format, **words)
     count = tasks or spark.sparkContext.defaultParallelism
-    text, layout, known = prepared(query, kb, entailment, knowledge_rows, reference)
+    text, layout, known = prepared(query, kb, options)
     layout = replace(layout, joined=large_gpms(text.compiled().checked.patterns.values(), known))
     feeds: Frames | list[StreamSource]
     if is_frames(streams):
-        settled = frame_options(kept)
+        settled = frame_options(options.events)
         feeds = given = streams_of_frames(query, streams)
         events = event_rows(given, settled, count)
     else:
         feeds = sources = stream_sources(query.checked, streams)
-        settled = settled_by_names(kept, sources)
+        settled = settled_by_names(options.events, sources)
         events = parts_of_files(spark, sources, settled, reading or Reading(), count)
     cut = _cut(spark, query, layout, settled, count)
     graphs = graph_keys(known.knowledge, known.knowledge.graphs)
@@ -190,21 +187,13 @@ def stream_matches(
     if layout.joined:
         parcels = attach_knowledge(parcels, text, layout, cut, known, count)
     names = match_table([], query.variables).schema.names[4:]
-    fields = [*_PER_MATCH, *(StructField(f"v{i}", StringType()) for i in range(len(names)))]
-    quiet = 0 if idle is None else _duration(idle)
+    matches = pa.schema([*GRAPH_MATCHES, *((f"v{i}", pa.string()) for i in range(len(names)))])
+    quiet = 0 if idle is None else length_of("idle", idle)
     make = partial(GraphEvaluation, text, layout, settled, len(feeds), keys, loose=is_frames(streams), idle=quiet)
-    processor = Processor(make, uuid4().hex, fields, cut.buckets[0])
-    found = (
-        with_time(parcels)
-        .groupBy("bucket")
-        .transformWithStateInPandas(
-            statefulProcessor=processor, outputStructType=output_schema(fields), outputMode="Append", timeMode="None"
-        )
-    )
-    observed = found.observe("spaseq", *(F.sum(f"total_{name}").alias(name) for name in COUNTERS))
+    found = evaluated(parcels, make, matches, cut.buckets[0])
     time = F.element_at("times", -1).alias("time")
     variables = [F.col(f"v{i}").alias(name) for i, name in enumerate(names)]
-    return observed.where(F.col("kind") == MATCH).select("start", "end", "positions", time, "times", *variables)
+    return found.select("start", "end", "positions", time, "times", *variables)
 
 
 def wait(query: StreamingQuery, timeout: float | None = None) -> bool:
@@ -233,23 +222,7 @@ def progress(query: StreamingQuery) -> dict[str, int]:
     return {}
 
 
-def with_time(parcels: DataFrame) -> DataFrame:
-    """Parcels with `now`, the time of their batch (microseconds), which a batch that is done again has again.
-
-    It is text: Spark writes a number into the code that it makes of the plan, which then would be compiled anew for
-    each batch; a text is a reference there.
-    """
-    return parcels.withColumn("now", F.unix_micros(F.current_timestamp()).cast("string"))
-
-
 # -- its pieces
-
-
-def _duration(idle: str) -> int:
-    try:
-        return parse_duration(idle)
-    except (SpaseqError, ValueError):
-        raise OptionError(f"idle {idle}: not a duration", "write for example 30s, 500ms or 2 minutes") from None
 
 
 def _cut(spark: SparkSession, query: Query, layout: Layout, options: StreamOptions, tasks: int) -> Cut:

@@ -24,22 +24,22 @@ from spaseq.gpm.algebra import certain
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText
+from spaseq.spark.session.tables import PARCELS, PLACE, spark_schema
 from spaseq.spark.solving.bucket_rows import Row, key_of
 from spaseq.spark.solving.join_side import Side, joined_terms, side_of
 from spaseq.spark.solving.knowledge import Known
 from spaseq.spark.solving.solutions import satisfies
-from spaseq.spark.streaming.bucket_messages import SCHEMA, Cut, Parcel, parcel_batch
+from spaseq.spark.streaming.bucket_messages import Cut, Parcel, parcel_batch
 
 __all__ = ["attach_knowledge"]
 
-_PLACE = ("feed", "file_number", "start", "part")
+_PLACE = (*PLACE.names, "part")
 
 
 def attach_knowledge(
     mixed: DataFrame, query: QueryText, layout: Layout, cut: Cut, known: Known, tasks: int
 ) -> DataFrame:
-    """Parcels (SCHEMA) of rows of `spaseq.spark.streaming.bucket_messages.MIXED`, the knowledge of the layout's
-    `joined` GPMs joined."""
+    """PARCELS of MIXED (`spaseq.spark.session.tables`), the knowledge of the layout's `joined` GPMs joined."""
     patterns = query.compiled().checked.patterns
     for name in layout.joined:
         pattern, place = patterns[name], layout.gpms.index(name)
@@ -48,7 +48,7 @@ def attach_knowledge(
             side = side_of(mixed.sparkSession, query, pattern, number, sure, known).kept(tasks)
             mixed = _joined(mixed, place, layout.variables[place], sure, side)
             sure |= side.sure
-    return mixed.mapInArrow(partial(_attach, _Attach(query, layout, cut)), SCHEMA)
+    return mixed.mapInArrow(partial(_attach, _Attach(query, layout, cut)), spark_schema(PARCELS))
 
 
 def _joined(mixed: DataFrame, place: int, variables: tuple[str, ...], sure: frozenset[str], side: Side) -> DataFrame:
@@ -81,12 +81,11 @@ class _Attach:
 @carried
 def _attach(job: _Attach, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The parcels as they are; of joined rows, the attached parcels."""
-    wanted = len(SCHEMA.split(", "))
     for batch in batches:
         whole = pc.equal(batch.column("gpm"), -1)
         parcels = batch.filter(whole)
         if parcels.num_rows:
-            yield pa.record_batch(parcels.columns[:wanted], names=batch.schema.names[:wanted])
+            yield parcels.select(PARCELS.names)
         yield from _packed(job, batch.filter(pc.invert(whole)))
 
 

@@ -15,21 +15,24 @@ import os
 from collections.abc import Callable, Iterator
 from operator import itemgetter
 from typing import Any, Final
+from uuid import uuid4
 
 import pandas as pd
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import ArrayType, BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from spaseq.errors import OptionError
 from spaseq.spark.session.failures import carried
+from spaseq.spark.session.tables import STATE, spark_schema
 from spaseq.spark.streaming.bucket_messages import Parcel
 from spaseq.spark.streaming.evaluation import Evaluation
 
-__all__ = ["COUNTERS", "MATCH", "Processor", "output_schema"]
+__all__ = ["COUNTERS", "Processor", "evaluated"]
 
 COUNTERS: Final = ("events", "late", "malformed", "matches", "live_runs", "state_bytes")
-MATCH: Final = 0
-"""The `kind` of a row that is a match; the other kind has the bucket's counters."""
+_MATCH: Final = 0
 _COUNT: Final = 1
 _MARK: Final = 16
 _ROWS: Final = 10_000
@@ -37,24 +40,36 @@ _KEPT: Final = 64
 _kept: dict[tuple[str, int], tuple[bytes, Evaluation]] = {}
 
 
-def output_schema(columns: list[StructField]) -> StructType:
-    """The processor's rows: `kind`, the columns of a match, and the counters as `total_…`."""
-    longs = [StructField(f"total_{name}", LongType()) for name in COUNTERS]
-    return StructType([StructField("kind", IntegerType()), *columns, *longs])
+def evaluated(parcels: DataFrame, make: Callable[[], Evaluation], matches: pa.Schema, first: int) -> DataFrame:
+    """The matches (`matches`) of PARCELS (`spaseq.spark.session.tables`), and their totals as the observation `spaseq`.
+
+    `make` gives an empty evaluation. `first`: the bucket that reports what all know alike (events, late, malformed).
+    """
+    # The time of the batch (microseconds), which a batch that is done again has again. As text: Spark writes a number
+    # into the code that it makes of the plan, which then is compiled anew for each batch; a text is a reference there.
+    timed = parcels.withColumn("now", F.unix_micros(F.current_timestamp()).cast("string"))
+    rows = pa.schema([("kind", pa.int32()), *matches, *((f"total_{name}", pa.int64()) for name in COUNTERS)])
+    found = timed.groupBy("bucket").transformWithStateInPandas(
+        statefulProcessor=Processor(make, uuid4().hex, matches, first),
+        outputStructType=spark_schema(rows),
+        outputMode="Append",
+        timeMode="None",
+    )
+    observed = found.observe("spaseq", *(F.sum(f"total_{name}").alias(name) for name in COUNTERS))
+    return observed.where(F.col("kind") == _MATCH).select(*matches.names)
 
 
 class Processor(StatefulProcessor):
-    """`make` gives an empty evaluation. `run` names the query's run, `columns` are those of a match (strings, longs, or
-    lists of longs). `first`: the bucket that reports what all know alike (events, late, malformed)."""
+    """See `evaluated`. `run` names the query's run, `columns` are those of a match: texts, longs or lists of longs."""
 
-    def __init__(self, make: Callable[[], Evaluation], run: str, columns: list[StructField], first: int) -> None:
+    def __init__(self, make: Callable[[], Evaluation], run: str, columns: pa.Schema, first: int) -> None:
         self._make = make
         self._run = run
         self._columns = columns
         self._first = first
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self._state = handle.getValueState("evaluation", StructType([StructField("state", BinaryType())]))
+        self._state = handle.getValueState("evaluation", spark_schema(STATE))
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         return self._handle(int(key[0]), rows)
@@ -113,7 +128,7 @@ class Processor(StatefulProcessor):
         return len(state)
 
     def _frame(self, matches: list[tuple[Any, ...]]) -> pd.DataFrame:
-        columns: dict[str, Any] = {"kind": pd.Series([MATCH] * len(matches), dtype="int32")}
+        columns: dict[str, Any] = {"kind": pd.Series([_MATCH] * len(matches), dtype="int32")}
         for field, values in zip(self._columns, zip(*matches, strict=True), strict=True):
             columns[field.name] = pd.Series(list(values), dtype="int64" if _is_long(field) else object)
         for name in COUNTERS:
@@ -131,16 +146,9 @@ class Processor(StatefulProcessor):
         return pd.DataFrame(columns)
 
 
-def _is_long(field: StructField) -> bool:
-    return isinstance(field.dataType, LongType)
+def _is_long(field: pa.Field) -> bool:
+    return bool(pa.types.is_int64(field.type))
 
 
-def _empty(field: StructField) -> Any:
-    match field.dataType:
-        case LongType():
-            return 0
-        case ArrayType():
-            return []
-        case StringType():
-            return None
-    raise TypeError(f"a match has no column of type {field.dataType}")
+def _empty(field: pa.Field) -> Any:
+    return 0 if _is_long(field) else [] if pa.types.is_list(field.type) else None

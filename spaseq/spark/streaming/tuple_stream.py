@@ -8,24 +8,21 @@ buckets are those of PARTITION BY, written or inferred; a query without keys has
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import pairwise
-from typing import Any, Final
-from uuid import uuid4
+from typing import Any, Unpack
 from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.types import ArrayType, LongType, StringType, StructField
 
 from spaseq.errors import OptionError
-from spaseq.events import EventOptions
+from spaseq.events import EventOptions, TupleWords
 from spaseq.events.batch import INSTANTS
 from spaseq.events.streams import TimestampAssigner, table_bytes, table_of_bytes
 from spaseq.rdf import StreamOptions
@@ -33,21 +30,20 @@ from spaseq.snapshot import array, expect, seal, unseal
 from spaseq.spark.batch.cuts import TIME, TupleCut, TupleQuery
 from spaseq.spark.batch.tuples import check_columns
 from spaseq.spark.session.failures import carried
-from spaseq.spark.streaming.bucket_messages import SCHEMA, Parcel, parcel_batch
-from spaseq.spark.streaming.graph_stream import begin, spread, with_time
-from spaseq.spark.streaming.processor import COUNTERS, MATCH, Processor, output_schema
+from spaseq.spark.session.tables import PARCELS, TUPLE_ROWS, spark_schema, with_own_names, with_plain_names
+from spaseq.spark.streaming.bucket_messages import Parcel, parcel_batch
+from spaseq.spark.streaming.graph_stream import Sink, begin, spread
+from spaseq.spark.streaming.processor import evaluated
 from spaseq.spark.streaming.watermark import Clock
 
 __all__ = ["TupleEvaluation", "start_tuples", "stream_tuples"]
 
-_FIELDS: Final = [
-    StructField("start", LongType()),
-    StructField("end", LongType()),
-    StructField("positions", ArrayType(LongType())),
-    StructField("start_time", LongType()),
-    StructField("end_time", LongType()),
-    StructField("events", StringType()),
-]
+
+class StreamWords(TupleWords, total=False):
+    """Keywords of `stream_tuples`."""
+
+    tasks: int | None
+    idle: int
 
 
 def start_tuples(
@@ -55,24 +51,21 @@ def start_tuples(
     events: DataFrame | Mapping[str, DataFrame],
     *,
     checkpoint: str,
-    tasks: int | None = None,
-    type_column: str | None = None,
-    time_column: str | None = None,
-    time_unit: str = "s",
-    lateness: int = 0,
-    late: str = "error",
-    idle: int = 0,
-    **sink: Any,
+    output: str | None = None,
+    format: str = "parquet",
+    foreach_batch: Callable[[DataFrame, int], None] | None = None,
+    every: str | None = None,
+    available_now: bool = False,
+    **words: Unpack[StreamWords],
 ) -> StreamingQuery:
     """Begin, or go on with, a query over streams of tuples.
 
-    `query` is what `ceql.compile` gives, `events` a streaming DataFrame, or one for each stream. `checkpoint`, `tasks`
-    and the sink (`output` and `format`, or `foreach_batch`; `every` or `available_now`) are as of
-    `spaseq.spark.start`, the rest as of `stream_tuples`.
+    `query` is what `ceql.compile` gives, `events` a streaming DataFrame, or one for each stream. `words` are as of
+    `stream_tuples`, the rest as of `spaseq.spark.start`.
     """
-    words: dict[str, Any] = {"type_column": type_column, "time_column": time_column, "time_unit": time_unit}
-    frame = stream_tuples(query, events, tasks=tasks, lateness=lateness, late=late, idle=idle, **words)
-    return begin(frame, checkpoint=checkpoint, tasks=tasks, query=query.text, **sink)
+    frame = stream_tuples(query, events, **words)
+    sink = Sink(output, format, foreach_batch, every, available_now)
+    return begin(frame, sink, checkpoint, words.get("tasks"), query.text)
 
 
 def stream_tuples(
@@ -80,51 +73,40 @@ def stream_tuples(
     events: DataFrame | Mapping[str, DataFrame],
     *,
     tasks: int | None = None,
-    type_column: str | None = None,
-    time_column: str | None = None,
-    time_unit: str = "s",
-    lateness: int = 0,
-    late: str = "error",
     idle: int = 0,
+    **reading: Unpack[TupleWords],
 ) -> DataFrame:
     """The matches as a streaming DataFrame: start, end, positions, start_time, end_time (as of `run_tuples`), and
     `events`, the matched tuples as JSON.
 
-    `lateness` (ns) and `late` ("error" or "drop") are about tuples that come in a later batch than they should. Matches
-    come when every stream is past their end, those left aside that brought nothing for `idle` ns (0: none is). Raises
-    OptionError for tuples without a time column.
+    `reading`: as for CEQL's `run`; `lateness` and `late` are about tuples that come in a later batch than they should.
+    Matches come when every stream is past their end, those left aside that brought nothing for `idle` ns (0: none is).
+    Raises OptionError for tuples without a time column.
     """
-    if late not in ("error", "drop"):
-        raise OptionError(f"late {late}: not one of error, drop")
+    options = EventOptions.parse(**reading)
     given = dict(events) if isinstance(events, Mapping) else {"": events}
     names = query.stream_names(tuple(given) if isinstance(events, Mapping) else ())
     frames = [given[name] for name in names] if isinstance(events, Mapping) else [events]
     if len(frames) != len(names):
         raise OptionError(f"the query reads several streams: {', '.join(names)}", "give each its own: {name: frame, …}")
     spark = frames[0].sparkSession
-    options = EventOptions(type_column, time_column, False, time_unit)
-    timed = _with_times(frames, time_column)
+    timed = _with_times(frames, options)
     check_columns(query, dict(zip(names, frames, strict=True)), options)
     keys = TupleCut.of(query).keys
     buckets = spread(spark, tasks or spark.sparkContext.defaultParallelism) if keys else (0,)
     sent = [
-        frame.mapInArrow(partial(_send, _Send(number, options, keys, buckets)), SCHEMA)
+        with_plain_names(frame).mapInArrow(partial(_send, _Send(number, options, keys, buckets)), spark_schema(PARCELS))
         for number, frame in enumerate(timed)
     ]
-    clock = StreamOptions(time=TIME, ties="arrival", lateness=lateness, late="drop" if late == "drop" else "error")
-    make = partial(TupleEvaluation, query, tuple(names), clock, type_column, idle)
-    found = with_time(reduce(DataFrame.unionByName, sent)).groupBy("bucket").transformWithStateInPandas(
-        statefulProcessor=Processor(make, uuid4().hex, _FIELDS, buckets[0]),
-        outputStructType=output_schema(_FIELDS), outputMode="Append", timeMode="None",
-    )  # fmt: skip
-    observed = found.observe("spaseq", *(F.sum(f"total_{name}").alias(name) for name in COUNTERS))
-    return observed.where(F.col("kind") == MATCH).select(*(field.name for field in _FIELDS))
+    clock = StreamOptions(time=TIME, ties="arrival", lateness=options.lateness, late=options.late)
+    make = partial(TupleEvaluation, query, tuple(names), clock, options.type_column, idle)
+    return evaluated(reduce(DataFrame.unionByName, sent), make, TUPLE_ROWS, buckets[0])
 
 
-def _with_times(frames: Sequence[DataFrame], time_column: str | None) -> Sequence[DataFrame]:
+def _with_times(frames: Sequence[DataFrame], options: EventOptions) -> Sequence[DataFrame]:
     for frame in frames:
-        wanted = {time_column} if time_column else {"time", "timestamp"}
-        if not wanted & set(frame.columns):
+        wanted = {options.time} if options.time else {"time", "timestamp"}
+        if options.from_arrival or not wanted & set(frame.columns):
             raise OptionError(
                 f"no column {' or '.join(sorted(wanted))} to take times from; there are: {', '.join(frame.columns)}",
                 "time_column=COLUMN; in a stream without order there is no time from arrival",
@@ -154,7 +136,7 @@ def _send(job: _Send, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBa
     for part, batch in enumerate(batches):
         if not batch.num_rows:
             continue
-        table = pa.Table.from_batches([batch])
+        table = with_own_names(batch)
         at = times.read(table).times
         table = table.append_column(TIME, pa.array(at))
         places = _places(table, job)
@@ -199,7 +181,7 @@ def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 class TupleEvaluation:
-    """One bucket's evaluation: parcels of tuples in, matches out (`_FIELDS`)."""
+    """One bucket's evaluation: parcels of tuples in, matches out (TUPLE_ROWS)."""
 
     def __init__(
         self,
@@ -249,7 +231,7 @@ class TupleEvaluation:
         for match in self._push(places[:, 1], table):
             self._matches += 1
             yield self._row(match)
-        self._forget(int(places[-1, 0]))
+        self._evict(int(places[-1, 0]))
 
     def _ready(self, mark: int) -> tuple[np.ndarray, pa.Table]:
         """The places and the tuples before `mark`, in order. The others wait on."""
@@ -277,7 +259,7 @@ class TupleEvaluation:
         text = json.dumps(events, default=str, ensure_ascii=False)
         return int(start[0]), int(end[0]), positions, int(start[1]), int(end[1]), text
 
-    def _forget(self, now: int) -> None:
+    def _evict(self, now: int) -> None:
         """Positions that left a window over time."""
         window = self._query.program().window
         by_time = not window.counts_events and self._query.window_attribute is None

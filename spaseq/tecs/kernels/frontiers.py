@@ -1,7 +1,8 @@
 """Frontiers of single runs, for NEXT and LAST, and enumeration of the most recent starts first, for LIMIT.
 
-A cell's *frontier* is its list of entries alone: a run each, the latest start first, none beaten by one that starts no
-earlier. HEAD and HEAD_MAX are those of the first entry, nothing is ever merged, and nodes are paths without unions.
+With NEXT and LAST a cell holds a *frontier* instead of a union list: entries with one run each, the latest start first.
+No entry is *beaten*: none has worse marked positions than an entry that starts at the same position or later. HEAD and
+HEAD_MAX are those of the first entry, nothing is ever merged, and nodes are paths without unions.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -57,16 +58,16 @@ from spaseq.tecs.kernels.layout import (
     SOURCE,
     STAY,
 )
-from spaseq.tecs.kernels.structure import clear_cell, drop_dead_entries, free_entries, link_entry, new_node, reserve
+from spaseq.tecs.kernels.structure import clear_cell, evict_dead_entries, free_entries, link_entry, new_node, reserve
 
 
 @kernel
 def compare_marks(nodes, a, b, order):
-    """Whether the marked positions under `a` are better (1) or worse (-1) than those under `b`, or the same (0).
+    """Whether the marked positions of path `a` are better (1) or worse (-1) than those of path `b`, or the same (0).
 
-    `a` and `b` head paths without unions. With NEXT the one that holds the smallest position of their symmetric
-    difference is better, with LAST the one that holds the greatest ([CEL] §4). Walks down from the greatest
-    positions; O(positions until the paths meet), for LAST only until they differ.
+    `a` and `b` are the first nodes of paths without unions. With NEXT the path that has the smallest position of their
+    symmetric difference is better, with LAST the path that has the greatest ([CEL] §4). Walks down from the greatest
+    positions: O(positions until the paths meet), with LAST only until they differ.
     """
     mask = nodes.shape[0] - 1
     result = 0
@@ -92,10 +93,10 @@ def compare_marks(nodes, a, b, order):
 
 @kernel
 def insert_run(nodes, cells, entries, st, cell, node, start, order):
-    """Add a run to a cell's frontier: its chain of entries, latest start first, none beaten by a later or equal start.
+    """Adds a run to a cell's frontier, unless an entry beats it, and removes the entries that it beats.
 
-    A beaten run can be left out: whatever completes it completes the better one, at the same event, by the same marks,
-    and no window holds the beaten one alone. O(length of the frontier) comparisons.
+    A beaten run can be left out: events that complete it also complete the better run, with the same further marks, and
+    a window that contains the beaten run contains the better one. O(length of the frontier) comparisons.
     """
     before = np.int64(NIL)
     entry = cells[cell, FIRST]
@@ -104,7 +105,7 @@ def insert_run(nodes, cells, entries, st, cell, node, start, order):
             return
         before = entry
         entry = entries[entry, NEXT]
-    # Entries with the same start that the new run beats stand among those just passed; there is at most one.
+    # Of the entries just passed, the new run may beat one, with the same start; the loop below removes it too.
     link_entry(cells, entries, st, cell, before, node, start)
     new = cells[cell, FIRST] if before < 0 else entries[before, NEXT]
     last = NIL
@@ -132,9 +133,10 @@ def insert_run(nodes, cells, entries, st, cell, node, start, order):
 
 @kernel
 def insert_by_start(nodes, cells, entries, st, cell, node, start, before):
-    """`insert_run` for BEST_EARLIEST: a run that starts earlier is better, so only those of one start are compared.
+    """`insert_run` for BEST_EARLIEST, where a run that starts earlier is better: only runs of one start are compared.
 
-    `before`: an entry with a later start, or NIL, from which on to look. The same for a run that starts no later.
+    `before`: the entry behind which the search begins, which must have a later start; or NIL. Returns such an entry for
+    the next run, if that starts at the same position or earlier.
     """
     entry = cells[cell, FIRST] if before < 0 else entries[before, NEXT]
     while entry >= 0 and entries[entry, NODE_MAX] > start:
@@ -165,7 +167,7 @@ def insert_by_start(nodes, cells, entries, st, cell, node, start, before):
 
 @kernel
 def offer(nodes, st, outs, node, tag, order):
-    """Keep `node`, with its tag, among the roots of this event if none is better; drop those that it beats."""
+    """Adds `node`, with its tag, to the roots of this event if none is better, and removes those that it beats."""
     n = st[OUTS]
     if n > 0:
         verdict = compare_marks(nodes, node, outs[0, 0], order)
@@ -182,8 +184,8 @@ def offer(nodes, st, outs, node, tag, order):
 def apply_best(nodes, cells, entries, st, moves, count, position, low, outs, runs, order):
     """`apply_moves` under NEXT or LAST: each cell holds a frontier of single runs instead of the structure of all.
 
-    `runs` (int64, (r, 2)) is scratch for the runs of the sources, taken down first so that no transition sees what
-    another one did at the same event. Precondition: `reserve_runs` said DONE.
+    `runs` (int64, (r, 2)) is scratch for the runs of the sources. They are copied first, so that no transition sees the
+    effects of another one at the same event. Precondition: `reserve_runs` returned DONE.
     """
     used = 0
     for i in range(count):
@@ -212,8 +214,8 @@ def apply_best(nodes, cells, entries, st, moves, count, position, low, outs, run
         move = moves[i]
         for column in (MARK_TO, SKIP_TO):
             if move[column] >= 0:
-                drop_dead_entries(cells, entries, st, move[column], low)
-        # Sources list their runs from the latest start on, so each is looked for from where the one before went.
+                evict_dead_entries(cells, entries, st, move[column], low)
+        # The runs of a source come with the latest start first, so each search begins where the one before ended.
         marked_behind = np.int64(NIL)
         skipped_behind = np.int64(NIL)
         for r in range(move[M_FIRST], move[M_FIRST] + move[M_LENGTH]):
@@ -259,8 +261,9 @@ def reserve_runs(nodes, cells, entries, st, checks, moves, count, position, dead
 
 @kernel
 def push_heap(heap, size, max_start, node, link, depth):
-    """Put a row into the binary heap `heap` (int64, (h, 4)), greatest `max_start` on top: start, node, `link` and
-    `depth` of the positions on the way to it. O(log size)."""
+    """Adds a row to the binary heap `heap` (int64, (h, 4)), in which the greatest `max_start` is on top. The row has
+    the start, the node, and for the positions on the path to it the last `link` and their number `depth`. O(log
+    size)."""
     i = size
     while i > 0 and heap[(i - 1) // 2, 0] < max_start:
         for column in range(4):
@@ -274,7 +277,7 @@ def push_heap(heap, size, max_start, node, link, depth):
 
 @kernel
 def pop_heap(heap, size):
-    """Take the top row off; it is left at `heap[size - 1]`. O(log size)."""
+    """Removes the top row, which is then at `heap[size - 1]`. O(log size)."""
     top_0, top_1, top_2, top_3 = heap[0, 0], heap[0, 1], heap[0, 2], heap[0, 3]
     last_0, last_1, last_2, last_3 = heap[size - 1, 0], heap[size - 1, 1], heap[size - 1, 2], heap[size - 1, 3]
     size -= 1
@@ -296,11 +299,12 @@ def pop_heap(heap, size):
 
 @kernel
 def enumerate_recent(nodes, st, outs, heap, links, matches, places, write, limit):
-    """Write at most `limit` complex events of the roots in `outs`, those with the most recent starts first.
+    """Writes at most `limit` complex events of the roots in `outs`, those with the most recent starts first.
 
-    Best first over maximum starts: `heap` (int64, (h, 4)) holds what is still to be opened, `links` (int64, (l, 2)) the
-    positions on the way there. O(log) for each node opened, and every node opened is on the way to a match that is
-    written or was put off for a more recent one. Stops and goes on as `enumerate_outs`.
+    Best-first search by maximum start: `heap` (int64, (h, 4)) has the nodes still to be visited, `links` (int64,
+    (l, 2)) the positions on the paths to them. O(log size of the heap) for each node visited; every node visited is on
+    the path to a match that is written, or that comes after a more recent one. Returns and continues like
+    `enumerate_outs`.
     """
     mask = nodes.shape[0] - 1
     low = st[LOW]

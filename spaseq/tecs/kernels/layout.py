@@ -43,8 +43,8 @@ M_HEAD = 6  # the detached list of a source that moves away
 M_MAX = 7
 M_FIRST = 8
 M_LENGTH = 9
-M_TAG = 10  # what the caller wants to know its matches by
-M_LABEL = 11  # of what the marking transition marks
+M_TAG = 10  # a number of the caller's, written with the matches of this move
+M_LABEL = 11  # label of the output node that the marking transition makes
 MOVE_COLUMNS = 12
 STAY = -2
 
@@ -56,7 +56,7 @@ BEST_EARLIEST = 3  # BEST_NEXT where every run marks its start
 FRONTIERS = (BEST_NEXT, BEST_LAST, BEST_EARLIEST)
 ENDS = 4  # only whether there is one: a cell holds the greatest start of its runs and no list
 
-# consumption: which runs an event that completes a match makes forgotten
+# consumption: which runs end with an event that completes a match
 CONSUME_NONE = 0
 CONSUME_ANY = 1
 CONSUME_PARTITION = 2
@@ -75,14 +75,14 @@ PLACES = 9  # positions in the buffer
 LONGEST = 10  # longest list so far
 CHECK_FIRST = 11  # checkpoints: ring of (position, tail)
 CHECK_COUNT = 12
-LAST_POSITION = 13  # of the row before
-UNKNOWN_STATE = 14  # a state without its transitions became active
-END = 15  # end and window of the enumeration under way
-LOW = 16
+LAST_POSITION = 13  # position of the row before
+UNKNOWN_STATE = 14  # an active state whose transitions are not computed yet
+END = 15  # end of the matches that are being enumerated
+LOW = 16  # first live start for these matches
 COUNTED = 17  # matches counted without being written
-NEEDED = 18  # capacity asked for by the last status
-FLOOR = 19  # no run that started before is alive any more: it was consumed
-LINKS = 20  # links in use by the enumeration of the most recent
+NEEDED = 18  # the capacity that the last status asks for
+FLOOR = 19  # runs that started before this position have been consumed
+LINKS = 20  # links in use by `enumerate_recent`
 LEFT_TO_WRITE = 21  # matches that LIMIT still allows at the current event
 LABEL_BITS = 22  # a place is written as position << LABEL_BITS | label; slots from 24: `run_guarded`
 SLOTS = 32

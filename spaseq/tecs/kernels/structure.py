@@ -16,9 +16,9 @@ MAX      maximum start        the same position           maximum start (of `lef
 
 (*) an output node without `next` stands on a bottom node at its own maximum start, which needs no row of its own.
 
-A *label* says which variables take the position, where matches are valuations; it is 0 for all nodes else.
+A *label* is the number of the set of variables that take the position, if matches are valuations; else it is 0.
 
-A *union list* hangs off each *cell* (an active state, of one partition): a head, which is never a union, and entries
+Each *cell* (a state of one partition) that is active has a *union list*: a head, which is never a union, and entries
 behind it. Laws, checked by `spaseq.tecs.check_laws`:
 
 1. time order: `max(left) >= max(right)` at every union, and a union's MAX is its left child's;
@@ -28,28 +28,29 @@ behind it. Laws, checked by `spaseq.tecs.check_laws`:
 
 Touch only what moves
 ---------------------
-Algorithm 1 rebuilds its table of active states at every event. Here a state whose only move is to skip stays where it
-is, so the work per event is the number of transitions that fire. Insertion order then no longer gives the order that
-`insert` needs (max(n) <= max(n0)), so:
+Algorithm 1 of [CORE] rebuilds its table of active states at every event. Here a state whose only move is to skip stays
+where it is, so the work per event is the number of transitions that fire. Nodes are then not always inserted in the
+order that `insert` needs (max(n) <= max(n0)), so:
 
 * a node with a greater maximum start than the head becomes the new head, and the list before it is folded into one node
   (its `merge`, which is safe and has the old head's maximum start);
-* two lists meet with the one whose head is greater in the lead, the other one folded and inserted.
+* of two lists that meet in a cell, the one with the greater head stays, and the other is folded and inserted into it.
 
-*Lists stay short.* Let m be the maximum start of a cell's head, inserted at some event. All that is inserted behind it
-later and starts before m was, when the run from m began, in some active cell, and what a cell passes on carries the
-maximum start of its whole list, as extending, merging and uniting preserve it. So there are at most as many
-different maximum starts below m as cells were active then; equal ones are united. A list has at most two entries more
-than there are active states (CORE's bound). Law 3 for entry 1 against the head is `>=`, as in the paper.
+*Lists stay short.* Let m be the maximum start of a cell's head, inserted at some event. Consider the nodes that are
+inserted behind it later and have a maximum start below m. When the run from m began, the runs below them were in some
+active cell; and a cell passes on the maximum start of its whole list, as extending, merging and uniting preserve it.
+So there are at most as many different maximum starts below m as cells were active then; nodes with equal ones are
+united. A list has at most two entries more than there are active states ([CORE]'s bound). Between the head and entry 1,
+law 3 is `>=`, as in the paper.
 
-*Reclaiming a prefix.* A child is read without a check where it shares its parent's maximum start (left, next), and
-after a check of the maximum start beside its handle otherwise (right, list entries). So nothing whose maximum start
-lies before the window is read; a node's maximum start is at most the position at which it was created; hence whatever
-was created before the window's first position may be overwritten, and those nodes are a prefix of the ring. With
-CONSUME BY ANY a match makes all runs forgotten, so the prefix also ends where the last one did.
+*Reclaiming a prefix.* A child is read without a check if it has the same maximum start as its parent (left, next), and
+else after a check of its maximum start, which is stored beside its handle (right, list entries). So no node is read
+whose maximum start lies before the window. A node's maximum start is at most the position at which it was created.
+Hence nodes that were created before the window's first position may be overwritten, and they are a prefix of the ring.
+With CONSUME BY ANY a match ends all runs, so all nodes up to the event of the last match are part of the prefix.
 
-Where windows differ from partition to partition (EVENTS with PARTITION BY) no prefix is dead as long as some partition
-is quiet; there `compact` copies what is alive when the ring is full.
+If windows differ between partitions (EVENTS with PARTITION BY), no prefix is dead as long as some partition is quiet;
+there `compact` copies the live nodes when the ring is full.
 
 Rejected: counting references to nodes (a write per handle copied), a table rebuilt per event (cost by states, not by
 moves), one arena per partition (allocation for each key).
@@ -120,7 +121,7 @@ from spaseq.tecs.kernels.layout import (
 
 @hot
 def new_node(nodes, st, left, right, pos, max_start):
-    """Append a node; the caller has made sure of the room (`reserve`). O(1)."""
+    """Appends a node and returns its handle; `reserve` must have made room for it. O(1)."""
     handle = st[TAIL]
     row = handle & (nodes.shape[0] - 1)
     nodes[row, LEFT] = left
@@ -133,7 +134,7 @@ def new_node(nodes, st, left, right, pos, max_start):
 
 @kernel
 def unite(nodes, st, a, b, max_start):
-    """`union` of [CORE] §4.2: a safe node for what safe `a` and `b`, both of `max_start`, stand for. O(1)."""
+    """`union` of [CORE] §4.2: a safe node for the runs of the safe nodes `a` and `b`, both with `max_start`. O(1)."""
     mask = nodes.shape[0] - 1
     right_a = nodes[a & mask, RIGHT]
     right_b = nodes[b & mask, RIGHT]
@@ -155,7 +156,7 @@ def unite(nodes, st, a, b, max_start):
 
 @kernel
 def free_entries(entries, st, first):
-    """Give the chain of entries that starts at `first` back. O(length)."""
+    """Frees the chain of entries that starts at `first`. O(length)."""
     while first >= 0:
         following = entries[first, NEXT]
         entries[first, NEXT] = st[FREE]
@@ -166,7 +167,7 @@ def free_entries(entries, st, first):
 
 @kernel
 def clear_cell(cells, entries, st, cell):
-    """The cell's state is no longer active."""
+    """Empties a cell: its state is no longer active."""
     free_entries(entries, st, cells[cell, FIRST])
     cells[cell, HEAD] = NIL
     cells[cell, MERGED] = NIL
@@ -175,8 +176,8 @@ def clear_cell(cells, entries, st, cell):
 
 
 @kernel
-def drop_dead_entries(cells, entries, st, cell, low):
-    """Cut the entries whose maximum start is before `low` off the list: they are a suffix (law 3)."""
+def evict_dead_entries(cells, entries, st, cell, low):
+    """Removes the entries whose maximum start is before `low`: they are a suffix of the list (law 3)."""
     kept = 0
     last = NIL
     entry = cells[cell, FIRST]
@@ -195,11 +196,11 @@ def drop_dead_entries(cells, entries, st, cell, low):
 
 @hot
 def merge(nodes, cells, entries, st, cell, low):
-    """`merge` of [CORE] §4.2 (Figure 5(e)): one safe node for the cell's list; at most LENGTH nodes. O(LENGTH)."""
+    """`merge` of [CORE] §4.2 (Figure 5(e)): one safe node for the cell's list; at most LENGTH new nodes. O(LENGTH)."""
     node = cells[cell, MERGED]
     if node >= 0:
         return node
-    drop_dead_entries(cells, entries, st, cell, low)
+    evict_dead_entries(cells, entries, st, cell, low)
     k = cells[cell, LENGTH]
     node = cells[cell, HEAD]
     if k > 0:
@@ -227,7 +228,7 @@ def merge(nodes, cells, entries, st, cell, low):
 
 @kernel
 def link_entry(cells, entries, st, cell, before, node, max_start):
-    """Put `node` behind entry `before` of the cell's list (NIL: first)."""
+    """Inserts `node` behind entry `before` of the cell's list; NIL inserts it as the first entry."""
     entry = st[FREE]
     st[FREE] = entries[entry, NEXT]
     st[FREE_COUNT] -= 1
@@ -261,7 +262,7 @@ def insert_behind(nodes, cells, entries, st, cell, node, max_start):
 
 @hot
 def set_head(cells, cell, node, max_start):
-    """The cell's list becomes `node` alone (which is not a union)."""
+    """Makes `node`, which is not a union, the only node of the cell's list."""
     cells[cell, HEAD] = node
     cells[cell, HEAD_MAX] = max_start
     cells[cell, MERGED] = NIL
@@ -271,7 +272,7 @@ def set_head(cells, cell, node, max_start):
 
 @hot
 def add_node(nodes, cells, entries, st, cell, node, max_start, low):
-    """Add an output or bottom node to the cell's list, wherever its maximum start belongs."""
+    """Adds an output or bottom node to the cell's list, at the place of its maximum start."""
     if cells[cell, HEAD] < 0:
         set_head(cells, cell, node, max_start)
     elif cells[cell, HEAD_MAX] < low:
@@ -289,7 +290,7 @@ def add_node(nodes, cells, entries, st, cell, node, max_start, low):
 
 @kernel
 def add_list(nodes, cells, entries, st, cell, move, low):
-    """Add the list that `move` detached from its source to the cell's list; the greater head leads."""
+    """Adds the list that `move` detached from its source to the cell's list. The list with the greater head stays."""
     if cells[cell, HEAD] >= 0 and cells[cell, HEAD_MAX] < low:
         clear_cell(cells, entries, st, cell)
     if cells[cell, HEAD] >= 0 and cells[cell, HEAD_MAX] >= move[M_MAX]:
@@ -312,8 +313,8 @@ def add_list(nodes, cells, entries, st, cell, move, low):
 
 
 @kernel
-def reclaim(nodes, st, checks, dead_before):
-    """Give the nodes created before position `dead_before` back: a prefix of the ring. Amortised O(1)."""
+def evict_prefix(nodes, st, checks, dead_before):
+    """Reclaims the nodes that were created before position `dead_before`: a prefix of the ring. Amortised O(1)."""
     while st[CHECK_COUNT] > 0:
         first = st[CHECK_FIRST]
         if checks[first, 0] >= dead_before:
@@ -324,50 +325,51 @@ def reclaim(nodes, st, checks, dead_before):
 
 
 @kernel
-def compact(nodes, fresh, lows, remap, cells, entries, st, cell_lows):
-    """Copy what can still be read to `fresh` (of the same capacity), under new handles in the same order.
+def compact(nodes, fresh, window_starts, remap, cells, entries, st, cell_window_starts):
+    """Copies the nodes that can still be read to `fresh` (of the same capacity), under new handles in the same order.
 
-    For windows that differ from cell to cell, where nothing old enough for all is a prefix. `cell_lows` (int64,
-    (cells,)) is the first live start of each cell. `lows` and `remap` (int64, (capacity,), zeroed) are scratch: one
-    more than the first live start a node is kept for, and its new handle. Parents have greater handles than their
-    children, so one pass down marks and one pass up copies. O(capacity). Between events only.
+    For windows that differ between cells, for which the nodes that are dead in all of them need not be a prefix.
+    `cell_window_starts` (int64, (cells,)) is the first live start of each cell. `window_starts` and `remap` (int64,
+    (capacity,), zeroed) are scratch: for each node to keep, its cell's first live start plus 1, and its new handle.
+    Parents have greater handles than their children, so one pass down marks nodes and one pass up copies them.
+    O(capacity). Call it between events only.
     """
     mask = nodes.shape[0] - 1
     for cell in range(cells.shape[0]):
         if cells[cell, HEAD] < 0:
             continue
-        low = cell_lows[cell]
+        low = cell_window_starts[cell]
         if cells[cell, HEAD_MAX] < low:
             clear_cell(cells, entries, st, cell)
             continue
-        drop_dead_entries(cells, entries, st, cell, low)
-        lows[cells[cell, HEAD] & mask] = low + 1
+        evict_dead_entries(cells, entries, st, cell, low)
+        window_starts[cells[cell, HEAD] & mask] = low + 1
         if cells[cell, MERGED] >= 0:
-            lows[cells[cell, MERGED] & mask] = low + 1
+            window_starts[cells[cell, MERGED] & mask] = low + 1
         entry = cells[cell, FIRST]
         while entry >= 0:
-            lows[entries[entry, NODE] & mask] = low + 1
+            window_starts[entries[entry, NODE] & mask] = low + 1
             entry = entries[entry, NEXT]
     for handle in range(st[TAIL] - 1, st[OLDEST] - 1, -1):
         row = handle & mask
-        if lows[row] == 0:
+        if window_starts[row] == 0:
             continue
         if nodes[row, LEFT] >= 0:
-            lows[nodes[row, LEFT] & mask] = lows[row]
-        if nodes[row, RIGHT] >= 0 and nodes[row, POS] >= lows[row] - 1:
-            lows[nodes[row, RIGHT] & mask] = lows[row]
+            window_starts[nodes[row, LEFT] & mask] = window_starts[row]
+        if nodes[row, RIGHT] >= 0 and nodes[row, POS] >= window_starts[row] - 1:
+            window_starts[nodes[row, RIGHT] & mask] = window_starts[row]
     target = st[TAIL]
     for handle in range(st[OLDEST], st[TAIL]):
         row = handle & mask
-        if lows[row] == 0:
+        if window_starts[row] == 0:
             continue
         left = nodes[row, LEFT]
         right = nodes[row, RIGHT]
         if left >= 0:
             left = remap[left & mask]
         if right >= 0:
-            # A right child outside the window is never read again: any handle does.
-            right = remap[right & mask] if nodes[row, POS] >= lows[row] - 1 else left
+            # A right child outside the window is never read again: any handle will do.
+            right = remap[right & mask] if nodes[row, POS] >= window_starts[row] - 1 else left
         fresh[target & mask, LEFT] = left
         fresh[target & mask, RIGHT] = right
         fresh[target & mask, POS] = nodes[row, POS]
@@ -391,10 +393,11 @@ def compact(nodes, fresh, lows, remap, cells, entries, st, cell_lows):
 
 @kernel
 def reserve(nodes, entries, st, checks, position, dead_before, moves):
-    """Room for the nodes and entries of one event with at most `moves` moves, or the status that asks for it.
+    """DONE if there is room for the nodes and entries of one event with at most `moves` moves; else GROW_NODES or
+    GROW_ENTRIES, with the number in NEEDED.
 
-    A move merges its source (LONGEST nodes), makes one output node, and adds at most two things, each of which folds a
-    list (LONGEST) or unites (3), and links at most two entries.
+    A move merges its source (LONGEST nodes), makes one output node, and adds at most two nodes or lists to cells, each
+    of which folds a list (LONGEST nodes) or unites (3 nodes), and links at most two entries.
     """
     capacity = nodes.shape[0]
     last = (st[CHECK_FIRST] + st[CHECK_COUNT] - 1) % checks.shape[0]
@@ -407,7 +410,7 @@ def reserve(nodes, entries, st, checks, position, dead_before, moves):
     st[LAST_POSITION] = position
     need = moves * (3 * (st[LONGEST] + 2) + 8)
     if st[TAIL] - st[OLDEST] + need > capacity:
-        reclaim(nodes, st, checks, dead_before)
+        evict_prefix(nodes, st, checks, dead_before)
         if st[TAIL] - st[OLDEST] + need > capacity:
             st[NEEDED] = need
             return GROW_NODES
@@ -421,9 +424,9 @@ def reserve(nodes, entries, st, checks, position, dead_before, moves):
 def apply_moves(nodes, cells, entries, st, moves, count, position, low, outs):
     """One event of Algorithm 1 ([CORE] §4.3): lines 7-11 for the `count` transitions in `moves`.
 
-    First every source is merged and those that leave are detached, then the targets are extended, so that no transition
-    sees what another one did at the same event. `outs` (int64, (2 * rows of moves, 2)) receives the roots of what this
-    event accepts and their tags. Precondition: `reserve` said DONE for `count` moves.
+    First every source is merged, and the lists of sources that move away are detached; then the targets are extended.
+    So no transition sees the effects of another one at the same event. `outs` (int64, (2 * rows of moves, 2)) receives
+    the roots of the accepted runs and their tags. Precondition: `reserve` returned DONE for `count` moves.
     """
     for i in range(count):
         move = moves[i]
@@ -475,13 +478,13 @@ def apply_moves(nodes, cells, entries, st, moves, count, position, low, outs):
 
 @kernel
 def enumerate_outs(nodes, st, outs, stack, path, matches, places, write):
-    """Write the complex events of the roots in `outs` ([CORE] Appendix B.1), or only count them.
+    """Writes the complex events of the roots in `outs` ([CORE] Appendix B.1), or only counts them.
 
-    Depth first, left before right, right only while its maximum start lies in the window: the delay before each complex
-    event is linear in its size, since at most three unions precede each node on the path (law 2). `matches` (int64,
-    (4, m + 1)) gets a column each: start, end, in the next column one past its last place, tag; `places` (int64) the
-    marked positions, ascending, each as `position << LABEL_BITS | label`.
-    Stops with FLUSH, GROW_STACK or GROW_PATH where an array is full, and goes on from there when called again.
+    Depth first, left before right, and right only if its maximum start lies in the window: the delay before each
+    complex event is linear in its size, since at most three unions precede each node on the path (law 2). `matches`
+    (int64, (4, m + 1)) gets a column for each: start, end, (in the next column) one past its last place, tag. `places`
+    (int64) gets the marked positions, ascending, each as `position << LABEL_BITS | label`.
+    Returns FLUSH, GROW_STACK or GROW_PATH if an array is full, and continues from there at the next call.
     """
     mask = nodes.shape[0] - 1
     low = st[LOW]
@@ -523,7 +526,7 @@ def enumerate_outs(nodes, st, outs, stack, path, matches, places, write):
                 depth += 1
                 node = nodes[row, LEFT]
                 continue
-            # A bottom node, or an output node that stands on one.
+            # A bottom node, or an output node on top of one.
             size = depth + (1 if right <= IS_OUTPUT else 0)
             if write:
                 if st[MATCHES] + 1 >= matches.shape[1] or st[PLACES] + size > places.shape[0]:

@@ -1,0 +1,108 @@
+"""How events are told to be read: the times of tuples and graphs, their order, and the columns of tuples."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypedDict, Unpack
+
+from spaseq.errors import OptionError
+from spaseq.events.time import UNITS, parse_duration
+
+__all__ = ["ARRIVAL", "Duration", "EventOptions", "TimeOptions", "TupleWords", "from_arrival", "length_of",
+           "one_of"]  # fmt: skip
+
+ARRIVAL: Final = "arrival"
+Duration = str | int | datetime.timedelta
+"""As the library takes it: a text such as "5s", or nanoseconds, or a timedelta."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeOptions:
+    """How the times of events are read, and in what order events may come.
+
+    * `time`: what holds an event's time, the name of a column or the IRI of a predicate. None: what the reader knows.
+    * `time_unit`: `s`, `ms`, `us` or `ns`, of times that are numbers.
+    * `interval`: ns between two events whose times are taken from arrival: the k-th is at k times that.
+    * `lateness`: by how many ns an event may come after a later one; it is put in order. `late`: what to do with one
+      that comes later than that: `"error"`, or `"drop"` it and count (`spaseq.events.reorder`).
+    """
+
+    time: str | None = None
+    time_unit: str = "s"
+    interval: int = 1_000_000
+    lateness: int = 0
+    late: Literal["error", "drop"] = "error"
+
+    def __post_init__(self) -> None:
+        one_of("--time-unit", self.time_unit, *UNITS)
+        one_of("--late", self.late, "error", "drop")
+        for option, length in (("--interval", self.interval), ("--lateness", self.lateness)):
+            if length < 0:
+                raise OptionError(f"{option} {length} ns: must not be negative")
+
+
+class TupleWords(TypedDict, total=False):
+    """The words of `EventOptions.parse`."""
+
+    type_column: str | None
+    time_column: str | None
+    time_from: str | None
+    time_unit: str
+    interval: Duration
+    lateness: Duration
+    late: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventOptions(TimeOptions):
+    """How tuples are read off columns.
+
+    `type_column`: None means `type`. `time`: None means `time`, else `timestamp`, else arrival: the place of the event
+    in its source. `from_arrival`: the place, whatever columns there are.
+    """
+
+    type_column: str | None = None
+    from_arrival: bool = False
+
+    def __post_init__(self) -> None:
+        TimeOptions.__post_init__(self)
+        from_arrival(self.time, ARRIVAL if self.from_arrival else None)
+
+    @staticmethod
+    def parse(**words: Unpack[TupleWords]) -> EventOptions:
+        """Options from the words of the library and of the command line. `OptionError` for what cannot be used."""
+        given: dict[str, Any] = {**words}
+        given["time"] = time = given.pop("time_column", None)
+        given["from_arrival"] = from_arrival(time, given.pop("time_from", None))
+        for word in given.keys() & {"interval", "lateness"}:
+            given[word] = length_of(f"--{word}", given[word])
+        return EventOptions(**given)
+
+
+def from_arrival(time: str | None, time_from: str | None) -> bool:
+    """Whether --time-from says so; `OptionError` where --time says otherwise."""
+    if time_from not in (None, ARRIVAL):
+        raise OptionError(f"--time-from {time_from}: no such clock", "use --time-from arrival, or --time")
+    if time is not None and time_from is not None:
+        raise OptionError("--time and --time-from arrival contradict each other", "give one of them")
+    return time_from is not None
+
+
+def one_of(option: str, value: str, *allowed: str) -> str:
+    """`value`, if it is allowed; else an `OptionError`."""
+    if value not in allowed:
+        raise OptionError(f"{option} {value}: not one of {', '.join(allowed)}")
+    return value
+
+
+def length_of(option: str, given: Duration) -> int:
+    """Nanoseconds; `OptionError` for a text that is no duration."""
+    if isinstance(given, datetime.timedelta):
+        return ((given.days * 86_400 + given.seconds) * 1_000_000 + given.microseconds) * 1_000
+    if not isinstance(given, str):
+        return int(given)
+    try:
+        return parse_duration(given)
+    except OptionError:
+        raise OptionError(f"{option} {given}: not a duration", "write for example 5s, 100ms or 2 minutes") from None

@@ -1,0 +1,49 @@
+"""How Spark is to run a SPAseq query, in a batch as in a stream: a frozen value, made of a function's keywords."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Unpack
+
+from spaseq.language.query import stream_options
+from spaseq.rdf import EventWords, StreamOptions
+
+__all__ = ["KNOWLEDGE_ROWS", "QueryOptions", "QueryWords"]
+
+KNOWLEDGE_ROWS: Final = 100_000
+
+
+class QueryWords(EventWords, total=False):
+    """Keywords of which `QueryOptions` is made: `options`, or the words above in its place, and its other fields."""
+
+    options: StreamOptions | None
+    entailment: str | None
+    knowledge_rows: int
+    reference: bool
+
+
+@dataclass(frozen=True, slots=True)
+class QueryOptions:
+    """How streams are read and graph patterns evaluated.
+
+    * `events`: how events are read.
+    * `entailment`: `rdfs` or `owl-rl`, as for `Query.run`.
+    * `knowledge_rows`: up to so many triples of a DataFrame of knowledge are brought to the driver and broadcast; with
+      more, Spark joins it by a shuffle.
+    * `reference`: whether rdflib's evaluator does all graph patterns that tasks evaluate, for comparison.
+    """
+
+    events: StreamOptions
+    entailment: str | None = None
+    knowledge_rows: int = KNOWLEDGE_ROWS
+    reference: bool = False
+
+    @staticmethod
+    def of(format: str | None, **words: Unpack[QueryWords]) -> QueryOptions:
+        """The value that keywords say; `format` is that of the streams. OptionError for what is not understood."""
+        given: dict[str, Any] = {"format": format, **words}
+        own = {name: given.pop(name) for name in _OWN if name in given}
+        return QueryOptions(stream_options(given.pop("options", None), given), **own)
+
+
+_OWN: Final = ("entailment", "knowledge_rows", "reference")

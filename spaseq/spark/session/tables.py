@@ -1,0 +1,154 @@
+"""The tables that flow between Spark's tasks: each is an Arrow schema, from which Spark's own follows (`spark_schema`).
+
+Any column may be null where its line does not say more. Times are in ns since 1970. A *key* of a term is the text of
+`spaseq.rdf.term_key`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+from urllib.parse import unquote
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+__all__ = [
+    "EVENTS",
+    "GRAPH_MATCHES",
+    "INPUTS",
+    "KNOWLEDGE",
+    "MIXED",
+    "PARCELS",
+    "PARTS",
+    "PLACE",
+    "QUADS",
+    "SOLUTIONS",
+    "SOLVED",
+    "STATE",
+    "STATEMENTS",
+    "TERM_MATCHES",
+    "TUPLE_MATCHES",
+    "TUPLE_ROWS",
+    "batch_of",
+    "plain_name",
+    "spark_schema",
+    "with_own_names",
+    "with_plain_names",
+]
+
+_INT, _LONG, _TEXT, _BYTES = pa.int32(), pa.int64(), pa.string(), pa.binary()
+_LONGS, _TEXTS = pa.list_(pa.int64()), pa.list_(pa.string())
+
+# -- what is read
+
+STATEMENTS: Final = pa.schema([("stream", _TEXT), ("file", _TEXT), ("line", _LONG), ("graph", _TEXT),
+                               ("subject", _TEXT), ("predicate", _TEXT), ("object", _TEXT)])  # fmt: skip
+"""A statement of a file: the IRI of its `stream`, `file` and `line` where it stands, and the terms `graph` (null: the
+default graph), `subject`, `predicate` and `object` in N-Triples form."""
+
+PLACE: Final = pa.schema([("feed", _INT), ("file_number", _LONG), ("start", _LONG)])
+"""Where a part of a stream begins: the `feed`'s number, the `file_number` in it, and the byte of `start`. Of a
+DataFrame: the stream's number, the task, and 0."""
+
+PARTS: Final = pa.schema([*PLACE, ("body", _BYTES)])
+"""A part of a file to be read by a task: `feed`, `file_number` and `start` as of PLACE, and in the `body`, pickled, the
+feed, the part and the folder of its quarantine."""
+
+EVENTS: Final = pa.schema([*PLACE, ("stream", _TEXT), ("time", _LONG), ("file", _TEXT), ("line", _LONG),
+                           ("graph", _TEXT), ("terms", _TEXTS), ("counts", _LONGS)])  # fmt: skip
+"""A graph event: `feed`, `file_number` and `start` as of PLACE, the IRI of its `stream`, its `time`, `file` and `line`,
+the key of its `graph`, and `terms`, the keys of subject, predicate and object of each triple one after another.
+Or, where `counts` is not null, what a part held (`Told`); then `time`, `line`, `graph` and `terms` are null."""
+
+QUADS: Final = pa.schema([("stream", _INT), ("time", _LONG), ("graph", _TEXT),
+                          ("subject", _TEXT), ("predicate", _TEXT), ("object", _TEXT)])  # fmt: skip
+"""A triple of an event of a DataFrame: the number of its `stream` in the query, its `time`, and the keys of `graph`,
+`subject`, `predicate` and `object`. Or, where `stream` is -1, in `time` how many rows were left out."""
+
+KNOWLEDGE: Final = pa.schema([("subject", _TEXT), ("predicate", _TEXT), ("object", _TEXT)])
+"""A triple of background knowledge: the keys of `subject`, `predicate` and `object`."""
+
+# -- a batch job
+
+INPUTS: Final = pa.schema([("number", _INT), ("body", _BYTES)])
+"""What a task reads: its `number`, and in the `body`, pickled, which files of which stream."""
+
+SOLVED: Final = pa.schema([("file", _INT), ("number", _LONG), ("stream", _INT), ("time", _LONG), ("graph", _TEXT),
+                          ("found", _BYTES), ("counts", _LONGS)])  # fmt: skip
+"""An event with what the GPMs found on it: the number of the input `file`, its `number` there, the place of its
+`stream` in the query, its `time`, of DataFrames the key of its `graph`, and in `found`, pickled, [(PARTITION BY key,
+[(GPM, terms)])], null for nothing. Or, where `counts` is not null, the `Counters` of a task and nothing else."""
+
+SOLUTIONS: Final = pa.schema([("position", _LONG), ("time", _LONG), ("gpm", _INT), ("terms", _TEXTS), ("key", _TEXTS)])
+"""A mapping at an instant: `position` and `time` of the instant; `gpm`, the place of the GPM in the layout, or -1 for a
+row that only says that the instant exists; `terms`, a key or null for each of the GPM's variables, sorted by name;
+`key`, the terms' keys of the PARTITION BY variables, sorted by name, null without PARTITION BY."""
+
+GRAPH_MATCHES: Final = pa.schema([("start", _LONG), ("end", _LONG), ("positions", _LONGS), ("times", _LONGS)])
+"""What comes first in a match of a SPAseq query: positions of its `start` and `end`, its `positions` and their `times`.
+In a stream a column `v0`, `v1`, … for the term of each variable of the query follows."""
+
+TERM_MATCHES: Final = pa.schema([*GRAPH_MATCHES, ("terms", _TEXTS)])
+"""A match of a SPAseq query from which `Match` is made again: `start`, `end`, `positions` and `times` as of
+GRAPH_MATCHES, and `terms`, a key or null for each variable of the query."""
+
+TUPLE_MATCHES: Final = pa.schema(
+    [("start", _LONG), ("end", _LONG), ("positions", _LONGS), ("start_time", _LONG), ("end_time", _LONG)]
+)
+"""A match of a CEQL query: positions of its `start` and `end`, its `positions`, all in the merged stream from 0, and
+its `start_time` and `end_time`."""
+
+# -- a stream
+
+PARCELS: Final = pa.schema([("bucket", _INT), *PLACE, ("part", _INT), ("body", _BYTES)])
+"""A parcel to a `bucket`: `feed`, `file_number` and `start` as of PLACE, `part`, its number behind that place, and the
+packed parcel as `body`."""
+
+MIXED: Final = pa.schema([*PARCELS, ("gpm", _INT), ("number", _INT), ("time", _LONG), ("terms", _TEXTS)])
+"""Parcels, whose `gpm` is -1, and solutions that are still to be joined with knowledge, whose `bucket` is -1 and whose
+`body` is null: `feed`, `file_number`, `start` and `part` of the parcel of their event, the place of the `gpm` in the
+layout, the event's `number` in the parcel, its `time`, and `terms` as of SOLUTIONS."""
+
+TUPLE_ROWS: Final = pa.schema([*TUPLE_MATCHES, ("events", _TEXT)])
+"""A match of a CEQL query over streams: `start`, `end`, `positions`, `start_time` and `end_time` as of TUPLE_MATCHES,
+and the matched tuples, `events`, as JSON."""
+
+STATE: Final = pa.schema([("state", _BYTES)])
+"""What Spark keeps for a bucket between batches: a mark and a snapshot, the `state`."""
+
+
+def spark_schema(table: pa.Schema) -> StructType:
+    """The columns of a table as Spark has them."""
+    return from_arrow_schema(table)
+
+
+def batch_of(table: pa.Schema, rows: Iterable[Sequence[Any]]) -> pa.RecordBatch:
+    """Rows of a table, each a value for each column; there may be none. O(rows) in Python."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(table)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, table, strict=True)]
+    return pa.record_batch(arrays, schema=table)
+
+
+# -- tables of users
+
+_SPECIAL: Final = str.maketrans({"%": "%25", ".": "%2E", "`": "%60"})
+
+
+def plain_name(name: str) -> str:
+    """A column's name without what PySpark takes for more than a name: to it `a.b` is a field in a struct."""
+    return name.translate(_SPECIAL)
+
+
+def with_plain_names(frame: DataFrame) -> DataFrame:
+    """A user's DataFrame, its columns under plain names, as `mapInArrow` needs them."""
+    names = list(map(plain_name, frame.columns))
+    return frame if names == frame.columns else frame.toDF(*names)
+
+
+def with_own_names(*batches: pa.RecordBatch) -> pa.Table:
+    """What a task is given of such a DataFrame, under the names that the user knows."""
+    table = pa.Table.from_batches(batches)
+    return table.rename_columns([unquote(name) for name in table.column_names])
