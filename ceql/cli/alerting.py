@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import csv
-import functools
-import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from ceql.cli import arguments
 from ceql.cli.formats import ALERTS, FORECASTS
 from spaseq.command import add_results, chosen_format, opened, settle_interrupt
 from spaseq.command.frame import INTERRUPTED
+from spaseq.command.writers import Results
 from spaseq.errors import OptionError
 
 if TYPE_CHECKING:
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from ceql.runtime.alerts import Alerts
     from spaseq.forecast import Evaluation, Forecasts
 
-__all__ = ["add_alerts", "write_count", "write_csv", "write_jsonl", "write_text"]
+__all__ = ["add_alerts", "write_text"]
 
 _FOLLOW_HELP: Final = (
     "go on as the file grows, until Ctrl-C: one .csv, .tsv or .jsonl file, or - for standard input line by line"
@@ -81,8 +79,8 @@ def _alert(options: argparse.Namespace) -> int:
     query = arguments.asked(options)
     alerts = query.alerts()
     lines = _alerts(alerts, options, _reading(options))
-    with opened(options.output) as out, _until_interrupted(options) as interrupted:
-        ALERTS[form].load()(lines, ("position", "time", "type"), _alert_text, out)
+    with opened(options.output, ALERTS[form]) as out, _until_interrupted(options) as interrupted:
+        ALERTS[form].load()(_Found(lines, ("position", "time", "type"), _alert_text, out), out)
     arguments.report(query, alerts.counters)
     return INTERRUPTED if interrupted else 0
 
@@ -159,8 +157,9 @@ def _forecast(options: argparse.Namespace) -> int:
     forecaster = Forecaster(model, threshold=options.threshold, horizon=options.horizon)
     seen: list[tuple[np.ndarray, Forecasts]] = []
     names = ("position", "time", "first", "last", "probability", "match")
-    with opened(options.output) as out, _until_interrupted(options) as interrupted:
-        FORECASTS[form].load()(_forecasts(alerts, forecaster, options, reading, seen), names, _forecast_text, out)
+    lines = _forecasts(alerts, forecaster, options, reading, seen)
+    with opened(options.output, FORECASTS[form]) as out, _until_interrupted(options) as interrupted:
+        FORECASTS[form].load()(_Found(lines, names, _forecast_text, out), out)
     if options.evaluate:
         print(_evaluation(seen), file=sys.stderr)
     arguments.report(query, alerts.counters)
@@ -227,41 +226,43 @@ def _evaluation(seen: list[tuple[np.ndarray, Forecasts]]) -> Evaluation:
 
 
 def _clock(alerts: Alerts, options: argparse.Namespace) -> Callable[[int], Any]:
-    from ceql.cli.writers import clock
+    from ceql.cli.output import clock
 
     return clock(alerts.counters.iso_times, options.time_unit)
 
 
-Lines = Iterator[list[Line]]
-Names = tuple[str, ...]
-Text = Callable[[Line], str]
+class _Found(Results):
+    """The lines of a command, each a value for each of `names`; the output is flushed after each batch of events."""
+
+    def __init__(
+        self, batches: Iterator[list[Line]], names: tuple[str, ...], text: Callable[[Line], str], out: IO[str]
+    ) -> None:
+        self.text = text
+        self._batches = batches
+        self._names = names
+        self._out = out
+
+    def objects(self) -> Iterator[Line]:
+        """The lines."""
+        for lines in self._batches:
+            yield from lines
+            self._out.flush()
+
+    def cells(self) -> Iterator[Sequence[Any]]:
+        """The values of each line in order of the names; truth values as JSON writes them."""
+        yield self._names
+        for line in self.objects():
+            yield [str(line[name]).lower() if isinstance(line[name], bool) else line[name] for name in self._names]
+
+    def count(self) -> int:
+        """The number of lines."""
+        return sum(map(len, self._batches))
 
 
-def write_text(batches: Lines, names: Names, text: Text, out: IO[str]) -> None:
-    """Writes lines for people, flushed after each batch."""
-    for lines in batches:
-        out.writelines(f"{text(line)}\n" for line in lines)
-        out.flush()
-
-
-def write_jsonl(batches: Lines, names: Names, text: Text, out: IO[str]) -> None:
-    """Writes a JSON object for each line."""
-    write_text(batches, names, functools.partial(json.dumps, ensure_ascii=False), out)
-
-
-def write_csv(batches: Lines, names: Names, text: Text, out: IO[str]) -> None:
-    """Writes comma separated values with a header."""
-    writer = csv.DictWriter(out, names, lineterminator="\n")
-    writer.writeheader()
-    for lines in batches:
-        writer.writerows([{k: _plain(v) for k, v in line.items()} for line in lines])
-        out.flush()
-
-
-def write_count(batches: Lines, names: Names, text: Text, out: IO[str]) -> None:
-    """Writes the number of lines."""
-    out.write(f"{sum(map(len, batches))}\n")
-
-
-def _plain(value: Any) -> Any:
-    return str(value).lower() if isinstance(value, bool) else value
+def write_text(found: _Found, out: IO[str]) -> int:
+    """A line for people for each result."""
+    written = 0
+    for line in found.objects():
+        out.write(f"{found.text(line)}\n")
+        written += 1
+    return written

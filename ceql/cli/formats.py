@@ -1,31 +1,24 @@
-"""The output formats of the `ceql` commands: a row with its writer for each."""
+"""The output formats of the `ceql` commands, from the table that both commands share."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from spaseq.command import Format
+from spaseq.command.formats import COUNT, CSV, JSON, JSONL, PARQUET, TABLE, TSV
 
 __all__ = ["ALERTS", "FORECASTS", "MATCHES"]
 
 MATCHES: Final[dict[str, Format]] = {
-    "table": Format("ceql.cli.writers:TableWriter"),
-    "json": Format("ceql.cli.writers:JsonWriter", ("json",), whole=True),
-    "csv": Format("ceql.cli.writers:csv_writer", ("csv",)),
-    "tsv": Format("ceql.cli.writers:tsv_writer", ("tsv",)),
-    "jsonl": Format("ceql.cli.writers:JsonLinesWriter", ("jsonl", "ndjson")),
-    "parquet": Format("ceql.cli.writers:write_parquet", ("parquet", "pq"), whole=True, binary=True),
-    "count": Format("ceql.cli.writers:write_count"),
-}
-"""The writers of text formats are classes or functions of (out, shown), whose result has `begin`, `row` and `end`; the
-writer of a binary format is a function of (matches, tables, path), that of `count` one of (matches, limit, out)."""
+    "table": TABLE, "json": JSON, "csv": CSV, "tsv": TSV, "jsonl": JSONL, "parquet": PARQUET, "count": COUNT,
+}  # fmt: skip
+"""Of `ceql.cli.output.FoundMatches`."""
 
 FORECASTS: Final[dict[str, Format]] = {
     "text": Format("ceql.cli.alerting:write_text", ("txt",)),
-    "csv": Format("ceql.cli.alerting:write_csv", ("csv",)),
-    "jsonl": Format("ceql.cli.alerting:write_jsonl", ("jsonl", "ndjson")),
+    "csv": CSV,
+    "jsonl": JSONL,
 }
-"""The writers of alerts and forecasts are functions of (lines in batches, column names, line to text, out), all in
-`ceql.cli.alerting`."""
+"""Of forecasts, and of alerts but for `count`."""
 
-ALERTS: Final[dict[str, Format]] = {**FORECASTS, "count": Format("ceql.cli.alerting:write_count", whole=True)}
+ALERTS: Final[dict[str, Format]] = {**FORECASTS, "count": COUNT}

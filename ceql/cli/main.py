@@ -14,11 +14,12 @@ from ceql.cli.alerting import add_alerts
 from ceql.cli.arguments import EVALUATOR_HELP, add_events, asked, compiled, reading, report
 from ceql.cli.formats import MATCHES
 from spaseq.command import (
+    add_explain,
+    add_plot,
     add_query,
     add_results,
     chosen_format,
     command_parser,
-    count,
     opened,
     run_command,
     run_main,
@@ -54,13 +55,11 @@ def _parser() -> argparse.ArgumentParser:
     check.set_defaults(command=_check)
     explain = commands.add_parser("explain", help="show how a query is understood and run")
     add_query(explain, EVALUATOR_HELP)
-    explain.add_argument("--format", choices=("text", "dot", "svg", "json"), default="text",
-                         help="text, its automaton as DOT or SVG, or all as JSON (text)")  # fmt: skip
+    add_explain(explain)
     explain.set_defaults(command=_explain)
     plot = commands.add_parser("plot", help="run a query and draw its matches over the stream into --output PATH")
     _add_run(plot)
-    plot.add_argument("--output", required=True, metavar="PATH", help="the picture: .svg, .png or .pdf")
-    plot.add_argument("--limit", type=count, default=200, metavar="N", help="draw the first N matches (200)")
+    add_plot(plot)
     plot.set_defaults(command=_plot)
     add_alerts(commands)
     return parser
@@ -92,13 +91,12 @@ def _plot(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from ceql.cli.writers import write
+    from ceql.cli.output import FoundMatches
 
     form = chosen_format(MATCHES, options.format, options.output, "table")
     query, matches = _found(options)
-    with opened(None if MATCHES[form].binary else options.output) as out:
-        write(matches, form, out, options.output, options.limit, options.time_unit)
-        out.flush()
+    with opened(options.output, MATCHES[form]) as out:
+        MATCHES[form].load()(FoundMatches(matches, options.limit, options.time_unit), out)
     if options.explain:
         print(matches.explain(), file=sys.stderr)
     report(query, matches.counters)

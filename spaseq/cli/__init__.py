@@ -7,10 +7,11 @@ Modules:
 
 * `distributed` (`followed_matches`, `spark_matches`): `spaseq run --engine spark`: the same matches, found by Spark in
   local mode.
-* `formats` (`FORMATS`): The formats of `spaseq run`: one row and one writer each.
+* `formats` (`FORMATS`): The formats of `spaseq run`: those that both commands share, and its own.
 * `inputs` (`knowledge_files`, `stream_files`): What `--stream`, `--streams` and `--kb` name.
 * `options` (`parser`): The words of the `spaseq` command.
-* `output` (`Sink`, `write_matches`, `write_parquet`): Write matches in the formats of `spaseq run`.
+* `output` (`FoundResults`, `write_results`): The results of `spaseq run` in the shapes that writers of formats ask for,
+  and the writers of its own formats.
 * `plot` (`plot_matches`): `spaseq plot`: the matches of a run on a time axis.
 * `main` (`main`): The `spaseq` command: run, check, explain, plot.
 """

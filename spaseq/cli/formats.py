@@ -1,22 +1,22 @@
-"""The formats of `spaseq run`: one row and one writer each."""
+"""The formats of `spaseq run`: those that both commands share, and its own."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from spaseq.command import Format
+from spaseq.command.formats import CSV, JSONL, PARQUET, TABLE
 
 __all__ = ["FORMATS"]
 
 FORMATS: Final[dict[str, Format]] = {
-    "table": Format("spaseq.cli.output:write_table"),
+    "table": TABLE,
     "json": Format("spaseq.cli.output:write_json", ("json", "srj"), whole=True),
     "xml": Format("spaseq.cli.output:write_xml", ("xml", "srx"), whole=True),
-    "csv": Format("spaseq.cli.output:write_csv", ("csv",)),
+    "csv": CSV,
     "tsv": Format("spaseq.cli.output:write_tsv", ("tsv",)),
-    "jsonl": Format("spaseq.cli.output:write_jsonl", ("jsonl", "ndjson")),
-    "parquet": Format("spaseq.cli.output:write_parquet", ("parquet", "pq"), whole=True, binary=True),
+    "jsonl": JSONL,
+    "parquet": PARQUET,
     "nquads": Format("spaseq.cli.output:write_nquads", ("nq",)),
 }
-"""Writers of text take (solutions, sink), of `jsonl` (matches, sink); that of a binary format (matches, variables,
-path, limit). All return how many they wrote."""
+"""Of `spaseq.cli.output.FoundResults`."""

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from spaseq.cli.formats import FORMATS
 from spaseq.cli.options import parser
@@ -84,7 +83,7 @@ def _plot(options: argparse.Namespace) -> int:
 
     query = _compiled(options)
     matches, counters = _matches(options, query)
-    plot_matches(matches, query, _prefixes(query), options.output, options.limit)
+    plot_matches(matches, query, options.output, options.limit)
     warn(counters().warnings())
     return 0
 
@@ -119,29 +118,6 @@ def _matches(options: argparse.Namespace, query: Query) -> tuple[Iterable[Match]
     return watched(matches, lambda: matches.counters.events), lambda: matches.counters
 
 
-@dataclass(frozen=True, slots=True)
-class _Sink:
-    out: TextIO
-    query: Query
-    prefixes: tuple[tuple[str, str], ...]
-    live: bool
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        return self.query.variables
-
-    @property
-    def ordered(self) -> bool:
-        return self.query.checked.clauses.ordered
-
-    @property
-    def asks(self) -> bool:
-        return self.query.checked.clauses.ask
-
-    def construct(self, bindings: Mapping[str, Any], number: int) -> tuple[tuple[Any, Any, Any], ...]:
-        return self.query.construct(bindings, number)
-
-
 def _refuse(options: argparse.Namespace) -> None:
     """What cannot be asked for together."""
     if options.quarantine and options.engine != "spark":
@@ -167,23 +143,13 @@ def _stream_options(options: argparse.Namespace) -> StreamOptions:
     return StreamOptions.parse(**own, **times_of(options))
 
 
-def _prefixes(query: Query) -> tuple[tuple[str, str], ...]:
-    """The query's own prefixes, the longest IRI first."""
-    declared = [(p.label, p.iri) for p in query.checked.tree.prologue if p.label is not None]
-    return tuple(sorted(declared, key=lambda pair: -len(pair[1])))
-
-
 def _write(options: argparse.Namespace, matches: Iterable[Match], query: Query) -> None:
     """Writes the matches as asked."""
-    from spaseq.cli.output import write_matches, write_parquet
+    from spaseq.cli.output import FoundResults, write_results
 
-    if options.format == "parquet":
-        write_parquet(matches, query.variables, options.output, options.limit)
-        return
-    with opened(options.output) as out:
-        sink = _Sink(out, query, _prefixes(query), options.follow)
-        write_matches(options.format, matches, sink, options.limit)
-        out.flush()
+    with opened(options.output, FORMATS[options.format]) as out:
+        found = FoundResults(matches, query, out, options.limit, options.follow)
+        write_results(options.format, found, out)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 
 from spaseq.cli.formats import FORMATS
-from spaseq.command import add_query, add_results, add_times, command_parser, count
+from spaseq.command import add_explain, add_plot, add_query, add_results, add_times, command_parser
 
 __all__ = ["parser"]
 
@@ -30,15 +30,13 @@ def parser(run: Command, check: Command, explain: Command, plot: Command) -> arg
         "explain", help="say how a query is run", description="Say how a query is understood and run."
     )
     _add_query(explaining)
-    explaining.add_argument("--format", choices=("text", "dot", "svg", "json"), default="text",
-                            help="text, its automaton as DOT or SVG, or all as JSON (text)")  # fmt: skip
+    add_explain(explaining)
     explaining.set_defaults(command=explain)
     plotting = commands.add_parser(
         "plot", help="draw a timeline of matches", description="Run a query and draw its matches on a time axis."
     )
     _add_inputs(plotting)
-    plotting.add_argument("--output", required=True, metavar="PATH", help="the picture: .svg, .png or .pdf")
-    plotting.add_argument("--limit", type=count, default=200, metavar="N", help="draw the first N matches (200)")
+    add_plot(plotting)
     plotting.set_defaults(command=plot)
     return top
 

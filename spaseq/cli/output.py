@@ -1,4 +1,4 @@
-"""Write matches in the formats of `spaseq run`.
+"""The results of `spaseq run` in the shapes that writers of formats ask for, and the writers of its own formats.
 
 `table`, `csv`, `tsv` and `json` print the set of solutions of Definition 16: pairs of the time of the last matched
 instant and the projected mapping, equal ones once. `jsonl` and `parquet` hold one match each line or row, with its
@@ -18,28 +18,31 @@ prov:generatedAtTime, as `spaseq run` reads streams. So the output of one query 
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import islice
-from typing import Any, Final, Protocol, TextIO, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 from xml.sax.saxutils import quoteattr
 
 from spaseq.cli.formats import FORMATS
-from spaseq.command import Table
-from spaseq.errors import OptionError
+from spaseq.command.writers import Results
 from spaseq.events.time import format_time
 from spaseq.gpm import Mapping as SolutionMapping
 from spaseq.gpm import freeze
 from spaseq.gpm.serialise import json_term, nquads_term, plain_text, short_text, xml_term
 from spaseq.language.evaluation.run import Match, distinct_solutions, match_table
 
-__all__ = ["Sink", "write_matches", "write_parquet"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from spaseq.language.query import Query
+
+__all__ = ["CALENDAR", "FoundResults", "prefixes_of", "write_results"]
 
 Solution = tuple[int, dict[str, Any]]
 _T = TypeVar("_T")
-_CALENDAR: Final = 10**17
+CALENDAR: Final = 10**17
 """ns: 1973-03-03. A time before it is an offset, not a date."""
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _XML_HEAD: Final = '<?xml version="1.0"?>\n<sparql xmlns="http://www.w3.org/2005/sparql-results#">\n'
@@ -49,48 +52,97 @@ _BOOLEANS: Final = {
 }
 """How a format says true or false, for `{}`; the others just say it."""
 _GENERATED: Final = "http://www.w3.org/ns/prov#generatedAtTime"
+_ROWS: Final = 10_000
+"""Matches of one table of `tables`."""
 
 
-class Sink(Protocol):
-    """What the text formats need to know: where to write, and what the query calls things."""
+class FoundResults(Results):
+    """The first `limit` solutions of matches; `objects` and `tables` are of the matches themselves. With `live`, where
+    the streams go on, each is written to `out` as soon as it is known."""
 
-    @property
-    def out(self) -> TextIO: ...
+    line_end = "\r\n"
 
-    @property
-    def variables(self) -> Sequence[str]: ...
+    def __init__(self, matches: Iterable[Match], query: Query, out: Any, limit: int | None, live: bool) -> None:
+        self.query = query
+        self.variables = query.variables
+        self.time_name = "_time" if "time" in query.variables else "time"
+        self.live = live
+        self._matches = matches
+        self._out = out
+        self._limit = limit
 
-    @property
-    def prefixes(self) -> Sequence[tuple[str, str]]: ...
+    def solutions(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The time of each solution as text, and its bindings."""
+        clock: Callable[[int], str] | None = None
+        if self.live:
+            found = _as_they_come(self._matches)
+        else:
+            found = distinct_solutions(self._matches, self.variables, ordered=self.query.checked.clauses.ordered)
+        for time, bindings in self._first(found):
+            clock = clock or _clock(time)
+            yield clock(time), bindings
 
-    @property
-    def ordered(self) -> bool: ...
+    def _first(self, items: Iterable[_T]) -> Iterator[_T]:
+        for item in islice(items, self._limit):
+            yield item
+            if self.live:
+                self._out.flush()
 
-    @property
-    def asks(self) -> bool: ...
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """A match with its interval and positions."""
+        clock: Callable[[int], str] | None = None
+        for match in self._first(self._matches):
+            clock = clock or _clock(match.time)
+            span = [clock(time) for time in (match.times[0], match.times[-1])]
+            yield {
+                "start": match.start,
+                "end": match.end,
+                "positions": list(match.positions),
+                "bindings": {n: json_term(match.bindings[n]) for n in self.variables if n in match.bindings},
+                "time": span if clock is format_time else [json.loads(seconds) for seconds in span],
+            }
 
-    @property
-    def live(self) -> bool:
-        """Whether the streams go on, so that each result is written as soon as it is known."""
-        ...
+    def cells(self) -> Iterator[Sequence[str]]:
+        """As in SPARQL 1.1 Query Results CSV."""
+        yield [self.time_name, *self.variables]
+        for time, bindings in self.solutions():
+            yield [time, *(plain_text(bindings[v]) if v in bindings else "" for v in self.variables)]
 
-    def construct(self, bindings: Mapping[str, Any], number: int) -> Sequence[tuple[Any, Any, Any]]: ...
+    def texts(self) -> Iterator[Sequence[str]]:
+        """Terms with the query's prefixes."""
+        prefixes = prefixes_of(self.query)
+        yield [self.time_name, *("?" + v for v in self.variables)]
+        for time, bindings in self.solutions():
+            yield [time, *(short_text(bindings[v], prefixes) if v in bindings else "" for v in self.variables)]
+
+    def closing(self, written: int) -> str:
+        """Only said where there is nothing above it."""
+        return "" if written else "no match\n"
+
+    def tables(self) -> Iterator[pa.Table]:
+        """The columns of `match_table`, first none."""
+        import pyarrow as pa
+
+        rows, batch = islice(iter(self._matches), self._limit), list[Match]()
+        while True:
+            yield pa.Table.from_batches([match_table(batch, self.variables)])
+            if not (batch := list(islice(rows, _ROWS))):
+                return
 
 
-def write_matches(form: str, matches: Iterable[Match], sink: Sink, limit: int | None) -> int:
-    """Writes matches (or solutions) in a text format; at most `limit` of them. Returns how many were written."""
-    write = FORMATS[form].load()
-    if form == "jsonl":
-        return int(write(_flushed(islice(matches, limit), sink), sink))
-    if sink.asks:
-        answer = next(iter(matches), None) is not None
-        sink.out.write(_BOOLEANS.get(form, "{}\n").replace("{}", "true" if answer else "false"))
+def write_results(form: str, found: FoundResults, out: Any) -> int:
+    """Writes results, or for an ASK whether there is one; `jsonl` and `parquet` give its match. Returns how many."""
+    if found.query.checked.clauses.ask and form not in ("jsonl", "parquet"):
+        answer = next(found.solutions(), None) is not None
+        out.write(_BOOLEANS.get(form, "{}\n").replace("{}", "true" if answer else "false"))
         return 1
-    if sink.live:
-        solutions = _as_they_come(matches)
-    else:
-        solutions = distinct_solutions(matches, sink.variables, ordered=sink.ordered)
-    return int(write(_flushed(islice(solutions, limit), sink), sink))
+    return int(FORMATS[form].load()(found, out))
+
+
+def prefixes_of(query: Query) -> tuple[tuple[str, str], ...]:
+    """The query's own prefixes, the longest IRI first."""
+    declared = [(p.label, p.iri) for p in query.checked.tree.prologue if p.label is not None]
+    return tuple(sorted(declared, key=lambda pair: -len(pair[1])))
 
 
 def _as_they_come(matches: Iterable[Match]) -> Iterator[Solution]:
@@ -105,153 +157,72 @@ def _as_they_come(matches: Iterable[Match]) -> Iterator[Solution]:
             yield match.time, match.bindings
 
 
-def _flushed(items: Iterable[_T], sink: Sink) -> Iterator[_T]:
-    """`items`; where the streams go on, what was written of one is out before the next is waited for."""
-    for item in items:
-        yield item
-        if sink.live:
-            sink.out.flush()
-
-
-def write_parquet(matches: Iterable[Match], variables: Sequence[str], path: str, limit: int | None) -> int:
-    """Writes matches as the columns of `match_table`. Returns how many were written."""
-    import pyarrow.parquet as pq
-
-    schema = match_table([], variables).schema
-    rows, count = islice(iter(matches), limit), 0
-    try:
-        with pq.ParquetWriter(path, schema) as writer:
-            while batch := list(islice(rows, 10_000)):
-                writer.write_batch(match_table(batch, variables))
-                count += len(batch)
-    except OSError as error:
-        raise OptionError(f"cannot write {path}: {error.strerror or error}") from error
-    return count
-
-
-def _time_name(variables: Sequence[str]) -> str:
-    return "_time" if "time" in variables else "time"
-
-
 def _clock(first: int) -> Callable[[int], str]:
-    return format_time if abs(first) >= _CALENDAR else _seconds
+    return format_time if abs(first) >= CALENDAR else _seconds
 
 
 def _seconds(time: int) -> str:
     return format(Decimal(time).scaleb(-9).normalize(), "f")
 
 
-def _timed(solutions: Iterable[Solution]) -> Iterator[tuple[str, dict[str, Any]]]:
-    clock: Callable[[int], str] | None = None
-    for time, bindings in solutions:
-        clock = clock or _clock(time)
-        yield clock(time), bindings
-
-
-def write_jsonl(matches: Iterable[Match], sink: Sink) -> int:
-    """A match a line."""
-    count = 0
-    clock: Callable[[int], str] | None = None
-    for match in matches:
-        clock = clock or _clock(match.time)
-        span = [clock(time) for time in (match.times[0], match.times[-1])]
-        record = {
-            "start": match.start,
-            "end": match.end,
-            "positions": list(match.positions),
-            "bindings": {name: json_term(match.bindings[name]) for name in sink.variables if name in match.bindings},
-            "time": span if clock is format_time else [json.loads(seconds) for seconds in span],
-        }
-        sink.out.write(json.dumps(record, ensure_ascii=False) + "\n")
-        count += 1
-    return count
-
-
-def write_json(solutions: Iterable[Solution], sink: Sink) -> int:
+def write_json(found: FoundResults, out: IO[str]) -> int:
     """SPARQL 1.1 Query Results JSON."""
-    time_name = _time_name(sink.variables)
-    head = json.dumps({"vars": [time_name, *sink.variables]}, ensure_ascii=False)
-    sink.out.write(f'{{"head": {head}, "results": {{"bindings": [')
+    head = json.dumps({"vars": [found.time_name, *found.variables]}, ensure_ascii=False)
+    out.write(f'{{"head": {head}, "results": {{"bindings": [')
     count = 0
-    for time, bindings in _timed(solutions):
+    for time, bindings in found.solutions():
         kind = "dateTime" if "T" in time else "decimal"
-        record = {time_name: {"type": "literal", "value": time, "datatype": _XSD + kind}}
-        record |= {name: json_term(bindings[name]) for name in sink.variables if name in bindings}
-        sink.out.write((",\n" if count else "\n") + json.dumps(record, ensure_ascii=False))
+        record = {found.time_name: {"type": "literal", "value": time, "datatype": _XSD + kind}}
+        record |= {name: json_term(bindings[name]) for name in found.variables if name in bindings}
+        out.write((",\n" if count else "\n") + json.dumps(record, ensure_ascii=False))
         count += 1
-    sink.out.write("\n]}}\n")
+    out.write("\n]}}\n")
     return count
 
 
-def write_xml(solutions: Iterable[Solution], sink: Sink) -> int:
+def write_xml(found: FoundResults, out: IO[str]) -> int:
     """SPARQL Query Results XML."""
-    time_name = _time_name(sink.variables)
-    names = "".join(f"<variable name={quoteattr(name)}/>" for name in [time_name, *sink.variables])
-    sink.out.write(f"{_XML_HEAD}<head>{names}</head>\n<results>")
+    names = "".join(f"<variable name={quoteattr(name)}/>" for name in [found.time_name, *found.variables])
+    out.write(f"{_XML_HEAD}<head>{names}</head>\n<results>")
     count = 0
-    for time, bindings in _timed(solutions):
+    for time, bindings in found.solutions():
         kind = "dateTime" if "T" in time else "decimal"
-        cells = [f'<binding name="{time_name}"><literal datatype="{_XSD}{kind}">{time}</literal></binding>']
+        cells = [f'<binding name="{found.time_name}"><literal datatype="{_XSD}{kind}">{time}</literal></binding>']
         cells += [
             f"<binding name={quoteattr(name)}>{xml_term(bindings[name])}</binding>"
-            for name in sink.variables
+            for name in found.variables
             if name in bindings
         ]
-        sink.out.write("\n<result>" + "".join(cells) + "</result>")
+        out.write("\n<result>" + "".join(cells) + "</result>")
         count += 1
-    sink.out.write("\n</results>\n</sparql>\n")
+    out.write("\n</results>\n</sparql>\n")
     return count
 
 
-def write_csv(solutions: Iterable[Solution], sink: Sink) -> int:
-    """SPARQL 1.1 Query Results CSV."""
-    writer = csv.writer(sink.out, lineterminator="\r\n")
-    writer.writerow([_time_name(sink.variables), *sink.variables])
-    count = 0
-    for time, bindings in _timed(solutions):
-        writer.writerow([time, *(plain_text(bindings[v]) if v in bindings else "" for v in sink.variables)])
-        count += 1
-    return count
-
-
-def write_tsv(solutions: Iterable[Solution], sink: Sink) -> int:
+def write_tsv(found: FoundResults, out: IO[str]) -> int:
     """SPARQL 1.1 Query Results TSV."""
-    sink.out.write("\t".join("?" + name for name in [_time_name(sink.variables), *sink.variables]) + "\n")
+    out.write("\t".join("?" + name for name in [found.time_name, *found.variables]) + "\n")
     count = 0
-    for time, bindings in _timed(solutions):
+    for time, bindings in found.solutions():
         kind = "dateTime" if "T" in time else "decimal"
-        cells = (nquads_term(bindings[v]) if v in bindings else "" for v in sink.variables)
-        sink.out.write("\t".join([f'"{time}"^^<{_XSD}{kind}>', *cells]) + "\n")
+        cells = (nquads_term(bindings[v]) if v in bindings else "" for v in found.variables)
+        out.write("\t".join([f'"{time}"^^<{_XSD}{kind}>', *cells]) + "\n")
         count += 1
     return count
 
 
-def write_nquads(solutions: Iterable[Solution], sink: Sink) -> int:
+def write_nquads(found: FoundResults, out: IO[str]) -> int:
     """A graph per solution that gives a triple. Blank nodes of the data keep their labels; those of the template are
     fresh in each graph."""
     count = 0
-    for time, bindings in _timed(solutions):
-        triples = sink.construct(bindings, count + 1)
+    for time, bindings in found.solutions():
+        triples = found.query.construct(bindings, count + 1)
         if not triples:
             continue
         count += 1
         label = f"<urn:spaseq:event:{count}>"
         kind = "dateTime" if "T" in time else "decimal"
-        sink.out.write(f'{label} <{_GENERATED}> "{time}"^^<{_XSD}{kind}> .\n')
+        out.write(f'{label} <{_GENERATED}> "{time}"^^<{_XSD}{kind}> .\n')
         for triple in triples:
-            sink.out.write(" ".join(nquads_term(term) for term in triple) + f" {label} .\n")
+            out.write(" ".join(nquads_term(term) for term in triple) + f" {label} .\n")
     return count
-
-
-def write_table(solutions: Iterable[Solution], sink: Sink) -> int:
-    """Aligned columns."""
-    table = Table(sink.out, [_time_name(sink.variables), *("?" + v for v in sink.variables)], live=sink.live)
-    written = 0
-    for time, bindings in _timed(solutions):
-        table.row([time, *(short_text(bindings[v], sink.prefixes) if v in bindings else "" for v in sink.variables)])
-        written += 1
-    if written:
-        table.flush()
-    else:
-        sink.out.write("no match\n")
-    return written

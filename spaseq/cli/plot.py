@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from spaseq.cli.output import CALENDAR, prefixes_of
 from spaseq.drawing import Span, draw_timeline
 from spaseq.gpm.serialise import short_text
 
@@ -15,16 +16,13 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_matches"]
 
-_CALENDAR: Final = 10**17
-"""ns: 1973-03-03. A time before it is an offset, not a date."""
 _SHOWN: Final = 3
 """Variables named beside a match."""
 
 
-def plot_matches(
-    matches: Iterable[Match], query: Query, prefixes: Sequence[tuple[str, str]], path: str, limit: int
-) -> None:
+def plot_matches(matches: Iterable[Match], query: Query, path: str, limit: int) -> None:
     """Draws the first `limit` matches into `path`. Raises `OptionError` as `draw_timeline` does."""
+    prefixes = prefixes_of(query)
     spans, last = [], 0
     for match in islice(matches, limit):
         names = [name for name in query.variables if name in match.bindings][:_SHOWN]
@@ -32,4 +30,4 @@ def plot_matches(
         spans.append(Span(tuple(time / 1e9 for time in match.times), label))
         last = max(last, match.time)
     title = f"{query.source}: {len(spans)} match" + ("" if len(spans) == 1 else "es")
-    draw_timeline(spans, path, title=title, dates=last >= _CALENDAR)
+    draw_timeline(spans, path, title=title, dates=last >= CALENDAR)

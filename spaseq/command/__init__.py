@@ -1,15 +1,25 @@
 """The parts that the commands `spaseq` and `ceql` share, so that both behave alike. Independent of the languages.
 
 `frame` runs a command: it turns errors into messages and exit codes, reads the query and opens the output. `options`
-has the arguments that both commands have, `formats` chooses the format of the output, `table` writes aligned columns,
-`progress` shows a line on the terminal while events are read. `process` handles interrupts and the end of the process.
+has the arguments that both commands have, `formats` chooses the format of the output, `writers` has the formats of more
+than one command, `table` writes aligned columns, `progress` shows a line on the terminal while events are read.
+`process` handles interrupts and the end of the process.
 """
 
 from __future__ import annotations
 
 from spaseq.command.formats import Format, chosen_format
 from spaseq.command.frame import opened, query_text, run_main, warn
-from spaseq.command.options import add_query, add_results, add_times, command_parser, count, settings_of, times_of
+from spaseq.command.options import (
+    add_explain,
+    add_plot,
+    add_query,
+    add_results,
+    add_times,
+    command_parser,
+    settings_of,
+    times_of,
+)
 from spaseq.command.process import run_command, settle_interrupt
 from spaseq.command.progress import watched
 from spaseq.command.table import Table
@@ -17,12 +27,13 @@ from spaseq.command.table import Table
 __all__ = [
     "Format",
     "Table",
+    "add_explain",
+    "add_plot",
     "add_query",
     "add_results",
     "add_times",
     "chosen_format",
     "command_parser",
-    "count",
     "opened",
     "query_text",
     "run_command",

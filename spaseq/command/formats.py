@@ -1,4 +1,5 @@
-"""Output formats. Each command has a table of them, a row with its writer for each format."""
+"""Output formats. Each command has a table of them, a row with its writer for each format; rows of several commands are
+here, and their writers in `spaseq.command.writers`."""
 
 from __future__ import annotations
 
@@ -6,18 +7,19 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Final
 
 from spaseq.errors import OptionError
 
-__all__ = ["Format", "chosen_format"]
+__all__ = ["COUNT", "CSV", "JSON", "JSONL", "PARQUET", "TABLE", "TSV", "Format", "chosen_format"]
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
     """An output format.
 
-    `writer` is `module:function`, imported only when used, because the table is read for every command line.
+    `writer` is `module:function`, imported only when used, because the table is read for every command line. It is a
+    function of (`spaseq.command.writers.Results`, file, or path if binary) that returns how many results it wrote.
     `suffixes` are those of output files with this format. `whole`: the output can be read only once it is complete, as
     JSON. `binary`: the output is not text and must go to a file.
     """
@@ -32,6 +34,15 @@ class Format:
         module, _, name = self.writer.partition(":")
         writer: Callable[..., Any] = getattr(importlib.import_module(module), name)
         return writer
+
+
+TABLE: Final = Format("spaseq.command.writers:write_table")
+CSV: Final = Format("spaseq.command.writers:write_csv", ("csv",))
+TSV: Final = Format("spaseq.command.writers:write_tsv", ("tsv",))
+JSON: Final = Format("spaseq.command.writers:write_json", ("json",), whole=True)
+JSONL: Final = Format("spaseq.command.writers:write_jsonl", ("jsonl", "ndjson"))
+PARQUET: Final = Format("spaseq.command.writers:write_parquet", ("parquet", "pq"), whole=True, binary=True)
+COUNT: Final = Format("spaseq.command.writers:write_count", whole=True)
 
 
 def chosen_format(

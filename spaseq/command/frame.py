@@ -11,8 +11,9 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, TextIO
+from typing import Any, Final
 
+from spaseq.command.formats import Format
 from spaseq.command.process import settle_interrupt
 from spaseq.errors import EventError, InternalError, OptionError, SpaseqError
 
@@ -70,11 +71,15 @@ def query_text(path: str) -> tuple[str, str]:
 
 
 @contextlib.contextmanager
-def opened(path: str | None) -> Iterator[TextIO]:
-    """The file for results as text, or standard output for None and `-`. Raises `OptionError` if it cannot be
-    written."""
+def opened(path: str | None, form: Format) -> Iterator[Any]:
+    """What the writer of a format writes to: a path if it is binary, else a file, or standard output for None and `-`.
+    What was written is flushed. Raises `OptionError` if the file cannot be written."""
+    if form.binary:
+        yield path
+        return
     if path is None or path == "-":
         yield sys.stdout
+        sys.stdout.flush()
         return
     try:
         out = open(path, "w", encoding="utf-8", newline="")  # noqa: SIM115 - closed below, also on errors

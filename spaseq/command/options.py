@@ -10,8 +10,8 @@ from typing import Any, Final
 from spaseq.errors import OptionError
 from spaseq.version import VERSION
 
-__all__ = ["EVALUATORS", "add_query", "add_results", "add_times", "command_parser", "count", "settings_of",
-           "times_of"]  # fmt: skip
+__all__ = ["EVALUATORS", "add_explain", "add_plot", "add_query", "add_results", "add_times", "command_parser", "count",
+           "settings_of", "times_of"]  # fmt: skip
 
 EVALUATORS: Final = ("auto", "compact", "chain", "tree")
 _DIGITS: Final = 18
@@ -62,6 +62,18 @@ def add_results(parser: argparse.ArgumentParser, formats: Iterable[str], default
                          help=f"how to write {what} (that of the output's suffix, else {default})")  # fmt: skip
     results.add_argument("--output", metavar="PATH", help="where to write them (standard output)")
     results.add_argument("--limit", type=count, metavar="N", help=f"stop after N {what}")
+
+
+def add_explain(parser: argparse.ArgumentParser) -> None:
+    """Adds --format, for how a query is explained."""
+    parser.add_argument("--format", choices=("text", "dot", "svg", "json"), default="text",
+                        help="text, its automaton as DOT or SVG, or all as JSON (text)")  # fmt: skip
+
+
+def add_plot(parser: argparse.ArgumentParser) -> None:
+    """Adds --output and --limit, for a picture of matches."""
+    parser.add_argument("--output", required=True, metavar="PATH", help="the picture: .svg, .png or .pdf")
+    parser.add_argument("--limit", type=count, default=200, metavar="N", help="draw the first N matches (200)")
 
 
 def count(text: str) -> int:

@@ -9,13 +9,17 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import pyarrow.parquet as pq
 import pytest
 
+from ceql.cli.formats import MATCHES
 from ceql.cli.main import main as ceql_main
+from spaseq.cli.formats import FORMATS as SPASEQ_FORMATS
 from spaseq.cli.main import main as spaseq_main
 from spaseq.command import Format, Table, chosen_format, run_main
+from spaseq.command.writers import Results
 from spaseq.errors import OptionError
 
 TUPLES = "type,price\nA,1\nB,2\n"
@@ -54,6 +58,35 @@ def test_the_suffix_of_the_output_chooses_the_format(run: Run, tmp_path: Path) -
     assert run("--output", "m.csv") == 0 and "," in (tmp_path / "m.csv").read_text().splitlines()[0]
     assert run("--output", "m.csv", "--format", "tsv") == 0 and "\t" in (tmp_path / "m.csv").read_text()
     assert run("--output", "m.unknown") == 0 and "  " in (tmp_path / "m.unknown").read_text()
+
+
+def write_markdown(results: Results, out: IO[str]) -> int:
+    """A format that neither command has."""
+    rows = [f"| {' | '.join(row)} |\n" for row in results.texts()]
+    out.writelines(rows)
+    return len(rows) - 1
+
+
+@both
+def test_one_writer_serves_both_commands(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    language = request.node.callspec.params["run"]
+    formats = {"ceql": MATCHES, "spaseq": SPASEQ_FORMATS}[language]
+    monkeypatch.setitem(formats, "md", Format(f"{__name__}:write_markdown", ("md",)))
+    assert run("--output", "m.md") == 0
+    head = {"ceql": "| start | end | positions | from | to |", "spaseq": "| time | ?x |"}[language]
+    assert (tmp_path / "m.md").read_text().splitlines()[0] == head
+
+
+@pytest.mark.parametrize("name", ["table", "csv", "jsonl"])
+@both
+def test_a_name_beyond_ascii_stays_as_it_is(run: Run, name: str, tmp_path: Path) -> None:
+    (tmp_path / "events.csv").write_text("type,price\nA,Ω\nB,2\n", "utf-8")
+    (tmp_path / "q.ceql").write_text("SELECT x[price] WHERE A AS x ; B AS y")
+    (tmp_path / "s.nt").write_text('<urn:Ω> <urn:e#p> "1" .\n', "utf-8")
+    assert run("--output", "m", "--format", name) == 0
+    assert "Ω" in (tmp_path / "m").read_text("utf-8")
 
 
 @both
@@ -101,6 +134,9 @@ def test_wrong_numbers_and_missing_files(run: Run, capsys: pytest.CaptureFixture
     assert "argument --limit: '-1' is not a count" in capsys.readouterr().err
     assert run("--format", "parquet") == 2
     assert "--format parquet is written to a file\nhint: add --output FILE.parquet" in capsys.readouterr().err
+    for name in ("m.parquet", "m.csv"):
+        assert run("--output", f"no/such/{name}") == 2
+        assert f"cannot write no/such/{name}: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

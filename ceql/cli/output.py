@@ -1,0 +1,202 @@
+"""The matches of `ceql run` in the shapes that writers of formats ask for."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from spaseq.command import watched
+from spaseq.command.writers import Results
+from spaseq.errors import EventError
+from spaseq.events import format_time
+from spaseq.events.time import unit_nanoseconds
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ceql.results.matches import MatchTable
+    from ceql.runtime.evaluation import Matches
+
+__all__ = ["FoundMatches", "clock"]
+
+_WIDTH: Final = 60
+
+
+class FoundMatches(Results):
+    """The first `limit` matches. `unit`: the unit of times that are written as numbers."""
+
+    right = (0, 1, 3, 4)
+    ruled = False
+
+    def __init__(self, matches: Matches, limit: int | None, unit: str) -> None:
+        self._matches = matches
+        self._shown = matches.shown
+        self._limit = limit
+        self._unit = unit
+
+    def _tables(self) -> Iterable[MatchTable]:
+        events = self._matches.counters
+        return watched(_limited(self._matches.tables(), self._limit), lambda: events.events, batches=True)
+
+    def _of(self, table: MatchTable) -> Iterator[dict[str, Any]]:
+        show = clock(self._matches.counters.iso_times, self._unit)
+        ends = (table.matches.start, table.matches.end)
+        spans = zip(*(map(show, table.history.times(places).tolist()) for places in ends), strict=True)
+        for match, span in zip(table, spans, strict=True):
+            record = {"start": match.start, "end": match.end, "positions": list(match.positions),
+                      "bindings": match.bindings, "time": list(span)}  # fmt: skip
+            if self._shown is not None:
+                record["attributes"] = _plain(match.attributes)
+            yield record
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """A match as JSON; with valuations, its `attributes` too."""
+        for table in self._tables():
+            yield from self._of(table)
+
+    def cells(self) -> Iterator[Sequence[Any]]:
+        """Positions are separated by blanks. With valuations, each variable v has a column `v`, its positions, and
+        columns `v.attribute`, JSON arrays of its events' values: for the attributes that SELECT lists, or all that the
+        events up to the first match have. `EventError` for an attribute that comes later."""
+        known: list[str] | None = None
+        bound: list[tuple[str, str]] = []
+        for table in self._tables():
+            names = [] if table.bindings is None else table.bindings.names(table.history.table)
+            if known is None:
+                known, bound = names, self._columns(names)
+                yield _head(bound)
+            elif self._shown is not None and None in self._shown.attributes.values():
+                new = next((name for name in names if name not in known), None)
+                if new is not None:
+                    raise _unforeseen(f"attribute {new} comes up after the header was written")
+            for match in self._of(table):
+                yield [
+                    match["start"], match["end"], _blanks(match["positions"]), *match["time"],
+                    *(_bound_cell(match, variable, name) for variable, name in bound),
+                ]  # fmt: skip
+        if known is None:
+            yield _head(self._columns([]))
+
+    def _columns(self, names: list[str]) -> list[tuple[str, str]]:
+        """(variable, "") for the positions of each variable, then (variable, attribute) for its values; `names`: the
+        attributes that events have."""
+        listed = {} if self._shown is None else self._shown.attributes
+        return [
+            (variable, name) for variable, some in listed.items() for name in ("", *(names if some is None else some))
+        ]
+
+    def texts(self) -> Iterator[Sequence[str]]:
+        """With valuations, one column of what each variable took."""
+        yield ["start", "end", "positions", "from", "to", *(["bindings"] if self._shown is not None else [])]
+        for match in self.objects():
+            positions = _blanks(match["positions"])
+            if len(positions) > _WIDTH:
+                positions = f"{positions[: _WIDTH - 20].rsplit(' ', 1)[0]} … ({len(match['positions'])} events)"
+            row = [str(match["start"]), str(match["end"]), positions, *map(str, match["time"])]
+            if self._shown is not None:
+                row.append("  ".join(self._bindings(match)))
+            yield row
+
+    def _bindings(self, match: dict[str, Any]) -> Iterator[str]:
+        """`x=0,2` for the positions of x and, for attributes that SELECT lists, `x.price=3,4`."""
+        assert self._shown is not None
+        for variable, taken in match["bindings"].items():
+            yield f"{variable}={','.join(map(str, taken))}"
+            for name in self._shown.attributes[variable] or ():
+                values = [event.get(name, "NULL") for event in match["attributes"][variable]]
+                yield f"{variable}.{name}={','.join(map(str, values))}"
+
+    def closing(self, written: int) -> str:
+        """The number of matches."""
+        return f"{written:,} match{'' if written == 1 else 'es'}\n"
+
+    def tables(self) -> Iterator[pa.Table]:
+        """The columns of `Matches.to_arrow`. `EventError` for a column that the first table did not have."""
+        from ceql.results.matches import empty_table
+
+        schema: pa.Schema | None = None
+        for table in self._tables():
+            columns = table.to_arrow(self._matches.counters.iso_times)
+            schema = schema or columns.schema
+            yield columns if columns.schema == schema else _fitted(columns, schema)
+        if schema is None:
+            yield empty_table(self._matches.counters.iso_times, self._shown)
+
+    def count(self) -> int:
+        """The number of matches, none of which is enumerated."""
+        count = self._matches.count()
+        return count if self._limit is None else min(self._limit, count)
+
+
+def _plain(value: Any) -> Any:
+    """A value for JSON: times as xsd:dateTime, numbers that JSON lacks (NaN, infinity) as text."""
+    if isinstance(value, bool | int | str) or value is None:
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, list):
+        return [_plain(part) for part in value]
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def _limited(tables: Iterable[MatchTable], limit: int | None) -> Iterator[MatchTable]:
+    """The tables cut to the first `limit` matches; no batch of events after them is evaluated."""
+    left = limit
+    for table in tables:
+        if left is not None and len(table) >= left:
+            if left:
+                yield table.head(left)
+            return
+        left = None if left is None else left - len(table)
+        yield table
+
+
+def clock(iso: bool, unit: str) -> Callable[[int], Any]:
+    """The function that shows a time: as xsd:dateTime if the events had such times, else as a number in `unit`."""
+    if iso:
+        return format_time
+    scale = unit_nanoseconds(unit)
+    return lambda ns: ns // scale if ns % scale == 0 else ns / scale
+
+
+def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The table with the columns of `schema`, that of the first table; `EventError` for a column that is not in it, or
+    of another type."""
+    import pyarrow as pa
+
+    columns = []
+    for field in schema:
+        column = table[field.name] if field.name in table.column_names else pa.nulls(len(table), field.type)
+        try:
+            columns.append(column.cast(field.type))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise _unforeseen(f"column {field.name} holds {column.type} and held {field.type} before") from None
+    new = next((name for name in table.column_names if name not in schema.names), None)
+    if new is not None:
+        raise _unforeseen(f"column {new} comes up after others were written")
+    return pa.table(columns, schema=schema)
+
+
+def _unforeseen(problem: str) -> EventError:
+    hint = "--schema FILE says what attributes there are, SELECT x[a] which to write; jsonl needs no columns"
+    return EventError(problem, hint=hint)
+
+
+def _head(bound: list[tuple[str, str]]) -> list[str]:
+    columns = [f"{variable}.{name}" if name else variable for variable, name in bound]
+    return ["start", "end", "positions", "start_time", "end_time", *columns]
+
+
+def _bound_cell(match: dict[str, Any], variable: str, name: str) -> str:
+    """The positions of a variable, or the values of one attribute of its events."""
+    if not name:
+        return _blanks(match["bindings"].get(variable, ()))
+    return json.dumps([event.get(name) for event in match["attributes"].get(variable, ())], ensure_ascii=False)
+
+
+def _blanks(positions: Iterable[int]) -> str:
+    return " ".join(map(str, positions))
