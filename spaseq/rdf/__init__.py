@@ -68,6 +68,7 @@ from spaseq.rdf.terms import (
     is_term_key,
     plain_literal,
     quiet_literals,
+    term_bytes,
     term_from_key,
     term_key,
 )
@@ -115,6 +116,7 @@ __all__ = [
     "read_stream",
     "settle",
     "table_knowledge",
+    "term_bytes",
     "term_from_key",
     "term_key",
 ]

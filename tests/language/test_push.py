@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rdflib import Graph
+from rdflib import Graph, Literal, URIRef
+from rdflib.namespace import XSD
 
 import spaseq
 from spaseq.gpm.serialise import nquads_term
@@ -125,3 +126,17 @@ def test_files_as_well(name: str, tmp_path: Path) -> None:
     path.write_text("".join(lines).replace("_:", "_:b"), "utf-8")
     found = spaseq.compile(f"{PREFIXES} {IN_ORDER % group}").run({"S": str(path)})
     assert len(list(found)) == 2 * len(expected)
+
+
+@pytest.mark.parametrize("size", [1, 2, 20])
+def test_equal_terms_that_are_written_in_two_ways(size: int) -> None:
+    """A tag in upper case and in lower case, a text with and without its type: one term, which two GPMs share."""
+    pairs = [(Literal("x", lang="EN"), Literal("x", lang="en")), (Literal("y", datatype=XSD.string), Literal("y"))]
+    names = [URIRef(f"{E}{name}") for name in ("s", "p", "q")]
+    events = [
+        GraphEvent(S, second * 10**9, ((names[0], names[1 + second % 2], term),), None, "", second + 1)
+        for second, term in enumerate(term for pair in pairs for term in pair)
+    ]
+    gpms = "DEFINE GPM A ON S { ?x :p ?o } DEFINE GPM B ON S { ?y :q ?o }"
+    query = spaseq.compile(f"{PREFIXES} SELECT ?o FROM STREAM S <{S}> WHERE {{ SEQ (A; B) {gpms} }}")
+    assert [positions for positions, _ in _pushed(query, events, size)] == [(0, 1), (2, 3)]

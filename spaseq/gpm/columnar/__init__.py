@@ -12,8 +12,7 @@ for all GPMs of a stream.
 Modules:
 
 * `kernels`: The inner loops of the columnar plan, over flat arrays.
-* `table` (`UNBOUND`, `Space`, `Table`, `distinct`, `stacked`, `term_bytes`): Solutions as columns, and the terms they
-  are made of.
+* `table` (`UNBOUND`, `Space`, `Table`, `distinct`, `stacked`): Solutions as columns, and the terms they are made of.
 * `lists` (`Lists`, `Pairs`): The triples of a batch of events, listed by predicate, and pairs of terms taken from them.
 * `joins`: Joins of tables, event by event: two rows are compatible if they bind no shared variable to different terms.
 * `paths` (`pairs_of`): Property paths over a batch of events, as pairs (SPARQL 1.1 §18.4).
@@ -31,7 +30,10 @@ Modules:
   an index over the shared variables.
 * `pushed` (`PushedTerms`): Lists for events that are pushed one by one; their terms keep their numbers from one push to
   the next.
-* `evaluate` (`SOLUTION_ROWS`, `BatchEvaluator`, `Solutions`, `value_on`): Evaluates compiled GPMs on batches of events.
+* `alone` (`PAIRS`, `Alone`, `GraphRows`, `Listed`, `listed`, `prepared`): One small graph by itself: what the plan
+  gives on a batch of one event, over rdflib's terms, without arrays.
+* `evaluate` (`SOLUTION_ROWS`, `BatchEvaluator`, `Found`, `Solutions`, `value_on`): Evaluates compiled GPMs on batches
+  of events, and on a few that are pushed.
 """
 
 from __future__ import annotations

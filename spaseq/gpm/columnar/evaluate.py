@@ -11,6 +11,7 @@ import numpy as np
 from rdflib import URIRef
 
 from spaseq.gpm import algebra
+from spaseq.gpm.columnar.alone import PAIRS, Alone, GraphRows, Listed, listed, prepared
 from spaseq.gpm.columnar.coverage import counts, read_by, uncovered_pattern
 from spaseq.gpm.columnar.keys import Keys
 from spaseq.gpm.columnar.knowledge import Graphs
@@ -24,7 +25,7 @@ from spaseq.gpm.evaluate import EventGraph, PatternEvaluator
 from spaseq.gpm.mappings import Mapping, MappingSet
 from spaseq.rdf import GraphBatch, GraphEvent, Triple
 
-__all__ = ["SOLUTION_ROWS", "BatchEvaluator", "Solutions", "value_on"]
+__all__ = ["SOLUTION_ROWS", "BatchEvaluator", "Found", "Solutions", "value_on"]
 
 SOLUTION_ROWS: Final = 50_000_000
 """By default, how many rows one step of a pattern may have in one batch."""
@@ -55,6 +56,11 @@ class Solutions(Protocol):
         All calls must have the same arguments, since the result is cached.
         """
         ...
+
+
+Found = tuple[int, str, Solutions | GraphRows, int, bool]
+"""A solution of `BatchEvaluator.solve_each`: the index of the event, the GPM's name, the solutions and its row in them,
+and whether the GPM's own FILTERs are true for it."""
 
 
 class _Columns:
@@ -187,10 +193,49 @@ class BatchEvaluator:
         predicates = [pushed.predicates(event.triples) for event in events]
         present = list(map(set, predicates))
         asked = [(gpm, [i for i, own in enumerate(present) if gpm.needs <= own]) for gpm in self._gpms]
+        return self._planned(events, predicates, asked)
+
+    def solve_each(self, events: Sequence[GraphEvent]) -> list[Found]:
+        """The solutions of `solve_pushed`, for a few events: by GPM those that are ready for small graphs (`alone`),
+        the others as a batch."""
+        pushed = self._pushed
+        every = pushed.reads_any
+        found: list[Found] = []
+        predicates: list[list[int | None]] = []
+        left: dict[_Gpm, list[int]] = {}
+        for i, event in enumerate(events):
+            own = pushed.predicates(event.triples)
+            predicates.append(own)
+            present = set(own)
+            graph: Listed | None = None
+            for gpm in self._gpms:
+                if not gpm.needs <= present:
+                    continue
+                rows = None
+                if gpm.alone is not None:
+                    if graph is None:
+                        graph = listed(event.triples, own, every=every)
+                    rows = gpm.alone.solve(graph)
+                if rows is None:
+                    left.setdefault(gpm, []).append(i)
+                else:
+                    found += [(i, gpm.name, rows, row, kept) for row, kept in enumerate(rows.kept)]
+        for name, solutions in self._planned(events, predicates, list(left.items())).items():
+            each = zip(solutions.events.tolist(), solutions.kept.tolist(), strict=True)
+            found += [(i, name, solutions, row, kept) for row, (i, kept) in enumerate(each)]
+        return found
+
+    def _planned(
+        self,
+        events: Sequence[GraphEvent],
+        predicates: Sequence[Sequence[int | None]],
+        asked: Sequence[tuple[_Gpm, list[int]]],
+    ) -> dict[str, Solutions]:
+        """The values of GPMs at some of the events, given by index, as a batch."""
         needed = {place for _, places in asked for place in places}
         if not needed:
             return {}
-        lists = pushed.lists(
+        lists = self._pushed.lists(
             (event.triples, own) if i in needed else ((), ())
             for i, (event, own) in enumerate(zip(events, predicates, strict=True))
         )
@@ -205,13 +250,15 @@ class _Gpm:
     """A GPM with its plan; the plan is None if the GPM is evaluated event by event.
 
     `required`: predicates that an event must have, sorted; `needs`: the numbers of these in `PushedTerms.places`.
+    `alone`: the GPM for small graphs, if there is that.
     """
 
-    __slots__ = ("evaluator", "name", "needs", "plan", "required")
+    __slots__ = ("alone", "evaluator", "name", "needs", "plan", "required")
 
     def __init__(self, evaluator: PatternEvaluator, plan: _Plan | None, places: MappingABC[str, int]) -> None:
         self.evaluator = evaluator
         self.plan = plan
+        self.alone: Alone | None = None if plan is None else plan.alone(places)
         self.name = evaluator.pattern.name
         self.required = sorted(evaluator.pattern.required)
         self.needs = frozenset(places[str(predicate)] for predicate in self.required)
@@ -269,6 +316,12 @@ class _Plan:
         self._counting = any(map(counts, patterns))
         self._ready: Ready = {}
         self._budget = budget
+
+    def alone(self, places: MappingABC[str, int]) -> Alone | None:
+        """The plan for small graphs; None if it has none."""
+        if self._knowledge is not None or self._budget < PAIRS:
+            return None
+        return prepared(self._event, self._local, self._prologue, places)
 
     def solve(self, lists: Lists, events: np.ndarray) -> Solutions:
         evaluation = Evaluation(lists, self._prologue, events, self._graphs, self._counting, self._ready)

@@ -32,7 +32,8 @@ class PushedTerms:
     """The space of terms for the events pushed to one stream.
 
     `wanted`: the predicates that get lists. `read`: those whose triples a pattern can use; None for all predicates.
-    `places`: the number of each of these predicates, by its text; the same in every space.
+    `places`: the number of each of these predicates, by its text; the same in every space. `reads_any`: whether a
+    pattern can use triples of any predicate.
     """
 
     def __init__(self, wanted: Iterable[URIRef], read: frozenset[URIRef] | None, budget: int) -> None:
@@ -41,7 +42,7 @@ class PushedTerms:
         # PERF: by text, because a look-up by an rdflib term calls Python code: 0.3 µs a triple became 0.1.
         self.places: dict[str, int] = {str(predicate): place for place, predicate in enumerate(self._named)}
         self._lists = {predicate: place for place, predicate in enumerate(self._wanted)}
-        self._reads_any = read is None
+        self.reads_any: bool = read is None
         self._budget = budget
         self._begin()
 
@@ -78,7 +79,7 @@ class PushedTerms:
 
     def _numbered(self, triples: Sequence[Triple], places: Sequence[int | None]) -> list[tuple[int, int, int]]:
         """The triples that some pattern can use, as numbers of terms."""
-        if self._reads_any:
+        if self.reads_any:
             terms = iter(self.space.numbers([term for triple in triples for term in triple]))
             return list(zip(terms, terms, terms, strict=True))
         read = [

@@ -10,10 +10,10 @@ import numpy as np
 from rdflib import Literal
 from rdflib.namespace import XSD
 
-from spaseq.rdf import Term, plain_literal, term_key
+from spaseq.rdf import Term, plain_literal, term_bytes
 from spaseq.rdf.columns import LiteralColumns, TermTable, empty_columns, set_value
 
-__all__ = ["UNBOUND", "Space", "Table", "distinct", "stacked", "term_bytes"]
+__all__ = ["UNBOUND", "Space", "Table", "distinct", "stacked"]
 
 UNBOUND: Final = -1
 _FLOAT: Final = str(XSD.float)  # texts are compared faster than terms
@@ -157,13 +157,6 @@ def _longer(columns: LiteralColumns, count: int) -> LiteralColumns:
         own = getattr(columns, name)
         getattr(longer, name)[: len(own)] = own
     return longer
-
-
-def term_bytes(term: Term) -> bytes:
-    """The bytes that a term has in a table (`TermTable.key`)."""
-    term = plain_literal(term)
-    tagged = isinstance(term, Literal) and term.language
-    return (f'"{term}"@{tagged.lower()}' if tagged else term_key(term)).encode()
 
 
 def _locate(terms: TermTable, term: Term) -> int:

@@ -26,7 +26,21 @@ from spaseq.gpm.evaluate import evaluated, verdict
 from spaseq.gpm.reference import Context, evaluating
 from spaseq.rdf import plain_literal
 
-__all__ = ["ERROR", "FALSE", "TRUE", "Numbers", "Ready", "Scope", "compared", "computed", "term_numbers", "truth"]
+__all__ = [
+    "ERROR",
+    "FALSE",
+    "TRUE",
+    "Numbers",
+    "Ready",
+    "Scope",
+    "compared",
+    "computed",
+    "error_of",
+    "is_arithmetic",
+    "relation",
+    "term_numbers",
+    "truth",
+]
 
 TRUE: Final = 1
 FALSE: Final = 0
@@ -69,8 +83,8 @@ def truth(expression: algebra.Expression, scope: Scope) -> np.ndarray:
             return np.where(inner == ERROR, inner, 1 - inner).astype(np.int8)
         case algebra.Exists(pattern, negated):
             return (scope.exists(pattern, scope.table) != negated).astype(np.int8)
-        case algebra.Call(name, (left, right)) if name.removeprefix(_RELATION) in SIGNS:
-            return _comparison(name.removeprefix(_RELATION), left, right, expression, scope)
+        case algebra.Call(name, (left, right)) if (sign := relation(name)) is not None:
+            return _comparison(sign, left, right, expression, scope)
         case _:
             return _each(expression, scope, np.arange(count))
 
@@ -84,6 +98,29 @@ def _folded(parts: Sequence[np.ndarray], settled: int) -> np.ndarray:
 
 
 # -- comparisons
+
+
+def relation(name: str) -> str | None:
+    """The sign of a comparison, given rdflib's name of the expression; None if it is something else."""
+    sign = name.removeprefix(_RELATION)
+    return sign if sign in SIGNS else None
+
+
+def is_arithmetic(expression: algebra.Expression) -> bool:
+    """Whether `truth` computes sums or products of numbers, for a comparison in a condition."""
+    match expression:
+        case algebra.Call("ConditionalAndExpression" | "ConditionalOrExpression" | "UnaryNot", arguments):
+            return any(map(is_arithmetic, arguments))
+        case algebra.Call(name, (left, right)) if (sign := relation(name)) is not None:
+            program = _compiled(sign, left, right)
+            return program is not None and program.computes
+        case _:
+            return False
+
+
+def error_of(value: float, exact: bool) -> float:
+    """How far the true value of a number may be from the nearest double."""
+    return 0.0 if exact else abs(value) * _ULP
 
 
 def _comparison(

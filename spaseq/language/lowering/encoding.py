@@ -45,7 +45,7 @@ from spaseq.gpm.columnar import unsteady
 from spaseq.language.lowering.guards import Free, Meets, Pass, Take
 from spaseq.language.semantics.expand import Conjunction
 from spaseq.language.semantics.filters import conditions
-from spaseq.rdf import Term, is_term_key, term_from_key, term_key
+from spaseq.rdf import Term, is_term_key, term_bytes, term_from_key
 from spaseq.rdf.columns import Kinds
 from spaseq.snapshot import expect
 
@@ -513,14 +513,14 @@ class TermCodes:
         codes = memo[1][numbers]
         unseen = np.unique(numbers[codes == UNKNOWN])
         if len(unseen):
-            keys = [key if key is not None else term_key(space.term(n)).encode() for n, key in
+            keys = [key if key is not None else term_bytes(space.term(n)) for n, key in
                     zip(unseen.tolist(), space.keys(unseen), strict=True)]  # fmt: skip
             memo[1][unseen] = [self._key_code(key) for key in keys]
             codes = memo[1][numbers]
         return codes
 
     def _key_code(self, key: bytes) -> int:
-        """The code of a term, given the bytes of its `term_key`."""
+        """The code of a term, given its `term_bytes`."""
         code = self._keys.get(key)
         if code is None:
             code = self._keys[key] = self._next
@@ -530,7 +530,7 @@ class TermCodes:
         return code
 
     def _code(self, term: Term) -> int:
-        return self._key_code(term_key(term).encode())
+        return self._key_code(term_bytes(term))
 
     def _term(self, code: int) -> Term:
         term = self._terms.get(code)

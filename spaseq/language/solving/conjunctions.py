@@ -17,8 +17,9 @@ import numpy as np
 from spaseq.gpm import Condition, Mapping, compared_sides, freeze, holds
 from spaseq.gpm.columnar.evaluate import SOLUTION_ROWS
 from spaseq.gpm.columnar.joins import join
-from spaseq.gpm.columnar.table import Table, distinct, term_bytes
+from spaseq.gpm.columnar.table import Table, distinct
 from spaseq.gpm.columnar.truth import Numbers, compared, term_numbers
+from spaseq.rdf import term_bytes
 
 if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import Solutions

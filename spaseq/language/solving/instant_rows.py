@@ -17,14 +17,15 @@ from spaseq.gpm import Condition, GraphPattern, Mapping
 from spaseq.gpm.columnar.keys import Keys
 
 if TYPE_CHECKING:
+    from spaseq.gpm.columnar.alone import GraphRows
     from spaseq.gpm.columnar.evaluate import Solutions
 
 __all__ = ["InstantRows", "Solved"]
 
-Solved = tuple[str, "Solutions", int, bool]
+Solved = tuple[str, "Solutions | GraphRows", int, bool]
 """A solution: the GPM's name, the solutions with its row in them, and whether the GPM's own FILTERs are true for it."""
 
-_Row = dict[str, list[tuple["Solutions", int]]]
+_Row = dict[str, list[tuple["Solutions | GraphRows", int]]]
 
 
 class InstantRows:

@@ -99,10 +99,8 @@ class Solver:
         """The rows of a few pushed instants, each by itself; the same rows as those of `rows`."""
         solved: list[list[Solved]] = [[] for _ in instants]
         for stream, (events, places) in by_stream(instants).items():
-            for name, solutions in self._evaluator(stream).solve_pushed(events).items():
-                each = zip(solutions.events.tolist(), solutions.kept.tolist(), strict=True)
-                for row, (event, kept) in enumerate(each):
-                    solved[places[event]].append((name, solutions, row, kept))
+            for event, name, solutions, row, kept in self._evaluator(stream).solve_each(events):
+                solved[places[event]].append((name, solutions, row, kept))
         return [
             InstantRows(instant.position, instant.time, own, self._read, self._partition, self._keys)
             for instant, own in zip(instants, solved, strict=True)

@@ -29,7 +29,7 @@ Besides:
 from __future__ import annotations
 
 from spaseq.rdf.columns.model import BLANK, IRI, LITERAL, BatchLimits, GraphBatch, Kinds, LiteralColumns, TermTable
-from spaseq.rdf.columns.values import empty_columns, set_value
+from spaseq.rdf.columns.values import empty_columns, number_of_term, set_value
 
 __all__ = [
     "BLANK",
@@ -41,5 +41,6 @@ __all__ = [
     "LiteralColumns",
     "TermTable",
     "empty_columns",
+    "number_of_term",
     "set_value",
 ]

@@ -10,8 +10,8 @@ from rdflib import Literal
 
 from spaseq.rdf.columns.kernels import layout
 from spaseq.rdf.columns.kernels import scanning as k
-from spaseq.rdf.columns.model import key_of, kind_of
-from spaseq.rdf.terms import Term
+from spaseq.rdf.columns.model import kind_of
+from spaseq.rdf.terms import Term, term_bytes
 
 __all__ = ["RESERVED", "Block", "Described", "Dictionary", "byte_classes"]
 
@@ -195,9 +195,9 @@ class Dictionary:
 
 def _described(term: Term) -> Described:
     if not isinstance(term, Literal):
-        return key_of(term), kind_of(term), layout.NIL, None
-    datatype = None if term.datatype is None else key_of(term.datatype)
-    return key_of(term), layout.LITERAL, len(str(term).encode()), datatype
+        return term_bytes(term), kind_of(term), layout.NIL, None
+    datatype = None if term.datatype is None else term_bytes(term.datatype)
+    return term_bytes(term), layout.LITERAL, len(str(term).encode()), datatype
 
 
 def _arrays(terms: int, text: int, slots: int) -> k.Table:

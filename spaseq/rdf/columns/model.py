@@ -21,7 +21,7 @@ from rdflib import BNode, Literal, URIRef
 
 from spaseq.rdf.columns.values import Kinds, LiteralColumns, literal_columns
 from spaseq.rdf.model import GraphEvent
-from spaseq.rdf.terms import Term, Triple, plain_literal, term_from_key, term_key
+from spaseq.rdf.terms import Term, Triple, plain_literal, term_bytes, term_from_key
 
 __all__ = ["BLANK", "IRI", "LITERAL", "BatchLimits", "GraphBatch", "Kinds", "LiteralColumns", "TermTable"]
 
@@ -117,7 +117,7 @@ class TermTable:
 
     def id_of(self, term: Term) -> int:
         """The number of `term`, -1 where the batch does not have it."""
-        key = key_of(term)
+        key = term_bytes(term)
         if self._find is not None and not isinstance(term, BNode):
             return self._find(key)
         if self._ids is None:
@@ -211,21 +211,13 @@ def _number(term: Term, numbers: dict[Term, int]) -> int:
     return numbers.setdefault(plain_literal(term), len(numbers))
 
 
-def key_of(term: Term) -> bytes:
-    """The bytes that stand for `term` in a table."""
-    term = plain_literal(term)
-    if isinstance(term, Literal) and term.language:
-        return f'"{term}"@{term.language.lower()}'.encode()
-    return term_key(term).encode()
-
-
 def _table(numbers: dict[Term, int]) -> TermTable:
     """The table of the numbered terms; datatypes that are not among them get numbers of their own, at the end."""
     for term in list(numbers):
         if (datatype := _datatype(term)) is not None:
             numbers.setdefault(datatype, len(numbers))
     terms = list(numbers)
-    keys = [key_of(term) for term in terms]
+    keys = [term_bytes(term) for term in terms]
     length = np.array([len(key) for key in keys], dtype=np.int32)
     padded = [key.ljust(-len(key) // _WORD * -_WORD, b"\0") for key in keys]
     start = np.cumsum([0, *(len(key) for key in padded)], dtype=np.int64)[:-1]

@@ -18,7 +18,7 @@ from rdflib import Literal
 
 from spaseq.rdf.terms import Term
 
-__all__ = ["Kinds", "LiteralColumns", "empty_columns", "literal_columns", "set_value"]
+__all__ = ["Kinds", "LiteralColumns", "empty_columns", "literal_columns", "number_of_term", "set_value"]
 
 _EXACT: Final = 1 << 53
 _DIGITS: Final = 15
@@ -89,6 +89,7 @@ def _numeric(kind: np.ndarray) -> np.ndarray:
     return found
 
 
+_NUMBERS: Final = frozenset({Kinds.INTEGER, Kinds.DECIMAL, Kinds.DOUBLE})
 _FIRST_NUMBER: Final = int(Kinds.INTEGER)  # PERF: an enum's member costs numpy a microsecond more
 _LAST_NUMBER: Final = int(Kinds.DOUBLE)
 
@@ -136,12 +137,20 @@ def set_value(columns: LiteralColumns, number: int, literal: Literal) -> None:
     """Fill in the row of one literal from the value that rdflib gives it."""
     kind, value = _value(literal)
     columns.kind[number] = kind
-    if kind in (Kinds.INTEGER, Kinds.DECIMAL, Kinds.DOUBLE):
+    if kind in _NUMBERS:
         columns.number[number] = _nearest(value)
         columns.exact[number] = _is_exact(value)
     if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
         columns.whole[number] = value
         columns.has_whole[number] = True
+
+
+def number_of_term(term: Term) -> tuple[float, bool] | None:
+    """`LiteralColumns.number` and `exact` of one term; None for a term that is no number."""
+    if not isinstance(term, Literal):
+        return None
+    kind, value = _value(term)
+    return (_nearest(value), _is_exact(value)) if kind in _NUMBERS else None
 
 
 def _value(literal: Literal) -> tuple[Kinds, int | float | Decimal | None]:
