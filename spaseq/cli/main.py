@@ -111,6 +111,8 @@ def _matches(options: argparse.Namespace, query: Query) -> tuple[Iterable[Match]
         from spaseq.cli.distributed import followed_matches, spark_matches
         from spaseq.rdf import Counters
 
+        if options.knowledge_rows is not None:
+            words["knowledge_rows"] = options.knowledge_rows
         counted = Counters()
         found = followed_matches if options.follow else spark_matches  # they show their own progress
         return found(query, streams, knowledge, counted, options.quarantine or "", **words), lambda: counted
@@ -122,6 +124,8 @@ def _refuse(options: argparse.Namespace) -> None:
     """What cannot be asked for together."""
     if options.quarantine and options.engine != "spark":
         raise OptionError("--quarantine needs --engine spark", "--malformed drop leaves such lines out and counts them")
+    if options.knowledge_rows is not None and options.engine != "spark":
+        raise OptionError("--knowledge-rows needs --engine spark", "the local engine has all knowledge in memory")
 
 
 def _settle_format(options: argparse.Namespace, query: Query) -> None:

@@ -67,5 +67,7 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
     events.add_argument("--quarantine", metavar="FOLDER", help="write such lines there and go on (engine spark)")
     where = parser.add_argument_group("evaluation")
     where.add_argument("--engine", choices=("local", "spark"), default="local", help="where to run (local)")
+    where.add_argument("--knowledge-rows", type=count, metavar="N",
+                       help="the most rows of knowledge that come to the driver (engine spark; 100000)")  # fmt: skip
     where.add_argument("--gpm", choices=("columnar", "rdflib"), default="columnar",
                        help="rdflib: its evaluator does every graph pattern, for comparison (columnar)")  # fmt: skip

@@ -16,7 +16,7 @@ import zstandard
 
 from spaseq.errors import EventError, OptionError
 
-__all__ = ["STDIN", "Format", "byte_chunks", "expand_files", "format_of"]
+__all__ = ["STDIN", "Format", "byte_chunks", "expand_files", "format_of", "has_lines"]
 
 STDIN: Final = "-"
 _CHUNK: Final = 1 << 18
@@ -42,6 +42,11 @@ _N3: Final = Format("N3", pyoxigraph.RdfFormat.N3)
 _XML: Final = Format("RDF/XML", pyoxigraph.RdfFormat.RDF_XML)
 _JSON: Final = Format("JSON-LD", pyoxigraph.RdfFormat.JSON_LD, named=True)
 _DOCUMENTS: Final = _STREAMS | {"n3": _N3, "rdf": _XML, "owl": _XML, "xml": _XML, "jsonld": _JSON}
+
+
+def has_lines(path: str, form: Format) -> bool:
+    """Whether some of the file's bytes can be read by themselves: it has a statement a line, and is not compressed."""
+    return form.lines and path != STDIN and not path.endswith(_COMPRESSED)
 
 
 def format_of(path: str, given: str | None = None, *, documents: bool = False) -> Format:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import rdflib
 from rdflib.util import from_n3
 
 from spaseq.errors import EventError, OptionError
-from spaseq.rdf.files import expand_files, format_of
-from spaseq.rdf.statements import read_statements
+from spaseq.rdf.files import Format, expand_files, format_of
+from spaseq.rdf.statements import Statement, read_statements
 from spaseq.rdf.terms import Term, Terms, plain_literal, quiet_literals
 
-__all__ = ["close_owl_rl", "is_table", "load_knowledge", "table_knowledge"]
+__all__ = ["close_owl_rl", "is_table", "load_knowledge", "own_blanks", "table_knowledge"]
 
 COLUMNS: Final = ("subject", "predicate", "object")
 
@@ -28,17 +28,28 @@ def load_knowledge(path: str | Sequence[str], *, format: str | None = None) -> r
     """
     graph = rdflib.Graph()
     for file in expand_files([path] if isinstance(path, str) else path):
-        prefix = f"k{zlib.crc32(file.encode()):08x}b"
-        blanks: dict[Term, rdflib.BNode] = {}
-
-        def own(term: Term, blanks: dict[Term, rdflib.BNode] = blanks, prefix: str = prefix) -> Term:
-            if not isinstance(term, rdflib.BNode):
-                return term
-            return blanks.setdefault(term, rdflib.BNode(f"{prefix}{len(blanks)}"))
-
-        for s, p, o, _, _ in read_statements(file, format_of(file, format, documents=True), terms=Terms()):
-            graph.add((own(s), p, own(o)))
+        form = format_of(file, format, documents=True)
+        for triple in own_blanks(read_statements(file, form, terms=Terms()), file, form):
+            graph.add(triple)
     return graph
+
+
+def own_blanks(statements: Iterable[Statement], file: str, form: Format) -> Iterator[tuple[Term, Term, Term]]:
+    """The triples of a file, each blank node under a name that no other file has.
+
+    Lines keep their own labels in it, so that a part of a file has the names that the whole file has; in documents,
+    where a parser makes up labels, blank nodes are numbered as they come.
+    """
+    prefix = f"k{zlib.crc32(file.encode()):08x}b"
+    blanks: dict[Term, rdflib.BNode] = {}
+
+    def own(term: Term) -> Term:
+        if not isinstance(term, rdflib.BNode):
+            return term
+        return blanks.setdefault(term, rdflib.BNode(f"{prefix}{term if form.lines else len(blanks)}"))
+
+    for s, p, o, _, _ in statements:
+        yield own(s), p, own(o)
 
 
 def is_table(value: object) -> bool:

@@ -31,7 +31,7 @@ Rooms, each of which imports only from those before it:
 
 * `session`: What every job needs: a session, progress, errors from workers, queries that travel.
 * `ingest`: From files, feeds, DataFrames and messages to events, in tasks.
-* `solving`: From events to solutions: GPMs evaluated in tasks, large knowledge joined by Spark.
+* `solving`: From events to solutions: GPMs evaluated in tasks, knowledge joined by Spark.
 * `batch`: Batch jobs.
 * `streaming`: Streams that go on, by Structured Streaming.
 """

@@ -1,4 +1,4 @@
-"""Background knowledge as DataFrames: held here or left on Spark, the matches are those of the local engine."""
+"""Background knowledge as files and DataFrames: held or left on Spark, the matches are those of the local engine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import rdflib
 
 import spaseq
 from spaseq.errors import EventError, OptionError, UnsupportedFeature
+from spaseq.rdf import load_knowledge, term_key
 from spaseq.spark import Reading, start, wait
+from spaseq.spark.ingest import knowledge_files
+from spaseq.spark.session.layout import event_part, late_conditions
 from tests.spark.test_micro_batches import _local
 from tests.spark.test_micro_batches import _rows as _comparable
 from tests.spark.test_results import CASES, FLOOR, Case, _rows, _streams
@@ -84,13 +87,65 @@ def test_lines_and_files_are_one_graph(folder: Path, spark: Any, tmp_path: Path)
         assert _rows(spaseq.spark.collect(found)) == expected != []
 
 
-def test_explain_says_where_it_is_held(folder: Path, spark: Any) -> None:
+def test_explain_says_how_it_is_joined(folder: Path, spark: Any) -> None:
     query = Case("", "A; B", more={"A": FLOOR}).query()
     kb = {KB: _terms(spark, folder)}
-    assert "3 triples of a DataFrame, broadcast" in spaseq.spark.explain(query, kb)
-    assert "more than 2 triples of a DataFrame, left on Spark and joined by a shuffle" in spaseq.spark.explain(
-        query, kb, knowledge_rows=2
-    )
+    assert "an answer of 3 rows, broadcast" in spaseq.spark.explain(query, kb)
+    few = spaseq.spark.explain(query, {KB: str(folder / "kb.ttl")}, knowledge_rows=2)
+    assert f"GRAPH <{KB}>: files, read by tasks" in few
+    assert "an answer of more than 2 rows, left on Spark and joined by sorting both sides" in few
+    path = Case("", "A; B", more={"A": f"GRAPH <{KB}> {{ ?r ^:floor|:floor ?f }}"}).query()
+    assert "3 triples of it held on the driver, as a property path" in spaseq.spark.explain(path, kb)
+
+
+@pytest.mark.parametrize(("rows", "threshold", "join"), [
+    (1000, "10MB", "BroadcastHashJoin"), (2, "10MB", "SortMergeJoin"), (1000, "-1", "SortMergeJoin")
+])  # fmt: skip
+def test_files_are_joined_by_spark(rows: int, threshold: str, join: str, folder: Path, spark: Any) -> None:
+    query = spaseq.compile(_FILTERED.query())
+    streams, kb = _streams(_FILTERED, folder), {KB: [str(folder / "kb.ttl")]}
+    conf, name = spark.conf, "spark.sql.autoBroadcastJoinThreshold"
+    before = conf.get(name)
+    conf.set(name, threshold)
+    try:
+        frame = spaseq.spark.run(query, spark, streams, kb, partitions=2, knowledge_rows=rows)
+        plan = frame._jdf.queryExecution().executedPlan().toString()
+        found = spaseq.spark.collect(frame)
+    finally:
+        conf.set(name, before)
+    assert join in plan
+    assert {"BroadcastHashJoin", "SortMergeJoin"} & set(plan.replace(" ", "\n").split()) == {join}
+    assert _rows(found) == _rows(query.run(streams, kb).to_arrow()) != []
+
+
+def test_files_cut_for_tasks_have_the_triples_of_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(knowledge_files, "_SMALLEST", 1)
+    lines = [f'_:b{i % 7} <http://example.org/p{i % 3}> "h\\u00e4ll {i}"@en .' for i in range(40)]
+    (tmp_path / "a.nt").write_text("# first\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "b.ttl").write_text("@prefix : <http://example.org/> . [] :p0 [ :p1 1 ] .", encoding="utf-8")
+    for name, tasks in (("a.nt", 13), ("b.ttl", 2)):
+        pieces = list(knowledge_files._pieces(name, tasks))
+        assert len(pieces) == (tasks if name == "a.nt" else 1)
+        found = [triple for piece in pieces for triple in knowledge_files._triples(piece, None)]
+        whole = [tuple(map(term_key, triple)) for triple in load_knowledge(name)]  # type: ignore[arg-type]
+        assert sorted(found) == sorted(whole) != []
+        used = frozenset({"http://example.org/p1"})
+        some = [triple for piece in pieces for triple in knowledge_files._triples(piece, used)]
+        assert sorted(some) == sorted(triple for triple in whole if "p1" in triple[1]) != []
+    (tmp_path / "a.nt").write_text("\n".join([*lines, "<a> nonsense", *lines]), encoding="utf-8")
+    with pytest.raises(EventError) as told:
+        [list(knowledge_files._triples(piece, None)) for piece in knowledge_files._pieces("a.nt", 13)]
+    assert (told.value.source, told.value.record) == ("a.nt", 41)
+
+
+def test_conditions_that_knowledge_cannot_change_are_decided_before_the_join() -> None:
+    more = f"OPTIONAL {{ ?sA :door ?m }} FILTER (?hA > 3 && ?f = :f0 && BOUND(?m)) GRAPH <{KB}> {{ ?r :floor ?f }}"
+    for also, late in (("", {"f"}), (f"GRAPH <{KB}> {{ ?r :limit ?m }}", {"f", "m"})):
+        pattern = spaseq.compile(Case("", "A; B", more={"A": f"{more} {also}"}).query()).checked.patterns["A"]
+        assert {name for condition in late_conditions(pattern) for name in condition.variables} == late
+        early = {name for condition in event_part(pattern).local for name in condition.variables}
+        assert early == {"hA", "f", "m"} - late
 
 
 def test_what_is_wrong_with_it_is_said_on_the_driver(folder: Path, spark: Any) -> None:
@@ -111,6 +166,8 @@ def test_what_is_wrong_with_it_is_said_on_the_driver(folder: Path, spark: Any) -
         run(f"GRAPH <{KB}> {{ ?other :floor ?f }}", frame, rows=0)
     with pytest.raises(UnsupportedFeature, match=r"a property path in GRAPH <http://example\.org/kb> of GPM A"):
         run(f"GRAPH <{KB}> {{ ?r :floor/:label ?f }}", frame, rows=0)
+    with pytest.raises(EventError, match=r"no/such\.nt: no such file"):
+        run(FLOOR, "no/such.nt")
     with pytest.raises(OptionError, match="entailment needs them all on the driver"):
         spaseq.spark.run(Case("", "A; B", more={"A": FLOOR}).query(), spark, streams, {KB: frame}, knowledge_rows=1,
                          entailment="rdfs")  # fmt: skip

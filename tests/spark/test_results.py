@@ -184,4 +184,4 @@ def test_explain_says_where_the_work_is_cut() -> None:
     text = spaseq.spark.explain(keys.query())
     assert "partitioned by window and PARTITION BY key" in text
     assert "instants without a value are kept" in text
-    assert "joined by Spark" in spaseq.spark.explain(Case("", "A; B", more={"A": FLOOR}).query())
+    assert "Spark joins its solutions" in spaseq.spark.explain(Case("", "A; B", more={"A": FLOOR}).query())

@@ -52,7 +52,7 @@ def in_micro_batches(
     text, knowledge = under_entailment(query, knowledge_of(kb), entailment, reference=reference)
     layout = replace(lay_out(text.compiled()), joined=())  # the tasks have all the knowledge
     cut = _cut_into(query, layout, settled, buckets)
-    shared = _Shared(graph_keys(knowledge, knowledge.graphs))
+    shared = _Shared(graph_keys(text, layout, knowledge))
     feeds = [Feed(i, s, settled, max_bytes=max(least, rng.choice((0, 1, 500, 5000)))) for i, s in enumerate(sources)]
     evaluations = [GraphEvaluation(text, layout, settled, len(sources)) for _ in cut.buckets]
     places = [Place() for _ in feeds]

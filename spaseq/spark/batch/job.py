@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import chain, count, islice
-from typing import Any, Final, TypeVar, Unpack
+from typing import Any, Final, NamedTuple, TypeVar, Unpack
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -34,11 +34,13 @@ from spaseq.spark.ingest.time_ranges import rows_of
 from spaseq.spark.session.bar import progress_bar
 from spaseq.spark.session.failures import carried, clear_errors
 from spaseq.spark.session.layout import Layout, lay_out
-from spaseq.spark.session.options import KNOWLEDGE_ROWS, QueryOptions, QueryWords
+from spaseq.spark.session.options import QueryOptions, QueryWords
 from spaseq.spark.session.query_text import QueryText, under_entailment
+from spaseq.spark.session.session import local_session
 from spaseq.spark.session.tables import TERM_MATCHES, batch_of, spark_schema
-from spaseq.spark.solving.knowledge import Known, known_of
-from spaseq.spark.solving.solutions import instants_of
+from spaseq.spark.solving.join_side import Sides, sides_of
+from spaseq.spark.solving.knowledge import known_of
+from spaseq.spark.solving.solutions import Graphs, graph_keys, instants_of
 from spaseq.spark.solving.table import Job, table_of
 
 __all__ = ["collect", "explain", "matches", "prepared", "run"]
@@ -129,12 +131,20 @@ def matches(
 
 
 def explain(
-    query: Query | str, kb: Knowledge | Mapping[str, Any] | None = None, *, knowledge_rows: int = KNOWLEDGE_ROWS
+    query: Query | str,
+    kb: Knowledge | Mapping[str, Any] | None = None,
+    *,
+    spark: SparkSession | None = None,
+    **words: Unpack[QueryWords],
 ) -> str:
-    """How `run` lays the query out, and, given `kb`, where the knowledge of its DataFrames is held (reads them)."""
+    """How `run` lays the query out, and, given `kb`, how its knowledge is joined: of what size the answers are to what
+    the query asks of it (`spark` works them out, by default the running session), and by which join. `words` as of
+    `run`."""
     query = compile_query(query) if isinstance(query, str) else query
-    known = known_of(kb, query.checked.patterns.values(), rows=knowledge_rows)
-    return "\n".join([*lay_out(query).explain(), *known.lines])
+    if kb is None:
+        return "\n".join(lay_out(query).explain())
+    session = spark or SparkSession.getActiveSession() or local_session()
+    return "\n".join(prepared(session, query, kb, QueryOptions.of(None, **words)).lines)
 
 
 # -- the job
@@ -145,21 +155,35 @@ def _prepare(query: Query | str, spark: SparkSession, kb: Any, options: QueryOpt
     if partitions is not None and partitions < 1:
         raise OptionError(f"partitions={partitions}: a stage has at least one task")
     query = compile_query(query) if isinstance(query, str) else query
-    text, layout, known = prepared(query, kb, options)
-    for line in (*layout.explain(), *known.lines):
+    found = prepared(spark, query, kb, options)
+    for line in found.lines:
         _LOG.info(line)
-    return Job(spark, text, layout, known, options.events, partitions or spark.sparkContext.defaultParallelism)
+    tasks = partitions or spark.sparkContext.defaultParallelism
+    return Job(spark, found.text, found.layout, found.graphs, found.sides, options.events, tasks)
 
 
-def prepared(query: Query, kb: Any, options: QueryOptions) -> tuple[QueryText, Layout, Known]:
-    """The query, its layout and the knowledge, as entailment has them. OptionError for a graph that is not given."""
-    closes = options.entailment is not None
-    known = known_of(kb, query.checked.patterns.values(), rows=options.knowledge_rows, whole=closes)
+class Prepared(NamedTuple):
+    """A query before the streams are read: as it travels, how it is laid out, the knowledge that tasks are sent, what
+    Spark joins, and what was decided."""
+
+    text: QueryText
+    layout: Layout
+    graphs: Graphs
+    sides: Sides
+    lines: tuple[str, ...]
+
+
+def prepared(spark: SparkSession, query: Query, kb: Any, options: QueryOptions) -> Prepared:
+    """The query with its knowledge, as entailment has them. OptionError for a graph that is not given."""
+    plain, rows = QueryText.of(query), options.knowledge_rows
+    known = known_of(spark, kb, plain, lay_out(query), rows=rows, whole=options.entailment is not None)
     text, closed = under_entailment(query, known.knowledge, options.entailment, reference=options.reference)
     known = replace(known, knowledge=closed)
     layout = lay_out(text.compiled())
     known.check(text.compiled().checked.patterns.values(), layout.joined)
-    return text, layout, known
+    sides = sides_of(spark, text, layout, known, rows)
+    lines = (*layout.explain(), *known.lines, *(side.line for own in sides.values() for side in own))
+    return Prepared(text, layout, graph_keys(text, layout, closed), sides, lines)
 
 
 def _recognise(job: Job, table: DataFrame, times: list[int], shape: Shape, rows: pa.Schema) -> DataFrame:

@@ -24,6 +24,7 @@ among tasks; `quarantine` puts aside what cannot be read.
   query.
 * `columns` (`Placed`, `gathered`, `graph_events`, `part_batches`): Parts of a feed as batches of graph events in
   columns, with the places of the events in the source.
+* `knowledge_files` (`triples_of_files`): Files of background knowledge as a DataFrame of triples, which tasks read.
 """
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "feed",
     "files",
     "frames",
+    "knowledge_files",
     "messages",
     "parts",
     "quarantine",

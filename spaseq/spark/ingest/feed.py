@@ -33,7 +33,7 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from spaseq.errors import EventError, InternalError, OptionError
-from spaseq.rdf import StreamOptions, StreamSource, file_options, format_of
+from spaseq.rdf import StreamOptions, StreamSource, file_options, format_of, has_lines
 from spaseq.spark.ingest.boundaries import first_boundary, last_boundary, newlines
 
 __all__ = ["Feed", "FeedPart", "Listing", "Place", "advance", "listing", "parts_between"]
@@ -41,7 +41,6 @@ __all__ = ["Feed", "FeedPart", "Listing", "Place", "advance", "listing", "parts_
 Listing = dict[str, int]
 """Files with their sizes in bytes."""
 
-_COMPRESSED: Final = (".gz", ".zst")
 _SMALLEST: Final = 1 << 20
 """Bytes below which a part is not cut for another task."""
 _KNOWN: Final = 10_000
@@ -272,7 +271,7 @@ def _in_front(feed: Feed, start: Place, name: str) -> EventError:
 
 def _cuttable(feed: Feed, name: str) -> bool:
     kind = file_options(name, feed.source, feed.options).event_by
-    lines = format_of(name, feed.options.format).lines and not name.endswith(_COMPRESSED)
+    lines = has_lines(name, format_of(name, feed.options.format))
     return lines and not feed.whole and kind is not None and kind.kind in ("graph", "subject")
 
 

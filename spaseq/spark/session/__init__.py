@@ -7,9 +7,9 @@
 * `failures`: Our errors across the process boundary: raised in a worker, caught on the driver, the same object to the
   user.
 * `query_text` (`QueryText`, `under_entailment`): A query as it travels to the workers.
-* `layout` (`Layout`, `event_part`, `knowledge_parts`, `lay_out`): How a query is laid out on Spark: which GPMs are
-  joined with their knowledge by Spark, and where the table of solutions may be cut into parts that the engine runs on
-  separately.
+* `layout` (`Layout`, `event_part`, `knowledge_parts`, `late_conditions`, `lay_out`): How a query is laid out on Spark:
+  which GPMs are joined with their knowledge by Spark, and where the table of solutions may be cut into parts that the
+  engine runs on separately.
 * `options` (`KNOWLEDGE_ROWS`, `QueryOptions`, `QueryWords`): How Spark is to run a SPAseq query, in a batch as in a
   stream: a frozen value, made of a function's keywords.
 * `tables` (`batch_of`, `spark_schema`, and each table by its name): The tables that flow between Spark's tasks: each is

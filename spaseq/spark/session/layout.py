@@ -21,12 +21,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 
-from spaseq.gpm import GraphPattern
-from spaseq.gpm.algebra import GraphNode, has_exists, walk
+from spaseq.gpm import Condition, GraphPattern
+from spaseq.gpm.algebra import GraphNode, certain, has_exists, visible, walk
 from spaseq.language.query import Query
 from spaseq.pattern import Iterate, Pattern, Sequence, Skip
 
-__all__ = ["Layout", "event_part", "knowledge_parts", "lay_out"]
+__all__ = ["Layout", "event_part", "knowledge_parts", "late_conditions", "lay_out"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Layout:
     def explain(self) -> Iterator[str]:
         """A line on each decision."""
         for name in self.joined:
-            yield f"GPM {name}: its knowledge is sent to the tasks when small, else joined by Spark by a shuffle"
+            yield f"GPM {name}: Spark joins its solutions with what it asks of the knowledge"
         cuts = [text for cut, text in ((self.by_window, "window"), (self.by_key, "PARTITION BY key")) if cut]
         if self.by_slice:
             yield "cut into slices of time that overlap by the window; each reports the matches that end in it"
@@ -85,8 +85,20 @@ def lay_out(query: Query) -> Layout:
 
 
 def event_part(pattern: GraphPattern) -> GraphPattern:
-    """What a GPM asks of the event's graph, its knowledge and its conditions left off."""
-    return replace(pattern, knowledge=(), local=(), graphs=())
+    """What a GPM asks of the event's graph, its knowledge left off, and the conditions that wait for it."""
+    early = tuple(c for c in pattern.local if not _waits(pattern, c))
+    return replace(pattern, knowledge=(), local=early, graphs=())
+
+
+def late_conditions(pattern: GraphPattern) -> tuple[Condition, ...]:
+    """The conditions of a GPM that `event_part` leaves off."""
+    return tuple(c for c in pattern.local if _waits(pattern, c))
+
+
+def _waits(pattern: GraphPattern, condition: Condition) -> bool:
+    """Whether a condition's truth may depend on the knowledge: it may bind one of the variables."""
+    told = frozenset().union(*(visible(part.node) for _, part in pattern.knowledge))
+    return bool(condition.variables & told - certain(pattern.event.node))
 
 
 def knowledge_parts(pattern: GraphPattern) -> Iterator[tuple[str, GraphPattern]]:

@@ -28,8 +28,8 @@ class QueryOptions:
 
     * `events`: how events are read.
     * `entailment`: `rdfs` or `owl-rl`, as for `Query.run`.
-    * `knowledge_rows`: up to so many triples of a DataFrame of knowledge are brought to the driver and broadcast; with
-      more, Spark joins it by a shuffle.
+    * `knowledge_rows`: up to so many rows of an answer of the knowledge, or of triples where a graph must be in one
+      place, come to the driver; what has more stays on Spark (`spaseq.spark.solving.knowledge`).
     * `reference`: whether rdflib's evaluator does all graph patterns that tasks evaluate, for comparison.
     """
 

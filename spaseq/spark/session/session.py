@@ -7,6 +7,7 @@ it, except that its workers can import spaseq and open the files.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -24,6 +25,7 @@ from spaseq.errors import OptionError
 _LAST_LINES = 12
 _AT_LAUNCH = ("spark.jars", "spark.driver.", "spark.files", "spark.submit.")
 """How settings begin that Spark reads when its Java process starts."""
+_THRESHOLD = "spark.sql.autoBroadcastJoinThreshold"
 
 
 def local_session(
@@ -62,6 +64,12 @@ def local_session(
     with _said("starting Spark", progress), tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
         gateway = None if started else _silent_gateway(conf, log)
         return SparkSession(SparkContext(conf=conf, gateway=gateway))
+
+
+def broadcast_bytes(spark: SparkSession) -> int:
+    """The most bytes of a table that Spark broadcasts for a join by its own choice; -1 for none."""
+    number, unit = re.fullmatch(r"(-?\d+)\s*([kmgtp]?)b?", spark.conf.get(_THRESHOLD).strip().lower()).groups()  # type: ignore[union-attr]
+    return int(number) << 10 * " kmgtp".index(unit or " ")
 
 
 def _refuse(names: list[str], problem: str, hint: str) -> None:

@@ -1,16 +1,16 @@
-"""From events to solutions: GPMs evaluated in tasks, large knowledge joined by Spark.
+"""From events to solutions: GPMs evaluated in tasks, knowledge joined by Spark.
 
 A batch job goes from `read_and_solve` by `table` to `solutions`, a stream by `bucket_rows`. `knowledge` decides what
 stays on Spark; `graph_clauses` and `join_side` join it. `graphs` shows knowledge as a graph.
 
 * `bucket_rows` (`Found`, `Mapped`, `Row`, `found_in`, `key_of`): What the GPMs find on a batch of events, as rows for
   buckets: Python objects for solutions only, none for events.
-* `knowledge` (`Known`, `known_of`, `large_gpms`): Background knowledge of a query on Spark: held on
-  the driver where it is small, left on Spark where it is large.
+* `knowledge` (`Known`, `known_of`, `used_predicates`): Background knowledge of a query on Spark: left on Spark where it
+  can be joined, held on the driver where it must be.
 * `graph_clauses` (`Place`, `column_of`, `solutions_on`): GRAPH clauses over knowledge that stays on Spark, as
   DataFrames of solutions.
-* `join_side` (`Side`, `joined_terms`, `side_of`): A GRAPH clause as the other side of a join with the solutions of
-  events, in a batch and in a stream.
+* `join_side` (`Side`, `Sides`, `joined_terms`, `sides_of`): What a query asks of its knowledge, as the other side of a
+  join with the solutions of events, in a batch and in a stream.
 * `solutions`: The table of solutions: what the GPMs of a query are at each instant, one mapping a row.
 * `read_and_solve` (`solution_rows`, `solved_files`, `solved_rows`, `total_counters`): The events of streams
   with what the GPMs find on them, for a batch: evaluated as columns, many events at once.

@@ -1,94 +1,140 @@
-"""A GRAPH clause as the other side of a join with the solutions of events, in a batch and in a stream.
+"""What a query asks of its knowledge, as the other side of a join with the solutions of events, in a batch and in a
+stream.
 
-Where its graph is held on the driver it is evaluated there, once, and the side is broadcast if it has up to 100,000
-rows. Where the graph was left on Spark, so is the clause (`spaseq.spark.solving.graph_clauses`), and the join is a
-shuffle: both sides are sorted by the variables they share. That needs one that is bound in every solution of both.
+A GRAPH clause over triples on Spark is a DataFrame (`spaseq.spark.solving.graph_clauses`); over a graph held on the
+driver it is evaluated there. An answer of up to `knowledge_rows` rows comes to the driver, and is broadcast for a hash
+join if Spark's own threshold (`spark.sql.autoBroadcastJoinThreshold`) allows as many bytes. Otherwise, and where an
+answer has more rows and stays where it is, both sides are sorted by the variables that they share. That needs one that
+is bound in every solution of both. Each join is told which it is: Spark itself takes a table that tasks make for as
+small as the list of what they read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spaseq.errors import OptionError
-from spaseq.gpm import GraphPattern, PatternEvaluator
+from spaseq.gpm import PatternEvaluator
 from spaseq.gpm.algebra import certain
 from spaseq.rdf import term_key
-from spaseq.spark.session.layout import knowledge_parts
+from spaseq.spark.session.failures import clear_errors
+from spaseq.spark.session.layout import Layout, knowledge_parts
 from spaseq.spark.session.query_text import QueryText
+from spaseq.spark.session.session import broadcast_bytes
+from spaseq.spark.session.tables import spark_schema
 from spaseq.spark.solving.graph_clauses import Place, column_of, solutions_on
 from spaseq.spark.solving.knowledge import Known
 
-__all__ = ["Side", "joined_terms", "side_of"]
-
-_BROADCAST_ROWS: Final = 100_000
+__all__ = ["Side", "Sides", "joined_terms", "sides_of"]
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """`frame` has a column `v0`, `v1`, … for each of the variables `names`: a term key or null. `sure`: those that are
-    never null. `keys`: those the join can be sorted by; none if it is broadcast."""
+    """An answer. `frame` has a column `v0`, `v1`, … for each of the variables `names`: a term key or null. `sure`:
+    those that are never null. `keys`: those the join can be sorted by. `table`: the rows, where they are on the driver.
+    `line`: for people."""
 
     frame: DataFrame
     names: tuple[str, ...]
     sure: frozenset[str]
-    keys: tuple[str, ...] = ()
+    keys: tuple[str, ...]
+    table: pa.Table | None
+    line: str
 
     def column(self, name: str) -> str:
         """The column of a variable."""
         return f"v{self.names.index(name)}"
 
     def kept(self, tasks: int) -> Side:
-        """The same, computed now and kept where a stream's batches find it, divided and sorted by its keys."""
-        if not self.keys:
+        """The same where a stream's batches find it: what is left on Spark is computed now, divided and sorted by its
+        keys, and kept."""
+        if self.table is not None:
             return self
         columns = [self.column(name) for name in self.keys]
         divided = self.frame.repartition(tasks, *columns).sortWithinPartitions(*columns)
         return replace(self, frame=divided.localCheckpoint().hint("merge"))
 
 
-def side_of(
-    spark: SparkSession, query: QueryText, pattern: GraphPattern, number: int, sure: frozenset[str], known: Known
-) -> Side:
-    """The side of knowledge part `number` of a GPM. `sure`: variables that all solutions bind with which it is joined.
+Sides = Mapping[str, tuple[Side, ...]]
+"""For each GPM whose knowledge Spark joins, the answers to its GRAPH clauses, in their order."""
 
-    Raises OptionError where the join would be of everything with everything.
+
+def sides_of(spark: SparkSession, query: QueryText, layout: Layout, known: Known, rows: int) -> Sides:
+    """What the query asks of its knowledge; `rows`: the most that an answer may have to come to the driver.
+
+    Runs a job for each GRAPH clause over triples on Spark. Raises OptionError where a join would be of everything with
+    everything.
     """
-    iri, part = list(knowledge_parts(pattern))[number]
-    if iri in known.large:
-        return _left_on_spark(known.large[iri], query, Place(pattern.name, number), sure)
-    from spaseq.gpm.columnar.evaluate import value_on  # loads the kernels
-
-    triples: Iterable[Any] = known.knowledge.graphs[iri]
-    found = value_on(PatternEvaluator(part, known.knowledge), triples)
-    solutions = [dict(mapping) for mapping in found]
-    names = sorted({name for solution in solutions for name in solution})
-    rows = [tuple(term_key(s[n]) if n in s else None for n in names) for s in solutions]
-    schema = ", ".join(f"v{i} string" for i in range(len(names))) or "v0 string"
-    frame = spark.createDataFrame(rows if names else [(None,)] * len(rows), schema)
-    always = frozenset(n for n in names if all(n in s for s in solutions)) | certain(part.event.node)
-    side = Side(frame, tuple(names), always, tuple(n for n in names if n in always & sure))
-    return side if len(rows) > _BROADCAST_ROWS else replace(side, frame=F.broadcast(frame), keys=())
+    patterns = query.compiled().checked.patterns
+    found: dict[str, tuple[Side, ...]] = {}
+    with clear_errors():
+        for name in layout.joined:
+            sure = certain(patterns[name].event.node)
+            sides = []
+            for number in range(len(patterns[name].knowledge)):
+                sides.append(_side(spark, query, Place(name, number), sure, known, rows))
+                sure |= sides[-1].sure
+            found[name] = tuple(sides)
+    return found
 
 
-def _left_on_spark(triples: DataFrame, query: QueryText, place: Place, sure: frozenset[str]) -> Side:
-    node = place.node(query)
-    solved = solutions_on(triples, query, place)
-    names = tuple(name for name in sorted(column[2:] for column in solved.columns if column.startswith("v_")))
-    frame = solved.select(*(F.col(column_of(name)).alias(f"v{i}") for i, name in enumerate(names)))
-    always = certain(node)
+def _side(spark: SparkSession, query: QueryText, place: Place, sure: frozenset[str], known: Known, rows: int) -> Side:
+    iri = place.pattern(query).knowledge[place.part][0]
+    what = f"GPM {place.gpm} with GRAPH <{iri}>"
+    frame: DataFrame | None = None
+    table: pa.Table | None
+    if iri in known.frames:
+        frame, names, always = _asked_on_spark(known.frames[iri], query, place)
+        few = frame.limit(rows + 1).toArrow()
+        table = few.group_by(few.column_names).aggregate([]) if few.num_rows <= rows else None
+    else:
+        table, names, always = _answered_here(query, place, known)
     keys = tuple(name for name in names if name in always & sure)
+    if table is not None:
+        small = spark.createDataFrame(table, spark_schema(table.schema))
+        broadcast = not keys or table.nbytes <= broadcast_bytes(spark)
+        how = "broadcast" if broadcast else "larger than Spark broadcasts: both sides are sorted"
+        line = f"{what}: an answer of {table.num_rows:,} rows, {how}"
+        return Side(small.hint("broadcast" if broadcast else "merge"), names, always, keys, table, line)
+    assert frame is not None
     if not keys:
         raise OptionError(
-            f"GRAPH <{place.pattern(query).knowledge[place.part][0]}> of GPM {place.gpm} is large and shares no "
-            "variable that is always bound with what it is joined with: each of its solutions would meet each event",
+            f"GRAPH <{iri}> of GPM {place.gpm} is large and shares no variable that is always bound with what it is "
+            "joined with: each of its solutions would meet each event",
             "bind a variable in both, or raise knowledge_rows",
         )
-    return Side(frame.hint("merge"), names, always, keys)
+    line = f"{what}: an answer of more than {rows:,} rows, left on Spark and joined by sorting both sides"
+    return Side(frame.hint("merge"), names, always, keys, None, line)
+
+
+def _asked_on_spark(
+    triples: DataFrame, query: QueryText, place: Place
+) -> tuple[DataFrame, tuple[str, ...], frozenset[str]]:
+    """The answer of a graph on Spark, as `_answered_here`."""
+    solved = solutions_on(triples, query, place)
+    names = tuple(sorted(column[2:] for column in solved.columns if column.startswith("v_")))
+    columns = [F.col(column_of(name)).alias(f"v{i}") for i, name in enumerate(names)]
+    return solved.select(*(columns or [F.lit(None).cast("string").alias("v0")])), names, certain(place.node(query))
+
+
+def _answered_here(query: QueryText, place: Place, known: Known) -> tuple[pa.Table, tuple[str, ...], frozenset[str]]:
+    """The answer of a graph that is held on the driver: its rows, their variables, and those that are never null."""
+    from spaseq.gpm.columnar.evaluate import value_on  # loads the kernels
+
+    iri, part = list(knowledge_parts(place.pattern(query)))[place.part]
+    triples: Iterable[Any] = known.knowledge.graphs[iri]
+    solutions = [dict(mapping) for mapping in value_on(PatternEvaluator(part, known.knowledge), triples)]
+    names = tuple(sorted({name for solution in solutions for name in solution}))
+    columns = [[term_key(s[name]) if name in s else None for s in solutions] for name in names]
+    columns = columns or [[None] * len(solutions)]
+    table = pa.table({f"v{i}": pa.array(column, pa.string()) for i, column in enumerate(columns)})
+    return table, names, certain(part.event.node) | {n for n in names if all(n in s for s in solutions)}
 
 
 def joined_terms(

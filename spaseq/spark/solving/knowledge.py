@@ -1,58 +1,66 @@
-"""Background knowledge of a query on Spark: held on the driver where it is small, left on Spark where it is large.
+"""Background knowledge of a query on Spark: left on Spark where it can be joined, held on the driver where it must be.
 
-Knowledge is what `Query.run` takes (files, graphs, tables), and Spark DataFrames: of the columns `subject`, `predicate`
-and `object`, terms in N-Triples form, or of one text column, `value`, lines of N-Triples (`spark.read.text`). A list
-may hold several of them: they are one graph. A blank node is the same wherever a DataFrame has its label.
+Knowledge is what `Query.run` takes, and Spark DataFrames: of the columns `subject`, `predicate` and `object`, terms in
+N-Triples form, or of one text column, `value`, lines of N-Triples (`spark.read.text`). A list may hold several of them,
+and files: they are one graph. A blank node is the same wherever a DataFrame has its label.
 
-Of a DataFrame only the triples count that the query's GRAPH clauses can use: those with the predicates they name. Up to
-`knowledge_rows` of them come to the driver, and the graph is one like those from files. More stay on Spark. Then a
-GRAPH clause is a DataFrame of its own (`solutions_on`), which Spark joins with those of the events by a shuffle.
+* Files and DataFrames stay on Spark, as triples that tasks read: those with the predicates that the query's GRAPH
+  clauses name. A GRAPH clause is a DataFrame of its own (`solutions_on`), which Spark joins with those of the events.
+* What only a graph in one place can answer (a clause with more than triple patterns, groups, OPTIONAL, UNION and
+  FILTER; GRAPH inside another pattern; entailment) has these triples come to the driver, up to `knowledge_rows`.
+* Graphs and tables of this process are here already. Their GRAPH clauses are evaluated here, and the answers joined.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spaseq.errors import EventError, OptionError
+from spaseq.errors import EventError, OptionError, UnsupportedFeature
 from spaseq.gpm import GraphPattern, Knowledge, event_graph
 from spaseq.gpm.algebra import BGP, GraphNode, Node, patterns_inside, visible, walk
 from spaseq.gpm.columnar import read_predicates
 from spaseq.language.query import knowledge_of
 from spaseq.rdf import term_from_key, term_key
+from spaseq.spark.ingest.knowledge_files import triples_of_files
 from spaseq.spark.ingest.terms import keys_of_lines, lines_of_terms
 from spaseq.spark.session.failures import carried, clear_errors
+from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.options import KNOWLEDGE_ROWS
+from spaseq.spark.session.query_text import QueryText
 from spaseq.spark.session.tables import KNOWLEDGE, batch_of, spark_schema
+from spaseq.spark.solving.graph_clauses import Place, solutions_on
 
-__all__ = ["Known", "known_of", "large_gpms"]
+__all__ = ["Known", "known_of", "used_predicates"]
 
 _COLUMNS: Final = tuple(KNOWLEDGE.names)
 _LINE: Final = "value"
+_STDIN: Final = "-"
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """`knowledge`: the graphs that are held here. `large`: by IRI, the triples (term keys) of those left on Spark.
-    `lines`: what was decided on each DataFrame, for people."""
+    """`knowledge`: the graphs that are held here. `frames`: by IRI, the triples (term keys) of those left on Spark.
+    `lines`: what was decided on each, for people."""
 
     knowledge: Knowledge
-    large: Mapping[str, DataFrame]
+    frames: Mapping[str, DataFrame]
     lines: tuple[str, ...] = ()
 
     def check(self, patterns: Iterable[GraphPattern], joined: Iterable[str]) -> None:
-        """OptionError where a GPM names a graph that was not given, or asks a large one what only one that is held
-        here can be asked. `joined`: the GPMs whose knowledge Spark may join."""
-        given = Knowledge({**self.knowledge.graphs, **{iri: event_graph(()) for iri in self.large}})
+        """OptionError where a GPM names a graph that was not given, or asks one left on Spark what only one that is
+        held here can be asked. `joined`: the GPMs whose knowledge Spark may join."""
+        given = Knowledge({iri: event_graph(()) for iri in (*self.knowledge.graphs, *self.frames)})
         for pattern in patterns:
             given.check([pattern])
-            asked = set(self.large) if pattern.any_graph else set(self.large) & set(pattern.graphs)
+            asked = _asked(pattern, self.frames)
             if asked and pattern.name not in joined:
                 raise OptionError(
                     f"GPM {pattern.name} asks GRAPH <{min(asked)}> other than beside its own pattern, or waits for the "
@@ -65,68 +73,112 @@ _RAISE: Final = "raise knowledge_rows if the driver and each task can hold it, o
 
 
 def known_of(
+    spark: SparkSession,
     kb: Knowledge | Mapping[str, Any] | None,
-    patterns: Iterable[GraphPattern],
+    query: QueryText,
+    layout: Layout,
     *,
     rows: int = KNOWLEDGE_ROWS,
     whole: bool = False,
 ) -> Known:
-    """Background knowledge by the IRI that GRAPH names; `rows`: the most triples of a DataFrame that are held here.
+    """Background knowledge by the IRI that GRAPH names; `rows`: the most triples that come to the driver.
 
-    `whole`: all triples count, as for entailment, and a large graph is an OptionError. Runs a job for each DataFrame.
+    `whole`: all triples of all graphs do, as for entailment; a DataFrame with more is an OptionError then, while files
+    are read here, as locally. Runs a job for each graph that must be held.
     """
     with clear_errors():
-        return _known(kb, list(patterns), rows, whole)
+        if kb is None or isinstance(kb, Knowledge) or not isinstance(kb, Mapping):
+            return Known(knowledge_of(kb), {})
+        return _known(spark, kb, query, layout, rows, whole)
 
 
-def _known(kb: Knowledge | Mapping[str, Any] | None, patterns: Sequence[GraphPattern], rows: int, whole: bool) -> Known:
-    if kb is None or isinstance(kb, Knowledge):
-        return Known(knowledge_of(kb), {})
+def _known(
+    spark: SparkSession, kb: Mapping[str, Any], query: QueryText, layout: Layout, rows: int, whole: bool
+) -> Known:
     held: dict[str, Any] = {}
-    large: dict[str, DataFrame] = {}
+    frames: dict[str, DataFrame] = {}
     lines: list[str] = []
     for name, value in kb.items():
         iri = name.removeprefix("<").removesuffix(">")
         parts = list(value) if isinstance(value, (list, tuple)) else [value]
-        frames = [part for part in parts if isinstance(part, DataFrame)]
-        if not frames:
+        on_spark = any(isinstance(part, DataFrame) for part in parts)
+        if not on_spark and (whole or not all(map(_is_file, parts))):
             held[iri] = value
+            lines.append(f"GRAPH <{iri}>: held on the driver" + (" whole, for what follows from it" if whole else ""))
             continue
-        others = [part for part in parts if not isinstance(part, DataFrame)]
-        graphs = [next(iter(knowledge_of({iri: part}).graphs.values())) for part in others]
-        used = None if whole else used_predicates(patterns, iri)
-        frame = reduce(DataFrame.unionByName, [_triples(part, iri, used) for part in frames])
-        few = frame.limit(rows + 1).toArrow()
-        if few.num_rows <= rows:
-            held[iri] = event_graph([*_terms(few), *(triple for graph in graphs for triple in graph)])
-            lines.append(f"GRAPH <{iri}>: {few.num_rows:,} triples of a DataFrame, broadcast")
+        frame, what = _frame(spark, parts, iri, None if whole else used_predicates(query, iri)), _described(parts)
+        why = "entailment" if whole else _must_be_held(frame, query, layout, iri)
+        few = frame.limit(rows + 1).toArrow() if why else None
+        if few is None:
+            lines.append(f"GRAPH <{iri}>: {what}, read by tasks; Spark joins what the query asks of it")
+        elif few.num_rows <= rows:
+            held[iri] = event_graph(_terms(few))
+            lines.append(f"GRAPH <{iri}>: {what}, {few.num_rows:,} triples of it held on the driver, as {why}")
             continue
-        if whole:
+        elif whole:
             raise OptionError(
                 f"GRAPH <{iri}> has more than {rows:,} triples, and entailment needs them all on the driver",
                 "raise knowledge_rows, or give what follows in the DataFrame itself",
             )
-        if graphs:
-            own = [tuple(term_key(term) for term in triple) for graph in graphs for triple in graph]  # type: ignore[arg-type]
-            frame = frame.unionByName(frame.sparkSession.createDataFrame(own, spark_schema(KNOWLEDGE)))
-        large[iri] = frame
-        lines.append(f"GRAPH <{iri}>: more than {rows:,} triples of a DataFrame, left on Spark and joined by a shuffle")
-    return Known(knowledge_of(held), large, tuple(lines))
+        frames[iri] = frame
+    return Known(knowledge_of(held), frames, tuple(lines))
 
 
-def large_gpms(patterns: Iterable[GraphPattern], known: Known) -> tuple[str, ...]:
-    """The names of the GPMs that ask for a graph left on Spark."""
-    return tuple(pattern.name for pattern in patterns if set(pattern.graphs) & set(known.large))
+def _is_file(part: Any) -> bool:
+    return isinstance(part, str | os.PathLike) and str(part) != _STDIN
 
 
-def used_predicates(patterns: Iterable[GraphPattern], iri: str) -> frozenset[str] | None:
-    """The predicates that the GRAPH clauses on a graph can use; None where that may be any."""
+def _described(parts: Sequence[Any]) -> str:
+    frames = any(isinstance(part, DataFrame) for part in parts)
+    others = any(not isinstance(part, DataFrame) for part in parts)
+    return " and ".join(["a DataFrame"] * frames + ["files"] * others)
+
+
+def _frame(spark: SparkSession, parts: Sequence[Any], iri: str, used: frozenset[str] | None) -> DataFrame:
+    """The triples of files, DataFrames and graphs as one DataFrame."""
+    files = [str(part) for part in parts if _is_file(part)]
+    found = [_triples(part, iri, used) for part in parts if isinstance(part, DataFrame)]
+    if files:
+        found.append(triples_of_files(spark, files, used, spark.sparkContext.defaultParallelism))
+    for part in parts:
+        if not isinstance(part, DataFrame) and not _is_file(part):
+            (graph,) = knowledge_of({iri: part}).graphs.values()
+            own = [tuple(map(term_key, triple)) for triple in graph]  # type: ignore[arg-type]
+            found.append(spark.createDataFrame(own, spark_schema(KNOWLEDGE)))
+    return reduce(DataFrame.unionByName, found)
+
+
+def _must_be_held(frame: DataFrame, query: QueryText, layout: Layout, iri: str) -> str:
+    """Why Spark cannot join what the query asks of a graph; empty where it can."""
+    for pattern in query.compiled().checked.patterns.values():
+        if pattern.name not in layout.joined:
+            if _asked(pattern, [iri]):
+                return f"GPM {pattern.name} asks it inside of another pattern, or for the very next instant of a key"
+            continue
+        for number, (name, _) in enumerate(pattern.knowledge):
+            try:
+                if name == iri:
+                    solutions_on(frame, query, Place(pattern.name, number))
+            except UnsupportedFeature as error:
+                return error.problem.removesuffix(", which is too large to be sent to each task")
+    return ""
+
+
+def _asked(pattern: GraphPattern, graphs: Iterable[str]) -> set[str]:
+    """Those of `graphs` that a GPM asks."""
+    return set(graphs) if pattern.any_graph else set(graphs) & set(pattern.graphs)
+
+
+def used_predicates(query: QueryText, iri: str, apart: Sequence[str] = ()) -> frozenset[str] | None:
+    """The predicates that the GRAPH clauses on a graph can use; None where that may be any. `apart`: GPMs of which this
+    is not asked."""
     found: frozenset[str] = frozenset()
+    patterns = [p for p in query.compiled().checked.patterns.values() if p.name not in apart]
     for node in (node for pattern in patterns for node in _clauses(pattern, iri)):
         read = read_predicates(node)
         if read is None:
             return None
-        found |= read
+        found |= frozenset(map(str, read))
     return found
 
 

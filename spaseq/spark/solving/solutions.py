@@ -2,8 +2,8 @@
 
 Its columns are those of SOLUTIONS (`spaseq.spark.session.tables`).
 
-Tasks evaluate the GPMs with the background knowledge they are sent (`solver_of`). What is too large to be sent is left
-to `join_knowledge`, which joins it to the table with Spark: each GRAPH clause is evaluated once, to a table of its own.
+Tasks evaluate the GPMs without their knowledge, but for those that need it at once (`solver_of`). `join_knowledge` has
+Spark join the answers of the GRAPH clauses (`spaseq.spark.solving.join_side`) to the table.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from spaseq.language.solving.solve import InstantSolutions, Solver
 from spaseq.rdf import term_from_key, term_key
 from spaseq.spark.ingest.time_ranges import rows_of
 from spaseq.spark.session.failures import carried
-from spaseq.spark.session.layout import Layout, event_part
+from spaseq.spark.session.layout import Layout, event_part, late_conditions
 from spaseq.spark.session.query_text import QueryText
 from spaseq.spark.session.tables import SOLUTIONS, spark_schema
-from spaseq.spark.solving.join_side import Side, joined_terms, side_of
-from spaseq.spark.solving.knowledge import Known
+from spaseq.spark.solving.join_side import Side, Sides, joined_terms
+from spaseq.spark.solving.knowledge import used_predicates
 
 __all__ = [
     "INSTANT",
@@ -50,9 +50,17 @@ Graphs = Mapping[str, tuple[tuple[str, ...], ...]]
 # -- evaluating
 
 
-def graph_keys(knowledge: Knowledge, needed: Iterable[str]) -> Graphs:
-    """Graphs of background knowledge to be sent."""
-    return {iri: tuple(tuple(map(_key, triple)) for triple in knowledge.graphs[iri]) for iri in sorted(needed)}
+def graph_keys(query: QueryText, layout: Layout, knowledge: Knowledge) -> Graphs:
+    """What is sent of the background knowledge: of the graphs that GPMs ask whose knowledge Spark does not join, the
+    triples that these can use."""
+    alone = [p for p in query.compiled().checked.patterns.values() if p.name not in layout.joined]
+    needed = set(knowledge.graphs) if any(p.any_graph for p in alone) else {iri for p in alone for iri in p.graphs}
+    found: dict[str, tuple[tuple[str, ...], ...]] = {}
+    for iri in sorted(needed):
+        used = used_predicates(query, iri, layout.joined)
+        triples = (t for t in knowledge.graphs[iri] if used is None or str(t[1]) in used)
+        found[iri] = tuple(tuple(map(_key, triple)) for triple in triples)
+    return found
 
 
 def solver_of(query: QueryText, layout: Layout, graphs: Graphs) -> Solver:
@@ -74,8 +82,8 @@ def _triples(keys: Iterable[tuple[str, ...]]) -> Iterator[tuple[Any, Any, Any]]:
 # -- joining
 
 
-def join_knowledge(table: DataFrame, query: QueryText, layout: Layout, known: Known) -> DataFrame:
-    """`table` with the knowledge of the layout's `joined` GPMs joined, their own conditions applied, and keys."""
+def join_knowledge(table: DataFrame, query: QueryText, layout: Layout, sides: Sides) -> DataFrame:
+    """`table` with the knowledge of the layout's `joined` GPMs joined, the conditions on it applied, and keys."""
     if not layout.joined:
         return table
     checked = query.compiled().checked
@@ -85,11 +93,10 @@ def join_knowledge(table: DataFrame, query: QueryText, layout: Layout, known: Kn
         pattern = checked.patterns[layout.gpms[place]]
         piece = table.where(F.col("gpm") == place)
         sure = certain(pattern.event.node)
-        for number in range(len(pattern.knowledge)):
-            side = side_of(table.sparkSession, query, pattern, number, sure, known)
+        for side in sides[pattern.name]:
             piece = _joined(piece, layout.variables[place], sure, side)
             sure |= side.sure
-        if pattern.local:
+        if late_conditions(pattern):
             piece = piece.mapInArrow(partial(_keep, query, layout), spark_schema(SOLUTIONS))
         pieces.append(piece)
     return _keyed(reduce(DataFrame.unionByName, pieces), checked.partition, layout)
@@ -105,7 +112,7 @@ def _joined(piece: DataFrame, variables: Sequence[str], sure: frozenset[str], si
 
 @carried
 def _keep(query: QueryText, layout: Layout, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows whose mapping satisfies its GPM's own conditions."""
+    """The rows whose mapping satisfies its GPM's conditions on knowledge."""
     for batch in batches:
         columns = (batch.column(name).to_pylist() for name in ("gpm", "terms"))
         mask = [satisfies(query, layout, gpm, terms) for gpm, terms in zip(*columns, strict=True)]
@@ -113,10 +120,11 @@ def _keep(query: QueryText, layout: Layout, batches: Iterable[pa.RecordBatch]) -
 
 
 def satisfies(query: QueryText, layout: Layout, gpm: int, terms: Sequence[str | None]) -> bool:
-    """Whether the conditions of GPM number `gpm` hold of a mapping: a term key or None for each of its variables."""
+    """Whether the conditions of GPM number `gpm` that wait for its knowledge hold of a mapping: a term key or None for
+    each of its variables."""
     pattern = query.compiled().checked.patterns[layout.gpms[gpm]]
     mapping = _mapping(terms, layout.variables[gpm])
-    return all(holds(condition, mapping, pattern.prologue) for condition in pattern.local)
+    return all(holds(condition, mapping, pattern.prologue) for condition in late_conditions(pattern))
 
 
 def _keyed(table: DataFrame, partition: Sequence[str], layout: Layout) -> DataFrame:

@@ -22,21 +22,22 @@ from spaseq.spark.session.bar import progress_bar
 from spaseq.spark.session.failures import clear_errors
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText
-from spaseq.spark.solving.knowledge import Known, large_gpms
+from spaseq.spark.solving.join_side import Sides
 from spaseq.spark.solving.read_and_solve import solution_rows, solved_files, solved_rows, total_counters
-from spaseq.spark.solving.solutions import graph_keys, join_knowledge
+from spaseq.spark.solving.solutions import Graphs, join_knowledge
 
 __all__ = ["Job", "table_of"]
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A query with everything it is run with."""
+    """A query with all it is run with. `graphs`: the knowledge that tasks are sent; `sides`: what Spark joins."""
 
     spark: SparkSession
     query: QueryText
     layout: Layout
-    known: Known
+    graphs: Graphs
+    sides: Sides
     options: StreamOptions
     tasks: int
 
@@ -48,13 +49,10 @@ class Job:
 def table_of(
     job: Job, streams: Streams, progress: bool | None, counters: Counters | None, quarantine: str
 ) -> tuple[DataFrame, list[int]]:
-    """The table of solutions, knowledge joined, and where in time ranges of equal work begin. Reads the streams.
-
-    Small knowledge is sent to the tasks, only large is joined.
-    """
-    layout = replace(job.layout, joined=large_gpms(job.compiled.checked.patterns.values(), job.known))
+    """The table of solutions, knowledge joined, and where in time ranges of equal work begin. Reads the streams."""
+    layout = job.layout
     with progress_bar(job.spark, "reading the streams", enabled=progress), clear_errors():
-        solved, settled = _solved(job, layout, streams, quarantine)
+        solved, settled = _solved(job, streams, quarantine)
         solved.persist()
         try:
             total = total_counters(solved)
@@ -69,12 +67,12 @@ def table_of(
     table = solution_rows(ordered, layout, firsts, settled)
     if layout.joined:  # it is read once for each of them
         table = table.localCheckpoint(eager=False)
-    return join_knowledge(table, job.query, layout, job.known), times
+    return join_knowledge(table, job.query, layout, job.sides), times
 
 
-def _solved(job: Job, layout: Layout, streams: Any, quarantine: str) -> tuple[DataFrame, StreamOptions]:
+def _solved(job: Job, streams: Any, quarantine: str) -> tuple[DataFrame, StreamOptions]:
     """The events with what the GPMs find on them, and the options as settled."""
-    graphs = graph_keys(job.known.knowledge, job.known.knowledge.graphs)
+    layout, graphs = job.layout, job.graphs
     if is_frames(streams):
         if quarantine:
             raise OptionError("quarantine with DataFrames", "malformed=drop leaves such rows out and counts them")

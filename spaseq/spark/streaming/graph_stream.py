@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Unpack
 
@@ -36,8 +36,6 @@ from spaseq.spark.session.failures import carried_batches, clear_errors
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.options import QueryOptions, QueryWords
 from spaseq.spark.session.tables import GRAPH_MATCHES
-from spaseq.spark.solving.knowledge import large_gpms
-from spaseq.spark.solving.solutions import graph_keys
 from spaseq.spark.streaming.bucket_messages import Cut, send_parcels
 from spaseq.spark.streaming.checkpoint import check_folder, check_note, file_manager, started, unusable
 from spaseq.spark.streaming.evaluation import GraphEvaluation
@@ -170,8 +168,7 @@ def stream_matches(
     query = compile_query(query) if isinstance(query, str) else query
     options = QueryOptions.of(format, **words)
     count = tasks or spark.sparkContext.defaultParallelism
-    text, layout, known = prepared(query, kb, options)
-    layout = replace(layout, joined=large_gpms(text.compiled().checked.patterns.values(), known))
+    text, layout, graphs, sides, _ = prepared(spark, query, kb, options)
     feeds: Frames | list[StreamSource]
     if is_frames(streams):
         settled = frame_options(options.events)
@@ -182,10 +179,9 @@ def stream_matches(
         settled = settled_by_names(options.events, sources)
         events = parts_of_files(spark, sources, settled, reading or Reading(), count)
     cut = _cut(spark, query, layout, settled, count)
-    graphs = graph_keys(known.knowledge, known.knowledge.graphs)
     parcels = send_parcels(events, text, layout, cut, graphs, parts=not is_frames(streams))
     if layout.joined:
-        parcels = attach_knowledge(parcels, text, layout, cut, known, count)
+        parcels = attach_knowledge(parcels, text, layout, cut, sides, count)
     names = match_table([], query.variables).schema.names[4:]
     matches = pa.schema([*GRAPH_MATCHES, *((f"v{i}", pa.string()) for i in range(len(names)))])
     quiet = 0 if idle is None else length_of("idle", idle)

@@ -1,9 +1,10 @@
-"""Large background knowledge in a stream: what GPMs found is joined with it by Spark, and sent after the parcels.
+"""Background knowledge in a stream: what GPMs found is joined with it by Spark, and sent after the parcels.
 
 `send_parcels` gives parcels and, as rows of their own, the solutions that still want knowledge. They go through the
 joins together (the outer joins let pass what is not theirs), so the events are read once; then each task makes of the
 joined rows further parcels, *attached* to those that have the times. So a bucket sees what it would have seen if the
-tasks had had the knowledge. The knowledge itself is divided by the variables of its join once, when the query starts.
+tasks had had the knowledge. What the query asks of it is worked out once, when the query starts: a small answer is
+broadcast to the tasks of each batch, a large one is divided by the variables of its join.
 """
 
 from __future__ import annotations
@@ -26,8 +27,7 @@ from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText
 from spaseq.spark.session.tables import PARCELS, PLACE, spark_schema
 from spaseq.spark.solving.bucket_rows import Row, key_of
-from spaseq.spark.solving.join_side import Side, joined_terms, side_of
-from spaseq.spark.solving.knowledge import Known
+from spaseq.spark.solving.join_side import Side, Sides, joined_terms
 from spaseq.spark.solving.solutions import satisfies
 from spaseq.spark.streaming.bucket_messages import Cut, Parcel, parcel_batch
 
@@ -37,16 +37,15 @@ _PLACE = (*PLACE.names, "part")
 
 
 def attach_knowledge(
-    mixed: DataFrame, query: QueryText, layout: Layout, cut: Cut, known: Known, tasks: int
+    mixed: DataFrame, query: QueryText, layout: Layout, cut: Cut, sides: Sides, tasks: int
 ) -> DataFrame:
     """PARCELS of MIXED (`spaseq.spark.session.tables`), the knowledge of the layout's `joined` GPMs joined."""
     patterns = query.compiled().checked.patterns
     for name in layout.joined:
         pattern, place = patterns[name], layout.gpms.index(name)
         sure = certain(pattern.event.node)
-        for number in range(len(pattern.knowledge)):
-            side = side_of(mixed.sparkSession, query, pattern, number, sure, known).kept(tasks)
-            mixed = _joined(mixed, place, layout.variables[place], sure, side)
+        for side in sides[name]:
+            mixed = _joined(mixed, place, layout.variables[place], sure, side.kept(tasks))
             sure |= side.sure
     return mixed.mapInArrow(partial(_attach, _Attach(query, layout, cut)), spark_schema(PARCELS))
 
