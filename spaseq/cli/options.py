@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from spaseq.cli.formats import FORMATS
 from spaseq.command import add_explain, add_plot, add_query, add_results, add_times, command_parser
+from spaseq.command.options import count
 
 __all__ = ["parser"]
 
