@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from typing import Any
 
@@ -13,11 +12,6 @@ import ceql
 from spaseq.automata import rma
 from spaseq.engine import Settings
 from spaseq.errors import BudgetExceeded, UnsupportedFeature
-from tests.support import harness
-from tests.support.strategies import CeqlCase, ceql_case, ceql_toml, long_ceql_case, shrink_ceql
-
-SAMPLE = 300
-FULL = int(os.environ.get("SPASEQ_RANDOM", "10000"))
 
 
 def ends(query: str, events: Any, **options: Any) -> list[int]:
@@ -157,54 +151,3 @@ def test_what_has_no_automaton_has_alerts_and_no_forecast() -> None:
     assert asked.count(W3) == 1
     with pytest.raises(UnsupportedFeature, match="SELECT STRICT"):
         asked.deterministic()
-
-
-# ------------------------------------------------------------------------------------- random queries and streams
-
-
-def _difference(case: CeqlCase, seed: int) -> str:
-    """Where alerts and the ends of matches differ; an exception is a difference too."""
-    rng = random.Random(seed)
-    try:
-        query, expected = ceql.compile(case.text), set(ends(case.text, case.stream))
-        asked = query.alerts()
-        found = list(asked.run(case.stream))
-        whole = [] if found == sorted(expected) else [f"whole: {found}"]
-        parts = list(harness.cut(case.stream, rng, 1 + len(case.events) // 20))
-        with asked.open() as stream:
-            cut = [p for part in parts for p in stream.push(part)] + stream.close()
-        with asked.open() as stream:
-            single = [p for event in case.stream for p in stream.push(event)] + stream.close()
-    except Exception as error:  # whatever is raised belongs into the report, with the case
-        return f"{type(error).__name__}: {error}"
-    wrong = whole
-    wrong += [f"in batches of {[len(p) for p in parts]}: {cut}"] * (sorted(cut) != sorted(expected))
-    wrong += [f"one by one: {single}"] * (sorted(single) != sorted(expected))
-    return "\n".join([*wrong, f"expected {sorted(expected)}"] if wrong else [])
-
-
-def _check(case: CeqlCase, seed: int) -> None:
-    if _difference(case, seed):
-        small = shrink_ceql(case, lambda c: bool(_difference(c, seed)))
-        pytest.fail(f"seed {seed}\n{_difference(small, seed)}\n\n{ceql_toml(small, f'random {seed}')}", pytrace=False)
-
-
-@pytest.mark.parametrize("block", range(10))
-def test_sample(block: int) -> None:
-    for seed in range(block * SAMPLE // 10, (block + 1) * SAMPLE // 10):
-        _check(ceql_case(random.Random(seed)), seed)
-
-
-def test_sample_of_long_streams() -> None:
-    for seed in range(25):
-        _check(long_ceql_case(random.Random(seed)), seed)
-
-
-@pytest.mark.random
-@pytest.mark.parametrize("block", range(100))
-def test_full(block: int) -> None:
-    """SPASEQ_RANDOM (10,000 by default) queries, and a tenth of it on long streams."""
-    for seed in range(SAMPLE + block * FULL // 100, SAMPLE + (block + 1) * FULL // 100):
-        _check(ceql_case(random.Random(seed)), seed)
-    for seed in range(SAMPLE + block * FULL // 1000, SAMPLE + (block + 1) * FULL // 1000):
-        _check(long_ceql_case(random.Random(seed)), seed)

@@ -163,31 +163,6 @@ def ceql_bindings_by_definition(query: str, events: Events) -> Bindings:
     return sorted([s, e, [(x, list(at)) for x, at in taken]] for s, e, taken in found)
 
 
-def ceql_bindings_whole(query: str, events: Events) -> Bindings:
-    """The valuations that the engine reports for the whole stream at once."""
-    import ceql
-
-    return sorted(map(_bound, ceql.compile(query).run(events, valuations=True)))
-
-
-def ceql_bindings_batches(query: str, batches: Sequence[Events], randomness: random.Random) -> Bindings:
-    """The same when the stream comes in `batches`, now and then through a snapshot."""
-    import ceql
-
-    compiled = ceql.compile(query)
-    stream = compiled.open(valuations=True)
-    found = []
-    for batch in batches:
-        found += stream.push(batch)
-        if randomness.random() < RESTARTS:
-            stream = compiled.open(stream.snapshot())
-    return sorted(map(_bound, found + stream.close()))
-
-
-def _bound(match: Any) -> list[Any]:
-    return [int(match.start), int(match.end), sorted((x, list(at)) for x, at in match.bindings.items())]
-
-
 RESTARTS = 0.2
 """How often a stream in batches goes on from a snapshot of itself."""
 
@@ -279,50 +254,6 @@ def write_knowledge(kb: Mapping[str, str], folder: Path) -> dict[str, str]:
 def answer_of(match: Any) -> oracle_spaseq.Answer:
     times = tuple(int(t) for t in match.times)
     return times[0], times[-1], times, frozenset((v, t.n3()) for v, t in match.bindings.items())
-
-
-def spaseq_whole(query: str, streams: Mapping[str, str], kb: Mapping[str, str]) -> list[oracle_spaseq.Answer]:
-    """What the engine answers over the files `streams` and `kb`."""
-    import spaseq
-
-    return [answer_of(match) for match in spaseq.compile(query).run(streams=dict(streams), kb=dict(kb))]
-
-
-def spaseq_batches(
-    query: str, streams: Mapping[str, str], kb: Mapping[str, str], randomness: random.Random
-) -> list[oracle_spaseq.Answer]:
-    """What the engine answers when the files' events come in random batches, now and then through a snapshot."""
-    import spaseq
-    from spaseq.language.query import stream_sources
-    from spaseq.rdf import Counters, StreamOptions, open_streams
-
-    compiled = spaseq.compile(query)
-    events, options = open_streams(stream_sources(compiled.checked, dict(streams)), StreamOptions(), Counters())
-    stream = compiled.open(kb=dict(kb), options=options)
-    found = []
-    for batch in cut(list(events), randomness):
-        found += [answer_of(match) for match in stream.push(batch)]
-        if randomness.random() < RESTARTS:
-            stream = compiled.open(stream.snapshot(), kb=dict(kb), options=options)
-    return found + [answer_of(match) for match in stream.close()]
-
-
-def spaseq_spark(query: str, session: Any, graphs: Graphs, folder: Path, kb: Mapping[str, str]) -> list[Any]:
-    """What Spark answers over files in `folder` that hold the streams `graphs`; `kb` are files."""
-    import spaseq.spark
-
-    streams = write_streams(graphs, folder)
-    times = [instant.time for instant in oracle_spaseq.instants_of(streamset(graphs))]
-    found = []
-    for cells in spaseq.spark.collect(spaseq.spark.run(query, session, streams, dict(kb))).to_pylist():
-        at = tuple(times[p] for p in cells["positions"])
-        assert (times[cells["start"]], times[cells["end"]], cells["time"]) == (at[0], at[-1], at[-1])
-        bound = {v.lstrip("?"): t for v, t in cells.items() if v not in SPARK_COLUMNS and t is not None}
-        found.append((at[0], at[-1], at, frozenset(bound.items())))
-    return found
-
-
-SPARK_COLUMNS = ("start", "end", "positions", "time")
 
 
 # -- processes

@@ -202,8 +202,7 @@ def _pattern_toml(drawn: PatternCase, name: str) -> str:
 # -- CEQL
 
 
-def _ceql_answers(drawn: strategies.CeqlCase) -> list[oracle.Match]:
-    return oracle.evaluate(oracle.replace(drawn.query, limit=None), drawn.stream)
+Evaluate = Callable[[oracle.Query, harness.Events], list[oracle.Match]]
 
 
 def _ceql_problem(drawn: strategies.CeqlCase, everything: list[oracle.Match], road: Road, found: Counter[Any]) -> str:
@@ -216,9 +215,61 @@ def _ceql_problem(drawn: strategies.CeqlCase, everything: list[oracle.Match], ro
     return f"differs: missing {missing[:3]}, surplus {surplus[:3]}" if missing or surplus else ""
 
 
-def _ceql_toml(drawn: strategies.CeqlCase, name: str) -> str:
-    matches = [[s, e, list(d)] for s, e, d in oracle.evaluate(drawn.query, drawn.stream)]
-    return f"{strategies.ceql_toml(drawn, name)}matches = {matches}\n"
+def _ceql(draw: Callable[[random.Random], strategies.CeqlCase], evaluate: Evaluate, often: frozenset[str]) -> Kind:
+    def toml(drawn: strategies.CeqlCase, name: str) -> str:
+        matches = [[s, e, list(d)] for s, e, d in evaluate(drawn.query, drawn.stream)]
+        return f"{strategies.ceql_toml(drawn, name)}matches = {matches}\n"
+
+    return Kind(
+        draw,
+        lambda drawn: Case("a random query", drawn.text, drawn.stream),
+        lambda drawn: evaluate(oracle.replace(drawn.query, limit=None), drawn.stream),
+        _ceql_problem,
+        strategies.smaller_ceql,
+        toml,
+        often,
+    )
+
+
+def ceql_with_matches(rng: random.Random) -> strategies.CeqlCase:
+    return strategies.interesting(strategies.ceql_case, lambda case: len(oracle.evaluate(case.query, case.stream)), rng)
+
+
+def _long_ceql(rng: random.Random) -> strategies.CeqlCase:
+    return strategies.interesting(
+        strategies.long_ceql_case, lambda case: len(oracle.evaluate_long(case.query, case.stream)), rng
+    )
+
+
+# -- valuations
+
+
+def _bindings_problem(drawn: strategies.CeqlCase, everything: list[Any], road: Road, found: Counter[Any]) -> str:
+    """Where not all are reported, LIMIT and ANY count valuations, most recent starts first."""
+    query = drawn.query
+    if query.strategy != "ANY" and query.limit is None:
+        missing, surplus = Counter(everything) - found, found - Counter(everything)
+        return f"differs: missing {list(missing)}, surplus {list(surplus)}" if missing or surplus else ""
+    most = 1 if query.strategy == "ANY" else query.limit
+    if max(found.values(), default=0) > 1 or not found.keys() <= set(everything):
+        return f"differs: {found} are not all among {everything}"
+    for end in {e for _, e, _ in everything}:
+        starts = sorted((s for s, e, _ in everything if e == end), reverse=True)[:most]
+        reported = sorted((s for s, e, _ in found if e == end), reverse=True)
+        if len(reported) != len(starts) or (query.strategy != "ANY" and reported != starts):
+            return f"differs: of those that end at {end}, {reported} begin the reported and {starts} were to be"
+    return ""
+
+
+def _bindings_toml(drawn: strategies.CeqlCase, name: str) -> str:
+    rows = harness.ceql_bindings_by_definition(drawn.text, drawn.stream)
+    told = ", ".join(f"[{s}, {e}, {{{', '.join(f'{x} = {at}' for x, at in taken)}}}]" for s, e, taken in rows)
+    return f"{strategies.ceql_toml(drawn, name)}bindings = [{told}]\n"
+
+
+def _bindings(drawn: strategies.CeqlCase) -> list[Any]:
+    rows = harness.ceql_bindings_by_definition(drawn.text, drawn.stream)
+    return [(s, e, tuple((x, tuple(at)) for x, at in taken)) for s, e, taken in rows]
 
 
 # -- SPAseq
@@ -255,22 +306,32 @@ def _solutions(answers: Any) -> str:
     return text
 
 
+def _spaseq(draw: Callable[[random.Random], strategies.SpaseqCase], often: frozenset[str]) -> Kind:
+    return Kind(
+        lambda rng: strategies.interesting(draw, _spaseq_answers, rng), _spaseq_case, _spaseq_expected,
+        _spaseq_problem, strategies.smaller_spaseq, _spaseq_toml, often,
+    )  # fmt: skip
+
+
 KINDS = {
     "patterns": Kind(
         graph_patterns.pattern_case, PatternCase.case, _pattern_answers, _pattern_problem, graph_patterns.smaller,
         _pattern_toml,
         frozenset({"batch", "one by one", "snapshot", "rdflib"}),
     ),
-    "ceql": Kind(
-        strategies.wide_ceql_case, lambda drawn: Case("a random query", drawn.text, drawn.stream), _ceql_answers,
-        _ceql_problem, strategies.smaller_ceql, _ceql_toml,
-        frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts"}),
+    "ceql": _ceql(
+        strategies.wide_ceql_case, oracle.evaluate,
+        frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts", "pushed alerts"}),
     ),
-    "spaseq": Kind(
-        lambda rng: strategies.interesting(strategies.spaseq_case, _spaseq_answers, rng), _spaseq_case,
-        _spaseq_expected, _spaseq_problem, strategies.smaller_spaseq, _spaseq_toml,
-        frozenset({"batch", "one by one", "snapshot"}),
+    "long ceql": _ceql(
+        _long_ceql, oracle.evaluate_long, frozenset({"batch", "cuts", "snapshot", "alerts", "pushed alerts"})
     ),
+    "valuations": Kind(
+        ceql_with_matches, lambda drawn: Case("a random query", drawn.text, drawn.stream, valuations=True), _bindings,
+        _bindings_problem, strategies.smaller_ceql, _bindings_toml, frozenset({"batch", "snapshot"}),
+    ),
+    "spaseq": _spaseq(strategies.spaseq_case, frozenset({"batch", "one by one", "snapshot"})),
+    "long spaseq": _spaseq(strategies.long_spaseq_case, frozenset({"batch", "snapshot"})),
 }  # fmt: skip
 
 

@@ -130,7 +130,7 @@ def _opened(case: Case, query: ceql.Query, state: bytes | None = None) -> ceql.S
     return query.open(state, streams=harness.streams_of(case.events), valuations=case.valuations)
 
 
-def _push(case: Case, stream: ceql.Session, events: Events) -> list[Any]:
+def _push(case: Case, stream: Any, events: Events) -> list[Any]:
     """One push; events of several streams, which a push is of one of, go one after another."""
     if harness.streams_of(case.events) is None:
         return stream.push(events)
@@ -172,6 +172,16 @@ def _ceql_snapshot(case: Case, ride: Ride, evaluator: str = "compact") -> Answer
 
 def _ceql_alerts(case: Case, ride: Ride) -> Answers:
     return list(_compiled(case).alerts().run(**_given(case)))
+
+
+def _ceql_alerts_pushed(case: Case, ride: Ride) -> Answers:
+    """Batches and single events by turns."""
+    with _compiled(case).alerts().open(streams=harness.streams_of(case.events)) as stream:
+        found: list[Any] = []
+        for batch in harness.cut(case.events, ride.rng, 1 + len(case.events) // 20):
+            for part in [batch] if ride.rng.random() < 0.5 else [[event] for event in batch]:
+                found += _push(case, stream, part)
+        return found + stream.close()
 
 
 def _ceql_run_command(case: Case, ride: Ride) -> Answers:
@@ -475,6 +485,7 @@ ROADS: Sequence[Road] = (
     ),
     Road("ceql", "auto", partial(_ceql_snapshot, evaluator="auto")),
     Road("ceql", "alerts", _ceql_alerts, ends=True, valuations=False),
+    Road("ceql", "pushed alerts", _ceql_alerts_pushed, ends=True, valuations=False),
     Road("ceql", "alert --follow -", _ceql_alert_command, _no_following, ends=True, valuations=False),
     Road("ceql", "spark", _ceql_spark, _no_frame, valuations=False, spark=True),
     Road("spaseq", "batch", _spaseq_batch),

@@ -478,17 +478,8 @@ def _print_own(variable: str, inner: tuple[Any, ...]) -> str:
 
 def shrink_ceql(case: CeqlCase, fails: Callable[[CeqlCase], bool]) -> CeqlCase:
     """A case that still fails and of which no part can be left out alone."""
-    return _shrink(case, fails, smaller_ceql)
-
-
-def _shrink(case: Any, fails: Callable[[Any], bool], smaller: Callable[[Any], Iterator[Any]]) -> Any:
-    found = True
-    while found:
-        found = False
-        for candidate in smaller(case):
-            if fails(candidate):
-                case, found = candidate, True
-                break
+    while (smaller := next(filter(fails, smaller_ceql(case)), None)) is not None:
+        case = smaller
     return case
 
 
@@ -753,11 +744,6 @@ def _draw_events(rng: random.Random) -> tuple[tuple[str, float, tuple[str, ...]]
         }
         events.append((rng.choice("SST"), time, tuple(sorted(triples))))
     return tuple(events)
-
-
-def shrink_spaseq(case: SpaseqCase, fails: Callable[[SpaseqCase], bool]) -> SpaseqCase:
-    """A case that still fails and of which no event, triple or clause can be left out alone."""
-    return _shrink(case, fails, smaller_spaseq)
 
 
 def smaller_spaseq(case: SpaseqCase) -> Iterator[SpaseqCase]:
