@@ -35,7 +35,7 @@ def infer_keys(
 
     `strict`: the query selects STRICT; `waits`: the query has a NOT at the end.
     """
-    if strict or waits or window.counts_events or choice.consume is Consume.PARTITION or not _is_free(pattern):
+    if strict or waits or window.per_partition or choice.consume is Consume.PARTITION or not _is_free(pattern):
         return pattern, ()
     keys: list[str] = []
     for attribute in reversed(dict.fromkeys(name for name, _, _ in _equalities(pattern))):  # as they were written

@@ -136,9 +136,9 @@ class Past:
     def evict(self, window: Window, partitioned: bool, position: int, coordinate: int | float) -> None:
         """Drops the batches that no window ending at this position and coordinate, or later, reaches. With a window of
         events in partitions nothing is dropped, as it may reach back any number of positions."""
-        if window.counts_events:
-            if partitioned:
-                return
+        if partitioned and window.per_partition:
+            return
+        if window.by_position:
             reach = window.open_from(position)
             count = bisect.bisect_left(self.batches, reach, key=lambda b: int(b.positions[-1]))
         else:

@@ -126,9 +126,9 @@ class Alerts:
 
         The window must be of events, or none. Raises `UnsupportedFeature`, and `BudgetExceeded` as `determinise`."""
         window, automaton = self._query.lowered.window, self.automaton
-        if window.kind not in ("none", "events"):
+        if window.is_bounded and not window.by_position:
             raise UnsupportedFeature("a window of time has no deterministic automaton", hint="WITHIN n EVENTS has one")
-        if window.kind == "events":
+        if window.is_bounded:
             automaton = count_events(automaton, int(window.size) + 1, limits=self._limits)
         return determinise(automaton, output_agnostic=True, complete=True, limits=self._limits)
 

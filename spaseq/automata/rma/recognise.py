@@ -72,7 +72,7 @@ class WindowLike(Protocol):
     """The part of the engine's `Window` that is used here."""
 
     @property
-    def counts_events(self) -> bool: ...
+    def per_partition(self) -> bool: ...
 
     def places(self, batch: Any) -> np.ndarray: ...
 
@@ -273,7 +273,7 @@ class Recogniser:
     def _evict(self, here: _Alive, low: int, partitioned: bool) -> None:
         """Drops the runs that have left the window, in all partitions if they have the same window; `BudgetExceeded` if
         more than `max_configurations` are left."""
-        alone = partitioned and self._window is not None and self._window.counts_events
+        alone = partitioned and self._window is not None and self._window.per_partition
         for alive in (here,) if alone else self._alive.values():
             for runs in alive:
                 self._leave(runs, [kept for kept, start in runs.items() if start < low])

@@ -81,7 +81,7 @@ class Reach:
         Not that of the next event: matches that wait for their windows to close (NOT at the end) are still to come.
         """
         last = self.batches[-1]
-        if self._window.counts_events and last.keys is not None:
+        if self._window.per_partition and last.keys is not None:
             return _NEVER  # each partition's window reaches back by itself
         return self._window.open_from(self._last_place(last))
 
@@ -109,7 +109,7 @@ class Reach:
         Of different sizes the root of the mean square, as the number of tuples grows faster than the window.
         """
         self.partitions = 1 if batch.keys is None else _different(np.asarray(batch.keys)[-KEYS:])
-        if self._window.counts_events:
+        if self._window.per_partition:
             return float(self._window.size) + 1.0
         samples = min(LATER if self.batches else SAMPLES, -(-len(batch) // EACH))
         rows = len(batch) * (2 * np.arange(samples) + 1) // (2 * samples)

@@ -168,7 +168,7 @@ class LazyEvaluator:
     def _begin(self, keyed: bool, orders: Orders) -> None:
         """What there is from the first event on. `keyed`: whether there are partitions."""
         window, registers = self.program.window, self.program.registers
-        self._own_windows = keyed and window.counts_events
+        self._own_windows = keyed and window.per_partition
         memory = registers.conditions().memory() if self._plan.guarded else None  # type: ignore[union-attr]
         self._space = Space(len(self._kinds), keyed, self._own_windows, memory)
         self._space.trace = self._trace

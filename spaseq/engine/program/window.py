@@ -78,8 +78,13 @@ class Window:
         return self.kind != "none"
 
     @property
-    def counts_events(self) -> bool:
-        """Whether it is measured in positions, not in times; partitions then have windows of their own."""
+    def by_position(self) -> bool:
+        """Whether it is measured in positions, not in times."""
+        return self.kind == "events"
+
+    @property
+    def per_partition(self) -> bool:
+        """Whether each partition has windows of its own, in which the events of other partitions do not count."""
         return self.kind == "events"
 
     @property
@@ -94,7 +99,7 @@ class Window:
 
     def places(self, batch: Batch) -> np.ndarray:
         """What it is measured in: int64 or float64 (n,), ascending."""
-        return np.asarray(batch.positions if self.counts_events else batch.times)
+        return np.asarray(batch.positions if self.by_position else batch.times)
 
     def lows(self, partitioned: bool) -> Lows:
         """The window over a stream from its first row on: the first live start of each row, batch by batch."""
@@ -224,14 +229,14 @@ class Lows:
         if not self._window.is_bounded:
             zeros = np.zeros(len(rows), np.int64)
             return zeros, zeros
-        if self._window.counts_events and keys is not None:
+        if self._window.per_partition and keys is not None:
             return self._in_partition(positions, keys)[rows], np.zeros(len(rows), np.int64)
         lows = self._in_all(positions, places, rows)
         return lows, lows
 
     def at(self, place: int) -> int:
         """The first live start of an end at `place` that is behind all rows so far: past all of them where none is
-        alive. Not of windows that count events."""
+        alive. Not of windows over positions."""
         if self.times is None:
             return 0
         first = int(np.searchsorted(self.times, self._window.open_from(place)))

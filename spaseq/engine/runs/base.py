@@ -102,7 +102,7 @@ class Run(ABC):
     def __init__(self, program: Program, arena: Arena) -> None:
         self.program: Program = program
         self.inert: np.ndarray = np.zeros(0, bool)
-        self.own_windows: bool = program.window.counts_events
+        self.own_windows: bool = program.window.per_partition
         self.partitions: int = 0
         self.lows: np.ndarray = np.zeros(0, np.int64)
         self.floors: np.ndarray = np.zeros(0, np.int64)

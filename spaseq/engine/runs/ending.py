@@ -34,8 +34,7 @@ class Ending:
     def __init__(self, absent: NoneOf, window: Window) -> None:
         self._absent = absent
         self._window = window
-        # With a window in events, partitions have windows of their own.
-        self._lows_by_key = window.counts_events
+        self._lows_by_key = window.per_partition
         self._waiting = _Waiting()
         self._lows = np.zeros(0, np.int64)
 
@@ -75,9 +74,9 @@ class Ending:
         """The matches whose windows are closed at `place`, as no row before it will come any more.
 
         `lows`: what the rows so far were measured by, None where there was none. `place` is what the window is measured
-        in; a window that counts events closes by events alone.
+        in; a window over positions closes by events alone.
         """
-        if lows is None or self._lows_by_key or not self._window.is_bounded:
+        if lows is None or self._window.by_position or not self._window.is_bounded:
             return MatchBatch()
         closed = self._waiting.matches.start < lows.at(place)
         done = _pick(self._waiting.matches, closed)

@@ -86,7 +86,7 @@ class Single:
             lows = self._evaluator.lows = Lows(self._window, partitioned)
         self._run = self._evaluator.run
         self.reads = type(self._run) is not DeterministicRun
-        self.counts = partitioned and self._window.counts_events
+        self.counts = partitioned and self._window.per_partition
         self._low = self._chosen_low()
         if lows.times is not None and not self.counts:
             self._recent = deque(zip(lows.times.tolist(), lows.positions.tolist(), strict=True))
@@ -178,7 +178,7 @@ class Single:
     def _chosen_low(self) -> Callable[[int, Any, int], int]:
         if not self._window.is_bounded:
             return self._no_low
-        if self._window.counts_events:
+        if self._window.by_position:
             return self._low_in_partition if self.counts else self._low_by_position
         if self._window.tumbles:
             return self._low_by_number

@@ -92,9 +92,9 @@ class TupleCut:
         program = query.program()
         window, consume = program.window, program.choice.consume
         keys = () if consume is Consume.ANY else query.partition
-        counted = window.counts_events and bool(query.partition)
+        counted = window.per_partition and bool(query.partition)
         may_slice = window.slides and consume is Consume.NONE and not counted
-        coordinate = POSITION if window.counts_events else query.window_attribute or TIME
+        coordinate = POSITION if window.by_position else query.window_attribute or TIME
         if consume is not Consume.NONE:
             why = "what CONSUME forgets reaches back beyond any window"
         elif counted:

@@ -262,7 +262,7 @@ class TupleEvaluation:
     def _evict(self, now: int) -> None:
         """Positions that left a window over time."""
         window = self._query.program().window
-        by_time = not window.counts_events and self._query.window_attribute is None
+        by_time = not window.by_position and self._query.window_attribute is None
         if by_time and self._query.program().absent is None:
             gone = int(np.searchsorted(self._known[:, 1], window.open_from(now), "left"))
             self._known = self._known[gone:]
