@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # Who may import whom inside spaseq; a package may always import itself. `""` is spaseq/__init__.py, the facade.
 _BASE = {"errors", "events", "snapshot"}
 _COMPILE = _BASE | {"pattern"}
-_ENGINE = _COMPILE | {"automata", "tecs", "drawing", "jit"}
+_ENGINE = _COMPILE | {"automata", "tecs", "drawing", "jit", "lazy_names"}
 _LANGUAGE = _ENGINE | {"engine"}
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
@@ -29,7 +29,7 @@ ALLOWED: dict[str, set[str]] = {
     "pattern": {"errors", "events"},
     "drawing": {"errors"},
     "jit": {"errors"},
-    "automata": _COMPILE | {"drawing", "jit"},
+    "automata": _COMPILE | {"drawing", "jit", "lazy_names"},
     "tecs": _COMPILE | {"jit"},
     "engine": _ENGINE,
     "forecast": _COMPILE | {"automata"},

@@ -12,21 +12,18 @@ Modules:
 * `compile`: Compile a pattern to a complex event automaton ([CORE], proof of Theorem 2; [CEL] Theorem 3).
 * `determinise`: Lazy I/O-determinisation of an automaton without registers ([CORE] §4.4, "on the fly").
 * `diagram` (`automaton_data`, `automaton_diagram`, `automaton_text`): A complex event automaton as DOT, SVG and JSON.
+* `states` (`alike`, `closure`): States of an automaton, of whatever kind: which can be reached, and which have the same
+  future.
 * `rma/`: Register match automata ([RMA]): expressions, constructions, runs.
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
-
 from spaseq.automata.cea import ACCEPT, CEA, INITIAL, Action, Again, Avoid, Leave, Take, Transition
 from spaseq.automata.compile import compile_pattern
+from spaseq.lazy_names import loader
 
 __all__ = ["ACCEPT", "CEA", "INITIAL", "Action", "Again", "Avoid", "Leave", "Take", "Transition", "compile_pattern"]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "rma":
-        return importlib.import_module("spaseq.automata.rma")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = loader(__name__, {"spaseq.automata.rma": (None,)})

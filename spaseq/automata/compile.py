@@ -9,11 +9,12 @@ with the same future are merged.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
 from spaseq.automata.cea import ACCEPT, CEA, INITIAL, Action, Again, Avoid, Leave, Take, Transition
+from spaseq.automata.states import alike, closure
 from spaseq.errors import BudgetExceeded, InternalError
 from spaseq.pattern import (
     And,
@@ -264,46 +265,26 @@ def _strict(transitions: list[Transition]) -> list[Transition]:
     ]
 
 
-def _closure(seeds: set[int], edges: list[tuple[int, int]]) -> set[int]:
-    following: dict[int, list[int]] = {}
-    for a, b in edges:
-        following.setdefault(a, []).append(b)
-    seen, todo = set(seeds), list(seeds)
-    while todo:
-        for q in following.get(todo.pop(), ()):
-            if q not in seen:
-                seen.add(q)
-                todo.append(q)
-    return seen
-
-
 def _trim(transitions: list[Transition]) -> list[Transition]:
     """The transitions that lie on a path from the initial state to acceptance."""
-    reached = _closure({INITIAL}, [(t.source, t.target) for t in transitions])
-    useful = _closure({ACCEPT}, [(t.target, t.source) for t in transitions])
+    reached = closure({INITIAL}, [(t.source, t.target) for t in transitions])
+    useful = closure({ACCEPT}, [(t.target, t.source) for t in transitions])
     return [t for t in transitions if t.source in reached and t.target in useful]
 
 
 def _merge_alike(transitions: list[Transition]) -> list[Transition]:
-    """Merges states with the same future, by the coarsest partition of the states that transitions respect (partition
-    refinement). The initial state stays 0."""
+    """Merges states with the same future, see `alike`. The initial state stays 0."""
     states = sorted({q for t in transitions for q in (t.source, t.target) if q != ACCEPT} | {INITIAL})
-    block = {q: int(q != INITIAL) for q in states} | {ACCEPT: ACCEPT}
     out: dict[int, list[Transition]] = {q: [] for q in states}
     for t in transitions:
         out[t.source].append(t)
-    count = 0
-    while True:
-        keys: dict[tuple[object, ...], int] = {}
-        refined = {ACCEPT: ACCEPT}
-        for q in states:
-            future = frozenset(
-                (t.predicates, t.marks, block[t.target], t.actions, t.otherwise, t.label) for t in out[q]
-            )
-            refined[q] = keys.setdefault((block[q], future), len(keys))
-        if len(keys) == count:
-            break
-        count, block = len(keys), refined
+
+    def future(q: int, block: Mapping[int, Hashable]) -> Hashable:
+        return frozenset(
+            (t.predicates, t.marks, block.get(t.target), t.actions, t.otherwise, t.label) for t in out[q]
+        )  # ACCEPT has no block
+
+    block = alike(states, lambda q: q != INITIAL, future) | {ACCEPT: ACCEPT}
     return list(dict.fromkeys(replace(t, source=block[t.source], target=block[t.target]) for t in transitions))
 
 

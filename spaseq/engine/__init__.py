@@ -18,7 +18,7 @@ Rooms, each of which imports only from those before it:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spaseq.engine.opening import open_evaluator, restore_evaluator
 from spaseq.engine.program.matches import MatchBatch
@@ -26,6 +26,7 @@ from spaseq.engine.program.program import Program, compile_program, ends_only
 from spaseq.engine.program.register_ops import Codes
 from spaseq.engine.program.settings import Batch, Choice, Consume, Registers, Selection, Settings
 from spaseq.engine.program.window import Window
+from spaseq.lazy_names import loader
 
 if TYPE_CHECKING:
     from spaseq.engine.runs.evaluator import Evaluator
@@ -49,9 +50,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "Evaluator":
-        from spaseq.engine.runs.evaluator import Evaluator
-
-        return Evaluator
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = loader(__name__, {"spaseq.engine.runs.evaluator": ("Evaluator",)})

@@ -38,8 +38,9 @@ Rooms, each of which imports only from those before it:
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from spaseq.lazy_names import loader
 
 if TYPE_CHECKING:
     from spaseq.spark.batch.job import collect, explain, matches, run
@@ -74,21 +75,18 @@ __all__ = [
     "wait",
 ]
 
-_HOMES = {
-    "Reading": "ingest.files",
-    "local_session": "session.session",
-    "progress_bar": "session.bar",
-    "parse_rdf": "ingest.messages",
-    "register": "ingest.datasource",
-    "clear_errors": "session.failures",
-    "explain_tuples": "batch.tuples",
-    "run_tuples": "batch.tuples",
-    "start_tuples": "streaming.tuple_stream",
-    "stream_tuples": "streaming.tuple_stream",
-} | dict.fromkeys(("progress", "start", "stream_matches", "wait"), "streaming.graph_stream")
-
-
-def __getattr__(name: str) -> Any:
-    if name in __all__:
-        return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'batch.job')}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = loader(
+    __name__,
+    {
+        "spaseq.spark.batch.job": ("collect", "explain", "matches", "run"),
+        "spaseq.spark.batch.tuples": ("explain_tuples", "run_tuples"),
+        "spaseq.spark.ingest.datasource": ("register",),
+        "spaseq.spark.ingest.files": ("Reading",),
+        "spaseq.spark.ingest.messages": ("parse_rdf",),
+        "spaseq.spark.session.bar": ("progress_bar",),
+        "spaseq.spark.session.failures": ("clear_errors",),
+        "spaseq.spark.session.session": ("local_session",),
+        "spaseq.spark.streaming.graph_stream": ("progress", "start", "stream_matches", "wait"),
+        "spaseq.spark.streaming.tuple_stream": ("start_tuples", "stream_tuples"),
+    },
+)

@@ -43,7 +43,7 @@ Modules:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spaseq.automata.rma.automaton import RMA, Transition, check_registers, is_deterministic
 from spaseq.automata.rma.bridge import from_pattern, to_expression
@@ -88,6 +88,7 @@ from spaseq.automata.rma.formulas import (
 from spaseq.automata.rma.limits import Limits
 from spaseq.automata.rma.run import Acceptor, Configuration, accepting_runs, accepts, matches, show_run
 from spaseq.automata.rma.unroll import count_events, unroll
+from spaseq.lazy_names import loader
 
 if TYPE_CHECKING:
     from spaseq.automata.rma.recognise import EventRows, Recogniser
@@ -158,13 +159,10 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in ("EventRows", "Recogniser"):
-        from spaseq.automata.rma import recognise
-
-        return getattr(recognise, name)
-    if name in ("SingleRun", "Steps"):
-        from spaseq.automata.rma import single_run
-
-        return getattr(single_run, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = loader(
+    __name__,
+    {
+        "spaseq.automata.rma.recognise": ("EventRows", "Recogniser"),
+        "spaseq.automata.rma.single_run": ("SingleRun", "Steps"),
+    },
+)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from spaseq.automata.rma import formulas as f
 from spaseq.automata.rma.formulas import Formula
+from spaseq.automata.states import closure
 from spaseq.errors import OptionError
 
 __all__ = ["RMA", "Transition", "check_registers", "is_deterministic", "live_registers", "written_registers"]
@@ -144,40 +145,8 @@ def without_unread(automaton: RMA) -> RMA:
     """The automaton without the registers that no transition reads."""
     read = frozenset().union(*(t.reads for t in automaton.transitions))
     transitions = tuple(replace(t, writes=t.writes & read) for t in automaton.transitions)
-    return replace_parts(automaton, registers=tuple(r for r in automaton.registers if r in read),
+    return replace(automaton, registers=tuple(r for r in automaton.registers if r in read),
                          transitions=transitions)  # fmt: skip
-
-
-def replace_parts(
-    automaton: RMA,
-    *,
-    names: tuple[str, ...] | None = None,
-    registers: tuple[str, ...] | None = None,
-    transitions: tuple[Transition, ...] | None = None,
-    finals: frozenset[int] | None = None,
-) -> RMA:
-    """A copy with some parts replaced."""
-    return RMA(
-        automaton.names if names is None else names,
-        automaton.starts,
-        automaton.finals if finals is None else finals,
-        automaton.registers if registers is None else registers,
-        automaton.transitions if transitions is None else transitions,
-    )
-
-
-def closure(seeds: Iterable[int], edges: Iterable[tuple[int, int]]) -> frozenset[int]:
-    """The states that can be reached from `seeds` over `edges`, `seeds` included."""
-    following: dict[int, list[int]] = {}
-    for a, b in edges:
-        following.setdefault(a, []).append(b)
-    seen, todo = set(seeds), list(seeds)
-    while todo:
-        for q in following.get(todo.pop(), ()):
-            if q not in seen:
-                seen.add(q)
-                todo.append(q)
-    return frozenset(seen)
 
 
 def on_every_way(
@@ -258,4 +227,4 @@ def with_registers_renamed(automaton: RMA, names: Mapping[str, str]) -> RMA:
         for t in automaton.transitions
     )
     registers = tuple(names.get(r, r) for r in automaton.registers)
-    return replace_parts(automaton, registers=registers, transitions=transitions)
+    return replace(automaton, registers=registers, transitions=transitions)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 
-from spaseq.automata.rma.automaton import RMA, Transition, closure, trimmed
+from spaseq.automata.rma.automaton import RMA, Transition, trimmed
+from spaseq.automata.states import alike, closure
 
 __all__ = ["eliminate_epsilon", "merge_alike", "single_final"]
 
@@ -29,28 +31,19 @@ def eliminate_epsilon(automaton: RMA) -> RMA:
 
 
 def merge_alike(automaton: RMA) -> RMA:
-    """The automaton with states of the same future merged, by the coarsest partition of the states that transitions
-    respect."""
-    block = [2 * (q in automaton.starts) + (q in automaton.finals) for q in range(automaton.states)]
-    count = 0
-    while True:
-        keys: dict[object, int] = {}
-        refined = []
-        for q, out in enumerate(automaton.leaving):
-            future = frozenset((t.formula, t.writes, t.marks, t.epsilon, block[t.target]) for t in out)
-            refined.append(keys.setdefault((block[q], future), len(keys)))
-        block = refined
-        if len(keys) == count:
-            break
-        count = len(keys)
-    names = [""] * count
-    for q in reversed(range(automaton.states)):
-        names[block[q]] = automaton.names[q]
+    """The automaton with states of the same future merged."""
+
+    def future(q: int, block: Mapping[int, Hashable]) -> Hashable:
+        return frozenset((t.formula, t.writes, t.marks, t.epsilon, block[t.target]) for t in automaton.leaving[q])
+
+    states = range(automaton.states)
+    block = alike(states, lambda q: (q in automaton.starts, q in automaton.finals), future)
+    names = {block[q]: automaton.names[q] for q in reversed(states)}
     transitions = dict.fromkeys(
         replace(t, source=block[t.source], target=block[t.target]) for t in automaton.transitions
     )
     return RMA(
-        tuple(names),
+        tuple(names[number] for number in sorted(names)),
         frozenset(block[q] for q in automaton.starts),
         frozenset(block[q] for q in automaton.finals),
         automaton.registers,

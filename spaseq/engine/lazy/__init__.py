@@ -27,10 +27,11 @@ Modules:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spaseq.engine.program.guard_conditions import Conditions, HasConditions, Memory
 from spaseq.engine.program.lazy_plan import LazyPlan, plan_of
+from spaseq.lazy_names import loader
 
 if TYPE_CHECKING:
     from spaseq.engine.lazy.evaluator import LazyEvaluator
@@ -38,9 +39,4 @@ if TYPE_CHECKING:
 __all__ = ["Conditions", "HasConditions", "LazyEvaluator", "LazyPlan", "Memory", "plan_of"]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "LazyEvaluator":
-        from spaseq.engine.lazy.evaluator import LazyEvaluator
-
-        return LazyEvaluator
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = loader(__name__, {"spaseq.engine.lazy.evaluator": ("LazyEvaluator",)})
