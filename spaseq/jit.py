@@ -16,21 +16,26 @@ only constants of kernel files, so a kernel file imports numpy, numba, this modu
 they are in, but numba asks only whether the kernel's own file has changed. Here all kernel files, and what changes the
 code made of them, are one stamp: an edit in any of them, or an upgrade, compiles all of them anew.
 
-Where the cache is, numba decides: NUMBA_CACHE_DIR, else `__pycache__` beside the file, else the user's cache folder.
-Where none can be written, or numba has no cache as we know it, each process compiles for itself, and says so once.
+Where the cache is, numba decides: `__pycache__` beside the file, else the user's cache folder. NUMBA_CACHE_DIR goes
+before these. What is in it does not depend on where the package lies, installed, unpacked or in a zip file: such a
+folder can be made on one machine and sent to others, whose processors are of its kind. Where none can be written, or
+numba has no cache as we know it, each process compiles for itself, and says so once.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
 from time import perf_counter
 from types import FunctionType
 from typing import Any, Final
+from zipfile import ZipFile
 
 import numpy as np
 
@@ -194,15 +199,30 @@ def kernel_files() -> list[Path]:
 
 @cache
 def stamp() -> str:
-    """What compiled kernels were made of: a hash of all kernel files and this one, or of the zip file that has them,
-    and of settings of numba's that its own cache does not tell apart."""
+    """What compiled kernels were made of: a hash of all kernel files and this one, and of settings of numba's that its
+    own cache does not tell apart."""
     from numba import config
 
     found = hashlib.sha256(repr((config.BOUNDSCHECK, config.OPT, config.DEBUGINFO_DEFAULT)).encode())
-    archive = getattr(globals()["__loader__"], "archive", None)
-    for path in (Path(__file__), *kernel_files()) if archive is None else (Path(archive),):
-        found.update(f"\0{os.path.relpath(path, _ROOT)}\0".encode() + path.read_bytes())
+    for name, content in sorted(_sources()):
+        found.update(f"\0{name}\0".encode() + content)
     return found.hexdigest()
+
+
+def _sources() -> Iterator[tuple[str, bytes]]:
+    """Name in the package and content of all kernel files and this one, on the disk or in a zip file."""
+    archive = getattr(globals()["__loader__"], "archive", None)
+    if archive is None:
+        for path in (Path(__file__), *kernel_files()):
+            yield path.relative_to(_ROOT).as_posix(), path.read_bytes()
+        return
+    kernels = [f"{room}/kernels" for room in ROOMS]
+    with ZipFile(archive) as file:
+        for entry in file.namelist():
+            name = entry.removeprefix(f"{_ROOT.name}/")
+            own = any(name == f"{start}.py" or name.startswith(f"{start}/") for start in kernels)
+            if name != entry and name.endswith(".py") and (own or name == "jit.py"):
+                yield name, file.read(entry)
 
 
 def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
@@ -225,6 +245,31 @@ def _warn() -> None:
     warnings.warn(message, RuntimeWarning, stacklevel=5)
 
 
+class _Provided:
+    """A locator of numba's for NUMBA_CACHE_DIR: below it a folder of one stamp, and there the package's own folders."""
+
+    def __init__(self, function: Any, file: str) -> None:
+        from numba import config
+
+        place = Path(file).relative_to(_ROOT).parent
+        self._folder = os.path.join(config.CACHE_DIR, f"spaseq-{stamp()[:16]}", place)
+        self._line = function.__code__.co_firstlineno
+
+    def ensure_cache_path(self) -> None:
+        """OSError where the folder cannot be made, or written."""
+        os.makedirs(self._folder, exist_ok=True)
+        tempfile.TemporaryFile(dir=self._folder).close()
+
+    def get_cache_path(self) -> str:
+        return self._folder
+
+    def get_source_stamp(self) -> str:
+        return stamp()
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+
 class _Locator:
     """numba's locators (private API of 0.61 to 0.68: `from_function`, `get_source_stamp`) with our stamp."""
 
@@ -233,8 +278,15 @@ class _Locator:
     @classmethod
     def from_function(cls, py_func: Any, py_file: str) -> Any:
         """The first locator that has a folder for the function's code; None if it is not ours, or there is none."""
+        from numba import config
+
         if not Path(py_file).is_relative_to(_ROOT):
             return None
+        if config.CACHE_DIR:
+            provided = _Provided(py_func, py_file)
+            with suppress(OSError):
+                provided.ensure_cache_path()
+                return provided
         for other in cls.others:
             locator = other.from_function(py_func, py_file)
             if locator is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -123,6 +124,20 @@ def test_an_edit_in_another_file_is_seen(package: Path) -> None:
 def test_what_is_not_in_the_key_is_in_the_stamp(package: Path) -> None:
     run(package)
     assert run(package, NUMBA_BOUNDSCHECK="1")[0] == ["8", "2"]
+
+
+def test_compiled_code_in_a_folder_of_its_own_is_taken_wherever_the_package_lies(package: Path, tmp_path: Path) -> None:
+    """Unpacked elsewhere, or in a zip file; but not after an edit."""
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
+    assert run(package, **cache) == (["8", "2"], "")
+    other = tmp_path / "other" / "spaseq"
+    shutil.copytree(package, other)
+    assert run(other, **cache) == (["8", "0"], "")
+    archive = shutil.make_archive(str(tmp_path / "packed"), "zip", tmp_path, "spaseq")
+    assert run(package, **cache, PYTHONPATH=archive) == (["8", "0"], "")
+    (other / "tecs/kernels/first.py").write_text(FIRST.replace("FACTOR = 2", "FACTOR = 5"), "utf-8")
+    assert run(other, **cache) == (["20", "2"], "")
+    assert not list(tmp_path.glob("**/__pycache__/*.nbi"))
 
 
 def test_where_nothing_can_be_written_each_process_compiles_and_says_so(package: Path) -> None:

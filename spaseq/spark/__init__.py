@@ -5,7 +5,7 @@
 
 `run` gives a DataFrame with the rows of `Query.run(…).to_arrow()`; `collect` brings such a frame to the driver with
 clear errors; `matches` gives the local engine's `Match` objects. `explain` says how a query is laid out. Any session
-will do; `local_session` makes a quiet one on this machine.
+will do; `local_session` makes a quiet one on this machine. `ship` sends the package to workers that lack it.
 
 Streams are files, or DataFrames of quads; knowledge is files, graphs or DataFrames of triples of any size.
 A batch reads each file by one task, a stream cuts files of lines for several. Matches come
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from spaseq.spark.session.bar import progress_bar
     from spaseq.spark.session.failures import clear_errors
     from spaseq.spark.session.session import local_session
+    from spaseq.spark.session.shipping import ship
     from spaseq.spark.streaming.graph_stream import progress, start, stream_matches, wait
     from spaseq.spark.streaming.tuple_stream import start_tuples, stream_tuples
 
@@ -68,6 +69,7 @@ __all__ = [
     "register",
     "run",
     "run_tuples",
+    "ship",
     "start",
     "start_tuples",
     "stream_matches",
@@ -86,6 +88,7 @@ __getattr__, __dir__ = loader(
         "spaseq.spark.session.bar": ("progress_bar",),
         "spaseq.spark.session.failures": ("clear_errors",),
         "spaseq.spark.session.session": ("local_session",),
+        "spaseq.spark.session.shipping": ("ship",),
         "spaseq.spark.streaming.graph_stream": ("progress", "start", "stream_matches", "wait"),
         "spaseq.spark.streaming.tuple_stream": ("start_tuples", "stream_tuples"),
     },

@@ -28,7 +28,9 @@ from spaseq.errors import OptionError
 from spaseq.events import EventOptions, TupleWords
 from spaseq.events.streams import TimestampAssigner
 from spaseq.spark.batch.cuts import ORDER, POSITION, SOURCE, STREAM, TIME, TupleCut, TupleQuery, choose_cut, column_of
+from spaseq.spark.ingest.time_ranges import parted_at, quantiles
 from spaseq.spark.session.failures import carried, clear_errors
+from spaseq.spark.session.keeping import keep
 from spaseq.spark.session.tables import TUPLE_MATCHES, spark_schema, with_own_names, with_plain_names
 
 __all__ = ["check_columns", "explain_tuples", "run_tuples"]
@@ -122,8 +124,7 @@ def _timed(frame: DataFrame, number: int, options: EventOptions) -> DataFrame:
     plain = with_plain_names(frame)
     with_order = plain.withColumn(ORDER, F.monotonically_increasing_id()).withColumn(STREAM, F.lit(number))
     if arrival:
-        with_order = with_order.localCheckpoint()
-        return _counted(with_order, options.interval)
+        return _counted(keep(with_order), options.interval)
     schema = StructType([*with_order.schema, StructField(TIME, LongType())])
     return with_order.mapInArrow(partial(_read_clock, options), schema)
 
@@ -159,10 +160,14 @@ def _numbered(frame: DataFrame, by: str) -> DataFrame:
 
 
 def _positioned(frame: DataFrame, tasks: int) -> DataFrame:
-    """All tuples in order, a range per task, with their positions. Kept, so that positions and rows stay together."""
-    ranged = frame.repartitionByRange(tasks, TIME, STREAM, ORDER).sortWithinPartitions(TIME, STREAM, ORDER)
-    kept = ranged.withColumn(SOURCE, F.monotonically_increasing_id()).localCheckpoint()
-    return _numbered(kept, SOURCE)
+    """All tuples in order, a range per task, with their positions."""
+    timed = frame.persist()
+    try:
+        bounds = timed.agg(quantiles(TIME, tasks).alias("times")).first()["times"]
+        ranged = parted_at(timed, TIME, bounds).sortWithinPartitions(TIME, STREAM, ORDER)
+        return _numbered(keep(ranged.withColumn(SOURCE, F.monotonically_increasing_id())), SOURCE)
+    finally:
+        timed.unpersist()
 
 
 # -- 2. parts

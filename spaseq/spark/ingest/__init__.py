@@ -17,8 +17,8 @@ among tasks; `quarantine` puts aside what cannot be read.
 * `datasource`: The Spark data source `spaseq`: RDF files as triples or as graph events, in batch and as a stream.
 * `files` (`Reading`, `parts_of_files`, `settled_by_names`): Streams of files that keep coming, as streaming DataFrames
   of parts to be read.
-* `time_ranges` (`INDEX_BITS`, `first_positions`, `in_ranges`, `rows_of`): Events in ranges of time, one
-  range a task, so that their instants can be numbered.
+* `time_ranges` (`INDEX_BITS`, `first_positions`, `in_ranges`, `parted_at`, `quantiles`, `rows_of`): Events in ranges of
+  time, one range a task, so that their instants can be numbered.
 * `frames`: Streams from DataFrames of quads, in batch and as streams that go on.
 * `messages` (`parse_rdf`): Messages that hold RDF, as Kafka and other queues bring them, taken apart into quads for a
   query.

@@ -6,6 +6,8 @@
 * `bar`: A progress bar of Spark's tasks on stderr, for people at a terminal.
 * `failures`: Our errors across the process boundary: raised in a worker, caught on the driver, the same object to the
   user.
+* `keeping` (`keep`): Results of a job that later jobs read again, kept by the cluster: made again where they are lost.
+* `shipping` (`ship`): This package, sent to the workers of a running session.
 * `query_text` (`QueryText`, `under_entailment`): A query as it travels to the workers.
 * `layout` (`Layout`, `event_part`, `knowledge_parts`, `late_conditions`, `lay_out`): How a query is laid out on Spark:
   which GPMs are joined with their knowledge by Spark, and where the table of solutions may be cut into parts that the
@@ -16,4 +18,4 @@
   an Arrow schema, from which Spark's own follows.
 """
 
-__all__ = ["bar", "failures", "layout", "options", "query_text", "session", "tables"]
+__all__ = ["bar", "failures", "keeping", "layout", "options", "query_text", "session", "shipping", "tables"]

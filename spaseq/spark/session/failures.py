@@ -27,6 +27,13 @@ _BUSY = (
     "where the machine is busy, run fewer tasks at a time, and start again: a stream goes on from its checkpoint; "
     "where it is not, look whether PYSPARK_PYTHON names a Python that has spaseq"
 )
+_MISSING = re.compile(
+    r"ModuleNotFoundError: No module named '(spaseq|ceql|llvmlite|numba|numpy|pandas|pyarrow|pyoxigraph)\b"
+)
+_SEND = (
+    "spaseq.spark.ship(spark) sends spaseq and ceql to the workers; what they need must be installed in the workers' "
+    "Python, or come in an archive: docs/spark.md, On a cluster"
+)
 _CARRIED = re.compile(_MARK + r"([A-Za-z0-9+/=]+)\.")
 
 P = ParamSpec("P")
@@ -106,7 +113,7 @@ def _carrier(error: SpaseqError) -> _Carrier:
 @contextmanager
 def clear_errors() -> Iterator[None]:
     """Around an action on the driver: a SpaseqError raised in a worker comes out as itself, and a worker that did not
-    start as an OptionError."""
+    start, or lacks this package or one that it needs, as an OptionError."""
     try:
         yield
     except PySparkException as error:
@@ -116,4 +123,7 @@ def clear_errors() -> Iterator[None]:
             raise original from None
         if _NO_WORKER in str(error):
             raise OptionError("a Python process that Spark started did not answer it in time", _BUSY) from error
+        missing = _MISSING.search(str(error))
+        if missing is not None:
+            raise OptionError(f"the Python that Spark starts has no module {missing[1]}", _SEND) from error
         raise

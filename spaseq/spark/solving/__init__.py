@@ -12,7 +12,7 @@ stays on Spark; `graph_clauses` and `join_side` join it. `graphs` shows knowledg
 * `join_side` (`Side`, `Sides`, `joined_terms`, `sides_of`): What a query asks of its knowledge, as the other side of a
   join with the solutions of events, in a batch and in a stream.
 * `solutions`: The table of solutions: what the GPMs of a query are at each instant, one mapping a row.
-* `read_and_solve` (`solution_rows`, `solved_files`, `solved_rows`, `total_counters`): The events of streams
+* `read_and_solve` (`looked_over`, `solution_rows`, `solved_files`, `solved_rows`): The events of streams
   with what the GPMs find on them, for a batch: evaluated as columns, many events at once.
 * `table` (`Job`, `table_of`): From streams to the table of solutions: what a batch job does before the engine runs.
 * `graphs`: Background knowledge as a graph on Spark: motifs over it, and entities that belong together.

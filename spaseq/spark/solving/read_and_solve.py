@@ -20,13 +20,14 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from spaseq.errors import EventError, OptionError
 from spaseq.rdf import Counters, GraphBatch, StreamOptions, StreamSource, expand_files, merged_files, term_key
 from spaseq.spark.ingest.columns import Placed, gathered, graph_events
 from spaseq.spark.ingest.datasource import Told
 from spaseq.spark.ingest.quarantine import counted
-from spaseq.spark.ingest.time_ranges import INDEX_BITS, rows_of
+from spaseq.spark.ingest.time_ranges import INDEX_BITS, quantiles, rows_of
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText
@@ -34,7 +35,7 @@ from spaseq.spark.session.tables import INPUTS, SOLUTIONS, SOLVED, batch_of, spa
 from spaseq.spark.solving.bucket_rows import found_in
 from spaseq.spark.solving.solutions import INSTANT, Graphs, solver_of
 
-__all__ = ["solution_rows", "solved_files", "solved_rows", "total_counters"]
+__all__ = ["looked_over", "solution_rows", "solved_files", "solved_rows"]
 
 _MOST_TASKS: Final = 1_000
 
@@ -184,12 +185,13 @@ def _counts(counters: Counters) -> pa.RecordBatch:
     return batch_of(SOLVED, [(*[None] * (len(SOLVED) - 1), list(astuple(counters)))])
 
 
-def total_counters(solved: DataFrame) -> Counters:
-    """What was read, of all tasks. Runs the job."""
+def looked_over(solved: DataFrame, tasks: int) -> tuple[Counters, list[int]]:
+    """What was read, of all tasks, and where `tasks` ranges of time begin. Runs the job."""
+    row = solved.agg(F.collect_list("counts").alias("counts"), quantiles("time", tasks).alias("times")).first()
     total = Counters()
-    for row in solved.where("counts is not null").select("counts").collect():
-        total.add(Counters(*row["counts"]))
-    return total
+    for counts in row["counts"]:
+        total.add(Counters(*counts))
+    return total, row["times"] or []
 
 
 # -- instants

@@ -20,10 +20,11 @@ from spaseq.spark.ingest.quarantine import check_folder
 from spaseq.spark.ingest.time_ranges import first_positions, in_ranges
 from spaseq.spark.session.bar import progress_bar
 from spaseq.spark.session.failures import clear_errors
+from spaseq.spark.session.keeping import keep
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText
 from spaseq.spark.solving.join_side import Sides
-from spaseq.spark.solving.read_and_solve import solution_rows, solved_files, solved_rows, total_counters
+from spaseq.spark.solving.read_and_solve import looked_over, solution_rows, solved_files, solved_rows
 from spaseq.spark.solving.solutions import Graphs, join_knowledge
 
 __all__ = ["Job", "table_of"]
@@ -55,10 +56,8 @@ def table_of(
         solved, settled = _solved(job, streams, quarantine)
         solved.persist()
         try:
-            total = total_counters(solved)
-            events = solved.where("counts is null").drop("counts")
-            # Kept by a checkpoint and not by `persist`: were they planned again, the ranges could fall elsewhere.
-            ordered = in_ranges(events, settled, job.tasks).localCheckpoint(eager=False)
+            total, bounds = looked_over(solved, job.tasks)
+            ordered = keep(in_ranges(solved.where("counts is null").drop("counts"), bounds))
             firsts, times = first_positions(ordered, settled)
         finally:
             solved.unpersist()
@@ -66,7 +65,7 @@ def table_of(
         counters.add(total)
     table = solution_rows(ordered, layout, firsts, settled)
     if layout.joined:  # it is read once for each of them
-        table = table.localCheckpoint(eager=False)
+        table = keep(table)
     return join_knowledge(table, job.query, layout, job.sides), times
 
 

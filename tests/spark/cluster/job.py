@@ -1,0 +1,163 @@
+"""A driver of the cluster tests, in a process of its own: it prints what it found as JSON, a line for each thing done.
+
+job.py MASTER WAY,… FOLDER [SETTING=VALUE …]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from threading import Timer
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+import ceql
+import spaseq
+import spaseq.spark
+
+HEAT = """PREFIX : <http://example.org/>
+SELECT ?x ?y WITHIN 20 SECONDS SLIDING FROM STREAM S <http://example.org/one>
+WHERE { SEQ (A; B) DEFINE GPM A ON S { ?a :heat ?x GRAPH :kb { ?a :floor ?f } }
+DEFINE GPM B ON S { ?a :heat ?y FILTER (?y > ?x) } }"""
+RISING = "SELECT * FROM S WHERE (A; B) FILTER A[price > 3] WITHIN 9 EVENTS PARTITION BY [k]"
+
+
+def session(master: str, settings: dict[str, str]) -> Any:
+    builder = SparkSession.builder.master(master).appName("cluster test")
+    ours = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.log.level": "OFF",
+        "spark.executor.memory": "512m",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.executorEnv.NUMBA_CACHE_DIR": os.environ["NUMBA_CACHE_DIR"],
+    }
+    for name, value in (ours | settings).items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def where(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    import sys
+
+    import spaseq
+
+    for _ in batches:
+        pass
+    time.sleep(0.3)  # so that both workers have a task
+    yield pa.record_batch([pa.array([sys.executable]), pa.array([spaseq.__file__])], names=["python", "package"])
+
+
+def places(spark: Any, folder: Path) -> Any:
+    """Interpreters, and where each has the package from."""
+    with spaseq.spark.clear_errors():
+        rows = spark.range(0, 8, 1, 8).mapInArrow(where, "python string, package string").distinct().collect()
+    return sorted(map(list, rows))
+
+
+def _given(folder: Path) -> tuple[Any, dict[str, str], dict[str, str]]:
+    streams = {"S": str(folder / "one*.nq")}
+    return spaseq.compile(HEAT), streams, {"http://example.org/kb": str(folder / "kb.nt")}
+
+
+def batch(spark: Any, folder: Path) -> Any:
+    """The matches of the cluster, and those of the local engine."""
+    query, streams, kb = _given(folder)
+    found = spaseq.spark.collect(spaseq.spark.run(query, spark, streams, kb, partitions=3))
+    return _texts(found), _texts(query.run(streams, kb).to_arrow().select(found.column_names))
+
+
+def lost(spark: Any, folder: Path) -> Any:
+    """The same, where an executor is killed when the events were read, and another while the matches are found."""
+    query, streams, kb = _given(folder)
+    frame = spaseq.spark.run(query, spark, streams, kb, partitions=6)
+    first = _kill(0)
+    killer = Timer(1, _kill, (1,))
+    killer.start()
+    found = spaseq.spark.collect(frame)
+    killer.join()
+    assert first
+    return _texts(found), _texts(query.run(streams, kb).to_arrow().select(found.column_names))
+
+
+def lost_tuples(spark: Any, folder: Path) -> Any:
+    """The same for tuples."""
+    query = ceql.compile(RISING)
+    frame = spaseq.spark.run_tuples(query, _tuples(spark, 4000), partitions=6, type_column="type", time_column="at")
+    _kill(1)
+    found = spaseq.spark.collect(frame)
+    return found.num_rows, _local_tuples(4000).num_rows
+
+
+def tuples(spark: Any, folder: Path) -> Any:
+    query = ceql.compile(RISING)
+    frame = spaseq.spark.run_tuples(query, _tuples(spark, 60), type_column="type", time_column="at")
+    found = spaseq.spark.collect(frame)
+    return _texts(found), _texts(_local_tuples(60).select(found.column_names))
+
+
+def stream(spark: Any, folder: Path) -> Any:
+    query, streams, kb = _given(folder)
+    place = folder / f"state-{time.time_ns()}"
+    running = spaseq.spark.start(
+        query, spark, streams, kb, checkpoint=f"{place}/checkpoint", output=f"{place}/output", tasks=2,
+        available_now=True, reading=spaseq.spark.Reading(bounded=True),
+    )  # fmt: skip
+    assert spaseq.spark.wait(running)
+    found = spark.read.parquet(f"{place}/output").select("start", "end", "positions", *query.variables).toArrow()
+    return _texts(found), _texts(query.run(streams, kb).to_arrow().select(found.column_names))
+
+
+def ship(spark: Any, folder: Path) -> Any:
+    return Path(spaseq.spark.ship(spark)).name == Path(spaseq.spark.ship(spark)).name
+
+
+# -- its pieces
+
+
+def _rows(count: int) -> list[tuple[Any, ...]]:
+    return [(number, "AB"[number % 2], float(number * 7 % 5), number % 3) for number in range(count)]
+
+
+def _tuples(spark: Any, count: int) -> Any:
+    return spark.createDataFrame(_rows(count), "at long, type string, price double, k int")
+
+
+def _local_tuples(count: int) -> pa.Table:
+    columns = zip(*_rows(count), strict=True)
+    table = pa.table(dict(zip(("at", "type", "price", "k"), map(list, columns), strict=True)))
+    return ceql.compile(RISING).run(table, type_column="type", time_column="at").to_arrow()
+
+
+def _texts(table: pa.Table) -> list[str]:
+    return sorted(map(str, table.to_pylist()))
+
+
+def _kill(worker: int) -> int:
+    """The executor of a worker is killed; its process number, 0 if it has none."""
+    parent = os.environ["CLUSTER_WORKERS"].split(",")[worker]
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            words = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has just ended
+        if words[1] == parent:
+            os.kill(int(path.parent.name), signal.SIGKILL)
+            return int(path.parent.name)
+    return 0
+
+
+if __name__ == "__main__":
+    master, ways, place, *given = sys.argv[1:]
+    spark = session(master, dict(text.split("=", 1) for text in given))
+    for way in ways.split(","):
+        print(json.dumps(globals()[way](spark, Path(place))), flush=True)
+    spark.stop()
