@@ -207,19 +207,7 @@ def _in(operand: _Operand, items: list[_Operand], count: int, node: ast.Conditio
 
 
 def _kind(operand: Column | _Constant) -> str:
-    match operand:
-        case _Constant(value):
-            return values.kind_of(value)
-        case NumberColumn():
-            return "number"
-        case TextColumn():
-            return "text"
-        case TruthColumn():
-            return "truth"
-        case TimeColumn():
-            return "time"
-        case ListColumn():
-            return "list"
+    return values.kind_of(operand.value) if isinstance(operand, _Constant) else operand.kind
 
 
 def _named(node: ast.Expression, work: Callable[[], Any]) -> Any:

@@ -25,7 +25,7 @@ from ceql.syntax import ast
 from ceql.syntax.walk import attributes_of, calls_of
 from spaseq.automata import Avoid, Leave, Take
 from spaseq.engine.program.register_ops import NOTHING, UNKNOWN, ColumnTest, Drop, Keep, MergeRule, Op, Test, Unless
-from spaseq.events import Column, EventBatch, ListColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn
+from spaseq.events import Column, EventBatch, ListColumn, NumberColumn, TextColumn
 from spaseq.events.batch import Instant
 from spaseq.snapshot import expect
 
@@ -234,17 +234,9 @@ def double_codes(values: np.ndarray) -> np.ndarray:
 
 def kind_of(column: Column) -> str:
     """The kind of a column's values: "double", "whole", "text", "truth", "time" or "list"."""
-    match column:
-        case TextColumn():
-            return "text"
-        case TruthColumn():
-            return "truth"
-        case TimeColumn():
-            return "time"
-        case ListColumn():
-            return "list"
-        case NumberColumn(values):
-            return "double" if values.dtype == np.float64 else "whole"
+    if isinstance(column, NumberColumn):
+        return "double" if column.values.dtype == np.float64 else "whole"
+    return column.kind
 
 
 def _size_of(column: Column) -> str:

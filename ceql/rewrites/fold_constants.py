@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import Final
 
 from ceql.expressions import values
 from ceql.expressions.scalar import compile_condition
@@ -17,8 +16,6 @@ from ceql.syntax.walk import attributes_of, calls_of, replaced
 from spaseq.errors import EventError, InternalError
 
 __all__ = ["fold_constants"]
-
-_LITERAL: Final = (ast.Number, ast.Text, ast.Truth)
 
 
 def fold_constants(formula: ast.Formula) -> ast.Formula:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -31,18 +31,24 @@ __all__ = ["Column", "ListColumn", "NumberColumn", "TextColumn", "TimeColumn", "
 
 @dataclass(frozen=True, slots=True)
 class NumberColumn:
+    kind: ClassVar[str] = "number"
+
     values: np.ndarray
     known: np.ndarray | None
 
 
 @dataclass(frozen=True, slots=True)
 class TruthColumn:
+    kind: ClassVar[str] = "truth"
+
     values: np.ndarray
     known: np.ndarray | None
 
 
 @dataclass(frozen=True, slots=True)
 class TimeColumn:
+    kind: ClassVar[str] = "time"
+
     values: np.ndarray
     known: np.ndarray | None
 
@@ -50,6 +56,8 @@ class TimeColumn:
 @dataclass(frozen=True, slots=True)
 class TextColumn:
     """Row i holds `texts[codes[i]]`; `texts` is an Arrow string array without NULL."""
+
+    kind: ClassVar[str] = "text"
 
     codes: np.ndarray
     texts: pa.StringArray
@@ -78,6 +86,8 @@ class TextColumn:
 @dataclass(frozen=True, slots=True)
 class ListColumn:
     """`values` has a tuple of floats per row, or None; `known` as with the others."""
+
+    kind: ClassVar[str] = "list"
 
     values: tuple[tuple[float, ...] | None, ...]
     known: np.ndarray | None

@@ -32,6 +32,7 @@ compares all of them.
 * `snapshots`: Snapshots of parts of an evaluation, for tests.
 * `strategies`: Random queries and streams: CEQL formulas as the naive evaluator's data with a printer, SPAseq queries
   as text.
+* `tokens`: What the oracles' readers of query texts have in common: tokens, and arithmetic over them.
 * `words`: Where the words of a query end: what both languages' tests of their keywords do with a text and its tree.
 """
 
@@ -53,5 +54,6 @@ __all__ = [
     "roads",
     "snapshots",
     "strategies",
+    "tokens",
     "words",
 ]

@@ -37,11 +37,12 @@ from tests.support.oracle import (
     exact,
     named,
 )
+from tests.support.tokens import Tokens
 
 _TOKEN = re.compile(
     r"""
       (?P<skip>\s+ | --[^\n]* | /\*.*?\*/)
-    | (?P<number>\d+\.\d+ | \.\d+ | \d+)
+    | (?P<number>(?:\d+\.\d+ | \.\d+ | \d+)(?!\w))
     | (?P<string>'[^']*' | "[^"]*")
     | (?P<name>`[^`]*` | [^\W\d]\w*)
     | (?P<sign>:\+ | \.\. | == | != | <> | <= | >= | [][(){}<>=;:+*/%,.-])
@@ -89,47 +90,15 @@ def shown(formula: Formula, named: bool = False) -> frozenset[str]:
     return frozenset()
 
 
-class _Reader:
+class _Reader(Tokens):
+    pattern = _TOKEN
+
     def __init__(self, text: str) -> None:
-        self.tokens: list[tuple[str, str]] = []
-        position = 0
-        while position < len(text):
-            match = _TOKEN.match(text, position)
-            if match is None:
-                raise ValueError(f"unexpected {text[position : position + 10]!r}")
-            position = match.end()
-            if match.lastgroup == "number" and re.match(r"\w", text[position:]):
-                raise ValueError(f"a number that goes on with {text[position : position + 10]!r}")
-            if match.lastgroup != "skip":
-                self.tokens.append((str(match.lastgroup), match.group()))
-        self.at = 0
+        super().__init__(text)
         self.variable = ""  # whose brackets we are in
 
-    # tokens
-
-    def ahead(self, *words: str, offset: int = 0) -> bool:
-        """Whether the next token is one of `words`: keywords are whole words of ASCII letters, in any case."""
-        if self.at + offset >= len(self.tokens):
-            return False
-        kind, text = self.tokens[self.at + offset]
-        return kind in ("name", "sign") and text.isascii() and text.upper() in words
-
-    def take(self, *words: str) -> bool:
-        if self.ahead(*words):
-            self.at += 1
-            return True
-        return False
-
-    def need(self, word: str) -> None:
-        if not self.take(word):
-            raise ValueError(f"expected {word} at {self.tokens[self.at :][:3]}")
-
     def next(self, kind: str) -> str:
-        found, text = self.tokens[self.at]
-        if found != kind:
-            raise ValueError(f"expected a {kind} at {self.tokens[self.at :][:3]}")
-        self.at += 1
-        return text.strip("`")
+        return super().next(kind).strip("`")
 
     # clauses
 
@@ -400,18 +369,6 @@ class _Reader:
             raise ValueError(f"expected a constant, not {text}")
         value = float(text) if "." in text else int(text)
         return -value if negative else value
-
-    def sum(self) -> tuple[Any, ...]:
-        left = self.product()
-        while self.ahead("+", "-"):
-            left = (self.next("sign"), left, self.product())
-        return left
-
-    def product(self) -> tuple[Any, ...]:
-        left = self.operand()
-        while self.ahead("*", "/", "%"):
-            left = (self.next("sign"), left, self.operand())
-        return left
 
     def operand(self) -> tuple[Any, ...]:
         if self.take("-"):

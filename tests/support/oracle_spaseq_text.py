@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from tests.support.oracle_spaseq import XSD, And, At, Either, Element, Gpm, Graph, Group, SpaseqQuery, Term
+from tests.support.tokens import Tokens
 
 _TOKEN = re.compile(
     r"""
@@ -44,46 +45,13 @@ def read_graph(text: str, prefix: str = "http://example.org/") -> Graph:
     return frozenset((e[1], e[2], e[3]) for e in group)
 
 
-class _Reader:
+class _Reader(Tokens):
+    pattern = _TOKEN
+    words = ("name", "sign", "number")
+
     def __init__(self, text: str, prefixes: dict[str, str]) -> None:
+        super().__init__(text)
         self.prefixes = dict(prefixes)
-        self.tokens: list[tuple[str, str]] = []
-        position = 0
-        while position < len(text):
-            match = _TOKEN.match(text, position)
-            if match is None:
-                raise ValueError(f"unexpected {text[position : position + 20]!r}")
-            kind = str(match.lastgroup)
-            position = match.end()
-            if kind != "skip":
-                self.tokens.append((kind, match.group()))
-        self.at = 0
-        self.text = text
-
-    def ahead(self, *words: str, offset: int = 0) -> bool:
-        if self.at + offset >= len(self.tokens):
-            return False
-        kind, text = self.tokens[self.at + offset]
-        return kind in ("name", "sign", "number") and text.upper() in words
-
-    def take(self, *words: str) -> bool:
-        if self.ahead(*words):
-            self.at += 1
-            return True
-        return False
-
-    def need(self, word: str) -> None:
-        if not self.take(word):
-            raise ValueError(f"expected {word} at {self.tokens[self.at :][:4]}")
-
-    def kind(self) -> str:
-        return self.tokens[self.at][0] if self.at < len(self.tokens) else "end"
-
-    def next(self, kind: str) -> str:
-        if self.kind() != kind:
-            raise ValueError(f"expected a {kind} at {self.tokens[self.at :][:4]}")
-        self.at += 1
-        return self.tokens[self.at - 1][1]
 
     # clauses
 
@@ -253,18 +221,6 @@ class _Reader:
         left = self.sum()
         if self.ahead("=", "!=", "<", "<=", ">", ">="):
             return (self.next("sign"), left, self.sum())
-        return left
-
-    def sum(self) -> tuple[Any, ...]:
-        left = self.product()
-        while self.ahead("+", "-"):
-            left = (self.next("sign"), left, self.product())
-        return left
-
-    def product(self) -> tuple[Any, ...]:
-        left = self.operand()
-        while self.ahead("*", "/"):
-            left = (self.next("sign"), left, self.operand())
         return left
 
     def operand(self) -> tuple[Any, ...]:
