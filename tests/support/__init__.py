@@ -24,6 +24,7 @@ compares all of them.
   `docs/semantics.md`, on solutions.
 * `oracle_spaseq_text`: A reader of SPAseq queries and of Turtle-like graphs for the naive evaluator, independent of the
   engine's parsers.
+* `oracle_tokens`: What the oracles' readers of query texts have in common: tokens, and arithmetic over them.
 * `proof`: The standing proof: random queries on every road of `roads.py`, against the definitions. Deterministic by
   seed.
 * `rma_expressions`: Random bounded expressions as the oracle's tuples, and their translation to the library's nodes.
@@ -32,7 +33,6 @@ compares all of them.
 * `snapshots`: Snapshots of parts of an evaluation, for tests.
 * `strategies`: Random queries and streams: CEQL formulas as the naive evaluator's data with a printer, SPAseq queries
   as text.
-* `tokens`: What the oracles' readers of query texts have in common: tokens, and arithmetic over them.
 * `words`: Where the words of a query end: what both languages' tests of their keywords do with a text and its tree.
 """
 
@@ -49,11 +49,11 @@ __all__ = [
     "oracle_spaseq",
     "oracle_spaseq_results",
     "oracle_spaseq_text",
+    "oracle_tokens",
     "proof",
     "rma_expressions",
     "roads",
     "snapshots",
     "strategies",
-    "tokens",
     "words",
 ]

@@ -37,7 +37,7 @@ from tests.support.oracle import (
     exact,
     named,
 )
-from tests.support.tokens import Tokens
+from tests.support.oracle_tokens import Tokens
 
 _TOKEN = re.compile(
     r"""

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from tests.support.oracle_spaseq import XSD, And, At, Either, Element, Gpm, Graph, Group, SpaseqQuery, Term
-from tests.support.tokens import Tokens
+from tests.support.oracle_tokens import Tokens
 
 _TOKEN = re.compile(
     r"""
