@@ -13,10 +13,11 @@ each mode up on a small stream first; so JVM, imports and kernels are not in the
 results/DATE-spark.csv as they are measured; at the end of each size come the rates on the most cores over those on the
 fewest.
 
-What is timed (`--modes`):
+What is timed (`--modes`); `processor` is the processor time of all processes together:
 
 * `batch`: `run` (read, evaluate GPMs, order) and counting its rows (recognise). Of it, by jobs of their own that keep
   no rows: `read` (files into columns) and `evaluate GPMs` (the same with them, less `read`); `order` is the rest.
+* `slices`: `run` by the plan that has each task run the whole query on a slice of time (`batch` shuffles a table).
 * `stream`: all of a bounded stream into Parquet, in batches of 50 MB (`--chunk`); of it `behind the first batch`, as
   the first also starts the workers; `in buckets`, what the tasks of the operator with state took, all together, with
   what they waited for; `planning and commits`, what is not in tasks.
@@ -27,6 +28,7 @@ What is timed (`--modes`):
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import datetime
 import glob
@@ -126,7 +128,7 @@ def measure(name: str, folder: Path, options: argparse.Namespace, cores: int) ->
     spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", "100000")  # else only the last 100 batches are told
     found: dict[str, float] = {}
     for mode in options.modes:
-        run = {"rows": _rows, "batch": _batch, "stream": _stream}[mode]
+        run = {"rows": _rows, "batch": _batch, "slices": _slices, "stream": _stream}[mode]
         run(spark, query, str(small / file), words, cores, options.chunk)
         found |= run(spark, query, str(folder / file), words, cores, options.chunk)
     return found
@@ -142,8 +144,9 @@ def _local(query: str, path: str, words: dict[str, Any]) -> dict[str, float]:
     import spaseq
 
     run = spaseq.compile(query).run({"S": path}, keep_events=False, **words)
+    used = _processor()
     seconds, matches = _timed(run.count)
-    return {"local": seconds, "local: matches": matches}
+    return {"local": seconds, "local: processor": _processor() - used, "local: matches": matches}
 
 
 def _rows(spark: Any, query: str, path: str, words: dict[str, Any], cores: int, chunk: int) -> dict[str, float]:
@@ -168,7 +171,8 @@ def _batch(spark: Any, query: str, path: str, words: dict[str, Any], cores: int,
     import spaseq.spark
 
     reading, solving = (_noop(frame) for frame in _first_stages(spark, query, path, words))
-    ready, frame = _timed(lambda: spaseq.spark.run(query, spark, {"S": path}, partitions=cores, **words))
+    used = _processor()
+    ready, frame = _timed(lambda: spaseq.spark.run(query, spark, {"S": path}, partitions=cores, plan="table", **words))
     found, matches = _timed(frame.count)
     return {
         "batch: read": reading,
@@ -177,8 +181,33 @@ def _batch(spark: Any, query: str, path: str, words: dict[str, Any], cores: int,
         "batch: read, evaluate GPMs, order": ready,
         "batch: recognise": found,
         "batch": ready + found,
+        "batch: processor": _processor() - used,
         "batch: matches": matches,
     }
+
+
+def _slices(spark: Any, query: str, path: str, words: dict[str, Any], cores: int, chunk: int) -> dict[str, float]:
+    import spaseq.spark
+
+    def count() -> int:
+        return int(spaseq.spark.run(query, spark, {"S": path}, partitions=cores, plan="slices", **words).count())
+
+    used = _processor()
+    seconds, matches = _timed(count)
+    return {"slices": seconds, "slices: processor": _processor() - used, "slices: matches": matches}
+
+
+def _processor() -> float:
+    """Processor seconds so far of this process and all that it began: Spark's JVM and the workers (Linux)."""
+    used: dict[int, tuple[int, int]] = {}
+    for stat in glob.glob("/proc/[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # one that ended since
+            fields = Path(stat).read_text().rpartition(")")[2].split()
+            used[int(stat.split("/")[2])] = int(fields[1]), sum(map(int, fields[11:15]))
+    mine, rest = {os.getpid()}, dict(used)
+    while more := {pid for pid, (parent, _) in rest.items() if parent in mine} - mine:
+        mine |= more
+    return sum(used[pid][1] for pid in mine) / os.sysconf("SC_CLK_TCK")
 
 
 def _first_stages(spark: Any, query: str, path: str, words: dict[str, Any]) -> Iterator[Any]:
@@ -244,7 +273,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spark", description=__doc__.splitlines()[0])
     parser.add_argument("--triples", type=int, nargs="+", default=[1_000_000])
     parser.add_argument("--cores", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--modes", nargs="+", choices=("local", "batch", "stream", "rows"), default=list(_MODES))
+    parser.add_argument("--modes", nargs="+", choices=(*_MODES, "rows"), default=list(_MODES))
     parser.add_argument("--workloads", nargs="+", choices=tuple(WORKLOADS), default=list(WORKLOADS))
     parser.add_argument("--chunk", type=int, default=50_000_000, help="bytes of a stream for one batch")
     parser.add_argument("--memory", default="6g", help="heap of Spark's Java process")
@@ -309,7 +338,7 @@ def _check_matches(name: str, triples: int, by_cores: dict[int, dict[str, float]
         print(f"{name:6} {triples:>11,} every run found {next(iter(counts.values())):,} matches", flush=True)
 
 
-_MODES = ("local", "batch", "stream")
+_MODES = ("local", "batch", "slices", "stream")
 _NO_TIME = ("batches", "MB of state", "closes", "matches")
 
 

@@ -113,6 +113,8 @@ def _matches(options: argparse.Namespace, query: Query) -> tuple[Iterable[Match]
 
         if options.knowledge_rows is not None:
             words["knowledge_rows"] = options.knowledge_rows
+        if options.plan is not None:
+            words["plan"] = options.plan
         counted = Counters()
         found = followed_matches if options.follow else spark_matches  # they show their own progress
         return found(query, streams, knowledge, counted, options.quarantine or "", **words), lambda: counted
@@ -126,6 +128,8 @@ def _refuse(options: argparse.Namespace) -> None:
         raise OptionError("--quarantine needs --engine spark", "--malformed drop leaves such lines out and counts them")
     if options.knowledge_rows is not None and options.engine != "spark":
         raise OptionError("--knowledge-rows needs --engine spark", "the local engine has all knowledge in memory")
+    if options.plan is not None and (options.engine != "spark" or options.follow):
+        raise OptionError("--plan is of a batch with --engine spark", "leave out --plan")
 
 
 def _settle_format(options: argparse.Namespace, query: Query) -> None:

@@ -70,5 +70,8 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--engine", choices=("local", "spark"), default="local", help="where to run (local)")
     where.add_argument("--knowledge-rows", type=count, metavar="N",
                        help="the most rows of knowledge that come to the driver (engine spark; 100000)")  # fmt: skip
+    where.add_argument("--plan", choices=("auto", "slices", "table"),
+                       help="slices: each task runs the query on a slice of time; table: solutions are shuffled "
+                            "(engine spark; auto)")  # fmt: skip
     where.add_argument("--gpm", choices=("columnar", "rdflib"), default="columnar",
                        help="rdflib: its evaluator does every graph pattern, for comparison (columnar)")  # fmt: skip

@@ -25,8 +25,8 @@ Modules:
   fewer alternatives.
 * `sparql` (`Piece`, `Source`, `literals_as_written`, `prepared`, `settled`, `translated`): From SPARQL in a query's
   text to rdflib's algebra; only here rdflib parses and translates.
-* `pattern` (`Condition`, `GraphPattern`, `Part`, `Source`, `compile_pattern`): Compile the group graph pattern of a GPM
-  ([SPAseq] §4.2, Definitions 7 and 15).
+* `pattern` (`Condition`, `GraphPattern`, `Part`, `Source`, `compile_pattern`, `with_answers`): Compile the group
+  graph pattern of a GPM ([SPAseq] §4.2, Definitions 7 and 15).
 * `ways` (`ways`): Property paths on one of rdflib's graphs (SPARQL 1.1 §18.4), for the reference.
 * `reference`: Evaluates rdflib's algebra as SPARQL 1.1 §18 defines it: the reference for the plan over columns, and the
   evaluator for patterns that the plan does not cover.

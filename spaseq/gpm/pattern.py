@@ -14,8 +14,8 @@ rdflib parses the group; `compile_pattern` splits it, once, into
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from rdflib.plugins.sparql.parserutils import CompValue
@@ -33,6 +33,7 @@ __all__ = [
     "Part",
     "Source",
     "compile_pattern",
+    "with_answers",
 ]
 
 _FRAMES: Final = 6
@@ -97,6 +98,20 @@ class GraphPattern:
     def mentions(self) -> frozenset[str]:
         """The variables of the GPM that other GPMs can share."""
         return self.binds | self.needs
+
+
+def with_answers(
+    pattern: GraphPattern, answers: Sequence[tuple[Sequence[str], Sequence[Sequence[tuple[str, Any]]]]]
+) -> GraphPattern:
+    """A GPM with a VALUES in place of each of its knowledge parts: the variables that the part may bind, and its
+    solutions, each the pairs of a variable and its term."""
+    parts = []
+    for (iri, _), (names, rows) in zip(pattern.knowledge, answers, strict=True):
+        unbound = frozenset(names) - {name for row in rows for name, _ in row}
+        inline = CompValue("values", res=[{Variable(name): term for name, term in row} for row in rows])
+        node = algebra.Values(tuple(map(tuple, rows)), unbound)
+        parts.append((iri, Part(node, CompValue("ToMultiSet", p=inline))))
+    return replace(pattern, knowledge=tuple(parts))
 
 
 def compile_pattern(source: Source, streams: tuple[str, ...]) -> GraphPattern:

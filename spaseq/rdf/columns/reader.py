@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import select
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -53,12 +53,14 @@ def read_batches(
     counters: Counters,
     wanted: Collection[str] | None = None,
     limits: BatchLimits = _LIMITS,
+    chunks: Callable[[str], Iterator[bytes]] = byte_chunks,
 ) -> Iterator[GraphBatch]:
     """The batches of one stream in order of time; `options` are settled for all streams. Lines of N-Triples and N-Quads
-    are read by kernels; a stream with a file that is one document goes event by event, and `wanted` is not heeded."""
+    are read by kernels, from the `chunks` of each path; a stream with a file that is one document goes event by event,
+    and `wanted` and `chunks` are not heeded."""
     paths = expand_files(source.files)
     if all(_by_columns(path, source, options) for path in paths):
-        return _columns(source, paths, options, counters, wanted, limits)
+        return _columns(source, paths, options, counters, wanted, limits, chunks)
     events = read_stream(source.iri, source.files, options, counters, event_by=source.event_by)
     return _collected(events, 1 if STDIN in paths else limits.triples)
 
@@ -96,6 +98,7 @@ def _columns(
     counters: Counters,
     wanted: Collection[str] | None,
     limits: BatchLimits,
+    chunks: Callable[[str], Iterator[bytes]],
 ) -> Iterator[GraphBatch]:
     needed = None if wanted is None or RESERVED & set(wanted) else list(dict.fromkeys(wanted))
     times = [] if options.time in (None, ARRIVAL) or options.time in (needed or ()) else [options.time]
@@ -105,7 +108,7 @@ def _columns(
     ordering = Ordering(source.iri, options, scanner, drafting, counters, None if needed is None else len(needed))
     for path in paths:
         drafting.begin_file("<stdin>" if path == STDIN else path, file_options(path, source, options))
-        blocks = scanner.read(byte_chunks(path), format_of(path, options.format), path)
+        blocks = scanner.read(chunks(path), format_of(path, options.format), path)
         last = False
         while not last:
             failure = None

@@ -13,11 +13,11 @@ it, and so wrong input is an error of `run`. The rest runs when somebody asks fo
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from itertools import chain, count, islice
-from typing import Any, Final, NamedTuple, TypeVar, Unpack
+from itertools import chain
+from typing import Any, Final, NamedTuple, Unpack
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -28,7 +28,9 @@ from spaseq.errors import OptionError
 from spaseq.gpm import Knowledge
 from spaseq.language.evaluation.run import Match, match_table
 from spaseq.language.query import Query, compile_query
-from spaseq.rdf import Counters, term_from_key, term_key
+from spaseq.rdf import Counters, term_from_key
+from spaseq.spark.batch.form import RANK, Form, as_terms, chunks
+from spaseq.spark.batch.slices import SMALL, hindrance, planned_slices, slice_bounds, sliced_matches
 from spaseq.spark.ingest.frames import Streams
 from spaseq.spark.ingest.time_ranges import rows_of
 from spaseq.spark.session.bar import progress_bar
@@ -37,7 +39,7 @@ from spaseq.spark.session.layout import Layout, lay_out
 from spaseq.spark.session.options import QueryOptions, QueryWords
 from spaseq.spark.session.query_text import QueryText, under_entailment
 from spaseq.spark.session.session import local_session
-from spaseq.spark.session.tables import TERM_MATCHES, batch_of, spark_schema
+from spaseq.spark.session.tables import TERM_MATCHES, spark_schema
 from spaseq.spark.solving.join_side import Sides, sides_of
 from spaseq.spark.solving.knowledge import known_of
 from spaseq.spark.solving.solutions import Graphs, graph_keys, instants_of
@@ -46,15 +48,8 @@ from spaseq.spark.solving.table import Job, table_of
 __all__ = ["collect", "explain", "matches", "prepared", "run"]
 
 _LOG: Final = logging.getLogger("spaseq.spark")
+_PLANS: Final = ("auto", "slices", "table")
 _INSTANTS: Final = 256  # rows of the table before the engine is called
-_MATCHES: Final = 10_000  # matches in a record batch
-
-_RANK: Final = pa.field("?rank", pa.decimal128(38))
-_INDEX_BITS: Final = 32  # of a rank: the window's number above, the row's in the part below
-T = TypeVar("T")
-
-Shape = Callable[[Sequence[Match], Sequence[str]], pa.RecordBatch]
-"""Matches and the names of their variables, as a record batch."""
 
 
 def run(
@@ -68,6 +63,7 @@ def run(
     progress: bool | None = False,
     counters: Counters | None = None,
     quarantine: str = "",
+    plan: str = "auto",
     **words: Unpack[QueryWords],
 ) -> DataFrame:
     """The matches over files, as a DataFrame with the columns and values of `Query.run(…).to_arrow()`, in no order.
@@ -84,6 +80,8 @@ def run(
         counters: is given what was read, late or malformed.
         quarantine: a folder for lines that cannot be read, each with its number, in one file for each input file;
             they are counted as malformed. Like the streams' files it must be within the workers' reach.
+        plan: "slices" has each task run the whole query on a slice of time, without a shuffle, and is an OptionError
+            where that cannot be; "table" shuffles the solutions; "auto" chooses (`spaseq.spark.batch.slices`).
         words: `entailment`, `knowledge_rows`, `reference`: see `spaseq.spark.session.options`. And `options`, or in its
             place `format` and other words of the command line, as for `Query.run`.
 
@@ -91,16 +89,16 @@ def run(
     rows are asked for, comes out as clearly only through `collect`.
     """
     job = _prepare(query, spark, kb, QueryOptions.of(format, **words), partitions)
-    table, times = table_of(job, streams, progress, counters, quarantine)
-    return _recognise(job, table, times, match_table, match_table([], job.compiled.variables).schema)
+    form = _form(job, match_table, match_table([], job.compiled.variables).schema)
+    return _found(job, streams, form, plan, progress, counters, quarantine)
 
 
 def collect(matches: DataFrame, *, progress: bool | None = False) -> pa.Table:
     """The rows of a DataFrame that `run` gave, in order of their ends. An error of a worker comes out as itself."""
     with progress_bar(matches.sparkSession, "finding matches", enabled=progress), clear_errors():
         table = matches.toArrow()
-    if _RANK.name in table.column_names:
-        return table.sort_by(_RANK.name).drop_columns([_RANK.name])
+    if RANK.name in table.column_names:
+        return table.sort_by(RANK.name).drop_columns([RANK.name])
     return table.sort_by([("end", "ascending"), ("start", "ascending")])
 
 
@@ -115,12 +113,12 @@ def matches(
     progress: bool | None = False,
     counters: Counters | None = None,
     quarantine: str = "",
+    plan: str = "auto",
     **words: Unpack[QueryWords],
 ) -> Iterator[Match]:
     """The matches over files as the local engine's objects, without their events, in order of their ends. See `run`."""
     job = _prepare(query, spark, kb, QueryOptions.of(format, **words), partitions)
-    table, times = table_of(job, streams, progress, counters, quarantine)
-    frame = _recognise(job, table, times, _as_terms, TERM_MATCHES)
+    frame = _found(job, streams, _form(job, as_terms, TERM_MATCHES), plan, progress, counters, quarantine)
     found = collect(frame, progress=progress)
     variables = job.compiled.variables
     for batch in found.to_batches():
@@ -141,10 +139,23 @@ def explain(
     the query asks of it (`spark` works them out, by default the running session), and by which join. `words` as of
     `run`."""
     query = compile_query(query) if isinstance(query, str) else query
-    if kb is None:
-        return "\n".join(lay_out(query).explain())
-    session = spark or SparkSession.getActiveSession() or local_session()
-    return "\n".join(prepared(session, query, kb, QueryOptions.of(None, **words)).lines)
+    lines: Iterable[str] = lay_out(query).explain()
+    if kb is not None:
+        session = spark or SparkSession.getActiveSession() or local_session()
+        lines = prepared(session, query, kb, QueryOptions.of(None, **words)).lines
+    return "\n".join([*_plan_lines(query), *lines])
+
+
+def _plan_lines(query: Query) -> Iterator[str]:
+    """What decides between the plans."""
+    if why := hindrance(query):
+        yield f"a table of solutions is shuffled, and not the query run on slices of time: {why}"
+        return
+    yield (
+        f"plan 'slices', for files in order of time, {SMALL >> 20} MB of them or more: each task seeks a slice of time "
+        "in each file and runs the whole query on it, without a shuffle, with the answers of the knowledge broadcast"
+    )
+    yield "plan 'table', otherwise: a table of solutions is shuffled, as follows"
 
 
 # -- the job
@@ -186,7 +197,34 @@ def prepared(spark: SparkSession, query: Query, kb: Any, options: QueryOptions) 
     return Prepared(text, layout, graph_keys(text, layout, closed), sides, lines)
 
 
-def _recognise(job: Job, table: DataFrame, times: list[int], shape: Shape, rows: pa.Schema) -> DataFrame:
+def _form(job: Job, shape: Any, table: pa.Schema) -> Form:
+    return Form(job.query, job.options.time_unit, shape, table, job.layout.ordered)
+
+
+def _found(
+    job: Job, streams: Streams, form: Form, plan: str, progress: bool | None, counters: Counters | None, quarantine: str
+) -> DataFrame:
+    """The matches, by the plan that is asked for, or that is the better one."""
+    if plan not in _PLANS:
+        raise OptionError(f"plan={plan!r}: no such plan", f"one of {', '.join(_PLANS)}")
+    if plan != "table":
+        read = Counters()
+        with progress_bar(job.spark, "finding matches", enabled=progress), clear_errors():
+            slices = planned_slices(job, streams, quarantine, forced=plan == "slices")
+            found = slices if isinstance(slices, str) else sliced_matches(job, slices, form, read)
+        if not isinstance(found, str):
+            _LOG.info("%d slices of time, each read and matched by one task", len(slices))
+            if counters is not None:
+                counters.add(read)
+            return found
+        if plan == "slices":
+            raise OptionError(f"plan='slices': {found}", "plan='auto'")
+        _LOG.info("not in slices of time without a shuffle: %s", found)
+    table, times = table_of(job, streams, progress, counters, quarantine)
+    return _recognise(job, table, times, form)
+
+
+def _recognise(job: Job, table: DataFrame, times: list[int], form: Form) -> DataFrame:
     """The matches in `table`, in parts that the layout allows. `times`: where ranges of equal work begin."""
     window = job.compiled.window(job.options.time_unit)
     cuts: list[Column] = []
@@ -194,9 +232,7 @@ def _recognise(job: Job, table: DataFrame, times: list[int], shape: Shape, rows:
         cuts.append(F.expr(_window_number(window)))
     if job.layout.by_key:
         cuts.append(F.hash("key").cast("long"))
-    if job.layout.ordered:
-        rows = rows.append(_RANK)
-    bounds = _slice_bounds(times, window) if job.layout.by_slice else []
+    bounds = slice_bounds(times, window) if job.layout.by_slice else []
     if len(bounds) > 1:
         sliced = _sliced(table, bounds, window, behind=any(v.after for v in job.compiled.checked.variants))
         parted = sliced.repartitionById(len(bounds), "slice").sortWithinPartitions("position")
@@ -205,8 +241,8 @@ def _recognise(job: Job, table: DataFrame, times: list[int], shape: Shape, rows:
         parts = (F.pmod(cut, F.lit(tasks)) for cut in cuts)
         part = F.pmod(reduce(Column.__add__, parts, F.lit(0)), F.lit(tasks)).cast("int")
         parted = table.repartitionById(tasks, part).sortWithinPartitions("position")
-    work = _Work(job.query, job.layout, job.options.time_unit, shape, tuple(bounds))
-    found = parted.mapInArrow(partial(_matches, work), spark_schema(rows))
+    work = _Work(form, job.layout, tuple(bounds))
+    found = parted.mapInArrow(partial(_matches, work), spark_schema(form.schema))
     kept = set(job.compiled.variables)
     merges = job.layout.by_key and any(name not in kept for name in job.compiled.checked.partition)
     return found.distinct() if merges else found  # equal matches of several keys are one
@@ -217,15 +253,6 @@ def _window_number(window: Window) -> str:
     size, first = window.size, window.origin % window.size
     number = f"(time div {size}L) - if(time % {size}L < 0, 1L, 0L)"  # div cuts towards zero
     return f"{number} - if(pmod(time, {size}L) < {first}L, 1L, 0L)"
-
-
-def _slice_bounds(times: Sequence[int], window: Window) -> list[int]:
-    """The first times of slices, from those of ranges of equal work; none shorter than the overlap."""
-    bounds = list(times[:1])
-    for time in times[1:]:
-        if time - bounds[-1] >= max(window.size, 1):
-            bounds.append(time)
-    return bounds
 
 
 def _sliced(table: DataFrame, bounds: Sequence[int], window: Window, *, behind: bool) -> DataFrame:
@@ -248,31 +275,21 @@ def _sliced(table: DataFrame, bounds: Sequence[int], window: Window, *, behind: 
 class _Work:
     """What a task of the last step needs to know. `bounds`: the first times of slices, if it is cut so."""
 
-    query: QueryText
+    form: Form
     layout: Layout
-    time_unit: str
-    shape: Shape
     bounds: tuple[int, ...]
 
 
 @carried
 def _matches(work: _Work, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The engine's matches in one part of the table, whose rows come in order of position."""
-    compiled = work.query.compiled()
-    variables, window = compiled.variables, compiled.window(work.time_unit)
-    ranks = count()
-    for found in _chunks(_evaluated(work, iter(batches)), _MATCHES):
-        batch = work.shape(found, variables)
-        if work.layout.ordered:
-            numbers = [(window.number(match.times[-1]) << _INDEX_BITS) + next(ranks) for match in found]
-            batch = batch.append_column(_RANK, pa.array(numbers, _RANK.type))
-        yield batch
+    yield from work.form.rows(_evaluated(work, iter(batches)))
 
 
 def _evaluated(work: _Work, batches: Iterator[pa.RecordBatch]) -> Iterator[Match]:
     """The matches of one part; of a slice, those that end in it."""
-    compiled = work.query.compiled()
-    recogniser = compiled.recogniser(work.time_unit)
+    compiled = work.form.query.compiled()
+    recogniser = compiled.recogniser(work.form.time_unit)
     low, high = None, None
     if len(work.bounds) > 1:
         first = next(batches, None)
@@ -282,7 +299,7 @@ def _evaluated(work: _Work, batches: Iterator[pa.RecordBatch]) -> Iterator[Match
         low, high = work.bounds[number], (*work.bounds, None)[number + 1]
         batches = (batch.drop_columns(["slice"]) for batch in chain([first], batches))
     instants = instants_of(batches, work.layout, compiled.checked.partition)
-    found = (m for rows in _chunks(instants, _INSTANTS) for m in recogniser.push_rows([r for row in rows for r in row]))
+    found = (m for rows in chunks(instants, _INSTANTS) for m in recogniser.push_rows([r for row in rows for r in row]))
     for match in chain(found, _closing(recogniser)):
         if (low is None or low <= match.times[-1]) and (high is None or match.times[-1] < high):
             yield match
@@ -291,20 +308,3 @@ def _evaluated(work: _Work, batches: Iterator[pa.RecordBatch]) -> Iterator[Match
 def _closing(recogniser: Any) -> Iterator[Match]:
     """What the end completes, asked when all else is done."""
     yield from recogniser.close()
-
-
-def _chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """`items`, so many at a time."""
-    iterator = iter(items)
-    while chunk := list(islice(iterator, size)):
-        yield chunk
-
-
-def _as_terms(matches: Sequence[Match], variables: Sequence[str]) -> pa.RecordBatch:
-    """Matches with the times of their positions and their terms as keys, from which objects can be made again."""
-    rows = ((m.start, m.end, m.positions, m.times, [_key(m.bindings.get(v)) for v in variables]) for m in matches)
-    return batch_of(TERM_MATCHES, rows)
-
-
-def _key(term: Any) -> str | None:
-    return None if term is None else term_key(term)

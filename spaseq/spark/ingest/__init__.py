@@ -24,6 +24,8 @@ among tasks; `quarantine` puts aside what cannot be read.
   query.
 * `columns` (`Placed`, `gathered`, `graph_events`, `part_batches`): Parts of a feed as batches of graph events in
   columns, with the places of the events in the source.
+* `seeking` (`TimedFile`, `first_times`, `timed_files`): Files whose events are in order of time: where in the bytes a
+  time begins, found by looking at a few.
 * `knowledge_files` (`triples_of_files`): Files of background knowledge as a DataFrame of triples, which tasks read.
 """
 
@@ -39,6 +41,7 @@ __all__ = [
     "parts",
     "quarantine",
     "reading",
+    "seeking",
     "terms",
     "time_ranges",
 ]

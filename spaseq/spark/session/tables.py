@@ -30,6 +30,7 @@ __all__ = [
     "STATE",
     "STATEMENTS",
     "TERM_MATCHES",
+    "TOLD",
     "TUPLE_MATCHES",
     "TUPLE_ROWS",
     "batch_of",
@@ -94,6 +95,11 @@ In a stream a column `v0`, `v1`, … for the term of each variable of the query 
 TERM_MATCHES: Final = pa.schema([*GRAPH_MATCHES, ("terms", _TEXTS)])
 """A match of a SPAseq query from which `Match` is made again: `start`, `end`, `positions` and `times` as of
 GRAPH_MATCHES, and `terms`, a key or null for each variable of the query."""
+
+TOLD: Final = pa.schema([("?slice", _INT), ("?told", _LONGS), ("?why", _TEXT)])
+"""What stands behind a match of a slice of time: the number of its `?slice`. Or, in the last row of a slice, which has
+no match: in `?told` how many instants are its own, and the `Counters` of what it read; or `?why` it cannot be a slice.
+The names are none that a variable can have."""
 
 TUPLE_MATCHES: Final = pa.schema(
     [("start", _LONG), ("end", _LONG), ("positions", _LONGS), ("start_time", _LONG), ("end_time", _LONG)]

@@ -19,8 +19,9 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spaseq.gpm import Knowledge, event_graph, holds
+from spaseq.gpm import GraphPattern, Knowledge, event_graph, holds
 from spaseq.gpm.algebra import certain
+from spaseq.gpm.pattern import with_answers
 from spaseq.language.solving.solve import InstantSolutions, Solver
 from spaseq.rdf import term_from_key, term_key
 from spaseq.spark.ingest.time_ranges import rows_of
@@ -33,6 +34,9 @@ from spaseq.spark.solving.knowledge import used_predicates
 
 __all__ = [
     "INSTANT",
+    "Answers",
+    "Graphs",
+    "answered_solver",
     "at_instant",
     "graph_keys",
     "instants_of",
@@ -45,6 +49,10 @@ INSTANT: Final = -1
 """The `gpm` of a row that only says that its instant exists."""
 Graphs = Mapping[str, tuple[tuple[str, ...], ...]]
 """Background knowledge to be sent: by IRI, the triples as keys of terms."""
+Answer = tuple[tuple[str, ...], list[tuple[str | None, ...]]]
+"""What a GRAPH clause gives: variables, and rows of a term key or None for each."""
+Answers = Mapping[str, Sequence[Answer]]
+"""By GPM, the answers to its GRAPH clauses, in their order."""
 
 
 # -- evaluating
@@ -70,8 +78,26 @@ def solver_of(query: QueryText, layout: Layout, graphs: Graphs) -> Solver:
     patterns = {name: event_part(p) if name in joined else p for name, p in checked.patterns.items()}
     if joined:  # a key may come with the knowledge: the rows get theirs after the join
         checked = replace(checked, partition=())
-    named = {iri: event_graph(_triples(graph)) for iri, graph in graphs.items()}
-    return Solver(replace(checked, patterns=patterns), Knowledge(named), reference=query.reference)
+    return Solver(replace(checked, patterns=patterns), _named(graphs), reference=query.reference)
+
+
+def answered_solver(query: QueryText, graphs: Graphs, answers: Answers) -> Solver:
+    """The local solver, with the answers of the knowledge in place of their GRAPH clauses: all in one place."""
+    checked = query.compiled().checked
+    patterns = {name: _answered(p, answers[name]) if name in answers else p for name, p in checked.patterns.items()}
+    asked = {iri: graphs.get(iri, ()) for pattern in checked.patterns.values() for iri in pattern.graphs}
+    return Solver(replace(checked, patterns=patterns), _named({**graphs, **asked}), reference=query.reference)
+
+
+def _answered(pattern: GraphPattern, answers: Sequence[Answer]) -> GraphPattern:
+    """A GPM with a VALUES of its answer in place of each GRAPH clause."""
+    return with_answers(
+        pattern, [(names, [_mapping(row[: len(names)], names) for row in rows]) for names, rows in answers]
+    )
+
+
+def _named(graphs: Graphs) -> Knowledge:
+    return Knowledge({iri: event_graph(_triples(graph)) for iri, graph in graphs.items()})
 
 
 def _triples(keys: Iterable[tuple[str, ...]]) -> Iterator[tuple[Any, Any, Any]]:

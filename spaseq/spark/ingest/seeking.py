@@ -1,0 +1,122 @@
+"""Files whose events are in order of time, as logs are: where in the bytes a time begins, found by looking at a few.
+
+A file is taken for one in order without being read. Whoever reads a part of it sees whether that part is; parts that
+meet are read by the same rule, so if each part is in order and holds what it should, then so is the whole file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from spaseq.errors import EventError
+from spaseq.rdf import (
+    ARRIVAL,
+    StreamOptions,
+    StreamSource,
+    assemble,
+    expand_files,
+    file_options,
+    format_of,
+    has_lines,
+    merged_files,
+    parse_statements,
+)
+from spaseq.spark.ingest.boundaries import first_boundary
+from spaseq.spark.ingest.parts import part_chunks
+
+__all__ = ["TimedFile", "first_times", "timed_files"]
+
+_BY: Final = {True: "graph", False: "subject"}
+
+
+@dataclass(frozen=True, slots=True)
+class TimedFile:
+    """A file of the stream `source`, which has no other, and its `size` in bytes when it was planned to be read.
+    `options` are settled."""
+
+    source: StreamSource
+    options: StreamOptions
+    size: int
+
+    @property
+    def path(self) -> str:
+        return self.source.files[0]
+
+    def place_of(self, time: int) -> int:
+        """Where the first event begins whose time is not before `time`; the size if there is none. Looks at
+        O(log size) events. EventError where one cannot be read."""
+        size = self.size
+        if not size or time <= self.time_at(0):
+            return 0
+        low, high = 0, size  # an event before `time` begins at `low`, and none does behind `high`
+        with open(self.path, "rb") as file:
+            while low < high:
+                middle = (low + high) // 2
+                place = first_boundary(file, middle, size)
+                if place < size and self.time_at(place) < time:
+                    low = place
+                else:
+                    high = middle
+            return first_boundary(file, low, size)
+
+    def time_at(self, place: int) -> int:
+        """The time of the event that begins at byte `place`. EventError where there is none."""
+        options = file_options(self.path, self.source, self.options)
+        with open(self.path, "rb") as file:
+            end = first_boundary(file, place + 1, self.size)
+        form = format_of(self.path, options.format)
+        chunks = part_chunks(self.path, place, end)
+        statements = parse_statements(chunks, form, self.path, malformed=options.malformed)
+        event = next(assemble(statements, options, stream=self.source.iri, source=self.path), None)
+        if event is None:
+            raise EventError(f"no event begins at byte {place:,}", source=self.path)
+        return event.time
+
+    def samples(self, count: int) -> Iterator[tuple[int, int]]:
+        """The times of about `count` events at equal distances, each with the bytes up to the next."""
+        size = self.size
+        step = max(1, size // max(1, count))
+        with open(self.path, "rb") as file:
+            for start in range(0, size, step):
+                place = first_boundary(file, start, size) if start else 0
+                if place < size:
+                    yield self.time_at(place), step
+
+
+def timed_files(sources: Sequence[StreamSource], options: StreamOptions) -> tuple[list[TimedFile], str]:
+    """The files of the streams, and why they are not such as can be in order of time; empty where they are.
+
+    `options` are settled. Only names are looked at.
+    """
+    if options.time == ARRIVAL:
+        return [], "times come from arrival, so they depend on all events before"
+    found: list[TimedFile] = []
+    for source in sources:
+        for part in merged_files(source, options):
+            paths = expand_files(part.files)
+            if len(paths) > 1:
+                return [], "a stream has more files than are merged by time"
+            for path in map(os.path.abspath, paths):
+                form, by = format_of(path, options.format), file_options(path, part, options).event_by
+                if not has_lines(path, form) or by is None or by.kind != _BY[form.named]:
+                    return [], f"{path} is not of lines that are graphs in N-Quads or subjects in N-Triples"
+                found.append(TimedFile(StreamSource(part.iri, (path,), part.event_by), options, os.stat(path).st_size))
+    return found, ""
+
+
+def first_times(files: Sequence[TimedFile], count: int, probes: int) -> list[int]:
+    """The first times of `count` parts of about equal bytes, over all files; fewer where times are equal. Looks at
+    about `probes` events. EventError where one cannot be read."""
+    total = sum(file.size for file in files)
+    if not total:
+        return []
+    found = sorted(sample for file in files for sample in file.samples(-(-probes * file.size // total)))
+    every, times, past = sum(weight for _, weight in found) / count, [found[0][0]], 0
+    for time, weight in found:
+        if past >= every * len(times) and time > times[-1]:
+            times.append(time)
+        past += weight
+    return times

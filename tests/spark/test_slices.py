@@ -1,0 +1,201 @@
+"""Slices of time, each run by one task without a shuffle: the matches, positions and counters of the local engine."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import spaseq
+from spaseq.errors import EventError, OptionError
+from spaseq.language.evaluation.run import match_table
+from spaseq.language.query import stream_options
+from spaseq.rdf import Counters, StreamOptions, StreamSource
+from spaseq.spark.batch import slices
+from spaseq.spark.batch.form import Form
+from spaseq.spark.ingest.seeking import TimedFile, first_times
+from spaseq.spark.session.layout import lay_out
+from spaseq.spark.session.query_text import QueryText
+from spaseq.spark.solving.table import Job
+from tests.spark.conftest import NS, TIME, write_stream
+from tests.spark.test_results import CASES, FLOOR, LIMIT, Case, _rows
+
+KB = f"{NS}kb"
+_UNFIT = {"nested knowledge", "knowledge", "knowledge in keys", "two graphs", "partly bound", "arrival", "lateness"}
+_MORE = [
+    Case("keys that slide", "A; B", clauses="WITHIN 6 SECONDS SLIDING PARTITION BY (?r)"),
+    Case("absent before", "A; C!; B", clauses="WITHIN 8 SECONDS SLIDING", more={"C": "FILTER (?hC > 15)"}),
+    Case("strict, sliding", "A; B+, C", clauses="WITHIN 5 SECONDS SLIDING", more={"A": "FILTER (?hA > 20)"}),
+]
+_FIT = [case for case in CASES if case.name not in _UNFIT and "WITHIN" in case.clauses] + _MORE
+
+
+@pytest.fixture(scope="module")
+def ordered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Streams without blank nodes, one of them in two files, of which the second goes back behind the first."""
+    path = tmp_path_factory.mktemp("ordered")
+    for name, seed, events in (("one-a", 1, 60), ("one-b", 2, 50), ("two", 3, 90)):
+        write_stream(path / f"{name}.nq", seed, events, start=30 * (name == "one-b"))
+        text = (path / f"{name}.nq").read_text("utf-8")
+        (path / f"{name}.nq").write_text(re.sub(r"_:(s\d)", rf"<{NS}\1>", text), "utf-8")
+    (path / "kb.ttl").write_text(f'@prefix : <{NS}> . :room0 :floor :f0 ; :limit "15" . :room1 :floor :f1 .', "utf-8")
+    return path
+
+
+def _streams(folder: Path) -> dict[str, Any]:
+    return {"S1": [str(folder / "one-a.nq"), str(folder / "one-b.nq")], "S2": str(folder / "two.nq")}
+
+
+def _job(query: Any, tasks: int, **words: Any) -> Any:
+    return Job(None, QueryText.of(query), lay_out(query), {}, {}, stream_options(None, words), tasks)
+
+
+def _in_slices(job: Any, plan: Any) -> tuple[list[dict[str, Any]], Counters, list[str]]:
+    """What the tasks give, put together as on Spark."""
+    form = Form(job.query, "s", match_table, match_table([], job.compiled.variables).schema, job.layout.ordered)
+    work = slices._Work(form, plan, job.compiled.window())
+    rows, counters, whys, first = [], Counters(), [], 0
+    for number in range(len(plan)):
+        batch = pa.record_batch([pa.array([number])], names=["id"])
+        shared = SimpleNamespace(value=({}, {}))
+        found = [row for b in slices._of_slices(work, shared, [batch]) for row in b.to_pylist()]
+        *own, last = found
+        for row in own:
+            row["start"], row["end"] = row["start"] + first, row["end"] + first
+            row["positions"] = [position + first for position in row["positions"]]
+            assert row["?slice"] == number
+            rows.append({name: value for name, value in row.items() if name in form.schema.names})
+        if last["?why"] is not None:
+            whys.append(last["?why"])
+            continue
+        first += last["?told"][0]
+        counters.add(Counters(*last["?told"][1:]))
+    return rows, counters, whys
+
+
+@pytest.mark.parametrize("case", _FIT, ids=lambda case: case.name)
+def test_slices_have_the_matches_of_the_whole(case: Case, ordered: Path) -> None:
+    query = spaseq.compile(case.query())
+    local = query.run(_streams(ordered), **case.words)
+    expected = local.to_arrow()
+    most = 0
+    for tasks in (1, 3, 8):
+        plan = slices.planned_slices(_job(query, tasks, **case.words), _streams(ordered), "", forced=True)
+        assert isinstance(plan, slices.Slices)
+        most = max(most, len(plan))
+        found, counters, whys = _in_slices(_job(query, tasks, **case.words), plan)
+        assert whys == []
+        assert _rows(pa.Table.from_pylist(found, expected.schema)) == _rows(expected) != []
+        assert counters == local.counters
+    assert most > 2
+
+
+def test_clauses_over_windows(ordered: Path) -> None:
+    text = Case("", "A; B").query().replace("SELECT *", "SELECT ?r (COUNT(?hA) AS ?n)") + "GROUP BY ?r ORDER BY ?n ?r"
+    query = spaseq.compile(text)
+    plan = slices.planned_slices(_job(query, 5), _streams(ordered), "", forced=True)
+    found, _, whys = _in_slices(_job(query, 5), plan)
+    assert (whys, len(plan)) == ([], 5)
+    in_order = sorted(found, key=lambda row: row.pop("?rank"))
+    assert in_order == query.run(_streams(ordered)).to_arrow().to_pylist()
+
+
+def _timed(path: Path) -> TimedFile:
+    options = StreamOptions(time="http://www.w3.org/ns/prov#generatedAtTime")
+    return TimedFile(StreamSource("s", (str(path),)), options, path.stat().st_size)
+
+
+def test_a_time_is_found_by_seeking(tmp_path: Path) -> None:
+    times = [0, 0, 3, 3, 3, 7, 8, 20, 20]
+    lines, begins = b"", []
+    for number, time in enumerate(times):
+        begins.append(len(lines))
+        graph = f"<{NS}g{number}>"
+        lines += f'{graph} <{TIME}> "{time}" {graph} .\n'.encode() * 1
+        lines += f'<{NS}a> <{NS}p> "{"x" * number}" {graph} .\n'.encode() * (number % 3)
+    (tmp_path / "s.nq").write_bytes(lines)
+    file = _timed(tmp_path / "s.nq")
+    for time in range(-1, 23):
+        expected = next((at for at, own in zip(begins, times, strict=True) if own >= time), len(lines))
+        assert file.place_of(time * 1_000_000_000) == expected
+    assert [file.time_at(at) // 1_000_000_000 for at in begins] == times
+    assert first_times([file], 3, 1000)[0] == 0
+    (tmp_path / "none.nq").write_bytes(b"")
+    assert _timed(tmp_path / "none.nq").place_of(5) == 0
+
+
+@pytest.mark.parametrize(("at", "to"), [(2, 60), (45, 20), (45, 50), (88, 3)])
+def test_a_stream_that_is_not_in_order_is_no_slices(at: int, to: int, ordered: Path, tmp_path: Path) -> None:
+    query = spaseq.compile(Case("", "A; B", clauses="WITHIN 6 SECONDS SLIDING").query())
+    lines = (ordered / "two.nq").read_text("utf-8").splitlines()
+    moved = [line for line in lines if f"<{NS}two/{at}> ." in line]
+    rest = [line for line in lines if line not in moved]
+    place = next(i for i, line in enumerate(rest) if line.startswith(f"<{NS}two/{to}> "))
+    (tmp_path / "two.nq").write_text("\n".join(rest[:place] + moved + rest[place:]) + "\n", "utf-8")
+    streams = _streams(ordered) | {"S2": str(tmp_path / "two.nq")}
+    with pytest.raises(EventError):
+        query.run(streams).count()
+    plan = slices.planned_slices(_job(query, 4), streams, "", forced=True)
+    assert isinstance(plan, slices.Slices)
+    assert _in_slices(_job(query, 4), plan)[2]
+
+
+def test_what_cannot_be_slices_says_why(ordered: Path, folder: Path, tmp_path: Path) -> None:
+    streams = _streams(ordered)
+
+    def why(query: str, given: Any = streams, forced: bool = True, quarantine: str = "", **words: Any) -> str:
+        found = slices.planned_slices(_job(spaseq.compile(query), 4, **words), given, quarantine, forced=forced)
+        return found if isinstance(found, str) else ""
+
+    fit = Case("", "A; B").query()
+    assert "without WITHIN" in why(Case("", "A; B", clauses="").query())
+    assert "an ASK" in why(fit.replace("SELECT *", "ASK"))
+    assert "times come from arrival" in why(fit, time_from="arrival")
+    assert "too few to be worth it" in why(fit, forced=False)
+    assert "put aside" in why(fit, quarantine=str(tmp_path))
+    assert "is not of lines" in why(fit, event_by="size:3", time=TIME)
+    blank = {"S1": str(folder / "one-a.nq"), "S2": str(folder / "two.nq")}
+    query = spaseq.compile(Case("", "A; B", clauses="WITHIN 60 SECONDS").query())
+    plan = slices.planned_slices(_job(query, 2), blank, "", forced=True)
+    assert "blank nodes of events" in _in_slices(_job(query, 2), plan)[2][0]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("partitions", [1, 3, 8])
+def test_on_spark(partitions: int, ordered: Path, spark: Any) -> None:
+    more = {"A": f"{FLOOR} OPTIONAL {{ ?sA :door ?m . }} {LIMIT}", "B": FLOOR.replace("?f", "?g")}
+    case = Case("", "A; B", clauses="WITHIN 6 SECONDS SLIDING", more=more)
+    query = spaseq.compile(case.query())
+    streams, kb = _streams(ordered), {KB: str(ordered / "kb.ttl")}
+    local = query.run(streams, kb)
+    expected, counters = _rows(local.to_arrow()), Counters()
+    frame = spaseq.spark.run(query, spark, streams, kb, partitions=partitions, plan="slices", counters=counters)
+    assert "Exchange" not in frame._jdf.queryExecution().executedPlan().toString()
+    assert _rows(spaseq.spark.collect(frame)) == expected != []
+    assert counters == local.counters
+    table = spaseq.spark.run(query, spark, streams, kb, partitions=partitions, plan="table")
+    assert _rows(spaseq.spark.collect(table)) == expected
+    found = list(spaseq.spark.matches(query, spark, streams, kb, partitions=partitions, plan="slices", reference=True))
+    assert [m.positions for m in found] == sorted((m.positions for m in found), key=lambda p: p[-1])
+    assert len(found) == len(expected)
+
+
+@pytest.mark.spark
+def test_the_other_plan_gives_what_slices_cannot(folder: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "SMALL", 0)
+    streams = {"S1": str(folder / "one-a.nq"), "S2": str(folder / "late.nq")}
+    query = spaseq.compile(Case("", "A; B").query())
+    words: dict[str, Any] = {"lateness": "3s", "late": "drop"}
+    local = query.run(streams, **words)
+    expected, counters = _rows(local.to_arrow()), Counters()
+    found = spaseq.spark.run(query, spark, streams, partitions=2, counters=counters, **words)
+    assert _rows(spaseq.spark.collect(found)) == expected != []
+    assert counters == local.counters
+    with pytest.raises(OptionError, match="plan='slices': "):
+        spaseq.spark.run(query, spark, streams, partitions=2, plan="slices", **words)
+    with pytest.raises(OptionError, match="plan='nothing': no such plan"):
+        spaseq.spark.run(query, spark, streams, plan="nothing")
