@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from ceql.expressions.values import kind_of
+from spaseq.engine import Partitions, Window
 from spaseq.engine.program.batch_order import first_backward
 from spaseq.errors import EventError
 from spaseq.events import EventBatch, ListColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn
 
-__all__ = ["Coordinate", "EngineBatch", "Partition"]
+__all__ = ["Coordinate", "EngineBatch", "Partition", "key_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,34 +36,35 @@ class EngineBatch:
 
 
 class Partition:
-    """PARTITION BY: a number for each tuple of values, the same in every batch.
+    """PARTITION BY: a number for each key, the same in every batch while runs of that partition can be alive.
 
     Each bracket gives one value: that of the first of its attributes that the event has. An event without a value for
-    some bracket belongs to no partition, -1.
+    some bracket belongs to no partition, -1. The key is the value, or the tuple of the values of several brackets.
     """
 
-    def __init__(self, brackets: tuple[tuple[str, ...], ...]) -> None:
+    def __init__(self, brackets: tuple[tuple[str, ...], ...], window: Window) -> None:
         self.brackets = brackets
-        self.numbers: dict[tuple[Any, ...], int] = {}
+        self.numbers: Partitions = Partitions(window)
 
-    def keys(self, batch: EventBatch) -> np.ndarray:
-        """int64 (n,)."""
-        parts = [self._bracket(batch, names) for names in self.brackets]
-        codes, found = parts[0]
-        known = codes >= 0
-        tuples = [(v,) for v in found]
-        for more, values in parts[1:]:
-            known &= more >= 0
-            together, codes = np.unique(np.where(known, codes * max(1, len(values)) + more, 0), return_inverse=True)
+    def keys(self, batch: EventBatch, place: int | float) -> np.ndarray:
+        """int64 (n,); `place`: that of the first event, in what the window is measured in."""
+        self.numbers.reach(place)
+        (codes, found), *others = [self._bracket(batch, names) for names in self.brackets]
+        if others:
+            found = [(value,) for value in found]
+        for more, values in others:
             width = max(1, len(values))
-            tuples = [(*_at(tuples, int(c) // width), *_at_value(values, int(c) % width)) for c in together]
-        table = np.full(len(tuples) + 1, -1, np.int64)
-        used = np.unique(codes[known])
-        table[used] = [self.number(tuples[c]) for c in used.tolist()]
-        return np.where(known, table[codes], -1)
-
-    def number(self, values: tuple[Any, ...]) -> int:
-        return self.numbers.setdefault(values, len(self.numbers))
+            both = (codes >= 0) & (more >= 0)
+            pairs, which = np.unique((codes * width + more)[both], return_inverse=True)
+            codes = np.full(len(codes), -1, np.int64)
+            codes[both] = which
+            found = [(*found[pair // width], values[pair % width]) for pair in pairs.tolist()]
+        table = np.full(len(found) + 1, -1, np.int64)
+        used = np.zeros(len(found) + 1, bool)
+        used[codes] = True
+        places = np.flatnonzero(used[:-1])
+        table[places] = self.numbers.of(found if len(places) == len(found) else [found[c] for c in places.tolist()])
+        return table[codes]
 
     def _bracket(self, batch: EventBatch, names: tuple[str, ...]) -> tuple[np.ndarray, list[Any]]:
         codes = np.full(len(batch), -1, np.int64)
@@ -82,23 +84,23 @@ class Partition:
         return codes, values
 
 
-def _at(tuples: list[tuple[Any, ...]], index: int) -> tuple[Any, ...]:
-    return tuples[index] if index < len(tuples) else ()
-
-
-def _at_value(values: list[Any], index: int) -> tuple[Any, ...]:
-    return (values[index],) if index < len(values) else ()
+def key_of(value: Any) -> Any:
+    """A value that is not NULL as (a part of) a key. 1, true and a time of 1 ns are different, 1 and 1.0 are not."""
+    kind = kind_of(value)
+    return value if kind in ("text", "number") else (kind, value)
 
 
 def _encoded(column: NumberColumn | TextColumn | TruthColumn | TimeColumn) -> tuple[np.ndarray, list[Any]]:
-    """Codes (-1 NULL) and the values they stand for, tagged with their kind: 1 and true are different."""
+    """Codes (-1 NULL) and the values they stand for, as `key_of` has them."""
     if isinstance(column, TextColumn):
-        return column.codes.astype(np.int64), [("text", t) for t in column.texts.to_pylist()]
+        return column.codes.astype(np.int64), column.texts.to_pylist()
     distinct, codes = np.unique(column.values, return_inverse=True)
     if column.known is not None:
         codes = np.where(column.known, codes, -1)
-    kind = "time" if isinstance(column, TimeColumn) else None
-    return codes, [(kind or kind_of(v), v) for v in distinct.tolist()]
+    values = distinct.tolist()
+    if isinstance(column, NumberColumn):
+        return codes, values
+    return codes, [("time", value) if isinstance(column, TimeColumn) else key_of(value) for value in values]
 
 
 class Coordinate:

@@ -31,7 +31,7 @@ class Run:
         from spaseq.engine.opening import open_evaluator
 
         self.lowered = lowered
-        self.partition: Partition | None = Partition(lowered.partition) if lowered.partition else None
+        self.partition: Partition | None = Partition(lowered.partition, lowered.window) if lowered.partition else None
         self.coordinate: Coordinate = Coordinate(lowered.window_attribute)
         self.evaluator: AnyEvaluator = evaluator if evaluator is not None else open_evaluator(program)
         self.past: Past = Past()
@@ -84,7 +84,8 @@ class Run:
 
     @property
     def statistics(self) -> dict[str, int]:
-        return self.evaluator.statistics
+        keys = {} if self.partition is None else {"keys": len(self.partition.numbers)}
+        return self.evaluator.statistics | keys
 
     def explain(self) -> str:
         """Who evaluates, and what was counted, as text."""
@@ -94,14 +95,15 @@ class Run:
 
     def batch(self, events: EventBatch) -> EngineBatch:
         """The events as the engine takes them."""
-        keys = None if self.partition is None else self.partition.keys(events)
-        return EngineBatch(events, events.positions, self.coordinate.of(events), keys)
+        places = self.coordinate.of(events)
+        keys = None if self.partition is None else self.partition.keys(events, places[0].item())
+        return EngineBatch(events, events.positions, places, keys)
 
     def snapshot(self) -> dict[str, Any]:
         """All of it, as plain values."""
         return {
             "engine": self.evaluator.snapshot(),
-            "partition": None if self.partition is None else list(self.partition.numbers),
+            "partition": None if self.partition is None else self.partition.numbers.snapshot(),
             "coordinate": (self.coordinate.last, self.coordinate.kind),
             "reached": self._reached,
             "history": self.past.snapshot(),
@@ -115,8 +117,7 @@ class Run:
 
         run = Run(lowered, program, restore_evaluator(program, state["engine"]))
         if run.partition is not None:
-            run.partition.numbers = {values: number for number, values in enumerate(state["partition"])}
-            expect(len(run.partition.numbers) == len(state["partition"]), "each key once")
+            run.partition.numbers.restore(state["partition"])
         run.coordinate.last, run.coordinate.kind = state["coordinate"]
         expect(run.coordinate.kind in (None, "i", "f"), "a kind of number")
         run._reached = state["reached"]

@@ -21,9 +21,8 @@ import numpy as np
 import pyarrow as pa
 
 from ceql.expressions.codegen import Unfit, compile_bits, normal
-from ceql.expressions.values import kind_of
 from ceql.results.history import Block, History
-from ceql.runtime.batch import EngineBatch
+from ceql.runtime.batch import EngineBatch, key_of
 from ceql.runtime.run import Run
 from ceql.syntax.walk import attributes_of
 from spaseq.errors import EventError
@@ -49,6 +48,8 @@ __all__ = ["Singles"]
 
 Found = list[tuple["MatchBatch", History]]
 _BLOCK: Final = 1024
+_APART: Final = 2.0**32
+"""Doubles below it lie so close together that a millionth is told from the next."""
 _INT64: Final = range(-(1 << 63), 1 << 63)
 
 
@@ -123,7 +124,7 @@ class Singles:
             symbol = self._engine.symbols[self._bits(event)]
             time = self._stated(event) if self._by_column else self._offset + self._position * self._interval
             coordinate = time if self._window_attribute is None else self._number(event)
-            values = None if self._partition is None else self._values(event)
+            value = None if self._partition is None else self._key(event)
             if self._guarded and symbol != self._inert:
                 for name in self._guarded:
                     normal(event.get(name))
@@ -134,7 +135,7 @@ class Singles:
         moving = symbol != self._inert
         key = 0
         if self._partition is not None and (moving or self._engine.counts):
-            key = -1 if values is None else self._partition.number(values)
+            key = -1 if value is None else self._partition.numbers.number(value)
             moving = moving and key >= 0
         position = self._position
         self._position = position + 1
@@ -212,6 +213,8 @@ class Singles:
         past = self._run.past
         past.lasts[-1] = self._coordinate
         past.evict(self._run.lowered.window, self._partition is not None, self._position, self._coordinate)
+        if self._partition is not None:
+            self._partition.numbers.reach(self._coordinate)
         self._begin_block()
 
     def _note(self, event: dict[str, Any]) -> None:
@@ -229,7 +232,12 @@ class Singles:
                 return value * self._scale
         elif kind is float and abs(value) <= self._limit:
             whole = int(value)
-            return whole * self._scale if whole == value else parse_time(repr(value), self._options.time_unit)
+            if whole == value:
+                return whole * self._scale
+            millions = round(value * 1e6)  # as in `decimal_times`
+            if abs(value) < _APART and millions / 1e6 == value and self._scale >= 1_000_000:
+                return millions * (self._scale // 1_000_000)
+            return parse_time(repr(value), self._options.time_unit)
         elif kind is str:
             time = parse_time(value, self._options.time_unit)
             self._clock.iso = self._clock.iso or value.strip()[4:5] == "-"
@@ -254,20 +262,22 @@ class Singles:
             return float(value) if self._run.coordinate.kind == "f" else value
         raise Unfit
 
-    def _values(self, event: dict[str, Any]) -> tuple[Any, ...] | None:
-        """What PARTITION BY goes by, as `Partition` tags it; None where a bracket has no value."""
+    def _key(self, event: dict[str, Any]) -> Any:
+        """What PARTITION BY goes by, as `Partition` has it; None where a bracket has no value."""
         assert self._partition is not None
-        values = []
+        values: list[Any] = []
         for names in self._partition.brackets:
             for name in names:
                 value = event.get(name)
                 if value.__class__ is str:
-                    values.append(("text", value))
+                    values.append(value)
                     break
                 value = normal(value)
+                if value.__class__ is tuple:
+                    raise Unfit
                 if value is not None:
-                    values.append((kind_of(value), value))
+                    values.append(key_of(value))
                     break
             else:
                 return None
-        return tuple(values)
+        return values[0] if len(values) == 1 else tuple(values)

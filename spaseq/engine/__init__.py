@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from spaseq.engine.opening import open_evaluator, restore_evaluator
 from spaseq.engine.program.matches import MatchBatch
+from spaseq.engine.program.partitions import Partitions
 from spaseq.engine.program.program import Program, compile_program, ends_only
 from spaseq.engine.program.register_ops import Codes
 from spaseq.engine.program.settings import Batch, Choice, Consume, Registers, Selection, Settings
@@ -38,6 +39,7 @@ __all__ = [
     "Consume",
     "Evaluator",
     "MatchBatch",
+    "Partitions",
     "Program",
     "Registers",
     "Selection",

@@ -25,7 +25,7 @@ from spaseq.events.columns import NumberColumn, TextColumn, TimeColumn, column_o
 from spaseq.events.options import EventOptions
 from spaseq.events.readers import common_schema, source_name, tables
 from spaseq.events.reorder import Released, Reorderer
-from spaseq.events.time import parse_time, unit_nanoseconds
+from spaseq.events.time import decimal_times, parse_time, unit_nanoseconds
 from spaseq.snapshot import array, expect
 
 __all__ = ["EventCounters", "EventFeed", "EventStream"]
@@ -182,9 +182,15 @@ class TimestampAssigner:
         scale = unit_nanoseconds(self.options.time_unit)
         whole = values.dtype == np.int64 or bool((np.trunc(values) == values).all())
         if not whole or pa.types.is_decimal(raw.type):
-            texts = pc.dictionary_encode(pc.cast(raw, pa.string()).combine_chunks())
-            codes = np.asarray(pc.fill_null(texts.indices, -1))
-            return self._parsed(codes if known is None else np.where(known, codes, -1), texts.dictionary, name)
+            times, done = np.zeros(len(values), np.int64), np.zeros(len(values), bool)
+            if pa.types.is_float64(raw.type):
+                times, done = decimal_times(values, scale)
+            rest = ~done if known is None else known & ~done
+            if rest.any():
+                texts = pc.dictionary_encode(pc.cast(raw, pa.string()).combine_chunks())
+                codes = np.where(rest, np.asarray(pc.fill_null(texts.indices, -1)), -1)
+                times = np.where(done, times, self._parsed(codes, texts.dictionary, name))
+            return times
         beyond = ((1 << 63) - 1) // scale + 1
         far = np.flatnonzero((values >= beyond) | (values <= -beyond))
         if len(far):

@@ -135,7 +135,7 @@ def test_without_deterministic_states_the_matches_are_the_same() -> None:
 
 
 def test_partitions_have_a_budget() -> None:
-    """Partitions are never forgotten, so a stream of ever new keys must end in an error that names the setting."""
+    """The engine forgets no partition by itself: with ever new numbers, an error names the setting."""
     rows = Rows(np.array(list("ABAB")), np.zeros(4, np.int64), np.arange(4), np.arange(4), np.array([0, 0, 1, 2]))
     program = compile_program(lower(o.Then(o.Type("A"), o.Type("B"))), settings=Settings(partitions=2))
     evaluator = Evaluator(program)

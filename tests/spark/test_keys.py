@@ -14,6 +14,7 @@ import pytest
 
 import ceql
 from ceql.runtime.batch import Partition
+from spaseq.engine import Window
 from spaseq.events import EventBatch, EventOptions
 from spaseq.events.batch import encode_texts
 from spaseq.spark.batch.tuples import run_tuples
@@ -47,12 +48,12 @@ def test_equal_keys_go_to_one_bucket(brackets: tuple[tuple[str, ...], ...]) -> N
     rng = random.Random(1)
     job = _Send(0, EventOptions(), brackets, tuple(range(1 << 20)))  # so many buckets that no two keys share one
     for _ in range(300):
-        partition = Partition(brackets)
+        partition = Partition(brackets, Window("none"))
         bucket_of: dict[int, int] = {}
         for _ in range(2):
             table = pa.table({"a": _column(rng, 6), "b": _column(rng, 6)})
             clock = np.arange(6)
-            keys = partition.keys(EventBatch(encode_texts(table), "type", clock, clock)).tolist()
+            keys = partition.keys(EventBatch(encode_texts(table), "type", clock, clock), 0).tolist()
             for key, bucket in zip(keys, _places(table, job).tolist(), strict=True):
                 assert (key < 0) == (bucket < 0), table
                 assert bucket_of.setdefault(key, bucket) == bucket, table

@@ -7,6 +7,8 @@ A `program` is an automaton with its `window`, `settings`, guards as `register_o
   budgets.
 * `window` (`Kind`, `Lows`, `Window`): The arithmetic of windows, in one place and exact over the whole range of int64
   and float64; windows as positions.
+* `partitions` (`Partitions`): Numbers for the partitions of one evaluation; that of one which no run can be in any more
+  is given to another.
 * `register_ops`: What guards do to registers, where they are evaluated in the kernels.
 * `matches`: Matches as columns.
 * `batch_order` (`check_order`, `last_place`): The order that evaluators need their events in.
@@ -26,6 +28,7 @@ __all__ = [
     "lazy_plan",
     "matches",
     "normal_form",
+    "partitions",
     "program",
     "register_ops",
     "selection",

@@ -57,7 +57,7 @@ class Settings:
     live_runs: int = 1_000_000
     """Different (state, register row) sets at one time, for patterns with conditions over several events."""
     partitions: int = 10_000_000
-    """Different keys of PARTITION BY, which are never forgotten."""
+    """Keys of PARTITION BY at a time: of those seen in a window of time, or, without one, of all."""
     output_bytes: int = 8 << 30
     """Matches that one push may return at once (iterating in chunks needs no more than a buffer)."""
     variants: int = 256

@@ -57,14 +57,16 @@ class Ending:
             open_from = self._lows[keys]
         else:
             open_from = np.full(len(matches), lows[-1])
+        # Rows in order of key and position, as one number each; of a match, the first row that may be a stray.
+        stray = np.flatnonzero(strays)
+        stray = stray[np.argsort(row_keys[stray], kind="stable")]
+        width = len(positions) + 1
+        behind = keys * width + np.searchsorted(positions, matches.end, "right")
+        place = np.searchsorted(row_keys[stray] * width + stray, behind)
+        mine = np.flatnonzero(place < len(stray))
+        mine = mine[row_keys[stray[place[mine]]] == keys[mine]]
         off = np.zeros(len(matches), bool)
-        for key in np.unique(keys).tolist():
-            mine = np.flatnonzero(keys == key)
-            stray = np.flatnonzero(strays & (row_keys == key))
-            first = np.searchsorted(positions[stray], matches.end[mine], "right")
-            behind = first < len(stray)
-            rows = stray[first[behind]]
-            off[mine[behind]] = matches.start[mine[behind]] >= lows[rows]
+        off[mine] = matches.start[mine] >= lows[stray[place[mine]]]
         closed = ~off & (matches.start < open_from)
         waiting = ~off & ~closed
         self._waiting = _Waiting(_pick(matches, waiting), keys[waiting])

@@ -211,7 +211,7 @@ class Evaluator:
 
 
 def check_partitions(key: int, budget: int) -> None:
-    """Partitions are never forgotten: `BudgetExceeded` where the number of one is beyond `Settings.partitions`."""
+    """`BudgetExceeded` where the number of a partition is beyond `Settings.partitions`."""
     if key >= budget:
-        hint = "raise partitions, or partition by an attribute of fewer values"
+        hint = "raise partitions, partition by an attribute of fewer values, or give a shorter window in time"
         raise BudgetExceeded("partitions", budget, key + 1, "keys", hint)
