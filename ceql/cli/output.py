@@ -72,10 +72,9 @@ class FoundMatches(Results):
                 if new is not None:
                     raise _unforeseen(f"attribute {new} comes up after the header was written")
             for match in self._of(table):
-                yield [
-                    match["start"], match["end"], _blanks(match["positions"]), *match["time"],
-                    *(_bound_cell(match, variable, name) for variable, name in bound),
-                ]  # fmt: skip
+                row = [match["start"], match["end"], _blanks(match["positions"]), *match["time"]]
+                row += [_bound_cell(match, variable, name) for variable, name in bound]
+                yield row
         if known is None:
             yield _head(self._columns([]))
 
