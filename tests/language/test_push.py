@@ -140,3 +140,51 @@ def test_equal_terms_that_are_written_in_two_ways(size: int) -> None:
     gpms = "DEFINE GPM A ON S { ?x :p ?o } DEFINE GPM B ON S { ?y :q ?o }"
     query = spaseq.compile(f"{PREFIXES} SELECT ?o FROM STREAM S <{S}> WHERE {{ SEQ (A; B) {gpms} }}")
     assert [positions for positions, _ in _pushed(query, events, size)] == [(0, 1), (2, 3)]
+
+
+def _one(second: int, *triples: tuple[str, str, Any]) -> GraphEvent:
+    made = [(URIRef(E + s), URIRef(E + p), Literal(o) if isinstance(o, int) else o) for s, p, o in triples]
+    return GraphEvent(S, second * 10**9, tuple(made), None, "", second + 1)
+
+
+def _many(many: int) -> list[GraphEvent]:
+    """Graphs of which each begins runs, some several; then some that end all of them, and so again, now with texts."""
+    events: list[GraphEvent] = []
+    rooms = [URIRef(f"{E}r{i}") for i in range(3)]
+    for last in (0, Literal("x")):
+        for i in range(many):
+            values = [(f"s{i}", "p", i % 5 + j) for j in range(1 + 2 * (i % 7 == 0))]
+            events.append(_one(len(events), *values, (f"s{i}", "in", rooms[i % 3])))
+        events += [
+            _one(len(events) + i, ("end", "q", i), ("end", "in", rooms[i]), ("end", "last", last)) for i in range(3)
+        ]
+    return events
+
+
+@pytest.mark.parametrize(
+    "gpms",
+    {
+        "a join": "DEFINE GPM A ON S { ?x :p ?v ; :in ?r } DEFINE GPM B ON S { ?y :q ?w ; :in ?r }",
+        "an order": "DEFINE GPM A ON S { ?x :p ?v } DEFINE GPM B ON S { ?y :q ?w FILTER (?w < ?v) }",
+        "a question": "DEFINE GPM A ON S { ?x :p ?v } DEFINE GPM B ON S { ?y :q ?w FILTER (STR(?w) = STR(?v)) }",
+        "no order of numbers": "DEFINE GPM A ON S { ?x :p ?v } DEFINE GPM B ON S { ?y :last ?w FILTER (?w < ?v) }",
+        "by OPTIONAL": "DEFINE GPM A ON S { ?x :in ?r OPTIONAL { ?x :p ?v } } DEFINE GPM B ON S { ?y :q ?v }",
+    }.values(),
+)
+@pytest.mark.parametrize("clause", ["", "PARTITION BY (?r)", "WITHIN 40 SECONDS"])
+def test_single_pushes_outgrow_what_they_began_with(gpms: str, clause: str) -> None:
+    """More runs, more rows of a run, more matches at one event, more states than there is room for at first: what a
+    single event cannot do is done as in a batch, and a snapshot between any two goes on from there."""
+    if "PARTITION" in clause and gpms.count("?r ") + gpms.count("?r}") < 2:
+        clause = ""
+    query = spaseq.compile(f"{PREFIXES} SELECT * {clause} FROM STREAM S <{S}> WHERE {{ SEQ (A; B) {gpms} }}")
+    events = _many(70)
+    expected = _pushed(query, events, len(events))
+    assert len(expected) > 20
+    assert _pushed(query, events, 1) == expected
+    session, found = query.open(), []
+    for i, event in enumerate(events):
+        if i % 29 == 0:
+            session = query.open(session.snapshot())
+        found += session.push(event)
+    assert _shown([*found, *session.close()]) == expected

@@ -108,19 +108,12 @@ class GuardRun(Run):
         self, events: np.ndarray, values: np.ndarray, extras: np.ndarray, emit: Emit, write: bool
     ) -> Iterator[None]:
         """Run over `events`; stops before the first that needs sets of configurations."""
-        arena, several = self._arena, self._automaton.several
+        arena = self._arena
         arena.st[reg.ACCEPTED] = 0
         arena.st[reg.ANSWERS] = 0
 
         def kernel() -> int:
-            arguments = (
-                events, values, extras if several else None, *self._tables, arena.nodes, arena.cells, arena.entries,
-                arena.st, arena.checks, *arena.buffers(self._order, self._limit), self._confs,
-                self._held if several else None, self._table, self._heads, self._equals, self._links, self._tops,
-                self.floors, self._accepted, self._answers, self._groups, self._sets if several else None, self._out,
-                self._levels, *self._asking(), write, self._order, self._limit, self._consume,
-                self.own_windows, self.program.settings.live_runs,
-            )  # fmt: skip
+            arguments = (events, values, extras if self._automaton.several else None, *self.arguments(write))
             if not write:  # an event may have more matches than can be counted by interpreting
                 return int(run_guarded(*arguments))
             return attempt_events(run_guarded, arena.st, k.ROW, k.DONE, *arguments)
@@ -146,6 +139,34 @@ class GuardRun(Run):
                 self._add_states(int(arena.st[k.NEEDED]))
             elif status != k.FLUSH:
                 break
+
+    def arguments(self, write: bool) -> tuple[Any, ...]:
+        """Those of `run_guarded` behind the events and their values, until an array grows or there are new transitions
+        or symbol classes."""
+        arena, several = self._arena, self._automaton.several
+        return (
+            *self._tables, arena.nodes, arena.cells, arena.entries, arena.st, arena.checks,
+            *arena.buffers(self._order, self._limit), self._confs, self._held if several else None, self._table,
+            self._heads, self._equals, self._links, self._tops, self.floors, self._accepted, self._answers,
+            self._groups, self._sets if several else None, self._out, self._levels, *self._asking(), write, self._order,
+            self._limit, self._consume, self.own_windows, self.program.settings.live_runs,
+        )  # fmt: skip
+
+    def step(self, batch: Batch, event: np.ndarray, arguments: tuple[Any, ...]) -> bool:
+        """Move the runs over one event, the row of `batch`, of a partition there is; `arguments`: those it has.
+
+        False where there is more to be done than the kernel can, by `advance`, whatever has been done so far.
+        """
+        codes = self._codes
+        values = None if codes.full else codes.load(batch)
+        if values is None:
+            return False
+        state = self._arena.st
+        state[reg.ACCEPTED] = 0
+        state[reg.ANSWERS] = 0
+        extras = codes.extras if self._automaton.several else None
+        status = attempt(run_guarded, event, np.ascontiguousarray(values), extras, *arguments)
+        return bool(status == k.DONE)
 
     def _asking(self) -> tuple[np.ndarray | None, ...]:
         """Memo, questions and figures of `run_guarded`: nothing where no guard asks."""

@@ -6,8 +6,9 @@ one call of the kernel on arrays that are kept. Events that move nothing need no
 positions or times: a first live start is only compared with starts, and a run starts only where something moves. In a
 window of events by partition they count, so `pass_by` is told of them.
 
-What moves goes to the kernel over symbol classes on arrays that are kept, where the automaton has no registers; else to
-the evaluator's `move`, with a batch of one row that the caller makes (some ten times slower).
+What moves goes to the kernel over symbol classes, or to that over registers with a batch of one row that the caller
+makes, on arrays that are kept. The first event of a partition, and one at which a kernel stops (for want of room, for
+transitions not met yet, for a run beyond it), goes to the evaluator's `move`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from spaseq.engine.kernels.drivers import run_classes
 from spaseq.engine.program.matches import MatchBatch
 from spaseq.engine.program.settings import Batch
 from spaseq.engine.program.window import Lows
+from spaseq.engine.runs.coded import GuardRun
 from spaseq.engine.runs.deterministic import DeterministicRun
 from spaseq.engine.runs.evaluator import Evaluator, check_partitions
 from spaseq.jit import attempt, interprets
@@ -84,14 +86,11 @@ class Single:
         lows = self._evaluator.lows
         if lows is None:
             lows = self._evaluator.lows = Lows(self._window, partitioned)
-        self._run = self._evaluator.run
-        self.reads = type(self._run) is not DeterministicRun
+        self._take_run()
         self.counts = partitioned and self._window.per_partition
         self._low = self._chosen_low()
         if lows.times is not None and not self.counts:
             self._recent = deque(zip(lows.times.tolist(), lows.positions.tolist(), strict=True))
-        if not self.reads:
-            self._refresh()
 
     def leave(self, position: int, time: Any) -> None:
         """Hand over to batches, the last event being at `position` and `time`."""
@@ -117,10 +116,14 @@ class Single:
         self._pack(self._buffer, 0, 0, symbol, position, key, low, 0 if self.counts else low)
         state = self._state
         state[k.ROW] = 0
-        if self.reads or key >= run.partitions:
+        if key >= run.partitions:
             check_partitions(key, self._evaluator.program.settings.partitions)
             return self._moved(batch())
-        if self._kernel(*self._arguments) != k.DONE:
+        if self.reads:
+            one = batch()
+            if type(run) is not GuardRun or not run.step(one, self._event, self._arguments):
+                return self._moved(one)
+        elif self._kernel(*self._arguments) != k.DONE:
             return self._moved(batch())
         if run.own_windows:
             run.lows[key] = low
@@ -136,24 +139,36 @@ class Single:
             chunks.clear()
         self._arena.flush(chunks.append)
         found += map(self._evaluator.run.matches, chunks)
-        self._run = self._evaluator.run
-        self.reads = type(self._run) is not DeterministicRun
-        if not self.reads:
-            self._refresh()
+        self._take_run()
         return found
 
     def _flushed(self) -> list[MatchBatch]:
         chunks: list[Chunk] = []
         self._arena.flush(chunks.append)
-        self._arguments = self._run.arguments(self._event, True)  # a full buffer was handed over
+        self._arrange()  # a full buffer was handed over
         return [self._run.matches(chunk) for chunk in chunks]
 
+    def _take_run(self) -> None:
+        """The evaluator's run, which may be another one now."""
+        self._run = self._evaluator.run
+        self.reads = type(self._run) is not DeterministicRun
+        self._refresh()
+
     def _refresh(self) -> None:
-        """Arrays that may have been replaced: by growth, by new transitions, or by batches."""
-        self._run.fit()
-        self._run.add_moves()
-        self._arguments = self._run.arguments(self._event, True)
-        self._kernel = self._attempted if interprets() else run_classes.compiled
+        """Room for what may move, on arrays that may have been replaced: by growth, by new transitions or classes, or
+        by batches."""
+        if not self.reads:
+            self._run.fit()
+            self._run.add_moves()
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """The kernel and its arguments."""
+        if not self.reads:
+            self._arguments = self._run.arguments(self._event, True)
+            self._kernel = self._attempted if interprets() else run_classes.compiled
+        elif type(self._run) is GuardRun and self._run.partitions:  # before the first, it has not all arrays
+            self._arguments = self._run.arguments(True)
 
     def _attempted(self, *arguments: Any) -> Any:
         """The kernel while it is interpreted."""
@@ -169,8 +184,7 @@ class Single:
         truth = np.array([bool(vector >> p & 1) for p in range(count)], bool).reshape(count, 1)
         symbol = int(evaluator.alphabet.classify(truth)[0])
         self._run.add_classes(evaluator.alphabet.vectors)
-        if not self.reads:
-            self._refresh()
+        self._refresh()
         return INERT if self._run.inert[symbol] else symbol
 
     # First live starts: as `Lows.of` gives them, up to events that move nothing

@@ -15,7 +15,7 @@ element binds on some of its ways only, and alternatives of which not all wait f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -42,10 +42,12 @@ from spaseq.gpm import (
     value_of,
 )
 from spaseq.gpm.columnar import unsteady
+from spaseq.language.lowering.bound import Bound, bound_in_states, freed_by_rounds, transitions
 from spaseq.language.lowering.guards import Free, Meets, Pass, Take
+from spaseq.language.lowering.terms import NumberedTerms
 from spaseq.language.semantics.expand import Conjunction
-from spaseq.language.semantics.filters import conditions
-from spaseq.rdf import Term, is_term_key, term_bytes, term_from_key
+from spaseq.language.semantics.filters import conditions, conjunction_binds
+from spaseq.rdf import Term, term_bytes
 from spaseq.rdf.columns import Kinds
 from spaseq.snapshot import expect
 
@@ -57,19 +59,10 @@ if TYPE_CHECKING:
 __all__ = ["TermCodes", "term_codes"]
 
 _MIRROR: Final = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_TERMS: Final = 1 << 16
 _NAMES: Final = NOTHING + 16
 """Where the codes begin that equal no number's: doubles are above them."""
 
-_STRING: Final = b"^^<http://www.w3.org/2001/XMLSchema#string>"
-"""Behind a text it says nothing. Readers leave it out; where a function makes such a term, it has an alias."""
-
 _NO_NAMES: Final[frozenset[str]] = frozenset()
-
-_Owed = tuple[Conjunction, ...]
-_Bound = tuple[frozenset[str], frozenset[str], _Owed]
-"""The variables bound by elements left behind, those bound by the round now taken, and what must stay absent from now
-on; as in `lower.Row`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +96,7 @@ _Kind = str
 
 def term_codes(patterns: MappingABC[str, GraphPattern], cea: CEA) -> TermCodes | None:
     """The guards of `cea` on codes of terms; None where one of them needs the terms themselves."""
-    guards = [a.guard for t in _transitions(cea) for a in t.actions if isinstance(a, TakeAction | Avoid)]
+    guards = [a.guard for t in transitions(cea) for a in t.actions if isinstance(a, TakeAction | Avoid)]
     takes = _takes(cea)
     if any(take.collect for take in takes):
         return None
@@ -122,29 +115,21 @@ def term_codes(patterns: MappingABC[str, GraphPattern], cea: CEA) -> TermCodes |
                    number_program(condition.expression) or ())
             for i, (condition, prologue) in enumerate(others)
         )  # fmt: skip
-    bound = _bound(patterns, cea)
-    freed = None if bound is None else _freed(cea, patterns, bound)
+    bound = bound_in_states(patterns, cea)
+    freed = None if bound is None else freed_by_rounds(cea, patterns, bound)
     if bound is None or freed is None:
         return None
     return TermCodes(patterns, compared, asked, frozenset().union(*(take.keep for take in takes)), bound, freed, cea)
 
 
-def _transitions(cea: CEA) -> Iterator[Transition]:
-    return (t for out in cea.transitions for t in out)
-
-
 def _takes(cea: CEA) -> list[Take]:
-    guards = [a.guard for t in _transitions(cea) for a in t.actions if isinstance(a, TakeAction)]
+    guards = [a.guard for t in transitions(cea) for a in t.actions if isinstance(a, TakeAction)]
     return [guard for guard in guards if isinstance(guard, Take)]
 
 
 def _conjunctions(guard: Any) -> tuple[Conjunction, ...]:
     several: tuple[Conjunction, ...] | None = getattr(guard, "conjunctions", None)
     return (guard.conjunction,) if several is None else several
-
-
-def _binds(patterns: MappingABC[str, GraphPattern], conjunction: Conjunction) -> frozenset[str]:
-    return frozenset().union(*(patterns[name].binds for name in conjunction))
 
 
 def _comparison(
@@ -156,56 +141,12 @@ def _comparison(
         return None
     left, symbol, right = found
     certain = frozenset().union(*(patterns[name].certain for name in conjunction))
-    inside = _binds(patterns, conjunction)
+    inside = conjunction_binds(patterns, conjunction)
     if left.name in certain and right.name not in inside:
         return _Compared(symbol, left, right)
     if right.name in certain and left.name not in inside:
         return _Compared(_MIRROR[symbol], right, left)
     return None
-
-
-def _bound(patterns: MappingABC[str, GraphPattern], cea: CEA) -> dict[int, _Bound] | None:
-    """What a run in each state has bound, as far as Kleene+ must know; None where that depends on its way there."""
-    found: dict[int, _Bound] = {INITIAL: (frozenset(), frozenset(), ())}
-    todo = [INITIAL]
-    for state in todo:  # grows while it is walked
-        for t in cea.transitions[state]:
-            way = found[state]
-            for action in t.actions:
-                way = _after(patterns, way, action)
-            if t.target == ACCEPT:  # where only what is owed is looked at
-                way = frozenset(), frozenset(), way[2]
-            if found.setdefault(t.target, way) != way:
-                return None
-            if t.target not in (ACCEPT, *todo):
-                todo.append(t.target)
-    return found
-
-
-def _after(patterns: MappingABC[str, GraphPattern], way: _Bound, action: Action) -> _Bound:
-    match action:
-        case TakeAction(Take(conjunction, _, track, _, owed)):
-            return (way[0] | way[1]) & track, _binds(patterns, conjunction) & track, owed
-        case Again():
-            return way[0], frozenset(), way[2]
-        case _:
-            return way
-
-
-def _freed(
-    cea: CEA, patterns: MappingABC[str, GraphPattern], bound: MappingABC[int, _Bound]
-) -> dict[frozenset[str], frozenset[str]] | None:
-    """For the variables of each Kleene+, those that another round frees; None where that depends on the run."""
-    found: dict[frozenset[str], frozenset[str]] = {}
-    for t in _transitions(cea):
-        way = bound[t.source]
-        for action in t.actions:
-            if isinstance(action, Again):
-                names: frozenset[str] = getattr(action.action, "variables")  # noqa: B009 - an opaque action: a `Free`
-                if found.setdefault(names, names - way[0]) != names - way[0]:
-                    return None
-            way = _after(patterns, way, action)
-    return found
 
 
 class TermCodes:
@@ -221,7 +162,7 @@ class TermCodes:
         compared: MappingABC[Conjunction, tuple[_Compared, ...]],
         asked: MappingABC[Conjunction, tuple[_Asked, ...]],
         kept: frozenset[str],
-        bound: MappingABC[int, _Bound],
+        bound: MappingABC[int, Bound],
         freed: MappingABC[frozenset[str], frozenset[str]],
         cea: CEA,
     ) -> None:
@@ -258,22 +199,18 @@ class TermCodes:
         for conjunction in compared:
             self._blank[0, self._columns[conjunction, "others", ""]] = 0
             self._blank[0, self._columns[conjunction, "present", ""]] = UNKNOWN
+        self._nothing: list[int] = self._blank[0].tolist()
         self._no_extras = np.zeros((0, self._width), np.int64)
-        self._keys: dict[bytes, int] = {}
-        self._texts: dict[int, bytes] = {}
-        self._terms: dict[int, Term] = {}
+        self._terms = NumberedTerms()
         self._spaces: dict[int, tuple[Space, np.ndarray]] = {}
-        self._next = 0
-        self._full = _TERMS
         self._last: tuple[Rows, np.ndarray | None] | None = None
         self._extras: list[np.ndarray] = []
-        self._has_aliases = False
         self._values: dict[tuple[Side, int], int | None] = {}
         self._of_chunk = 0
 
     def _read(self, conjunction: Conjunction) -> list[tuple[_Kind, str | Side]]:
         """The columns of a conjunction: of its `ForEachValue`, whether it has a mapping, terms, and numbers."""
-        binds = _binds(self._patterns, conjunction)
+        binds = conjunction_binds(self._patterns, conjunction)
         inner = [c.inner for c in self._compared[conjunction]]
         compared = dict.fromkeys([*inner, *(side for side in self._numbers if side.name in binds)])
         asked = self._asked[conjunction]
@@ -319,7 +256,7 @@ class TermCodes:
         """The variables that a run may have bound behind an action, given those before it."""
         match action:
             case TakeAction(Take(conjunction, keep)):
-                return (known | _binds(self._patterns, conjunction)) & keep
+                return (known | conjunction_binds(self._patterns, conjunction)) & keep
             case Again(Free(names)):
                 return known - self._freed[names]
             case _:
@@ -343,7 +280,7 @@ class TermCodes:
 
     def _take(self, conjunction: Conjunction, keep: frozenset[str], known: frozenset[str]) -> tuple[Op, ...]:
         ops: list[Op] = [self._each(conjunction), *self._joins(conjunction, known)]
-        binds = _binds(self._patterns, conjunction)
+        binds = conjunction_binds(self._patterns, conjunction)
         certain = frozenset().union(*(self._patterns[name].certain for name in conjunction))
         columns: list[tuple[_Kind, str | Side]] = [("term", name) for name in self._ids]
         columns += [*(("number", side) for side in self._numbers), *(("near", name) for name in self._near)]
@@ -363,7 +300,7 @@ class TermCodes:
 
     def _joins(self, conjunction: Conjunction, known: frozenset[str]) -> tuple[do.Test | do.ResidualTest, ...]:
         """That the run's mapping and the conjunction's are compatible, and satisfy the FILTERs over both."""
-        column, shared = self._columns, known & _binds(self._patterns, conjunction)
+        column, shared = self._columns, known & conjunction_binds(self._patterns, conjunction)
         same = [do.Test("=", register, column[conjunction, "term", name]) for name, register in self._ids.items()
                 if name in shared]  # fmt: skip
         filters = [
@@ -406,6 +343,8 @@ class TermCodes:
 
     def load(self, batch: InstantBatch) -> np.ndarray | None:
         """int64 (n, columns), as of `Codes.load`; None where a FILTER compares something else than numbers."""
+        if len(batch) == 1 and not batch.rows.has_columns:
+            return self._load_one(batch)
         rows, first = batch.rows, batch.first
         if self._last is None or self._last[0] is not rows:
             self._spaces, self._extras = {}, []
@@ -422,6 +361,35 @@ class TermCodes:
         for conjunction, column in self._before.items():
             values[:, column] = np.where(batch.unseen(conjunction), NOTHING, UNKNOWN)
         return values if all(self._one_by_one(batch, conjunction, values) for conjunction in singly) else None
+
+    def _load_one(self, batch: InstantBatch) -> np.ndarray | None:
+        """As `load`, of a row whose solutions are mappings.
+
+        PERF: a row of four terms took 26 µs by the arrays of `_chunk` and `_enter`, 6 as a list.
+        """
+        self._last, self._extras = None, []
+        row = self._nothing.copy()
+        for conjunction, column in self._before.items():
+            row[column] = NOTHING if batch.unseen(conjunction)[0] else UNKNOWN
+        several: list[tuple[Conjunction, list[list[int]]]] = []
+        for conjunction, read in self._values_read.items():
+            found = []
+            for mapping in batch.mappings(conjunction, 0):
+                codes = self._codes_of(conjunction, read, dict(mapping))
+                if codes is None:
+                    return None
+                found.append(codes)
+            if len(found) == 1:
+                row[self._columns[conjunction, "present", ""]] = 1
+                for column, code in zip(self._values_at[conjunction], found[0], strict=True):
+                    row[column] = code
+            elif found:
+                several.append((conjunction, found))
+        values = np.array([row], np.int64)
+        for conjunction, found in several:
+            whole = np.array(found, np.int64).reshape(len(found), -1)
+            self._enter(values, conjunction, np.zeros(len(found), np.int64), whole)
+        return values
 
     @property
     def extras(self) -> np.ndarray:
@@ -501,7 +469,7 @@ class TermCodes:
         found = solutions.column(name)
         if found is None:
             mappings = (dict(solutions.mapping(i, (name,))) for i in places.tolist())
-            return np.array([self._code(m[name]) if name in m else NOTHING for m in mappings], np.int64)
+            return np.array([self._terms.of(m[name]) if name in m else NOTHING for m in mappings], np.int64)
         numbers, space = found[0][places], found[1]
         memo = self._spaces.get(id(space))
         if memo is None or len(memo[1]) < len(space) + 1:
@@ -515,28 +483,9 @@ class TermCodes:
         if len(unseen):
             keys = [key if key is not None else term_bytes(space.term(n)) for n, key in
                     zip(unseen.tolist(), space.keys(unseen), strict=True)]  # fmt: skip
-            memo[1][unseen] = [self._key_code(key) for key in keys]
+            memo[1][unseen] = [self._terms.of_key(key) for key in keys]
             codes = memo[1][numbers]
         return codes
-
-    def _key_code(self, key: bytes) -> int:
-        """The code of a term, given its `term_bytes`."""
-        code = self._keys.get(key)
-        if code is None:
-            code = self._keys[key] = self._next
-            self._texts[code] = key
-            self._has_aliases |= key.endswith(_STRING)
-            self._next += 1
-        return code
-
-    def _code(self, term: Term) -> int:
-        return self._key_code(term_bytes(term))
-
-    def _term(self, code: int) -> Term:
-        term = self._terms.get(code)
-        if term is None:
-            term = self._terms[code] = term_from_key(self._texts[code].decode())
-        return term
 
     def _number_codes(
         self, conjunction: Conjunction, solutions: Solutions, places: np.ndarray, side: Side
@@ -559,7 +508,7 @@ class TermCodes:
         if side in self._ordered or not (good | named | (numbers < 0)).all():
             return None
         names = _NAMES + self._term_codes(solutions, places, side.name)
-        if self._has_aliases:
+        if self._terms.has_aliases:
             return None
         return np.where(numbers < 0, NOTHING, np.where(good, _ordered(doubles), names))
 
@@ -577,7 +526,7 @@ class TermCodes:
 
     def _near_code(self, code: int) -> int:
         """The code of the double nearest to the value of the term of `code`."""
-        number = None if code == NOTHING else near_number(self._term(code))
+        number = None if code == NOTHING else near_number(self._terms.term(code))
         if number is None:
             return NOTHING if code == NOTHING else UNKNOWN
         return int(_ordered(np.array([number]))[0])
@@ -589,7 +538,7 @@ class TermCodes:
         known = self._values.get((side, code))
         if known is None:
             prologue = self._patterns[conjunction[0]].prologue
-            known = self._values[side, code] = self._value_code(side, value_of(side, self._term(code), prologue))
+            known = self._values[side, code] = self._value_code(side, value_of(side, self._terms.term(code), prologue))
         return known
 
     def _value_code(self, side: Side, term: Any) -> int | None:
@@ -601,8 +550,8 @@ class TermCodes:
             return int(_ordered(np.array([number]))[0])
         if side in self._ordered or not is_name(term):
             return None
-        code = _NAMES + self._code(term)
-        return None if self._has_aliases else code
+        code = _NAMES + self._terms.of(term)
+        return None if self._terms.has_aliases else code
 
     def _one_by_one(self, batch: InstantBatch, conjunction: Conjunction, values: np.ndarray) -> bool:
         """As `_chunk`, from the mapping sets of a conjunction of several GPMs, or of rows solved elsewhere."""
@@ -611,26 +560,33 @@ class TermCodes:
         codes: list[list[int]] = []
         for row in batch.holding(conjunction) if len(batch) > 1 else (0,):
             for mapping in map(dict, batch.mappings(conjunction, row)):
-                found = [self._value_of(conjunction, kind, what, mapping) for kind, what in read]
-                if None in found:
+                found = self._codes_of(conjunction, read, mapping)
+                if found is None:
                     return False
                 rows.append(row)
-                codes.append([code for code in found if code is not None])
+                codes.append(found)
         if rows:
             self._enter(values, conjunction, np.array(rows), np.array(codes, np.int64).reshape(len(rows), len(read)))
         return True
 
-    def _value_of(
-        self, conjunction: Conjunction, kind: _Kind, what: str | Side, mapping: MappingABC[str, Term]
-    ) -> int | None:
-        """What a column holds of a mapping; None if that has no code."""
-        if isinstance(what, Side):
-            return self._compared_by(conjunction, what, self._code_of(mapping.get(what.name)))
-        code = self._code_of(mapping.get(what))
-        return self._near_code(code) if kind == "near" else code
-
-    def _code_of(self, term: Term | None) -> int:
-        return NOTHING if term is None else self._code(term)
+    def _codes_of(
+        self, conjunction: Conjunction, read: Sequence[tuple[_Kind, str | Side]], mapping: MappingABC[str, Term]
+    ) -> list[int] | None:
+        """What the value columns of a conjunction hold of a mapping; None if something has no code."""
+        codes = []
+        for kind, what in read:
+            name = what.name if isinstance(what, Side) else what
+            term = mapping.get(name)
+            code = NOTHING if term is None else self._terms.of(term)
+            if isinstance(what, Side):
+                compared = self._compared_by(conjunction, what, code)
+                if compared is None:
+                    return None
+                code = compared
+            elif kind == "near":
+                code = self._near_code(code)
+            codes.append(code)
+        return codes
 
     # -- questions
 
@@ -638,14 +594,17 @@ class TermCodes:
         """Whether the FILTER of a question is true of these terms. See `Codes.answer`."""
         question = self._questions[number]
         bound = [(name, code) for name, code in zip(question.names, codes, strict=False) if code != NOTHING]
-        return holds(question.condition, freeze((name, self._term(code)) for name, code in bound), question.prologue)
+        return holds(
+            question.condition, freeze((name, self._terms.term(code)) for name, code in bound), question.prologue
+        )
 
     # -- back to rows
 
     def row(self, codes: list[list[int]], state: int) -> Any:
         """The register row (`lower.Row`) of a run in a state of the automaton, or accepted."""
         omega = frozenset(
-            freeze([(name, self._term(row[i])) for name, i in self._ids.items() if row[i] != NOTHING]) for row in codes
+            freeze([(name, self._terms.term(row[i])) for name, i in self._ids.items() if row[i] != NOTHING])
+            for row in codes
         )
         bound, pending, owed = self._bound.get(state, (frozenset(), frozenset(), ()))
         return bound, pending, omega, None if state == INITIAL else owed
@@ -653,38 +612,32 @@ class TermCodes:
     @property
     def full(self) -> bool:
         """Whether it is time to `evict`."""
-        return len(self._keys) > self._full
+        return self._terms.full
 
     def evict(self, held: np.ndarray) -> None:
         """Let go of the terms that are in none of these registers: int64 (runs, registers)."""
-        codes = self._used(held)
-        self._texts = {code: key for code, key in self._texts.items() if code in codes}
-        self._index()
+        self._terms.keep(self._used(held))
+        self._forget()
 
     def _used(self, held: np.ndarray) -> set[int]:
         """The numbers of terms in these registers, and what stands there for no term."""
         named = held[:, len(self._ids) :]
-        named = named[(named >= _NAMES) & (named < _NAMES + self._next)] - _NAMES
+        named = named[(named >= _NAMES) & (named < _NAMES + self._terms.next)] - _NAMES
         return {*np.unique(held[:, : len(self._ids)]).tolist(), *np.unique(named).tolist()}
 
-    def _index(self) -> None:
-        self._keys = {key: code for code, key in self._texts.items()}
-        self._terms, self._spaces, self._values, self._last = {}, {}, {}, None
-        self._full = 2 * len(self._keys) + _TERMS
+    def _forget(self) -> None:
+        """Nothing is remembered of numbers that may stand for nothing any more."""
+        self._spaces, self._values, self._last = {}, {}, None
 
     def snapshot(self) -> Any:
         """The numbered terms, as plain values."""
-        return self._next, list(self._texts), [key.decode() for key in self._texts.values()], self._has_aliases
+        return self._terms.snapshot()
 
     def restore(self, state: Any, held: np.ndarray) -> None:
         """The opposite of `snapshot`; as of `Codes.restore`."""
-        self._next, codes, keys, self._has_aliases = state
-        expect(all(map(is_term_key, keys)), "terms")
-        self._texts = {code: key.encode() for code, key in zip(codes, keys, strict=True)}
-        expect(all(type(code) is int and 0 <= code < self._next < 1 << 60 for code in codes), "a number for each term")
-        self._index()
-        expect(len(self._keys) == len(self._texts) == len(codes), "each term once")
-        expect(self._used(held) <= self._texts.keys() | {NOTHING, UNKNOWN}, "a term for each number of one")
+        known = self._terms.restore(state)
+        self._forget()
+        expect(self._used(held) <= {*known, NOTHING, UNKNOWN}, "a term for each number of one")
 
 
 def _ordered(values: np.ndarray) -> np.ndarray:

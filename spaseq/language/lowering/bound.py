@@ -1,0 +1,68 @@
+"""What a run in a state of the automaton has bound, as far as the states tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Mapping as MappingABC
+
+from spaseq.automata import ACCEPT, CEA, INITIAL, Action, Again, Transition
+from spaseq.automata import Take as TakeAction
+from spaseq.gpm import GraphPattern
+from spaseq.language.lowering.guards import Take
+from spaseq.language.semantics.expand import Conjunction
+from spaseq.language.semantics.filters import conjunction_binds
+
+__all__ = ["Bound", "bound_in_states", "freed_by_rounds", "transitions"]
+
+Bound = tuple[frozenset[str], frozenset[str], tuple[Conjunction, ...]]
+"""The variables bound by elements left behind, those bound by the round now taken, and what must stay absent from now
+on; as in `lower.Row`."""
+
+
+def transitions(cea: CEA) -> Iterator[Transition]:
+    """All of them, state by state."""
+    return (t for out in cea.transitions for t in out)
+
+
+def bound_in_states(patterns: MappingABC[str, GraphPattern], cea: CEA) -> dict[int, Bound] | None:
+    """What a run in each state has bound, as far as Kleene+ must know; None where that depends on its way there."""
+    found: dict[int, Bound] = {INITIAL: (frozenset(), frozenset(), ())}
+    todo = [INITIAL]
+    for state in todo:  # grows while it is walked
+        for t in cea.transitions[state]:
+            way = found[state]
+            for action in t.actions:
+                way = _after(patterns, way, action)
+            if t.target == ACCEPT:  # where only what is owed is looked at
+                way = frozenset(), frozenset(), way[2]
+            if found.setdefault(t.target, way) != way:
+                return None
+            if t.target not in (ACCEPT, *todo):
+                todo.append(t.target)
+    return found
+
+
+def _after(patterns: MappingABC[str, GraphPattern], way: Bound, action: Action) -> Bound:
+    match action:
+        case TakeAction(Take(conjunction, _, track, _, owed)):
+            return (way[0] | way[1]) & track, conjunction_binds(patterns, conjunction) & track, owed
+        case Again():
+            return way[0], frozenset(), way[2]
+        case _:
+            return way
+
+
+def freed_by_rounds(
+    cea: CEA, patterns: MappingABC[str, GraphPattern], bound: MappingABC[int, Bound]
+) -> dict[frozenset[str], frozenset[str]] | None:
+    """For the variables of each Kleene+, those that another round frees; None where that depends on the run."""
+    found: dict[frozenset[str], frozenset[str]] = {}
+    for t in transitions(cea):
+        way = bound[t.source]
+        for action in t.actions:
+            if isinstance(action, Again):
+                names: frozenset[str] = getattr(action.action, "variables")  # noqa: B009 - an opaque action: a `Free`
+                if found.setdefault(names, names - way[0]) != names - way[0]:
+                    return None
+            way = _after(patterns, way, action)
+    return found
