@@ -1,15 +1,24 @@
 """Graphs that are pushed as they happen, one at a time and many at once.
 
-Claim: a pushed graph goes through the plan that batches go through, and a single push costs next to nothing where the
-graph has not the predicates of any GPM, and tens of microseconds where it has. Graphs of eight triples (seed 42), stock
+Claim: a single push costs next to nothing where the graph has not the predicates of any GPM, and at most 60 µs where it
+has, also where each graph begins a run. Graphs of eight triples (seed 42), stock
 trades; a GPM of three triple patterns under a FILTER, so that most trades move no run; the same without it, so that
 each begins one; and both GPMs over one company's trades. "events" are graphs; 1, 2, 10, 100, 1000 are pushed at once.
+
+`python -m benchmarks.pushes` tells what a single push costs: the least of 12 runs for each of the graphs, warm, without
+the first 50, at which arrays grow. Appends to results/DATE-pushes.csv.
 """
 
 from __future__ import annotations
 
+import csv
+import datetime
+import gc
 import random
+import statistics
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 from rdflib import Literal, URIRef
 from rdflib.namespace import XSD
@@ -72,3 +81,37 @@ def workloads() -> list[Workload]:
     ]
     away = pushing(QUERIES["filtered"], 1, "quantity")
     return [*found, Workload("turned away, 1 at once", claim, GRAPHS, away)]
+
+
+def least(text: str, runs: int = 12) -> list[float]:
+    """The microseconds of a push of each graph by itself, ascending: the least of `runs` sessions."""
+    query, rng = spaseq.compile(text), random.Random(SEED)
+    graphs = [trade(number, rng) for number in range(GRAPHS)]
+    best = [float("inf")] * GRAPHS
+    for _ in range(runs):
+        session = query.open(keep_events=False)
+        gc.collect()
+        gc.disable()
+        for number, graph in enumerate(graphs):
+            began = time.perf_counter_ns()
+            session.push(graph)
+            best[number] = min(best[number], (time.perf_counter_ns() - began) / 1000)
+        gc.enable()
+    return sorted(best[50:])
+
+
+def main() -> None:
+    """A row for each query."""
+    path = Path(__file__).parent / "results" / f"{datetime.date.today().isoformat()}-pushes.csv"
+    rows: list[tuple[object, ...]] = [] if path.exists() else [("query", "median_us", "mean_us", "p90_us")]
+    for name, text in QUERIES.items():
+        each = least(text)
+        figures = statistics.median(each), statistics.mean(each), each[len(each) * 9 // 10]
+        rows.append((name, *(f"{figure:.1f}" for figure in figures)))
+        print(*rows[-1])
+    with path.open("a", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
+
+
+if __name__ == "__main__":
+    main()

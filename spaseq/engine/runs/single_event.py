@@ -160,13 +160,13 @@ class Single:
         if not self.reads:
             self._run.fit()
             self._run.add_moves()
+            self._kernel = self._attempted if interprets() else run_classes.compiled
         self._arrange()
 
     def _arrange(self) -> None:
-        """The kernel and its arguments."""
+        """The arguments of the kernel."""
         if not self.reads:
             self._arguments = self._run.arguments(self._event, True)
-            self._kernel = self._attempted if interprets() else run_classes.compiled
         elif type(self._run) is GuardRun and self._run.partitions:  # before the first, it has not all arrays
             self._arguments = self._run.arguments(True)
 

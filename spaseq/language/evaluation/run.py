@@ -43,8 +43,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Match", "Matches", "Recogniser", "Session", "match_table"]
 
-_SINGLE = 8
-"""Instants pushed at once up to which each goes to the engine by itself. PERF: see benchmarks/pushes.py."""
+_SINGLE = 12
+"""Instants pushed at once up to which each goes to the engine by itself.
+
+PERF: 1,000 graphs of benchmarks/pushes.py, 10 at once, each by itself or as a batch: 16 or 43 ms under a FILTER, 38 or
+56 where each begins a run; 20 at once 15 or 35, 37 or 38; with OPTIONAL, which the plan solves for all, 66 or 72 and
+55 or 46.
+"""
 
 _ROWS = 4096
 """Rows the engine gets at once, which bounds the matches held."""
