@@ -104,6 +104,16 @@ def test_the_command_hands_it_on(words: list[str], tmp_path: Path, monkeypatch: 
         assert command.main(["run", str(tmp_path / "q.rq"), "--stream", stream, "--engine", "spark", "--gpm", gpm,
                              *words]) == 0  # fmt: skip
         assert given["reference"] is reference
+    given.clear()
+    more = ["--knowledge-rows", "5", *([] if words else ["--plan", "table"])]
+    command.main(["run", str(tmp_path / "q.rq"), "--stream", stream, "--engine", "spark", *more, *words])
+    assert (given["knowledge_rows"], given.get("plan")) == (5, None if words else "table")
+    given.clear()
+    for wrong in (["--plan", "slices"], ["--knowledge-rows", "5"]):
+        assert command.main(["run", str(tmp_path / "q.rq"), "--stream", stream, *wrong]) == 2
+    assert command.main(["run", str(tmp_path / "q.rq"), "--stream", stream, "--engine", "spark", "--plan", "auto",
+                         "--follow"]) == 2  # fmt: skip
+    assert not given
 
 
 @pytest.mark.spark
