@@ -117,7 +117,7 @@ class Run:
 
         run = Run(lowered, program, restore_evaluator(program, state["engine"]))
         if run.partition is not None:
-            run.partition.numbers.restore(state["partition"])
+            run.partition.numbers.restore(state["partition"], program.settings.partitions)
         run.coordinate.last, run.coordinate.kind = state["coordinate"]
         expect(run.coordinate.kind in (None, "i", "f"), "a kind of number")
         run._reached = state["reached"]

@@ -108,17 +108,17 @@ def test_a_key_keeps_its_number_while_the_window_reaches_it() -> None:
 
 
 @pytest.mark.parametrize("wrong", [
-    ([1, 2], [0, 0], [], [], None, 0), ([1], [0], [1], [1], None, 0), ([1], [-1], [], [], None, 0),
-    ([1], ["0"], [], [], None, 0), ([1], [0], [], [], "x", 0), ([1], [0], [], [], None, -1),
+    ([1, 2], [0, 0], [True, True], None, 0), ([1], [-1], [True], None, 0), ([1], ["0"], [True], None, 0),
+    ([1], [0], [True], "x", 0), ([1], [0], [True], None, -1), ([1], [0], [], None, 0), ([1], [100], [True], None, 0),
 ])  # fmt: skip
 def test_numbers_of_a_snapshot_are_checked(wrong: tuple[Any, ...]) -> None:
     with pytest.raises(OptionError):
-        Partitions(Window("span", 1)).restore(wrong)
+        Partitions(Window("span", 1)).restore(wrong, 100)
 
 
 def test_numbers_that_a_snapshot_does_not_use_are_given_away() -> None:
     numbers = Partitions(Window("span", 1))
-    numbers.restore((["a"], [3], ["b"], [1], 7, 0))
+    numbers.restore((["a", "b"], [3, 1], [True, False], 7, 0), 100)
     assert [numbers.number(key) for key in "abcdef"] == [3, 1, 0, 2, 4, 5]
 
 

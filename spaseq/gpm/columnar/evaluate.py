@@ -53,7 +53,7 @@ class Solutions(Protocol):
         """For each row the number in `keys` of its mapping restricted to `names` (sorted): int64 (r,), -1 if it does
         not bind all of them.
 
-        All calls must have the same arguments, since the result is cached.
+        All calls must have the same `names`, since the result is cached for one `keys` at a time.
         """
         ...
 
@@ -71,7 +71,7 @@ class _Columns:
         self.kept = kept
         self._columns = sorted(table.columns.items())
         self._space = space
-        self._codes: np.ndarray | None = None
+        self._codes: tuple[Keys, np.ndarray] | None = None
 
     def mapping(self, row: int, names: Sequence[str] | None) -> Mapping:
         term = self._space.term
@@ -86,23 +86,24 @@ class _Columns:
         return dict(self._columns).get(name, unbound), self._space
 
     def codes(self, names: Sequence[str], keys: Keys) -> np.ndarray:
-        if self._codes is None:
+        if self._codes is None or self._codes[0] is not keys:
             columns = [column for name, column in self._columns if name in names]
             bound = np.ones(len(self.events), bool)
             for column in columns:
                 bound &= column >= 0
-            self._codes = np.full(len(self.events), -1, np.int64)
+            codes = np.full(len(self.events), -1, np.int64)
             if len(columns) == len(names):
                 rows = np.flatnonzero(bound)
-                self._codes[rows] = self._coded(rows, [column[rows] for column in columns], names, keys)
-        return self._codes
+                codes[rows] = self._coded(rows, [column[rows] for column in columns], names, keys)
+            self._codes = keys, codes
+        return self._codes[1]
 
     def _coded(self, rows: np.ndarray, columns: Sequence[np.ndarray], names: Sequence[str], keys: Keys) -> np.ndarray:
         """The codes of `rows`, which bind all `names`; `columns` have their terms."""
         if len(columns) > 1 or not len(rows) or columns[0].max() >= self._space.base:
             first, kinds = distinct(columns, len(rows))
             return self._asked(rows, columns, first, names, keys)[kinds]
-        memo = self._space.codes()
+        memo = self._space.codes(keys)
         codes = memo[columns[0]]
         fresh = np.flatnonzero(codes < 0)
         if len(fresh):

@@ -1,4 +1,4 @@
-"""Numbers for the partitions of one evaluation, in order of appearance, over all batches and streams."""
+"""Numbers for the keys of partitions, in order of appearance, over all batches and streams."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Keys"]
 
 
 class Keys:
-    """Numbers mappings from 0; equal mappings have equal numbers. Grows with the number of partitions.
+    """Numbers mappings from 0; equal mappings have equal numbers. Grows with the mappings.
 
     `known`: the numbers by the bytes of the mappings' terms in a batch, so that rdflib terms are made once for all
     batches.

@@ -37,7 +37,7 @@ class Space:
         self.text: int = 0
         self._terms = terms
         self._text: bytes | None = None
-        self._codes: np.ndarray | None = None
+        self._codes: tuple[object, np.ndarray] | None = None
         self._known: dict[Term, int] = {}
         self._constants: dict[int, tuple[tuple[Any, ...], np.ndarray]] = {}
         self._literals: LiteralColumns | None = None
@@ -66,11 +66,12 @@ class Space:
         text = self._text
         return [text[start:end] if known else None for known, start, end in bounds]
 
-    def codes(self) -> np.ndarray:
-        """An array in which the caller keeps a number for each of the batch's terms, initially -1: int64 (base,)."""
-        if self._codes is None:
-            self._codes = np.full(self.base, -1, np.int64)
-        return self._codes
+    def codes(self, owner: object) -> np.ndarray:
+        """An array in which `owner` keeps a number for each of the batch's terms, initially -1: int64 (base,). It is
+        lost when another owner asks."""
+        if self._codes is None or self._codes[0] is not owner:
+            self._codes = owner, np.full(self.base, -1, np.int64)
+        return self._codes[1]
 
     def find(self, term: Any) -> int:
         """The number of `term`, -1 if it has none. O(terms) array steps for the first call with a term, then cached."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from spaseq.engine import MatchBatch, Program
+from spaseq.engine import MatchBatch, Partitions, Program
 from spaseq.errors import EventError, InternalError, OptionError
 from spaseq.events.reorder import SingleReorderer
 from spaseq.gpm import IDENTITY, Knowledge, Mapping, MappingSet, freeze, project
@@ -128,8 +128,8 @@ class Recogniser:
         registers = MappingRegisters(query.patterns)
         self._sightings = Sightings(query, program.window, registers)
         self._endings = Endings(query, program.window, registers) if any(v.after for v in query.variants) else None
-        self._codes: dict[Mapping, int] = {}
-        self._known: dict[int, int] = {}  # the codes of the solver's keys, which a snapshot does without
+        self._partitions = Partitions(program.window)
+        self._known: dict[int, int] = {}  # the numbers that the solver's keys have there; not in a snapshot
         self._history = History()
         self._vectors = Vectors(program.cea.predicates)
         self._single = self._single_road()
@@ -142,6 +142,7 @@ class Recogniser:
             raise InternalError("a recogniser without a solver takes rows, not instants")
         if not instants:
             return
+        self._reach(instants[0].time)
         if len(instants) <= _SINGLE and self._enter():
             for instant, rows in zip(instants, self._solver.instant_rows(instants), strict=True):
                 yield from self._push_alone(instant, rows)
@@ -159,6 +160,7 @@ class Recogniser:
         if self._solver is None:
             raise InternalError("a recogniser without a solver takes rows, not instants")
         self._leave()
+        self._reach(int(chunk.times[0]))
         positions = np.arange(chunk.first, chunk.first + len(chunk))
         self._history.add(positions, chunk.times, chunk.events if self._keep_events else None)
         yield from self._push(self._solver.rows(chunk))
@@ -168,6 +170,7 @@ class Recogniser:
         """The matches that these rows complete. The rows of one instant belong into one call."""
         if rows:
             self._leave()
+            self._reach(rows[0].time)
             solved = SolvedRows(rows)
             positions, first = np.unique(solved.positions, return_index=True)
             self._history.add(positions, solved.times[first], None)
@@ -228,7 +231,10 @@ class Recogniser:
                 self._evict(instant.time)
                 self._history.add(rows.positions[:1], rows.times[:1], self._held(instant))
             number = rows.number(row)
-            key = 0 if number is None else self._code(number, rows.keys[row])
+            key = 0
+            if number is not None:
+                key = self._code(number, rows.keys[row])
+                self._partitions.see(key)
             batch = InstantBatch(rows, self._query.patterns, None, self._sightings, row, row + 1)
             found += self._single.push(symbol, instant.position, instant.time, key, partial(_same, batch))
         if not found and not self._results.waits:
@@ -277,7 +283,7 @@ class Recogniser:
         pool = Pool()
         return {
             "engine": self._evaluator.snapshot(),
-            "keys": list(self._codes),
+            "keys": self._partitions.snapshot(),
             "history": self._history.snapshot(pool),
             "sightings": self._sightings.snapshot(),
             "endings": None if self._endings is None else self._endings.snapshot(pool),
@@ -292,8 +298,7 @@ class Recogniser:
         events = Pool.restore(state["events"])
         self._evaluator = Evaluator.restore(self._program, state["engine"])
         self._single, self._entered = self._single_road(), False
-        self._codes = {key: code for code, key in enumerate(state["keys"])}
-        expect(len(self._codes) == len(state["keys"]), "each key once")
+        self._partitions.restore(state["keys"], self._program.settings.partitions)
         self._history.restore(state["history"], events)
         self._sightings.restore(state["sightings"])
         self._results.restore(state["results"], events)
@@ -304,17 +309,25 @@ class Recogniser:
         if rows.partitions is None:
             return None
         numbers = [-1] * len(rows.keys) if rows.numbers is None else rows.numbers.tolist()
-        codes = [self._code(number, key) for number, key in zip(numbers, rows.keys, strict=True)]
-        return np.array(codes, np.int64)[rows.partitions]
+        codes = np.array([self._code(number, key) for number, key in zip(numbers, rows.keys, strict=True)], np.int64)
+        self._partitions.see(codes)
+        return codes[rows.partitions]
 
     def _code(self, number: int, key: Mapping) -> int:
-        """The code of a partition; `number`: the solver's, -1 where it has none."""
+        """The number of a partition; `number`: the solver's of its key, -1 where it has none."""
         code = self._known.get(number)
         if code is None:
-            code = self._codes.setdefault(key, len(self._codes))
+            code = self._partitions.number(key)
             if number >= 0:
                 self._known[number] = code
         return code
+
+    def _reach(self, time: int) -> None:
+        """No instant will come before `time`: partitions whose window has passed are forgotten, by the solver too."""
+        if self._partitions.reach(time):
+            self._known.clear()
+            if self._solver is not None:
+                self._solver.forget_keys()
 
     def _matches(self, found: MatchBatch, batch: InstantBatch | None) -> Iterator[Match]:
         """The matches settled by what the engine found in `batch`, or at the end of the streams where that is None."""

@@ -86,7 +86,7 @@ class InstantRows:
 
     @property
     def numbers(self) -> np.ndarray | None:
-        """The number of each key in the whole evaluation: int64."""
+        """The number of each key since `Solver.forget_keys`: int64."""
         return None if self._numbers is None else np.array(self._numbers, np.int64)
 
     def number(self, row: int) -> int | None:

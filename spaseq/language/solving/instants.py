@@ -23,7 +23,7 @@ class Rows(Protocol):
     """Rows of the table, in order: `positions` and `times`, int64 (n,) each.
 
     With PARTITION BY, `partitions`, int64 (n,), has the index of each row's key in `keys`, else it is None. `numbers`
-    has the number of each key in the whole evaluation, or is None if the rows were solved elsewhere.
+    has the number of each key since `Solver.forget_keys`, or is None if the rows were solved elsewhere.
     """
 
     keys: list[Mapping]

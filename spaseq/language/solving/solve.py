@@ -106,6 +106,10 @@ class Solver:
             for instant, own in zip(instants, solved, strict=True)
         ]
 
+    def forget_keys(self) -> None:
+        """The numbers of keys begin anew."""
+        self._keys = Keys()
+
     def _evaluator(self, stream: str) -> BatchEvaluator:
         found = self._columns.get(stream)
         if found is None:
@@ -180,7 +184,7 @@ class SolvedRows:
 class ChunkRows:
     """`Rows` of a chunk: one for each instant, or, with `names` to partition by, one for each instant and key there.
 
-    `keys` numbers the keys of the whole evaluation. `read`: for each GPM the variables that its mappings have.
+    `keys` numbers the keys. `read`: for each GPM the variables that its mappings have.
     """
 
     has_columns = True
