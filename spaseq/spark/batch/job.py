@@ -34,6 +34,7 @@ from spaseq.spark.batch.slices import SMALL, hindrance, planned_slices, slice_bo
 from spaseq.spark.ingest.frames import Streams
 from spaseq.spark.ingest.time_ranges import rows_of
 from spaseq.spark.session.bar import progress_bar
+from spaseq.spark.session.connecting import task_count
 from spaseq.spark.session.failures import carried, clear_errors
 from spaseq.spark.session.layout import Layout, lay_out
 from spaseq.spark.session.options import QueryOptions, QueryWords
@@ -169,7 +170,7 @@ def _prepare(query: Query | str, spark: SparkSession, kb: Any, options: QueryOpt
     found = prepared(spark, query, kb, options)
     for line in found.lines:
         _LOG.info(line)
-    tasks = partitions or spark.sparkContext.defaultParallelism
+    tasks = partitions or task_count(spark)
     return Job(spark, found.text, found.layout, found.graphs, found.sides, options.events, tasks)
 
 

@@ -29,6 +29,7 @@ from spaseq.events import EventOptions, TupleWords
 from spaseq.events.streams import TimestampAssigner
 from spaseq.spark.batch.cuts import ORDER, POSITION, SOURCE, STREAM, TIME, TupleCut, TupleQuery, choose_cut, column_of
 from spaseq.spark.ingest.time_ranges import parted_at, quantiles
+from spaseq.spark.session.connecting import task_count
 from spaseq.spark.session.failures import carried, clear_errors
 from spaseq.spark.session.keeping import keep
 from spaseq.spark.session.tables import TUPLE_MATCHES, spark_schema, with_own_names, with_plain_names
@@ -66,7 +67,7 @@ def run_tuples(
     """
     named = _named(query, events)
     spark = next(iter(named.values())).sparkSession
-    tasks = spark.sparkContext.defaultParallelism if partitions is None else partitions
+    tasks = task_count(spark) if partitions is None else partitions
     if tasks < 1:
         raise OptionError(f"partitions={partitions}: a stage has at least one task")
     options = EventOptions.parse(**reading)

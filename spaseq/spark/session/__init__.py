@@ -4,6 +4,8 @@
 
 * `session`: A quiet Spark session on this machine, for the command line, the examples and the tests.
 * `bar`: A progress bar of Spark's tasks on stderr, for people at a terminal.
+* `connecting` (`is_connect`, `share`, `task_count`): What a session is asked beyond DataFrames, also through Spark
+  Connect.
 * `failures`: Our errors across the process boundary: raised in a worker, caught on the driver, the same object to the
   user.
 * `keeping` (`keep`): Results of a job that later jobs read again, kept by the cluster: made again where they are lost.
@@ -18,4 +20,15 @@
   an Arrow schema, from which Spark's own follows.
 """
 
-__all__ = ["bar", "failures", "keeping", "layout", "options", "query_text", "session", "shipping", "tables"]
+__all__ = [
+    "bar",
+    "connecting",
+    "failures",
+    "keeping",
+    "layout",
+    "options",
+    "query_text",
+    "session",
+    "shipping",
+    "tables",
+]

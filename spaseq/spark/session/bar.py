@@ -9,11 +9,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
-from typing import TextIO
+from typing import Any, TextIO
 
-from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from tqdm import tqdm
+
+from spaseq.spark.session.connecting import is_connect
 
 _EVERY = 0.2  # seconds between two looks
 _FORMAT = "{desc} {percentage:3.0f}% |{bar}| {n_fmt} of {total_fmt} tasks, {elapsed}"
@@ -33,6 +34,10 @@ def progress_bar(
         return
     done = Event()
     with tqdm(desc=label, total=1, bar_format=_FORMAT, file=out, leave=False, dynamic_ncols=True) as bar:
+        if is_connect(spark):
+            with _told(spark, bar):
+                yield
+            return
         watcher = Thread(target=_watch, args=(spark.sparkContext, bar, done), daemon=True)
         watcher.start()
         try:
@@ -42,7 +47,23 @@ def progress_bar(
             watcher.join()
 
 
-def _watch(context: SparkContext, bar: tqdm, done: Event) -> None:
+@contextmanager
+def _told(spark: SparkSession, bar: tqdm) -> Iterator[None]:
+    """While the body runs, Spark Connect tells how far its jobs are."""
+
+    def tell(stages: Any, inflight_tasks: int, done: bool) -> None:
+        bar.total = max(1, sum(stage.num_tasks for stage in stages or ()))
+        bar.n = sum(stage.num_completed_tasks for stage in stages or ())
+        bar.refresh()
+
+    spark.registerProgressHandler(tell)
+    try:
+        yield
+    finally:
+        spark.removeProgressHandler(tell)
+
+
+def _watch(context: Any, bar: tqdm, done: Event) -> None:
     """Until `done`, bring `bar` up to date with the stages that started after this call did."""
     tracker = context.statusTracker()
     stages: set[int] = set()

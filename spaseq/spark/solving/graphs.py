@@ -22,6 +22,7 @@ from spaseq.errors import BudgetExceeded, OptionError
 from spaseq.gpm import event_graph
 from spaseq.rdf import term_from_key
 from spaseq.spark.ingest.terms import keys_of_lines, lines_of_terms
+from spaseq.spark.session.connecting import is_connect
 
 __all__ = ["PACKAGE", "graph_frame", "groups", "has_graphframes", "knowledge_of_groups", "motif", "reachable"]
 
@@ -31,7 +32,9 @@ Step = tuple[str, str, str]
 
 
 def has_graphframes(spark: SparkSession) -> bool:
-    """Whether the session has GraphFrames' Java part, and Python its package."""
+    """Whether the session has GraphFrames' Java part, and Python its package. Not looked for through Spark Connect."""
+    if is_connect(spark):
+        return False
     try:
         import graphframes  # noqa: F401
     except ImportError:

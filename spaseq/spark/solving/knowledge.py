@@ -31,6 +31,7 @@ from spaseq.language.query import knowledge_of
 from spaseq.rdf import term_from_key, term_key
 from spaseq.spark.ingest.knowledge_files import triples_of_files
 from spaseq.spark.ingest.terms import keys_of_lines, lines_of_terms
+from spaseq.spark.session.connecting import task_count
 from spaseq.spark.session.failures import carried, clear_errors
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.options import KNOWLEDGE_ROWS
@@ -139,7 +140,7 @@ def _frame(spark: SparkSession, parts: Sequence[Any], iri: str, used: frozenset[
     files = [str(part) for part in parts if _is_file(part)]
     found = [_triples(part, iri, used) for part in parts if isinstance(part, DataFrame)]
     if files:
-        found.append(triples_of_files(spark, files, used, spark.sparkContext.defaultParallelism))
+        found.append(triples_of_files(spark, files, used, task_count(spark)))
     for part in parts:
         if not isinstance(part, DataFrame) and not _is_file(part):
             (graph,) = knowledge_of({iri: part}).graphs.values()

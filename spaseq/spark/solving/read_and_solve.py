@@ -28,6 +28,7 @@ from spaseq.spark.ingest.columns import Placed, gathered, graph_events
 from spaseq.spark.ingest.datasource import Told
 from spaseq.spark.ingest.quarantine import counted
 from spaseq.spark.ingest.time_ranges import INDEX_BITS, quantiles, rows_of
+from spaseq.spark.session.connecting import share
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText
@@ -75,7 +76,7 @@ def solved_files(
     """The events of all streams, and for each task a row that has only `counts`. `options` are settled. `quarantine`: a
     folder for lines that cannot be read, which `options` then have dropped."""
     inputs = list(_inputs(sources, options))
-    shared = spark.sparkContext.broadcast(graphs)
+    shared = share(spark, graphs)
     rows = [(each.number, pickle.dumps(each, pickle.HIGHEST_PROTOCOL)) for each in inputs]
     given = spark.createDataFrame(rows, spark_schema(INPUTS))
     tasks = max(1, min(len(inputs), _MOST_TASKS))
@@ -87,7 +88,7 @@ def solved_rows(
     events: DataFrame, options: StreamOptions, query: QueryText, layout: Layout, graphs: Graphs
 ) -> DataFrame:
     """The same of events in rows (EVENTS), those of a stream together."""
-    shared = events.sparkSession.sparkContext.broadcast(graphs)
+    shared = share(events.sparkSession, graphs)
     return events.mapInArrow(partial(_of_rows, _Job(query, layout, options), shared), spark_schema(SOLVED))
 
 

@@ -14,8 +14,8 @@ looks at the folders first.
   snapshot between batches.
 * `processor` (`COUNTERS`, `Processor`, `evaluated`): The operator with state: an evaluation for each
   bucket, kept as one value by Spark between batches.
-* `checkpoint` (`check_folder`, `check_note`, `file_manager`, `started`, `unusable`): The folders of a stream, looked at
-  before it starts: whether they can be used, and whose they are.
+* `checkpoint` (`check_folder`, `check_note`, `file_manager`, `locked`, `started`, `unusable`): The folders of a stream,
+  looked at before it starts: whether they can be used, and whose they are.
 * `graph_stream`: SPAseq queries over streams that go on: Spark Structured Streaming around the same engine.
 * `tuple_stream` (`TupleEvaluation`, `start_tuples`, `stream_tuples`): CEQL queries over streams of tuples: the same
   parcels, buckets and clock as for graphs.

@@ -28,6 +28,7 @@ from spaseq.spark.ingest.datasource import Told
 from spaseq.spark.ingest.quarantine import counted
 from spaseq.spark.ingest.reading import quarantine_names
 from spaseq.spark.ingest.time_ranges import rows_of
+from spaseq.spark.session.connecting import share
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText
@@ -97,7 +98,7 @@ def send_parcels(
     If the layout has `joined` GPMs, rows of MIXED: parcels without what those find, and that in rows of its own, to be
     joined with its knowledge (`spaseq.spark.streaming.knowledge_join`).
     """
-    shared = events.sparkSession.sparkContext.broadcast(graphs)
+    shared = share(events.sparkSession, graphs)
     job = _Send(query, layout, cut)
     send = _send_parts if parts else _send
 

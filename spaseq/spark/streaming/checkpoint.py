@@ -1,28 +1,34 @@
 """The folders of a stream, looked at before it starts: whether they can be used, and whose they are.
 
 Spark takes any query with any checkpoint that has the same shape, and would hand one query's state to another. So a
-checkpoint holds a note, `spaseq.txt`, of the query and of its number of tasks, which must be the same at every start.
+checkpoint holds a note, `spaseq`, of what must be the same at every start: the query, what it was compiled with, the
+streams with their files or columns, and the number of tasks. And it is one driver's at a time: `locked`.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from threading import Lock, Thread
+from time import monotonic, sleep
 from typing import Any, Final
 from urllib.parse import urlsplit
-from uuid import uuid4
 
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from spaseq.errors import OptionError
+from spaseq.spark.session.connecting import is_connect
 
-__all__ = ["check_folder", "check_note", "file_manager", "started", "unusable"]
+__all__ = ["check_folder", "check_note", "file_manager", "locked", "started", "unusable"]
 
-_NAME: Final = "spaseq.txt"
+_NAME: Final = "spaseq"
+_LOCK: Final = "spaseq.lock"
 _MANAGER: Final = "spark.sql.streaming.checkpointFileManagerClass"
 _BY_RENAMING: Final = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 _DAMAGED: Final = re.compile(
@@ -30,14 +36,16 @@ _DAMAGED: Final = re.compile(
     # Of a file of the checkpoint that is no JSON, or no UTF-8, Spark says what the reader of JSON or of texts says.
     r"terminated with exception: (?:Unexpected |Unrecognized |Illegal |Invalid |Input length = )"
 )
+_FULL: Final = re.compile(r"No space left on device|Disk quota exceeded|File too large")
+_TWO_DRIVERS: Final = re.compile(r"CONCURRENT_STREAM_LOG_UPDATE|CONCURRENT_QUERY|Concurrent update to the log")
 _ANEW: Final = "is it damaged? a new folder begins anew"
 
 
 def check_folder(what: str, path: str) -> None:
     """OptionError where a folder on this machine cannot be made or written; others are for Spark to find out."""
-    if urlsplit(path).scheme not in ("", "file"):
+    local = _local(path)
+    if local is None:
         return
-    local = urlsplit(path).path if path.startswith("file:") else path
     try:
         os.makedirs(local, exist_ok=True)
     except OSError as error:
@@ -55,9 +63,9 @@ def file_manager(spark: SparkSession, folders: Iterable[str]) -> dict[str, str]:
     to 0.67 s instead of 0.81 to 0.83 (`grid`, local[2], nothing else running). It takes no lock, so a checkpoint is
     one driver's. Empty where a folder is elsewhere (there it is right as it is), or where the session says which.
     """
-    jvm: Any = spark._jvm
-    if spark.conf.get(_MANAGER, None) is not None:
+    if is_connect(spark) or spark.conf.get(_MANAGER, None) is not None:
         return {}
+    jvm: Any = spark._jvm
     for folder in folders:
         path = jvm.org.apache.hadoop.fs.Path(folder)
         if path.getFileSystem(spark._jsc.hadoopConfiguration()).getUri().getScheme() != "file":
@@ -67,33 +75,133 @@ def file_manager(spark: SparkSession, folders: Iterable[str]) -> dict[str, str]:
     return {_MANAGER: _BY_RENAMING} if known else {}
 
 
-def check_note(spark: SparkSession, checkpoint: str, query: str, tasks: int) -> None:
-    """OptionError where the checkpoint is of another query or number of tasks; a new one is given its note.
+def check_note(spark: SparkSession, checkpoint: str, identity: Mapping[str, Any]) -> None:
+    """OptionError where the checkpoint is of another `identity`, naming what differs; a new one is given its note.
 
-    Blanks between words do not count. The note is put in place whole, so that nobody reads half of it.
+    The note is read and written by Spark, which knows the checkpoint's file system also where we do not. It is in place
+    as a whole or not at all: one that was begun by a process that died is written anew.
     """
-    jvm: Any = spark._jvm
-    path = jvm.org.apache.hadoop.fs.Path(checkpoint, _NAME)
-    files = path.getFileSystem(spark._jsc.hadoopConfiguration())
-    note = f"tasks {tasks}\n{' '.join(query.split())}\n"
-    if not files.exists(path):
-        draft = jvm.org.apache.hadoop.fs.Path(checkpoint, f".{uuid4().hex}")
-        out = files.create(draft)
-        out.write(bytearray(note, "utf-8"))
-        out.close()
-        files.rename(draft, path)
+    place = f"{checkpoint.rstrip('/')}/{_NAME}"
+    now = json.loads(json.dumps(identity))
+    lines = _lines(spark, place)
+    if not lines:
+        note = spark.createDataFrame([(json.dumps(now),)], "value string").coalesce(1)
+        note.write.mode("overwrite").text(place)
         return
-    stream = files.open(path)
-    before = bytes(stream.readAllBytes()).decode("utf-8", "replace")
-    stream.close()
-    if before == note:
-        return
-    count, _, text = before.partition("\n")
-    if not count.startswith("tasks "):
-        raise OptionError(f"checkpoint {checkpoint} cannot be read: its {_NAME} is not what was written", _ANEW)
-    if text != note.partition("\n")[2]:
+    try:
+        (line,) = lines
+        before = dict(json.loads(line))
+    except ValueError:
+        raise OptionError(
+            f"checkpoint {checkpoint} cannot be read: its {_NAME} is not what was written", _ANEW
+        ) from None
+    if before.get("query") != now["query"]:
         raise OptionError(f"checkpoint {checkpoint} is of another query", "a query begins with a folder of its own")
-    raise OptionError(f"checkpoint {checkpoint} was begun with {count}, not {tasks}", f"go on with as many: {count}")
+    for name in (*now, *before):
+        if before.get(name) != now.get(name):
+            problem = f"checkpoint {checkpoint} was begun with {name} {_shown(before, name)}, not {_shown(now, name)}"
+            raise OptionError(problem, f"go on with the same {name}, or begin with a folder of its own")
+
+
+def _lines(spark: SparkSession, place: str) -> list[str]:
+    """The lines of a text that Spark wrote; none where there is no such file."""
+    try:
+        return [row[0] for row in spark.read.text(place).collect()]
+    except PySparkException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
+        return []
+
+
+def _shown(note: Mapping[str, Any], name: str) -> str:
+    value = note.get(name)
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+# -- one driver
+
+
+@dataclass(slots=True)
+class _Held:
+    """A lock that this process's Java holds on a checkpoint, and the query it is held for."""
+
+    channel: Any
+    query: Any = None
+
+
+_held: dict[str, _Held] = {}
+_guard: Final = Lock()
+_PATIENCE: Final = 30.0
+"""Seconds to wait for another driver: one that was killed leaves a Java that ends a moment later."""
+
+
+def locked(spark: SparkSession, checkpoint: str, begin: Callable[[], StreamingQuery]) -> StreamingQuery:
+    """The query that `begin` starts, the checkpoint being its driver's alone until it has ended.
+
+    A checkpoint on this machine is locked by Spark's Java process, with which the lock ends. OptionError where another
+    driver has it. Elsewhere, and through Spark Connect, there is no lock: there Spark itself stops a query that finds a
+    batch written by another one (`unusable`).
+    """
+    local = None if is_connect(spark) else _local(checkpoint)
+    if local is None:
+        return begin()
+    place = os.path.realpath(local)
+    with _guard:
+        held = _held.get(place)
+        if held is None:
+            held = _held[place] = _Held(_lock(spark, checkpoint, os.path.join(place, _LOCK)))
+        held.query = None
+    try:
+        query = begin()
+    except BaseException:
+        _release(place, held, None)
+        raise
+    held.query = query
+    Thread(target=_release_at_end, args=(place, held, query), daemon=True).start()
+    return query
+
+
+def _lock(spark: SparkSession, checkpoint: str, file: str) -> Any:
+    """The channel of a locked file."""
+    channel = spark._jvm.java.io.RandomAccessFile(file, "rw").getChannel()
+    until = monotonic() + _PATIENCE
+    while channel.tryLock() is None:
+        if monotonic() > until:
+            channel.close()
+            problem = f"checkpoint {checkpoint} is in use by another driver"
+            raise OptionError(problem, "a checkpoint is one driver's at a time: stop that one, then start again")
+        sleep(0.2)
+    return channel
+
+
+def _release_at_end(place: str, held: _Held, query: Any) -> None:
+    with suppress(PySparkException, _java_errors(), OSError):  # `wait` says how it ended
+        query.awaitTermination()
+    with suppress(_java_errors(), OSError):  # where Java has ended, so has the lock
+        _release(place, held, query)
+
+
+def _release(place: str, held: _Held, query: Any) -> None:
+    """The lock is given up, where no other query of this process was started on it since."""
+    with _guard:
+        if _held.get(place) is held and held.query is query:
+            del _held[place]
+            held.channel.close()
+
+
+def _local(path: str) -> str | None:
+    """The path on this machine; None for one elsewhere."""
+    parts = urlsplit(path)
+    return None if parts.scheme not in ("", "file") else parts.path if path.startswith("file:") else path
+
+
+def _java_errors() -> type[Exception]:
+    """What py4j raises; where it is not installed, as with Spark Connect alone, nothing does."""
+    try:
+        from py4j.protocol import Py4JError
+    except ImportError:
+        return PySparkException
+    return Py4JError
 
 
 @contextmanager
@@ -102,15 +210,23 @@ def started(checkpoint: str, output: str | None) -> Iterator[None]:
     where = f"checkpoint {checkpoint}" + (f" and output {output}" if output else "")
     try:
         yield
-    except Py4JJavaError as error:
-        first = str(error.java_exception).splitlines()[0]
-        raise OptionError(f"the query cannot start: {first}", f"look at its format and at {where}") from None
     except PySparkException as error:
         first = str(error).splitlines()[0]
         raise OptionError(f"the query cannot start: {first}", f"look at its format, every and {where}") from None
+    except _java_errors() as error:
+        first = str(getattr(error, "java_exception", error)).splitlines()[0]
+        raise OptionError(f"the query cannot start: {first}", f"look at its format and at {where}") from None
 
 
 def unusable(error: Exception) -> OptionError | None:
-    """What to say of a stream that stopped as its checkpoint cannot be read; None if that is not why."""
+    """What to say of a stream that stopped as its checkpoint cannot be read or written; None if that is not why."""
+    full = next((line for line in str(error).splitlines() if _FULL.search(line)), None)
+    if full is not None:
+        hint = "make room and start again with the same checkpoint: what was not committed is done again"
+        return OptionError(f"the checkpoint or the output cannot be written: {full.strip()}", hint)
+    if any(_TWO_DRIVERS.search(line) for line in str(error).splitlines()):
+        return OptionError(
+            "another driver writes to the same checkpoint or output", "a checkpoint is one driver's at a time"
+        )
     told = next((line for line in str(error).splitlines() if _DAMAGED.search(line)), None)
     return None if told is None else OptionError(f"the checkpoint cannot be read: {told}", _ANEW)

@@ -9,6 +9,7 @@ that is killed and started again goes on where it was, and into file sinks each 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import ArrayType
 
 from spaseq.engine import Window
@@ -32,17 +34,18 @@ from spaseq.rdf import ARRIVAL, StreamOptions, StreamSource
 from spaseq.spark.batch.job import prepared
 from spaseq.spark.ingest.files import Reading, parts_of_files, settled_by_names
 from spaseq.spark.ingest.frames import Frames, Streams, event_rows, frame_options, is_frames, streams_of_frames
+from spaseq.spark.session.connecting import is_connect, task_count
 from spaseq.spark.session.failures import carried_batches, clear_errors
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.options import QueryOptions, QueryWords
 from spaseq.spark.session.tables import GRAPH_MATCHES
 from spaseq.spark.streaming.bucket_messages import Cut, send_parcels
-from spaseq.spark.streaming.checkpoint import check_folder, check_note, file_manager, started, unusable
+from spaseq.spark.streaming.checkpoint import check_folder, check_note, file_manager, locked, started, unusable
 from spaseq.spark.streaming.evaluation import GraphEvaluation
 from spaseq.spark.streaming.knowledge_join import attach_knowledge
 from spaseq.spark.streaming.processor import COUNTERS, evaluated
 
-__all__ = ["Reading", "Sink", "begin", "progress", "spread", "start", "stream_matches", "wait"]
+__all__ = ["Reading", "Sink", "begin", "columns_of", "progress", "spread", "start", "stream_matches", "wait"]
 
 _ROCKS: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _CONFIGURATION: Final = {
@@ -104,24 +107,43 @@ def start(
     `wait` raises them as they are.
     """
     frame = stream_matches(query, spark, streams, kb, **words)
-    text = query if isinstance(query, str) else query.text
-    return begin(frame, Sink(output, format, foreach_batch, every, available_now), checkpoint, words.get("tasks"), text)
+    compiled = compile_query(query) if isinstance(query, str) else query
+    sink = Sink(output, format, foreach_batch, every, available_now)
+    return begin(frame, sink, checkpoint, words.get("tasks"), _identity(compiled, streams, words))
 
 
-def begin(frame: DataFrame, sink: Sink, checkpoint: str, tasks: int | None, query: str) -> StreamingQuery:
-    """Start what a streaming DataFrame of matches says, of the query with the text `query`. See `start`."""
+def _identity(query: Query, streams: Streams, words: Mapping[str, Any]) -> dict[str, Any]:
+    """What must be the same wherever a checkpoint is gone on from. Budgets, lateness, limits and `idle` may change."""
+    settings = query.settings
+    kept = ("event_by", "time", "time_unit", "ties", "interval", "entailment", "reference", "keys")
+    options = words.get("options")
+    given = {name: words.get(name, getattr(options, name, None)) for name in kept}
+    return {
+        "query": " ".join(query.text.split()),
+        "settings": f"variants={settings.variants}, negated_conditions={settings.negated_conditions}",
+        "options": {name: str(value) for name, value in given.items() if value not in (None, False)},
+        "sources": sources_of(query, streams),
+    }
+
+
+def begin(
+    frame: DataFrame, sink: Sink, checkpoint: str, tasks: int | None, identity: Mapping[str, Any]
+) -> StreamingQuery:
+    """Start what a streaming DataFrame of matches says. `identity`: what it is of. See `start`."""
     output, format = sink.output, sink.format
     if (output is None) == (sink.foreach_batch is None):
         raise OptionError("where do the matches go?", "give output=FOLDER or foreach_batch=FUNCTION, one of them")
-    check_folder("checkpoint", checkpoint)
     spark = frame.sparkSession
-    count = tasks or spark.sparkContext.defaultParallelism
+    if not is_connect(spark):
+        check_folder("checkpoint", checkpoint)
+    count = tasks or task_count(spark)
     if format == "csv":  # it has no lists
         lists = {field.name for field in frame.schema if isinstance(field.dataType, ArrayType)}
         frame = frame.select(*(F.to_json(name).alias(name) if name in lists else name for name in frame.columns))
     writer = frame.writeStream.option("checkpointLocation", checkpoint).outputMode("append")
     if output is not None:
-        check_folder("output", output)
+        if not is_connect(spark):
+            check_folder("output", output)
         writer = writer.format(format).option("path", output)
     if sink.foreach_batch is not None:
         writer = writer.foreachBatch(carried_batches(sink.foreach_batch, unusable))
@@ -132,8 +154,15 @@ def begin(frame: DataFrame, sink: Sink, checkpoint: str, tasks: int | None, quer
             writer = writer.trigger(availableNow=True)
         elif sink.every is not None:
             writer = writer.trigger(processingTime=sink.every)
-        check_note(spark, checkpoint, query, count)
-        return writer.start()
+        return locked(spark, checkpoint, partial(_begun, spark, writer, checkpoint, {**identity, "tasks": count}))
+
+
+def _begun(
+    spark: SparkSession, writer: DataStreamWriter, checkpoint: str, identity: Mapping[str, Any]
+) -> StreamingQuery:
+    """The query, started once the checkpoint is known to be its own."""
+    check_note(spark, checkpoint, identity)
+    return writer.start()
 
 
 def stream_matches(
@@ -167,7 +196,7 @@ def stream_matches(
     """
     query = compile_query(query) if isinstance(query, str) else query
     options = QueryOptions.of(format, **words)
-    count = tasks or spark.sparkContext.defaultParallelism
+    count = tasks or task_count(spark)
     text, layout, graphs, sides, _ = prepared(spark, query, kb, options)
     feeds: Frames | list[StreamSource]
     if is_frames(streams):
@@ -213,9 +242,24 @@ def progress(query: StreamingQuery) -> dict[str, int]:
     """
     for record in reversed(query.recentProgress):
         row = record.observedMetrics.get("spaseq") if hasattr(record, "observedMetrics") else None
-        if row is not None and row["events"] is not None:
-            return {name: row[name] for name in COUNTERS}
+        found = {} if row is None else row.asDict()  # through Spark Connect it has no nulls
+        if found.get("events") is not None:
+            return {name: found[name] for name in COUNTERS}
     return {}
+
+
+def sources_of(query: Query, streams: Streams) -> dict[str, Any]:
+    """Of each stream its files, by their whole names, or the columns of its DataFrame."""
+    if isinstance(streams, DataFrame):
+        return {"": columns_of(streams)}
+    if is_frames(streams):
+        return {name: columns_of(frame) for name, frame in streams.items()}
+    return {source.iri: list(map(os.path.abspath, source.files)) for source in stream_sources(query.checked, streams)}
+
+
+def columns_of(frame: DataFrame) -> str:
+    """The columns of a DataFrame, as text."""
+    return str(frame.schema.simpleString())
 
 
 # -- its pieces

@@ -29,10 +29,11 @@ from spaseq.rdf import StreamOptions
 from spaseq.snapshot import array, expect, seal, unseal
 from spaseq.spark.batch.cuts import TIME, TupleCut, TupleQuery
 from spaseq.spark.batch.tuples import check_columns
+from spaseq.spark.session.connecting import task_count
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.tables import PARCELS, TUPLE_ROWS, spark_schema, with_own_names, with_plain_names
 from spaseq.spark.streaming.bucket_messages import Parcel, parcel_batch
-from spaseq.spark.streaming.graph_stream import Sink, begin, spread
+from spaseq.spark.streaming.graph_stream import Sink, begin, columns_of, spread
 from spaseq.spark.streaming.processor import evaluated
 from spaseq.spark.streaming.watermark import Clock
 
@@ -65,7 +66,19 @@ def start_tuples(
     """
     frame = stream_tuples(query, events, **words)
     sink = Sink(output, format, foreach_batch, every, available_now)
-    return begin(frame, sink, checkpoint, words.get("tasks"), query.text)
+    return begin(frame, sink, checkpoint, words.get("tasks"), _identity(query, events, words))
+
+
+def _identity(query: TupleQuery, events: DataFrame | Mapping[str, DataFrame], words: StreamWords) -> dict[str, Any]:
+    """What must be the same wherever a checkpoint is gone on from. Budgets, lateness and `idle` may change."""
+    given = events if isinstance(events, Mapping) else {"": events}
+    kept = ("type_column", "time_column", "time_unit")
+    return {
+        "query": " ".join(query.text.split()),
+        "settings": query.identity.get("settings", ""),
+        "options": {name: str(words[name]) for name in kept if words.get(name) is not None},  # type: ignore[literal-required]
+        "sources": {name: columns_of(frame) for name, frame in given.items()},
+    }
 
 
 def stream_tuples(
@@ -93,7 +106,7 @@ def stream_tuples(
     timed = _with_times(frames, options)
     check_columns(query, dict(zip(names, frames, strict=True)), options)
     keys = TupleCut.of(query).keys
-    buckets = spread(spark, tasks or spark.sparkContext.defaultParallelism) if keys else (0,)
+    buckets = spread(spark, tasks or task_count(spark)) if keys else (0,)
     sent = [
         with_plain_names(frame).mapInArrow(partial(_send, _Send(number, options, keys, buckets)), spark_schema(PARCELS))
         for number, frame in enumerate(timed)

@@ -30,6 +30,8 @@ RISING = "SELECT * FROM S WHERE (A; B) FILTER A[price > 3] WITHIN 9 EVENTS PARTI
 
 
 def session(master: str, settings: dict[str, str]) -> Any:
+    if master.startswith("sc://"):
+        return SparkSession.builder.remote(master).getOrCreate()
     builder = SparkSession.builder.master(master).appName("cluster test")
     ours = {
         "spark.driver.host": "127.0.0.1",
@@ -113,7 +115,55 @@ def stream(spark: Any, folder: Path) -> Any:
     )  # fmt: skip
     assert spaseq.spark.wait(running)
     found = spark.read.parquet(f"{place}/output").select("start", "end", "positions", *query.variables).toArrow()
+    assert spaseq.spark.progress(running)["matches"] == found.num_rows
     return _texts(found), _texts(query.run(streams, kb).to_arrow().select(found.column_names))
+
+
+def tuple_stream(spark: Any, folder: Path) -> Any:
+    """Matches over a stream of tuples, given to a function."""
+    query, place = ceql.compile(RISING), folder / f"state-{time.time_ns()}"
+    rows = spark.createDataFrame([*_rows(60), (1000, "A", 0.0, 9)], "at long, type string, price double, k int")
+    rows.write.parquet(f"{place}/in")
+    running = spaseq.spark.start_tuples(
+        query, spark.readStream.schema(rows.schema).parquet(f"{place}/in"), type_column="type", time_column="at",
+        tasks=2, checkpoint=f"{place}/checkpoint", available_now=True,
+        foreach_batch=lambda frame, number: frame.write.parquet(f"{place}/out/{number}"),
+    )  # fmt: skip
+    assert spaseq.spark.wait(running)
+    found = spark.read.parquet(f"{place}/out/*").select("start", "end", "positions").toArrow()
+    expected = _local_tuples(60)
+    return _texts(found), _texts(expected.select(found.column_names))
+
+
+def wrong(spark: Any, folder: Path) -> Any:
+    """What is said of a line that cannot be read, in a batch and in a stream, and of a user's function that fails."""
+    query, _, kb = _given(folder)
+    place = folder / f"state-{time.time_ns()}"
+    place.mkdir()
+    (place / "bad.nq").write_text((folder / "one0.nq").read_text() + "nonsense\n")
+
+    def fail(frame: Any, number: int) -> None:
+        raise ValueError("of the user")
+
+    said = []
+    for way in (
+        lambda: spaseq.spark.run(query, spark, {"S": str(place / "bad.nq")}, kb),
+        lambda: _streamed(query, spark, str(place / "bad.nq"), kb, place, lambda frame, number: frame.count()),
+        lambda: _streamed(query, spark, str(folder / "one0.nq"), kb, place / "user", fail),
+    ):
+        try:
+            way()
+        except spaseq.SpaseqError as error:
+            said.append(f"{type(error).__name__}: {error}")
+    return said, 3
+
+
+def _streamed(query: Any, spark: Any, path: str, kb: Any, place: Path, function: Any) -> None:
+    running = spaseq.spark.start(
+        query, spark, {"S": path}, kb, checkpoint=f"{place}/checkpoint", foreach_batch=function, tasks=2,
+        available_now=True,
+    )  # fmt: skip
+    spaseq.spark.wait(running)
 
 
 def ship(spark: Any, folder: Path) -> Any:

@@ -36,14 +36,15 @@ class Cluster:
     folder: Path
     workers: tuple[int, ...]
 
-    def job(self, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
-        """`job.py` run by a driver of its own. `settings`: of Spark, `__` standing for a dot."""
+    def job(self, *arguments: str, python: str = "python3", **settings: str) -> subprocess.CompletedProcess[str]:
+        """`job.py` run by a driver of its own, workers with `python`. `settings`: of Spark, `__` standing for a dot."""
         given = [f"{name.replace('__', '.')}={value}" for name, value in settings.items()]
         command = [sys.executable, str(Path(__file__).with_name("job.py")), self.url, *arguments, *given]
         numbers = ",".join(map(str, self.workers))
         environment = java_environment() | {
             "PYTHONPATH": os.environ.get("CLUSTER_PACKAGE", str(ROOT)),
             "CLUSTER_WORKERS": numbers,
+            "PYSPARK_PYTHON": python,
             "NUMBA_CACHE_DIR": str(self.folder / "kernels"),
         }
         return subprocess.run(command, env=environment, cwd=self.folder, capture_output=True, text=True, timeout=600)
@@ -95,11 +96,12 @@ def standalone(folder: Path, workers: int = 2, installed: Path | None = None) ->
                     ZipFile(installed).extractall(packages_of(own))
                 environment["PATH"] = f"{own / 'bin'}{os.pathsep}{environment['PATH']}"
                 arguments += ["--cores", "1", "--memory", "2g", "--work-dir", str(folder / name), url]
-            started.append(_daemon(kind, arguments, environment, folder / f"{name}.log"))
+            command = [f"{environment['SPARK_HOME']}/bin/spark-class", f"org.apache.spark.deploy.{kind}", *arguments]
+            started.append(process(command, environment, folder / f"{name}.log"))
             if name == "master":
-                url = _said(folder / "master.log", r"Starting Spark master at (spark://\S+)", started[-1])
+                url = said(folder / "master.log", r"Starting Spark master at (spark://\S+)", started[-1])
         for number in range(workers):
-            _said(folder / f"worker{number}.log", r"(Successfully registered)", started[number + 1])
+            said(folder / f"worker{number}.log", r"(Successfully registered)", started[number + 1])
         yield Cluster(url, folder, tuple(each.pid for each in started[1:]))
     finally:
         for each in reversed(started):
@@ -107,15 +109,15 @@ def standalone(folder: Path, workers: int = 2, installed: Path | None = None) ->
             each.wait()
 
 
-def _daemon(kind: str, arguments: list[str], environment: dict[str, str], log: Path) -> subprocess.Popen[Any]:
-    command = [f"{environment['SPARK_HOME']}/bin/spark-class", f"org.apache.spark.deploy.{kind}", *arguments]
+def process(command: list[str], environment: dict[str, str], log: Path) -> subprocess.Popen[Any]:
+    """A process that goes on, in a group of its own; what it says goes to `log`."""
     with log.open("w") as file:
         return subprocess.Popen(
             command, env=environment, cwd=log.parent, stdout=file, stderr=file, start_new_session=True
         )
 
 
-def _said(log: Path, pattern: str, process: subprocess.Popen[Any], seconds: float = 90) -> str:
+def said(log: Path, pattern: str, process: subprocess.Popen[Any], seconds: float = 90) -> str:
     """What a process said in its log that matches `pattern`."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:

@@ -104,9 +104,8 @@ def test_an_environment_by_archives(cluster: Cluster, tmp_path: Path) -> None:
         cluster.job(
             "places,batch,stream",
             str(cluster.folder),
+            python="./environment/bin/python",
             spark__archives=f"{tmp_path / 'environment.tar.gz'}#environment",
-            spark__pyspark__python="./environment/bin/python",
-            spark__pyspark__driver__python=sys.executable,
         )
     )
     assert len(found) == 2 and all("/environment/" in python and "/environment/" in at for python, at in found)
