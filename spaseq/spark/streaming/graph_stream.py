@@ -238,13 +238,16 @@ def progress(query: StreamingQuery) -> dict[str, int]:
     """Totals since the query's first start, as of its last batch with data: `events`, `late` and `malformed` ones, and
     `matches`; what it holds now: `live_runs` and `state_bytes`. Empty before the first batch.
 
-    Spark's own progress (`query.lastProgress`) has the same under `observedMetrics`.
+    Spark's own progress (`query.lastProgress`) has the same under `observedMetrics`. Spark Connect leaves their values
+    out: there it is an OptionError.
     """
+    if type(query).__module__.startswith("pyspark.sql.connect"):
+        hint = "query.lastProgress has what Spark itself counts"
+        raise OptionError("Spark Connect does not bring what a query of ours has counted", hint)
     for record in reversed(query.recentProgress):
         row = record.observedMetrics.get("spaseq") if hasattr(record, "observedMetrics") else None
-        found = {} if row is None else row.asDict()  # through Spark Connect it has no nulls
-        if found.get("events") is not None:
-            return {name: found[name] for name in COUNTERS}
+        if row is not None and row["events"] is not None:
+            return {name: row[name] for name in COUNTERS}
     return {}
 
 
