@@ -33,6 +33,7 @@ from spaseq.spark.batch.form import Form
 from spaseq.spark.ingest.frames import Streams, is_frames
 from spaseq.spark.ingest.parts import part_chunks
 from spaseq.spark.ingest.seeking import TimedFile, first_times, timed_files
+from spaseq.spark.session.connecting import share
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.keeping import keep
 from spaseq.spark.session.tables import TOLD, spark_schema
@@ -123,7 +124,7 @@ def sliced_matches(job: Job, slices: Slices, form: Form, counters: Counters) -> 
     `counters` is given what was read.
     """
     answers = {name: [(side.names, _rows(side.table)) for side in sides] for name, sides in job.sides.items()}
-    shared = job.spark.sparkContext.broadcast((job.graphs, answers))
+    shared = share(job.spark, (job.graphs, answers))
     work = partial(_of_slices, _Work(form, slices, job.compiled.window(slices.options.time_unit)), shared)
     numbers = job.spark.range(0, len(slices), numPartitions=len(slices))
     found = keep(numbers.mapInArrow(work, spark_schema(pa.schema([*form.schema, *TOLD]))))
