@@ -103,6 +103,9 @@ def test_options_are_checked_before_anything_runs(folder: Path, spark: Any) -> N
     ):
         with pytest.raises(OptionError, match=message):
             spaseq.spark.run(QUERY, spark, streams, **more)
+    for plan in ("slices", "table"):
+        with pytest.raises(OptionError, match="standard input"):
+            spaseq.spark.run(QUERY, spark, {"S": "-"}, plan=plan)
     with pytest.raises(OptionError, match="asks GRAPH"):
         spaseq.spark.run(QUERY.replace("?a :heat ?x", "GRAPH :kb { ?a :heat ?x }"), spark, stream)
 

@@ -30,6 +30,7 @@ from spaseq.language.query import Query, stream_sources
 from spaseq.language.solving.chunks import merge_batches
 from spaseq.rdf import Counters, GraphBatch, StreamOptions, settle, term_key
 from spaseq.spark.batch.form import Form
+from spaseq.spark.ingest.files import for_tasks
 from spaseq.spark.ingest.frames import Streams, is_frames
 from spaseq.spark.ingest.parts import part_chunks
 from spaseq.spark.ingest.seeking import TimedFile, first_times, timed_files
@@ -89,7 +90,7 @@ def planned_slices(job: Job, streams: Streams, quarantine: str, *, forced: bool)
         return why
     if any(side.table is None for sides in job.sides.values() for side in sides):
         return "an answer of the knowledge is left on Spark"
-    sources = stream_sources(job.compiled.checked, streams)
+    sources = for_tasks(stream_sources(job.compiled.checked, streams))
     settled = settle(job.options, sources)
     files, why = timed_files(sources, settled)
     if why:

@@ -15,8 +15,8 @@ among tasks; `quarantine` puts aside what cannot be read.
 * `quarantine` (`check_folder`, `counted`): Lines that cannot be read, put aside: they are left out, counted, and
   written to a file.
 * `datasource`: The Spark data source `spaseq`: RDF files as triples or as graph events, in batch and as a stream.
-* `files` (`Reading`, `parts_of_files`, `settled_by_names`): Streams of files that keep coming, as streaming DataFrames
-  of parts to be read.
+* `files` (`Reading`, `for_tasks`, `parts_of_files`, `settled_by_names`): Streams of files that keep coming, as
+  streaming DataFrames of parts to be read.
 * `time_ranges` (`INDEX_BITS`, `first_positions`, `in_ranges`, `parted_at`, `quantiles`, `rows_of`): Events in ranges of
   time, one range a task, so that their instants can be numbered.
 * `frames`: Streams from DataFrames of quads, in batch and as streams that go on.

@@ -13,7 +13,7 @@ from spaseq.rdf import ARRIVAL, GENERATED_AT, EventBy, StreamOptions, StreamSour
 from spaseq.spark.ingest.datasource import register
 from spaseq.spark.session.failures import clear_errors
 
-__all__ = ["Reading", "parts_of_files", "settled_by_names"]
+__all__ = ["Reading", "for_tasks", "parts_of_files", "settled_by_names"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,13 @@ class Reading:
     max_files: int = 0
     quarantine: str = ""
     whole: bool = False
+
+
+def for_tasks(sources: list[StreamSource]) -> list[StreamSource]:
+    """The sources, if tasks can read them; an OptionError for standard input, which is the driver's alone."""
+    if any("-" in source.files for source in sources):
+        raise OptionError("Spark cannot read standard input", "name a file, or use --engine local")
+    return sources
 
 
 def settled_by_names(options: StreamOptions, sources: list[StreamSource]) -> StreamOptions:

@@ -22,7 +22,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spaseq.errors import EventError, OptionError
+from spaseq.errors import EventError
 from spaseq.rdf import Counters, GraphBatch, StreamOptions, StreamSource, expand_files, merged_files, term_key
 from spaseq.spark.ingest.columns import Placed, gathered, graph_events
 from spaseq.spark.ingest.datasource import Told
@@ -95,8 +95,6 @@ def solved_rows(
 def _inputs(sources: Sequence[StreamSource], options: StreamOptions) -> Iterator[_Input]:
     numbers = count()
     for stream, source in enumerate(sources):
-        if "-" in source.files:
-            raise OptionError("Spark cannot read standard input", "name a file, or use --engine local")
         for part in merged_files(source, options):
             names = {str(Path(name).resolve()): name for name in expand_files(part.files)}
             yield _Input(next(numbers), stream, replace(part, files=tuple(names)), names)

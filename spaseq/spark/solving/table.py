@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spaseq.errors import OptionError
 from spaseq.language.query import Query, stream_sources
 from spaseq.rdf import Counters, StreamOptions, settle
+from spaseq.spark.ingest.files import for_tasks
 from spaseq.spark.ingest.frames import Streams, frame_options, is_frames, ordered_events, streams_of_frames
 from spaseq.spark.ingest.quarantine import check_folder
 from spaseq.spark.ingest.time_ranges import first_positions, in_ranges
@@ -78,7 +79,7 @@ def _solved(job: Job, streams: Any, quarantine: str) -> tuple[DataFrame, StreamO
         settled = frame_options(job.options)
         events = ordered_events(streams_of_frames(job.compiled, streams), settled, job.tasks)
         return solved_rows(events, settled, job.query, layout, graphs), settled
-    sources = stream_sources(job.compiled.checked, streams)
+    sources = for_tasks(stream_sources(job.compiled.checked, streams))
     settled = settle(job.options, sources)
     if quarantine:
         check_folder(quarantine)

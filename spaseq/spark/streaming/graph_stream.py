@@ -32,7 +32,7 @@ from spaseq.language.evaluation.run import match_table
 from spaseq.language.query import Query, compile_query, stream_sources
 from spaseq.rdf import ARRIVAL, StreamOptions, StreamSource
 from spaseq.spark.batch.job import prepared
-from spaseq.spark.ingest.files import Reading, parts_of_files, settled_by_names
+from spaseq.spark.ingest.files import Reading, for_tasks, parts_of_files, settled_by_names
 from spaseq.spark.ingest.frames import Frames, Streams, event_rows, frame_options, is_frames, streams_of_frames
 from spaseq.spark.session.connecting import is_connect, task_count
 from spaseq.spark.session.failures import carried_batches, clear_errors
@@ -204,7 +204,7 @@ def stream_matches(
         feeds = given = streams_of_frames(query, streams)
         events = event_rows(given, settled, count)
     else:
-        feeds = sources = stream_sources(query.checked, streams)
+        feeds = sources = for_tasks(stream_sources(query.checked, streams))
         settled = settled_by_names(options.events, sources)
         events = parts_of_files(spark, sources, settled, reading or Reading(), count)
     cut = _cut(spark, query, layout, settled, count)
