@@ -164,6 +164,29 @@ def test_what_cannot_be_slices_says_why(ordered: Path, folder: Path, tmp_path: P
     assert "blank nodes of events" in _in_slices(_job(query, 2), plan)[2][0]
 
 
+def test_blank_nodes_of_two_events_are_two_on_both_sides_of_a_border(tmp_path: Path) -> None:
+    events = (f'<{NS}g{i}> <{TIME}> "{i}" <{NS}g{i}> .\n_:s <{NS}room> "{i}" <{NS}g{i}> .\n' for i in range(30))
+    (tmp_path / "s.nq").write_text("".join(events), "utf-8")
+    query = spaseq.compile(
+        f"PREFIX : <{NS}> SELECT ?a ?b WITHIN 5 SECONDS SLIDING FROM STREAM S1 <{NS}one> WHERE {{ SEQ (A; B) "
+        "DEFINE GPM A ON S1 { ?s :room ?a } DEFINE GPM B ON S1 { ?s :room ?b } }"
+    )
+    streams = {"S1": str(tmp_path / "s.nq")}
+    assert query.run(streams).to_arrow().num_rows == 0
+    plan = slices.planned_slices(_job(query, 4), streams, "", forced=True)
+    assert len(plan) == 4
+    assert _in_slices(_job(query, 4), plan)[::2] == ([], [])
+
+
+@pytest.mark.spark
+def test_variables_that_differ_in_case(ordered: Path, spark: Any) -> None:
+    query = spaseq.compile(Case("", "A; B", clauses="WITHIN 6 SECONDS SLIDING").query().replace("?hB", "?ha"))
+    expected = query.run(_streams(ordered)).to_arrow()
+    found = spaseq.spark.collect(spaseq.spark.run(query, spark, _streams(ordered), partitions=2, plan="slices"))
+    assert found.schema.names == expected.schema.names
+    assert _rows(found) == _rows(expected) != []
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("partitions", [1, 3, 8])
 def test_on_spark(partitions: int, ordered: Path, spark: Any) -> None:

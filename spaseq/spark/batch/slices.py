@@ -128,7 +128,9 @@ def sliced_matches(job: Job, slices: Slices, form: Form, counters: Counters) -> 
     shared = share(job.spark, (job.graphs, answers))
     work = partial(_of_slices, _Work(form, slices, job.compiled.window(slices.options.time_unit)), shared)
     numbers = job.spark.range(0, len(slices), numPartitions=len(slices))
-    found = keep(numbers.mapInArrow(work, spark_schema(pa.schema([*form.schema, *TOLD]))))
+    rows = numbers.mapInArrow(work, spark_schema(pa.schema([*form.schema, *TOLD])))
+    plain = {name: f"c{number}" for number, name in enumerate(form.schema.names)}  # ?a and ?A are one name to Spark
+    found = keep(rows.toDF(*plain.values(), *TOLD.names))
     last = found.where(F.col("?told").isNotNull() | F.col("?why").isNotNull()).select(*TOLD.names).collect()
     if whys := [row["?why"] for row in last if row["?why"] is not None]:
         return str(whys[0])
@@ -137,9 +139,9 @@ def sliced_matches(job: Job, slices: Slices, form: Form, counters: Counters) -> 
         counters.add(Counters(*read))
     firsts = np.cumsum([0, *(own[number][0] for number in range(len(slices) - 1))]).tolist()
     first = F.get(F.array(*map(F.lit, firsts)), F.col("?slice")).cast("long")
-    placed = {name: (F.col(name) + first).alias(name) for name in ("start", "end")}
-    placed["positions"] = F.transform("positions", lambda position: position + first).alias("positions")
-    columns = [placed.get(name, F.col(f"`{name}`")) for name in form.schema.names]
+    placed = {name: F.col(plain[name]) + first for name in ("start", "end")}
+    placed["positions"] = F.transform(plain["positions"], lambda position: position + first)
+    columns = [placed.get(name, F.col(column)).alias(name) for name, column in plain.items()]
     return found.where(F.col("?told").isNull()).select(*columns)
 
 
@@ -238,7 +240,9 @@ class _Slice:
             from spaseq.rdf.columns.reader import read_batches  # loads the kernels
 
             chunks = partial(_chunks, start, stop)
-            return read_batches(file.source, options, counters, wanted, chunks=chunks)
+            for batch in read_batches(file.source, options, counters, wanted, chunks=chunks):
+                batch.terms.scope += f"{start}n"  # events are counted in each part: blank nodes of two are different
+                yield batch
 
         if begin < first:
             yield read(begin, first, Counters())
