@@ -118,6 +118,20 @@ def test_files_are_joined_by_spark(rows: int, threshold: str, join: str, folder:
     assert _rows(found) == _rows(query.run(streams, kb).to_arrow()) != []
 
 
+@pytest.mark.parametrize(
+    "clause", ["?r :label ?f ; :label ?F . FILTER (STR(?f) < STR(?F))", '?r :label "cold"@EN'], ids=["case", "tag"]
+)
+def test_terms_and_variables_are_told_apart_as_locally(clause: str, folder: Path, spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "kb.ttl").write_text(
+        '@prefix : <http://example.org/> . :room0 :label "cold"@en , "COLD"@eN . :room1 :label "warm" , "hot" .',
+        "utf-8",
+    )
+    query = spaseq.compile(Case("", "A; B", more={"A": f"GRAPH <{KB}> {{ {clause} }}"}).query())
+    streams, kb = _streams(Case("", ""), folder), {KB: str(tmp_path / "kb.ttl")}
+    found = spaseq.spark.collect(spaseq.spark.run(query, spark, streams, kb, partitions=2, knowledge_rows=0))
+    assert _rows(found) == _rows(query.run(streams, kb).to_arrow()) != []
+
+
 def test_files_cut_for_tasks_have_the_triples_of_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(knowledge_files, "_SMALLEST", 1)

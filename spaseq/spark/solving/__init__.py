@@ -7,8 +7,8 @@ stays on Spark; `graph_clauses` and `join_side` join it. `graphs` shows knowledg
   buckets: Python objects for solutions only, none for events.
 * `knowledge` (`Known`, `known_of`, `used_predicates`): Background knowledge of a query on Spark: left on Spark where it
   can be joined, held on the driver where it must be.
-* `graph_clauses` (`Place`, `column_of`, `solutions_on`): GRAPH clauses over knowledge that stays on Spark, as
-  DataFrames of solutions.
+* `graph_clauses` (`Place`, `column_of`, `solutions_on`, `variable_of`): GRAPH clauses over knowledge that stays on
+  Spark, as DataFrames of solutions.
 * `join_side` (`Side`, `Sides`, `joined_terms`, `sides_of`): What a query asks of its knowledge, as the other side of a
   join with the solutions of events, in a batch and in a stream.
 * `solutions`: The table of solutions: what the GPMs of a query are at each instant, one mapping a row.

@@ -4,8 +4,8 @@ Basic graph patterns are joins of the triples with themselves, the most selectiv
 OPTIONAL, UNION and FILTER (without EXISTS) around them are their relational counterparts (SPARQL 1.1 §18.5). What else
 a GRAPH clause may hold (property paths, BIND, subselects, …) wants the whole graph in one place: refused by name.
 
-A solution is a row: column `v_NAME` for variable NAME, a term key or null. Values of GPMs are sets, so duplicates need
-not be counted, and are left out where a variable is.
+A solution is a row: a column (`column_of`) for each variable, a term key or null. Values of GPMs are sets, so
+duplicates need not be counted, and are left out where a variable is.
 """
 
 from __future__ import annotations
@@ -40,14 +40,17 @@ from spaseq.gpm.algebra import (
     visible,
     walk,
 )
-from spaseq.rdf import term_from_key, term_key
+from spaseq.rdf import term_bytes, term_from_key
 from spaseq.spark.ingest.time_ranges import rows_of
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.query_text import QueryText
 
-__all__ = ["Place", "column_of", "solutions_on"]
+__all__ = ["Place", "column_of", "solutions_on", "variable_of"]
 
 _HINT: Final = "raise knowledge_rows so that the graph comes to the driver, or write the clause with triple patterns"
+
+_MARK: Final = "^"
+"""No name of a variable or a blank node has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +70,18 @@ class Place:
 
 
 def column_of(name: str) -> str:
-    """The column of a variable."""
-    return f"v_{name}"
+    """The column of a variable. Spark compares columns without case, so letters that have one are marked: ?f and ?F
+    are two."""
+    return "v_" + _cased(name)
+
+
+def variable_of(column: str) -> str | None:
+    """The opposite of `column_of`; None for a column of another kind."""
+    return column[2:].replace(_MARK, "") if column.startswith("v_") else None
+
+
+def _cased(name: str) -> str:
+    return "".join(c if c == c.casefold() else _MARK + c for c in name)
 
 
 def solutions_on(triples: DataFrame, query: QueryText, place: Place) -> DataFrame:
@@ -169,11 +182,12 @@ def _is_open(term: Any) -> bool:
 
 
 def _key(term: Any) -> str:
-    return term_key(term)
+    """As the triples have it, which are read: tags in lower case, no xsd:string."""
+    return term_bytes(term).decode()
 
 
 def _column(term: Any) -> str:
-    return column_of(str(term)) if _is_variable(term) else f"b_{term}"
+    return column_of(str(term)) if _is_variable(term) else f"b_{_cased(term)}"
 
 
 def _is_true(condition: Expression) -> bool:
@@ -187,7 +201,7 @@ def _join(left: DataFrame, right: DataFrame, sure: frozenset[str], how: str) -> 
     conditions: list[Column] = []
     for name in shared:
         mine, theirs = F.col(name), F.col(f"r_{name}")
-        everywhere = name.startswith("v_") and name[2:] in sure
+        everywhere = variable_of(name) in sure
         conditions.append(mine == theirs if everywhere else mine.isNull() | theirs.isNull() | (mine == theirs))
     joined = left.join(other, reduce(and_, conditions) if conditions else F.lit(True), how)
     kept = [F.coalesce(n, f"r_{n}").alias(n) if n in shared else F.col(n) for n in left.columns]
@@ -204,7 +218,7 @@ def _keep(
         raise InternalError(f"node {number} of a GRAPH clause is no FILTER")
     pattern = place.pattern(query)
     condition = _condition(node.condition)
-    names = [column[2:] if column.startswith("v_") else "" for column in columns]
+    names = list(map(variable_of, columns))
     for batch in batches:
         mask = []
         for row in rows_of([batch]):

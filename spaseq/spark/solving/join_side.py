@@ -28,7 +28,7 @@ from spaseq.spark.session.layout import Layout, knowledge_parts
 from spaseq.spark.session.query_text import QueryText
 from spaseq.spark.session.session import broadcast_bytes
 from spaseq.spark.session.tables import spark_schema
-from spaseq.spark.solving.graph_clauses import Place, column_of, solutions_on
+from spaseq.spark.solving.graph_clauses import Place, column_of, solutions_on, variable_of
 from spaseq.spark.solving.knowledge import Known
 
 __all__ = ["Side", "Sides", "joined_terms", "sides_of"]
@@ -118,7 +118,7 @@ def _asked_on_spark(
 ) -> tuple[DataFrame, tuple[str, ...], frozenset[str]]:
     """The answer of a graph on Spark, as `_answered_here`."""
     solved = solutions_on(triples, query, place)
-    names = tuple(sorted(column[2:] for column in solved.columns if column.startswith("v_")))
+    names = tuple(sorted(filter(None, map(variable_of, solved.columns))))
     columns = [F.col(column_of(name)).alias(f"v{i}") for i, name in enumerate(names)]
     return solved.select(*(columns or [F.lit(None).cast("string").alias("v0")])), names, certain(place.node(query))
 
