@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from spaseq.errors import EventError
 from spaseq.events import EventBatch, ListColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn
 
 __all__ = ["Coordinate", "EngineBatch", "Partition", "key_of"]
+
+_ROWS: Final = 1 << 16
+"""Of a batch, that are numbered before keys are forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +49,12 @@ class Partition:
         self.brackets = brackets
         self.numbers: Partitions = Partitions(window)
 
-    def keys(self, batch: EventBatch, place: int | float) -> np.ndarray:
-        """int64 (n,); `place`: that of the first event, in what the window is measured in."""
-        self.numbers.reach(place)
+    def keys(self, batch: EventBatch, places: np.ndarray) -> np.ndarray:
+        """int64 (n,); `places`: those of the events, in what the window is measured in, ascending.
+
+        PERF: numbers go to other keys within a batch, too. 2 million events of ever-new keys in a window that holds
+        6,000 of them, 40 MB of CSV: 1.2 s without, 0.7 s so (2026-11-22).
+        """
         (codes, found), *others = [self._bracket(batch, names) for names in self.brackets]
         if others:
             found = [(value,) for value in found]
@@ -60,11 +66,16 @@ class Partition:
             codes[both] = which
             found = [(*found[pair // width], values[pair % width]) for pair in pairs.tolist()]
         table = np.full(len(found) + 1, -1, np.int64)
-        used = np.zeros(len(found) + 1, bool)
-        used[codes] = True
-        places = np.flatnonzero(used[:-1])
-        table[places] = self.numbers.of(found if len(places) == len(found) else [found[c] for c in places.tolist()])
-        return table[codes]
+        numbers = np.empty(len(codes), np.int64)
+        for start in range(0, len(codes), _ROWS):
+            self.numbers.reach(places[start].item())
+            some = codes[start : start + _ROWS]
+            used = np.zeros(len(found) + 1, bool)
+            used[some] = True
+            there = np.flatnonzero(used[:-1])
+            table[there] = self.numbers.of(found if len(there) == len(found) else [found[c] for c in there.tolist()])
+            numbers[start : start + _ROWS] = table[some]
+        return numbers
 
     def _bracket(self, batch: EventBatch, names: tuple[str, ...]) -> tuple[np.ndarray, list[Any]]:
         codes = np.full(len(batch), -1, np.int64)

@@ -96,7 +96,7 @@ class Run:
     def batch(self, events: EventBatch) -> EngineBatch:
         """The events as the engine takes them."""
         places = self.coordinate.of(events)
-        keys = None if self.partition is None else self.partition.keys(events, places[0].item())
+        keys = None if self.partition is None else self.partition.keys(events, places)
         return EngineBatch(events, events.positions, places, keys)
 
     def snapshot(self) -> dict[str, Any]:

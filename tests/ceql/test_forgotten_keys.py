@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import ceql
-from ceql.runtime import single_events
+from ceql.runtime import batch, single_events
 from spaseq.engine import Partitions, Window
 from spaseq.errors import EventError, OptionError
 from tests.support.harness import Case
@@ -60,6 +60,7 @@ def test_every_road_finds_what_is_found_without_forgetting(
     held = _most_keys(query, events)
     monkeypatch.setattr(Partitions, "worth", 0)
     monkeypatch.setattr(single_events, "_BLOCK", 8)
+    monkeypatch.setattr(batch, "_ROWS", 16)
     assert _most_keys(query, events) < held
     case = Case("forgotten keys", text, events=events)
     walked = 0

@@ -53,7 +53,7 @@ def test_equal_keys_go_to_one_bucket(brackets: tuple[tuple[str, ...], ...]) -> N
         for _ in range(2):
             table = pa.table({"a": _column(rng, 6), "b": _column(rng, 6)})
             clock = np.arange(6)
-            keys = partition.keys(EventBatch(encode_texts(table), "type", clock, clock), 0).tolist()
+            keys = partition.keys(EventBatch(encode_texts(table), "type", clock, clock), clock).tolist()
             for key, bucket in zip(keys, _places(table, job).tolist(), strict=True):
                 assert (key < 0) == (bucket < 0), table
                 assert bucket_of.setdefault(key, bucket) == bucket, table
