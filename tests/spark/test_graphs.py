@@ -70,6 +70,9 @@ def test_motifs_are_basic_graph_patterns(spark: Any) -> None:
     for way in _ways(spark):
         assert {tuple(row) for row in motif(frame, steps, way).collect()} == expected != set()
         assert {tuple(row) for row in motif(frame, [("?a", NEXT, "?a")], way).collect()} == loops
+        cased = motif(frame, [("?a", NEXT, "?A"), ("?A", NEXT, "?_a"), ("?_a", NEXT, _node(3))], way)
+        assert {tuple(row) for row in cased.collect()} == expected
+        assert cased.columns == ["a", "A", "_a"]
 
 
 @pytest.mark.slow

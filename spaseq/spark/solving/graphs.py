@@ -81,7 +81,7 @@ def motif(knowledge: DataFrame, steps: Sequence[Step], way: Way = "auto") -> Dat
         found = _motif_frame(knowledge, steps)
     else:
         found = reduce(_joined, (_step(knowledge, step) for step in steps))
-    return found.select(*(F.col(_name(name)).alias(name[1:]) for name in names)).distinct()
+    return found.select(*map(_name, names)).distinct().toDF(*(name[1:] for name in names))
 
 
 def groups(
@@ -166,7 +166,8 @@ def _edges(knowledge: DataFrame) -> DataFrame:
 
 
 def _name(variable: str) -> str:
-    return f"v_{variable[1:]}"
+    """The column of a variable: a word for GraphFrames. Spark compares columns without case, ?a and ?A are two."""
+    return "v_" + "".join(c if c != "_" and c == c.casefold() else "_" + c for c in variable[1:])
 
 
 def _step(knowledge: DataFrame, step: Step) -> DataFrame:
