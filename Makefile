@@ -29,7 +29,7 @@ test: $(STAMP) check-java lint
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 4
 
 test-slow: $(STAMP) check-java
-	$(BIN)/python -m pytest -q -m "random or slow or spark"
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 -m "random or slow or spark"
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/boundscheck $(BIN)/python -m pytest -q tests/engine tests/tecs tests/rdf
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/rdf/test_columns_scan.py
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/engine tests/tecs -k "not memory and not compacted and not handed"

@@ -26,7 +26,7 @@ WHERE {{ SEQ ({sequence})
   DEFINE GPM A ON S {{ ?s :p ?x OPTIONAL {{ ?s :n ?n }} }}
   DEFINE GPM B ON S {{ ?s :q ?y }} }} {tail}
 """
-FULL = int(os.environ.get("SPASEQ_RANDOM", "10000")) // 5
+FULL = int(os.environ.get("SPASEQ_RANDOM", "2000")) // 5
 
 
 def _streams(rng: random.Random) -> harness.Graphs:
