@@ -38,58 +38,43 @@ Rooms, each of which imports only from those before it:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from spaseq.lazy_names import loader
 
 if TYPE_CHECKING:
-    from spaseq.spark.batch.job import collect, explain, matches, run
-    from spaseq.spark.batch.tuples import explain_tuples, run_tuples
-    from spaseq.spark.ingest.datasource import register
-    from spaseq.spark.ingest.files import Reading
-    from spaseq.spark.ingest.messages import parse_rdf
-    from spaseq.spark.session.bar import progress_bar
-    from spaseq.spark.session.failures import clear_errors
-    from spaseq.spark.session.session import local_session
-    from spaseq.spark.session.shipping import ship
-    from spaseq.spark.streaming.graph_stream import progress, start, stream_matches, wait
-    from spaseq.spark.streaming.tuple_stream import start_tuples, stream_tuples
+    from spaseq.spark.batch.job import collect as collect
+    from spaseq.spark.batch.job import explain as explain
+    from spaseq.spark.batch.job import matches as matches
+    from spaseq.spark.batch.job import run as run
+    from spaseq.spark.batch.tuples import explain_tuples as explain_tuples
+    from spaseq.spark.batch.tuples import run_tuples as run_tuples
+    from spaseq.spark.ingest.datasource import register as register
+    from spaseq.spark.ingest.files import Reading as Reading
+    from spaseq.spark.ingest.messages import parse_rdf as parse_rdf
+    from spaseq.spark.session.bar import progress_bar as progress_bar
+    from spaseq.spark.session.failures import clear_errors as clear_errors
+    from spaseq.spark.session.session import local_session as local_session
+    from spaseq.spark.session.shipping import ship as ship
+    from spaseq.spark.streaming.graph_stream import progress as progress
+    from spaseq.spark.streaming.graph_stream import start as start
+    from spaseq.spark.streaming.graph_stream import stream_matches as stream_matches
+    from spaseq.spark.streaming.graph_stream import wait as wait
+    from spaseq.spark.streaming.tuple_stream import start_tuples as start_tuples
+    from spaseq.spark.streaming.tuple_stream import stream_tuples as stream_tuples
 
-__all__ = [
-    "Reading",
-    "clear_errors",
-    "collect",
-    "explain",
-    "explain_tuples",
-    "local_session",
-    "matches",
-    "parse_rdf",
-    "progress",
-    "progress_bar",
-    "register",
-    "run",
-    "run_tuples",
-    "ship",
-    "start",
-    "start_tuples",
-    "stream_matches",
-    "stream_tuples",
-    "wait",
-]
-
-__getattr__, __dir__ = loader(
-    __name__,
-    {
-        "spaseq.spark.batch.job": ("collect", "explain", "matches", "run"),
-        "spaseq.spark.batch.tuples": ("explain_tuples", "run_tuples"),
-        "spaseq.spark.ingest.datasource": ("register",),
-        "spaseq.spark.ingest.files": ("Reading",),
-        "spaseq.spark.ingest.messages": ("parse_rdf",),
-        "spaseq.spark.session.bar": ("progress_bar",),
-        "spaseq.spark.session.failures": ("clear_errors",),
-        "spaseq.spark.session.session": ("local_session",),
-        "spaseq.spark.session.shipping": ("ship",),
-        "spaseq.spark.streaming.graph_stream": ("progress", "start", "stream_matches", "wait"),
-        "spaseq.spark.streaming.tuple_stream": ("start_tuples", "stream_tuples"),
-    },
-)
+_PUBLIC: Final = {
+    "spaseq.spark.batch.job": ("collect", "explain", "matches", "run"),
+    "spaseq.spark.batch.tuples": ("explain_tuples", "run_tuples"),
+    "spaseq.spark.ingest.datasource": ("register",),
+    "spaseq.spark.ingest.files": ("Reading",),
+    "spaseq.spark.ingest.messages": ("parse_rdf",),
+    "spaseq.spark.session.bar": ("progress_bar",),
+    "spaseq.spark.session.failures": ("clear_errors",),
+    "spaseq.spark.session.session": ("local_session",),
+    "spaseq.spark.session.shipping": ("ship",),
+    "spaseq.spark.streaming.graph_stream": ("progress", "start", "stream_matches", "wait"),
+    "spaseq.spark.streaming.tuple_stream": ("start_tuples", "stream_tuples"),
+}
+__all__ = sorted(name for names in _PUBLIC.values() for name in names)
+__getattr__, __dir__ = loader(__name__, _PUBLIC)

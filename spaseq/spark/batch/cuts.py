@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil
@@ -28,7 +28,18 @@ from spaseq.engine import Consume, Program, Window
 from spaseq.errors import OptionError
 from spaseq.spark.session.tables import plain_name
 
-__all__ = ["ORDER", "POSITION", "SOURCE", "STREAM", "TIME", "TupleCut", "TupleQuery", "choose_cut", "column_of"]
+__all__ = [
+    "ORDER",
+    "POSITION",
+    "SOURCE",
+    "STREAM",
+    "TIME",
+    "TupleCut",
+    "TupleQuery",
+    "choose_cut",
+    "column_of",
+    "slices_of",
+]
 
 TIME: Final = "spaseq_time"
 STREAM: Final = "spaseq_stream"
@@ -127,6 +138,19 @@ class TupleCut:
 def column_of(name: str) -> Column:
     """The column of an attribute, in a DataFrame with plain names (`spaseq.spark.session.tables`)."""
     return F.col(f"`{plain_name(name)}`")
+
+
+def slices_of(coordinate: Column, lows: Sequence[Any], window: Window, *, behind: bool) -> Column:
+    """The numbers of the slices that need a row, one after another; slice k begins at `lows[k]`. A row is needed by its
+    own slice, by those that the window reaches back to it from, and with `behind` by those that it reaches on to, as
+    matches wait for what must not come behind them."""
+    inside = []
+    for k, (low, high) in enumerate(pairwise([*lows, None])):
+        needs = coordinate >= F.lit(window.open_from(low))
+        if high is not None:
+            needs &= coordinate <= F.lit(window.closes_at(high)) if behind else coordinate < F.lit(high)
+        inside.append(F.when(needs, F.lit(k)))
+    return F.explode(F.array_compact(F.array(*inside)))
 
 
 def _key_text(name: str, kind: DataType) -> Column:

@@ -13,7 +13,7 @@ it, and so wrong input is an error of `run`. The rest runs when somebody asks fo
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import chain
@@ -29,6 +29,7 @@ from spaseq.gpm import Knowledge
 from spaseq.language.evaluation.run import Match, match_table
 from spaseq.language.query import Query, compile_query
 from spaseq.rdf import Counters, term_from_key
+from spaseq.spark.batch.cuts import slices_of
 from spaseq.spark.batch.form import RANK, Form, as_terms, chunks
 from spaseq.spark.batch.slices import SMALL, hindrance, planned_slices, slice_bounds, sliced_matches
 from spaseq.spark.ingest.frames import Streams
@@ -235,7 +236,8 @@ def _recognise(job: Job, table: DataFrame, times: list[int], form: Form) -> Data
         cuts.append(F.hash("key").cast("long"))
     bounds = slice_bounds(times, window) if job.layout.by_slice else []
     if len(bounds) > 1:
-        sliced = _sliced(table, bounds, window, behind=any(v.after for v in job.compiled.checked.variants))
+        behind = any(v.after for v in job.compiled.checked.variants)
+        sliced = table.withColumn("slice", slices_of(F.col("time"), bounds, window, behind=behind))
         parted = sliced.repartitionById(len(bounds), "slice").sortWithinPartitions("position")
     else:
         tasks = job.tasks if cuts else 1
@@ -254,22 +256,6 @@ def _window_number(window: Window) -> str:
     size, first = window.size, window.origin % window.size
     number = f"(time div {size}L) - if(time % {size}L < 0, 1L, 0L)"  # div cuts towards zero
     return f"{number} - if(pmod(time, {size}L) < {first}L, 1L, 0L)"
-
-
-def _sliced(table: DataFrame, bounds: Sequence[int], window: Window, *, behind: bool) -> DataFrame:
-    """`table` with each row once for every slice that needs it, and `slice`, the slice's number.
-
-    `behind`: slices reach on by the window too, as matches wait for what must not come behind them.
-    """
-    time = F.col("time")
-    inside = []
-    for k, low in enumerate(bounds):
-        needs = time >= F.lit(window.open_from(low))
-        if k + 1 < len(bounds):
-            high = bounds[k + 1]
-            needs &= time <= F.lit(window.closes_at(high)) if behind else time < F.lit(high)
-        inside.append(F.when(needs, F.lit(k)))
-    return table.withColumn("slice", F.explode(F.array_compact(F.array(*inside))))
 
 
 @dataclass(frozen=True, slots=True)

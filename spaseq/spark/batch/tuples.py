@@ -27,14 +27,25 @@ from pyspark.sql.types import LongType, StructField, StructType
 from spaseq.errors import OptionError
 from spaseq.events import EventOptions, TupleWords
 from spaseq.events.streams import TimestampAssigner
-from spaseq.spark.batch.cuts import ORDER, POSITION, SOURCE, STREAM, TIME, TupleCut, TupleQuery, choose_cut, column_of
+from spaseq.spark.batch.cuts import (
+    ORDER,
+    POSITION,
+    SOURCE,
+    STREAM,
+    TIME,
+    TupleCut,
+    TupleQuery,
+    choose_cut,
+    column_of,
+    slices_of,
+)
 from spaseq.spark.ingest.time_ranges import parted_at, quantiles
 from spaseq.spark.session.connecting import task_count
 from spaseq.spark.session.failures import carried, clear_errors
 from spaseq.spark.session.keeping import keep
 from spaseq.spark.session.tables import TUPLE_MATCHES, spark_schema, with_own_names, with_plain_names
 
-__all__ = ["check_columns", "explain_tuples", "run_tuples"]
+__all__ = ["Tuples", "check_columns", "explain_tuples", "named_streams", "run_tuples"]
 
 _LOG: Final = logging.getLogger("spaseq.spark")
 _INDEX_BITS: Final = 33
@@ -65,7 +76,7 @@ def run_tuples(
     The order is worked out when this is called, the matches when somebody asks for rows. Raises `OptionError` and
     `EventError`; what goes wrong in the last step comes out as clearly only through `spaseq.spark.collect`.
     """
-    named = _named(query, events)
+    named = named_streams(query, events)
     spark = next(iter(named.values())).sparkSession
     tasks = task_count(spark) if partitions is None else partitions
     if tasks < 1:
@@ -96,7 +107,7 @@ def check_columns(query: TupleQuery, frames: Mapping[str, DataFrame], options: E
     query.run(**given, type_column=options.type_column, time_unit=options.time_unit, **times).to_arrow()
 
 
-def _named(query: TupleQuery, events: Tuples) -> dict[str, DataFrame]:
+def named_streams(query: TupleQuery, events: Tuples) -> dict[str, DataFrame]:
     """The DataFrames by stream name, in the order of the FROM clause; one without a name is stream ''."""
     if isinstance(events, Mapping):
         if not events:
@@ -179,11 +190,7 @@ def _parted(ordered: DataFrame, cut: TupleCut) -> DataFrame:
     frame = ordered.withColumn("spaseq_slice", F.lit(0)).withColumn("spaseq_own", F.lit(True))
     if cut.slices:
         coordinate = column_of(cut.coordinate)
-        bounds = [*cut.slices, None]
-        inside = [
-            F.when(_inside(coordinate, cut, low, high), F.lit(k)) for k, (low, high) in enumerate(pairwise(bounds))
-        ]
-        frame = frame.withColumn("spaseq_slice", F.explode(F.array_compact(F.array(*inside))))
+        frame = frame.withColumn("spaseq_slice", slices_of(coordinate, cut.slices, cut.window, behind=cut.behind))
         lows = F.array(*(F.lit(bound) for bound in cut.slices))
         mine = F.size(F.filter(lows, lambda low: low <= coordinate)) - 1
         frame = frame.withColumn("spaseq_own", F.col("spaseq_slice") == F.greatest(mine, F.lit(0)))
@@ -194,14 +201,6 @@ def _parted(ordered: DataFrame, cut: TupleCut) -> DataFrame:
     frame = frame.withColumn("spaseq_part", group + F.col("spaseq_slice") * F.lit(cut.groups)).drop("spaseq_slice")
     count = max(1, cut.groups * max(1, len(cut.slices)))
     return frame.repartitionById(count, F.col("spaseq_part").cast("int")).sortWithinPartitions("spaseq_part", POSITION)
-
-
-def _inside(column: Column, cut: TupleCut, low: Any, high: Any) -> Column:
-    """Where the coordinate is in the slice from `low` to before `high`, or in a window that reaches into it."""
-    condition = column >= F.lit(cut.window.open_from(low))
-    if high is None:
-        return condition
-    return condition & (column <= F.lit(cut.window.closes_at(high)) if cut.behind else column < F.lit(high))
 
 
 # -- 3. the engine

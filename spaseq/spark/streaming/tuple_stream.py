@@ -8,7 +8,7 @@ buckets are those of PARTITION BY, written or inferred; a query without keys has
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import pairwise
@@ -28,7 +28,7 @@ from spaseq.events.streams import TimestampAssigner, table_bytes, table_of_bytes
 from spaseq.rdf import StreamOptions
 from spaseq.snapshot import array, expect, seal, unseal
 from spaseq.spark.batch.cuts import TIME, TupleCut, TupleQuery
-from spaseq.spark.batch.tuples import check_columns
+from spaseq.spark.batch.tuples import Tuples, check_columns, named_streams
 from spaseq.spark.session.connecting import task_count
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.tables import PARCELS, TUPLE_ROWS, spark_schema, with_own_names, with_plain_names
@@ -49,7 +49,7 @@ class StreamWords(TupleWords, total=False):
 
 def start_tuples(
     query: TupleQuery,
-    events: DataFrame | Mapping[str, DataFrame],
+    events: Tuples,
     *,
     checkpoint: str,
     output: str | None = None,
@@ -69,7 +69,7 @@ def start_tuples(
     return begin(frame, sink, checkpoint, words.get("tasks"), _identity(query, events, words))
 
 
-def _identity(query: TupleQuery, events: DataFrame | Mapping[str, DataFrame], words: StreamWords) -> dict[str, Any]:
+def _identity(query: TupleQuery, events: Tuples, words: StreamWords) -> dict[str, Any]:
     """What must be the same wherever a checkpoint is gone on from. Budgets, lateness and `idle` may change."""
     given = events if isinstance(events, Mapping) else {"": events}
     kept = ("type_column", "time_column", "time_unit")
@@ -83,7 +83,7 @@ def _identity(query: TupleQuery, events: DataFrame | Mapping[str, DataFrame], wo
 
 def stream_tuples(
     query: TupleQuery,
-    events: DataFrame | Mapping[str, DataFrame],
+    events: Tuples,
     *,
     tasks: int | None = None,
     idle: int = 0,
@@ -97,26 +97,23 @@ def stream_tuples(
     Raises OptionError for tuples without a time column.
     """
     options = EventOptions.parse(**reading)
-    given = dict(events) if isinstance(events, Mapping) else {"": events}
-    names = query.stream_names(tuple(given) if isinstance(events, Mapping) else ())
-    frames = [given[name] for name in names] if isinstance(events, Mapping) else [events]
-    if len(frames) != len(names):
-        raise OptionError(f"the query reads several streams: {', '.join(names)}", "give each its own: {name: frame, …}")
+    named = named_streams(query, events)
+    frames = list(named.values())
     spark = frames[0].sparkSession
-    timed = _with_times(frames, options)
-    check_columns(query, dict(zip(names, frames, strict=True)), options)
+    _check_times(frames, options)
+    check_columns(query, named, options)
     keys = TupleCut.of(query).keys
     buckets = spread(spark, tasks or task_count(spark)) if keys else (0,)
     sent = [
         with_plain_names(frame).mapInArrow(partial(_send, _Send(number, options, keys, buckets)), spark_schema(PARCELS))
-        for number, frame in enumerate(timed)
+        for number, frame in enumerate(frames)
     ]
     clock = StreamOptions(time=TIME, ties="arrival", lateness=options.lateness, late=options.late)
-    make = partial(TupleEvaluation, query, tuple(names), clock, options.type_column, idle)
+    make = partial(TupleEvaluation, query, tuple(named), clock, options.type_column, idle)
     return evaluated(reduce(DataFrame.unionByName, sent), make, TUPLE_ROWS, buckets[0])
 
 
-def _with_times(frames: Sequence[DataFrame], options: EventOptions) -> Sequence[DataFrame]:
+def _check_times(frames: Iterable[DataFrame], options: EventOptions) -> None:
     for frame in frames:
         wanted = {options.time} if options.time else {"time", "timestamp"}
         if options.from_arrival or not wanted & set(frame.columns):
@@ -124,7 +121,6 @@ def _with_times(frames: Sequence[DataFrame], options: EventOptions) -> Sequence[
                 f"no column {' or '.join(sorted(wanted))} to take times from; there are: {', '.join(frame.columns)}",
                 "time_column=COLUMN; in a stream without order there is no time from arrival",
             )
-    return frames
 
 
 # -- the tasks
