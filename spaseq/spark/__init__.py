@@ -18,7 +18,8 @@ by one task.
 `run_tuples` runs a CEQL query over DataFrames, `explain_tuples` says how it is cut. `start` runs a query over files
 that keep coming (`Reading` says how); `progress` tells what it has seen, `wait` raises its errors.
 `stream_matches` is the streaming DataFrame alone; `start_tuples`, `stream_tuples` are for CEQL.
-`parse_rdf` takes messages (of Kafka, say) apart into quads, which a query reads as DataFrames.
+`parse_rdf` takes messages (of Kafka, say) apart into quads, `parse_json` into tuples, which a query reads as
+DataFrames; `dead_letters` gives those that cannot be read.
 `register` makes the data source `spaseq` known: `spark.read.format("spaseq")`,
 `spark.readStream.format("spaseq")`.
 
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
     from spaseq.spark.batch.tuples import run_tuples as run_tuples
     from spaseq.spark.ingest.datasource import register as register
     from spaseq.spark.ingest.files import Reading as Reading
+    from spaseq.spark.ingest.messages import dead_letters as dead_letters
+    from spaseq.spark.ingest.messages import parse_json as parse_json
     from spaseq.spark.ingest.messages import parse_rdf as parse_rdf
     from spaseq.spark.session.bar import progress_bar as progress_bar
     from spaseq.spark.session.failures import clear_errors as clear_errors
@@ -68,7 +71,7 @@ _PUBLIC: Final = {
     "spaseq.spark.batch.tuples": ("explain_tuples", "run_tuples"),
     "spaseq.spark.ingest.datasource": ("register",),
     "spaseq.spark.ingest.files": ("Reading",),
-    "spaseq.spark.ingest.messages": ("parse_rdf",),
+    "spaseq.spark.ingest.messages": ("dead_letters", "parse_json", "parse_rdf"),
     "spaseq.spark.session.bar": ("progress_bar",),
     "spaseq.spark.session.failures": ("clear_errors",),
     "spaseq.spark.session.session": ("local_session",),

@@ -39,6 +39,7 @@ from spaseq.spark.batch.cuts import (
     column_of,
     slices_of,
 )
+from spaseq.spark.ingest.messages import readable
 from spaseq.spark.ingest.time_ranges import parted_at, quantiles
 from spaseq.spark.session.connecting import task_count
 from spaseq.spark.session.failures import carried, clear_errors
@@ -146,7 +147,7 @@ def _read_clock(options: EventOptions, batches: Iterable[pa.RecordBatch]) -> Ite
     clock = TimestampAssigner(options, "<events>")
     for batch in batches:
         if batch.num_rows:
-            times = clock.read(with_own_names(batch).drop_columns([ORDER, STREAM])).times
+            _, times = readable(with_own_names(batch).drop_columns([ORDER, STREAM]), clock)
             yield batch.append_column(TIME, pa.array(times, pa.int64()))
 
 

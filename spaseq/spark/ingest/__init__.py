@@ -20,8 +20,7 @@ among tasks; `quarantine` puts aside what cannot be read.
 * `time_ranges` (`INDEX_BITS`, `first_positions`, `in_ranges`, `parted_at`, `quantiles`, `rows_of`): Events in ranges of
   time, one range a task, so that their instants can be numbered.
 * `frames`: Streams from DataFrames of quads, in batch and as streams that go on.
-* `messages` (`parse_rdf`): Messages that hold RDF, as Kafka and other queues bring them, taken apart into quads for a
-  query.
+* `messages`: Messages, as Kafka and other queues bring them, taken apart for a query: RDF into quads, JSON into tuples.
 * `columns` (`Placed`, `gathered`, `graph_events`, `part_batches`): Parts of a feed as batches of graph events in
   columns, with the places of the events in the source.
 * `seeking` (`TimedFile`, `first_times`, `timed_files`): Files whose events are in order of time: where in the bytes a

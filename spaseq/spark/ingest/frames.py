@@ -36,13 +36,23 @@ from spaseq.spark.ingest.time_ranges import rows_of
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.tables import EVENTS, QUADS, batch_of, spark_schema
 
-__all__ = ["Frames", "Streams", "event_rows", "frame_options", "is_frames", "ordered_events", "streams_of_frames"]
+__all__ = [
+    "UNREADABLE",
+    "Frames",
+    "Streams",
+    "event_rows",
+    "frame_options",
+    "is_frames",
+    "ordered_events",
+    "streams_of_frames",
+]
 
 Streams: TypeAlias = Files | DataFrame | Mapping[str, DataFrame]
 """What a query reads: files by stream name, or DataFrames of quads."""
 
 _TERMS: Final = tuple(QUADS.names[2:])
 _NAME: Final = "<DataFrame>"
+UNREADABLE: Final = 'malformed="drop" leaves such messages out and counts them; dead_letters(…) gives them'
 _MALFORMED: Final = -1
 """In place of a stream's number: the row's `time` says how many rows were left out."""
 
@@ -144,7 +154,8 @@ def _picked(frame: DataFrame, numbers: Mapping[str, int]) -> DataFrame:
         micros = F.unix_micros(F.col("time").cast("timestamp"))
         time = F.concat(F.lit("@"), (micros * 1000).cast("string"))
     terms = (F.col(name).cast("string").alias(name) for name in _TERMS)
-    return frame.where(F.col("stream").isin(list(numbers))).select("stream", time.alias("time"), *terms)
+    unread = F.col("subject").isNull() & F.col("predicate").isNull()  # of whatever stream it would have been
+    return frame.where(F.col("stream").isin(list(numbers)) | unread).select("stream", time.alias("time"), *terms)
 
 
 @carried
@@ -176,6 +187,9 @@ def _readable(job: _Read, rows: Sequence[tuple[Any, ...]]) -> tuple[list[tuple[A
 
 def _parsed(job: _Read, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Rows of texts as quads: the stream's number, the time in ns, keys of terms."""
+    for _, _, _, subject, predicate, said in rows:
+        if subject is None and predicate is None and said is not None:  # as `parse_rdf` tells it
+            raise EventError(f"a message cannot be read: {said}", source=_NAME, hint=UNREADABLE)
     lines = list(lines_of_terms(((s, p, o, g) for _, _, g, s, p, o in rows), _NAME))
     keys = list(keys_of_lines(lines, _NAME, "nq"))
     if len(keys) != len(rows):

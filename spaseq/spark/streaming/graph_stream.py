@@ -48,6 +48,7 @@ from spaseq.spark.streaming.processor import COUNTERS, evaluated
 __all__ = ["Reading", "Sink", "begin", "columns_of", "progress", "spread", "start", "stream_matches", "wait"]
 
 _ROCKS: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_KAFKA: Final = "kafka"
 _CONFIGURATION: Final = {
     "spark.sql.streaming.stateStore.providerClass": _ROCKS,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
@@ -71,6 +72,9 @@ class Sink:
       it through Spark, which knows which files count). In CSV a list is JSON.
     * Or `foreach_batch(frame, number)`: see Spark's `foreachBatch`; a batch may come again after a failure, with the
       same number and the same rows.
+    * Or `format="kafka"`, `output` a topic: each match is a message of JSON, its key a digest of it. After a failure
+      Kafka may be given the matches of a batch again, with the same keys.
+    * `settings`: what else Spark's writer of the format is told, as `kafka.bootstrap.servers`.
     * `every`: begin a batch so often ("10 seconds"); else at once after the one before. `available_now`: read what is
       there, in as many batches as the limits ask for, and stop.
     """
@@ -80,6 +84,12 @@ class Sink:
     foreach_batch: Callable[[DataFrame, int], None] | None
     every: str | None
     available_now: bool
+    settings: Mapping[str, str]
+
+    @property
+    def folder(self) -> str | None:
+        """Where files go."""
+        return None if self.format == _KAFKA else self.output
 
 
 def start(
@@ -94,6 +104,7 @@ def start(
     foreach_batch: Callable[[DataFrame, int], None] | None = None,
     every: str | None = None,
     available_now: bool = False,
+    sink: Mapping[str, str] | None = None,
     **words: Unpack[StreamWords],
 ) -> StreamingQuery:
     """Begin, or go on with, a query over streams; what it finds goes to files or to a function.
@@ -101,15 +112,16 @@ def start(
     Args:
         query, streams, kb, words: as for `stream_matches`, whose rows are found.
         checkpoint: a folder for what must survive a restart. The same folder goes on with the same query.
-        output, format, foreach_batch, every, available_now: where the matches go, and how often: see `Sink`.
+        output, format, foreach_batch, every, available_now: where the matches go, and how often: see `Sink`, whose
+            `settings` are given as `sink`.
 
     Raises OptionError where the checkpoint or the output cannot be used. Errors while it runs stop the query:
     `wait` raises them as they are.
     """
     frame = stream_matches(query, spark, streams, kb, **words)
     compiled = compile_query(query) if isinstance(query, str) else query
-    sink = Sink(output, format, foreach_batch, every, available_now)
-    return begin(frame, sink, checkpoint, words.get("tasks"), _identity(compiled, streams, words))
+    where = Sink(output, format, foreach_batch, every, available_now, sink or {})
+    return begin(frame, where, checkpoint, words.get("tasks"), _identity(compiled, streams, words))
 
 
 def _identity(query: Query, streams: Streams, words: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,15 +152,19 @@ def begin(
     if format == "csv":  # it has no lists
         lists = {field.name for field in frame.schema if isinstance(field.dataType, ArrayType)}
         frame = frame.select(*(F.to_json(name).alias(name) if name in lists else name for name in frame.columns))
+    if format == _KAFKA:
+        value = F.to_json(F.struct(*frame.columns))
+        frame = frame.select(F.md5(value).alias("key"), value.alias("value"))
     writer = frame.writeStream.option("checkpointLocation", checkpoint).outputMode("append")
     if output is not None:
-        if not is_connect(spark):
+        if sink.folder is not None and not is_connect(spark):
             check_folder("output", output)
-        writer = writer.format(format).option("path", output)
+        writer = writer.format(format).options(**sink.settings)
+        writer = writer.option("topic" if sink.folder is None else "path", output)
     if sink.foreach_batch is not None:
         writer = writer.foreachBatch(carried_batches(sink.foreach_batch, unusable))
     with started(checkpoint, output):
-        files = file_manager(spark, [checkpoint, *([] if output is None else [output])])
+        files = file_manager(spark, [checkpoint, *([] if sink.folder is None else [sink.folder])])
     with _configured(spark, count, files), started(checkpoint, output), clear_errors():
         if sink.available_now:
             writer = writer.trigger(availableNow=True)

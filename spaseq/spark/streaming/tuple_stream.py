@@ -24,11 +24,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spaseq.errors import OptionError
 from spaseq.events import EventOptions, TupleWords
 from spaseq.events.batch import INSTANTS
+from spaseq.events.options import one_of
 from spaseq.events.streams import TimestampAssigner, table_bytes, table_of_bytes
-from spaseq.rdf import StreamOptions
+from spaseq.rdf import Counters, StreamOptions
 from spaseq.snapshot import array, expect, seal, unseal
 from spaseq.spark.batch.cuts import TIME, TupleCut, TupleQuery
 from spaseq.spark.batch.tuples import Tuples, check_columns, named_streams
+from spaseq.spark.ingest.datasource import Told
+from spaseq.spark.ingest.messages import readable
 from spaseq.spark.session.connecting import task_count
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.tables import PARCELS, TUPLE_ROWS, spark_schema, with_own_names, with_plain_names
@@ -45,6 +48,7 @@ class StreamWords(TupleWords, total=False):
 
     tasks: int | None
     idle: int
+    malformed: str
 
 
 def start_tuples(
@@ -57,6 +61,7 @@ def start_tuples(
     foreach_batch: Callable[[DataFrame, int], None] | None = None,
     every: str | None = None,
     available_now: bool = False,
+    sink: Mapping[str, str] | None = None,
     **words: Unpack[StreamWords],
 ) -> StreamingQuery:
     """Begin, or go on with, a query over streams of tuples.
@@ -65,8 +70,8 @@ def start_tuples(
     `stream_tuples`, the rest as of `spaseq.spark.start`.
     """
     frame = stream_tuples(query, events, **words)
-    sink = Sink(output, format, foreach_batch, every, available_now)
-    return begin(frame, sink, checkpoint, words.get("tasks"), _identity(query, events, words))
+    where = Sink(output, format, foreach_batch, every, available_now, sink or {})
+    return begin(frame, where, checkpoint, words.get("tasks"), _identity(query, events, words))
 
 
 def _identity(query: TupleQuery, events: Tuples, words: StreamWords) -> dict[str, Any]:
@@ -87,6 +92,7 @@ def stream_tuples(
     *,
     tasks: int | None = None,
     idle: int = 0,
+    malformed: str = "error",
     **reading: Unpack[TupleWords],
 ) -> DataFrame:
     """The matches as a streaming DataFrame: start, end, positions, start_time, end_time (as of `run_tuples`), and
@@ -94,9 +100,11 @@ def stream_tuples(
 
     `reading`: as for CEQL's `run`; `lateness` and `late` are about tuples that come in a later batch than they should.
     Matches come when every stream is past their end, those left aside that brought nothing for `idle` ns (0: none is).
-    Raises OptionError for tuples without a time column.
+    `malformed`: what to do with a message that `parse_json` could not read, and with a tuple whose time cannot be read:
+    "error", or "drop" it and count. Raises OptionError for tuples without a time column.
     """
     options = EventOptions.parse(**reading)
+    one_of("malformed", malformed, "error", "drop")
     named = named_streams(query, events)
     frames = list(named.values())
     spark = frames[0].sparkSession
@@ -105,7 +113,9 @@ def stream_tuples(
     keys = TupleCut.of(query).keys
     buckets = spread(spark, tasks or task_count(spark)) if keys else (0,)
     sent = [
-        with_plain_names(frame).mapInArrow(partial(_send, _Send(number, options, keys, buckets)), spark_schema(PARCELS))
+        with_plain_names(frame).mapInArrow(
+            partial(_send, _Send(number, options, keys, buckets, malformed == "drop")), spark_schema(PARCELS)
+        )
         for number, frame in enumerate(frames)
     ]
     clock = StreamOptions(time=TIME, ties="arrival", lateness=options.lateness, late=options.late)
@@ -132,6 +142,7 @@ class _Send:
     options: EventOptions
     keys: tuple[tuple[str, ...], ...]
     buckets: tuple[int, ...]
+    drop: bool = False
 
 
 @carried
@@ -145,8 +156,8 @@ def _send(job: _Send, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBa
     for part, batch in enumerate(batches):
         if not batch.num_rows:
             continue
-        table = with_own_names(batch)
-        at = times.read(table).times
+        table, at = readable(with_own_names(batch), times, drop=job.drop)
+        left_out = batch.num_rows - table.num_rows
         table = table.append_column(TIME, pa.array(at))
         places = _places(table, job)
         lines = np.arange(1, len(at) + 1)
@@ -154,7 +165,8 @@ def _send(job: _Send, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBa
         for place in range(len(job.buckets)):
             rows = np.flatnonzero(places == place)
             body = [rows, table_bytes(table.take(pa.array(rows)))] if len(rows) else []
-            bodies.append(Parcel(at, lines if place == 0 else lines[:0], body, "<events>", None).pack())
+            told = Told(Counters(malformed=left_out), 0) if place == 0 and left_out else None
+            bodies.append(Parcel(at, lines if place == 0 else lines[:0], body, "<events>", told).pack())
         yield parcel_batch((job.feed, task, 0), part, bodies, job.buckets)
 
 
@@ -209,6 +221,7 @@ class TupleEvaluation:
         self._known = np.zeros((0, 2), np.int64)
         self._first = 0
         self._matches = 0
+        self._malformed = 0
 
     def begin(self, now: int) -> None:
         """The next batch begins, at `now` (ns) by the clock."""
@@ -217,6 +230,8 @@ class TupleEvaluation:
     def take(self, feed: int, parcel: Parcel) -> None:
         """The next parcel of a stream. EventError for a late tuple."""
         places, late = self._clock.take(feed, parcel.times, parcel.lines, parcel.file)
+        if parcel.told is not None:
+            self._malformed += parcel.told.counters.malformed
         if parcel.rows:
             rows, table = parcel.rows
             kept = np.flatnonzero(~late[rows])
@@ -287,7 +302,7 @@ class TupleEvaluation:
             "clock": self._clock.snapshot(),
             "pending": self._pending,
             "known": self._known,
-            "counts": (self._first, self._matches),
+            "counts": (self._first, self._matches, self._malformed),
             "stream": self._stream.contents(),
         }
         return seal(self._identity(), state, (INSTANTS,))
@@ -301,10 +316,10 @@ class TupleEvaluation:
         self._pending = [(array(at, "places", columns=3), table) for at, table in state["pending"]]
         expect(all(table_of_bytes(table).num_rows == len(at) for at, table in self._pending), "a place for each tuple")
         self._known = array(state["known"], "positions", columns=2)
-        self._first, self._matches = state["counts"]
-        expect(type(self._first) is int and type(self._matches) is int, "counts")
+        self._first, self._matches, self._malformed = counts = state["counts"]
+        expect(all(type(count) is int for count in counts), "counts")
         self._stream = self._query.reopened(state["stream"])
 
     def counts(self) -> list[int]:
         """As of `GraphEvaluation`; live runs are not counted for tuples without conditions over several."""
-        return [self._clock.events, self._clock.late, 0, self._matches, 0]
+        return [self._clock.events, self._clock.late, self._malformed, self._matches, 0]

@@ -1,0 +1,170 @@
+"""The recipes of docs/spark.md with a broker: messages in, matches out to a topic and to files, and bad messages."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import functions as F
+
+import ceql
+import spaseq
+import spaseq.spark
+from spaseq.errors import EventError
+from tests.spark.kafka.broker import Broker, connected
+from tests.spark.kill_streams import QUERY, streams_of, write_streams
+
+pytestmark = pytest.mark.spark
+
+FIELDS = "time long NOT NULL, type string NOT NULL, name string, price double"
+TEXT = "SELECT * FROM trades WHERE (SELL; BUY) FILTER BUY[price > 20] WITHIN 8 [time] PARTITION BY [name]"
+
+
+@pytest.fixture(scope="module")
+def broker(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    connected(spark)
+    made = Broker(tmp_path_factory.mktemp("broker"))
+    made.start()
+    yield made
+    made.kill()
+
+
+def send(spark: Any, broker: Broker, topic: str, messages: Sequence[tuple[str, str]]) -> None:
+    """Messages of (key, value), in order of time in each partition; the partition is the key's."""
+    frame = spark.createDataFrame(list(messages), "key string, value string").coalesce(1)
+    frame.write.format("kafka").option("kafka.bootstrap.servers", broker.servers).option("topic", topic).save()
+
+
+def received(spark: Any, broker: Broker, topic: str) -> Any:
+    """All that is in a topic."""
+    reader = spark.read.format("kafka").option("kafka.bootstrap.servers", broker.servers)
+    return reader.option("subscribe", topic).option("startingOffsets", "earliest").load()
+
+
+def trades(seed: int, first: int, count: int) -> list[dict[str, Any]]:
+    rng = random.Random(seed)
+    times = (first + number // 3 for number in range(count))
+    return [{"time": t, "type": rng.choice(["SELL", "BUY"]), "name": rng.choice("abc"), "price": rng.uniform(10, 30)}
+            for t in times]  # fmt: skip
+
+
+def test_tuples_as_json_into_a_topic(spark: Any, broker: Broker, tmp_path: Path) -> None:
+    """The broker is killed between two starts of the query, and messages that are no trades are put aside."""
+    query = ceql.compile(TEXT)
+    every: list[dict[str, Any]] = []
+    bad = ["{", '{"time": "noon", "type": "BUY"}', '{"type": "BUY"}']
+    raw = (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", broker.servers)
+        .option("subscribe", "trades")
+        .option("startingOffsets", "earliest")
+        .load()
+    )
+    tuples = spaseq.spark.parse_json(raw.select("value", "topic", "partition", "offset"), FIELDS)
+
+    def run() -> dict[str, int]:
+        running = spaseq.spark.start_tuples(
+            query, tuples, checkpoint=str(tmp_path / "state"), tasks=2, available_now=True, malformed="drop",
+            format="kafka", output="found", sink={"kafka.bootstrap.servers": broker.servers},
+        )  # fmt: skip
+        spaseq.spark.wait(running)
+        return spaseq.spark.progress(running)
+
+    for turn in range(2):
+        part = trades(turn, 100 * turn, 60)
+        every += part
+        ends = [{"time": 100 * turn + 50, "type": "END", "name": name} for name in "abc"]
+        every += ends
+        sent = [(row["name"], json.dumps(row)) for row in (*part, *ends)]
+        send(spark, broker, "trades", [*sent[:30], *(("a", text) for text in bad), *sent[30:]])
+        told = run()
+        if turn == 0:
+            broker.kill()
+            broker.start()
+    assert told["malformed"] == 2 * len(bad)
+    found = [json.loads(row.value) for row in received(spark, broker, "found").selectExpr("string(value)").collect()]
+    names = ("time", "type", "name", "price")
+    table = pa.table({name: [row.get(name) for row in every] for name in names})
+    expected = [[dict(e) for e in match.events] for match in query.run(table)]
+    shown = [[{name: e.get(name) for name in names} for e in json.loads(row["events"])] for row in found]
+    assert sorted(map(str, shown)) == sorted(str([{n: e.get(n) for n in names} for e in m]) for m in expected) != []
+    keys = [row.key for row in received(spark, broker, "found").select("key").collect()]
+    assert len(set(map(bytes, keys))) == len(found)
+
+    dead = spaseq.spark.dead_letters(raw, schema=FIELDS)
+    letters = dead.select("key", "value", F.expr("array(named_struct('key', 'error', 'value', cast(error AS binary)))")
+                          .alias("headers"))  # fmt: skip
+    writing = (
+        letters.writeStream.format("kafka")
+        .option("kafka.bootstrap.servers", broker.servers)
+        .option("topic", "dead")
+        .option("checkpointLocation", str(tmp_path / "dead"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    assert spaseq.spark.wait(writing)
+    put = [row.value for row in received(spark, broker, "dead").selectExpr("string(value)").collect()]
+    assert sorted(put) == sorted(2 * bad)
+
+
+@pytest.mark.slow
+def test_graphs_as_nquads_into_files(spark: Any, broker: Broker, tmp_path: Path) -> None:
+    """The broker is killed while the query runs; a message that is no RDF is named, or dropped and counted."""
+    write_streams(tmp_path, 240)
+    messages = messages_of(tmp_path)
+    send(spark, broker, "graphs", [("k", text) for text in (*messages, "nonsense")])
+    query = spaseq.compile(QUERY)
+    options = {"kafka.bootstrap.servers": broker.servers, "subscribe": "graphs", "startingOffsets": "earliest",
+               "maxOffsetsPerTrigger": "60"}  # fmt: skip
+    quads = quads_of(spark.readStream.format("kafka").options(**options).load())
+    words: dict[str, Any] = {"output": str(tmp_path / "out"), "tasks": 2, "available_now": True}
+    with pytest.raises(EventError, match=r"topic graphs, partition \d, offset 482:1: not N-Quads"):
+        spaseq.spark.wait(
+            spaseq.spark.start(query, spark, quads, checkpoint=str(tmp_path / "a"), malformed="error", **words)
+        )
+    words["output"] = str(tmp_path / "dropped")
+    running = spaseq.spark.start(query, spark, quads, checkpoint=str(tmp_path / "b"), malformed="drop", **words)
+    while not spaseq.spark.progress(running):
+        assert not spaseq.spark.wait(running, 0.2)
+    broker.kill()
+    broker.start()
+    spaseq.spark.wait(running)
+    assert spaseq.spark.progress(running)["malformed"] == 1
+    rows = spark.read.parquet(str(tmp_path / "dropped")).select("start", "end", "positions", *query.variables)
+    local = query.run(streams_of(tmp_path)).to_arrow().select(["start", "end", "positions", *query.variables])
+    assert sorted(map(str, rows.toArrow().to_pylist())) == sorted(map(str, local.to_pylist())) != []
+
+
+def messages_of(folder: Path) -> list[str]:
+    """The events of the streams as messages of N-Quads, by time; at last one of each stream that completes the rest."""
+    found: list[tuple[int, int, str]] = []
+    for number, name in enumerate(("one", "two")):
+        for file in sorted(folder.glob(f"{name}-*.nq")):
+            for line in file.read_text().splitlines():
+                if "generatedAtTime" in line:
+                    found.append((int(line.split('"')[1]), number, f"{line}\n"))
+                else:
+                    found[-1] = (*found[-1][:2], f"{found[-1][2]}{line}\n")
+    end = max(found)[0] + 1000
+    for number, name in enumerate(("one", "two")):
+        found.append(
+            (end, number, f'<http://example.org/{name}/end> <http://www.w3.org/ns/prov#generatedAtTime> "{end}" .\n')
+        )
+    return [text for *_, text in sorted(found)]
+
+
+def quads_of(raw: Any) -> Any:
+    """A message has a graph of one of the streams, whose name says which, and the graph's time."""
+    text = F.col("value").cast("string")
+    messages = raw.select(
+        "value", "topic", "partition", "offset",
+        F.regexp_extract(text, '#generatedAtTime> "(\\d+)"', 1).alias("time"),
+        F.regexp_extract(text, "^(<http://example.org/[^>]*>)", 1).alias("graph"),
+        F.regexp_extract(text, "^<(http://example.org/[a-z]*)/", 1).alias("stream"),
+    )  # fmt: skip
+    return spaseq.spark.parse_rdf(messages, format="nq")
