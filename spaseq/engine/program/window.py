@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any, Final, Literal, overload
@@ -28,7 +30,7 @@ from spaseq.snapshot import array, expect
 if TYPE_CHECKING:
     from spaseq.engine.program.settings import Batch
 
-__all__ = ["Kind", "Lows", "Window"]
+__all__ = ["Kind", "Lows", "LowsOfOne", "Window"]
 
 Kind = Literal["none", "events", "span", "tumbling"]
 
@@ -210,7 +212,7 @@ class Lows:
     """
 
     def __init__(self, window: Window, partitioned: bool) -> None:
-        self._window = window
+        self.window = window
         self.partitioned = partitioned
         self.times: np.ndarray | None = None
         self.positions: np.ndarray = np.zeros(0, np.int64)
@@ -226,10 +228,10 @@ class Lows:
         """
         if rows is None:
             rows = np.arange(len(positions))
-        if not self._window.is_bounded:
+        if not self.window.is_bounded:
             zeros = np.zeros(len(rows), np.int64)
             return zeros, zeros
-        if self._window.per_partition and keys is not None:
+        if self.window.per_partition and keys is not None:
             return self._in_partition(positions, keys)[rows], np.zeros(len(rows), np.int64)
         lows = self._in_all(positions, places, rows)
         return lows, lows
@@ -239,7 +241,7 @@ class Lows:
         alive. Not of windows over positions."""
         if self.times is None:
             return 0
-        first = int(np.searchsorted(self.times, self._window.open_from(place)))
+        first = int(np.searchsorted(self.times, self.window.open_from(place)))
         return int(self.positions[first]) if first < len(self.positions) else np.iinfo(np.int64).max
 
     def _in_all(self, positions: np.ndarray, places: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -252,9 +254,9 @@ class Lows:
         from spaseq.engine.kernels import windows as kernels
 
         first = attempt_rows(kernels.first_from, len(lows), places, positions, self._bounds(places, ends), lows)
-        first += int(np.searchsorted(places[first:], self._window.open_from(places[-1].item())))
+        first += int(np.searchsorted(places[first:], self.window.open_from(places[-1].item())))
         # Of a window that tumbles only the first event is ever asked for.
-        kept = slice(first, first + 1 if self._window.tumbles else None)
+        kept = slice(first, first + 1 if self.window.tumbles else None)
         self.times, self.positions = places[kept].copy(), positions[kept].copy()
         return lows
 
@@ -264,18 +266,18 @@ class Lows:
         PERF: of decimals only the bounds that some place is close to are worked out exactly.
         """
         if places.dtype.kind != "f" or not len(ends):
-            return self._window.bounds(ends)
+            return self.window.bounds(ends)
         from spaseq.engine.kernels import windows as kernels
 
         ends = ends.astype(np.float64, copy=False)
-        bounds, sure = self._window.doubts(ends)
+        bounds, sure = self.window.doubts(ends)
         asked = np.empty(len(ends), np.bool_)
         attempt_rows(kernels.near, len(asked), places, bounds, sure, asked)
-        bounds[asked] = self._window.bounds(ends[asked])
+        bounds[asked] = self.window.bounds(ends[asked])
         return bounds
 
     def _in_partition(self, positions: np.ndarray, keys: np.ndarray) -> np.ndarray:
-        size = int(self._window.size)
+        size = int(self.window.size)
         lows = np.zeros(len(positions), np.int64)
         order = np.argsort(keys, kind="stable")
         bounds = np.flatnonzero(np.diff(keys[order])) + 1
@@ -305,3 +307,78 @@ class Lows:
             expect(np.isfinite(times).all(), "times that are numbers")
         for key, places in self.recent.items():
             expect(type(key) is int and (np.diff(array(places, "positions", low=0)) >= 0).all(), "events in order")
+
+
+class LowsOfOne:
+    """`Lows.of` for one row at a time, without arrays: goes on from `lows`, until `close` hands back to it.
+
+    `of(position, place, key)` gives the first live start of a row, `key` its partition or 0. It need not be asked of
+    rows at which no run moves, but where the window counts the rows of each partition (`by_key`): a first live start is
+    only compared with starts, and a run starts only where something moves. `decimal`: whether places are float64.
+    """
+
+    def __init__(self, lows: Lows, decimal: bool) -> None:
+        window = self._window = lows.window
+        self.by_key: bool = lows.partitioned and window.per_partition
+        self.of: Callable[[int, Any, int], int]
+        self._lows = lows
+        self._whole = math.floor(window.size)
+        self._recent: deque[tuple[Any, int]] = deque()
+        self._by_key: dict[int, deque[int]] = {}
+        if lows.times is not None and not self.by_key:
+            self._recent.extend(zip(lows.times.tolist(), lows.positions.tolist(), strict=True))
+        if not window.is_bounded:
+            self.of = lambda position, place, key: 0
+        elif self.by_key:
+            self.of = self._in_partition
+        elif window.by_position:
+            self.of = lambda position, place, key: self._sliding(position, position, key)
+        elif window.tumbles:
+            self.of = self._tumbling
+        else:
+            self.of = self._decimal if decimal else self._sliding
+
+    def close(self) -> None:
+        """Hand over to `lows`."""
+        lows = self._lows
+        for key, recent in self._by_key.items():
+            lows.recent[key] = np.array(recent, np.int64)[max(0, len(recent) - self._whole) :]
+        if self._recent:
+            lows.times = np.array([place for place, _ in self._recent])
+            lows.positions = np.array([position for _, position in self._recent], np.int64)
+
+    def _sliding(self, position: int, place: Any, key: int) -> int:
+        recent = self._recent
+        recent.append((place, position))
+        bound = place - self._whole
+        while recent[0][0] < bound:
+            recent.popleft()
+        return recent[0][1]
+
+    def _decimal(self, position: int, place: float, key: int) -> int:
+        recent = self._recent
+        recent.append((place, position))
+        bound, sure = self._window.doubt(place)
+        while recent[0][0] < bound:
+            recent.popleft()
+        if recent[0][0] < sure:
+            bound = self._window.open_from(place)
+            while recent[0][0] < bound:
+                recent.popleft()
+        return recent[0][1]
+
+    def _tumbling(self, position: int, place: int, key: int) -> int:
+        """Only the first event of a window is ever asked for."""
+        recent = self._recent
+        if not recent or recent[0][0] < self._window.open_from(place):
+            recent.clear()
+            recent.append((place, position))
+        return recent[0][1]
+
+    def _in_partition(self, position: int, place: Any, key: int) -> int:
+        recent = self._by_key.get(key)
+        if recent is None:
+            before = self._lows.recent.get(key, ())
+            recent = self._by_key[key] = deque(map(int, before), maxlen=min(self._whole + 1, sys.maxsize))
+        recent.append(position)
+        return recent[0]

@@ -2,9 +2,8 @@
 
 A `Single` drives the same evaluator that batches are pushed to, between `enter` and `leave`. The caller evaluates the
 predicates; here the bits become a symbol class by a dictionary, classes that move nothing end there, and the others are
-one call of the kernel on arrays that are kept. Events that move nothing need not enter the history of a window over
-positions or times: a first live start is only compared with starts, and a run starts only where something moves. In a
-window of events by partition they count, so `pass_by` is told of them.
+one call of the kernel on arrays that are kept. Events that move nothing need not be told to the window, but where it
+counts the events of each partition (`LowsOfOne`): there `pass_by` is told of them.
 
 What moves goes to the kernel over symbol classes, or to that over registers with a batch of one row that the caller
 makes, on arrays that are kept. The first event of a partition, and one at which a kernel stops (for want of room, for
@@ -13,10 +12,7 @@ transitions not met yet, for a run beyond it), goes to the evaluator's `move`.
 
 from __future__ import annotations
 
-import math
 import struct
-import sys
-from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -25,7 +21,7 @@ import numpy as np
 from spaseq.engine.kernels.drivers import run_classes
 from spaseq.engine.program.matches import MatchBatch
 from spaseq.engine.program.settings import Batch
-from spaseq.engine.program.window import Lows
+from spaseq.engine.program.window import Lows, LowsOfOne
 from spaseq.engine.runs.coded import GuardRun
 from spaseq.engine.runs.deterministic import DeterministicRun
 from spaseq.engine.runs.evaluator import Evaluator, check_partitions
@@ -61,20 +57,17 @@ class Single:
         self._run: Any = None
         self._arena = evaluator._arena
         self._state = self._arena.st.data
-        self._window = evaluator.program.window
-        self._whole = math.floor(self._window.size)
         self.symbols: _Symbols = _Symbols(self._learn)
         self.reads: bool = True  # unless the run is a `DeterministicRun`
         self.counts: bool = False
-        self._recent: deque[tuple[Any, int]] = deque()
-        self._by_key: dict[int, deque[int]] = {}
         buffer = np.zeros(k.EVENT_COLUMNS, np.int64)
         self._pack = struct.Struct("=6q").pack_into
         self._buffer = buffer.data
         self._event = buffer.reshape(1, k.EVENT_COLUMNS)
         self._arguments: tuple[Any, ...] = ()
         self._kernel: Callable[..., Any] = self._attempted
-        self._low = self._chosen_low()
+        self._lows: LowsOfOne
+        self._low: Callable[[int, Any, int], int]
 
     @staticmethod
     def applies(evaluator: Any) -> bool:
@@ -83,31 +76,22 @@ class Single:
 
     def enter(self, partitioned: bool) -> None:
         """Take over from batches. O(events of the window) where a window was open."""
-        lows = self._evaluator.lows
-        if lows is None:
-            lows = self._evaluator.lows = Lows(self._window, partitioned)
+        evaluator = self._evaluator
+        if evaluator.lows is None:
+            evaluator.lows = Lows(evaluator.program.window, partitioned)
         self._take_run()
-        self.counts = partitioned and self._window.per_partition
-        self._low = self._chosen_low()
-        if lows.times is not None and not self.counts:
-            self._recent = deque(zip(lows.times.tolist(), lows.positions.tolist(), strict=True))
+        self._lows = LowsOfOne(evaluator.lows, evaluator.last is not None and isinstance(evaluator.last[1], float))
+        self._low = self._lows.of
+        self.counts = self._lows.by_key
 
     def leave(self, position: int, time: Any) -> None:
         """Hand over to batches, the last event being at `position` and `time`."""
-        lows = self._evaluator.lows
-        assert lows is not None
         self._evaluator.last = (position, time)
-        for key, recent in self._by_key.items():
-            lows.recent[key] = np.array(recent, np.int64)[max(0, len(recent) - self._whole) :]
-        self._by_key.clear()
-        if self._recent:
-            lows.times = np.array([t for t, _ in self._recent])
-            lows.positions = np.array([p for _, p in self._recent], np.int64)
-            self._recent = deque()
+        self._lows.close()
 
     def pass_by(self, position: int, key: int) -> None:
         """An inert event of partition `key` in a window of events by partition."""
-        self._low_in_partition(position, 0, key)
+        self._low(position, 0, key)
 
     def push(self, symbol: int, position: int, time: Any, key: int, batch: Callable[[], Batch]) -> list[MatchBatch]:
         """The matches that an event completes. `time` is what the window is measured in, `key` its partition or 0."""
@@ -186,59 +170,3 @@ class Single:
         self._run.add_classes(evaluator.alphabet.vectors)
         self._refresh()
         return INERT if self._run.inert[symbol] else symbol
-
-    # First live starts: as `Lows.of` gives them, up to events that move nothing
-
-    def _chosen_low(self) -> Callable[[int, Any, int], int]:
-        if not self._window.is_bounded:
-            return self._no_low
-        if self._window.by_position:
-            return self._low_in_partition if self.counts else self._low_by_position
-        if self._window.tumbles:
-            return self._low_by_number
-        last = self._evaluator.last
-        return self._low_by_decimal if last is not None and isinstance(last[1], float) else self._low_by_time
-
-    def _no_low(self, position: int, time: Any, key: int) -> int:
-        return 0
-
-    def _low_by_position(self, position: int, time: Any, key: int) -> int:
-        return self._low_by_time(position, position, key)
-
-    def _low_by_time(self, position: int, time: Any, key: int) -> int:
-        recent = self._recent
-        recent.append((time, position))
-        bound = time - self._whole
-        while recent[0][0] < bound:
-            recent.popleft()
-        return recent[0][1]
-
-    def _low_by_number(self, position: int, time: int, key: int) -> int:
-        """Of a window that tumbles only the first event is ever asked for."""
-        recent = self._recent
-        if not recent or recent[0][0] < self._window.open_from(time):
-            recent.clear()
-            recent.append((time, position))
-        return recent[0][1]
-
-    def _low_by_decimal(self, position: int, time: float, key: int) -> int:
-        recent = self._recent
-        recent.append((time, position))
-        bound, sure = self._window.doubt(time)
-        while recent[0][0] < bound:
-            recent.popleft()
-        if recent[0][0] < sure:
-            bound = self._window.open_from(time)
-            while recent[0][0] < bound:
-                recent.popleft()
-        return recent[0][1]
-
-    def _low_in_partition(self, position: int, time: Any, key: int) -> int:
-        recent = self._by_key.get(key)
-        if recent is None:
-            lows = self._evaluator.lows
-            assert lows is not None
-            before = lows.recent.get(key, ())
-            recent = self._by_key[key] = deque(map(int, before), maxlen=min(self._whole + 1, sys.maxsize))
-        recent.append(position)
-        return recent[0]
