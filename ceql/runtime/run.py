@@ -37,8 +37,11 @@ class Run:
         self.past: Past = Past()
         self._reached: tuple[int, int | float] | None = None
 
-    def advance(self, events: EventBatch) -> Iterator[tuple[MatchBatch, History]]:
-        """The matches that these events complete, with what they are about. Exhaust it before the next call."""
+    def advance(self, events: EventBatch, *, at_once: bool = False) -> Iterator[tuple[MatchBatch, History]]:
+        """The matches that these events complete, with what they are about. Exhaust it before the next call.
+
+        `at_once`: the caller keeps all of them, so they are under the budget `output_bytes`.
+        """
         batch = self.batch(events)
         partitioned = batch.keys is not None
         reached = int(batch.positions[0]), batch.times[0].item()
@@ -47,7 +50,8 @@ class Run:
             reached, self._reached = self._reached or reached, (int(batch.positions[-1]), batch.times[-1].item())
         self.past.evict(self.lowered.window, partitioned, *reached)
         self.past.append(events, batch.times[-1].item())
-        yield from ((m, self.past.of(m)) for m in self.evaluator.stream(batch) if len(m))
+        found = self.evaluator.stream(batch)
+        yield from ((m, self.past.of(m)) for m in (self.evaluator.at_once(found) if at_once else found) if len(m))
 
     def count(self, events: EventBatch) -> int:
         """How many matches these events complete."""

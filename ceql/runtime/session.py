@@ -128,7 +128,7 @@ class Session:
     def _matches(self, batches: Callable[[], Iterator[Any]]) -> list[Match]:
         found: list[Match] = []
         for events in batches():
-            for matches, history in self._run.advance(events):
+            for matches, history in self._run.advance(events, at_once=True):
                 found += MatchTable(matches, history, self._bindings)
         return found
 

@@ -285,3 +285,16 @@ def test_what_nobody_reads_is_not_checked(tmp_path: pathlib.Path, monkeypatch: p
         query.run(str(tmp_path / "short.csv")).count()
     with query.open() as stream:
         assert stream.push({"type": "A", "v": 28, "w": 1}) == [] and len(stream.push({"type": "B", "w": {}})) == 1
+
+
+@pytest.mark.parametrize(
+    "push", [lambda stream, event: stream.push(event), lambda stream, event: stream.push([event] * 2)]
+)
+@pytest.mark.parametrize("evaluator", ["compact", "chain", "auto"])
+@pytest.mark.parametrize("condition", ["", "FILTER x.k <= y.k"])
+def test_what_a_push_returns_has_a_budget(push: Callable[[Any, Any], Any], evaluator: str, condition: str) -> None:
+    query = ceql.compile(f"SELECT * WHERE A AS x ; A AS y {condition} WITHIN 9 EVENTS",
+                         settings=Settings(output_bytes=150, evaluator=evaluator))  # fmt: skip
+    with query.open() as stream, pytest.raises(BudgetExceeded, match="output_bytes is 150 bytes"):
+        for k in range(9):
+            assert len(push(stream, {"type": "A", "k": k})) < 9

@@ -19,9 +19,10 @@ from spaseq.engine.choice.reach import Reach
 from spaseq.engine.choice.statistics import Statistics
 from spaseq.engine.lazy.evaluator import LazyEvaluator
 from spaseq.engine.program.lazy_plan import LazyPlan
-from spaseq.engine.program.matches import MatchBatch, within
+from spaseq.engine.program.matches import MatchBatch
 from spaseq.engine.program.program import codes_of
 from spaseq.engine.program.settings import Batch
+from spaseq.engine.runs.evaluation import Pushed
 from spaseq.engine.runs.evaluator import Evaluator
 from spaseq.engine.runs.row_sets import RegisterRun
 from spaseq.errors import InternalError
@@ -61,12 +62,12 @@ _KEPT: Final = (
 """The numbers and names that a snapshot holds as they are."""
 
 
-class AutoEvaluator:
+class AutoEvaluator(Pushed):
     """One evaluation of `program`, whose `lazy` plan must be there, by whichever evaluator is cheapest."""
 
     def __init__(self, program: Program) -> None:
         assert isinstance(program.lazy, LazyPlan)
-        self.program = program
+        super().__init__(program)
         self._plan = program.lazy
         self._name = "compact"
         self._orders: tuple[tuple[int, ...], ...] = ()
@@ -91,19 +92,13 @@ class AutoEvaluator:
         """The batch whose events have just been sampled."""
         self._inside = 0.0
 
-    def push(self, batch: Batch) -> MatchBatch:
-        """The matches that `batch` completes, all at once. Raises `BudgetExceeded` at `output_bytes`."""
-        return MatchBatch.concat(list(within(self.stream(batch), self.program.settings.output_bytes)))
-
     def stream(self, batch: Batch) -> Iterator[MatchBatch]:
-        """The matches that `batch` completes, a part at a time. Must be exhausted before the next batch."""
         if len(batch):
             self._prepare(batch)
             yield from self._current.stream(batch)
             self._reach.append(batch)
 
     def count(self, batch: Batch) -> int:
-        """How many matches `batch` completes."""
         if not len(batch):
             return 0
         self._prepare(batch)
@@ -112,11 +107,9 @@ class AutoEvaluator:
         return found
 
     def advance(self, place: int) -> MatchBatch:
-        """The matches that only waited for windows which are closed at `place`."""
         return self._current.advance(place)
 
     def close(self) -> MatchBatch:
-        """The matches that the end of the stream completes."""
         return self._current.close()
 
     @property

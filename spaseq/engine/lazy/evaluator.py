@@ -24,12 +24,12 @@ from spaseq.engine.lazy.plan import BranchPlan, Kinds
 from spaseq.engine.lazy.space import Space, Steps, Trace
 from spaseq.engine.program.batch_order import check_order, last_place
 from spaseq.engine.program.lazy_plan import LazyPlan
-from spaseq.engine.program.matches import MatchBatch, within
+from spaseq.engine.program.matches import MatchBatch
 from spaseq.engine.program.normal_form import Test, tests_of
 from spaseq.engine.program.settings import Batch
 from spaseq.engine.program.window import Lows
 from spaseq.engine.runs.base import grown
-from spaseq.engine.runs.ending import Ending
+from spaseq.engine.runs.evaluation import Evaluation
 from spaseq.errors import BudgetExceeded, InternalError
 from spaseq.pattern import Predicate
 from spaseq.snapshot import expect
@@ -46,7 +46,7 @@ Orders = tuple[tuple[int, ...] | None, ...]
 """For each branch the order of its chain, or None for a tree."""
 
 
-class LazyEvaluator:
+class LazyEvaluator(Evaluation):
     """One evaluation of `plan` under the window and budgets of `program`."""
 
     def __init__(
@@ -57,14 +57,13 @@ class LazyEvaluator:
 
         `first_chance`, `trace`: see `BranchPlan`, `Trace`.
         """
-        self.program = program
+        super().__init__(program)
         self._plan = plan
         self._kinds: Kinds = {}
         self._plans = [BranchPlan(branch, self._kinds, first_chance) for branch in plan.branches]
         self._marks = [frozenset(x.number for x in b.all_leaves() if x.variables) for b in plan.branches]
         self._unique = len(plan.branches) == 1 and plan.branches[0].is_unique
         self._predicates = tuple(dict.fromkeys(p for kind in self._kinds for p in kind))
-        self._ending = None if program.absent is None else Ending(program.absent, program.window)
         self._tree = tree
         self._given = orders
         self._first_chance = first_chance
@@ -79,40 +78,11 @@ class LazyEvaluator:
 
     # Pushing
 
-    def push(self, batch: Batch) -> MatchBatch:
-        """The matches that `batch` completes, all at once. Raises `BudgetExceeded` at `output_bytes`."""
-        return MatchBatch.concat(list(within(self.stream(batch), self.program.settings.output_bytes)))
-
-    def stream(self, batch: Batch) -> Iterator[MatchBatch]:
-        """The matches that `batch` completes, a block at a time. Must be exhausted before the next batch."""
-        if not len(batch):
-            return
-        if self._ending is None:
-            yield from self._blocks(batch)
-        else:
-            found = MatchBatch.concat(list(self._blocks(batch)))
-            positions, places = np.asarray(batch.positions, np.int64), self.program.window.places(batch)
-            lows, _ = self._places.of(positions, places, batch.keys)
-            yield self._ending.push(batch, found, lows)
-
     def kinds_in(self, batch: Batch) -> dict[frozenset[Predicate], int]:
         """How many events of each kind are in a batch; if it is the next to be pushed, it is looked at only once."""
         self._looked_at = (batch, self._truth(batch))
         counts = [int(np.count_nonzero(row)) for row in self._looked_at[1]]
         return dict(zip(self._kinds, counts, strict=True))
-
-    def count(self, batch: Batch) -> int:
-        """How many matches `batch` completes."""
-        return sum(map(len, self.stream(batch)))
-
-    def advance(self, place: int) -> MatchBatch:
-        """The matches that only waited for windows which are closed at `place` (`Ending.advance`)."""
-        lows = self._places if self._started else None
-        return MatchBatch() if self._ending is None else self._ending.advance(lows, place)
-
-    def close(self) -> MatchBatch:
-        """The matches that the end of the stream completes: those that only waited for their windows to close."""
-        return MatchBatch() if self._ending is None else self._ending.close()
 
     @property
     def statistics(self) -> dict[str, int]:
@@ -173,11 +143,11 @@ class LazyEvaluator:
         self._space = Space(len(self._kinds), keyed, self._own_windows, memory)
         self._space.trace = self._trace
         self._lows = Lows(window, keyed)
-        self._places = Lows(window, keyed)
+        self.lows = Lows(window, keyed)
         self._automata = [Automaton(plan, order) for plan, order in zip(self._plans, orders, strict=True)]
         self._started = True
 
-    def _blocks(self, batch: Batch) -> Iterator[MatchBatch]:
+    def _completed(self, batch: Batch) -> Iterator[MatchBatch]:
         self._last = check_order(batch, self._last)
         truth = self._truth(batch)
         self._looked_at = (None, truth)
@@ -202,6 +172,11 @@ class LazyEvaluator:
                 if len(found):
                     yield found
             self._evict(batch, slice(start, stop), lows)
+
+    def _first_live(self, batch: Batch) -> np.ndarray:
+        assert self.lows is not None
+        places = self.program.window.places(batch)
+        return self.lows.of(np.asarray(batch.positions, np.int64), places, batch.keys)[0]
 
     def _truth(self, batch: Batch) -> np.ndarray:
         """Which events are of which kind: bool (kinds, n)."""
@@ -345,16 +320,17 @@ class LazyEvaluator:
             "last": last_place(self._last),
             "pushed": self._pushed,
             "in_window": self.events_in_window,
-            "ending": None if self._ending is None else self._ending.snapshot(),
+            "ending": None if self.ending is None else self.ending.snapshot(),
             "started": None,
         }
         if self._started:
+            assert self.lows is not None
             found["started"] = {
                 "keyed": self._lows.partitioned,
                 "orders": self.orders,
                 "space": self._space.snapshot(self._tests),
                 "lows": self._lows.snapshot(),
-                "places": self._places.snapshot(),
+                "places": self.lows.snapshot(),
                 "automata": [automaton.snapshot() for automaton in self._automata],
             }
         return found
@@ -367,8 +343,8 @@ class LazyEvaluator:
         evaluator._last = last_place(state["last"])
         pushed, in_window = evaluator._pushed, evaluator.events_in_window = state["pushed"], state["in_window"]
         expect(type(pushed) is int and (in_window is None or type(in_window) in (int, float)), "counts of events")
-        if evaluator._ending is not None:
-            evaluator._ending.restore(state["ending"])
+        if evaluator.ending is not None:
+            evaluator.ending.restore(state["ending"])
         if state["started"] is not None:
             evaluator._restart(state["started"])
         return evaluator
@@ -378,9 +354,10 @@ class LazyEvaluator:
         for branch, order in zip(self._plans, orders, strict=True):
             expect(order is None or sorted(order) == sorted(branch.leaves), "an order of the leaves")
         self._begin(state["keyed"], orders)
+        assert self.lows is not None
         self._space.restore(state["space"], self._tests)
         self._lows.restore(state["lows"])
-        self._places.restore(state["places"])
+        self.lows.restore(state["places"])
         for automaton, kept in zip(self._automata, state["automata"], strict=True):
             automaton.restore(kept, self._space)
 

@@ -15,6 +15,7 @@ that come one by one.
 * `maximal`: Selection MAX: only matches whose positions are not a proper subset of another's with the same end.
 * `coded_automaton`: Automata whose guards are operations on registers, as the arrays that `run_guarded` reads.
 * `coded`: Evaluation of automata whose guards are operations on codes: configurations in arrays, moved by the kernel.
+* `evaluation` (`Evaluation`, `Pushed`): What this evaluator and the lazy ones share: how matches leave them.
 * `evaluator`: Evaluate a program over a stream, batch by batch.
 * `single_event` (`INERT`, `Single`): One event at a time: what a batch does, without arrays for each event.
 """
@@ -25,6 +26,7 @@ __all__ = [
     "coded_automaton",
     "deterministic",
     "ending",
+    "evaluation",
     "evaluator",
     "maximal",
     "row_sets",

@@ -7,7 +7,8 @@ matter, work out the window's first live start of each row, and let a `Run` move
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -15,14 +16,14 @@ import numpy as np
 from spaseq.automata.alphabet import Alphabet
 from spaseq.engine.kernels.drivers import gather_events, moving_rows
 from spaseq.engine.program.batch_order import check_order, last_place
-from spaseq.engine.program.matches import Emit, MatchBatch, label_bits, within
+from spaseq.engine.program.matches import Emit, MatchBatch, label_bits
 from spaseq.engine.program.program import Program, codes_of
 from spaseq.engine.program.settings import Batch, Selection
 from spaseq.engine.program.window import Lows
 from spaseq.engine.runs.base import HandOver, Run
 from spaseq.engine.runs.coded import GuardRun
 from spaseq.engine.runs.deterministic import DeterministicRun
-from spaseq.engine.runs.ending import Ending
+from spaseq.engine.runs.evaluation import Evaluation
 from spaseq.engine.runs.maximal import MaxRun
 from spaseq.engine.runs.row_sets import RegisterRun
 from spaseq.errors import BudgetExceeded
@@ -34,22 +35,19 @@ from spaseq.tecs.kernels import layout as k
 _NO_KEYS: Final = np.zeros(0, np.int64)
 
 
-class Evaluator:
+class Evaluator(Evaluation):
     """One evaluation of a `program`: the runs alive after the events pushed so far.
 
-    `alphabet` numbers the symbol classes, `lows` finds first live starts, `run` moves the runs, `ending` holds back
-    matches until their windows close, `last` is the place of the last event. `spaseq.engine.runs.single_event` shares
-    them: it pushes events past the columns.
+    `alphabet` numbers the symbol classes, `run` moves the runs, `last` is the place of the last event.
+    `spaseq.engine.runs.single_event` shares them: it pushes events past the columns.
     """
 
     def __init__(self, program: Program) -> None:
-        self.program = program
+        super().__init__(program)
         self._arena = Arena(program.settings.arena_bytes)
         self._arena.st[k.LABEL_BITS] = label_bits(program.labels)
         self.alphabet: Alphabet = Alphabet(len(program.cea.predicates))
-        self.lows: Lows | None = None
         self.last: tuple[int, Any] | None = None
-        self.ending: Ending | None = None if program.absent is None else Ending(program.absent, program.window)
         self._batch_lows = np.zeros(0, np.int64)
         self._handed_over = False
         self.run: Run
@@ -61,46 +59,30 @@ class Evaluator:
         else:
             self.run = DeterministicRun(program, self._arena)
 
-    def push(self, batch: Batch) -> MatchBatch:
-        """The matches that `batch` completes, all at once. Raises `BudgetExceeded` at `output_bytes`."""
-        parts = list(within(self.stream(batch), self.program.settings.output_bytes))
-        return MatchBatch.concat(parts) if parts else self.run.none()
+    def none(self) -> MatchBatch:
+        return self.run.none()
 
-    def stream(self, batch: Batch) -> Iterator[MatchBatch]:
-        """The matches that `batch` completes, a buffer at a time. Must be exhausted before the next batch."""
-        if self.ending is None:
-            yield from self._stream(batch)
-        elif len(batch):
-            found = MatchBatch.concat(list(self._stream(batch)))
-            yield self.ending.push(batch, found, self._batch_lows)
+    def _completed(self, batch: Batch) -> Iterator[MatchBatch]:
+        return self.collect(partial(self._advance, batch, write=True))
 
-    def _stream(self, batch: Batch) -> Iterator[MatchBatch]:
+    def _first_live(self, batch: Batch) -> np.ndarray:
+        return self._batch_lows
+
+    def collect(self, advance: Callable[[Emit], Iterator[None]]) -> Iterator[MatchBatch]:
+        """The matches that `advance` gives to its argument, a buffer at a time."""
         chunks: list[Chunk] = []
-        for _ in self._advance(batch, chunks.append, write=True):
-            yield from map(self.run.matches, chunks)
+        for _ in advance(chunks.append):
+            yield from map(self.run.matches, chunks)  # what they mean may change with the next
             chunks.clear()
 
     def count(self, batch: Batch) -> int:
         """How many matches `batch` completes, none of them written."""
         if self.ending is not None:
-            return sum(map(len, self.stream(batch)))
+            return super().count(batch)
         before = int(self._arena.st[k.COUNTED])
         for _ in self._advance(batch, lambda chunk: None, write=False):
             pass
         return int(self._arena.st[k.COUNTED]) - before
-
-    def advance(self, place: int) -> MatchBatch:
-        """The matches that only waited for windows which are closed at `place` (`Ending.advance`)."""
-        return self.run.none() if self.ending is None else self.ending.advance(self.lows, place)
-
-    def close(self) -> MatchBatch:
-        """The matches that the end of the stream completes: those that only waited for their windows to close."""
-        return self.run.none() if self.ending is None else self.ending.close()
-
-    @property
-    def undecided(self) -> int | None:
-        """The first event at which a match may end that is not reported yet, as it waits for its window to close."""
-        return None if self.ending is None else self.ending.undecided
 
     @property
     def statistics(self) -> dict[str, int]:
@@ -132,19 +114,25 @@ class Evaluator:
             self.lows = Lows(self.program.window, batch.keys is not None)
         if batch.keys is not None:
             check_partitions(int(batch.keys.max()), self.program.settings.partitions)
-        for events in self._moving(batch, classes):
-            self._arena.st[k.ROW] = 0
-            yield from self.move(batch, events, emit, write)
+        yield from self.move(batch, self._moving(batch, classes), emit, write)
+
+    def move(self, batch: Batch, blocks: Iterable[np.ndarray], emit: Emit, write: bool) -> Iterator[None]:
+        """`Run.advance` over blocks of events, and the last of the matches."""
+        for events in blocks:
+            yield from self._move(batch, events, emit, write)
+        yield from self.flush(emit)
+
+    def flush(self, emit: Emit) -> Iterator[None]:
+        """Hand over what is written."""
         self._arena.flush(emit)
         yield
 
-    def move(self, batch: Batch, events: np.ndarray, emit: Emit, write: bool) -> Iterator[None]:
+    def _move(self, batch: Batch, events: np.ndarray, emit: Emit, write: bool) -> Iterator[None]:
         """`Run.advance`; where the run cannot go on, sets of configurations are followed one by one from there."""
         try:
             yield from self.run.advance(batch, events, emit, write)
         except HandOver as over:
-            self._arena.flush(emit)
-            yield
+            yield from self.flush(emit)
             following = RegisterRun(self.program, self._arena)
             following.follow(over.live, self.alphabet.vectors)
             self.run, self._handed_over = following, True
@@ -175,6 +163,7 @@ class Evaluator:
             attempt_rows(
                 gather_events, len(events), rows[part], classes, positions, given, lows[part], keeps[part], events,
             )  # fmt: skip
+            self._arena.st[k.ROW] = 0
             yield events
 
     def snapshot(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -26,7 +27,6 @@ from spaseq.engine.runs.coded import GuardRun
 from spaseq.engine.runs.deterministic import DeterministicRun
 from spaseq.engine.runs.evaluator import Evaluator, check_partitions
 from spaseq.jit import attempt, interprets
-from spaseq.tecs import Chunk
 from spaseq.tecs.kernels import layout as k
 
 __all__ = ["INERT", "Single"]
@@ -116,21 +116,15 @@ class Single:
     def _moved(self, batch: Batch) -> list[MatchBatch]:
         """As a batch of one row: what has registers, the first event of a partition, whose cells must be made, and
         where the kernel stopped for want of room or of transitions."""
-        found: list[MatchBatch] = []
-        chunks: list[Chunk] = []
-        for _ in self._evaluator.move(batch, self._event, chunks.append, True):
-            found += map(self._evaluator.run.matches, chunks)  # what they mean may change with the next
-            chunks.clear()
-        self._arena.flush(chunks.append)
-        found += map(self._evaluator.run.matches, chunks)
+        evaluator = self._evaluator
+        found = evaluator.at_once(evaluator.collect(partial(evaluator.move, batch, (self._event,), write=True)))
         self._take_run()
         return found
 
     def _flushed(self) -> list[MatchBatch]:
-        chunks: list[Chunk] = []
-        self._arena.flush(chunks.append)
+        found = self._evaluator.at_once(self._evaluator.collect(self._evaluator.flush))
         self._arrange()  # a full buffer was handed over
-        return [self._run.matches(chunk) for chunk in chunks]
+        return found
 
     def _take_run(self) -> None:
         """The evaluator's run, which may be another one now."""

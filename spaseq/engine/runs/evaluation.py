@@ -1,0 +1,92 @@
+"""What evaluators share: how the matches of a batch leave them, at once or a part at a time."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from spaseq.engine.program.matches import MatchBatch, within
+from spaseq.engine.program.program import Program
+from spaseq.engine.program.settings import Batch
+from spaseq.engine.program.window import Lows
+from spaseq.engine.runs.ending import Ending
+
+__all__ = ["Evaluation", "Pushed"]
+
+
+class Pushed(ABC):
+    """What evaluates a `program` batch by batch, whatever moves its runs."""
+
+    def __init__(self, program: Program) -> None:
+        self.program: Program = program
+
+    def none(self) -> MatchBatch:
+        """No match, with the columns of all others."""
+        return MatchBatch()
+
+    def push(self, batch: Batch) -> MatchBatch:
+        """The matches that `batch` completes, all at once. Raises `BudgetExceeded` at `output_bytes`."""
+        return MatchBatch.concat(self.at_once(self.stream(batch)) or [self.none()])
+
+    def at_once(self, parts: Iterable[MatchBatch]) -> list[MatchBatch]:
+        """All of the parts. Raises `BudgetExceeded` at `output_bytes`."""
+        return list(within(parts, self.program.settings.output_bytes))
+
+    @abstractmethod
+    def stream(self, batch: Batch) -> Iterator[MatchBatch]:
+        """The matches that `batch` completes, a part at a time. Must be exhausted before the next batch."""
+
+    def count(self, batch: Batch) -> int:
+        """How many matches `batch` completes."""
+        return sum(map(len, self.stream(batch)))
+
+    @abstractmethod
+    def advance(self, place: int) -> MatchBatch:
+        """The matches that only waited for windows which are closed at `place` (`Ending.advance`)."""
+
+    @abstractmethod
+    def close(self) -> MatchBatch:
+        """The matches that the end of the stream completes: those that only waited for their windows to close."""
+
+
+class Evaluation(Pushed):
+    """The runs of one evaluator. All matches leave through `stream`, but those of single events that
+    `spaseq.engine.runs.single_event` pushes past the batches.
+
+    `lows` finds first live starts, None before the first row; `ending` holds back matches until their windows close.
+    """
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self.lows: Lows | None = None
+        self.ending: Ending | None = None if program.absent is None else Ending(program.absent, program.window)
+
+    @abstractmethod
+    def _completed(self, batch: Batch) -> Iterator[MatchBatch]:
+        """The matches that end in `batch`, which is not empty, a part at a time, whatever must not come behind them."""
+
+    @abstractmethod
+    def _first_live(self, batch: Batch) -> np.ndarray:
+        """The first live start at each row of the batch that `_completed` has done: int64 (n,)."""
+
+    def stream(self, batch: Batch) -> Iterator[MatchBatch]:
+        if not len(batch):
+            return
+        if self.ending is None:
+            yield from self._completed(batch)
+        else:
+            found = MatchBatch.concat(list(self._completed(batch)))
+            yield self.ending.push(batch, found, self._first_live(batch))
+
+    def advance(self, place: int) -> MatchBatch:
+        return self.none() if self.ending is None else self.ending.advance(self.lows, place)
+
+    def close(self) -> MatchBatch:
+        return self.none() if self.ending is None else self.ending.close()
+
+    @property
+    def undecided(self) -> int | None:
+        """The first event at which a match may end that is not reported yet, as it waits for its window to close."""
+        return None if self.ending is None else self.ending.undecided
