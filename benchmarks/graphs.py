@@ -12,19 +12,25 @@ the knowledge its named graph, each GPM a prepared query. Nothing is turned away
 
 from __future__ import annotations
 
+import csv
+import gc
+import os
 import random
 import re
+import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
-from functools import cache
+from datetime import UTC, date, datetime
+from functools import cache, partial
 from pathlib import Path
 
 import spaseq
 from benchmarks import reading
 from benchmarks.harness import Workload
 from spaseq.gpm import Knowledge
-from spaseq.rdf import StreamOptions, StreamSource, open_streams
+from spaseq.rdf import GraphEvent, StreamOptions, StreamSource, open_streams
 
 TRIPLES, TRIPLES_BY_RDFLIB = 500_000, 10_000
 KNOWLEDGE = (10_000, 100_000, 1_000_000)
@@ -165,3 +171,147 @@ def workloads() -> list[Workload]:
         run = by_spaseq("smart grid", PATTERN, path, size)
         found.append(Workload(f"one GPM, kb {size:,}", "flat in the knowledge", TRIPLES, run))
     return found
+
+
+# -- shapes of queries: `python -m benchmarks.graphs`, as parts of the parser's rate
+
+SHAPE_TRIPLES = 100_000
+_TRADE = "?t :company ?company ; :price ?p ; :volume ?v"
+
+
+def _stock(select: str, group: str, more: str = "", *, window: str = "1 MINUTES") -> str:
+    return (
+        f"PREFIX : <http://stock.org/ns#> PREFIX xsd: <{reading.XSD}>\nSELECT {select} WITHIN {window} "
+        f"FROM STREAM S <urn:s>\nWHERE {{ SEQ (A) DEFINE GPM A ON S {{ {group} }} }} {more}"
+    )
+
+
+def _grid(select: str, group: str) -> str:
+    return (
+        f"PREFIX : <{GRID}>\nSELECT {select} WITHIN 5 MINUTES FROM STREAM S <urn:s>\n"
+        f"WHERE {{ SEQ (A) DEFINE GPM A ON S {{ {group} }} }}"
+    )
+
+
+def _steps(number: int) -> str:
+    names = [f"G{i}" for i in range(number)]
+    gpms = "\n".join(
+        f"DEFINE GPM {name} ON S {{ ?t{i} :company ?company ; :price ?p{i} ; :volume ?v{i} . "
+        f"FILTER (?v{i} > {9000 if i else 9800}) }}"
+        for i, name in enumerate(names)
+    )
+    return (
+        f"PREFIX : <http://stock.org/ns#>\nSELECT ?company ?p0 WITHIN 1 MINUTES PARTITION BY (?company) "
+        f"FROM STREAM S <urn:s>\nWHERE {{ SEQ ({'; '.join(names)})\n{gpms} }}"
+    )
+
+
+_IRIS = ", ".join(f"<http://smartgrid.org/id/H{i * 5}>" for i in range(200))
+_VALUES = " ".join(f'("S{i}" {i})' for i in range(500))
+SHAPES: dict[str, tuple[str, str]] = {
+    "every event a row": ("stock", _stock("?company ?p ?v", _TRADE)),
+    "SELECT expression, dense": ("stock", _stock("?company (?p * ?v AS ?w)", _TRADE)),
+    "SELECT expression, sparse": ("stock", _stock("?company (?p * ?v AS ?w)", _TRADE + " FILTER (?v > 9800)")),
+    "GROUP BY": ("stock", _stock("?company (AVG(?p) AS ?m) (COUNT(?t) AS ?n)", _TRADE, "GROUP BY ?company")),
+    "ORDER BY LIMIT 3": ("stock", _stock("?company ?p", _TRADE, "ORDER BY DESC(?p) LIMIT 3")),
+    "DISTINCT": ("stock", _stock("DISTINCT ?company", _TRADE)),
+    "BIND of arithmetic, dense": ("stock", _stock("?company ?w", _TRADE + " BIND (?p * ?v AS ?w)")),
+    "BIND of arithmetic, sparse": (
+        "stock", _stock("?company ?w", _TRADE + " BIND (?p * ?v AS ?w) FILTER (?w > 1900000)")),
+    "FILTER before BIND": ("stock", _stock("?company ?w", _TRADE + " FILTER (?v > 9800) BIND (?p * ?v AS ?w)")),
+    "FILTER of arithmetic": ("stock", _stock("?company ?p", _TRADE + " FILTER (?p * ?v > 1900000)")),
+    "ROUND": ("stock", _stock("?company ?p", _TRADE + " FILTER (ROUND(?p) = 190)")),
+    "IN of 200 IRIs": ("smart grid", _grid("?h ?f", f"?h :pow ?w . ?w :fare ?f FILTER (?f > 48 && ?h IN ({_IRIS}))")),
+    "NOT IN of 200 IRIs": (
+        "smart grid", _grid("?h ?f", f"?h :pow ?w . ?w :fare ?f FILTER (?h NOT IN ({_IRIS}) && ?f > 49)")),
+    "CONTAINS": ("smart grid", _grid("?h ?w", '?h :pow ?w FILTER (CONTAINS(STR(?w), "Pw99"))')),
+    "CONTAINS, distinct texts": ("stock", _stock("?t", '?t :company ?c FILTER (CONTAINS(STR(?t), "777"))')),
+    "REGEX, distinct texts": ("stock", _stock("?t", '?t :company ?c FILTER (REGEX(STR(?t), "77[0-9]7$"))')),
+    "LANG, distinct texts": ("stock", _stock("?t", '?t :price ?p FILTER (LANG(?p) = "en")')),
+    "negated set": ("smart grid", _grid("?h ?w", "?h !(:loc|:source) ?w . FILTER (isLiteral(?w) && ?w = 1.5)")),
+    "optional path": ("smart grid", _grid("?h ?f", "?h (:pow/:fare)? ?f FILTER (isNumeric(?f) && ?f > 49.9)")),
+    "500 mappings": (
+        "stock", _stock("?company ?k ?p", f"?t :company ?company ; :price ?p VALUES (?company ?k) {{ {_VALUES} }} "
+                        "FILTER (?p > 199)")),
+    "SEQ of 10": ("stock", _steps(10)),
+    "SEQ of 20": ("stock", _steps(20)),
+}  # fmt: skip
+
+
+def _written(query: spaseq.Query, run: Callable[[], spaseq.Matches], form: str) -> int:
+    from spaseq.cli.output import FoundResults, write_results
+
+    with open(os.devnull, "w") as out:
+        return write_results(form, FoundResults(run(), query, out, None, False), out)
+
+
+def _knowledge_of(path: str) -> int:
+    """Read, and matched for the first time."""
+    query = spaseq.compile(PATTERN)
+    solver = query.solver({"urn:db": path})
+    event = GraphEvent("urn:s", 0, (), None)
+    return len(solver.solve_pushed("urn:s", [event]))
+
+
+def _ways(folder: Path) -> Iterator[tuple[str, str, Callable[[], int]]]:
+    """Each way, and the file that it reads."""
+    paths = {name: write(folder, name, SHAPE_TRIPLES) for name in ("stock", "smart grid")}
+    for name, (stream, text) in SHAPES.items():
+        query, path = spaseq.compile(text), paths[stream]
+        run = partial(_matches, query, path, STREAMS[stream][2])
+        yield f"{name}, count", path, partial(_counted, run)
+        yield f"{name}, Arrow", path, partial(_columns, run)
+        if name == "every event a row":
+            for form in ("jsonl", "csv", "json"):
+                yield f"{name}, {form}", path, partial(_written, query, run, form)
+    known = folder / "knowledge.nt"
+    with known.open("w") as file:
+        for number in range(SHAPE_TRIPLES):
+            house, city = f"{'H' if number < 1_000 else 'X'}{number}", number % 97
+            file.write(f"<http://smartgrid.org/id/{house}> <{GRID}locatedIn> <http://smartgrid.org/city/{city}> .\n")
+    yield "knowledge loaded and matched", str(known), partial(_knowledge_of, str(known))
+
+
+def _matches(query: spaseq.Query, path: str, options: StreamOptions) -> spaseq.Matches:
+    return query.run({"S": path}, {}, options=options, keep_events=False)
+
+
+def _counted(run: Callable[[], spaseq.Matches]) -> int:
+    return run().count()
+
+
+def _columns(run: Callable[[], spaseq.Matches]) -> int:
+    return len(run().to_arrow())
+
+
+def shapes(only: str = "", runs: int = 3) -> None:
+    """Processor time of each shape, the least of `runs`, beside that of the parser on the same file in the same minute.
+    Appends to results/DATE-shapes.csv."""
+    folder = Path(tempfile.mkdtemp(prefix="spaseq-shapes-"))
+    today = date.today().isoformat()
+    path = Path(__file__).parent / "results" / f"{today}-shapes.csv"
+    fresh = not path.exists()
+    with path.open("a", newline="") as file:
+        out = csv.writer(file)
+        if fresh:
+            out.writerow(["shape", "triples", "results", "processor_s", "of_parser", "commit"])
+        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+        for name, file_name, run in _ways(folder):
+            if only not in name:
+                continue
+            parser, found = reading.by_parser(file_name), run()
+            own: list[float] = []
+            other: list[float] = []
+            for _ in range(runs):
+                for work, times in ((parser, other), (run, own)):
+                    gc.collect()
+                    begin = time.process_time()
+                    work()
+                    times.append(time.process_time() - begin)
+            part = min(other) / min(own)
+            print(f"{name:36} {found:>8,} {min(own):8.3f} s {part:6.2f} of the parser", flush=True)
+            out.writerow([name, SHAPE_TRIPLES, found, f"{min(own):.4f}", f"{part:.3f}", commit.stdout.strip()])
+
+
+if __name__ == "__main__":
+    shapes(sys.argv[1] if len(sys.argv) > 1 else "")

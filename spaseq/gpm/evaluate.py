@@ -9,7 +9,7 @@ evaluation never loads one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Mapping as MappingABC
 from functools import cached_property
 from typing import Any, Final
@@ -27,7 +27,7 @@ from spaseq.gpm.functions import effective_truth
 from spaseq.gpm.mappings import IDENTITY, IndexedMappings, Mapping, MappingSet, freeze
 from spaseq.gpm.pattern import Condition, GraphPattern, Part
 from spaseq.gpm.reference import Context, NamedGraphs, Row, evaluating, is_true, solutions, value_in
-from spaseq.rdf import Triple, plain_literal
+from spaseq.rdf import GraphColumns, Triple, plain_literal
 
 __all__ = [
     "EventGraph",
@@ -44,13 +44,19 @@ __all__ = [
 class Knowledge:
     """The background knowledge of a run: named RDF graphs (the dataset D of Definition 15), static while it runs.
 
-    Args: `graphs`, by IRI.
+    Args: `graphs`, by IRI: columns, or graphs of rdflib.
     """
 
-    def __init__(self, graphs: MappingABC[str, Graph] | None = None) -> None:
-        self.graphs: dict[str, Graph] = {iri: _under_name(graph, iri) for iri, graph in (graphs or {}).items()}
+    def __init__(self, graphs: MappingABC[str, Graph | GraphColumns] | None = None) -> None:
+        self._columns = {iri: _columns(graph) for iri, graph in (graphs or {}).items()}
+        self.graphs: MappingABC[str, Graph] = _Made(self._columns)
+        """The same as graphs of rdflib, each made when it is first asked for."""
         self.named: NamedGraphs = NamedGraphs(self.graphs)
         self._derived: dict[Any, Any] = {}
+
+    def columns(self, iri: str) -> GraphColumns:
+        """A registered graph as columns."""
+        return self._columns[iri]
 
     def derived(self, key: Any, make: Callable[[], Any]) -> Any:
         """The result of `make()`, something computed from the graphs: called once for each `key`."""
@@ -70,13 +76,31 @@ class Knowledge:
                     )
 
 
-def _under_name(graph: Graph, iri: str) -> Graph:
-    """A copy of `graph` with the name `iri`, to which GRAPH ?g binds ?g, and with literals normalised as in streams."""
-    named = Graph(identifier=URIRef(iri), bind_namespaces="none")
+def _columns(graph: Graph | GraphColumns) -> GraphColumns:
     triples: Iterable[Any] = graph
-    for s, p, o in triples:
-        named.add((s, p, plain_literal(o)))
-    return named
+    return graph if isinstance(graph, GraphColumns) else GraphColumns.of(triples)
+
+
+class _Made(MappingABC[str, Graph]):
+    """Graphs with their IRIs for names, to which GRAPH ?g binds ?g."""
+
+    def __init__(self, columns: MappingABC[str, GraphColumns]) -> None:
+        self._columns = columns
+        self._made: dict[str, Graph] = {}
+
+    def __getitem__(self, iri: str) -> Graph:
+        if iri not in self._made:
+            self._made[iri] = self._columns[iri].graph(URIRef(iri))
+        return self._made[iri]
+
+    def __contains__(self, iri: object) -> bool:
+        return iri in self._columns
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
 
 
 def event_graph(triples: Iterable[tuple[Any, Any, Any]]) -> Graph:
@@ -121,8 +145,12 @@ class PatternEvaluator:
         return tuple(self._given.graphs)
 
     def graph(self, iri: str) -> Graph:
-        """A registered graph."""
+        """A registered graph, as rdflib's."""
         return self._given.graphs[iri]
+
+    def columns(self, iri: str) -> GraphColumns:
+        """A registered graph as columns."""
+        return self._given.columns(iri)
 
     def once(self, kind: str, owner: Any, make: Callable[[], Any]) -> Any:
         """The result of `make()`, computed from the knowledge for `owner`, a part of the pattern; called once. `owner`

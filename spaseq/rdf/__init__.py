@@ -35,17 +35,17 @@ Modules:
 * `follow` (`Followed`): Streams as they come: files that grow, folders that get files, standard input.
 * `iri` (`local_name`, `resolve_iri`): IRIs of a query: relative to BASE, with escapes, and as prefixed names (SPARQL
   1.1 §4.1.1; RFC 3986).
-* `knowledge` (`close_owl_rl`, `is_table`, `load_knowledge`, `own_blanks`, `table_knowledge`): Background knowledge:
-  files of RDF in any format, or tables of triples, as one graph ([SPAseq] Definition 15).
+* `knowledge` (`close_owl_rl`, `is_table`, `table_knowledge`): Background knowledge from tables of triples, and its
+  closure under OWL 2 RL. Files are read by `columns/`.
 """
 
 from __future__ import annotations
 
 from spaseq.rdf.assemble import assemble
-from spaseq.rdf.columns import GraphBatch, TermTable
+from spaseq.rdf.columns import GraphBatch, GraphColumns, TermTable, load_knowledge, read_knowledge, read_part
 from spaseq.rdf.files import Format, byte_chunks, expand_files, format_of, has_lines
 from spaseq.rdf.follow import Followed
-from spaseq.rdf.knowledge import close_owl_rl, is_table, load_knowledge, own_blanks, table_knowledge
+from spaseq.rdf.knowledge import close_owl_rl, is_table, table_knowledge
 from spaseq.rdf.model import Counters, GraphEvent, Instant
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, EventBy, EventWords, StreamOptions
 from spaseq.rdf.order import described, in_order, instants, merge_streams
@@ -83,6 +83,7 @@ __all__ = [
     "Followed",
     "Format",
     "GraphBatch",
+    "GraphColumns",
     "GraphEvent",
     "Instant",
     "Statement",
@@ -109,11 +110,12 @@ __all__ = [
     "merge_streams",
     "merged_files",
     "open_streams",
-    "own_blanks",
     "parse_statements",
     "parse_streams_file",
     "plain_literal",
     "quiet_literals",
+    "read_knowledge",
+    "read_part",
     "read_statements",
     "read_stream",
     "settle",

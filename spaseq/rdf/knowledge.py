@@ -1,55 +1,19 @@
-"""Background knowledge: files of RDF in any format, or tables of triples, as one graph ([SPAseq] Definition 15)."""
+"""Background knowledge from tables of triples, and its closure under OWL 2 RL; files are read in `columns/`."""
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 import rdflib
 from rdflib.util import from_n3
 
 from spaseq.errors import EventError, OptionError
-from spaseq.rdf.files import Format, expand_files, format_of
-from spaseq.rdf.statements import Statement, read_statements
-from spaseq.rdf.terms import Term, Terms, plain_literal, quiet_literals
+from spaseq.rdf.terms import Term, plain_literal, quiet_literals
 
-__all__ = ["close_owl_rl", "is_table", "load_knowledge", "own_blanks", "table_knowledge"]
+__all__ = ["close_owl_rl", "is_table", "table_knowledge"]
 
 COLUMNS: Final = ("subject", "predicate", "object")
-
-
-def load_knowledge(path: str | Sequence[str], *, format: str | None = None) -> rdflib.Graph:
-    """The triples of the file (or files, or globs) `path` as one graph, named graphs in it merged.
-
-    The format is told by the extension (N-Triples, N-Quads, TriG, Turtle, N3, RDF/XML, JSON-LD; `.gz` and `.zst` are
-    decompressed) or by `format`. Blank nodes of different files stay different. EventError with file and line for
-    what cannot be read.
-    """
-    graph = rdflib.Graph()
-    for file in expand_files([path] if isinstance(path, str) else path):
-        form = format_of(file, format, documents=True)
-        for triple in own_blanks(read_statements(file, form, terms=Terms()), file, form):
-            graph.add(triple)
-    return graph
-
-
-def own_blanks(statements: Iterable[Statement], file: str, form: Format) -> Iterator[tuple[Term, Term, Term]]:
-    """The triples of a file, each blank node under a name that no other file has.
-
-    Lines keep their own labels in it, so that a part of a file has the names that the whole file has; in documents,
-    where a parser makes up labels, blank nodes are numbered as they come.
-    """
-    prefix = f"k{zlib.crc32(file.encode()):08x}b"
-    blanks: dict[Term, rdflib.BNode] = {}
-
-    def own(term: Term) -> Term:
-        if not isinstance(term, rdflib.BNode):
-            return term
-        return blanks.setdefault(term, rdflib.BNode(f"{prefix}{term if form.lines else len(blanks)}"))
-
-    for s, p, o, _, _ in statements:
-        yield own(s), p, own(o)
 
 
 def is_table(value: object) -> bool:

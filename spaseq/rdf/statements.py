@@ -22,7 +22,7 @@ from spaseq.rdf.files import Format, byte_chunks
 from spaseq.rdf.model import Counters
 from spaseq.rdf.terms import Term, Terms
 
-__all__ = ["NO_TRIPLE", "Statement", "parse_statements", "read_statements"]
+__all__ = ["NO_TRIPLE", "Statement", "parse_statements", "read_statements", "unmarked"]
 
 Statement: TypeAlias = tuple[Term, Term, Term, Term | None, int]
 
@@ -71,14 +71,14 @@ def parse_statements(
     terms = terms or Terms()
     counters = counters or Counters()
     if first_line == 1:
-        chunks = _unmarked(chunks)
+        chunks = unmarked(chunks)
     if form.lines:
         return _by_lines(chunks, form, source, first_line, terms, counters, malformed == "drop")
     graphs = EmptyGraphs() if empty_graphs and form.named else None
     return _by_document(chunks, form, source, first_line, terms, counters, graphs)
 
 
-def _unmarked(chunks: Iterable[bytes]) -> Iterator[bytes]:
+def unmarked(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """The same bytes without the mark with which some editors begin UTF-8 (EF BB BF)."""
     rest = iter(chunks)
     head = b""

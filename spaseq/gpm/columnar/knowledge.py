@@ -7,7 +7,7 @@ not depend on the size of the knowledge.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -23,25 +23,25 @@ from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.evaluate import PatternEvaluator
 from spaseq.gpm.mappings import IDENTITY, IndexedMappings, MappingSet
 from spaseq.gpm.pattern import Part
-from spaseq.rdf import GraphBatch, GraphEvent, Term
+from spaseq.rdf import GraphBatch, TermTable
 
 __all__ = ["Graphs", "KnowledgeColumns"]
 
-_Index = tuple[dict[Any, int], np.ndarray, np.ndarray]
-"""The number of each key; the index at which its rows begin, int64 (keys + 1,); and the rows in order of their keys."""
+_Index = tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray, np.ndarray]
+"""For each variable its terms, and the codes of their combinations with the choices of the variables before, both
+ascending; the index at which the rows of the last codes begin, int64 (keys + 1,); and the rows in order of these."""
 
 
 class KnowledgeColumns:
     """The solutions of patterns over knowledge, with indexes for joins.
 
-    `columns`: for each variable the numbers of its terms, int32 (rows,), -1 where unbound; `term` gives the term of a
-    number.
+    `columns`: for each variable the numbers of its terms in `space`, int32 (rows,), -1 where unbound.
     """
 
-    def __init__(self, columns: Mapping[str, np.ndarray], rows: int, term: Callable[[int], Term]) -> None:
+    def __init__(self, columns: Mapping[str, np.ndarray], rows: int, space: Space) -> None:
         self.names: list[str] = sorted(columns)
         self._rows = np.stack([columns[name] for name in self.names]) if columns else np.zeros((0, rows), np.int32)
-        self._term = term
+        self._space = space
         self._certain = frozenset(n for n, column in zip(self.names, self._rows, strict=True) if (column >= 0).all())
         self._indexes: dict[tuple[str, ...], _Index] = {}
 
@@ -51,16 +51,16 @@ class KnowledgeColumns:
     @staticmethod
     def of_table(table: Table, space: Space) -> KnowledgeColumns:
         """The columns of a table whose terms are numbered in `space`."""
-        return KnowledgeColumns(table.columns, len(table), space.term)
+        return KnowledgeColumns(table.columns, len(table), space)
 
     @staticmethod
     def of(mappings: MappingSet) -> KnowledgeColumns:
         """The columns of a mapping set. O(rows), a Python step each."""
         rows = list(mappings)
-        numbers: dict[Term, int] = {}
+        space = Space(TermTable.of(()))
         names = {name for mapping in rows for name, _ in mapping}
-        columns = {name: np.array([_number(m, name, numbers) for m in rows], np.int32) for name in names}
-        return KnowledgeColumns(columns, len(rows), list(numbers).__getitem__)
+        columns = {name: np.array([_number(m, name, space) for m in rows], np.int32) for name in names}
+        return KnowledgeColumns(columns, len(rows), space)
 
     def join(self, table: Table, space: Space, budget: int, *, compared: bool) -> Table:
         """table ⋈ knowledge, with terms numbered in `space`. `compared`: whether the numbers of the new columns will be
@@ -124,39 +124,55 @@ class KnowledgeColumns:
         found = np.full(len(numbers), UNBOUND, np.int32)
         bound = numbers >= 0
         if bound.any():
-            found[bound] = space.adopt(self._term, numbers[bound], compared=compared)
+            if compared:
+                found[bound] = space.take_in(self._space, numbers[bound])
+            else:
+                found[bound] = space.adopt(self._space.term, numbers[bound], compared=False)
         return found
 
     def _found(self, table: Table, space: Space, keys: tuple[str, ...], budget: int) -> tuple[np.ndarray, np.ndarray]:
         """The pairs (row of the table, row of the knowledge) with equal terms for `keys`."""
-        index, begins, order = self._index(keys)
-        columns = [table.columns[name] for name in keys]
-        first, codes = distinct(columns, len(table))
-        numbers = np.full(len(first), len(begins) - 1, np.int64)  # an empty range, for terms without a key
-        for i, row in enumerate(first.tolist()):
-            found = index.get(tuple(space.term(int(column[row])) for column in columns))
-            if found is not None:
-                numbers[i] = found
-        ends = np.append(begins[1:], begins[-1])
-        rows, places = expanded(begins[numbers][codes], ends[numbers][codes], budget)
+        steps, begins, order = self._index(keys)
+        codes, found = np.zeros(len(table), np.int64), np.ones(len(table), bool)
+        for name, (terms, combined) in zip(keys, steps, strict=True):
+            used, kinds = np.unique(table.columns[name], return_inverse=True)
+            own, known = _placed(terms, self._space.places(space, used))
+            codes, these = _placed(combined, codes * len(terms) + own[kinds])
+            found &= known[kinds] & these
+        if len(begins) == 1:  # no rows
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        rows, places = expanded(np.where(found, begins[codes], 0), np.where(found, begins[codes + 1], 0), budget)
         return rows, order[places]
 
     def _index(self, keys: tuple[str, ...]) -> _Index:
         found = self._indexes.get(keys)
         if found is None:
-            columns = [self._rows[self.names.index(name)] for name in keys]
-            first, codes = distinct(columns, self._rows.shape[1])
+            codes, steps = np.zeros(self._rows.shape[1], np.int64), []
+            for name in keys:
+                terms, own = np.unique(self._column(name), return_inverse=True)
+                combined, codes = np.unique(codes * len(terms) + own, return_inverse=True)
+                steps.append((terms, combined))
             order = np.argsort(codes, kind="stable")
-            begins = np.searchsorted(codes[order], np.arange(len(first) + 1))
-            numbers = {tuple(self._term(int(c[row])) for c in columns): i for i, row in enumerate(first.tolist())}
-            found = self._indexes[keys] = numbers, begins, order
+            count = len(steps[-1][1]) if steps else min(1, len(codes))
+            begins = np.searchsorted(codes[order], np.arange(count + 1))
+            found = self._indexes[keys] = steps, begins, order
         return found
 
 
-def _number(mapping: Any, name: str, numbers: dict[Term, int]) -> int:
+def _placed(values: np.ndarray, sought: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The places of `sought` in the ascending `values`, and whether they are there; place 0 for those that are not."""
+    if not len(values):
+        return np.zeros(len(sought), np.int64), np.zeros(len(sought), bool)
+    places = np.searchsorted(values, sought)
+    places[places == len(values)] = 0
+    there = values[places] == sought
+    return np.where(there, places, 0), there
+
+
+def _number(mapping: Any, name: str, space: Space) -> int:
     for own, term in mapping:
         if own == name:
-            return numbers.setdefault(term, len(numbers))
+            return space.number(term)
     return UNBOUND
 
 
@@ -218,12 +234,13 @@ class Graphs:
     def _solved(self, iri: str, node: algebra.Node) -> tuple[Table, Space]:
         """The solutions of a pattern on a registered graph, and the space of their terms."""
         read = read_predicates(node)
-        graph = self._evaluator.graph(iri)
-        triples: list[Any] = []
-        for predicate in [None] if read is None else sorted(read):
-            triples += graph.triples((None, predicate, None))
-        batch = GraphBatch.of([GraphEvent(iri, 0, tuple(triples), None, iri, 1)])
-        space = Space(batch.terms)
+        graph = self._evaluator.columns(iri)
+        rows = graph.rows if read is None else graph.about(sorted(read))
+        one = np.zeros(1, np.int64)
+        batch = GraphBatch(
+            iri, iri, rows, np.array([0, len(rows)]), one, one.astype(np.int32) - 1, one + 1, graph.terms
+        )
+        space = Space(graph.terms)
         lists = Lists.of(batch, space, sorted(read or algebra.predicates_named(node)), self._budget)
         prologue = self._evaluator.pattern.prologue
         evaluation = Evaluation(lists, prologue, np.zeros(1, np.int32), self, counts(node), {})

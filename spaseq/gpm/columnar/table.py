@@ -73,6 +73,20 @@ class Space:
             self._codes = owner, np.full(self.base, -1, np.int64)
         return self._codes[1]
 
+    def places(self, other: Space, numbers: np.ndarray) -> np.ndarray:
+        """The numbers in this space of the terms `numbers` of another one, -1 for those without: int32. By a kernel for
+        terms that were read; a Python step for each that a query has added."""
+        found = np.full(len(numbers), UNBOUND, np.int32)
+        read = np.flatnonzero(numbers < other.base)
+        found[read] = self._terms.numbers_of(other._terms, numbers[read])
+        left = np.flatnonzero(found < 0) if self.extras else np.flatnonzero(numbers >= other.base)
+        if len(left):
+            added = {term: self.base + place for place, term in enumerate(self.extras)}
+            known = self._terms.id_of
+            terms = (plain_literal(other.term(number)) for number in numbers[left].tolist())
+            found[left] = [n if (n := added.get(term, UNBOUND)) >= 0 else known(term) for term in terms]
+        return found
+
     def find(self, term: Any) -> int:
         """The number of `term`, -1 if it has none. O(terms) array steps for the first call with a term, then cached."""
         found = self._known.get(term)
@@ -128,6 +142,20 @@ class Space:
         else:
             own = [self._append(term(i)) for i in used.tolist()]
         return np.array(own, np.int32)[places]
+
+    def take_in(self, other: Space, numbers: np.ndarray) -> np.ndarray:
+        """`adopt`, compared, of terms of another space: those that were read in both are found by a kernel."""
+        used, places = np.unique(numbers, return_inverse=True)
+        own = self._terms.numbers_of(other._terms, np.where(used < other.base, used, 0)) if other.base else used * 0 - 1
+        own[used >= other.base] = UNBOUND
+        for place in np.flatnonzero(own < 0).tolist():
+            term = other.term(int(used[place]))
+            found = self._known.get(term)
+            if found is None or found < 0:
+                found = self.number(term) if used[place] >= other.base else self._append(term)
+                self._known[term] = found
+            own[place] = found
+        return own.astype(np.int32)[places]
 
     def _append(self, term: Term) -> int:
         self.extras.append(term)

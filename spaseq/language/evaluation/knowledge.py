@@ -11,7 +11,7 @@ from spaseq.errors import OptionError
 from spaseq.gpm import Knowledge
 from spaseq.gpm.entail import Schema, close_knowledge, entailed
 from spaseq.language.semantics.check import CheckedQuery
-from spaseq.rdf import close_owl_rl, is_table, load_knowledge, table_knowledge
+from spaseq.rdf import GraphColumns, close_owl_rl, is_table, read_knowledge, table_knowledge
 
 __all__ = ["close_under", "knowledge_of", "with_entailment", "with_schema"]
 
@@ -32,15 +32,15 @@ def knowledge_of(kb: Knowledge | Mapping[str, Any] | None) -> Knowledge:
 
 def _graph(value: Any) -> Any:
     if isinstance(value, str):
-        return load_knowledge(value)
+        return read_knowledge(value)
     if isinstance(value, (list, tuple)):
-        return load_knowledge([str(path) for path in value])
+        return read_knowledge([str(path) for path in value])
     if is_table(value):
         return table_knowledge(value)
-    if hasattr(value, "triples"):
+    if isinstance(value, GraphColumns) or hasattr(value, "triples"):
         return value
     if isinstance(value, os.PathLike):
-        return load_knowledge(str(value))
+        return read_knowledge(str(value))
     hint = "give a path, a list of paths, an rdflib Graph or a table"
     raise OptionError(f"a {type(value).__name__} is no background knowledge", hint)
 

@@ -23,12 +23,17 @@ Besides:
 
 * `values` (`Kinds`, `LiteralColumns`, `empty_columns`, `literal_columns`, `set_value`): What the literals of a batch
   mean, as columns; the same as `rdflib.Literal.value` says, one by one.
+* `knowledge` (`load_knowledge`, `read_knowledge`, `read_part`): Background knowledge: files of RDF in any format as one
+  graph ([SPAseq] Definition 15).
+* `triples` (`GraphColumns`): A graph as columns: different triples over numbered terms, in the order of their source.
 * `model`: The data model: the terms of one batch, numbered, and the events of one batch over those numbers.
 """
 
 from __future__ import annotations
 
+from spaseq.rdf.columns.knowledge import load_knowledge, read_knowledge, read_part
 from spaseq.rdf.columns.model import BLANK, IRI, LITERAL, BatchLimits, GraphBatch, Kinds, LiteralColumns, TermTable
+from spaseq.rdf.columns.triples import GraphColumns
 from spaseq.rdf.columns.values import empty_columns, number_of_term, set_value
 
 __all__ = [
@@ -37,10 +42,14 @@ __all__ = [
     "LITERAL",
     "BatchLimits",
     "GraphBatch",
+    "GraphColumns",
     "Kinds",
     "LiteralColumns",
     "TermTable",
     "empty_columns",
+    "load_knowledge",
     "number_of_term",
+    "read_knowledge",
+    "read_part",
     "set_value",
 ]

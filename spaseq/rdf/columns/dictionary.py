@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -13,7 +13,7 @@ from spaseq.rdf.columns.kernels import scanning as k
 from spaseq.rdf.columns.model import kind_of
 from spaseq.rdf.terms import Term, term_bytes
 
-__all__ = ["RESERVED", "Block", "Described", "Dictionary", "byte_classes"]
+__all__ = ["RESERVED", "Block", "Described", "Dictionary", "Finder", "byte_classes"]
 
 _PAD: Final = 32
 _TERMS: Final = 1 << 14
@@ -168,16 +168,9 @@ class Dictionary:
         numbers: dict[bytes | None, int] = dict(zip(named, self.intern(named).tolist(), strict=True))
         return self.intern(keys, kinds, lexicals, [numbers.get(key, layout.NIL) for key in types])
 
-    def finder(self) -> Callable[[bytes], int]:
-        """What gives the number of the term with a key among the terms so far, NIL if it is none of them."""
-        count, table, keys = len(self), self.table, self._keys
-
-        def find(key: bytes) -> int:
-            keys.fill(key)
-            found = int(k.lookup(keys.data, len(key), table))
-            return found if found < count else layout.NIL
-
-        return find
+    def finder(self) -> Finder:
+        """What gives the numbers of terms by their keys, of the terms so far."""
+        return Finder(len(self), self.table, self._keys)
 
     def carry(self, used: np.ndarray) -> np.ndarray:
         """Restart with the terms `used` (int64, different). Their new numbers: int32, by old number."""
@@ -191,6 +184,30 @@ class Dictionary:
         k.carry(old.text.view(np.uint8), order, old, terms, self.table, self.state)
         self._carried = len(self), self.text_bytes
         return terms
+
+
+class Finder:
+    """Finds the terms below `count` of a table by their keys."""
+
+    __slots__ = ("_count", "_keys", "_table")
+
+    def __init__(self, count: int, table: k.Table, keys: Block) -> None:
+        self._count = count
+        self._table = table
+        self._keys = keys
+
+    def __call__(self, key: bytes) -> int:
+        """The number of the term with this key, NIL if there is none."""
+        self._keys.fill(key)
+        found = int(k.lookup(self._keys.data, len(key), self._table))
+        return found if found < self._count else layout.NIL
+
+    def all(self, text: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """The numbers of terms given by their keys in another table's `text` (uint8), NIL for those that are not here:
+        int64."""
+        found = np.empty(len(starts), dtype=np.int64)
+        k.lookup_all(text, starts, lengths, found, self._table)
+        return np.where(found < self._count, found, layout.NIL)
 
 
 def _described(term: Term) -> Described:

@@ -12,9 +12,9 @@ long as the batch).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from rdflib import BNode, Literal, URIRef
@@ -23,7 +23,7 @@ from spaseq.rdf.columns.values import Kinds, LiteralColumns, literal_columns
 from spaseq.rdf.model import GraphEvent
 from spaseq.rdf.terms import Term, Triple, plain_literal, term_bytes, term_from_key
 
-__all__ = ["BLANK", "IRI", "LITERAL", "BatchLimits", "GraphBatch", "Kinds", "LiteralColumns", "TermTable"]
+__all__ = ["BLANK", "IRI", "LITERAL", "BatchLimits", "Finds", "GraphBatch", "Kinds", "LiteralColumns", "TermTable"]
 
 IRI: Final = 0
 BLANK: Final = 1
@@ -42,6 +42,18 @@ class BatchLimits:
 
     triples: int = 32_768
     text: int = 1 << 24
+
+
+class Finds(Protocol):
+    """Finds terms of a table by their keys."""
+
+    def __call__(self, key: bytes) -> int:
+        """The number of the term, -1 if it is not there."""
+        ...
+
+    def all(self, text: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """The same for keys of another table: int64."""
+        ...
 
 
 class TermTable:
@@ -72,7 +84,7 @@ class TermTable:
         datatype: np.ndarray,
         own: np.ndarray | None = None,
         scope: str = "",
-        find: Callable[[bytes], int] | None = None,
+        find: Finds | None = None,
         made: dict[int, Term] | None = None,
     ) -> None:
         self.text: np.ndarray = text
@@ -118,12 +130,29 @@ class TermTable:
     def id_of(self, term: Term) -> int:
         """The number of `term`, -1 where the batch does not have it."""
         key = term_bytes(term)
-        if self._find is not None and not isinstance(term, BNode):
+        if self._find is not None and not (len(self.own) and isinstance(term, BNode)):
             return self._find(key)
         if self._ids is None:
             first = len(self) - len(self.own) if self._find is not None else 0
             self._ids = {self.key(number): number for number in range(first, len(self))}
         return self._ids.get(key, _NONE)
+
+    def numbers_of(self, other: TermTable, numbers: np.ndarray) -> np.ndarray:
+        """The numbers in this table of the terms `numbers` of another one, -1 for those that it does not have: int32.
+        By a kernel for tables that were read, else a Python step for each term."""
+        found = np.full(len(numbers), _NONE, dtype=np.int32)
+        if not len(self):
+            return found
+        named = np.flatnonzero(numbers < len(other) - len(other.own))
+        if self._find is not None:
+            own = numbers[named]
+            found[named] = self._find.all(other.text, other.start[own], other.length[own])
+            if not len(self.own):
+                return found
+            named = named[(found[named] < 0) & (other.kind[own] == BLANK)]
+        asked = (self.id_of(other.term(number)) for number in numbers[named].tolist())
+        found[named] = np.fromiter(asked, np.int32, len(named))
+        return found
 
     def literals(self) -> LiteralColumns:
         """What the literals mean, as columns (`LiteralColumns`); computed when first asked for, each term once."""

@@ -14,11 +14,12 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from spaseq.errors import EventError
-from spaseq.rdf import Terms, expand_files, format_of, has_lines, own_blanks, parse_statements, term_key
+from spaseq.rdf import expand_files, format_of, has_lines, read_part
 from spaseq.spark.ingest.boundaries import newlines
 from spaseq.spark.ingest.parts import part_chunks
 from spaseq.spark.session.failures import carried
@@ -88,12 +89,13 @@ def _triples(piece: _Piece, used: frozenset[str] | None) -> Iterator[tuple[str, 
     first = 2 if start else 1  # only a file begins with the mark of its encoding
     chunks = part_chunks(piece.path, start, end)
     try:
-        statements = parse_statements(chunks, form, piece.path, first_line=first, terms=Terms())
-        for s, p, o in own_blanks(statements, piece.name, form):
-            if used is None or str(p) in used:
-                yield term_key(s), term_key(p), term_key(o)
+        found = read_part(chunks, form, piece.name, piece.path, first_line=first)
     except EventError as error:
         raise _told(error, piece, start) from None
+    rows = found.rows if used is None else found.about(sorted(used))
+    keys = {number: found.terms.key(number).decode() for number in np.unique(rows).tolist()}
+    for s, p, o in rows.tolist():
+        yield keys[s], keys[p], keys[o]
 
 
 def _lines(piece: _Piece) -> tuple[int, int | None]:

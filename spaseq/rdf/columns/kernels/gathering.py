@@ -54,6 +54,20 @@ def gather(order, rows, drafts, kind, needed, blank_of, blank_in, named, slots, 
     return blanks
 
 
+@kernel
+def distinct_triples(triples, slots):
+    """Moves the different rows of `triples` (int32 (n, 3)) to the front, in their order, and returns how many there
+    are. `slots` (int64, NIL, a power of two of at least twice the rows) is scratch. O(rows), expected."""
+    to = np.int64(0)
+    for row in range(len(triples)):
+        triples[to, 0] = triples[row, 0]
+        triples[to, 1] = triples[row, 1]
+        triples[to, 2] = triples[row, 2]
+        if is_new(triples, np.int64(0), to, slots):
+            to += 1
+    return to
+
+
 @inlined
 def own_blank(term, event, number, rank, blanks, blank_of, blank_in, named, own):
     """(the event's own term for the blank node, its next rank, blank nodes so far)."""

@@ -200,6 +200,16 @@ def lookup(data, size, table):
 
 
 @kernel
+def lookup_all(text, starts, lengths, found, table):
+    """`found` (int64) receives the number of the term of each key, or NIL; the keys are the `lengths` bytes of `text`
+    (uint8) from `starts`, as a table has them."""
+    for i in range(len(starts)):
+        size = np.int64(lengths[i])
+        term, _ = find(text, starts[i], size, hash_of(text, starts[i], size), table)
+        found[i] = term
+
+
+@kernel
 def plain_iri(data, at, end, classes):
     """Whether the plain characters `at:end` are certainly an absolute IRI. `byte(data, end)` is `>`."""
     if byte(classes, byte(data, at)) & NO_LETTER:

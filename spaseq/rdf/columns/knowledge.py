@@ -1,0 +1,188 @@
+"""Background knowledge: files of RDF in any format as one graph ([SPAseq] Definition 15).
+
+Lines are read by the kernels that read streams. A document goes through its parser and is written as lines, which
+these kernels read: both without an object for a triple. What is wrong in a document is said by the reader of
+statements, which knows the lines.
+"""
+
+from __future__ import annotations
+
+import io
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import IO, TYPE_CHECKING, Final, cast
+
+import numpy as np
+import pyoxigraph
+import rdflib
+
+from spaseq.errors import EventError
+from spaseq.rdf.columns.model import BLANK, TermTable
+from spaseq.rdf.columns.triples import GraphColumns
+from spaseq.rdf.files import Format, byte_chunks, expand_files, format_of
+from spaseq.rdf.model import Counters
+from spaseq.rdf.statements import parse_statements, unmarked
+
+if TYPE_CHECKING:
+    from spaseq.rdf.columns.dictionary import Dictionary
+    from spaseq.rdf.columns.scanner import Scanner
+
+__all__ = ["load_knowledge", "read_knowledge", "read_part"]
+
+_QUADS: Final = pyoxigraph.RdfFormat.N_QUADS
+_LINES: Final = Format("N-Quads", _QUADS, lines=True, named=True)
+_WRITTEN: Final = 1 << 14
+"""Statements of a document that are written as lines at once."""
+_ROWS: Final = 1 << 20
+"""Rows that the reader holds before they are put aside."""
+
+
+def load_knowledge(path: str | Sequence[str], *, format: str | None = None) -> rdflib.Graph:
+    """`read_knowledge` as an rdflib graph."""
+    return read_knowledge(path, format=format).graph()
+
+
+def read_knowledge(path: str | Sequence[str], *, format: str | None = None) -> GraphColumns:
+    """The triples of the file (or files, or globs) `path` as one graph, named graphs in it merged.
+
+    The format is told by the extension (N-Triples, N-Quads, TriG, Turtle, N3, RDF/XML, JSON-LD; `.gz` and `.zst` are
+    decompressed) or by `format`. Blank nodes of different files stay different. EventError with file and line for
+    what cannot be read. About a microsecond for a triple of a file of lines, two in a document.
+    """
+    from spaseq.rdf.columns.dictionary import Dictionary
+
+    dictionary, parts = Dictionary(), list[np.ndarray]()
+    for file in expand_files([path] if isinstance(path, str) else path):
+        parts += _rows(byte_chunks(file), format_of(file, format, documents=True), file, file, dictionary)
+    return _graph(parts, dictionary)
+
+
+def read_part(chunks: Iterable[bytes], form: Format, source: str, path: str, *, first_line: int = 1) -> GraphColumns:
+    """The triples of a part of a file that begins with the line `first_line`, as `read_knowledge` has them. `source`:
+    the file's name as the user gave it, of which the names of blank nodes are made; `path`: where errors are."""
+    from spaseq.rdf.columns.dictionary import Dictionary
+
+    dictionary = Dictionary()
+    return _graph(list(_rows(chunks, form, source, path, dictionary, first_line)), dictionary)
+
+
+def _graph(parts: list[np.ndarray], dictionary: Dictionary) -> GraphColumns:
+    from spaseq.rdf.columns.kernels import gathering, layout
+
+    rows = np.concatenate(parts) if parts else np.zeros((0, 3), dtype=np.int32)
+    parts.clear()
+    slots = np.full(1 << max(4, (2 * len(rows)).bit_length()), layout.NIL, dtype=np.int64)
+    rows = rows[: gathering.distinct_triples(rows, slots)]
+    count, table = len(dictionary), dictionary.table
+    start, length, kind, lexical, datatype = (
+        column[:count] for column in (table.start, table.length, table.kind, table.lexical, table.datatype)
+    )
+    text = table.text.view(np.uint8)
+    return GraphColumns(rows, TermTable(text, start, length, kind, lexical, datatype, find=dictionary.finder()))
+
+
+def _rows(
+    chunks: Iterable[bytes], form: Format, source: str, path: str, dictionary: Dictionary, first_line: int = 1
+) -> Iterator[np.ndarray]:
+    """The rows of a file, int32 (·, 3), in parts."""
+    from spaseq.rdf.columns.scanner import Scanner
+
+    scanner = Scanner(dictionary, Counters(), "error")
+    blanks = _Blanks(dictionary, source, form)
+    if form.lines:
+        blocks = scanner.read(chunks, form, path, first_line)
+    else:
+        blocks = _document(chunks, form, path, scanner)
+    for _ in blocks:
+        if scanner.count >= _ROWS:
+            yield blanks.named(_taken(scanner))
+    yield blanks.named(_taken(scanner))
+
+
+def _taken(scanner: Scanner) -> np.ndarray:
+    rows = scanner.rows[: scanner.count, :3].copy()
+    scanner.count = 0
+    return rows
+
+
+def _document(chunks: Iterable[bytes], form: Format, path: str, scanner: Scanner) -> Iterator[bool]:
+    """Reads a document into `scanner`, as `Scanner.read` reads lines."""
+    held: list[bytes] = []
+
+    def kept() -> Iterator[bytes]:
+        for chunk in unmarked(chunks):
+            held.append(chunk)
+            yield chunk
+
+    try:
+        yield from scanner.read(_written(pyoxigraph.parse(cast(IO[bytes], _File(kept())), form.code)), _LINES, path)
+    except (SyntaxError, ValueError, EventError) as error:
+        # Which line is wrong, and how it is said, is known to the reader of statements.
+        for _ in parse_statements((b"".join([*held, *chunks]),), form, path):
+            pass
+        raise EventError(f"not {form.name}: {error}", source=path) from error
+
+
+def _written(quads: Iterator[pyoxigraph.Quad]) -> Iterator[bytes]:
+    while some := list(islice(quads, _WRITTEN)):
+        yield cast(bytes, pyoxigraph.serialize(some, format=_QUADS))
+
+
+class _File(io.RawIOBase):
+    """Chunks as a file."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        while not self._rest:
+            found = next(self._chunks, None)
+            if found is None:
+                return b""
+            self._rest = found
+        size = len(self._rest) if size < 0 else size
+        out, self._rest = self._rest[:size], self._rest[size:]
+        return out
+
+
+class _Blanks:
+    """Gives each blank node of a file a name that no other file has.
+
+    Lines keep their own labels in it, so that a part of a file has the names that the whole file has; in documents,
+    where a parser makes up labels, blank nodes are numbered as they come.
+    """
+
+    def __init__(self, dictionary: Dictionary, source: str, form: Format) -> None:
+        self._dictionary = dictionary
+        self._prefix = f"_:k{zlib.crc32(source.encode()):08x}b".encode()
+        self._numbered = not form.lines
+        self._names: dict[int, int] = {}
+
+    def named(self, rows: np.ndarray) -> np.ndarray:
+        """Puts the nodes' own terms in the place of those that were read, in `rows`."""
+        count, table = len(self._dictionary), self._dictionary.table
+        if not (table.kind[:count] == BLANK).any():
+            return rows
+        ends = rows[:, [0, 2]].ravel()
+        blank = np.flatnonzero(table.kind[ends] == BLANK)
+        used, first = np.unique(ends[blank], return_index=True)
+        fresh = [term for term in used[np.argsort(first)].tolist() if term not in self._names]
+        labels = [str(len(self._names) + i).encode() if self._numbered else self._label(t) for i, t in enumerate(fresh)]
+        if fresh:
+            numbers = self._dictionary.intern([self._prefix + label for label in labels], BLANK)
+            self._names.update(zip(fresh, numbers.tolist(), strict=True))
+        places = np.array([self._names[term] for term in used.tolist()], dtype=np.int32)
+        ends[blank] = places[np.searchsorted(used, ends[blank])]
+        rows[:, [0, 2]] = ends.reshape(-1, 2)
+        return rows
+
+    def _label(self, term: int) -> bytes:
+        """The label of a blank node that was read."""
+        table = self._dictionary.table
+        start = int(table.start[term])
+        return table.text.view(np.uint8)[start + 2 : start + int(table.length[term])].tobytes()
