@@ -18,7 +18,7 @@ from rdflib import OWL, RDF, RDFS, URIRef
 
 from spaseq.cli.main import main
 from spaseq.events.time import format_time
-from spaseq.rdf import EventBy, StreamOptions, StreamSource, load_knowledge, open_streams, term_key
+from spaseq.rdf import EventBy, StreamOptions, StreamSource, instants, load_knowledge, open_streams, term_key
 from tests.support import oracle_spaseq, oracle_spaseq_text
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -69,6 +69,11 @@ def _shape(name: str, count: int, **more: dict[str, str]) -> Example:
 
 
 EXAMPLES = {
+    "smart grid": Example(
+        "smart-grid", {"S1": "power.nq", "S2": "weather.nq", "S3": "storage.nq"},
+        tuple(f"http://smartgrid.org/{name}" for name in ("power", "weather", "storage")), 23, "smart-grid",
+        knowledge={"http://smartgrid.org/db": "kb.ttl"},
+    ),
     "vessels": Example(
         "vessels", {"S1": "boats.nq"}, ("http://harbour.org/boats",), 8, "harbour",
         knowledge={"http://harbour.org/db": "kb.ttl"},
@@ -182,10 +187,30 @@ def test_the_lists_of_the_examples_add_up() -> None:
         assert all(10 * amount <= float(values["amount1"]) for amount in small)
 
 
-@pytest.mark.parametrize("name", ["harbour", "card", "stock", "traffic"])
+def test_the_story_of_the_smart_grid() -> None:
+    """Runs of different length, one that waits past a storage report, and storages that directly follow the weather."""
+    times = {at for _, _, at, _ in _answers(EXAMPLES["smart grid"])}
+    assert len(times) == 17
+    found = {tuple(format_time(time)[11:16] for time in at) for at in times}
+    assert ("09:33", "09:48", "09:53", "09:55") in found
+    assert ("11:00", "11:38", "11:43", "11:48", "11:53", "11:55") in found
+    assert {len(at) for at in found} == {4, 5, 6}
+    assert not any(at[0] == "08:02" for at in found)
+
+
+def test_the_instants_of_the_smart_grid_are_as_its_generator_says() -> None:
+    example = EXAMPLES["smart grid"]
+    files = zip(example.iris, example.streams.values(), strict=True)
+    merged, options = open_streams([StreamSource(i, (str(example.path / f),)) for i, f in files], StreamOptions())
+    sizes = [len(instant.events) for instant in instants(merged, options)]
+    assert len(sizes) == 12 * (6 + 4 + 1)
+    assert sum(sizes) == 12 * (6 + 12 + 3)
+
+
+@pytest.mark.parametrize("name", ["event", "smart-grid", "harbour", "card", "stock", "traffic"])
 def test_vocabularies_are_labelled(name: str) -> None:
     ontology = load_knowledge(str(ROOT / "ontologies" / f"{name}.ttl"))
-    kinds = {OWL.Class, OWL.ObjectProperty, OWL.DatatypeProperty, OWL.NamedIndividual}
+    kinds = {OWL.Class, OWL.ObjectProperty, OWL.DatatypeProperty, OWL.AnnotationProperty, OWL.NamedIndividual}
     terms = {term for kind in kinds for term in ontology.subjects(RDF.type, kind)}
     assert len(terms) >= 6
     for term in terms:

@@ -14,7 +14,7 @@ import functools
 from dataclasses import dataclass
 
 from ceql.rewrites.pop_filters import borrowed, is_defined_here, pop_filters
-from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written, leaves, owned
+from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written, conjuncts, leaves, owned
 from ceql.semantics.scopes import defined, fresh, size, without_ending, written
 from ceql.syntax import ast
 from spaseq.errors import BudgetExceeded
@@ -96,7 +96,7 @@ def _pushed(node: ast.Filter, child: ast.Formula, test: Test, above: _Above, lim
         left = _pushed(node, child, halves[0], above, limit)
         return ast.Either(left, _pushed(node, fresh(child), halves[1], above, limit))
     staying: Test | None = None
-    for part in _conjuncts(test):
+    for part in conjuncts(test):
         if isinstance(part, Leaf) and is_defined_here(part, child):
             (variable,) = part.variables
             above = dataclasses.replace(above, on=(*above.on, (variable, owned(part.condition, None))))
@@ -111,16 +111,12 @@ def _pushed(node: ast.Filter, child: ast.Formula, test: Test, above: _Above, lim
 def _first_or(test: Test, child: ast.Formula) -> tuple[Any, Test | None] | None:
     """The first conjunct that is an OR with a condition on one variable in it, which has to move down; and the other
     conjuncts. None if there is no such OR."""
-    parts = _conjuncts(test)
+    parts = conjuncts(test)
     for at, part in enumerate(parts):
         if isinstance(part, Any) and any(is_defined_here(leaf, child) for leaf in leaves(part)):
             rest = parts[:at] + parts[at + 1 :]
             return part, functools.reduce(All, rest) if rest else None
     return None
-
-
-def _conjuncts(test: Test) -> list[Test]:
-    return [*_conjuncts(test.left), *_conjuncts(test.right)] if isinstance(test, All) else [test]
 
 
 def _filtered(node: ast.Formula, variable: str, conditions: tuple[ast.Condition, ...]) -> ast.Formula:

@@ -11,7 +11,7 @@ import dataclasses
 from dataclasses import dataclass, field
 
 from ceql.semantics.contradictions import contradictory, culprits
-from ceql.semantics.filters import All, Any, Leaf, Test, as_test, owned
+from ceql.semantics.filters import All, Any, Leaf, Test, as_test, conjuncts, owned
 from ceql.semantics.scopes import defined, without, without_ending
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression, print_formula
@@ -121,7 +121,7 @@ class _Search:
         return False
 
     def _filter(self, node: ast.Formula, child: ast.Formula, condition: ast.Condition, facts: _Facts) -> bool:
-        tests = list(_conjuncts(as_test(condition)))
+        tests = list(conjuncts(as_test(condition)))
         variables = defined(child)
         for test in tests:
             facts = _more(facts, test, variables)
@@ -156,7 +156,7 @@ class _Search:
 
     def _matches(self, test: Test, child: ast.Formula, variables: frozenset[str], facts: _Facts) -> bool:
         """Whether `child` can match under one alternative of its FILTER."""
-        for part in _conjuncts(test):
+        for part in conjuncts(test):
             facts = _more(facts, part, variables)
         trial = _Search(work=self.work)
         alive = trial.prune(child, facts)
@@ -164,10 +164,6 @@ class _Search:
         if not alive:
             self.found.update({span: reason for span, reason in trial.found.items() if span not in self.found})
         return alive
-
-
-def _conjuncts(test: Test) -> list[Test]:
-    return [*_conjuncts(test.left), *_conjuncts(test.right)] if isinstance(test, All) else [test]
 
 
 def _more(facts: _Facts, test: Test, variables: frozenset[str]) -> _Facts:

@@ -17,6 +17,7 @@ __all__ = [
     "Test",
     "as_test",
     "as_written",
+    "conjuncts",
     "leaves",
     "merged",
     "only_variable",
@@ -94,6 +95,11 @@ def leaves(test: Test) -> Iterator[Leaf]:
     else:
         yield from leaves(test.left)
         yield from leaves(test.right)
+
+
+def conjuncts(test: Test) -> list[Test]:
+    """The parts of a chain of AND."""
+    return [*conjuncts(test.left), *conjuncts(test.right)] if isinstance(test, All) else [test]
 
 
 def only_variable(test: Test) -> str | None:

@@ -275,13 +275,11 @@ def _counts(e: Expression) -> dict[str, tuple[int, int]]:
             return {v: (least, 2) for v, (least, _) in _counts(child).items()}
         case Maybe(child):
             return {v: (0, most) for v, (_, most) in _counts(child).items()}
-        case Either(left, right):
+        case Either(left, right) | Then(left, right):
             a, b = _counts(left), _counts(right)
             both = {v: (a.get(v, (0, 0)), b.get(v, (0, 0))) for v in (*a, *b)}
-            return {v: (min(x[0], y[0]), max(x[1], y[1])) for v, (x, y) in both.items()}
-        case Then(left, right, _):
-            a, b = _counts(left), _counts(right)
-            both = {v: (a.get(v, (0, 0)), b.get(v, (0, 0))) for v in (*a, *b)}
+            if isinstance(e, Either):
+                return {v: (min(x[0], y[0]), max(x[1], y[1])) for v, (x, y) in both.items()}
             return {v: (min(2, x[0] + y[0]), min(2, x[1] + y[1])) for v, (x, y) in both.items()}
         case Read():
             return {}

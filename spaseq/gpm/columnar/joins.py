@@ -97,10 +97,14 @@ def _sorted_pairs(
     columns = [np.concatenate([left_events, right_events])]
     columns += [np.concatenate([left[:, i], right[:, i]]) for i in range(left.shape[1])]
     _, codes = distinct(columns, len(columns[0]))
-    mine, theirs = codes[: len(left)], codes[len(left) :]
-    order = np.argsort(theirs, kind="stable")
-    low = np.searchsorted(theirs[order], mine, "left")
-    high = np.searchsorted(theirs[order], mine, "right")
+    return equal_pairs(codes[: len(left)], codes[len(left) :], budget)
+
+
+def equal_pairs(left: np.ndarray, right: np.ndarray, budget: int) -> tuple[np.ndarray, np.ndarray]:
+    """(row of `left`, row of `right`) of all pairs of equal codes, int64 each. Raises `BudgetExceeded` beyond
+    `budget`. O(rows log rows + pairs)."""
+    order = np.argsort(right, kind="stable")
+    low, high = (np.searchsorted(right[order], left, side) for side in ("left", "right"))
     rows, places = expanded(low, high, budget)
     return rows, order[places]
 

@@ -15,7 +15,7 @@ from rdflib.term import URIRef
 
 from spaseq.errors import BudgetExceeded, InternalError
 from spaseq.gpm.columnar import kernels as k
-from spaseq.gpm.columnar.joins import expanded
+from spaseq.gpm.columnar.joins import equal_pairs
 from spaseq.gpm.columnar.lists import Lists, Pairs
 
 __all__ = ["pairs_of"]
@@ -60,13 +60,8 @@ def _pairs(path: Any, ends: Sequence[int], lists: Lists, counting: bool) -> Pair
 
 def _chained(left: Pairs, right: Pairs, budget: int, counting: bool) -> Pairs:
     """The composition of two lists of pairs: (a, c) for a pair (a, b) of `left` and a pair (b, c) of `right`."""
-    codes = _codes(np.concatenate([left.events, right.events]), np.concatenate([left.targets, right.sources]))
-    mine, theirs = codes[: len(left)], codes[len(left) :]
-    order = np.argsort(theirs, kind="stable")
-    low = np.searchsorted(theirs[order], mine, "left")
-    high = np.searchsorted(theirs[order], mine, "right")
-    rows, places = expanded(low, high, budget)
-    return Pairs.of(np.stack([left.events[rows], left.sources[rows], right.targets[order[places]]], axis=1), counting)
+    rows, others = equal_pairs(_codes(left.events, left.targets), _codes(right.events, right.sources), budget)
+    return Pairs.of(np.stack([left.events[rows], left.sources[rows], right.targets[others]], axis=1), counting)
 
 
 def _codes(events: np.ndarray, terms: np.ndarray) -> np.ndarray:

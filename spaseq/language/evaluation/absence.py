@@ -230,9 +230,10 @@ def _certain(query: CheckedQuery, conjunction: Conjunction) -> frozenset[str]:
 
 def _hold(match: Waiting) -> None:
     """Nothing can take a match off any more."""
-    match.sure |= _mappings(match.rows)
+    match.sure |= mappings_of(match.rows)
     match.rows = []
 
 
-def _mappings(rows: Iterable[Row]) -> MappingSet:
+def mappings_of(rows: Iterable[Row]) -> MappingSet:
+    """The mappings that a match was accepted with."""
     return frozenset(mapping for row in rows for mapping in row[2])

@@ -23,7 +23,7 @@ from spaseq.errors import EventError, InternalError, OptionError
 from spaseq.events.reorder import SingleReorderer
 from spaseq.gpm import IDENTITY, Knowledge, Mapping, MappingSet, freeze, project
 from spaseq.gpm.serialise import nquads_term
-from spaseq.language.evaluation.absence import Endings, Sightings, Waiting
+from spaseq.language.evaluation.absence import Endings, Sightings, Waiting, mappings_of
 from spaseq.language.evaluation.history import History, Pool
 from spaseq.language.evaluation.match import Match
 from spaseq.language.evaluation.results import Results, term_order
@@ -84,10 +84,6 @@ def _distinct(found: Iterable[_Found], selected: frozenset[str]) -> Iterator[Mat
             if key not in seen:
                 seen.add(key)
                 yield Match(match.start, match.end, match.positions, dict(mapping), match.times, match.events)
-
-
-def _mappings(rows: Iterable[Row]) -> MappingSet:
-    return frozenset(mapping for row in rows for mapping in row[2])
 
 
 def _same(batch: InstantBatch) -> InstantBatch:
@@ -239,7 +235,7 @@ class Recogniser:
             found += self._single.push(symbol, instant.position, instant.time, key, partial(_same, batch))
         if not found and not self._results.waits:
             return
-        settled = (self._found(s, e, at, _mappings(each)) for some in found for s, e, at, each in _parts(some))
+        settled = (self._found(s, e, at, mappings_of(each)) for some in found for s, e, at, each in _parts(some))
         yield from self._results.push(_distinct(settled, self._selected), instant.time)
 
     def _held(self, instant: Instant) -> Callable[[int], tuple[GraphEvent, ...]] | None:
@@ -332,7 +328,7 @@ class Recogniser:
     def _matches(self, found: MatchBatch, batch: InstantBatch | None) -> Iterator[Match]:
         """The matches settled by what the engine found in `batch`, or at the end of the streams where that is None."""
         if self._endings is None:
-            settled = (self._found(s, e, at, _mappings(rows)) for s, e, at, rows in _parts(found))
+            settled = (self._found(s, e, at, mappings_of(rows)) for s, e, at, rows in _parts(found))
             return _distinct(settled, self._selected)
         waiting = [self._waiting(*parts) for parts in _parts(found)]
         done = self._endings.close() if batch is None else self._endings.push(batch, waiting)
@@ -344,7 +340,7 @@ class Recogniser:
     def _waiting(self, start: int, end: int, positions: tuple[int, ...], rows: Iterable[Row]) -> Waiting:
         held = self._history.held(positions)
         owing = [row for row in rows if row[3]]
-        sure = _mappings(row for row in rows if not row[3])
+        sure = mappings_of(row for row in rows if not row[3])
         return Waiting(start, end, self._history.time(start), positions, held, sure, owing)
 
     def _evict(self, now: int) -> None:

@@ -19,7 +19,7 @@ from spaseq.rdf.columns.kernels import assembly as a
 from spaseq.rdf.columns.kernels import layout, literals
 from spaseq.rdf.columns.model import TermTable
 from spaseq.rdf.columns.names import RecentNames
-from spaseq.rdf.columns.scanner import Scanner
+from spaseq.rdf.columns.scanner import Scanner, grown
 from spaseq.rdf.model import Counters
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, StreamOptions
 
@@ -208,9 +208,9 @@ class Drafting:
         need = int(at[a.DRAFTS]) + rows
         if need > len(self.drafts.name):
             size = max(need, 2 * len(self.drafts.name))
-            self.drafts = a.Drafts(*(_grown(column, size) for column in self.drafts))
+            self.drafts = a.Drafts(*(grown(column, size) for column in self.drafts))
         if int(at[a.SAID]) + rows > len(self._said):
-            self._said = _grown(self._said, max(int(at[a.SAID]) + rows, 2 * len(self._said)))
+            self._said = grown(self._said, max(int(at[a.SAID]) + rows, 2 * len(self._said)))
 
     def _by_term(self, told: a.Rules) -> tuple[a.Said, tuple[np.ndarray, np.ndarray]]:
         """What is kept by term while rows are cut."""
@@ -294,9 +294,3 @@ class Drafting:
             int(drafts.number[index]),
             bool(drafts.repeated[index]),
         )
-
-
-def _grown(array: np.ndarray, rows: int) -> np.ndarray:
-    new = np.empty((rows, *array.shape[1:]), dtype=array.dtype)
-    new[: len(array)] = array
-    return new

@@ -19,7 +19,7 @@ from spaseq.rdf.model import Counters, GraphEvent
 from spaseq.rdf.options import ARRIVAL, StreamOptions
 from spaseq.rdf.streams import StreamSource, check_names, file_options, read_stream, settle
 
-__all__ = ["open_batches", "read_batches"]
+__all__ = ["open_batches", "read_batches", "stages"]
 
 _CUT: Final = ("graph", "subject", "size")
 _LIMITS: Final = BatchLimits()
@@ -91,6 +91,23 @@ def _collected(events: Iterator[GraphEvent], triples: int) -> Iterator[GraphBatc
         raise failure
 
 
+def stages(
+    scope: str, options: StreamOptions, counters: Counters, wanted: Collection[str] | None
+) -> tuple[Scanner, Drafting, Ordering]:
+    """What a stream's bytes pass: made into rows, into events, into batches in order of time.
+
+    `scope` tells its blank nodes from those of others; of the triples only those with a predicate of `wanted` are kept,
+    all by default.
+    """
+    needed = None if wanted is None or RESERVED & set(wanted) else list(dict.fromkeys(wanted))
+    times = [] if options.time in (None, ARRIVAL) or options.time in (needed or ()) else [options.time]
+    keys = None if needed is None else [f"<{iri}>".encode() for iri in [*needed, *times]]
+    scanner = Scanner(Dictionary(keys), counters, options.malformed)
+    drafting = Drafting(scanner, counters)
+    kept = None if needed is None else len(needed)
+    return scanner, drafting, Ordering(scope, options, scanner, drafting, counters, kept)
+
+
 def _columns(
     source: StreamSource,
     paths: Sequence[str],
@@ -100,12 +117,7 @@ def _columns(
     limits: BatchLimits,
     chunks: Callable[[str], Iterator[bytes]],
 ) -> Iterator[GraphBatch]:
-    needed = None if wanted is None or RESERVED & set(wanted) else list(dict.fromkeys(wanted))
-    times = [] if options.time in (None, ARRIVAL) or options.time in (needed or ()) else [options.time]
-    keys = None if needed is None else [f"<{iri}>".encode() for iri in [*needed, *times]]
-    scanner = Scanner(Dictionary(keys), counters, options.malformed)
-    drafting = Drafting(scanner, counters)
-    ordering = Ordering(source.iri, options, scanner, drafting, counters, None if needed is None else len(needed))
+    scanner, drafting, ordering = stages(source.iri, options, counters, wanted)
     for path in paths:
         drafting.begin_file("<stdin>" if path == STDIN else path, file_options(path, source, options))
         blocks = scanner.read(chunks(path), format_of(path, options.format), path)

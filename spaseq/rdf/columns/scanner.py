@@ -21,7 +21,7 @@ from spaseq.rdf.model import Counters
 from spaseq.rdf.statements import Statement, parse_statements
 from spaseq.rdf.terms import Term, Terms
 
-__all__ = ["Scanner"]
+__all__ = ["Scanner", "grown"]
 
 _LANG_STRING: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
 _XSD_STRING: Final = "http://www.w3.org/2001/XMLSchema#string"
@@ -102,13 +102,13 @@ class Scanner:
         state = self.dictionary.state
         self._grow(int(state[k.ROWS]) + about)
         if int(state[k.SLOW]) + 64 > len(self._slow):
-            self._slow = _grown(self._slow, 2 * len(self._slow))
+            self._slow = grown(self._slow, 2 * len(self._slow))
         self.dictionary.room(2 * about, 2 * left)
 
     def _grow(self, rows: int) -> None:
         if rows > len(self.rows):
-            self.rows = _grown(self.rows, max(rows, 2 * len(self.rows)))
-            self.lines = _grown(self.lines, len(self.rows))
+            self.rows = grown(self.rows, max(rows, 2 * len(self.rows)))
+            self.lines = grown(self.lines, len(self.rows))
 
     def _read_slow(self, slow: np.ndarray, block: _Text, form: Format) -> bool:
         """Fill in the rows of the `slow` lines, if the parser finds one statement on each of them."""
@@ -219,7 +219,8 @@ class _Text:
         return self._head[begin:end] + self._tail[: max(end - cut, 0)]
 
 
-def _grown(array: np.ndarray, rows: int) -> np.ndarray:
+def grown(array: np.ndarray, rows: int) -> np.ndarray:
+    """A copy of an array with room for so many rows."""
     new = np.empty((rows, *array.shape[1:]), dtype=array.dtype)
     new[: len(array)] = array
     return new

@@ -103,19 +103,11 @@ def _read(feed: Feed, part: FeedPart, wanted: Collection[str] | None, counters: 
 
 
 def _columns(feed: Feed, part: FeedPart, wanted: Collection[str] | None, counters: Counters) -> GraphBatch | None:
-    from spaseq.rdf.columns.dictionary import RESERVED, Dictionary  # loads the kernels
-    from spaseq.rdf.columns.drafts import Drafting
-    from spaseq.rdf.columns.ordering import Ordering
-    from spaseq.rdf.columns.scanner import Scanner
+    from spaseq.rdf.columns.reader import stages  # loads the kernels
 
     options = replace(feed.options, lateness=_ANY_LATENESS)
-    needed = None if wanted is None or RESERVED & set(wanted) else list(dict.fromkeys(wanted))
-    times = [] if options.time in (None, "arrival") or options.time in (needed or ()) else [options.time]
-    keys = None if needed is None else [f"<{iri}>".encode() for iri in [*needed, *times]]
-    scanner = Scanner(Dictionary(keys), counters, options.malformed)
-    drafting = Drafting(scanner, counters)
     scope = feed.source.iri if part.start == 0 else f"{feed.source.iri} {part.start}"
-    ordering = Ordering(scope, options, scanner, drafting, counters, None if needed is None else len(needed))
+    scanner, drafting, ordering = stages(scope, options, counters, wanted)
     drafting.begin_file(part.path, file_options(part.path, feed.source, options))
     chunks = part_chunks(part.path, part.start, part.end)
     failure: EventError | None = None
