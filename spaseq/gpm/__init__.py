@@ -27,6 +27,7 @@ Modules:
   text to rdflib's algebra; only here rdflib parses and translates.
 * `pattern` (`Condition`, `GraphPattern`, `Part`, `Source`, `compile_pattern`, `with_answers`): Compile the group
   graph pattern of a GPM ([SPAseq] §4.2, Definitions 7 and 15).
+* `property_paths`: Property paths as values, and questions about them that need no graph.
 * `ways` (`ways`): Property paths on one of rdflib's graphs (SPARQL 1.1 §18.4), for the reference.
 * `reference`: Evaluates rdflib's algebra as SPARQL 1.1 §18 defines it: the reference for the plan over columns, and the
   evaluator for patterns that the plan does not cover.

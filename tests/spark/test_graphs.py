@@ -26,6 +26,7 @@ NEXT = "<http://example.org/next>"
 
 
 def _ways(spark: Any) -> list[Any]:
+    """GraphFrames' too where its jar is; `test_paths` has it by a stand-in."""
     return ["joins", "graphframes"] if has_graphframes(spark) else ["joins"]
 
 
@@ -127,6 +128,7 @@ def test_the_calls_of_graphframes_are_those_it_has() -> None:
         (whole.__init__, ("self", "vertices", "edges"), {}),
         (whole.find, ("self", "(a)-[e]->(b)"), {}),
         (whole.connectedComponents, ("self",), {"use_local_checkpoints": True}),
+        (whole.shortestPaths, ("self",), {"landmarks": [], "algorithm": "graphframes", "use_local_checkpoints": True}),
     ):
         inspect.signature(call).bind(*positional, **named)
     assert (whole.ID, whole.SRC, whole.DST) == ("id", "src", "dst")

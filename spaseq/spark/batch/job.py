@@ -84,8 +84,8 @@ def run(
             they are counted as malformed. Like the streams' files it must be within the workers' reach.
         plan: "slices" has each task run the whole query on a slice of time, without a shuffle, and is an OptionError
             where that cannot be; "table" shuffles the solutions; "auto" chooses (`spaseq.spark.batch.slices`).
-        words: `entailment`, `knowledge_rows`, `reference`: see `spaseq.spark.session.options`. And `options`, or in its
-            place `format` and other words of the command line, as for `Query.run`.
+        words: `entailment`, `knowledge_rows`, `graphs`, `reference`: see `spaseq.spark.session.options`. And
+            `options`, or in its place `format` and other words of the command line, as for `Query.run`.
 
     Raises `OptionError` and `EventError` as the local engine does. What goes wrong in the last step, which runs when
     rows are asked for, comes out as clearly only through `collect`.
@@ -194,7 +194,7 @@ def prepared(spark: SparkSession, query: Query, kb: Any, options: QueryOptions) 
     known = replace(known, knowledge=closed)
     layout = lay_out(text.compiled())
     known.check(text.compiled().checked.patterns.values(), layout.joined)
-    sides = sides_of(spark, text, layout, known, rows)
+    sides = sides_of(spark, text, layout, known, rows, options.graphs)
     lines = (*layout.explain(), *known.lines, *(side.line for own in sides.values() for side in own))
     return Prepared(text, layout, graph_keys(text, layout, closed), sides, lines)
 

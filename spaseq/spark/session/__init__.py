@@ -8,7 +8,7 @@
   Connect.
 * `failures`: Our errors across the process boundary: raised in a worker, caught on the driver, the same object to the
   user.
-* `keeping` (`keep`): Results of a job that later jobs read again, kept by the cluster: made again where they are lost.
+* `keeping` (`checkpoint_folder`, `cut_off`, `keep`): Results of a job that later jobs read again, kept by the cluster.
 * `shipping` (`ship`): This package, sent to the workers of a running session.
 * `query_text` (`QueryText`, `under_entailment`): A query as it travels to the workers.
 * `layout` (`Layout`, `event_part`, `knowledge_parts`, `late_conditions`, `lay_out`): How a query is laid out on Spark:

@@ -19,6 +19,7 @@ class QueryWords(EventWords, total=False):
     options: StreamOptions | None
     entailment: str | None
     knowledge_rows: int
+    graphs: str
     reference: bool
 
 
@@ -30,12 +31,15 @@ class QueryOptions:
     * `entailment`: `rdfs` or `owl-rl`, as for `Query.run`.
     * `knowledge_rows`: up to so many rows of an answer of the knowledge, or of triples where a graph must be in one
       place, come to the driver; what has more stays on Spark (`spaseq.spark.solving.knowledge`).
+    * `graphs`: who works out motifs and paths in knowledge that stays on Spark: "graphframes", "joins", or "auto",
+      GraphFrames where the session has it (`spaseq.spark.solving.graphs`).
     * `reference`: whether rdflib's evaluator does all graph patterns that tasks evaluate, for comparison.
     """
 
     events: StreamOptions
     entailment: str | None = None
     knowledge_rows: int = KNOWLEDGE_ROWS
+    graphs: str = "auto"
     reference: bool = False
 
     @staticmethod
@@ -46,4 +50,4 @@ class QueryOptions:
         return QueryOptions(stream_options(given.pop("options", None), given), **own)
 
 
-_OWN: Final = ("entailment", "knowledge_rows", "reference")
+_OWN: Final = ("entailment", "knowledge_rows", "graphs", "reference")

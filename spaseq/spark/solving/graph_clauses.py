@@ -1,8 +1,9 @@
 """GRAPH clauses over knowledge that stays on Spark, as DataFrames of solutions.
 
-Basic graph patterns are joins of the triples with themselves, the most selective order being left to Spark; groups,
-OPTIONAL, UNION and FILTER (without EXISTS) around them are their relational counterparts (SPARQL 1.1 §18.5). What else
-a GRAPH clause may hold (property paths, BIND, subselects, …) wants the whole graph in one place: refused by name.
+Basic graph patterns are GraphFrames' motifs, or joins of the triples with themselves, the most selective order being
+left to Spark; property paths are DataFrames of pairs (`spaseq.spark.solving.paths`); groups, OPTIONAL, UNION and FILTER
+(without EXISTS) around them are their relational counterparts (SPARQL 1.1 §18.5). What else a GRAPH clause may hold
+(BIND, subselects, …) wants the whole graph in one place: refused by name.
 
 A solution is a row: a column (`column_of`) for each variable, a term key or null. Values of GPMs are sets, so
 duplicates need not be counted, and are left out where a variable is.
@@ -40,13 +41,19 @@ from spaseq.gpm.algebra import (
     visible,
     walk,
 )
+from spaseq.gpm.property_paths import InvPath, Path, repeats
 from spaseq.rdf import term_bytes, term_from_key
 from spaseq.spark.ingest.time_ranges import rows_of
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.query_text import QueryText
+from spaseq.spark.solving.graphs import chosen_way, motif, why_joins
+from spaseq.spark.solving.paths import PairsOf
 
-__all__ = ["Place", "column_of", "solutions_on", "variable_of"]
+__all__ = ["Place", "column_of", "refused", "solutions_on", "variable_of"]
 
+_MOST_PAIRS: Final = 50_000_000
+"""Of a path that repeats: the local engine's budget `solution_rows`."""
+_TOO_LARGE: Final = ", which is too large to be sent to each task"
 _HINT: Final = "raise knowledge_rows so that the graph comes to the driver, or write the clause with triple patterns"
 
 _MARK: Final = "^"
@@ -84,24 +91,47 @@ def _cased(name: str) -> str:
     return "".join(c if c == c.casefold() else _MARK + c for c in name)
 
 
-def solutions_on(triples: DataFrame, query: QueryText, place: Place) -> DataFrame:
-    """The solutions of a GRAPH clause over `triples` (term keys), each once where variables were left out.
+def solutions_on(
+    triples: DataFrame, query: QueryText, place: Place, way: str = "auto"
+) -> tuple[DataFrame, tuple[str, ...]]:
+    """The solutions of a GRAPH clause over `triples` (term keys), each once where variables were left out, and how they
+    are worked out, for people. `way`: "auto", "graphframes" or "joins".
 
-    Raises UnsupportedFeature, before anything runs, for what can only be evaluated on a graph that is in one place.
+    Raises UnsupportedFeature, before anything runs, for what can only be evaluated on a graph that is in one place. A
+    path that repeats runs jobs, and is a BudgetExceeded (`solution_rows`) for more pairs than the local engine allows.
     """
     node = place.node(query)
-    found = _Translation(triples, query, place).of(node)
+    translation = _Translation(triples, query, place, way)
+    found = translation.of(node)
     names = sorted(visible(node))
     shown = found.select(*(column_of(name) for name in names))
-    return shown if len(names) == len(found.columns) else shown.distinct()
+    return (shown if len(names) == len(found.columns) else shown.distinct()), tuple(translation.told)
+
+
+def refused(triples: DataFrame, query: QueryText, place: Place) -> str:
+    """What of a GRAPH clause can only be evaluated on a graph that is in one place, or is quicker there while the graph
+    is small; empty for nothing. Runs nothing."""
+    try:
+        _Translation(triples, query, place, None).of(place.node(query))
+    except UnsupportedFeature as error:
+        return error.problem.removesuffix(_TOO_LARGE)
+    return ""
 
 
 class _Translation:
-    def __init__(self, triples: DataFrame, query: QueryText, place: Place) -> None:
+    """`way` None: only to see whether it can be done, without rounds of jobs."""
+
+    def __init__(self, triples: DataFrame, query: QueryText, place: Place, way: str | None) -> None:
         self._triples = triples
         self._query = query
         self._place = place
+        self._way = way
         self._nodes = list(walk(place.node(query)))
+        self._paths = PairsOf(triples, _key, way or "joins", _MOST_PAIRS)
+
+    @property
+    def told(self) -> list[str]:
+        return self._paths.told
 
     def of(self, node: Node) -> DataFrame:
         match node:
@@ -128,44 +158,84 @@ class _Translation:
     def _refused(self, what: str) -> UnsupportedFeature:
         iri = self._place.pattern(self._query).knowledge[self._place.part][0]
         return UnsupportedFeature(
-            f"{what} in GRAPH <{iri}> of GPM {self._place.gpm}, which is too large to be sent to each task",
+            f"{what} in GRAPH <{iri}> of GPM {self._place.gpm}{_TOO_LARGE}",
             hint=_HINT,
         )
 
     def _basic(self, triples: list[tuple[Any, Any, Any]]) -> DataFrame:
-        """A join of its triple patterns, each with one that shares a variable before those that share none."""
-        found: DataFrame | None = None
-        while triples:
+        """A join of its triple patterns, each with one that shares a variable before those that share none, and paths
+        behind them: those that repeat begin where others ended."""
+        plain, found = self._motif([triple for triple in triples if not isinstance(triple[1], Path)])
+        rest = [*plain, *(triple for triple in triples if isinstance(triple[1], Path))]
+        while rest:
             known = set() if found is None else set(found.columns)
-            chosen = next((t for t in triples if known & set(_columns(t))), triples[0])
-            triples.remove(chosen)
-            step = self._step(chosen)
+            chosen = next((t for t in rest if known & set(_columns(t))), rest[0])
+            rest.remove(chosen)
+            step = self._along(chosen, found) if isinstance(chosen[1], Path) else self._step(chosen)
             shared = [name for name in step.columns if name in known]
             found = step if found is None else found.join(step, shared) if shared else found.crossJoin(step)
         assert found is not None
         return found
 
+    def _motif(self, plain: list[tuple[Any, Any, Any]]) -> tuple[list[tuple[Any, Any, Any]], DataFrame | None]:
+        """Triple patterns that share terms, by GraphFrames where it is there: those left for joins, and what it found.
+        Not with a variable for a predicate, of which a motif knows nothing."""
+        steps = [triple for triple in plain if not _is_open(triple[1]) and _columns(triple)]
+        if len(steps) < 2 or self._way is None:
+            return plain, None
+        if chosen_way(self._triples.sparkSession, self._way) == "joins":
+            self._tell(f"triple patterns are joined: {why_joins(self._triples.sparkSession, self._way)}")
+            return plain, None
+        self._tell("triple patterns are a motif of GraphFrames")
+        names = {column: f"?m{i}" for i, column in enumerate(dict.fromkeys(c for t in steps for c in _columns(t)))}
+        terms = [[names[_column(t)] if _is_open(t) else _key(t) for t in triple] for triple in steps]
+        found = motif(self._triples, [(s, p, o) for s, p, o in terms], "graphframes")
+        by_name = {name[1:]: column for column, name in names.items()}
+        return [t for t in plain if t not in steps], found.toDF(*(by_name[name] for name in found.columns))
+
+    def _tell(self, line: str) -> None:
+        if line not in self.told:
+            self.told.append(line)
+
     def _step(self, triple: tuple[Any, Any, Any]) -> DataFrame:
         """The triples that match a triple pattern, a column for each variable (a blank node is one)."""
-        found = self._triples
-        columns: dict[str, Column] = {}
-        for term, name in zip(triple, ("subject", "predicate", "object"), strict=True):
-            if _is_open(term):
-                if _column(term) in columns:
-                    found = found.where(columns[_column(term)] == F.col(name))
-                columns.setdefault(_column(term), F.col(name))
-            elif not isinstance(term, str):
-                raise self._refused("a property path")
-            else:
-                found = found.where(F.col(name) == _key(term))
-        if not columns:
-            return found.select(F.lit(1).alias("v_")).distinct()
-        return found.select(*(column.alias(name) for name, column in columns.items()))
+        return _shown(self._triples, triple, ("subject", "predicate", "object"))
+
+    def _along(self, triple: tuple[Any, Any, Any], found: DataFrame | None) -> DataFrame:
+        """The pairs of a property path, as `_step`. `found`: what it is joined with."""
+        first, path, last = triple
+        if repeats(path) and self._way is None:
+            raise self._refused("a path that repeats")
+        start, end = (None if _is_open(term) else _key(term) for term in (first, last))
+        bound = set() if found is None else set(found.columns)
+        seeds, turned = None, False
+        if found is not None and repeats(path) and start is None and end is None:
+            turned = _column(first) not in bound and _column(last) in bound
+            column = _column(last if turned else first)
+            if column in bound:
+                seeds = found.select(F.col(column).alias("src")).where("src is not null").distinct()
+        pairs = self._paths.pairs(InvPath(path) if turned else path, start, end, seeds)
+        return _shown(pairs, (last, first) if turned else (first, last), ("src", "dst"))
 
     def _filtered(self, node: Node, found: DataFrame, condition: Expression) -> DataFrame:
         number = next(i for i, inner in enumerate(self._nodes) if inner is node)
         keep = partial(_keep, self._query, self._place, number, tuple(found.columns))
         return found.mapInArrow(keep, found.schema)
+
+
+def _shown(rows: DataFrame, terms: Sequence[Any], names: Sequence[str]) -> DataFrame:
+    """The rows whose columns `names` match `terms`, a column for each variable; each once where there is none."""
+    columns: dict[str, Column] = {}
+    for term, name in zip(terms, names, strict=True):
+        if not _is_open(term):
+            rows = rows.where(F.col(name) == _key(term))
+            continue
+        if _column(term) in columns:
+            rows = rows.where(columns[_column(term)] == F.col(name))
+        columns.setdefault(_column(term), F.col(name))
+    if not columns:
+        return rows.select(F.lit(1).alias("v_")).distinct()
+    return rows.select(*(column.alias(name) for name, column in columns.items()))
 
 
 def _columns(triple: tuple[Any, Any, Any]) -> list[str]:

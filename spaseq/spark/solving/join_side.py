@@ -52,21 +52,24 @@ class Side:
         return f"v{self.names.index(name)}"
 
     def kept(self, tasks: int) -> Side:
-        """The same where a stream's batches find it: what is left on Spark is computed now, divided and sorted by its
-        keys, and kept."""
+        """The same where a stream's batches find it: what is left on Spark is divided and sorted by its keys in the
+        first batch, and kept; what is lost with an executor is made again."""
         if self.table is not None:
             return self
         columns = [self.column(name) for name in self.keys]
         divided = self.frame.repartition(tasks, *columns).sortWithinPartitions(*columns)
-        return replace(self, frame=divided.localCheckpoint().hint("merge"))
+        return replace(self, frame=divided.persist().hint("merge"))
 
 
 Sides = Mapping[str, tuple[Side, ...]]
 """For each GPM whose knowledge Spark joins, the answers to its GRAPH clauses, in their order."""
 
 
-def sides_of(spark: SparkSession, query: QueryText, layout: Layout, known: Known, rows: int) -> Sides:
-    """What the query asks of its knowledge; `rows`: the most that an answer may have to come to the driver.
+def sides_of(
+    spark: SparkSession, query: QueryText, layout: Layout, known: Known, rows: int, way: str = "auto"
+) -> Sides:
+    """What the query asks of its knowledge; `rows`: the most that an answer may have to come to the driver, `way`: who
+    does motifs and paths (`spaseq.spark.solving.graphs`).
 
     Runs a job for each GRAPH clause over triples on Spark. Raises OptionError where a join would be of everything with
     everything.
@@ -78,19 +81,23 @@ def sides_of(spark: SparkSession, query: QueryText, layout: Layout, known: Known
             sure = certain(patterns[name].event.node)
             sides = []
             for number in range(len(patterns[name].knowledge)):
-                sides.append(_side(spark, query, Place(name, number), sure, known, rows))
+                sides.append(_side(spark, query, Place(name, number), sure, known, rows, way))
                 sure |= sides[-1].sure
             found[name] = tuple(sides)
     return found
 
 
-def _side(spark: SparkSession, query: QueryText, place: Place, sure: frozenset[str], known: Known, rows: int) -> Side:
+def _side(
+    spark: SparkSession, query: QueryText, place: Place, sure: frozenset[str], known: Known, rows: int, way: str
+) -> Side:
     iri = place.pattern(query).knowledge[place.part][0]
     what = f"GPM {place.gpm} with GRAPH <{iri}>"
     frame: DataFrame | None = None
+    how = ""
     table: pa.Table | None
     if iri in known.frames:
-        frame, names, always = _asked_on_spark(known.frames[iri], query, place)
+        frame, names, always, told = _asked_on_spark(known.frames[iri], query, place, way)
+        how = "".join(f"; {line}" for line in told)
         few = frame.limit(rows + 1).toArrow()
         table = few.group_by(few.column_names).aggregate([]) if few.num_rows <= rows else None
     else:
@@ -99,8 +106,8 @@ def _side(spark: SparkSession, query: QueryText, place: Place, sure: frozenset[s
     if table is not None:
         small = spark.createDataFrame(table, spark_schema(table.schema))
         broadcast = not keys or table.nbytes <= broadcast_bytes(spark)
-        how = "broadcast" if broadcast else "larger than Spark broadcasts: both sides are sorted"
-        line = f"{what}: an answer of {table.num_rows:,} rows, {how}"
+        joined = "broadcast" if broadcast else "larger than Spark broadcasts: both sides are sorted"
+        line = f"{what}: an answer of {table.num_rows:,} rows, {joined}{how}"
         return Side(small.hint("broadcast" if broadcast else "merge"), names, always, keys, table, line)
     assert frame is not None
     if not keys:
@@ -109,18 +116,19 @@ def _side(spark: SparkSession, query: QueryText, place: Place, sure: frozenset[s
             "joined with: each of its solutions would meet each event",
             "bind a variable in both, or raise knowledge_rows",
         )
-    line = f"{what}: an answer of more than {rows:,} rows, left on Spark and joined by sorting both sides"
+    line = f"{what}: an answer of more than {rows:,} rows, left on Spark and joined by sorting both sides{how}"
     return Side(frame.hint("merge"), names, always, keys, None, line)
 
 
 def _asked_on_spark(
-    triples: DataFrame, query: QueryText, place: Place
-) -> tuple[DataFrame, tuple[str, ...], frozenset[str]]:
-    """The answer of a graph on Spark, as `_answered_here`."""
-    solved = solutions_on(triples, query, place)
+    triples: DataFrame, query: QueryText, place: Place, way: str
+) -> tuple[DataFrame, tuple[str, ...], frozenset[str], tuple[str, ...]]:
+    """The answer of a graph on Spark, as `_answered_here`, and how it is worked out."""
+    solved, told = solutions_on(triples, query, place, way)
     names = tuple(sorted(filter(None, map(variable_of, solved.columns))))
     columns = [F.col(column_of(name)).alias(f"v{i}") for i, name in enumerate(names)]
-    return solved.select(*(columns or [F.lit(None).cast("string").alias("v0")])), names, certain(place.node(query))
+    frame = solved.select(*(columns or [F.lit(None).cast("string").alias("v0")]))
+    return frame, names, certain(place.node(query)), told
 
 
 def _answered_here(query: QueryText, place: Place, known: Known) -> tuple[pa.Table, tuple[str, ...], frozenset[str]]:

@@ -5,9 +5,11 @@ N-Triples form, or of one text column, `value`, lines of N-Triples (`spark.read.
 and files: they are one graph. A blank node is the same wherever a DataFrame has its label.
 
 * Files and DataFrames stay on Spark, as triples that tasks read: those with the predicates that the query's GRAPH
-  clauses name. A GRAPH clause is a DataFrame of its own (`solutions_on`), which Spark joins with those of the events.
-* What only a graph in one place can answer (a clause with more than triple patterns, groups, OPTIONAL, UNION and
-  FILTER; GRAPH inside another pattern; entailment) has these triples come to the driver, up to `knowledge_rows`.
+  clauses name. A GRAPH clause is a DataFrame of its own (`spaseq.spark.solving.graph_clauses`), which Spark joins with
+  those of the events.
+* What only a graph in one place can answer (a clause with more than triple patterns, paths, groups, OPTIONAL, UNION and
+  FILTER; GRAPH inside another pattern; entailment) has these triples come to the driver, up to `knowledge_rows`. So has
+  a path that repeats, which takes Spark rounds of jobs; of a larger graph it stays there.
 * Graphs and tables of this process are here already. Their GRAPH clauses are evaluated here, and the answers joined.
 """
 
@@ -23,7 +25,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spaseq.errors import EventError, OptionError, UnsupportedFeature
+from spaseq.errors import EventError, OptionError
 from spaseq.gpm import GraphPattern, Knowledge, event_graph
 from spaseq.gpm.algebra import BGP, GraphNode, Node, patterns_inside, visible, walk
 from spaseq.gpm.columnar import read_predicates
@@ -37,7 +39,7 @@ from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.options import KNOWLEDGE_ROWS
 from spaseq.spark.session.query_text import QueryText
 from spaseq.spark.session.tables import KNOWLEDGE, batch_of, spark_schema
-from spaseq.spark.solving.graph_clauses import Place, solutions_on
+from spaseq.spark.solving.graph_clauses import Place, refused
 
 __all__ = ["Known", "known_of", "used_predicates"]
 
@@ -121,6 +123,8 @@ def _known(
                 f"GRAPH <{iri}> has more than {rows:,} triples, and entailment needs them all on the driver",
                 "raise knowledge_rows, or give what follows in the DataFrame itself",
             )
+        else:
+            lines.append(f"GRAPH <{iri}>: {what} with more than {rows:,} triples, read by tasks; Spark works it out")
         frames[iri] = frame
     return Known(knowledge_of(held), frames, tuple(lines))
 
@@ -157,11 +161,8 @@ def _must_be_held(frame: DataFrame, query: QueryText, layout: Layout, iri: str) 
                 return f"GPM {pattern.name} asks it inside of another pattern, or for the very next instant of a key"
             continue
         for number, (name, _) in enumerate(pattern.knowledge):
-            try:
-                if name == iri:
-                    solutions_on(frame, query, Place(pattern.name, number))
-            except UnsupportedFeature as error:
-                return error.problem.removesuffix(", which is too large to be sent to each task")
+            if name == iri and (why := refused(frame, query, Place(pattern.name, number))):
+                return why
     return ""
 
 

@@ -1,0 +1,52 @@
+"""Property paths as values: the classes of rdflib they are made of, and questions about them that need no graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, Path, SequencePath
+from rdflib.term import URIRef
+
+__all__ = [
+    "AlternativePath",
+    "InvPath",
+    "MulPath",
+    "NegatedPath",
+    "Path",
+    "SequencePath",
+    "URIRef",
+    "inverse",
+    "leads_back",
+    "repeats",
+]
+
+
+def repeats(path: Any) -> bool:
+    """Whether a path, or a part of it, has no bound on its length."""
+    if isinstance(path, MulPath) and path.more:
+        return True
+    inner = [getattr(path, "arg", None), getattr(path, "path", None), *getattr(path, "args", ())]
+    return any(repeats(part) for part in inner if part is not None)
+
+
+def inverse(path: Any) -> Any:
+    """The path the other way, what repeats in it on the outside."""
+    match path:
+        case InvPath(arg=arg):
+            return arg
+        case MulPath(path=inner, mod=mod):
+            return MulPath(inverse(inner), mod)
+        case SequencePath(args=args):
+            return SequencePath(*(inverse(arg) for arg in reversed(args)))
+        case AlternativePath(args=args):
+            return AlternativePath(*(inverse(arg) for arg in args))
+    return InvPath(path)
+
+
+def leads_back(path: Any) -> bool:
+    """Whether a path says of each of its predicates that it may be gone both ways, as `p|^p` does."""
+    if not isinstance(path, AlternativePath):
+        return False
+    forward = {arg for arg in path.args if isinstance(arg, URIRef)}
+    backward = {arg.arg for arg in path.args if isinstance(arg, InvPath) and isinstance(arg.arg, URIRef)}
+    return forward == backward and len(path.args) == len(forward) + len(backward)
