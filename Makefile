@@ -6,12 +6,13 @@ STAMP  := $(VENV)/installed
 SHELL  := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-slow coverage lint bench bench-peers clean check-python check-java
+.PHONY: help run test test-slow fuzz coverage lint bench bench-peers clean check-python check-java
 
 help:
 	@echo "make run        the smart-grid query through Spark in local mode: a progress bar and a table of matches"
 	@echo "make test       ruff, mypy and the test suite"
 	@echo "make test-slow  what test leaves out: random formulas at full size, long runs, kernels with bounds checks and without JIT"
+	@echo "make fuzz       mutated queries, files, options and snapshots for two minutes; FUZZ_SECONDS, FUZZ_SEED, FUZZ_KINDS"
 	@echo "make coverage   the test suite in one process, and which lines it runs; takes twice as long as by itself"
 	@echo "make lint       ruff and mypy alone"
 	@echo "make bench      the benchmarks, see benchmarks/"
@@ -34,6 +35,14 @@ test-slow: $(STAMP) check-java
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/rdf/test_columns_scan.py
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/engine tests/tecs -k "not memory and not compacted and not handed"
 
+# A find is a file in .fuzz, which `python -m tests.fuzz --again FILE` runs again. FUZZ_MORE=--bounds checks kernels' bounds.
+FUZZ_SECONDS ?= 120
+FUZZ_SEED ?= $(shell date +%s)
+FUZZ_KINDS ?=
+fuzz: $(STAMP)
+	@echo "FUZZ_SEED=$(FUZZ_SEED)"
+	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) --first $(FUZZ_SEED) --kinds "$(FUZZ_KINDS)" --into .fuzz $(FUZZ_MORE)
+
 coverage: $(STAMP) check-java
 	$(BIN)/python -m coverage run -m pytest -q $(TESTS)
 	$(BIN)/python -m coverage report
@@ -50,7 +59,7 @@ bench-peers: check-java
 	cd benchmarks/peers && mvn --quiet dependency:build-classpath -Dmdep.outputFile=target/classpath && javac -d target -cp "$$(cat target/classpath)" *.java
 
 clean:
-	rm -rf $(VENV) benchmarks/peers/target build dist *.egg-info .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
+	rm -rf $(VENV) benchmarks/peers/target build dist *.egg-info .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .fuzz spark-warehouse metastore_db derby.log
 	find spaseq ceql tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One environment for everything; made again when pyproject.toml changes.

@@ -58,7 +58,7 @@ class EventBatch:
         try:
             return self._columns[name]
         except KeyError:
-            column = column_of(self.table[name], name) if name in self.table.column_names else None
+            column = column_of(self.table[name], name, self.source) if name in self.table.column_names else None
             self._columns[name] = column
             return column
 

@@ -107,8 +107,9 @@ def rows_of(column: Column, rows: slice) -> Column:
     return type(column)(column.values[rows], known)  # type: ignore[arg-type]
 
 
-def column_of(values: pa.ChunkedArray | pa.Array, name: str) -> Column | None:
-    """The column of an attribute; None if it is NULL throughout. `EventError` for a type that is no value (lists…)."""
+def column_of(values: pa.ChunkedArray | pa.Array, name: str, source: str = "") -> Column | None:
+    """The column of an attribute; None if it is NULL throughout. `EventError`, with the `source` of the events, for a
+    type that is no value (durations, lists of texts …)."""
     array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     if isinstance(array, pa.ChunkedArray):  # pyarrow keeps chunks where they would not fit into one array
         array = pa.concat_arrays(array.chunks)
@@ -117,7 +118,7 @@ def column_of(values: pa.ChunkedArray | pa.Array, name: str) -> Column | None:
         return None
     if pa.types.is_dictionary(kind):
         if not _is_text(kind.value_type):
-            return column_of(array.dictionary_decode(), name)
+            return column_of(array.dictionary_decode(), name, source)
         return _text(array)
     if _is_text(kind) or pa.types.is_time(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return _text(pc.dictionary_encode(array.cast(pa.string()) if kind != pa.string() else array))
@@ -125,13 +126,14 @@ def column_of(values: pa.ChunkedArray | pa.Array, name: str) -> Column | None:
     if pa.types.is_boolean(kind):
         return TruthColumn(_filled(array.cast(pa.uint8()), known).astype(bool), known)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return TimeColumn(_nanoseconds(array, name, known), known)
+        return TimeColumn(_nanoseconds(array, name, known, source), known)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return _number(array, known)
     if _is_numbers(kind):
         return ListColumn(tuple(None if row is None else _floats(row) for row in array.to_pylist()), known)
     raise EventError(
         f"attribute {name} holds values of type {kind}, which have no meaning in a query",
+        source=source,
         attribute=name,
         hint="attributes are numbers, texts, booleans, times or lists of numbers: flatten nested values first",
     )
@@ -204,11 +206,13 @@ def _number(array: pa.Array, known: np.ndarray | None) -> NumberColumn:
     return NumberColumn(values, known)
 
 
-def _nanoseconds(array: pa.Array, name: str, known: np.ndarray | None) -> np.ndarray:
+def _nanoseconds(array: pa.Array, name: str, known: np.ndarray | None, source: str) -> np.ndarray:
     try:
         stamps = array.cast(pa.timestamp("ns", tz=getattr(array.type, "tz", None)))
     except pa.ArrowInvalid as error:
         raise EventError(
-            f"attribute {name} holds a time outside those that can be held (1677 to 2262)", attribute=name
+            f"attribute {name} holds a time outside those that can be held (1677 to 2262)",
+            source=source,
+            attribute=name,
         ) from error
     return _filled(stamps.cast(pa.int64()), known)

@@ -177,7 +177,7 @@ def _file(path: str, wanted: Collection[str] | None) -> Iterator[pa.Table]:
     kind = FORMATS.get(suffixes[-1]) if suffixes else None
     with _translated(path):
         if kind == "parquet" and compression is None:
-            yield from _parquet(path, wanted)
+            yield from _parquet(path, path, wanted)
             return
         with pa.input_stream(path, compression=compression) as stream:
             yield from _read(stream, path, kind, wanted)
@@ -200,7 +200,7 @@ def _read(
             kind = _guess(head, name)
         whole = Joined(head, stream)
         if kind == "parquet":
-            yield from _parquet(pa.BufferReader(whole.read()), wanted)
+            yield from _parquet(pa.BufferReader(whole.read()), name, wanted)
         elif kind == "jsonl":
             yield from read_json_lines(whole, name, from_dicts)
         else:
@@ -220,15 +220,20 @@ def _guess(head: bytes, name: str) -> str:
     return "tsv" if first.count(b"\t") > first.count(b",") else "csv"
 
 
-def _parquet(source: Any, wanted: Collection[str] | None) -> Iterator[pa.Table]:
+def _parquet(source: Any, name: str, wanted: Collection[str] | None) -> Iterator[pa.Table]:
     import pyarrow.parquet as pq
 
+    rows = 0
     with pq.ParquetFile(source) as file:
         names = file.schema_arrow.names
         columns = None if wanted is None else [n for n in names if n in wanted]
         for batch in file.iter_batches(batch_size=_ROWS, columns=columns):
             table = pa.Table.from_batches([batch])
+            rows += len(table)
             yield table if columns is None else padded(table, names)
+        if rows != file.metadata.num_rows:  # the reader takes parts of the file at their word
+            told = f"it holds {file.metadata.num_rows:,} events by its own account, and {rows:,} were read"
+            raise EventError(f"the file is damaged: {told}", source=name)
 
 
 @contextlib.contextmanager

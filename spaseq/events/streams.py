@@ -142,7 +142,7 @@ class TimestampAssigner:
                 attribute=name,
                 hint=_did_you_mean(name, table.column_names) or "--time COLUMN names it (time_column= in Python)",
             )
-        column = column_of(table[name], name)
+        column = column_of(table[name], name, self.source)
         unknown = None if column is None or isinstance(column, TextColumn) else column.known
         match column:
             case NumberColumn(values, known):

@@ -127,20 +127,31 @@ def _by_lines(
 
 
 def _block(block: bytes, form: Format, source: str, line: int, terms: Terms, counters: Counters) -> Iterator[Statement]:
+    """The statements of whole lines. One is held back until its line is known to hold nothing else."""
     numbers = iter(_statement_lines(block, line))
-    quads = pyoxigraph.parse(block, form.code)
     number = line
+    held: Statement | None = None
+    failed: EventError | None = None
     try:
-        for quad in quads:
+        for quad in pyoxigraph.parse(block, form.code):
+            if held is not None:
+                counters.triples += 1
+                yield held
+                held = None
             number = next(numbers, number)
-            statement = _statement(quad, number, terms, source)
-            counters.triples += 1
-            yield statement
+            held = _statement(quad, number, terms, source)
     except SyntaxError as error:
         last = line + block.count(b"\n") - block.endswith(b"\n")
         at = min(line + (error.lineno or 1) - 1, last)  # the parser sees what is missing where the block ends
-        cut = not block.endswith(b"\n") and at == line + block.count(b"\n")
-        raise _malformed(error, form, source, at, cut, error.offset) from None
+        failed = _malformed(error, form, source, at, not block.endswith(b"\n") and at == last, error.offset)
+        begun = next(numbers, at)
+        if begun < at:  # and it sees on a later line that this one was cut off
+            failed = EventError(f"not {form.name}: the line ends within a statement", source=source, record=begun)
+    if held is not None and (failed is None or failed.record != number):
+        counters.triples += 1
+        yield held
+    if failed is not None:
+        raise failed from None
 
 
 def _statement_lines(block: bytes, line: int) -> Iterator[int]:

@@ -165,7 +165,7 @@ def open_streams(
     return merge_streams(streams), settled
 
 
-_LINE: Final = re.compile(r"^<([^<>\s]+)>\s+(?:<([^<>]+)>|(\S+))\s+(\d+)$")
+_LINE: Final = re.compile(r"^<([^<>\s]+)>\s+(?:<([^<>]+)>|(\S+))\s+([0-9]{1,9})$")
 
 
 def parse_streams_file(path: str) -> list[StreamSpec]:
@@ -179,8 +179,10 @@ def parse_streams_file(path: str) -> list[StreamSpec]:
         text = Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
         raise EventError("no such file", source=path) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise EventError(f"cannot read: {error}", source=path) from error
+    except UnicodeDecodeError:
+        raise EventError("cannot read: this is not UTF-8 text", source=path) from None
+    except OSError as error:
+        raise EventError(f"cannot read: {error.strerror or error}", source=path) from error
     specs: list[StreamSpec] = []
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip() and not line.lstrip().startswith("#"):

@@ -129,6 +129,18 @@ def test_damaged_files(tmp_path: pathlib.Path, name: str, content: bytes, messag
     assert caught.value.source == str(path) and caught.value.record == record
 
 
+def test_parquet_that_reads_as_fewer_events_than_it_holds(tmp_path: pathlib.Path) -> None:
+    """The reader takes a damaged header of a page at its word, and would end early."""
+    path = tmp_path / "e.parquet"
+    pq.write_table(pa.table({"type": ["A", "B", "C"]}), path, compression="none")
+    data = bytearray(path.read_bytes())
+    data[5] = 6
+    path.write_bytes(data)
+    with pytest.raises(EventError, match="holds 3 events by its own account, and 0 were read") as caught:
+        rows(str(path))
+    assert caught.value.source == str(path)
+
+
 def test_a_column_changes_its_mind(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "_BLOCK", 64)
     path = tmp_path / "e.csv"

@@ -150,6 +150,27 @@ class TestWrongInput:
         assert counters.malformed == 4
         assert counters.warnings() == ["4 malformed line(s) or unfinished event(s) dropped"]
 
+    @pytest.mark.parametrize(
+        ("text", "kept", "dropped"),
+        [
+            ('<urn:a> <urn:p>\n<urn:b> <urn:p> "1" .\n', [2], 1),  # a line that was cut off, the next is right
+            ('<urn:a> <urn:p> "2"\n\n# no\n<urn:b> <urn:p> "1" .\n<urn:c> <urn:p> "1" .\n', [4, 5], 1),
+            ('<urn:a> <urn:p> "2"\n. <urn:b> <urn:p> "1" .\n<urn:c> <urn:p> "1" .\n', [3], 2),
+            ('<urn:a> <urn:p> "2" . x\n<urn:c> <urn:p> "1" .\n', [2], 1),  # a whole line is good or bad
+            ('<urn:a> <urn:p> "2" .\n<urn:b> <urn:p> "2" . <urn:c>', [1], 1),
+        ],
+    )
+    def test_a_line_is_bad_by_itself(self, tmp_path: Path, text: str, kept: list[int], dropped: int) -> None:
+        """The parser tells on a later line that a statement was cut off; it is not that line which is bad."""
+        path = write(tmp_path, "s.nt", text)
+        counters = Counters()
+        found = list(read_statements(path, format_of(path), counters=counters, malformed="drop"))
+        assert [statement[4] for statement in found] == kept
+        assert (counters.triples, counters.malformed) == (len(kept), dropped)
+        with pytest.raises(EventError) as error:
+            statements(path)
+        assert error.value.record == (2 if kept == [1] else 1)
+
     def test_a_truncated_trig_file(self, tmp_path: Path) -> None:
         path = write(tmp_path, "s.trig", TRIG[: TRIG.index("25")])
         with pytest.raises(EventError, match=r"s\.trig:9: not TriG at column \d+: .*\nhint: .*cut off"):

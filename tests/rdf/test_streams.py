@@ -193,12 +193,20 @@ class TestStreamsFile:
         ]
         assert StreamSpec("urn:c", "c.nt", 4).source() == StreamSource("urn:c", ("c.nt",), EventBy("size", 4))
 
-    @pytest.mark.parametrize("line", ["<urn:a> <a.nt>", "urn:a a.nt 2", "<urn:a> <a.nt> two", "<urn:a> <a.nt> 0"])
+    @pytest.mark.parametrize("line", [
+            "<urn:a> <a.nt>", "urn:a a.nt 2", "<urn:a> <a.nt> two", "<urn:a> <a.nt> 0",
+            "<urn:a> <a.nt> 9223372036854775808", "<urn:a> <a.nt> \u0662", f"<urn:a> <a.nt> {'9' * 5000}",
+        ])  # fmt: skip
     def test_a_line_that_is_no_stream(self, tmp_path: Path, line: str) -> None:
-        (tmp_path / "streams.txt").write_text(f"# one\n{line}\n")
+        (tmp_path / "streams.txt").write_text(f"# one\n{line}\n", "utf-8")
         with pytest.raises(EventError, match=r"streams\.txt:2: not a stream: ") as error:
             parse_streams_file(str(tmp_path / "streams.txt"))
         assert error.value.record == 2
+
+    def test_what_is_no_text(self, tmp_path: Path) -> None:
+        (tmp_path / "streams.txt").write_bytes(b"<urn:a> \xff 2\n")
+        with pytest.raises(EventError, match=r"streams\.txt: cannot read: this is not UTF-8 text$"):
+            parse_streams_file(str(tmp_path / "streams.txt"))
 
     def test_files_that_are_not_there(self, tmp_path: Path) -> None:
         with pytest.raises(EventError, match="no such file"):

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -14,6 +15,7 @@ from spaseq.events import EventOptions, TupleWords
 from spaseq.rdf import EventWords, StreamOptions
 from spaseq.spark.session.options import QueryOptions, QueryWords
 from spaseq.spark.streaming import tuple_stream
+from spaseq.spark.streaming.checkpoint import check_note
 from spaseq.spark.streaming.graph_stream import StreamWords, stream_matches
 from spaseq.spark.streaming.tuple_stream import stream_tuples
 
@@ -43,3 +45,12 @@ def test_keywords_make_the_value() -> None:
         QueryOptions.of(None, **{"events": whole})  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="give options= or late=, not both"):
         QueryOptions.of(None, options=whole, late="drop")
+
+
+@pytest.mark.parametrize("note", ["", "null", "5", "[]", "[[1, 2]]", '"query"', "[" * 100_000, '{"query": 1', "NaN"])
+def test_a_note_of_a_checkpoint_that_is_none(note: str) -> None:
+    """Whatever lies there, it is an error that names the folder."""
+    session = MagicMock()
+    session.read.text.return_value.collect.return_value = [(note,)]
+    with pytest.raises(OptionError, match="checkpoint there cannot be read: its spaseq is not what was written"):
+        check_note(session, "there", {"query": "SELECT"})

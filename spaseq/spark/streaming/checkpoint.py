@@ -90,8 +90,10 @@ def check_note(spark: SparkSession, checkpoint: str, identity: Mapping[str, Any]
         return
     try:
         (line,) = lines
-        before = dict(json.loads(line))
-    except ValueError:
+        before = json.loads(line)
+        if not isinstance(before, dict):
+            raise ValueError(line)
+    except (ValueError, RecursionError):
         raise OptionError(
             f"checkpoint {checkpoint} cannot be read: its {_NAME} is not what was written", _ANEW
         ) from None

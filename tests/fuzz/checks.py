@@ -1,0 +1,377 @@
+"""Runs an input in this process. What must hold: only the project's own errors leave what is public (exit codes 0, 2, 3
+and 4), each says what, where and what to do, as its class promises; what was read and what was dropped is what went in;
+and where an input is right, batch, pushes and snapshots answer the same."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import random
+import re
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pyarrow.parquet as pq
+import pyoxigraph
+
+import ceql
+import spaseq
+from spaseq.engine import Settings
+from spaseq.errors import BudgetExceeded, EventError, InternalError, OptionError, QueryError, SpaseqError
+from spaseq.events import readers
+from spaseq.rdf import Counters, open_streams
+from tests.fuzz.kinds import Input
+from tests.support import roads
+from tests.support.harness import Case
+
+__all__ = ["Wrong", "run"]
+
+_INNER = re.compile(
+    r"Traceback|NoneType|object at 0x|has no attribute '|this is a bug|"
+    r"\b(?:Key|Type|Value|Index|Attribute|Assertion|Recursion|Overflow|"
+    r"Unicode\w*|Arrow\w*|ZeroDivision|Memory|StopIteration|Parse)(?:Error|Exception|Invalid)\b|<class '|unpack|"
+    r"positional argument|must be str\b|not subscriptable|unhashable|codec can't|out of bounds"
+)
+"""What no user should read."""
+_OF_CHANCE = re.compile(r"RAND|NOW|UUID|BNODE|SAMPLE", re.IGNORECASE)
+
+
+class Wrong(Exception):
+    """What is wrong with what came of an input."""
+
+
+def run(given: Input, folder: Path) -> str:
+    """What came of it, in two words. `Wrong` if that may not be."""
+    for name, data in given.files.items():
+        (folder / name).write_bytes(data)
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        return _CHECKS[given.how](given)
+    except Wrong:
+        raise
+    except Exception as error:
+        raise Wrong(f"{type(error).__name__}: {error}\n{traceback.format_exc()[-3000:]}") from error
+    finally:
+        os.chdir(before)
+
+
+# -- errors
+
+
+def _told(error: SpaseqError) -> str:
+    """What the error is, once it says what its class promises."""
+    text = str(error)
+    problem = getattr(error, "problem", text)
+    if isinstance(error, InternalError) or type(error) is SpaseqError:
+        raise Wrong(f"{type(error).__name__}: {text}")
+    if not problem.strip():
+        raise Wrong(f"an error that says nothing: {error!r}")
+    if found := _INNER.search(_without_input(text)):
+        raise Wrong(f"an error with an inner name, {found[0]}: {text}")
+    if isinstance(error, QueryError):
+        span, size = error.span, len(error.text)
+        if span is None and not error.hint:
+            raise Wrong(f"neither where nor what to do: {text}")
+        if span is not None and not (0 <= span.start <= span.end <= size and span.line > 0 and span.column > 0):
+            raise Wrong(f"a span outside of the text, {span} of {size}: {text}")
+    if isinstance(error, EventError) and not error.source and error.record is None:
+        raise Wrong(f"an error of events that does not say where: {text}")
+    if isinstance(error, BudgetExceeded):
+        known = set(Settings.__dataclass_fields__) | {"solution_rows"}
+        if error.setting not in known or "hint:" not in text:
+            raise Wrong(f"a budget that cannot be set: {text}")
+    return f"{type(error).__name__}"
+
+
+def _without_input(text: str) -> str:
+    """The text without what it quotes."""
+    lines = text.splitlines()
+    kept = [line for at, line in enumerate(lines) if not line.startswith("  ")]
+    return re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`", "", "\n".join(kept))
+
+
+# -- commands
+
+
+def _run_command(arguments: Iterable[str], stdin: bytes) -> tuple[int, str, str]:
+    """(exit code, standard output, standard error) of a command in this process."""
+    from ceql.cli import main as of_ceql
+    from spaseq.cli import main as of_spaseq
+
+    name, *rest = arguments
+    main = {"ceql": of_ceql.main, "spaseq": of_spaseq.main}[name]
+    out, err = io.StringIO(), io.StringIO()
+    fed = io.TextIOWrapper(io.BytesIO(stdin), "utf-8")
+    streams = mock.patch.multiple(sys, stdin=fed, stdout=out, stderr=err)
+    with streams, mock.patch.dict(os.environ, {"SPASEQ_DEBUG": "1"}):
+        try:
+            code = main(rest)
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+    return code, out.getvalue(), err.getvalue()
+
+
+_RESULT_LINES = re.compile(r"^\{.*\}$")
+
+
+def _command(given: Input) -> str:
+    raised: list[SpaseqError] = []
+    with _errors_seen(raised):
+        code, out, err = _run_command(given.arguments, given.stdin)
+    _checked_exit(code, err, raised)
+    if "jsonl" in given.arguments and code == 0:
+        for line in out.splitlines():
+            json.loads(line)
+    return f"exit {code}"
+
+
+def _checked_exit(code: int, err: str, raised: list[SpaseqError]) -> None:
+    if code not in (0, 2, 3, 4):
+        raise Wrong(f"exit {code}: {err}")
+    if code and not err.strip():
+        raise Wrong(f"exit {code} without a word")
+    if "Traceback" in err:
+        raise Wrong(f"exit {code} with a traceback: {err}")
+    if code and raised:
+        _told(raised[-1])
+        if raised[-1].exit_code != code:
+            raise Wrong(f"exit {code} for {raised[-1]!r}")
+    elif code and (found := _INNER.search(_without_input(err))):
+        raise Wrong(f"exit {code} with an inner name, {found[0]}: {err}")
+
+
+@contextlib.contextmanager
+def _errors_seen(raised: list[SpaseqError]) -> Iterator[None]:
+    """The errors that a command prints, as they are printed."""
+
+    def printed(*values: Any, **words: Any) -> None:
+        raised.extend(value for value in values if isinstance(value, SpaseqError))
+        print(*values, **words)
+
+    with mock.patch("spaseq.command.frame.print", printed, create=True):
+        yield
+
+
+# -- queries
+
+
+def _compile(given: Input) -> str:
+    text = given.files["query"].decode("utf-8", "surrogatepass")
+    compiled: Callable[[str], Any] = ceql.compile if given.arguments[0] == "ceql" else spaseq.compile
+    try:
+        query = compiled(text)
+    except SpaseqError as error:
+        return _told(error)
+    if not isinstance(query.explain(), str):
+        raise Wrong("explain gives no text")
+    return "compiled"
+
+
+# -- roads
+
+
+_ROADS = {"ceql": ("batch", "one by one", "cuts", "snapshot", "auto"), "spaseq": ("batch", "one by one", "snapshot")}
+
+
+def _roads(given: Input) -> str:
+    language = given.arguments[0]
+    query = given.files["query"].decode("utf-8", "surrogatepass")
+    if language == "ceql":
+        case = Case("a mutated query", query, json.loads(given.files["events"]))
+    else:
+        whole = json.loads(given.files["graphs"])
+        graphs = {name: [(t, text) for t, text in events] for name, events in whole["graphs"].items()}
+        case = Case("a mutated query", query, graphs=graphs, kb=whole["kb"])
+    answers: dict[str, Any] = {}
+    for road in roads.ROADS:
+        if road.language == language and road.name in _ROADS[language]:
+            answers[road.name] = _answers(case, road, given.seed)
+            if isinstance(answers[road.name], str) and road.name == "batch" and _of_query(answers["batch"]):
+                return str(answers["batch"])
+    first = answers["batch"]
+    if _OF_CHANCE.search(query):
+        return "by chance"
+    for name, found in answers.items():
+        if found != first and "BudgetExceeded" not in (found, first):
+            raise Wrong(f"{name} differs from batch: {_short(found)} and {_short(first)}")
+    return first if isinstance(first, str) else "matches" if first else "no match"
+
+
+def _of_query(outcome: str) -> bool:
+    return outcome in ("QuerySyntaxError", "QuerySemanticsError", "UnsupportedFeature")
+
+
+def _short(found: Any) -> str:
+    return found if isinstance(found, str) else f"{sum(found.values())} answers {list(found)[:3]}"
+
+
+def _answers(case: Case, road: roads.Road, seed: int) -> Any:
+    """The answers of a road, counted; of those that a query leaves open only where they end."""
+    ride = roads.Ride(random.Random(seed), Path.cwd())
+    try:
+        found = road.take(case, ride)
+    except SpaseqError as error:
+        return _told(error)
+    if case.is_spaseq:
+        return Counter(map(roads.plain, found))
+    if re.search(r"\bANY\b|\bLIMIT\b", case.query, re.IGNORECASE):
+        return Counter({answer[1] for answer in found})
+    return Counter(found)
+
+
+# -- files of events
+
+
+def _events(given: Input) -> str:
+    """A file of tuples: what the command says, how many were read, and that pushes find the same."""
+    name, *words = given.arguments
+    command = Input(
+        "command", ("ceql", "run", "query.ceql", "--events", name, "--format", "jsonl", *words), given.files
+    )
+    said = _command(command)
+    if said != "exit 0":
+        return said
+    query = ceql.compile(given.files["query.ceql"].decode("utf-8", "surrogatepass"))
+    reading: Any = {word[2:].replace("-", "_"): value for word, value in zip(words[::2], words[1::2], strict=True)}
+    reading = {("time_column" if word == "time" else word): value for word, value in reading.items()}
+    matches = query.run(name, **reading)
+    found = Counter((m.start, m.end, tuple(m.positions)) for m in matches)
+    counters = matches.counters
+    rows = _rows(name, given.files[name])
+    if rows is not None and counters.events + counters.late != rows:
+        raise Wrong(f"{rows} records went in, {counters.events} were read and {counters.late} were late")
+    pushed: Counter[Any] = Counter()
+    with query.open(**reading) as session:
+        for table in readers.tables(name):
+            for row in table.to_batches(max_chunksize=1 + given.seed % 3):
+                pushed.update((m.start, m.end, tuple(m.positions)) for m in session.push(row))
+        pushed.update((m.start, m.end, tuple(m.positions)) for m in session.close())
+    if pushed != found and not re.search(r"\bANY\b|\bLIMIT\b", query.text, re.IGNORECASE):
+        raise Wrong(f"pushed gives {_short(pushed)}, batch {_short(found)}")
+    return said
+
+
+def _rows(name: str, data: bytes) -> int | None:
+    """How many records a file has; None where that is not plain to see."""
+    if name.endswith("parquet"):
+        return int(pq.read_metadata(name).num_rows)
+    if name.endswith("jsonl"):
+        return sum(1 for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip())
+    if b'"' in data or b"\r" in data:
+        return None
+    lines = [line for line in data.split(b"\n") if line]
+    return max(len(lines) - 1, 0)
+
+
+# -- files of graphs
+
+
+def _graphs(given: Input) -> str:
+    """Streams of graphs: what the command says, what was read of lines, and that pushed graphs find the same."""
+    command = Input("command", ("spaseq", "run", "query.rq", "--format", "jsonl", *given.arguments), given.files)
+    said = _command(command)
+    if said != "exit 0":
+        return said
+    pairs = list(zip(given.arguments[::2], given.arguments[1::2], strict=True))
+    streams = {part.partition("=")[0]: part.partition("=")[2] for option, part in pairs if option == "--stream"}
+    kb = {part.rpartition("=")[0]: part.rpartition("=")[2] for option, part in pairs if option == "--kb"}
+    words = {option[2:].replace("-", "_"): value for option, value in pairs if option not in ("--stream", "--kb")}
+    query = spaseq.compile(given.files["query.rq"].decode("utf-8"))
+    from spaseq.language.query import stream_options, stream_sources
+
+    options = stream_options(None, words)
+    matches = query.run(streams, kb, options=options)
+    batch = Counter(map(_plain, matches))
+    _counted(given, matches.counters, streams, words)
+    counters = Counters()
+    events, settled = open_streams(stream_sources(query.checked, streams), options, counters)
+    pushed: Counter[Any] = Counter()
+    session = query.open(kb=kb, options=settled)
+    for event in events:
+        pushed.update(map(_plain, session.push([event])))
+    pushed.update(map(_plain, session.close()))
+    if pushed != batch and not _OF_CHANCE.search(query.text):
+        raise Wrong(f"pushed gives {_short(pushed)}, batch {_short(batch)}")
+    one, other = ((c.events, c.triples, c.malformed, c.late, c.ignored) for c in (counters, matches.counters))
+    if one != other:
+        raise Wrong(f"events, triples, malformed, late, ignored: {one} one by one, {other} in columns")
+    return said
+
+
+def _plain(match: Any) -> Any:
+    from tests.support.harness import answer_of
+
+    return roads.plain(answer_of(match))
+
+
+def _counted(given: Input, counters: Counters, streams: dict[str, str], words: dict[str, str]) -> None:
+    """Lines that cannot be read are those of which the strict parser says so, and all of them are counted."""
+    files = {name: given.files[name] for name in streams.values()}
+    if words.get("malformed") != "drop" or b"\r" in b"".join(files.values()):
+        return
+    bad = 0
+    for name, data in files.items():
+        if not name.endswith((".nq", ".nt")):
+            return
+        form = pyoxigraph.RdfFormat.N_QUADS if name.endswith("nq") else pyoxigraph.RdfFormat.N_TRIPLES
+        for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+            try:
+                list(pyoxigraph.parse(line, form))
+            except (SyntaxError, ValueError):
+                bad += 1
+    unfinished = len(files) if words.get("event_by", "").startswith("size") else 0
+    if not bad <= counters.malformed <= bad + unfinished:
+        raise Wrong(f"{bad} lines cannot be read, {counters.malformed} are counted")
+
+
+# -- states
+
+
+def _snapshot(given: Input) -> str:
+    from tests import test_snapshots
+
+    language, name = given.arguments
+    (kept,) = (kept for kept in test_snapshots.BY_NAME[language] if kept.name == name)
+    try:
+        session = kept.open(given.files["state"])
+    except OptionError as error:
+        return _told(error)
+    try:
+        kept.found(session, len(kept.parts) // 2)
+    except SpaseqError as error:
+        return _told(error)
+    return "taken"
+
+
+def _note(given: Input) -> str:
+    from spaseq.spark.streaming.checkpoint import check_note
+
+    spark = mock.MagicMock()
+    spark.read.text.return_value.collect.return_value = [
+        (line,) for line in given.files["note"].decode("utf-8", "surrogatepass").split("\n")
+    ]
+    identity = {"query": "SELECT …", "tasks": 4, "streams": {"S": ["a.nq"]}, "settings": [1, None]}
+    try:
+        check_note(spark, "checkpoint", identity)
+    except OptionError as error:
+        return _told(error)
+    return "taken"
+
+
+_CHECKS: dict[str, Callable[[Input], str]] = {
+    "command": _command,
+    "compile": _compile,
+    "roads": _roads,
+    "events": _events,
+    "graphs": _graphs,
+    "snapshot": _snapshot,
+    "note": _note,
+}

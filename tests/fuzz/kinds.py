@@ -1,0 +1,593 @@
+"""The kinds of inputs. Each is drawn from a seed alone: something right, from the cases, the examples and the random
+queries of the other tests, and then mutated."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import gzip
+import io
+import json
+import random
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyoxigraph
+import zstandard
+
+from spaseq.engine import Settings
+from tests.fuzz.mutate import NUMBERS, TEXTS, WORDS, mutated_bytes, mutated_lines, mutated_text
+from tests.support import graph_patterns, harness, strategies
+from tests.support.harness import Case, Events
+
+__all__ = ["KINDS", "Input", "drawn"]
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+RDF = pyoxigraph.RdfFormat
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """What is run: `how` says by which check (`checks`), with the `arguments` of a command, or what else it needs, and
+    the files that lie in the folder. `stdin` is standard input."""
+
+    how: str
+    arguments: tuple[str, ...] = ()
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    stdin: bytes = b""
+    kind: str = ""
+    seed: int = 0
+
+    def to_json(self) -> str:
+        """As a find is written."""
+        coded = {name: base64.b64encode(data).decode() for name, data in self.files.items()}
+        shown = {name: data.decode("utf-8", "backslashreplace")[:2000] for name, data in self.files.items()}
+        whole = {"kind": self.kind, "seed": self.seed, "how": self.how, "arguments": self.arguments, "files": coded,
+                 "stdin": base64.b64encode(self.stdin).decode(), "shown": shown}  # fmt: skip
+        return json.dumps(whole, indent=1)
+
+    @staticmethod
+    def of_json(text: str) -> Input:
+        whole = json.loads(text)
+        files = {name: base64.b64decode(coded) for name, coded in whole["files"].items()}
+        stdin = base64.b64decode(whole["stdin"])
+        return Input(whole["how"], tuple(whole["arguments"]), files, stdin, whole["kind"], whole["seed"])
+
+
+def drawn(kind: str, seed: int) -> Input:
+    """The input of a kind and a seed: always the same."""
+    found = KINDS[kind](random.Random(f"{kind} {seed}"))
+    return Input(found.how, found.arguments, found.files, found.stdin, kind, seed)
+
+
+# -- what is right
+
+
+@cache
+def _cases() -> tuple[list[Case], list[Case]]:
+    """Of CEQL, of SPAseq."""
+    found = harness.load_all()
+    return [case for case in found if not case.is_spaseq], [case for case in found if case.is_spaseq]
+
+
+@cache
+def _queries(language: str) -> list[str]:
+    pattern = "*.ceql" if language == "ceql" else "*.rq"
+    ours = [path.read_text("utf-8") for path in sorted(EXAMPLES.rglob(pattern))]
+    return ours + [case.query for case in _cases()[language == "spaseq"]]
+
+
+def _ceql_case(rng: random.Random) -> Case:
+    """A case with events, of the files or a random one."""
+    if rng.random() < 0.4:
+        made = strategies.ceql_case(rng)
+        return Case("random", made.text, made.stream)
+    return rng.choice([case for case in _cases()[0] if case.events and not harness.streams_of(case.events)])
+
+
+def _spaseq_case(rng: random.Random) -> Case:
+    chance = rng.random()
+    if chance < 0.25:
+        made = strategies.spaseq_case(rng)
+        return Case("random", made.text, graphs=made.graphs, kb=strategies.BACKGROUND)
+    if chance < 0.5:
+        return graph_patterns.pattern_case(rng).case()
+    return rng.choice([case for case in _cases()[1] if case.graphs])
+
+
+def _known_case(rng: random.Random) -> Case:
+    """A case with background knowledge that its query reads."""
+    while True:
+        case = _spaseq_case(rng)
+        if case.kb and "GRAPH" in case.query:
+            return case
+
+
+def _query(language: str, rng: random.Random) -> str:
+    if rng.random() < 0.3:
+        return (_ceql_case if language == "ceql" else _spaseq_case)(rng).query
+    return rng.choice(_queries(language))
+
+
+def _slipped(language: str, text: str, rng: random.Random) -> str:
+    return mutated_text(text, rng, WORDS[language], _queries(language))
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _as_csv(events: Events, separator: str = ",") -> bytes:
+    names = list(dict.fromkeys(name for event in events for name in event))
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter=separator, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([event.get(name) for name in names] for event in events)
+    return _utf8(out.getvalue())
+
+
+def _as_jsonl(events: Events) -> bytes:
+    return "".join(json.dumps(event) + "\n" for event in events).encode()
+
+
+_ARROW_TYPES = (pa.int8(), pa.uint64(), pa.float32(), pa.float64(), pa.timestamp("us"), pa.decimal128(20, 3),
+                pa.date32(), pa.time64("ns"), pa.duration("s"))  # fmt: skip
+_TEXTS = ("", "é\n", "u", "\U0001f600")
+_NUMBERS = (0, -1, -0.0, 0.5, 2**53, 2**53 + 1, 2**62, -(2**63), 1e308, 5e-324, float("nan"), float("inf"), 3)
+
+
+def _as_parquet(events: Events, rng: random.Random) -> bytes:
+    names = list(dict.fromkeys(name for event in events for name in event))
+    columns: dict[str, Any] = {}
+    for name in names:
+        values = [event.get(name) for event in events]
+        if len({type(v) for v in values if v is not None}) > 1:
+            values = [v if v is None else str(v) for v in values]
+        columns[name] = pa.array(values)
+        if pa.types.is_integer(columns[name].type) and rng.random() < 0.2:
+            columns[name] = pa.array([v if v is None else v % 100 for v in values], rng.choice(_ARROW_TYPES))
+    table = pa.table(columns)
+    if rng.random() < 0.1 and names:
+        table = table.append_column(rng.choice((*names, "", "a.b", "time")), table.column(0))
+    out = io.BytesIO()
+    pq.write_table(table, out, compression=rng.choice(("none", "snappy", "zstd")), row_group_size=rng.choice((2, 1000)))
+    return out.getvalue()
+
+
+def _written(case: Case) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """The streams and the knowledge of a case: by name, and by IRI as N-Triples."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        streams = harness.write_streams(case.graphs, folder)
+        knowledge = harness.write_knowledge(case.kb, folder)
+        return ({name: Path(path).read_bytes() for name, path in streams.items()},
+                {iri: Path(path).read_bytes() for iri, path in knowledge.items()})  # fmt: skip
+
+
+def _as_quads(data: bytes) -> list[Any]:
+    """TriG holds N-Quads but for their fourth place: one of both reads it."""
+    try:
+        return list(pyoxigraph.parse(data, RDF.N_QUADS))
+    except SyntaxError:
+        return list(pyoxigraph.parse(data, RDF.TRIG))
+
+
+def _converted(data: bytes, form: Any) -> bytes:
+    quads = _as_quads(data)
+    out = io.BytesIO()
+    prefixes = {"": harness.NAMESPACE, "prov": "http://www.w3.org/ns/prov#"}
+    if form in (RDF.TRIG, RDF.N_QUADS, RDF.JSON_LD):
+        pyoxigraph.serialize(quads, out, form, prefixes=prefixes)
+    else:
+        pyoxigraph.serialize([quad.triple for quad in quads], out, form, prefixes=prefixes)
+    return out.getvalue()
+
+
+# -- queries
+
+
+def _compile(language: str) -> Callable[[random.Random], Input]:
+    def draw(rng: random.Random) -> Input:
+        return Input("compile", (language,), {"query": _utf8(_slipped(language, _query(language, rng), rng))})
+
+    return draw
+
+
+def _ceql_roads(rng: random.Random) -> Input:
+    case = _ceql_case(rng)
+    query = case.query if rng.random() < 0.3 else _slipped("ceql", case.query, rng)
+    events = [dict(event) for event in case.events]
+    for _ in range(rng.choice((0, 1, 2, 4))):
+        event = rng.choice(events) if events else {}
+        names = [name for name in event if name not in ("type", "time")]
+        match rng.randrange(5):
+            case 0 if len(events) > 1:
+                events.remove(event)
+            case 1 if events:
+                events.insert(events.index(event), dict(event))
+            case 2 if names:
+                del event[rng.choice(names)]
+            case _ if names:
+                name = rng.choice(names)
+                old = event[name]
+                other: tuple[Any, ...] = _TEXTS if isinstance(old, str) else _NUMBERS
+                event[name] = rng.choice((None, *other)) if not isinstance(old, bool | list) else None
+    return Input("roads", ("ceql",), {"query": _utf8(query), "events": json.dumps(events).encode()})
+
+
+def _spaseq_roads(rng: random.Random) -> Input:
+    case = _spaseq_case(rng)
+    query = case.query if rng.random() < 0.3 else _slipped("spaseq", case.query, rng)
+    graphs: dict[str, list[list[Any]]] = {name: [[t, text] for t, text in g] for name, g in case.graphs.items()}
+    for events in graphs.values():
+        for _ in range(rng.choice((0, 1, 2))):
+            if events:
+                here, there = rng.randrange(len(events)), rng.randrange(len(events))
+                match rng.randrange(4):
+                    case 0 if len(events) > 1:
+                        del events[here]
+                    case 1:
+                        events[here][1] = events[there][1]
+                    case 2:
+                        events.insert(here, list(events[here]))
+                    case _:
+                        parts = " . ".join(
+                            filter(None, (e[1].strip().rstrip(". ") for e in (events[here], events[there])))
+                        )
+                        events[here][1] = parts if "[" not in parts else events[here][1]
+    whole = json.dumps({"graphs": graphs, "kb": dict(case.kb)}).encode()
+    return Input("roads", ("spaseq",), {"query": _utf8(query), "graphs": whole})
+
+
+# -- files of events
+
+
+_TIMES = ((), (), (), ("--time-unit", "ns"), ("--time-from", "arrival"), ("--late", "drop"), ("--lateness", "2s"),
+          ("--late", "drop", "--lateness", "1s"), ("--time", "t"), ("--interval", "1h"))  # fmt: skip
+
+
+def _of_events(name: str, write: Callable[[Events], bytes]) -> Callable[[random.Random], Input]:
+    def draw(rng: random.Random) -> Input:
+        case = _ceql_case(rng)
+        data = mutated_lines(write(case.events), rng)
+        return Input("events", (name, *rng.choice(_TIMES)), {"query.ceql": _utf8(case.query), name: data})
+
+    return draw
+
+
+def _parquet(rng: random.Random) -> Input:
+    case = _ceql_case(rng)
+    data = _as_parquet(case.events, rng)
+    if rng.random() < 0.8:
+        data = mutated_bytes(data, rng)
+    return Input("events", ("e.parquet", *rng.choice(_TIMES)), {"query.ceql": _utf8(case.query), "e.parquet": data})
+
+
+def _schema(rng: random.Random) -> Input:
+    case = _ceql_case(rng)
+    names = list(dict.fromkeys(name for event in case.events for name in event))
+    kinds = [rng.choice(("number", "text", "truth", "time", "list", "int64")) for _ in names]
+    if rng.random() < 0.5:
+        text = json.dumps({n: k for n, k in zip(names, kinds, strict=True)})
+    else:
+        text = "".join(f"{rng.choice(('', 'A.', ''))}{n}: {k}\n" for n, k in zip(names, kinds, strict=True))
+    schema = mutated_lines(text.encode(), rng)
+    name = rng.choice(("schema.txt", "schema.json"))
+    files = {"query.ceql": _utf8(case.query), "e.jsonl": _as_jsonl(case.events), name: schema}
+    arguments = ("ceql", "run", "query.ceql", "--events", "e.jsonl", "--schema", name, "--format", "jsonl")
+    return Input("command", arguments, files)
+
+
+# -- graphs
+
+
+_READING = ((), (), ("--late", "drop"), ("--ties", "arrival"), ("--event-by", "subject"), ("--event-by", "size:2"),
+            ("--time-from", "arrival"), ("--lateness", "3s"))  # fmt: skip
+
+
+def _graphs(suffix: str, form: Any) -> Callable[[random.Random], Input]:
+    def draw(rng: random.Random) -> Input:
+        case = _spaseq_case(rng)
+        streams, knowledge = _written(case)
+        files = {"query.rq": _utf8(case.query)}
+        arguments: list[str] = []
+        broken = rng.choice(list(streams))
+        for name, data in streams.items():
+            lines = form is None or form in (RDF.N_TRIPLES, RDF.N_QUADS)
+            data = data if form is None else _converted(data, form)
+            own = suffix if not (form is None and b"{" in data) else "trig"
+            files[f"{name}.{own}"] = mutated_lines(data, rng) if name == broken else data
+            arguments += ["--stream", f"{name}={name}.{own}"]
+            if lines and name == broken and rng.random() < 0.5 and "--malformed" not in arguments:
+                arguments += ["--malformed", "drop"]
+        for number, (iri, data) in enumerate(knowledge.items()):
+            files[f"kb{number}.nt"] = data
+            arguments += ["--kb", f"{iri}=kb{number}.nt"]
+        arguments += rng.choice(_READING)
+        if suffix not in ("nq", "trig") and rng.random() < 0.7:
+            arguments += ["--time", "http://www.w3.org/ns/prov#generatedAtTime"] * rng.randrange(2)
+        return Input("graphs", tuple(arguments), files)
+
+    return draw
+
+
+_KNOWLEDGE = {"nt": RDF.N_TRIPLES, "ttl": RDF.TURTLE, "rdf": RDF.RDF_XML, "jsonld": RDF.JSON_LD, "trig": RDF.TRIG,
+              "nq": RDF.N_QUADS, "n3": RDF.TURTLE, "xml": RDF.RDF_XML}  # fmt: skip
+
+
+def _knowledge(suffixes: tuple[str, ...]) -> Callable[[random.Random], Input]:
+    def draw(rng: random.Random) -> Input:
+        case = _known_case(rng)
+        streams, knowledge = _written(case)
+        files = {"query.rq": _utf8(case.query)}
+        arguments: list[str] = []
+        for name, data in streams.items():
+            files[f"{name}.trig"] = data
+            if not data.lstrip().startswith(b"<") or b"{" not in data:
+                files[f"{name}.nq"] = files.pop(f"{name}.trig")
+            arguments += ["--stream", f"{name}={name}.{'trig' if f'{name}.trig' in files else 'nq'}"]
+        for number, (iri, data) in enumerate(knowledge.items()):
+            suffix = rng.choice(suffixes)
+            data = _converted(data, _KNOWLEDGE[suffix])
+            if rng.random() < 0.2 and suffix in ("ttl", "nt", "n3", "trig"):
+                data += b"<http://e/A> <http://www.w3.org/2000/01/rdf-schema#subClassOf> <http://e/B> .\n"
+            files[f"kb{number}.{suffix}"] = mutated_lines(data, rng)
+            arguments += ["--kb", f"{iri}=kb{number}.{suffix}"]
+        if rng.random() < 0.25:
+            arguments += ["--entailment", rng.choice(("rdfs", "rdfs", "rdfs", "owl-rl"))]
+        return Input("command", ("spaseq", "run", "query.rq", "--format", "jsonl", *arguments), files)
+
+    return draw
+
+
+def _compressed(rng: random.Random) -> Input:
+    if rng.random() < 0.5:
+        case = _ceql_case(rng)
+        name = rng.choice(("e.jsonl.gz", "e.jsonl.zst", "e.csv.gz", "e.csv.zst", "e.tsv.gz"))
+        data = _as_jsonl(case.events) if "jsonl" in name else _as_csv(case.events, "\t" if "tsv" in name else ",")
+        arguments = ("ceql", "run", "query", "--format", "jsonl", "--events", name)
+        return Input("command", arguments, {"query": _utf8(case.query), name: _squeezed(name, data, rng)})
+    case = _spaseq_case(rng)
+    streams, knowledge = _written(case)
+    files, given = {"query": _utf8(case.query)}, []
+    for stream, data in streams.items():
+        name = f"{stream}.{'trig' if b'{' in data else 'nq'}{rng.choice(('.gz', '.zst'))}"
+        files[name] = _squeezed(name, data, rng)
+        given += ["--stream", f"{stream}={name}"]
+    for number, (iri, data) in enumerate(knowledge.items()):
+        name = f"kb{number}.nt{rng.choice(('.gz', '.zst'))}"
+        files[name] = _squeezed(name, data, rng)
+        given += ["--kb", f"{iri}={name}"]
+    return Input("command", ("spaseq", "run", "query", "--format", "jsonl", *given), files)
+
+
+def _squeezed(name: str, data: bytes, rng: random.Random) -> bytes:
+    def pack(part: bytes) -> bytes:
+        return gzip.compress(part, 1, mtime=0) if name.endswith("gz") else zstandard.ZstdCompressor().compress(part)
+
+    at = rng.randrange(len(data) + 1)
+    packed = pack(data[:at]) + pack(data[at:]) if rng.random() < 0.3 else pack(data)
+    return mutated_bytes(packed, rng) if rng.random() < 0.8 else packed
+
+
+def _streams_file(rng: random.Random) -> Input:
+    case = _spaseq_case(rng)
+    streams, knowledge = _written(case)
+    files = {"query.rq": _utf8(case.query)}
+    lines = []
+    for name, data in streams.items():
+        files[f"{name}.nt"] = _converted(data, RDF.N_TRIPLES)
+        form = rng.choice(("<{}>", "{}"))
+        lines.append(f"<{harness.NAMESPACE}{name}> {form.format(f'{name}.nt')} {rng.randint(1, 4)}\n")
+    files["STREAMS.txt"] = mutated_lines("".join(lines).encode(), rng)
+    arguments = ["spaseq", "run", "query.rq", "--streams", "STREAMS.txt", "--format", "jsonl"]
+    for number, (iri, data) in enumerate(knowledge.items()):
+        files[f"kb{number}.nt"] = data
+        arguments += ["--kb", f"{iri}=kb{number}.nt"]
+    return Input("command", tuple(arguments), files)
+
+
+# -- options
+
+
+_FORMATS = ("table", "json", "jsonl", "csv", "tsv", "parquet", "count", "xml", "nquads", "text", "dot", "svg", "pdf")
+_VALUES = {
+    "--format": _FORMATS, "--output": ("out.csv", "out.json", "out.parquet", "out.svg", "-", "", ".", "no/such", "out"),
+    "--limit": ("0", "1", "2", "10000000000000000000000"), "--evaluator": ("auto", "compact", "chain", "tree"),
+    "--time": ("t", "time", "a", "s", "http://www.w3.org/ns/prov#generatedAtTime", "<http://e/t>", "x y"),
+    "--time-from": ("arrival", "departure"), "--time-unit": ("s", "ms", "us", "ns", "m"),
+    "--interval": ("1ms", "0s", "1h", "-1s", "1e30d", "100000000d"), "--late": ("drop", "error"),
+    "--lateness": ("0s", "3s", "100000d", "1e400s", "nan s", "-2s", "200000000d"),
+    "--type-column": ("type", "s", "no", ""), "--schema": ("e.jsonl", "query", "no"),
+    "--event-by": ("graph", "subject", "size:1", "size:0", "size:999999999", "file"),
+    "--ties": ("instant", "arrival"), "--malformed": ("drop", "error"), "--entailment": ("rdfs", "owl-rl"),
+    "--gpm": ("columnar", "rdflib"), "--train": ("e.jsonl", "no"), "--order": ("0", "1", "2", "-1", "100"),
+    "--least": ("0", "1", "1000000"), "--threshold": ("0", "0.5", "1", "nan", "2", "-1"),
+    "--horizon": ("0", "1", "100", "-1", "1000000"),
+    "--events": ("e.jsonl", "e.csv", "*.csv", "e.*", "no.csv", "-", "."),
+    "--plan": ("auto", "table"), "--knowledge-rows": ("0", "5"), "--quarantine": ("q",), "--explain": None,
+    "--valuations": None, "--evaluate": None,
+}  # fmt: skip
+
+
+def _options(rng: random.Random) -> Input:
+    if rng.random() < 0.5:
+        case = _ceql_case(rng)
+        files = {"query": _utf8(case.query), "e.jsonl": _as_jsonl(case.events), "e.csv": _as_csv(case.events)}
+        command = rng.choice(("run", "run", "run", "check", "explain", "alert", "alert", "forecast", "plot"))
+        arguments = ["ceql", command, "query"]
+        if command not in ("check", "explain"):
+            arguments += ["--events", rng.choice(("e.jsonl", "e.csv"))]
+        arguments += ["--train", "e.jsonl"] if command == "forecast" else []
+        arguments += ["--output", "out.svg"] if command == "plot" else []
+        known: tuple[str, ...] = (
+                 "--format", "--output", "--limit", "--evaluator", "--time", "--time-from", "--time-unit", "--interval",
+                 "--late", "--lateness", "--type-column", "--schema", "--events", "--order", "--least", "--threshold",
+                 "--horizon", "--explain", "--valuations", "--evaluate", "--train")  # fmt: skip
+    else:
+        case = _spaseq_case(rng)
+        streams, knowledge = _written(case)
+        files = {"query": _utf8(case.query), "e.jsonl": b""}
+        arguments = ["spaseq", rng.choice(("run", "run", "run", "check", "explain")), "query"]
+        if arguments[1] == "run":
+            for name, data in streams.items():
+                path = f"{name}.{'trig' if b'{' in data else 'nq'}"
+                files[path] = data
+                arguments += ["--stream", f"{name}={path}"]
+            for number, (iri, data) in enumerate(knowledge.items()):
+                files[f"kb{number}.nt"] = data
+                arguments += ["--kb", f"{iri}=kb{number}.nt"]
+        known = ("--format", "--output", "--limit", "--evaluator", "--time", "--time-from", "--time-unit", "--interval",
+                 "--late", "--lateness", "--event-by", "--ties", "--malformed", "--entailment", "--gpm", "--plan",
+                 "--knowledge-rows", "--quarantine")  # fmt: skip
+    for _ in range(rng.choice((1, 1, 2, 3, 4))):
+        name = rng.choice(known if rng.random() < 0.97 else tuple(_VALUES))
+        values: Any = _VALUES[name]
+        value = None if values is None else rng.choice(values if rng.random() < 0.8 else (*NUMBERS, *TEXTS))
+        arguments += [name] if value is None else [f"{name}={value}"] if rng.random() < 0.2 else [name, value]
+    for _ in range(rng.choice((0, 0, 0, 1, 1, 2))):
+        here, there = rng.randrange(1, len(arguments)), rng.randrange(1, len(arguments))
+        match rng.randrange(4):
+            case 0:
+                del arguments[here]
+            case 1:
+                arguments.insert(here, arguments[there])
+            case 2:
+                arguments[here], arguments[there] = arguments[there], arguments[here]
+            case _:
+                arguments[here] = mutated_text(arguments[here], rng)
+        if len(arguments) < 2:
+            break
+    return Input("command", tuple(a for a in arguments if _harmless(a)), files, stdin=rng.choice(list(files.values())))
+
+
+def _harmless(argument: str) -> bool:
+    """Nothing that waits for ever (--follow on files), that starts Spark, or that is written elsewhere."""
+    waits = len(argument) > 3 and "--follow".startswith(argument.partition("=")[0])
+    return not waits and "spark" not in argument and not argument.startswith(("/", "~", "..")) and "=/" not in argument
+
+
+def _settings(rng: random.Random) -> Input:
+    names = sorted(name for name, of in Settings.__dataclass_fields__.items() if of.type == "int")
+    given = []
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        name = rng.choice(names) if rng.random() < 0.95 else mutated_text(rng.choice(names), rng)
+        value = (
+            str(rng.choice((0, 1, 2, 3, 5, 8, 20, 100, 1000, 5000, 10**5)))
+            if rng.random() < 0.85
+            else rng.choice(NUMBERS)
+        )
+        given += ["--set", f"{name}={value}" if rng.random() < 0.95 else mutated_text(f"{name}={value}", rng)]
+    if rng.random() < 0.6:
+        case = _ceql_case(rng)
+        case = case if rng.random() < 0.5 else Case("", _slipped("ceql", case.query, rng), case.events)
+        files = {"query": _utf8(case.query), "e.jsonl": _as_jsonl(case.events)}
+        arguments = ["ceql", rng.choice(("run", "run", "alert")), "query", "--events", "e.jsonl"]
+        if rng.random() < 0.3:
+            given += ["--evaluator", rng.choice(("auto", "chain", "tree"))]
+    else:
+        case = _spaseq_case(rng)
+        streams, knowledge = _written(case)
+        files, arguments = {"query": _utf8(case.query)}, ["spaseq", "run", "query"]
+        for name, data in streams.items():
+            path = f"{name}.{'trig' if b'{' in data else 'nq'}"
+            files[path] = data
+            arguments += ["--stream", f"{name}={path}"]
+        for number, (iri, data) in enumerate(knowledge.items()):
+            files[f"kb{number}.nt"] = data
+            arguments += ["--kb", f"{iri}=kb{number}.nt"]
+    return Input("command", (*arguments, "--format", rng.choice(("jsonl", "csv")), *given), files)
+
+
+# -- pipes
+
+
+def _follow(rng: random.Random) -> Input:
+    """A command that follows standard input until that ends."""
+    if rng.random() < 0.5:
+        case = _ceql_case(rng)
+        data = mutated_lines(_as_jsonl(case.events) if rng.random() < 0.7 else _as_csv(case.events), rng)
+        arguments = ["ceql", "alert", "query", "--events", "-", "--follow", *rng.choice(_TIMES)]
+        return Input("command", (*arguments, "--format", "jsonl"), {"query": _utf8(case.query)}, data)
+    case = _spaseq_case(rng)
+    while len(case.graphs) > 1:
+        case = _spaseq_case(rng)
+    streams, knowledge = _written(case)
+    ((name, data),) = streams.items()
+    arguments = ["spaseq", "run", "query", "--stream", f"{name}=-", "--follow"]
+    arguments += ["--malformed", "drop"] * rng.randrange(2)
+    files = {"query": _utf8(case.query)}
+    for number, (iri, text) in enumerate(knowledge.items()):
+        files[f"kb{number}.nt"] = text
+        arguments += ["--kb", f"{iri}=kb{number}.nt"]
+    return Input("command", tuple(arguments), files, mutated_lines(data, rng))
+
+
+# -- states
+
+
+@cache
+def _taken(language: str) -> list[tuple[str, bytes, Any]]:
+    from tests import test_snapshots
+
+    found = []
+    for kept in test_snapshots.BY_NAME[language]:
+        state, _ = test_snapshots.broken(kept)
+        found.append((kept.name, state, kept))
+    return found
+
+
+def _snapshot(rng: random.Random) -> Input:
+    from spaseq.events.batch import INSTANTS
+    from spaseq.rdf import TERMS
+    from tests import test_snapshots
+
+    language = rng.choice(("ceql", "spaseq"))
+    name, state, _ = rng.choice(_taken(language))
+    if rng.random() < 0.5:
+        return Input("snapshot", (language, name), {"state": test_snapshots.mutated(state, rng)})
+    made = test_snapshots.made_up(state, (INSTANTS,) if language == "ceql" else (TERMS,), rng)
+    return Input("snapshot", (language, name), {"state": state if made is None else made})
+
+
+def _note(rng: random.Random) -> Input:
+    note = json.dumps({"query": "SELECT …", "tasks": 4, "streams": {"S": ["a.nq"]}, "settings": [1, None]})
+    if rng.random() < 0.3:
+        note = rng.choice(
+            ("null", "5", "[]", "[[1, 2]]", "{}", '"x"', "[" * 100_000, '{"query": {"a": []}}', "NaN", "")
+        )
+    else:
+        note = mutated_lines(note.encode(), rng).decode("utf-8", "replace")
+    return Input("note", (), {"note": _utf8(note)})
+
+
+KINDS: Mapping[str, Callable[[random.Random], Input]] = {
+    "ceql query": _compile("ceql"),
+    "spaseq query": _compile("spaseq"),
+    "ceql roads": _ceql_roads,
+    "spaseq roads": _spaseq_roads,
+    "csv": _of_events("e.csv", _as_csv),
+    "json lines": _of_events("e.jsonl", _as_jsonl),
+    "parquet": _parquet,
+    "schema": _schema,
+    "n-quads": _graphs("nq", None),
+    "n-triples": _graphs("nt", RDF.N_TRIPLES),
+    "trig": _graphs("trig", RDF.TRIG),
+    "turtle": _graphs("ttl", RDF.TURTLE),
+    "knowledge": _knowledge(("nt", "ttl", "nq", "trig", "n3")),
+    "knowledge documents": _knowledge(("rdf", "jsonld", "xml")),
+    "compressed": _compressed,
+    "streams file": _streams_file,
+    "options": _options,
+    "settings": _settings,
+    "follow": _follow,
+    "snapshot": _snapshot,
+    "checkpoint note": _note,
+}
+"""By name how a kind is drawn."""
