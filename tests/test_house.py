@@ -21,11 +21,11 @@ ROOM_CIRCLES = 0
 """Groups of folders that import each other."""
 FULLEST = 20
 """Modules of a folder."""
-LONGEST = 700
+LONGEST = 650
 """Lines of a file."""
-WIDEST = 12
+WIDEST = 11
 """Parameters of a function, where numba is not at work."""
-PRIVATE = 21
+PRIVATE = 20
 """Uses of a private name outside the module that it belongs to; what is left are names of rdflib, pyspark and os."""
 
 _DECORATORS = {"allocating", "hot", "inlined", "kernel"}
