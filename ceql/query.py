@@ -16,7 +16,9 @@ from ceql.runtime.evaluation import Matches, matches_of
 from ceql.runtime.session import Session, identity, open_session, opened, restored
 from ceql.syntax import ast
 from spaseq.automata import CEA
+from spaseq.automata.diagram import automaton_diagram
 from spaseq.automata.rma import Limits
+from spaseq.drawing import Picture
 from spaseq.engine import Program, Settings
 from spaseq.errors import OptionError
 from spaseq.events import TupleWords
@@ -108,9 +110,13 @@ class Query:
     def explain(self, format: str = "text") -> str:
         """How the query is run, for people (`text`), its automaton as a picture (`dot`, `svg`), or both as `json`.
 
-        Raises `OptionError` for another format.
+        Raises `OptionError` for another format, and for `svg` where there is no Graphviz (the extra `draw`).
         """
         return self.compiled.explain(format)
+
+    def picture(self) -> Picture:
+        """The automaton as a drawing: `svg()`, `dot`, `save(path)`; a notebook shows it."""
+        return Picture(automaton_diagram(self.automaton))
 
     def alerts(self, *, limits: Limits | None = None) -> Alerts:
         """Says at which events the query matches, without enumerating matches (`ceql.runtime.alerts`).

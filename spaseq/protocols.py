@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from spaseq.automata import CEA
+from spaseq.drawing import Picture
 from spaseq.engine import Settings
 from spaseq.pattern import Pattern
 
@@ -170,6 +171,10 @@ class Query(Protocol):
 
     def explain(self, format: str = "text") -> str:
         """How it is run, for people (`text`), its automaton as a picture (`dot`, `svg`), or both as `json`."""
+        ...
+
+    def picture(self) -> Picture:
+        """The automaton as a drawing: `svg()`, `dot`, `save(path)`; a notebook shows it."""
         ...
 
     @property

@@ -158,6 +158,7 @@ def test_explain(language: Language) -> None:
     text = language.query.explain()
     assert text.endswith("\n") and "selection: ALL" in text
     assert language.query.explain("svg").startswith("<svg") and "digraph" in language.query.explain("dot")
+    assert language.query.picture().svg() == language.query.explain("svg")
     assert language.query.explain("json").startswith("{")
     with pytest.raises(spaseq.OptionError):
         language.query.explain("html")

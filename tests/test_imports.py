@@ -41,7 +41,7 @@ ALLOWED: dict[str, set[str]] = {
     "command": {"errors", "engine", "version"},
     "version": set(),
     "lazy_names": set(),
-    "protocols": {"automata", "engine", "pattern"},
+    "protocols": {"automata", "drawing", "engine", "pattern"},
     "cli": _LANGUAGE | {"rdf", "gpm", "language", "spark", "command", ""},
     "": _LANGUAGE | {"rdf", "gpm", "language", "spark", "version", "lazy_names"},
     "__main__": {"cli"},

@@ -14,12 +14,13 @@ __all__ = ["automaton_data", "automaton_diagram", "automaton_text"]
 
 
 def automaton_diagram(automaton: CEA) -> Diagram:
-    """The automaton as a diagram: solid edges mark their event, dashed ones pass over it."""
+    """The automaton as a diagram: solid edges mark their event, dashed ones pass over it. Actions are notes."""
     nodes = [Node(str(q), str(q), start=q == 0) for q in range(automaton.states)]
     edges = []
     for transition in (t for out in automaton.transitions for t in out):
-        lines = (_condition(automaton, transition), *(f"[{show_action(a)}]" for a in transition.actions))
-        edges.append(Edge(str(transition.source), _target(transition), lines, not transition.marks))
+        notes = tuple(show_action(action) for action in transition.actions)
+        label = _condition(automaton, transition)
+        edges.append(Edge(str(transition.source), _target(transition), label, notes, dashed=not transition.marks))
     return Diagram((*nodes, Node("accept", "✓", final=True)), tuple(edges))
 
 

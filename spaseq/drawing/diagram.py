@@ -19,32 +19,21 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A transition between two nodes, given by name. `lines` are its label; `dashed` if it takes no event."""
+    """A transition between two nodes, given by name, with its label. `notes`: what is said in the legend, where its
+    number stands behind the label. `dashed`: whether it passes over its event, or takes none."""
 
     source: str
     target: str
-    lines: tuple[str, ...]
+    label: str
+    notes: tuple[str, ...] = ()
     dashed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """A graph to draw. Edges name nodes of it."""
+    """A graph to draw. Edges name nodes of it. `title` and the lines of `legend` stand below it, then the notes."""
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
-
-    def layers(self) -> dict[str, int]:
-        """The distance of each node from the nearest start, in edges; nodes that are not reached come last. O(size)."""
-        onward: dict[str, list[str]] = {node.name: [] for node in self.nodes}
-        for edge in self.edges:
-            onward[edge.source].append(edge.target)
-        found = {node.name: 0 for node in self.nodes if node.start}
-        queue = list(found)
-        for name in queue:  # grows while it is read
-            for target in onward[name]:
-                if target not in found:
-                    found[target] = found[name] + 1
-                    queue.append(target)
-        last = 1 + max(found.values(), default=-1)
-        return found | {node.name: last for node in self.nodes if node.name not in found}
+    title: str = ""
+    legend: tuple[str, ...] = ()

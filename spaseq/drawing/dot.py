@@ -1,36 +1,95 @@
-"""A diagram in the language of Graphviz."""
+"""A diagram in the language of Graphviz, written so that labels stay short: what is long is a note in the legend."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from textwrap import wrap
+from typing import Final
 
-from spaseq.drawing.diagram import Diagram
+from spaseq.drawing.diagram import Diagram, Edge, Node
 
 __all__ = ["to_dot"]
 
+_FONT: Final = 'fontname="Helvetica,Arial,sans-serif"'
+"""Graphviz knows the widths of these, also where no font is installed."""
+_LABEL: Final = 28
+"""Letters of a line of an edge's label."""
+_LEGEND: Final = 90
+_NUMBERS: Final = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
 
 def to_dot(diagram: Diagram) -> str:
-    """The diagram in DOT, left to right; render it with `dot -Tsvg`."""
+    """The diagram in DOT, left to right; `dot -Tsvg` renders it, and `to_svg`. Cost linear in its size.
+
+    Edges between the same nodes and of the same style are one, with all their labels. Loops get no ports: Graphviz does
+    not see where the labels of such loops are, and may write others over them.
+    """
     return "\n".join(_lines(diagram)) + "\n"
 
 
 def _lines(diagram: Diagram) -> Iterator[str]:
+    notes = {note: number for number, note in enumerate(dict.fromkeys(n for e in diagram.edges for n in e.notes), 1)}
+    below = [diagram.title, *diagram.legend, *(f"{_superscript(number)} {note}" for note, number in notes.items())]
+    text = "".join(_escaped(line) + "\\l" for entry in below for line in _wrapped(entry, _LEGEND))
     yield "digraph {"
-    yield "  rankdir=LR; node [shape=circle, fontname=sans]; edge [fontname=sans, fontsize=10];"
+    yield f"  graph [rankdir=LR, ranksep=0.4, nodesep=0.3, {_FONT}, fontsize=11];"
+    if text:
+        yield f'  graph [labelloc=b, labeljust=l, label="{text}"];'
+    yield f"  node [shape=circle, fixedsize=true, width=0.42, {_FONT}, fontsize=12];"
+    yield f"  edge [{_FONT}, fontsize=11, arrowsize=0.7];"
     for node in diagram.nodes:
-        shape = ", shape=doublecircle" if node.final else ""
-        yield f"  {_quoted(node.name)} [label={_quoted(node.label)}{shape}];"
-        if node.start:
-            entry = _quoted("to " + node.name)
-            yield f'  {entry} [shape=point, label=""];'
-            yield f"  {entry} -> {_quoted(node.name)};"
+        yield from _node(node)
+    bundles: dict[tuple[str, str, bool], list[Edge]] = {}
     for edge in diagram.edges:
-        style = ", style=dashed" if edge.dashed else ""
-        label = _quoted("\n".join(edge.lines))
-        yield f"  {_quoted(edge.source)} -> {_quoted(edge.target)} [label={label}{style}];"
+        bundles.setdefault((edge.source, edge.target, edge.dashed), []).append(edge)
+    for (source, target, dashed), edges in bundles.items():
+        yield _edge(source, target, dashed, edges, notes)
     yield "}"
 
 
+def _node(node: Node) -> Iterator[str]:
+    about = [f"label={_quoted(node.label)}"]
+    if len(node.label) > 3:
+        about.append('shape=box, style=rounded, fixedsize=false, height=0.42, margin="0.12,0.04"')
+    if node.final:
+        about.append("peripheries=2")
+    yield f"  {_quoted(node.name)} [{', '.join(about)}];"
+    if node.start:
+        entry = _quoted("to " + node.name)
+        yield f'  {entry} [shape=point, width=0.06, label=""];'
+        yield f"  {entry} -> {_quoted(node.name)};"
+
+
+def _edge(source: str, target: str, dashed: bool, edges: list[Edge], notes: dict[str, int]) -> str:
+    labels = dict.fromkeys(_labelled(edge, notes) for edge in edges)
+    label = "\\n".join(_escaped(line) for text in labels for line in _wrapped(text, _LABEL))
+    about = [f'label="{label}"', f"labeltooltip={_quoted('; '.join(labels))}"]
+    if dashed:
+        about.append('style=dashed, color="#777777", fontcolor="#777777"')
+    return f"  {_quoted(source)} -> {_quoted(target)} [{', '.join(about)}];"
+
+
+def _labelled(edge: Edge, notes: dict[str, int]) -> str:
+    """The label with the numbers of its notes. They do not part from the last word."""
+    numbers = "\N{NO-BREAK SPACE}".join(_superscript(notes[note]) for note in edge.notes)
+    return f"{edge.label}\N{NO-BREAK SPACE}{numbers}" if numbers else edge.label
+
+
+def _superscript(number: int) -> str:
+    return str(number).translate(_NUMBERS)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Lines of about so many letters, none of them blank; a longer word is not broken."""
+    shown = "".join(c if c.isprintable() or c == "\N{NO-BREAK SPACE}" else " " for c in text)
+    return wrap(shown, width, break_long_words=False, break_on_hyphens=False)
+
+
 def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
+    return f'"{_escaped(text)}"'
+
+
+def _escaped(text: str) -> str:
+    """The text between quotes. Graphviz reads backslashes, and `&name;` as HTML does."""
+    shown = "".join(c if c.isprintable() or c == "\N{NO-BREAK SPACE}" else " " for c in text)
+    return shown.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')

@@ -8,7 +8,8 @@ from collections.abc import Mapping as MappingABC
 from typing import Any
 
 from spaseq.automata import CEA
-from spaseq.automata.diagram import automaton_text
+from spaseq.automata.diagram import automaton_diagram, automaton_text
+from spaseq.drawing import Picture
 from spaseq.engine import Program, Settings, Window, compile_program
 from spaseq.errors import EventError, OptionError, QuerySemanticsError, named_query
 from spaseq.events.time import parse_time
@@ -208,11 +209,15 @@ class Query:
     def explain(self, format: str = "text") -> str:
         """How the query is run, for people (`text`), its automaton as a picture (`dot`, `svg`), or both as `json`.
 
-        Raises `OptionError` for another format.
+        Raises `OptionError` for another format, and for `svg` where there is no Graphviz (the extra `draw`).
         """
         if format == "text":
             return "\n".join(self._explain_lines()) + "\n"
         return automaton_text(self.automaton, format, self._about())
+
+    def picture(self) -> Picture:
+        """The automaton as a drawing: `svg()`, `dot`, `save(path)`; a notebook shows it."""
+        return Picture(automaton_diagram(self.automaton))
 
     def _about(self) -> dict[str, Any]:
         """What the query is, as plain data."""

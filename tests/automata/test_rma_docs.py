@@ -10,6 +10,7 @@ from pathlib import Path
 
 from spaseq.automata import rma
 from tests.automata.test_rma_paper import PHI_1, PHI_4
+from tests.support.drawn import drawn
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -35,7 +36,12 @@ def test_examples() -> None:
 
 
 def test_figures() -> None:
-    assert {path.name: path.read_text("utf-8") for path in (DOCS / "rma").glob("*.svg")} == figures()
+    """They say the same. Where Graphviz places it depends on its version."""
+    kept = {path.name: path.read_text("utf-8") for path in (DOCS / "rma").glob("*.svg")}
+    found = figures()
+    assert kept.keys() == found.keys()
+    for name, svg in found.items():
+        assert (drawn(kept[name]).texts, drawn(kept[name]).edges) == (drawn(svg).texts, drawn(svg).edges), name
 
 
 if __name__ == "__main__":

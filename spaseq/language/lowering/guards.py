@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from spaseq.gpm import ROUNDS
 from spaseq.language.semantics.expand import Conjunction
 
 __all__ = ["Free", "Meets", "Pass", "Take"]
@@ -30,7 +31,9 @@ class Take:
 
     def __str__(self) -> str:
         first = f", and no {_either(self.before)} since the window opened" if self.before else ""
-        return "a join with the run" + first
+        names = sorted(self.keep - {ROUNDS})
+        kept = f" that keeps {' '.join(f'?{name}' for name in names)}" if names else ""
+        return f"a join with the run{kept}{first}"
 
 
 @dataclass(frozen=True, slots=True)
