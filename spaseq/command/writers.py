@@ -47,6 +47,10 @@ class Results(Protocol):
         """Each result as a JSON object."""
         ...
 
+    def lines(self) -> Iterator[str]:
+        """`objects` as JSON."""
+        return map(_JSON, self.objects())
+
     def cells(self) -> Iterator[Sequence[Any]]:
         """The names of columns, then the cells of each result, for programs."""
         ...
@@ -104,8 +108,8 @@ def write_tsv(results: Results, out: IO[str]) -> int:
 def write_jsonl(results: Results, out: IO[str]) -> int:
     """A JSON object a line."""
     written = 0
-    for record in results.objects():
-        out.write(_JSON(record) + "\n")
+    for line in results.lines():
+        out.write(line + "\n")
         written += 1
     return written
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spaseq.engine.opening import open_evaluator, restore_evaluator
-from spaseq.engine.program.matches import MatchBatch
+from spaseq.engine.program.matches import CodedRows, MatchBatch
 from spaseq.engine.program.partitions import Partitions
 from spaseq.engine.program.program import Program, compile_program, ends_only
 from spaseq.engine.program.register_ops import Codes
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Batch",
     "Choice",
+    "CodedRows",
     "Codes",
     "Consume",
     "Evaluator",

@@ -20,6 +20,7 @@ __all__ = [
     "decimal_times",
     "duration_nanoseconds",
     "format_time",
+    "format_times",
     "parse_duration",
     "parse_time",
     "unit_nanoseconds",
@@ -179,6 +180,16 @@ def format_time(nanoseconds: int) -> str:
     seconds, fraction = divmod(int(nanoseconds), 1_000_000_000)
     text = str(np.datetime64(seconds, "s"))
     return text + (f".{fraction:09d}".rstrip("0") if fraction else "") + "Z"
+
+
+def format_times(nanoseconds: np.ndarray) -> list[str]:
+    """`format_time` of each of these (int64)."""
+    seconds, fractions = np.divmod(nanoseconds, 1_000_000_000)
+    texts = np.datetime_as_string(seconds.astype("datetime64[s]")).tolist()
+    return [
+        f"{text}.{fraction:09d}".rstrip("0") + "Z" if fraction else text + "Z"
+        for text, fraction in zip(texts, fractions.tolist(), strict=True)
+    ]
 
 
 def parse_duration(text: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -25,6 +25,72 @@ def _empty() -> np.ndarray:
     return np.zeros(0, np.int64)
 
 
+class CodedRows(Sequence[frozenset[Hashable]]):
+    """The register rows of matches as codes: each is made when it is looked at. To be read before the next batch is
+    pushed, when codes may be forgotten.
+
+    `codes`: int64 (k, registers); those of match i are `firsts[i]` and the `counts[i] - 1` behind it. `make` turns
+    them into a row; `owner` is who knows what codes mean.
+    """
+
+    __slots__ = ("_made", "codes", "counts", "firsts", "make", "owner")
+
+    def __init__(
+        self,
+        codes: np.ndarray,
+        firsts: np.ndarray,
+        counts: np.ndarray,
+        make: Callable[[list[list[int]]], Hashable],
+        owner: object,
+    ) -> None:
+        self.codes: np.ndarray = codes
+        self.firsts: np.ndarray = firsts
+        self.counts: np.ndarray = counts
+        self.make = make
+        self.owner = owner
+        self._made: dict[int, frozenset[Hashable]] = {}
+
+    def __len__(self) -> int:
+        return len(self.firsts)
+
+    @overload
+    def __getitem__(self, index: int) -> frozenset[Hashable]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[frozenset[Hashable]]: ...
+    def __getitem__(self, index: int | slice) -> frozenset[Hashable] | list[frozenset[Hashable]]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        first = int(self.firsts[index])
+        made = self._made.get(first)
+        if made is None:
+            own = self.codes[first : first + int(self.counts[index])].tolist()
+            made = self._made[first] = frozenset({self.make(own)})
+        return made
+
+    @staticmethod
+    def concat(parts: Sequence[CodedRows]) -> CodedRows:
+        """One after the other, of one owner."""
+        shifts = np.cumsum([0, *(len(part.codes) for part in parts)])
+        return CodedRows(
+            np.concatenate([part.codes for part in parts]),
+            np.concatenate([part.firsts + shift for part, shift in zip(parts, shifts, strict=False)]),
+            np.concatenate([part.counts for part in parts]),
+            parts[0].make,
+            parts[0].owner,
+        )
+
+
+def _together(parts: Sequence[Rows]) -> Rows:
+    coded = [part for part in parts if isinstance(part, CodedRows)]
+    if len(coded) == len(parts) and len({id(part.owner) for part in coded}) == 1:
+        return CodedRows.concat(coded)
+    return [row for part in parts for row in part]
+
+
+Rows = Sequence[frozenset[Hashable]]
+"""The register rows of matches."""
+
+
 @dataclass(frozen=True, slots=True)
 class MatchBatch:
     """Complex events ([start, end], D), in order of their ends.
@@ -39,7 +105,7 @@ class MatchBatch:
     end: np.ndarray = field(default_factory=_empty)
     offsets: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))
     positions: np.ndarray = field(default_factory=_empty)
-    rows: list[frozenset[Hashable]] | None = None
+    rows: Rows | None = None
     labels: np.ndarray | None = None
 
     def __len__(self) -> int:
@@ -53,7 +119,8 @@ class MatchBatch:
 
     def snapshot(self) -> tuple[Any, ...]:
         """The columns, as plain values."""
-        return self.start, self.end, self.offsets, self.positions, self.rows, self.labels
+        rows = None if self.rows is None else list(self.rows)
+        return self.start, self.end, self.offsets, self.positions, rows, self.labels
 
     @staticmethod
     def restore(state: tuple[Any, ...]) -> MatchBatch:
@@ -75,7 +142,8 @@ class MatchBatch:
         if not batches:
             return MatchBatch()
         shifts = np.cumsum([0] + [len(b.positions) for b in batches])
-        rows = None if any(b.rows is None for b in batches) else [r for b in batches for r in b.rows or ()]
+        told = [b.rows for b in batches if b.rows is not None]
+        rows = _together(told) if len(told) == len(batches) else None
         numbers = [b.labels for b in batches if b.labels is not None]
         labels = np.concatenate(numbers) if numbers else None
         return MatchBatch(
@@ -103,7 +171,7 @@ def label_bits(labels: Labels) -> int:
     return 0 if not labels else (len(labels) - 1).bit_length()
 
 
-def matches_of(chunk: Chunk, labels: Labels, rows: list[frozenset[Hashable]] | None = None) -> MatchBatch:
+def matches_of(chunk: Chunk, labels: Labels, rows: Rows | None = None) -> MatchBatch:
     """The matches that a kernel wrote, for an automaton with these labels."""
     if labels is None:
         return MatchBatch(chunk.start, chunk.end, chunk.offsets, chunk.places, rows)

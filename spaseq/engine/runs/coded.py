@@ -20,7 +20,7 @@ from spaseq.engine.kernels.registers import layout as reg
 from spaseq.engine.kernels.registers.index import rebuild
 from spaseq.engine.kernels.registers.machine import run_guarded
 from spaseq.engine.kernels.registers.operations import remember_answers
-from spaseq.engine.program.matches import Emit, MatchBatch, matches_of
+from spaseq.engine.program.matches import CodedRows, Emit, MatchBatch, matches_of
 from spaseq.engine.program.program import Program
 from spaseq.engine.program.register_ops import Codes
 from spaseq.engine.program.settings import Batch
@@ -79,11 +79,14 @@ class GuardRun(Run):
         if not self._tables.outputs:
             return super().matches(chunk)
         tags, places = np.unique(np.where(chunk.tag < 0, -chunk.tag, chunk.tag), return_inverse=True)
-        rows = [
-            frozenset({self._codes.row(self._answers[first : first + count].tolist(), ACCEPT)})
-            for first, count in self._accepted[tags].tolist()
-        ]
-        return matches_of(chunk, self.program.labels, [rows[i] for i in places.tolist()])
+        firsts, counts = self._accepted[tags].T
+        spans = np.repeat(firsts - np.cumsum(counts) + counts, counts) + np.arange(int(counts.sum()))
+        begins = np.cumsum(counts) - counts
+        rows = CodedRows(self._answers[spans], begins[places], counts[places], self._accepted_row, self._codes)
+        return matches_of(chunk, self.program.labels, rows)
+
+    def _accepted_row(self, codes: list[list[int]]) -> Any:
+        return self._codes.row(codes, ACCEPT)
 
     def add_classes(self, vectors: list[int]) -> None:
         known = len(self._vectors)

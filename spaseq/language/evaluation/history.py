@@ -121,6 +121,20 @@ class History:
         """The time of an instant."""
         return self._block(position).of(position)[0]
 
+    def times(self, positions: np.ndarray) -> np.ndarray:
+        """The times of instants that are held: int64."""
+        if not self._blocks:
+            raise _not_held(-1)
+        behind = np.searchsorted(np.array(self._firsts), positions, "right") - 1
+        found = np.empty(len(positions), np.int64)
+        for number in np.unique(behind).tolist():
+            block, own = self._blocks[number], behind == number
+            places = np.searchsorted(block.positions, positions[own])
+            if number < 0 or places.max(initial=0) == len(block.positions):
+                raise _not_held(int(positions[own][0]))
+            found[own] = block.times[places]
+        return found
+
     def held(self, positions: Sequence[int]) -> tuple[tuple[int, ...], Events]:
         """The times of instants, and their events."""
         times, parts = [], []

@@ -128,6 +128,12 @@ class Results:
         self._answered = False
 
     @property
+    def passes(self) -> bool:
+        """Whether matches are the results, as they are."""
+        clauses = self._clauses
+        return not (clauses.by_window or clauses.ask or clauses.lists or clauses.plan is not None)
+
+    @property
     def waits(self) -> bool:
         """Whether time alone may make something known: a window that is over."""
         return bool(self._pending)

@@ -24,6 +24,7 @@ from spaseq.events.reorder import SingleReorderer
 from spaseq.gpm import IDENTITY, Knowledge, Mapping, MappingSet, freeze, project
 from spaseq.gpm.serialise import nquads_term
 from spaseq.language.evaluation.absence import Endings, Sightings, Waiting, mappings_of
+from spaseq.language.evaluation.columns import FoundColumns, Texts, columns_of
 from spaseq.language.evaluation.history import History, Pool
 from spaseq.language.evaluation.match import Match
 from spaseq.language.evaluation.results import Results, term_order
@@ -53,6 +54,9 @@ PERF: 1,000 graphs of benchmarks/pushes.py, 10 at once, each by itself or as a b
 
 _ROWS = 4096
 """Rows the engine gets at once, which bounds the matches held."""
+
+Found = FoundColumns | Iterable[Match]
+"""Some matches in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +128,7 @@ class Recogniser:
         registers = MappingRegisters(query.patterns)
         self._sightings = Sightings(query, program.window, registers)
         self._endings = Endings(query, program.window, registers) if any(v.after for v in query.variants) else None
+        self._stays = self._endings is None and self._results.passes
         self._partitions = Partitions(program.window)
         self._known: dict[int, int] = {}  # the numbers that the solver's keys have there; not in a snapshot
         self._history = History()
@@ -153,13 +158,18 @@ class Recogniser:
 
     def push_chunk(self, chunk: Chunk) -> Iterator[Match]:
         """The matches that a chunk of instants completes; exhaust it before the next call."""
+        return (match for found in self.push_blocks(chunk) for match in found)
+
+    def push_blocks(self, chunk: Chunk) -> Iterator[Found]:
+        """The matches that a chunk of instants completes, as columns where they stay that; each is to be read before
+        the next is asked for."""
         if self._solver is None:
             raise InternalError("a recogniser without a solver takes rows, not instants")
         self._leave()
         self._reach(int(chunk.times[0]))
         positions = np.arange(chunk.first, chunk.first + len(chunk))
         self._history.add(positions, chunk.times, chunk.events if self._keep_events else None)
-        yield from self._push(self._solver.rows(chunk))
+        yield from self._blocks(self._solver.rows(chunk))
         self._evict(int(chunk.times[-1]))
 
     def push_rows(self, rows: Sequence[InstantSolutions]) -> Iterator[Match]:
@@ -174,13 +184,21 @@ class Recogniser:
             self._evict(rows[-1].time)
 
     def _push(self, rows: Rows) -> Iterator[Match]:
+        return (match for found in self._blocks(rows) for match in found)
+
+    def _blocks(self, rows: Rows) -> Iterator[Found]:
         codes = self._partition_codes(rows)
         positions, last = rows.positions, 0
         while last < len(positions):
             # The rows of an instant stay together: its matches are told apart together.
             first, last = last, int(np.searchsorted(positions, positions[last : last + _ROWS][-1], "right"))
             batch = InstantBatch(rows, self._query.patterns, codes, self._sightings, first, last)
-            yield from self._results.push(self._matches(self._evaluator.push(batch), batch), int(batch.times[-1]))
+            found = self._evaluator.push(batch)
+            columns = columns_of(found, self._selected, self._history) if self._stays else None
+            if columns is None:
+                yield self._results.push(self._matches(found, batch), int(batch.times[-1]))
+            elif len(columns):
+                yield columns
 
     # -- single instants
 
@@ -527,17 +545,24 @@ class Matches:
         return next(self._found(), None) is not None
 
     def _found(self) -> Iterator[Match]:
+        return (match for found in self.blocks() for match in found)
+
+    def blocks(self) -> Iterator[Found]:
+        """The matches in parts, as columns where they stay that; each is to be read before the next is asked for. An
+        ASK is not cut after its first."""
         solver = Solver(self._query, self._knowledge, reference=self._reference)
         recogniser = Recogniser(self._query, self._program, solver, keep_events=self._keep_events)
         opened = self._open(None if self._keep_events else solver.wanted)
         self.counters = opened.counters
         for chunk in merge_batches(opened.batches, solver.solve_batch, apart=opened.apart):
-            yield from recogniser.push_chunk(chunk)
-        yield from recogniser.close()
+            yield from recogniser.push_blocks(chunk)
+        yield recogniser.close()
 
     def count(self) -> int:
-        """How many matches there are."""
-        return sum(1 for _ in self)
+        """How many matches there are. None is made where no clause looks at them."""
+        if self._query.clauses.ask:
+            return sum(1 for _ in self)
+        return sum(len(found) if isinstance(found, FoundColumns) else sum(1 for _ in found) for found in self.blocks())
 
     def solutions(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """The set of pairs (time of the last matched instant, projected mapping) of Definition 16, in order of time."""
@@ -545,7 +570,15 @@ class Matches:
 
     def to_arrow(self) -> pa.Table:
         """One row per match: see `match_table`."""
-        return pa.Table.from_batches([match_table(list(self), self.variables)])
+        blocks = iter([list(self)]) if self._query.clauses.ask else self.blocks()
+        texts: dict[str, Texts] = {}
+        tables = [match_table([], self.variables)]
+        for found in blocks:
+            if isinstance(found, FoundColumns):
+                tables.append(found.table(self.variables, texts))
+            else:
+                tables.append(match_table(list(found), self.variables))
+        return pa.Table.from_batches(tables).combine_chunks()
 
     def to_pandas(self) -> Any:
         """`to_arrow` as a `pandas.DataFrame`."""

@@ -609,6 +609,10 @@ class TermCodes:
         bound, pending, owed = self._bound.get(state, (frozenset(), frozenset(), ()))
         return bound, pending, omega, None if state == INITIAL else owed
 
+    def columns(self, names: frozenset[str]) -> tuple[dict[str, int], NumberedTerms] | None:
+        """The registers of `names`, and the terms that codes number; None where two codes may be one term."""
+        return None if self._terms.has_aliases else ({n: r for n, r in self._ids.items() if n in names}, self._terms)
+
     @property
     def full(self) -> bool:
         """Whether it is time to `evict`."""

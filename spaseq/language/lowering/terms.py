@@ -50,6 +50,10 @@ class NumberedTerms:
             term = self._terms[number] = term_from_key(self._texts[number].decode())
         return term
 
+    def key(self, number: int) -> str:
+        """The `term_key` of a number's term."""
+        return self._texts[number].decode()
+
     @property
     def full(self) -> bool:
         """Whether it is time to `keep` only what is in use."""

@@ -1,0 +1,87 @@
+"""Results as columns, beside the same results match by match, in every format."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import spaseq
+from spaseq.cli.output import FoundResults, write_results
+from spaseq.language.evaluation.columns import FoundColumns
+from spaseq.language.evaluation.match import Match
+from spaseq.language.evaluation.run import Matches, match_table
+
+PREFIX = "PREFIX : <urn:e:> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>"
+QUERIES = {
+    "one": "SELECT ?s ?v FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?s :v ?v } }",
+    "projected": "SELECT ?w FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?s :v ?v ; :w ?w } }",
+    "unbound": "SELECT * FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?s :v ?v OPTIONAL { ?s :w ?w } } }",
+    "two": """SELECT ?s ?v ?x WITHIN 4 SECONDS SLIDING FROM STREAM S <urn:s> WHERE { SEQ (A ; B+)
+              DEFINE GPM A ON S { ?s :v ?v } DEFINE GPM B ON S { ?s :w ?x } }""",
+    "several ways": """SELECT ?v WITHIN 9 SECONDS SLIDING PARTITION BY (?s) FROM STREAM S <urn:s> WHERE { SEQ (A : B)
+              DEFINE GPM A ON S { ?s :v ?v ; :in ?r } DEFINE GPM B ON S { ?s :w ?x ; :in ?r } }""",
+    "ordered": "SELECT ?v FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?s :v ?v } } ORDER BY DESC(?v)",
+    "computed": "SELECT (STR(?v) AS ?t) FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?s :v ?v } }",
+    "nothing": "SELECT ?s FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?s :none ?v } }",
+    "asked": "ASK FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?s :v ?v } }",
+}  # fmt: skip
+VALUES = ['1', '01', '"1.50"^^xsd:decimal', '"a"', '"a"^^xsd:string', '"\u00e4\\n\\"\\\\t\\t"@de', "<urn:h\u00e4us>",
+          "_:b", '"x"^^<urn:t>', '"<&>"', '"2026-01-01T00:00:00Z"^^xsd:dateTime', '" "@EN']  # fmt: skip
+
+
+def _stream(folder: Path, start: float) -> str:
+    """Two events a second, some of one time, of one or several mappings each."""
+    lines = [f"@prefix : <urn:e:> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> . @prefix p: <{PROV}> ."]
+    for i in range(30):
+        lines.append(f':g{i} p:generatedAtTime "{start + (i // 3 * 3 if i > 15 else i) * 0.5}" . :g{i} {{')
+        for j in range(1 + (i % 5 == 0) * 2):
+            lines.append(f":s{(i + j) % 4} :v {VALUES[(i + 5 * j) % len(VALUES)]} ; :in :r{j} .")
+            if i % 3:
+                lines.append(f":s{(i + j) % 4} :w {VALUES[(i * 7 + j) % len(VALUES)]} .")
+        lines.append("}")
+    path = folder / "s.trig"
+    path.write_text("\n".join(lines), "utf-8")
+    return str(path)
+
+
+PROV = "http://www.w3.org/ns/prov#"
+
+
+def _written(form: str, matches: Matches | list[Match], query: spaseq.Query, limit: int | None) -> str:
+    out = io.StringIO()
+    write_results(form, FoundResults(matches, query, out, limit, False), out)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("start", [0, 1_780_000_000.25], ids=["offsets", "dates"])
+@pytest.mark.parametrize("name", QUERIES)
+def test_columns_are_written_as_matches_are(name: str, start: float, tmp_path: Path) -> None:
+    query = spaseq.compile(f"{PREFIX} {QUERIES[name]}")
+    streams = {"S": _stream(tmp_path, start)}
+    one_by_one = list(query.run(streams, ties="instant"))
+    for form in ("jsonl", "csv", "tsv", "json", "xml", "table"):
+        for limit in (None, 0, 7):
+            assert _written(form, query.run(streams), query, limit) == _written(form, one_by_one, query, limit), form
+    assert query.run(streams).count() == len(one_by_one)
+    table = query.run(streams).to_arrow()
+    assert table.to_pylist() == match_table(one_by_one, query.variables).to_pylist()
+    for limit in (None, 7):
+        path = str(tmp_path / "found.parquet")
+        write_results("parquet", FoundResults(query.run(streams), query, None, limit, False), path)
+        assert pq.read_table(path).to_pylist() == table.to_pylist()[:limit]
+
+
+@pytest.mark.parametrize("name", ["one", "projected", "two", "several ways"])
+def test_matches_are_not_made_where_nobody_looks_at_them(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = spaseq.compile(f"{PREFIX} {QUERIES[name]}")
+    streams = {"S": _stream(tmp_path, 0)}
+    wanted = len(list(query.run(streams)))
+    monkeypatch.setattr(FoundColumns, "__iter__", lambda _: pytest.fail("a match was made"))
+    monkeypatch.setattr("spaseq.language.evaluation.run._distinct", lambda *_: pytest.fail("a match was made"))
+    blocks = [found for found in query.run(streams).blocks() if isinstance(found, FoundColumns)]
+    assert sum(map(len, blocks)) == wanted > 0
