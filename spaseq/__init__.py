@@ -33,12 +33,13 @@ if TYPE_CHECKING:
     from spaseq.engine import Settings
     from spaseq.gpm import Knowledge
     from spaseq.language import Match, Matches, Query, Session
-    from spaseq.rdf import GraphEvent, StreamOptions, StreamSource
+    from spaseq.rdf import GraphEvent, Grouped, StreamOptions, StreamSource
 
 __all__ = [
     "BudgetExceeded",
     "EventError",
     "GraphEvent",
+    "Grouped",
     "InternalError",
     "Knowledge",
     "Match",
@@ -80,7 +81,7 @@ __getattr__, __dir__ = loader(
         "spaseq.engine": ("Settings",),
         "spaseq.gpm": ("Knowledge",),
         "spaseq.language": ("Match", "Matches", "Query", "Session"),
-        "spaseq.rdf": ("GraphEvent", "StreamOptions", "StreamSource"),
+        "spaseq.rdf": ("GraphEvent", "Grouped", "StreamOptions", "StreamSource"),
         "spaseq.spark": (None,),
     },
 )

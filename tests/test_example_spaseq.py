@@ -27,7 +27,8 @@ AARHUS = "http://www.insight-centre.org/dataset/SampleEventService#AarhusTraffic
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A query of an example with what a user gives it. `streams`: file by stream name. `knowledge`: file by IRI."""
+    """A query of an example with what a user gives it. `streams`: file by stream name. `knowledge`: file by IRI.
+    `groups`: the property that connects, by IRI."""
 
     folder: str
     streams: dict[str, str]
@@ -37,6 +38,7 @@ class Example:
     query: str = "query.rq"
     expected: str = "expected.csv"
     knowledge: dict[str, str] = field(default_factory=dict)
+    groups: dict[str, str] = field(default_factory=dict)
     event_by: str | None = None
     time: str | None = None
 
@@ -53,6 +55,8 @@ class Example:
         words += ["--time", self.time] if self.time else []
         for iri, file in self.knowledge.items():
             words += ["--kb", f"{iri}={file}"]
+        for iri, connects in self.groups.items():
+            words += ["--groups", f"{iri}={connects}"]
         return words
 
 
@@ -89,6 +93,11 @@ EXAMPLES = {
     "traffic, as the text has it": Example(
         "traffic", _SENSORS, _ROADS, 23, "traffic", "spread.rq", "expected-spread.csv",
         knowledge={"http://traffic.org/roads": "roads.ttl"},
+    ),
+    "traffic, each network by itself": Example(
+        "traffic", _SENSORS, _ROADS, 16, "traffic", "networks.rq", "expected-networks.csv",
+        knowledge={"http://traffic.org/roads": "roads.ttl"},
+        groups={"http://traffic.org/roads": "http://traffic.org/ns#connectedTo"},
     ),
 }  # fmt: skip
 
@@ -152,7 +161,17 @@ def _answers(example: Example) -> set[oracle_spaseq.Answer]:
     for event in events:
         streams[names[event.stream]].append((event.time, _graph(event.triples)))
     knowledge = {f"<{i}>": _graph(load_knowledge(str(example.path / f))) for i, f in example.knowledge.items()}
+    for iri, connects in example.groups.items():
+        knowledge[f"<{iri}>"] |= _groups(knowledge[f"<{iri}>"], f"<{connects}>")
     return oracle_spaseq.evaluate(oracle_spaseq_text.read(text), streams, knowledge)
+
+
+def _groups(graph: oracle_spaseq.Graph, connects: str) -> oracle_spaseq.Graph:
+    """Each entity with the least of those that it is connected with."""
+    near = {(a, b) for s, p, o in graph if p == connects for a in (s, o) for b in (s, o)}
+    while more := {(a, d) for a, b in near for c, d in near if b == c} - near:
+        near |= more
+    return frozenset((a, "<urn:spaseq:group>", min(d for c, d in near if c == a)) for a, _ in near)
 
 
 def _text(key: str) -> str:

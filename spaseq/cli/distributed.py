@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from spaseq.errors import OptionError
@@ -18,32 +18,48 @@ from spaseq.rdf import Counters, StreamSource, term_from_key
 if TYPE_CHECKING:
     from spaseq.spark.session.options import QueryWords
 
-__all__ = ["followed_matches", "spark_matches"]
+__all__ = ["explained", "followed_matches", "local_spark", "spark_matches"]
 
 _LOOK: Final = 0.5  # seconds between two looks at whether the query still runs
 
 
 def spark_matches(
+    session: Callable[[], Any],
     query: Query,
     streams: Mapping[str, StreamSource],
-    knowledge: Mapping[str, list[str]],
+    knowledge: Mapping[str, Any],
     counters: Counters,
     quarantine: str,
     **words: Unpack[QueryWords],
 ) -> Iterator[Match]:
-    """The matches over files, in order of their ends; `counters` is given what was read. See `spaseq.spark.matches`.
+    """The matches over files, in order of their ends; `session` begins Spark, `counters` is given what was read. See
+    `spaseq.spark.matches`.
 
     Raises `OptionError` where PySpark is not installed.
     """
     spark = _spark()
     more: dict[str, Any] = {"counters": counters, "quarantine": quarantine, "progress": None, **words}
-    yield from spark.matches(query, spark.local_session(), streams, knowledge, **more)
+    yield from spark.matches(query, session(), streams, knowledge, **more)
+
+
+def local_spark(configuration: Mapping[str, str]) -> Any:
+    """A session on this machine, with settings of Spark's. OptionError where PySpark is not installed."""
+    return _spark().local_session(configuration=configuration)
+
+
+def explained(query: Query, knowledge: Mapping[str, Any], configuration: Mapping[str, str]) -> str:
+    """How Spark runs a query. Only with knowledge, whose answers are worked out, a session is begun."""
+    spark = _spark()
+    if not knowledge:
+        return str(spark.explain(query))
+    return str(spark.explain(query, knowledge, spark=local_spark(configuration)))
 
 
 def followed_matches(
+    session: Callable[[], Any],
     query: Query,
     streams: Mapping[str, StreamSource],
-    knowledge: Mapping[str, list[str]],
+    knowledge: Mapping[str, Any],
     counters: Counters,
     quarantine: str,
     **words: Unpack[QueryWords],
@@ -53,14 +69,14 @@ def followed_matches(
     What was read before a Ctrl-C is forgotten: a query that goes on after a restart is one of `spaseq.spark.start`.
     """
     spark = _spark()
-    session = spark.local_session()
+    begun = session()
     if threading.current_thread() is threading.main_thread():  # Spark's handler would speak to a JVM that is spoken to
         signal.signal(signal.SIGINT, signal.default_int_handler)
     found: queue.SimpleQueue[Any] = queue.SimpleQueue()
     with tempfile.TemporaryDirectory(prefix="spaseq-") as folder:
         running = spark.start(
             query,
-            session,
+            begun,
             streams,
             knowledge,
             checkpoint=folder,

@@ -1,15 +1,15 @@
-"""What `--stream`, `--streams` and `--kb` name."""
+"""What `--stream`, `--streams`, `--kb`, `--groups` and `--spark` name."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from spaseq.errors import OptionError
 from spaseq.language.query import Query
-from spaseq.rdf import StreamSource, parse_streams_file
+from spaseq.rdf import Grouped, StreamSource, parse_streams_file
 
-__all__ = ["knowledge_files", "stream_files"]
+__all__ = ["grouped_files", "knowledge_files", "spark_settings", "stream_files"]
 
 _STDIN: Final = "<stdin>"
 """What errors call a query that comes from standard input."""
@@ -56,18 +56,39 @@ def knowledge_files(query: Query, given: Sequence[str]) -> dict[str, list[str]]:
     return files
 
 
-def _split(text: str, known: dict[str, str], option: str, form: str) -> tuple[str, str]:
+def grouped_files(files: Mapping[str, list[str]], given: Sequence[str]) -> dict[str, Any]:
+    """The background knowledge with the groups of `IRI=PROPERTY[,PROPERTY…]` options; one IRI may be given several
+    times."""
+    by: dict[str, list[str]] = {}
+    for text in given:
+        iri, properties = _split(text, dict.fromkeys(files, ""), "--groups", "IRI=PROPERTY", "property")
+        iri = iri.removeprefix("<").removesuffix(">")
+        if iri not in files:
+            raise OptionError(f"--groups {text}: there is no knowledge <{iri}>", f"--kb {iri}=FILE gives it")
+        by.setdefault(iri, []).extend(part for part in properties.split(",") if part)
+    return {iri: Grouped(value, by[iri]) if iri in by else value for iri, value in files.items()}
+
+
+def spark_settings(given: Sequence[str]) -> dict[str, str]:
+    """Settings of Spark's, from `NAME=VALUE` options."""
+    for text in given:
+        if not text.partition("=")[1] or not text.partition("=")[0].startswith("spark."):
+            raise OptionError(f"--spark {text}: not of the form spark.NAME=VALUE")
+    return {name: value for name, _, value in (text.partition("=") for text in given)}
+
+
+def _split(text: str, known: dict[str, str], option: str, form: str, what: str = "file") -> tuple[str, str]:
     """The name and the files of an option; a known name may itself hold '='."""
     for name in sorted(known, key=len, reverse=True):
         if text.startswith(f"{name}="):
-            return name, _some(text[len(name) + 1 :], text, option, form)
+            return name, _some(text[len(name) + 1 :], text, option, form, what)
     name, equals, files = text.partition("=")
     if not equals or not name:
         raise OptionError(f"{option} {text}: not of the form {form}")
-    return name, _some(files, text, option, form)
+    return name, _some(files, text, option, form, what)
 
 
-def _some(files: str, text: str, option: str, form: str) -> str:
+def _some(files: str, text: str, option: str, form: str, what: str) -> str:
     if not files.strip(","):
-        raise OptionError(f"{option} {text}: names no file", f"write {option} {form}")
+        raise OptionError(f"{option} {text}: names no {what}", f"write {option} {form}")
     return files

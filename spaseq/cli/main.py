@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from spaseq.cli.formats import FORMATS
@@ -74,7 +75,20 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    sys.stdout.write(_compiled(options, warns=False).explain(options.format))
+    query = _compiled(options, warns=False)
+    if options.engine != "spark":
+        if options.kb or options.groups or options.spark:
+            hint = "the plan of the local engine is the same for any knowledge"
+            raise OptionError("--kb, --groups and --spark of explain need --engine spark", hint)
+        sys.stdout.write(query.explain(options.format))
+        return 0
+    if options.format != "text":
+        raise OptionError(f"--format {options.format} with --engine spark", "what Spark does is told as text")
+    from spaseq.cli.distributed import explained
+    from spaseq.cli.inputs import grouped_files, knowledge_files, spark_settings
+
+    knowledge = grouped_files(knowledge_files(query, options.kb), options.groups)
+    print(query.explain() + "on Spark:\n" + explained(query, knowledge, spark_settings(options.spark)))
     return 0
 
 
@@ -101,14 +115,14 @@ def _compiled(options: argparse.Namespace, *, warns: bool = True) -> Query:
 
 def _matches(options: argparse.Namespace, query: Query) -> tuple[Iterable[Match], Callable[[], Counters]]:
     """The matches as they are asked for, and what was read by then."""
-    from spaseq.cli.inputs import knowledge_files, stream_files
+    from spaseq.cli.inputs import grouped_files, knowledge_files, spark_settings, stream_files
 
     streams = stream_files(query, options.stream, options.streams)
-    knowledge = knowledge_files(query, options.kb)
+    knowledge = grouped_files(knowledge_files(query, options.kb), options.groups)
     words: dict[str, Any] = {"options": _stream_options(options), "entailment": options.entailment}
     words["reference"] = options.gpm == "rdflib"
     if options.engine == "spark":
-        from spaseq.cli.distributed import followed_matches, spark_matches
+        from spaseq.cli.distributed import followed_matches, local_spark, spark_matches
         from spaseq.rdf import Counters
 
         if options.knowledge_rows is not None:
@@ -117,7 +131,8 @@ def _matches(options: argparse.Namespace, query: Query) -> tuple[Iterable[Match]
             words["plan"] = options.plan
         counted = Counters()
         found = followed_matches if options.follow else spark_matches  # they show their own progress
-        return found(query, streams, knowledge, counted, options.quarantine or "", **words), lambda: counted
+        session = partial(local_spark, spark_settings(options.spark))
+        return found(session, query, streams, knowledge, counted, options.quarantine or "", **words), lambda: counted
     matches = (query.follow if options.follow else query.run)(streams, knowledge, keep_events=False, **words)
     return watched(matches, lambda: matches.counters.events), lambda: matches.counters
 
@@ -128,6 +143,8 @@ def _refuse(options: argparse.Namespace) -> None:
         raise OptionError("--quarantine needs --engine spark", "--malformed drop leaves such lines out and counts them")
     if options.knowledge_rows is not None and options.engine != "spark":
         raise OptionError("--knowledge-rows needs --engine spark", "the local engine has all knowledge in memory")
+    if options.spark and options.engine != "spark":
+        raise OptionError("--spark needs --engine spark", "leave out --spark")
     if options.plan is not None and (options.engine != "spark" or options.follow):
         raise OptionError("--plan is of a batch with --engine spark", "leave out --plan")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from typing import Any
 
 from spaseq.cli.formats import FORMATS
 from spaseq.command import add_explain, add_plot, add_query, add_results, add_times, command_parser
@@ -32,6 +33,8 @@ def parser(run: Command, check: Command, explain: Command, plot: Command) -> arg
     )
     _add_query(explaining)
     add_explain(explaining)
+    _add_knowledge(explaining)
+    _add_spark(explaining)
     explaining.set_defaults(command=explain)
     plotting = commands.add_parser(
         "plot", help="draw a timeline of matches", description="Run a query and draw its matches on a time axis."
@@ -53,8 +56,7 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
                         help="files of a stream, by name or IRI; globs, -, .gz and .zst too")  # fmt: skip
     inputs.add_argument("--streams", metavar="STREAMS.txt",
                         help="lines '<iri> <path> N': streams whose events are N triples each")  # fmt: skip
-    inputs.add_argument("--kb", action="append", default=[], metavar="IRI=FILE[,FILE…]",
-                        help="background knowledge for GRAPH <IRI>: RDF in any format; globs too")  # fmt: skip
+    _add_knowledge(inputs)
     inputs.add_argument("--entailment", choices=("rdfs", "owl-rl"),
                         help="reason over the background knowledge (owl-rl needs the extra owl)")  # fmt: skip
     inputs.add_argument("--follow", action="store_true", help="go on as files grow and folders get files, until Ctrl-C")
@@ -67,7 +69,7 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
                         help="what to do with lines of N-Triples and N-Quads that cannot be read (error)")  # fmt: skip
     events.add_argument("--quarantine", metavar="FOLDER", help="write such lines there and go on (engine spark)")
     where = parser.add_argument_group("evaluation")
-    where.add_argument("--engine", choices=("local", "spark"), default="local", help="where to run (local)")
+    _add_spark(where)
     where.add_argument("--knowledge-rows", type=count, metavar="N",
                        help="the most rows of knowledge that come to the driver (engine spark; 100000)")  # fmt: skip
     where.add_argument("--plan", choices=("auto", "slices", "table"),
@@ -75,3 +77,16 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
                             "(engine spark; auto)")  # fmt: skip
     where.add_argument("--gpm", choices=("columnar", "rdflib"), default="columnar",
                        help="rdflib: its evaluator does every graph pattern, for comparison (columnar)")  # fmt: skip
+
+
+def _add_knowledge(inputs: Any) -> None:
+    inputs.add_argument("--kb", action="append", default=[], metavar="IRI=FILE[,FILE…]",
+                        help="background knowledge for GRAPH <IRI>: RDF in any format; globs too")  # fmt: skip
+    inputs.add_argument("--groups", action="append", default=[], metavar="IRI=PROPERTY[,PROPERTY…]",
+                        help="groups of what these connect: in GRAPH <IRI> ?x <urn:spaseq:group> ?g")  # fmt: skip
+
+
+def _add_spark(where: Any) -> None:
+    where.add_argument("--engine", choices=("local", "spark"), default="local", help="where it is run (local)")
+    where.add_argument("--spark", action="append", default=[], metavar="NAME=VALUE",
+                       help="a setting of Spark's, as spark.jars.packages=… (engine spark)")  # fmt: skip

@@ -35,6 +35,8 @@ Modules:
 * `follow` (`Followed`): Streams as they come: files that grow, folders that get files, standard input.
 * `iri` (`local_name`, `resolve_iri`): IRIs of a query: relative to BASE, with escapes, and as prefixed names (SPARQL
   1.1 §4.1.1; RFC 3986).
+* `grouping` (`GROUP`, `Grouped`, `group_labels`, `group_triples`): Groups of entities that belong together, as
+  background knowledge: connected components over some properties.
 * `knowledge` (`close_owl_rl`, `is_table`, `table_knowledge`): Background knowledge from tables of triples, and its
   closure under OWL 2 RL. Files are read by `columns/`.
 """
@@ -45,6 +47,7 @@ from spaseq.rdf.assemble import assemble
 from spaseq.rdf.columns import GraphBatch, GraphColumns, TermTable, load_knowledge, read_knowledge, read_part
 from spaseq.rdf.files import Format, byte_chunks, expand_files, format_of, has_lines
 from spaseq.rdf.follow import Followed
+from spaseq.rdf.grouping import GROUP, Grouped, group_labels, group_triples
 from spaseq.rdf.knowledge import close_owl_rl, is_table, table_knowledge
 from spaseq.rdf.model import Counters, GraphEvent, Instant
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, EventBy, EventWords, StreamOptions
@@ -76,6 +79,7 @@ from spaseq.rdf.terms import (
 __all__ = [
     "ARRIVAL",
     "GENERATED_AT",
+    "GROUP",
     "TERMS",
     "Counters",
     "EventBy",
@@ -85,6 +89,7 @@ __all__ = [
     "GraphBatch",
     "GraphColumns",
     "GraphEvent",
+    "Grouped",
     "Instant",
     "Statement",
     "StreamOptions",
@@ -101,6 +106,8 @@ __all__ = [
     "expand_files",
     "file_options",
     "format_of",
+    "group_labels",
+    "group_triples",
     "has_lines",
     "in_order",
     "instants",

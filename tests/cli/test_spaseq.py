@@ -156,6 +156,17 @@ def test_late_events_are_counted(files: Path, capsys: pytest.CaptureFixture[str]
     assert run(capsys, *words, "--lateness", "5s")[2] == ""
 
 
+def test_explain_of_spark_starts_no_java(
+    files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'spaseq[spark]'")
+    monkeypatch.setattr("spaseq.spark.session.session.launch_gateway", None)
+    code, out, _ = run(capsys, "explain", "q.rq", "--engine", "spark")
+    assert code == 0 and "on Spark:\n" in out and ": its files are divided among tasks, which evaluate " in out
+    for words in (["--kb", "urn:k=k.nt"], ["--spark", "spark.a=b"], ["--engine", "spark", "--format", "dot"]):
+        assert run(capsys, "explain", "q.rq", *words)[0] == 2
+
+
 def test_explain(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "explain", "q.rq")
     assert code == 0 and "GPM A on" in out and "states" in out

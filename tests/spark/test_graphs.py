@@ -11,6 +11,9 @@ import pytest
 
 import spaseq
 from spaseq.errors import BudgetExceeded, OptionError
+from spaseq.rdf import group_labels
+from spaseq.spark.session.layout import lay_out
+from spaseq.spark.session.query_text import QueryText
 from spaseq.spark.solving.graphs import (
     PACKAGE,
     graph_frame,
@@ -20,6 +23,8 @@ from spaseq.spark.solving.graphs import (
     motif,
     reachable,
 )
+from spaseq.spark.solving.knowledge import known_of
+from tests.support.graph_frames import installed
 
 pytestmark = pytest.mark.spark
 NEXT = "<http://example.org/next>"
@@ -115,6 +120,29 @@ def test_groups_as_partitions(spark: Any, tmp_path: Path) -> None:
     found = spaseq.spark.collect(spaseq.spark.run(query, spark, streams, kb, partitions=3)).to_pylist()
     assert {(row["start"], row["end"], row["g"]) for row in found} == expected != set()
     assert len({row["g"] for row in found}) > 1
+
+
+@pytest.mark.parametrize("way", ["driver", "joins", "graphframes"])
+def test_groups_are_knowledge(way: str, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the local engine's, with nothing but the triples that the query asks for."""
+    if way == "graphframes" and not has_graphframes(spark):
+        installed(monkeypatch)
+    roads = [(_node(i), NEXT, _node(i + 1)) for i in range(9) if i % 4 != 3] + [(_node(1), NEXT, '"end"')]
+    frame = spark.createDataFrame(
+        [*roads, (_node(20), NEXT, '"end"')], "subject string, predicate string, object string"
+    )
+    query = spaseq.compile("""PREFIX : <http://example.org/> SELECT ?g WITHIN 20 SECONDS PARTITION BY (?g)
+    FROM STREAM S <http://example.org/s> WHERE { SEQ (A)
+    DEFINE GPM A ON S { ?a :speed ?x . GRAPH :roads { ?a <urn:spaseq:group> ?g } } }""")
+    kb = {"http://example.org/roads": spaseq.Grouped(frame, "http://example.org/next")}
+    rows = 100 if way == "driver" else 1
+    known = known_of(spark, kb, QueryText.of(query), lay_out(query), rows=rows, way="auto" if rows > 1 else way)
+    found = {tuple(row) for row in known.frames["http://example.org/roads"].collect()}
+    labels = group_labels((s, o) for s, _, o in roads if not o.startswith('"'))
+    assert found == {(entity, "<urn:spaseq:group>", group) for entity, group in labels.items()}
+    assert len(set(labels.values())) == 3
+    said = {"driver": "on the driver", "joins": "by joins: asked for", "graphframes": "by GraphFrames"}[way]
+    assert f"groups by <http://example.org/next>, found {said}, read by tasks" in known.lines[0]
 
 
 def test_the_calls_of_graphframes_are_those_it_has() -> None:

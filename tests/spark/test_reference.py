@@ -86,15 +86,18 @@ def test_tasks_of_streams(monkeypatch: pytest.MonkeyPatch, by_rdflib: list[str])
 def test_the_command_hands_it_on(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given: dict[str, Any] = {}
 
-    def matches(*_: Any, **more: Any) -> Iterator[Any]:
-        given.update(more)
+    def matches(*first: Any, **more: Any) -> Iterator[Any]:
+        given.update(more, kb=first[3])
         return iter(())
 
-    def start(*_: Any, **more: Any) -> Any:
-        given.update(more)
+    def start(*first: Any, **more: Any) -> Any:
+        given.update(more, kb=first[3])
         return SimpleNamespace(isActive=False, stop=lambda: None)
 
-    fake = SimpleNamespace(local_session=lambda: None, matches=matches, start=start, Reading=dict, wait=lambda _: None,
+    def session(configuration: dict[str, str]) -> None:
+        given["configuration"] = configuration
+
+    fake = SimpleNamespace(local_session=session, matches=matches, start=start, Reading=dict, wait=lambda _: None,
                            progress=lambda _: {})  # fmt: skip
     monkeypatch.setattr(distributed, "_spark", lambda: fake)
     (tmp_path / "q.rq").write_text(QUERY)
@@ -108,8 +111,18 @@ def test_the_command_hands_it_on(words: list[str], tmp_path: Path, monkeypatch: 
     more = ["--knowledge-rows", "5", *([] if words else ["--plan", "table"])]
     command.main(["run", str(tmp_path / "q.rq"), "--stream", stream, "--engine", "spark", *more, *words])
     assert (given["knowledge_rows"], given.get("plan")) == (5, None if words else "table")
+    groups = ["--kb", "urn:k=k.nt", "--groups", "urn:k=urn:p,urn:q", "--spark", "spark.jars=a.jar=b"]
+    assert command.main(["run", str(tmp_path / "q.rq"), "--stream", stream, "--engine", "spark", *groups, *words]) == 0
+    assert given["kb"] == {"urn:k": spaseq.Grouped(["k.nt"], ["urn:p", "urn:q"])}
+    assert given["configuration"] == {"spark.jars": "a.jar=b"}
     given.clear()
-    for wrong in (["--plan", "slices"], ["--knowledge-rows", "5"]):
+    for wrong in (
+        ["--spark", "spark.jars=a.jar"],
+        ["--engine", "spark", "--spark", "jars=a"],
+        ["--groups", "urn:k=urn:p"],
+        ["--plan", "slices"],
+        ["--knowledge-rows", "5"],
+    ):
         assert command.main(["run", str(tmp_path / "q.rq"), "--stream", stream, *wrong]) == 2
     assert command.main(["run", str(tmp_path / "q.rq"), "--stream", stream, "--engine", "spark", "--plan", "auto",
                          "--follow"]) == 2  # fmt: skip

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from spaseq.errors import OptionError
 from spaseq.gpm import Knowledge
 from spaseq.gpm.entail import Schema, close_knowledge, entailed
 from spaseq.language.semantics.check import CheckedQuery
-from spaseq.rdf import GraphColumns, close_owl_rl, is_table, read_knowledge, table_knowledge
+from spaseq.rdf import GraphColumns, Grouped, close_owl_rl, group_triples, is_table, read_knowledge, table_knowledge
 
 __all__ = ["close_under", "knowledge_of", "with_entailment", "with_schema"]
 
@@ -21,6 +22,7 @@ def knowledge_of(kb: Knowledge | Mapping[str, Any] | None) -> Knowledge:
 
     Each is a path or a glob to RDF of any format, or a list of them; an rdflib Graph; or a table of triples (pyarrow,
     pandas, Polars) with the columns `subject`, `predicate` and `object`, see `spaseq.rdf.table_knowledge`.
+    `Grouped` adds to any of them what belongs together.
     """
     if isinstance(kb, Knowledge):
         return kb
@@ -31,6 +33,9 @@ def knowledge_of(kb: Knowledge | Mapping[str, Any] | None) -> Knowledge:
 
 
 def _graph(value: Any) -> Any:
+    if isinstance(value, Grouped):
+        triples = list(_graph(value.knowledge))
+        return GraphColumns.of(chain(triples, group_triples(triples, value.by)))
     if isinstance(value, str):
         return read_knowledge(value)
     if isinstance(value, (list, tuple)):

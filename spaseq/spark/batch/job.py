@@ -145,7 +145,7 @@ def explain(
     if kb is not None:
         session = spark or SparkSession.getActiveSession() or local_session()
         lines = prepared(session, query, kb, QueryOptions.of(None, **words)).lines
-    return "\n".join([*_plan_lines(query), *lines])
+    return "\n".join([*_plan_lines(query), *_stream_lines(query), *lines])
 
 
 def _plan_lines(query: Query) -> Iterator[str]:
@@ -158,6 +158,19 @@ def _plan_lines(query: Query) -> Iterator[str]:
         "in each file and runs the whole query on it, without a shuffle, with the answers of the knowledge broadcast"
     )
     yield "plan 'table', otherwise: a table of solutions is shuffled, as follows"
+
+
+def _stream_lines(query: Query) -> Iterator[str]:
+    """What becomes of each stream."""
+    for name, iri in query.streams:
+        gpms = [pattern.name for pattern in query.checked.patterns.values() if iri in pattern.streams]
+        if gpms:
+            yield (
+                f"stream {name} <{iri}>: its files are divided among tasks, which evaluate {', '.join(gpms)} on its "
+                "events; these go into ranges of time with those of the other streams"
+            )
+        else:
+            yield f"stream {name} <{iri}>: no GPM reads it"
 
 
 # -- the job
@@ -188,8 +201,8 @@ class Prepared(NamedTuple):
 
 def prepared(spark: SparkSession, query: Query, kb: Any, options: QueryOptions) -> Prepared:
     """The query with its knowledge, as entailment has them. OptionError for a graph that is not given."""
-    plain, rows = QueryText.of(query), options.knowledge_rows
-    known = known_of(spark, kb, plain, lay_out(query), rows=rows, whole=options.entailment is not None)
+    plain, rows, whole = QueryText.of(query), options.knowledge_rows, options.entailment is not None
+    known = known_of(spark, kb, plain, lay_out(query), rows=rows, whole=whole, way=options.graphs)
     text, closed = under_entailment(query, known.knowledge, options.entailment, reference=options.reference)
     known = replace(known, knowledge=closed)
     layout = lay_out(text.compiled())

@@ -10,6 +10,7 @@ stays on Spark; `graph_clauses` and `join_side` join it.
 * `graphs`: Background knowledge as a graph on Spark: motifs, what is reached from where, and entities that belong
   together; by GraphFrames, or by joins.
 * `paths` (`PairsOf`): Property paths over knowledge that is left on Spark, as DataFrames of pairs.
+* `grouping` (`with_group_triples`): Groups of entities that belong together, of knowledge that is on Spark.
 * `graph_clauses` (`Place`, `column_of`, `refused`, `solutions_on`, `variable_of`): GRAPH clauses over knowledge that
   stays on Spark, as DataFrames of solutions.
 * `join_side` (`Side`, `Sides`, `joined_terms`, `sides_of`): What a query asks of its knowledge, as the other side of a
@@ -24,6 +25,7 @@ __all__ = [
     "bucket_rows",
     "graph_clauses",
     "graphs",
+    "grouping",
     "join_side",
     "knowledge",
     "paths",

@@ -30,7 +30,7 @@ from spaseq.gpm import GraphPattern, Knowledge, event_graph
 from spaseq.gpm.algebra import BGP, GraphNode, Node, patterns_inside, visible, walk
 from spaseq.gpm.columnar import read_predicates
 from spaseq.language.query import knowledge_of
-from spaseq.rdf import term_from_key, term_key
+from spaseq.rdf import GROUP, Grouped, term_from_key, term_key
 from spaseq.spark.ingest.knowledge_files import triples_of_files
 from spaseq.spark.ingest.terms import keys_of_lines, lines_of_terms
 from spaseq.spark.session.connecting import task_count
@@ -40,6 +40,7 @@ from spaseq.spark.session.options import KNOWLEDGE_ROWS
 from spaseq.spark.session.query_text import QueryText
 from spaseq.spark.session.tables import KNOWLEDGE, batch_of, spark_schema
 from spaseq.spark.solving.graph_clauses import Place, refused
+from spaseq.spark.solving.grouping import with_group_triples
 
 __all__ = ["Known", "known_of", "used_predicates"]
 
@@ -83,33 +84,42 @@ def known_of(
     *,
     rows: int = KNOWLEDGE_ROWS,
     whole: bool = False,
+    way: str = "auto",
 ) -> Known:
     """Background knowledge by the IRI that GRAPH names; `rows`: the most triples that come to the driver.
 
     `whole`: all triples of all graphs do, as for entailment; a DataFrame with more is an OptionError then, while files
-    are read here, as locally. Runs a job for each graph that must be held.
+    are read here, as locally. `way`: who finds groups (`spaseq.rdf.Grouped`) and works out paths of knowledge on Spark.
+    Runs a job for each graph that must be held, and for each that is grouped.
     """
     with clear_errors():
         if kb is None or isinstance(kb, Knowledge) or not isinstance(kb, Mapping):
             return Known(knowledge_of(kb), {})
-        return _known(spark, kb, query, layout, rows, whole)
+        return _known(spark, kb, query, layout, rows, whole, way)
 
 
 def _known(
-    spark: SparkSession, kb: Mapping[str, Any], query: QueryText, layout: Layout, rows: int, whole: bool
+    spark: SparkSession, kb: Mapping[str, Any], query: QueryText, layout: Layout, rows: int, whole: bool, way: str
 ) -> Known:
     held: dict[str, Any] = {}
     frames: dict[str, DataFrame] = {}
     lines: list[str] = []
     for name, value in kb.items():
         iri = name.removeprefix("<").removesuffix(">")
-        parts = list(value) if isinstance(value, (list, tuple)) else [value]
+        by, inner = (value.by, value.knowledge) if isinstance(value, Grouped) else ((), value)
+        parts = list(inner) if isinstance(inner, (list, tuple)) else [inner]
         on_spark = any(isinstance(part, DataFrame) for part in parts)
         if not on_spark and (whole or not all(map(_is_file, parts))):
             held[iri] = value
             lines.append(f"GRAPH <{iri}>: held on the driver" + (" whole, for what follows from it" if whole else ""))
             continue
-        frame, what = _frame(spark, parts, iri, None if whole else used_predicates(query, iri)), _described(parts)
+        used, what = None if whole else used_predicates(query, iri), _described(parts)
+        by = by if used is None or GROUP in used else ()
+        frame = _frame(spark, parts, iri, None if used is None else used | set(by))
+        if by:
+            frame, how = with_group_triples(frame, by, rows, way)
+            frame = frame if used is None else frame.where(F.col("predicate").isin([f"<{p}>" for p in used]))
+            what += f", {how}"
         why = "entailment" if whole else _must_be_held(frame, query, layout, iri)
         few = frame.limit(rows + 1).toArrow() if why else None
         if few is None:
