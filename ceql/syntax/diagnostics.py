@@ -32,7 +32,7 @@ _WORDS: Final[dict[str, str]] = {
     "PERCENT": "an arithmetic operator",
     "SEMICOLON": ";",
     "COLON": ":",
-    "COMMA": ",",
+    "COMMA": "','",
     "DOT": ".",
     "LPAR": "(",
     "RPAR": ")",
@@ -81,6 +81,11 @@ _SLIPS: Final = tuple(
     (re.compile(rf"(?:{before})$", re.IGNORECASE), re.compile(behind, re.IGNORECASE), hint)
     for before, behind, hint in (
         (r"SELECT\s+COUNT", r"\(", "matches are counted with --format count, or .count(); COUNT(x) >= 3 is a FILTER"),
+        (
+            r"(?:SELECT|,)\s*(?:SUM|AVG|MIN|MAX|STDDEV|FIRST|LAST|CORR|COUNT)",
+            r"\(",
+            "aggregates are conditions, FILTER AVG(x.v) > 3; SELECT x[v] reports the values that they are made of",
+        ),
         (r"(?:SELECT|,)\s*\w+", r"\.", "SELECT lists variables, whose events are reported whole: SELECT a, b"),
         (r"SELECT\s+[\w,\s]+", r"AS\b", "variables get their names in the formula: SELECT a WHERE SELL AS a"),
         (r"SELECT\s+DISTINCT", r"", "no match is reported twice: leave DISTINCT out"),

@@ -185,7 +185,7 @@ hint: a window is 100 EVENTS, 10 SECONDS, 1 HOUR 30 MINUTES, or 10000 [attribute
 <query>:1:17: unexpected MATCH_RECOGNIZE
   SELECT * FROM S MATCH_RECOGNIZE (PATTERN (A B))
                   ^^^^^^^^^^^^^^^
-expected: ,, WHERE
+expected: ',', WHERE
 hint: CEQL has no MATCH_RECOGNIZE: SELECT * FROM s WHERE A AS a; B+ AS b FILTER a[…] AND b[…]""",
     "SELECT * WHERE A FILTER price > 3": """\
 <query>:1:25: whose price? A FILTER names the variable

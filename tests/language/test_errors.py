@@ -21,6 +21,33 @@ def _query(body: str, head: str = HEAD) -> str:
 
 
 GOLDEN: dict[str, tuple[str, type[spaseq.QueryError], str]] = {
+    "zero or more as in regular expressions": (
+        _query("  SEQ (A ; B*)\n" + A),
+        spaseq.QuerySyntaxError,
+        """<query>:6:13: found '*'
+    SEQ (A ; B*)
+              ^
+expected: '!', '&', ')', '+', ',', ';' or ':', '?', '|'
+hint: A+ is one or more, A+? zero or more""",
+    ),
+    "PARTITION BY behind WHERE": (
+        "SELECT * FROM STREAM S <http://e/S> WHERE { SEQ (A) DEFINE GPM A ON S { ?a ?p 1 } } PARTITION BY (?a)",
+        spaseq.QuerySyntaxError,
+        """<query>:1:85: found 'PARTITION'
+  SELECT * FROM STREAM S <http://e/S> WHERE { SEQ (A) DEFINE GPM A ON S { ?a ?p 1 } } PARTITION BY (?a)
+                                                                                      ^^^^^^^^^
+expected: GROUP, HAVING, LIMIT, OFFSET, ORDER, VALUES, the end of the query
+hint: PARTITION stands between SELECT and WHERE""",
+    ),
+    "plain SPARQL": (
+        "SELECT ?x WHERE { ?x ?p ?o }",
+        spaseq.QuerySyntaxError,
+        """<query>:1:19: found '?x'
+  SELECT ?x WHERE { ?x ?p ?o }
+                    ^^
+expected: SEQ
+hint: graph patterns have names and an order: WHERE { SEQ (A ; B) DEFINE GPM A ON S { … } … }""",
+    ),
     "unclosed brace before the next GPM": (
         _query("  SEQ (A; B)\n  DEFINE GPM A ON S { ?a :p ?x\n  DEFINE GPM B ON S { ?a :p ?y }\n"),
         spaseq.QuerySyntaxError,

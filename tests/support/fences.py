@@ -7,8 +7,9 @@ A block's language, and its lines of the form `-- word …`, say what is done:
   `-- gives`, a match a line: its positions (`0 3`), an interval (`[0,3]`), an interval and positions (`[0,3] 0`), or
   which variable took what (`x=0 y=1,3`). `-- error` in place of both: the message.
 * `spaseq`: a query, then `-- stream NAME` with TriG and `-- kb IRI` with Turtle, both of which know the prefixes of
-  the query, and prov:. Then `-- gives`: a line of columns (`?x`, `time`, `positions`), and a line for each solution,
-  cells two blanks apart. `-- error` as above.
+  the query, and prov:. A line `3 { … }` of a stream is a named graph of time 3. Then `-- gives`: a line of columns
+  (`?x`, `time`; `positions` as the first one), and a line for each solution, cells two blanks apart. `-- error` as
+  above.
 * `console`: `$ command` and what it prints on both of its outputs, in order, in a folder that is a copy of `examples/`
   and stays the same for a page; `cd` stays, too. Commands are `ceql`, `spaseq`, `head` and `cat`.
 * `python`: what it prints is that of a block `output` below it, if there is one. A page is one program, in that folder.
@@ -47,6 +48,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _FENCE = re.compile(r"^( *)(`{3,}|~{3,}) *([^\n`]*)\n(.*?)^\1\2 *$", re.MULTILINE | re.DOTALL)
 _OPTION = re.compile(r'(\w+)="([^"]*)"')
 _MARK = re.compile(r"^-- (over|gives|error|stream|kb)\b *(.*)$")
+_GRAPH = re.compile(r"^(\d+(?:\.\d+)?|\d+-\S+) *(\{.*\}) *$")
 _PROV = "@prefix prov: <http://www.w3.org/ns/prov#> .\n"
 _FILES = ("csv", "jsonl", "sql", "sparql", "turtle", "trig", "python")
 
@@ -223,7 +225,7 @@ def _spaseq(fence: Fence, folder: Folder) -> None:
     for number, (mark, name, lines) in enumerate(marked[:-1]):
         _check(fence, mark in given, f"-- {mark} is not for SPAseq")
         file = Path(f".fence-{number}.{'trig' if mark == 'stream' else 'ttl'}")
-        file.write_text(declared + _PROV + "\n".join(lines) + "\n", encoding="utf-8")
+        file.write_text(declared + _PROV + "\n".join(_timed(lines)) + "\n", encoding="utf-8")
         given[mark][name.strip("<>")] = str(file)
     try:
         query = spaseq.compile(text)
@@ -244,6 +246,15 @@ def _spaseq(fence: Fence, folder: Folder) -> None:
         return _compared_as_sets(fence, ["true" if matches else "false"], head)
     got = ["  ".join(row) for row in _cells(query, matches, head)]
     _compared_as_sets(fence, sorted(set(got)), sorted(rows))
+
+
+def _timed(lines: list[str]) -> Iterator[str]:
+    """The lines of a stream, those of the form `3 { … }` as TriG."""
+    for number, line in enumerate(lines):
+        if graph := _GRAPH.match(line):
+            time = f'"{graph[1]}"^^<http://www.w3.org/2001/XMLSchema#dateTime>' if "T" in graph[1] else graph[1]
+            line = f"<graph:{number}> {graph[2]} <graph:{number}> prov:generatedAtTime {time} ."
+        yield line
 
 
 def _cells(query: Any, matches: list[Any], columns: list[str]) -> list[list[str]]:

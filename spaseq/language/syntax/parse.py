@@ -28,6 +28,7 @@ KNOWN_PREFIXES: Final = {
 """Prefixes that need not be declared."""
 
 _READABLE: Final = {
+    "_GROUPS": "GROUP",
     "$END": "the end of the query",
     "COMMA": "','",
     "SEQUENCE_OPERATOR": "';' or ':'",
@@ -143,6 +144,12 @@ def _hint(found: str, before: str) -> str:
         return "streams are named with FROM STREAM name <iri>"
     if re.search(r"\bWITHIN\s+[\d.]+\s*$", before, re.IGNORECASE):
         return "a window is WITHIN n SECONDS, MINUTES or HOURS"
+    if found.upper() in ("PARTITION", "WITHIN", "FROM") and re.search(r"\bSEQ\s*\(", before, re.IGNORECASE):
+        return f"{found.upper()} stands between SELECT and WHERE"
+    if found == "*" and re.search(r"\bSEQ\s*\([^{}]*$", before, re.IGNORECASE):
+        return "A+ is one or more, A+? zero or more"
+    if re.search(r"\bWHERE\s*\{\s*$", before, re.IGNORECASE):
+        return "graph patterns have names and an order: WHERE { SEQ (A ; B) DEFINE GPM A ON S { … } … }"
     return ""
 
 
