@@ -21,6 +21,7 @@ Modules:
 * `json_lines` (`read_json_lines`): JSON Lines, block by block: by pyarrow's reader where that reads them right.
 * `growing` (`GrowingBytes`, `GrowingFile`, `Watched`): Files of text that grow, read as lines are added, and standard
   input as it comes.
+* `places`: Where files are: on this machine, or on a file system that only Spark's libraries read.
 * `readers` (`FORMATS`, `source_name`, `tables`): Readers: whatever holds events becomes a run of Arrow tables.
 * `time`: Time as the project holds it: an integer count of nanoseconds since 1970-01-01T00:00:00Z.
 * `options` (`Duration`, `EventOptions`, `TimeOptions`, `TupleWords`): How the times of tuples and graphs are read, and

@@ -9,7 +9,6 @@ two ahead of who uses them, in a thread. Errors name file and record.
 from __future__ import annotations
 
 import contextlib
-import glob
 import os
 import sys
 import zlib
@@ -19,12 +18,13 @@ from typing import IO, Any, Final
 
 import pyarrow as pa
 
-from spaseq.errors import EventError
+from spaseq.errors import EventError, OptionError
 from spaseq.events.ahead import ahead
 from spaseq.events.blocks import Joined, first_line, read_some
 from spaseq.events.csv_files import padded, read_csv
 from spaseq.events.growing import GrowingBytes, GrowingFile
 from spaseq.events.json_lines import read_json_lines
+from spaseq.events.places import matching
 
 __all__ = ["FORMATS", "source_name", "tables"]
 
@@ -162,7 +162,10 @@ def _not_a_column(values: list[Any], name: str) -> EventError:
 
 
 def _files(pattern: str, wanted: Collection[str] | None) -> Iterator[pa.Table]:
-    paths = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern, recursive=True))
+    try:
+        paths = list(matching(pattern))
+    except OptionError as error:
+        raise OptionError(error.problem, "spaseq.spark.run_tuples reads DataFrames from there") from None
     if not paths:
         raise EventError("no such file", source=pattern, hint="a path, a glob such as 'data/*.csv', or - for stdin")
     for path in paths:

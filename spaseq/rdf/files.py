@@ -8,6 +8,7 @@ import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import Final, Protocol, cast
 
@@ -15,6 +16,7 @@ import pyoxigraph
 import zstandard
 
 from spaseq.errors import EventError, OptionError
+from spaseq.events.places import matching, open_file
 
 __all__ = ["STDIN", "Format", "byte_chunks", "expand_files", "format_of", "has_lines"]
 
@@ -82,18 +84,20 @@ def expand_files(files: Sequence[str]) -> tuple[str, ...]:
     """
     found: list[str] = []
     for path in files:
-        if path == STDIN or Path(path).exists():
+        if path == STDIN:
             found.append(path)
-        elif glob.has_magic(path):
-            matched = sorted(glob.glob(path, recursive=True))
-            if not matched:
-                raise EventError("no file matches", source=path)
-            found += matched
-        else:
-            raise EventError("no such file", source=path)
-    for path in found:
-        if Path(path).is_dir():
-            raise EventError("a folder, not a file", source=path, hint=f"name the files in it: {path.rstrip('/')}/*.nq")
+            continue
+        try:
+            matched = matching(path)
+        except OSError as error:
+            raise EventError(f"cannot read: {error.strerror or error}", source=path) from error
+        if not matched:
+            raise EventError("no file matches" if glob.has_magic(path) else "no such file", source=path)
+        for name, size in matched.items():
+            if size is None:
+                hint = f"name the files in it: {name.rstrip('/')}/*.nq"
+                raise EventError("a folder, not a file", source=name, hint=hint)
+        found += matched
     return tuple(found)
 
 
@@ -116,10 +120,10 @@ def _open(path: str) -> Iterator[bytes]:
     if path == STDIN:
         yield from _pieces(cast(_Readable, sys.stdin.buffer))
     elif path.endswith(".gz"):
-        with gzip.open(path, "rb") as file:
+        with open_file(path) as packed, gzip.open(packed, "rb") as file:
             yield from _pieces(file)
     else:
-        with open(path, "rb") as file:
+        with cast(BufferedReader, open_file(path)) as file:
             yield from _unzstd(_pieces(file)) if path.endswith(".zst") else _pieces(file)
 
 

@@ -37,6 +37,7 @@ from spaseq.spark.ingest.seeking import TimedFile, first_times, timed_files
 from spaseq.spark.session.connecting import share
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.keeping import keep
+from spaseq.spark.session.storage import Access, access_to
 from spaseq.spark.session.tables import TOLD, spark_schema
 from spaseq.spark.solving.solutions import Answers, Graphs, answered_solver
 from spaseq.spark.solving.table import Job
@@ -90,7 +91,7 @@ def planned_slices(job: Job, streams: Streams, quarantine: str, *, forced: bool)
         return why
     if any(side.table is None for sides in job.sides.values() for side in sides):
         return "an answer of the knowledge is left on Spark"
-    sources = for_tasks(stream_sources(job.compiled.checked, streams))
+    sources = for_tasks(job.spark, stream_sources(job.compiled.checked, streams))
     settled = settle(job.options, sources)
     files, why = timed_files(sources, settled)
     if why:
@@ -126,7 +127,8 @@ def sliced_matches(job: Job, slices: Slices, form: Form, counters: Counters) -> 
     """
     answers = {name: [(side.names, _rows(side.table)) for side in sides] for name, sides in job.sides.items()}
     shared = share(job.spark, (job.graphs, answers))
-    work = partial(_of_slices, _Work(form, slices, job.compiled.window(slices.options.time_unit)), shared)
+    access = access_to(job.spark, [file.path for file in slices.files])
+    work = partial(_of_slices, _Work(form, slices, job.compiled.window(slices.options.time_unit), access), shared)
     numbers = job.spark.range(0, len(slices), numPartitions=len(slices))
     rows = numbers.mapInArrow(work, spark_schema(pa.schema([*form.schema, *TOLD])))
     plain = {name: f"c{number}" for number, name in enumerate(form.schema.names)}  # ?a and ?A are one name to Spark
@@ -157,6 +159,7 @@ class _Work:
     form: Form
     slices: Slices
     window: Window
+    access: Access | None = None
 
 
 class _Unsound(Exception):
@@ -165,6 +168,8 @@ class _Unsound(Exception):
 
 @carried
 def _of_slices(work: _Work, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    if work.access is not None:
+        work.access.use()
     for batch in batches:
         for number in batch.column("id").to_pylist():
             yield from _of_slice(work, number, *shared.value)

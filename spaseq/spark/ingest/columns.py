@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from spaseq.errors import EventError
+from spaseq.events.places import open_file
 from spaseq.rdf import Counters, GraphBatch, GraphEvent, file_options, format_of, term_from_key
 from spaseq.rdf.columns import BatchLimits
 from spaseq.spark.ingest.boundaries import first_boundary, newlines
@@ -45,6 +46,8 @@ def part_batches(feed: Feed, part: FeedPart, wanted: Collection[str] | None, cou
 
     `wanted`: IRIs of the predicates whose triples are needed (None: all). Counts what was read. Raises EventError.
     """
+    if feed.access is not None:
+        feed.access.use()
     options = file_options(part.path, feed.source, feed.options)
     form = format_of(part.path, feed.options.format)
     by = options.event_by
@@ -84,7 +87,7 @@ def _pieces(part: FeedPart) -> Iterator[FeedPart]:
         yield part
         return
     start, line = part.start, part.line
-    with open(part.path, "rb") as file:
+    with open_file(part.path) as file:
         while start < part.end:
             cut = part.end if part.end - start <= 2 * _PIECE else first_boundary(file, start + _PIECE, part.end)
             yield replace(part, start=start, end=cut, line=line)

@@ -15,6 +15,8 @@ Options (all texts; those of reading are the command line's):
   one file for each part, under the name and the line where it stood.
 * `counted=true`: whoever reads takes the times from arrival himself; those of the rows count from 0 in each part.
 * `partitions`: for how many tasks the files are cut, where events begin (default 2). `whole=true`: files are not cut.
+* `hadoop`: JSON of [[[setting, value], …], [jar, …]], for files that are not on this machine; without it what the
+  configuration on Java's class path says (HADOOP_CONF_DIR).
 * for streams: `growing`, `max_files`, `max_bytes` (see `spaseq.spark.ingest.feed`), and `closing=true`: what is there
   is all; once it is read the stream is closed.
 
@@ -40,12 +42,14 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTr
 from pyspark.sql.types import StructType
 
 from spaseq.errors import EventError, OptionError
+from spaseq.events.places import is_elsewhere
 from spaseq.rdf import ARRIVAL, Counters, EventBy, StreamOptions, StreamSource, settle, term_key
 from spaseq.spark.ingest.feed import Feed, FeedPart, Listing, Place, advance, listing, parts_between
 from spaseq.spark.ingest.quarantine import counted
 from spaseq.spark.ingest.reading import part_events, part_statements, quarantine_names
 from spaseq.spark.ingest.terms import ntriples
 from spaseq.spark.session.failures import carried, carried_call
+from spaseq.spark.session.storage import Access
 from spaseq.spark.session.tables import EVENTS, PARTS, STATEMENTS, batch_of, spark_schema
 
 __all__ = ["SpaseqSource", "Told", "part_row", "register"]
@@ -123,6 +127,9 @@ class _Plan:
             raise OptionError("malformed quarantine: where?", "malformed=quarantine:FOLDER")
         kept = StreamOptions.parse(**reading, malformed="drop" if policy == "quarantine" else policy)
         sources = _sources(options)
+        access = _access(options, sources)
+        if access is not None:
+            access.use()
         counted = _flag(options, "counted")
         events = _rows(options) != "triples"
         guess = events and kept.time is None and not counted
@@ -134,7 +141,7 @@ class _Plan:
             )
         how = _flag(options, "growing"), _flag(options, "whole")
         limits = _number(options, "max_bytes", 0), _number(options, "max_files", 0)
-        feeds = tuple(Feed(i, source, settled, *how, *limits) for i, source in enumerate(sources))
+        feeds = tuple(Feed(i, source, settled, *how, *limits, access) for i, source in enumerate(sources))
         return _Plan(feeds, _rows(options), _number(options, "partitions", 2), _flag(options, "closing"),
                      folder)  # fmt: skip
 
@@ -148,6 +155,14 @@ def _sources(options: Mapping[str, str]) -> tuple[StreamSource, ...]:
     if not options.get("path"):
         raise OptionError("no path to read from", 'option("path", "FILE-OR-GLOB")')
     return (StreamSource(options.get("stream", options["path"]), tuple(options["path"].split(","))),)
+
+
+def _access(options: Mapping[str, str], sources: Sequence[StreamSource]) -> Access | None:
+    """How files elsewhere are read, where there are some."""
+    if not any(is_elsewhere(path) for source in sources for path in source.files):
+        return None
+    settings, jars = json.loads(options.get("hadoop", "[[], []]"))
+    return Access(tuple((name, value) for name, value in settings), tuple(jars))
 
 
 def _flag(options: Mapping[str, str], name: str) -> bool:
@@ -228,6 +243,8 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 def _read(plan: _Plan, part: FeedPart) -> Iterator[pa.RecordBatch]:
     """The rows of one part as record batches."""
     feed = plan.feeds[part.feed]
+    if feed.access is not None:
+        feed.access.use()
     rows = _MAKERS[plan.rows](feed, part, plan.quarantine)
     while held := list(islice(rows, _ROWS)):
         yield batch_of(_TABLES[plan.rows], held)

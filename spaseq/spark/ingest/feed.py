@@ -24,17 +24,18 @@ Others (TriG, Turtle, compressed ones, events of N triples) are read whole.
 
 from __future__ import annotations
 
-import glob
 import os
 from base64 import b64decode, b64encode
-from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
+from glob import has_magic
 from hashlib import blake2b
 from typing import Any, Final
 
 from spaseq.errors import EventError, InternalError, OptionError
+from spaseq.events.places import file_size, is_there, matching, open_file
 from spaseq.rdf import StreamOptions, StreamSource, file_options, format_of, has_lines
 from spaseq.spark.ingest.boundaries import first_boundary, last_boundary, newlines
+from spaseq.spark.session.storage import Access
 
 __all__ = ["Feed", "FeedPart", "Listing", "Place", "advance", "listing", "parts_between"]
 
@@ -53,7 +54,7 @@ class Feed:
     """A stream to be read: `number` is its place among the streams of the query.
 
     `growing`: files may grow. `whole`: files are not cut. `max_bytes`, `max_files`: the most for one batch (0: no
-    limit; at least one event or one file that cannot be cut).
+    limit; at least one event or one file that cannot be cut). `access`: to files elsewhere, where there are some.
     """
 
     number: int
@@ -63,6 +64,7 @@ class Feed:
     whole: bool = False
     max_bytes: int = 0
     max_files: int = 0
+    access: Access | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +118,17 @@ class FeedPart:
 def listing(feed: Feed) -> Listing:
     """The files that are there now."""
     found: Listing = {}
-    for name in _files(feed):
-        with suppress(FileNotFoundError):  # it has just been removed
-            found[name] = _size(name)
+    for pattern in feed.source.files:
+        try:
+            named = matching(pattern)
+        except OSError as error:
+            raise EventError(f"cannot read: {error.strerror or error}", source=pattern) from error
+        for name, size in named.items():
+            if size is not None:
+                found[name] = size
+            elif not has_magic(pattern):
+                hint = f"name its files: {pattern.rstrip('/')}/*.nq"
+                raise EventError("a folder, not a file", source=pattern, hint=hint)
     return found
 
 
@@ -170,19 +180,6 @@ def _advanced(
     return place
 
 
-def _files(feed: Feed) -> list[str]:
-    """The stream's files, by name."""
-    found: set[str] = set()
-    for pattern in feed.source.files:
-        if os.path.isdir(pattern):
-            raise EventError("a folder, not a file", source=pattern, hint=f"name its files: {pattern.rstrip('/')}/*.nq")
-        if glob.has_magic(pattern):
-            found.update(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))
-        elif os.path.exists(pattern):
-            found.add(pattern)
-    return sorted(found)
-
-
 # -- what must not have happened
 
 
@@ -203,7 +200,7 @@ def _digest(name: str, size: int) -> bytes:
 def _head(place: Place) -> str:
     """Of the first bytes that were read of a place's file. EventError where it cannot be read."""
     try:
-        with open(place.name, "rb") as file:
+        with open_file(place.name) as file:
             return blake2b(file.read(min(place.byte, _HEAD)), digest_size=8).hexdigest()
     except OSError as error:
         raise EventError(f"cannot read: {error.strerror or error}", source=place.name) from error
@@ -247,7 +244,7 @@ def _check_begun(feed: Feed, start: Place, among: Listing) -> None:
             raise EventError(f"{done}; now it has {size:,}", source=start.name, hint=_PUT_BACK)
     if size < start.byte:
         raise EventError(f"{done}; now it has only {size:,}", source=start.name, hint=_PUT_BACK)
-    if start.byte and os.path.exists(start.name) and _head(start) != start.head:
+    if start.byte and is_there(start.name) and _head(start) != start.head:
         raise EventError(f"{done}; now its first bytes are others", source=start.name, hint=_PUT_BACK)
 
 
@@ -275,15 +272,6 @@ def _cuttable(feed: Feed, name: str) -> bool:
     return lines and not feed.whole and kind is not None and kind.kind in ("graph", "subject")
 
 
-def _size(name: str) -> int:
-    try:
-        return os.stat(name).st_size
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise EventError(f"cannot read: {error.strerror or error}", source=name) from error
-
-
 def _further(feed: Feed, place: Place, size: int, complete: bool, budget: int) -> Place:
     """As far into the file of `place`, which has `size` bytes, as may be read."""
     if not _cuttable(feed, place.name):
@@ -295,7 +283,7 @@ def _further(feed: Feed, place: Place, size: int, complete: bool, budget: int) -
             )
         return replace(place, byte=size)
     _check_planned(feed, place.name, place.byte, size)
-    with open(place.name, "rb") as file:
+    with open_file(place.name) as file:
         end = size if complete else last_boundary(file, place.byte, size)
         if budget and end - place.byte > budget:
             end = first_boundary(file, place.byte + budget, end)
@@ -323,7 +311,7 @@ def parts_between(feed: Feed, start: Place, end: Place, tasks: int, smallest: in
             parts.append(FeedPart(feed.number, (number, 0), name, 0, None, 1))
             continue
         line = start.line if name == start.name else 1
-        with open(name, "rb") as file:
+        with open_file(name) as file:
             while low < high:
                 cut = high if high - low <= size * 1.5 else first_boundary(file, low + size, high)
                 parts.append(FeedPart(feed.number, (number, low), name, low, cut, line))
@@ -335,7 +323,7 @@ def parts_between(feed: Feed, start: Place, end: Place, tasks: int, smallest: in
 def _check_planned(feed: Feed, name: str, low: int, high: int) -> None:
     """EventError where the bytes [`low`, `high`) of a file are not there."""
     try:
-        size = os.stat(name).st_size
+        size = file_size(name)
     except OSError as error:
         problem = f"the file cannot be read ({error.strerror or error})"
     else:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
 from spaseq.errors import OptionError
+from spaseq.events.places import is_elsewhere, whole_name
 from spaseq.rdf import ARRIVAL, GENERATED_AT, EventBy, StreamOptions, StreamSource, file_options
 from spaseq.spark.ingest.datasource import register
+from spaseq.spark.ingest.quarantine import check_folder
 from spaseq.spark.session.failures import clear_errors
+from spaseq.spark.session.storage import access_to
 
-__all__ = ["Reading", "for_tasks", "parts_of_files", "settled_by_names"]
+__all__ = ["Reading", "for_tasks", "named_files", "parts_of_files", "settled_by_names"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +34,18 @@ class Reading:
     whole: bool = False
 
 
-def for_tasks(sources: list[StreamSource]) -> list[StreamSource]:
-    """The sources, if tasks can read them; an OptionError for standard input, which is the driver's alone."""
+def for_tasks(spark: SparkSession, sources: list[StreamSource]) -> list[StreamSource]:
+    """The sources, if tasks can read them, and this process can look at them from now on; an OptionError for standard
+    input, which is the driver's alone."""
+    access_to(spark, named_files(sources))
     if any("-" in source.files for source in sources):
         raise OptionError("Spark cannot read standard input", "name a file, or use --engine local")
     return sources
+
+
+def named_files(sources: Iterable[StreamSource]) -> list[str]:
+    """The paths and globs of streams."""
+    return [path for source in sources for path in source.files]
 
 
 def settled_by_names(options: StreamOptions, sources: list[StreamSource]) -> StreamOptions:
@@ -58,9 +68,12 @@ def parts_of_files(
 ) -> DataFrame:
     """The parts of files that keep coming, for a stream (PARTS of `spaseq.spark.session.tables`)."""
     register(spark)
+    if is_elsewhere(reading.quarantine):
+        check_folder(reading.quarantine)
+    access = access_to(spark, named_files(sources))
     # The files are listed by a process of Spark's, which may stand elsewhere.
     given = [
-        (s.iri, [os.path.abspath(path) for path in s.files], None if s.event_by is None else str(s.event_by))
+        (s.iri, [whole_name(path) for path in s.files], None if s.event_by is None else str(s.event_by))
         for s in sources
     ]
     reader = spark.readStream.format("spaseq").option("rows", "parts").option("streams", json.dumps(given))
@@ -78,6 +91,7 @@ def parts_of_files(
         "whole": str(reading.whole).lower(),
         "max_bytes": reading.max_bytes,
         "max_files": reading.max_files,
+        "hadoop": None if access is None else json.dumps([access.settings, access.jars]),
     }
     for name, value in words.items():
         if value is not None:

@@ -6,7 +6,6 @@ task. Only triples that the query can use become rows. Blank nodes have the name
 
 from __future__ import annotations
 
-import os
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,11 +18,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from spaseq.errors import EventError
+from spaseq.events.places import file_size, open_file, whole_name
 from spaseq.rdf import expand_files, format_of, has_lines, read_part
 from spaseq.spark.ingest.boundaries import newlines
 from spaseq.spark.ingest.parts import part_chunks
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.session import broadcast_bytes
+from spaseq.spark.session.storage import Access, access_to
 from spaseq.spark.session.tables import INPUTS, KNOWLEDGE, batch_of, spark_schema
 
 __all__ = ["triples_of_files"]
@@ -52,30 +53,35 @@ def triples_of_files(spark: SparkSession, files: Sequence[str], used: frozenset[
 
     A file that is not there is an EventError now; what is wrong inside of one, when it is read.
     """
+    access = access_to(spark, files)
     pieces = [piece for name in expand_files(files) for piece in _pieces(name, tasks)]
     rows = [(number, pickle.dumps(piece, pickle.HIGHEST_PROTOCOL)) for number, piece in enumerate(pieces)]
     given = spark.createDataFrame(rows, spark_schema(INPUTS))
     parted = given.repartitionById(max(1, min(len(rows), tasks)), given["number"] % min(len(rows), tasks))
-    found = parted.mapInArrow(partial(_read, used), spark_schema(KNOWLEDGE))
-    size = sum(os.stat(name).st_size * (1 if has_lines(name, format_of(name, documents=True)) else _UNPACKED)
+    found = parted.mapInArrow(partial(_read, used, access), spark_schema(KNOWLEDGE))
+    size = sum(file_size(name) * (1 if has_lines(name, format_of(name, documents=True)) else _UNPACKED)
                for name in expand_files(files))  # fmt: skip
     # Spark takes the triples for as small as the list of the pieces, and would broadcast any file.
     return found.hint("merge") if size > broadcast_bytes(spark) else found
 
 
 def _pieces(name: str, tasks: int) -> Iterator[_Piece]:
-    path = os.path.abspath(name)
+    path = whole_name(name)
     if not has_lines(path, format_of(path, documents=True)):
         yield _Piece(name, path, 0, None)
         return
-    size = os.stat(path).st_size
+    size = file_size(path)
     step = max(_SMALLEST, -(-size // tasks))
     for start in range(0, max(1, size), step):
         yield _Piece(name, path, start, min(size, start + step))
 
 
 @carried
-def _read(used: frozenset[str] | None, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _read(
+    used: frozenset[str] | None, access: Access | None, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    if access is not None:
+        access.use()
     for batch in batches:
         for body in batch.column("body").to_pylist():
             rows = _triples(pickle.loads(body), used)
@@ -102,7 +108,7 @@ def _lines(piece: _Piece) -> tuple[int, int | None]:
     """The bytes of the piece's lines."""
     if piece.end is None:
         return 0, None
-    with open(piece.path, "rb") as file:
+    with open_file(piece.path) as file:
         bounds = []
         for place in (piece.start, piece.end):
             file.seek(max(0, place - 1))
@@ -116,6 +122,6 @@ def _told(error: EventError, piece: _Piece, start: int) -> EventError:
     """The error of a piece that begins at byte `start`, with the file's name and the number of the line in the file."""
     line = error.record
     if start and line is not None:
-        with open(piece.path, "rb") as file:
+        with open_file(piece.path) as file:
             line += newlines(file, 0, start) - 1  # they were counted from 2
     return EventError(error.problem, source=piece.name, record=line, attribute=error.attribute, hint=error.hint)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from spaseq.errors import EventError
+from spaseq.events.places import open_file
 from spaseq.rdf import byte_chunks
 
 __all__ = ["part_chunks"]
@@ -22,7 +23,7 @@ def part_chunks(path: str, start: int, end: int | None) -> Iterator[bytes]:
         yield from byte_chunks(path)
         return
     try:
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             file.seek(start)
             while start < end:
                 block = file.read(min(_BLOCK, end - start))

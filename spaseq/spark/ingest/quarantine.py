@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from spaseq.errors import OptionError
+from spaseq.events.places import is_elsewhere
 from spaseq.rdf import Counters
 
 __all__ = ["check_folder", "counted"]
@@ -60,7 +61,9 @@ def _put(path: str, lines: Iterable[str]) -> None:
 
 
 def check_folder(folder: str) -> None:
-    """OptionError where a folder of this machine cannot be made."""
+    """OptionError where a folder of this machine cannot be made, and for one elsewhere."""
+    if is_elsewhere(folder):
+        raise OptionError(f"quarantine {folder}: tasks write to a folder of their machine", "name one they all see")
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:

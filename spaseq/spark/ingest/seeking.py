@@ -6,12 +6,12 @@ meet are read by the same rule, so if each part is in order and holds what it sh
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from spaseq.errors import EventError
+from spaseq.events.places import file_size, open_file, whole_name
 from spaseq.rdf import (
     ARRIVAL,
     StreamOptions,
@@ -52,7 +52,7 @@ class TimedFile:
         if not size or time <= self.time_at(0):
             return 0
         low, high = 0, size  # an event before `time` begins at `low`, and none does behind `high`
-        with open(self.path, "rb") as file:
+        with open_file(self.path) as file:
             while low < high:
                 middle = (low + high) // 2
                 place = first_boundary(file, middle, size)
@@ -65,7 +65,7 @@ class TimedFile:
     def time_at(self, place: int) -> int:
         """The time of the event that begins at byte `place`. EventError where there is none."""
         options = file_options(self.path, self.source, self.options)
-        with open(self.path, "rb") as file:
+        with open_file(self.path) as file:
             end = first_boundary(file, place + 1, self.size)
         form = format_of(self.path, options.format)
         chunks = part_chunks(self.path, place, end)
@@ -79,7 +79,7 @@ class TimedFile:
         """The times of about `count` events at equal distances, each with the bytes up to the next."""
         size = self.size
         step = max(1, size // max(1, count))
-        with open(self.path, "rb") as file:
+        with open_file(self.path) as file:
             for start in range(0, size, step):
                 place = first_boundary(file, start, size) if start else 0
                 if place < size:
@@ -99,11 +99,11 @@ def timed_files(sources: Sequence[StreamSource], options: StreamOptions) -> tupl
             paths = expand_files(part.files)
             if len(paths) > 1:
                 return [], "a stream has more files than are merged by time"
-            for path in map(os.path.abspath, paths):
+            for path in map(whole_name, paths):
                 form, by = format_of(path, options.format), file_options(path, part, options).event_by
                 if not has_lines(path, form) or by is None or by.kind != _BY[form.named]:
                     return [], f"{path} is not of lines that are graphs in N-Quads or subjects in N-Triples"
-                found.append(TimedFile(StreamSource(part.iri, (path,), part.event_by), options, os.stat(path).st_size))
+                found.append(TimedFile(StreamSource(part.iri, (path,), part.event_by), options, file_size(path)))
     return found, ""
 
 

@@ -4,11 +4,12 @@
 
 * `session`: A quiet Spark session on this machine, for the command line, the examples and the tests.
 * `bar`: A progress bar of Spark's tasks on stderr, for people at a terminal.
-* `connecting` (`is_connect`, `share`, `task_count`): What a session is asked beyond DataFrames, also through Spark
-  Connect.
+* `connecting` (`hadoop_of`, `is_connect`, `share`, `task_count`): What a session is asked beyond DataFrames, also
+  through Spark Connect.
 * `failures`: Our errors across the process boundary: raised in a worker, caught on the driver, the same object to the
   user.
 * `keeping` (`checkpoint_folder`, `cut_off`, `keep`): Results of a job that later jobs read again, kept by the cluster.
+* `storage` (`Access`, `access_to`): Files on any file system that Spark reads, read by Python.
 * `shipping` (`ship`): This package, sent to the workers of a running session.
 * `query_text` (`QueryText`, `under_entailment`): A query as it travels to the workers.
 * `layout` (`Layout`, `event_part`, `knowledge_parts`, `late_conditions`, `lay_out`): How a query is laid out on Spark:
@@ -30,5 +31,6 @@ __all__ = [
     "query_text",
     "session",
     "shipping",
+    "storage",
     "tables",
 ]

@@ -13,7 +13,7 @@ from uuid import uuid4
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-__all__ = ["Shared", "is_connect", "share", "task_count"]
+__all__ = ["Shared", "hadoop_of", "is_connect", "share", "task_count"]
 
 T = TypeVar("T")
 _ROWS: Final = 1 << 16
@@ -32,6 +32,11 @@ def task_count(spark: SparkSession) -> int:
         return int(spark.sparkContext.defaultParallelism)
     row = spark.range(_ROWS).select(F.spark_partition_id().alias("task")).agg(F.max("task")).first()
     return int(row[0]) + 1 if row is not None else 1
+
+
+def hadoop_of(spark: SparkSession) -> tuple[Any, Any]:
+    """The Java process of a session that is no client of Spark Connect, and Hadoop's settings, with the session's."""
+    return spark._jvm, spark._jsparkSession.sessionState().newHadoopConf()
 
 
 class Shared(Generic[T]):

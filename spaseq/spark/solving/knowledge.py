@@ -38,6 +38,7 @@ from spaseq.spark.session.failures import carried, clear_errors
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.options import KNOWLEDGE_ROWS
 from spaseq.spark.session.query_text import QueryText
+from spaseq.spark.session.storage import access_to
 from spaseq.spark.session.tables import KNOWLEDGE, batch_of, spark_schema
 from spaseq.spark.solving.graph_clauses import Place, refused
 from spaseq.spark.solving.grouping import with_group_triples
@@ -104,6 +105,8 @@ def _known(
     held: dict[str, Any] = {}
     frames: dict[str, DataFrame] = {}
     lines: list[str] = []
+    every = (part for value in kb.values() for part in (value if isinstance(value, (list, tuple)) else [value]))
+    access_to(spark, map(str, filter(_is_file, every)))
     for name, value in kb.items():
         iri = name.removeprefix("<").removesuffix(">")
         by, inner = (value.by, value.knowledge) if isinstance(value, Grouped) else ((), value)

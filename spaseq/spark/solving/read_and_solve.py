@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spaseq.errors import EventError
+from spaseq.events.places import whole_name
 from spaseq.rdf import Counters, GraphBatch, StreamOptions, StreamSource, expand_files, merged_files, term_key
 from spaseq.spark.ingest.columns import Placed, gathered, graph_events
 from spaseq.spark.ingest.datasource import Told
@@ -32,6 +33,7 @@ from spaseq.spark.session.connecting import share
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText
+from spaseq.spark.session.storage import Access, access_to
 from spaseq.spark.session.tables import INPUTS, SOLUTIONS, SOLVED, batch_of, spark_schema
 from spaseq.spark.solving.bucket_rows import found_in
 from spaseq.spark.solving.solutions import INSTANT, Graphs, solver_of
@@ -47,6 +49,7 @@ class _Job:
     layout: Layout
     options: StreamOptions
     quarantine: str = ""
+    access: Access | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,8 @@ def solved_files(
     given = spark.createDataFrame(rows, spark_schema(INPUTS))
     tasks = max(1, min(len(inputs), _MOST_TASKS))
     parted = given.repartitionById(tasks, given["number"] % tasks)
-    return parted.mapInArrow(partial(_of_files, _Job(query, layout, options, quarantine), shared), spark_schema(SOLVED))
+    job = _Job(query, layout, options, quarantine, access_to(spark, [name for each in inputs for name in each.names]))
+    return parted.mapInArrow(partial(_of_files, job, shared), spark_schema(SOLVED))
 
 
 def solved_rows(
@@ -96,13 +100,15 @@ def _inputs(sources: Sequence[StreamSource], options: StreamOptions) -> Iterator
     numbers = count()
     for stream, source in enumerate(sources):
         for part in merged_files(source, options):
-            names = {str(Path(name).resolve()): name for name in expand_files(part.files)}
+            names = {whole_name(name): name for name in expand_files(part.files)}
             yield _Input(next(numbers), stream, replace(part, files=tuple(names)), names)
 
 
 @carried
 def _of_files(job: _Job, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     solver = solver_of(job.query, job.layout, shared.value)
+    if job.access is not None:
+        job.access.use()
     for batch in batches:
         for body in batch.column("body").to_pylist():
             given: _Input = pickle.loads(body)

@@ -79,7 +79,7 @@ def _solved(job: Job, streams: Any, quarantine: str) -> tuple[DataFrame, StreamO
         settled = frame_options(job.options)
         events = ordered_events(streams_of_frames(job.compiled, streams), settled, job.tasks)
         return solved_rows(events, settled, job.query, layout, graphs), settled
-    sources = for_tasks(stream_sources(job.compiled.checked, streams))
+    sources = for_tasks(job.spark, stream_sources(job.compiled.checked, streams))
     settled = settle(job.options, sources)
     if quarantine:
         check_folder(quarantine)

@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spaseq.errors import OptionError
-from spaseq.spark.session.connecting import is_connect
+from spaseq.spark.session.connecting import hadoop_of, is_connect
 
 __all__ = ["check_folder", "check_note", "file_manager", "locked", "started", "unusable"]
 
@@ -65,10 +65,10 @@ def file_manager(spark: SparkSession, folders: Iterable[str]) -> dict[str, str]:
     """
     if is_connect(spark) or spark.conf.get(_MANAGER, None) is not None:
         return {}
-    jvm: Any = spark._jvm
+    jvm, settings = hadoop_of(spark)
     for folder in folders:
         path = jvm.org.apache.hadoop.fs.Path(folder)
-        if path.getFileSystem(spark._jsc.hadoopConfiguration()).getUri().getScheme() != "file":
+        if path.getFileSystem(settings).getUri().getScheme() != "file":
             return {}
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     known = loader.getResource(_BY_RENAMING.replace(".", "/") + ".class") is not None

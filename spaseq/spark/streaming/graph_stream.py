@@ -9,7 +9,6 @@ that is killed and started again goes on where it was, and into file sinks each 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from pyspark.sql.types import ArrayType
 from spaseq.engine import Window
 from spaseq.errors import OptionError
 from spaseq.events.options import length_of
+from spaseq.events.places import whole_name
 from spaseq.gpm import Knowledge
 from spaseq.language.evaluation.run import match_table
 from spaseq.language.query import Query, compile_query, stream_sources
@@ -220,7 +220,7 @@ def stream_matches(
         feeds = given = streams_of_frames(query, streams)
         events = event_rows(given, settled, count)
     else:
-        feeds = sources = for_tasks(stream_sources(query.checked, streams))
+        feeds = sources = for_tasks(spark, stream_sources(query.checked, streams))
         settled = settled_by_names(options.events, sources)
         events = parts_of_files(spark, sources, settled, reading or Reading(), count)
     cut = _cut(spark, query, layout, settled, count)
@@ -273,7 +273,7 @@ def sources_of(query: Query, streams: Streams) -> dict[str, Any]:
         return {"": columns_of(streams)}
     if is_frames(streams):
         return {name: columns_of(frame) for name, frame in streams.items()}
-    return {source.iri: list(map(os.path.abspath, source.files)) for source in stream_sources(query.checked, streams)}
+    return {source.iri: list(map(whole_name, source.files)) for source in stream_sources(query.checked, streams)}
 
 
 def columns_of(frame: DataFrame) -> str:
