@@ -141,7 +141,7 @@ class Query:
                 Lines, Parquet, plain or compressed, a glob, `-`), or an iterable of these.
             streams: the same by stream name, where the query reads several.
             type_column: the column of the event type; `type` if not given.
-            time_column: the column of the time; `time` or `timestamp` if not given and there, else times are taken from
+            time: the column of the time; `time` or `timestamp` if not given and there, else times are taken from
                 arrival. `time_from="arrival"` takes them from arrival in any case.
             time_unit: s, ms, us or ns, of times that are numbers.
             interval: between events whose times are taken from arrival ("1ms"; a timedelta, or int nanoseconds).

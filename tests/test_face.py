@@ -292,3 +292,21 @@ def test_pyright_knows_every_name_too(tmp_path: Path) -> None:
 def test_the_commands_say_their_version(command: str) -> None:
     done = subprocess.run([sys.executable, "-m", command, "--version"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, f"{command} {spaseq.__version__}\n")
+
+
+@both
+def test_a_word_that_is_no_option_is_refused(language: Language) -> None:
+    for way in (language.query.open, lambda **words: language.query.run({"S": []}, **words)):
+        with pytest.raises(spaseq.OptionError, match="there is no option tme"):
+            way(tme="ts")
+
+
+def test_the_column_of_times_is_named_as_in_the_command() -> None:
+    query = ceql.compile("SELECT * WHERE A ; B WITHIN 2 MINUTES")
+    events = [{"type": kind, "at": at} for kind, at in (("A", 0), ("B", 60), ("B", 300))]
+    words: list[Any] = [{"time": "at"}, {"time_column": "at"}]
+    for word in words:
+        assert [match.positions for match in query.run(events, **word)] == [(0, 1)]
+        assert [match.positions for match in query.open(**word).push(events)] == [(0, 1)]
+    with pytest.raises(spaseq.OptionError, match="two names of one option"):
+        query.open(time="at", time_column="at")

@@ -65,14 +65,12 @@ def asked(options: argparse.Namespace) -> Any:
 
 def reading(options: argparse.Namespace) -> dict[str, Any]:
     """The arguments of `Query.run` that say how to read events."""
-    times = times_of(options)
     return {
         "events": _events(options),
         "streams": _streams(options),
         "type_column": options.type_column,
-        "time_column": times.pop("time"),
         "schema": options.schema,
-        **times,
+        **times_of(options),
     }
 
 

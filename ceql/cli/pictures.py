@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from spaseq.drawing import Span, draw_timeline
+from spaseq.events.time import CALENDAR
 
 if TYPE_CHECKING:
     from ceql.results.matches import Match
@@ -15,14 +16,21 @@ __all__ = ["plot_matches"]
 
 
 def plot_matches(matches: Iterable[Match], source: str, path: str, limit: int) -> int:
-    """Draws the first `limit` matches over the positions of the stream into `path`; returns how many it drew.
+    """Draws the first `limit` matches into `path`, over time where events have dates, else over the positions of the
+    stream; returns how many it drew.
 
     Raises `OptionError` as `draw_timeline` does.
     """
-    spans = [
-        Span(tuple(map(float, sorted({m.start, *m.positions, m.end}))), f"[{m.start}, {m.end}]")
-        for m in islice(matches, limit)
-    ]
+    shown = list(islice(matches, limit))
+    dated = bool(shown) and all(match.time >= CALENDAR for match in shown)
+    spans = [Span(_points(match, dated), f"[{match.start}, {match.end}]") for match in shown]
     title = f"{source}: {len(spans)} match" + ("" if len(spans) == 1 else "es")
-    draw_timeline(spans, path, title=title, axis="position in the stream")
+    draw_timeline(spans, path, title=title, axis="position in the stream", dates=dated)
     return len(spans)
+
+
+def _points(match: Match, dated: bool) -> tuple[float, ...]:
+    """Seconds, or positions."""
+    if dated:
+        return tuple(time / 1e9 for time in match.times)
+    return tuple(map(float, sorted({match.start, *match.positions, match.end})))

@@ -27,7 +27,7 @@ from xml.sax.saxutils import quoteattr
 
 from spaseq.cli.formats import FORMATS
 from spaseq.command.writers import Results
-from spaseq.events.time import format_time, format_times
+from spaseq.events.time import CALENDAR, format_time, format_times
 from spaseq.gpm import Mapping as SolutionMapping
 from spaseq.gpm import freeze
 from spaseq.gpm.serialise import (
@@ -49,13 +49,11 @@ if TYPE_CHECKING:
 
     from spaseq.language.query import Query
 
-__all__ = ["CALENDAR", "FoundResults", "prefixes_of", "write_results"]
+__all__ = ["FoundResults", "prefixes_of", "write_results"]
 
 Solution = tuple[int, dict[str, Any]]
 _JSON: Final = json.JSONEncoder(ensure_ascii=False).encode
 _T = TypeVar("_T")
-CALENDAR: Final = 10**17
-"""ns: 1973-03-03. A time before it is an offset, not a date."""
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _XML_HEAD: Final = '<?xml version="1.0"?>\n<sparql xmlns="http://www.w3.org/2005/sparql-results#">\n'
 _BOOLEANS: Final = {

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from spaseq.cli.output import CALENDAR, prefixes_of
+from spaseq.cli.output import prefixes_of
 from spaseq.drawing import Span, draw_timeline
+from spaseq.events.time import CALENDAR
 from spaseq.gpm.serialise import short_text
 
 if TYPE_CHECKING:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypedDict, Unpack
 
 from spaseq.errors import OptionError
 from spaseq.events.time import UNITS, parse_duration
 
-__all__ = ["ARRIVAL", "Duration", "EventOptions", "TimeOptions", "TupleWords", "from_arrival", "length_of",
-           "one_of"]  # fmt: skip
+__all__ = ["ARRIVAL", "Duration", "EventOptions", "TimeOptions", "TupleWords", "from_arrival", "known_words",
+           "length_of", "one_of"]  # fmt: skip
 
 ARRIVAL: Final = "arrival"
 Duration = str | int | datetime.timedelta
@@ -43,9 +44,10 @@ class TimeOptions:
 
 
 class TupleWords(TypedDict, total=False):
-    """The words of `EventOptions.parse`."""
+    """The words of `EventOptions.parse`. `time_column` is an older name of `time`."""
 
     type_column: str | None
+    time: str | None
     time_column: str | None
     time_from: str | None
     time_unit: str
@@ -73,7 +75,11 @@ class EventOptions(TimeOptions):
     def parse(**words: Unpack[TupleWords]) -> EventOptions:
         """Options from the words of the library and of the command line. `OptionError` for what cannot be used."""
         given: dict[str, Any] = {**words}
-        given["time"] = time = given.pop("time_column", None)
+        known_words(given, TupleWords.__annotations__)
+        older, time = given.pop("time_column", None), given.pop("time", None)
+        if older is not None and time is not None:
+            raise OptionError("time= and time_column= are two names of one option", "give one of them")
+        given["time"] = time = older if time is None else time
         given["from_arrival"] = from_arrival(time, given.pop("time_from", None))
         for word in given.keys() & {"interval", "lateness"}:
             given[word] = length_of(f"--{word}", given[word])
@@ -87,6 +93,14 @@ def from_arrival(time: str | None, time_from: str | None) -> bool:
     if time is not None and time_from is not None:
         raise OptionError("--time and --time-from arrival contradict each other", "give one of them")
     return time_from is not None
+
+
+def known_words(given: Iterable[str], known: Iterable[str]) -> None:
+    """`OptionError` for a word that is no option."""
+    names = list(known)
+    for word in given:
+        if word not in names:
+            raise OptionError(f"there is no option {word}", "there is " + ", ".join(names))
 
 
 def one_of(option: str, value: str, *allowed: str) -> str:

@@ -140,7 +140,7 @@ class TimestampAssigner:
                 f"no column {name!r} to take times from; there are: {_listed(table.column_names)}",
                 source=self.source,
                 attribute=name,
-                hint=_did_you_mean(name, table.column_names) or "--time COLUMN names it (time_column= in Python)",
+                hint=_did_you_mean(name, table.column_names) or "--time COLUMN names it (time= in Python)",
             )
         column = column_of(table[name], name, self.source)
         unknown = None if column is None or isinstance(column, TextColumn) else column.known

@@ -16,6 +16,7 @@ import numpy as np
 from spaseq.errors import EventError, OptionError
 
 __all__ = [
+    "CALENDAR",
     "UNITS",
     "decimal_times",
     "duration_nanoseconds",
@@ -26,6 +27,8 @@ __all__ = [
     "unit_nanoseconds",
 ]
 
+CALENDAR: Final = 10**17
+"""ns: 1973-03-03. A time before it is an offset, not a date."""
 UNITS: Final[dict[str, int]] = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 """Nanoseconds in each unit that `--time-unit` takes."""
 

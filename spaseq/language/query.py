@@ -12,6 +12,7 @@ from spaseq.automata.diagram import automaton_diagram, automaton_text
 from spaseq.drawing import Picture
 from spaseq.engine import Program, Settings, Window, compile_program
 from spaseq.errors import EventError, OptionError, QuerySemanticsError, named_query
+from spaseq.events.options import known_words
 from spaseq.events.time import parse_time
 from spaseq.gpm import GraphPattern, Knowledge
 from spaseq.gpm.columnar import uncovered_pattern
@@ -297,9 +298,7 @@ def stream_options(options: StreamOptions | None, words: MappingABC[str, str | N
         raise OptionError(f"give options= or {', '.join(given)}=, not both")
     if options is not None:
         return options
-    for key in given:
-        if key not in _WORDS:
-            raise OptionError(f"there is no option {key}", "there is " + ", ".join(_WORDS))
+    known_words(given, _WORDS)
     return StreamOptions.parse(**given)
 
 

@@ -55,7 +55,7 @@ def test_every_road_finds_what_is_found_without_forgetting(
     events = _events(len(text))
     monkeypatch.setattr(Partitions, "worth", 1 << 40)
     query = ceql.compile(text)
-    expected = sorted((m.start, m.end, tuple(m.positions)) for m in query.run(events, time_column="time"))
+    expected = sorted((m.start, m.end, tuple(m.positions)) for m in query.run(events, time="time"))
     assert expected
     held = _most_keys(query, events)
     monkeypatch.setattr(Partitions, "worth", 0)

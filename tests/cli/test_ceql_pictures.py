@@ -45,5 +45,8 @@ def test_plot(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(capsys, "plot", "q.ceql", "--events", "e.csv", "--output", "m.svg") == ""
     text = (folder / "m.svg").read_text("utf-8")
     assert f"q.ceql: {len(found)} matches" in text and "position in the stream" in text and "[0, 5]" in text
+    (folder / "dated.csv").write_text("type,price,time\nA,1,2026-01-01T00:00:00Z\nB,2,2026-01-01T00:00:05Z\n")
+    assert _run(capsys, "plot", "q.ceql", "--events", "dated.csv", "--output", "dated.svg") == ""
+    assert "time (UTC)" in (folder / "dated.svg").read_text("utf-8")
     assert main(["plot", "q.ceql", "--events", "e.csv", "--output", "m.gif"]) == 2
     assert "cannot tell from m.gif what picture" in capsys.readouterr().err

@@ -241,7 +241,6 @@ def _events(given: Input) -> str:
         return said
     query = ceql.compile(given.files["query.ceql"].decode("utf-8", "surrogatepass"))
     reading: Any = {word[2:].replace("-", "_"): value for word, value in zip(words[::2], words[1::2], strict=True)}
-    reading = {("time_column" if word == "time" else word): value for word, value in reading.items()}
     matches = query.run(name, **reading)
     found = Counter((m.start, m.end, tuple(m.positions)) for m in matches)
     counters = matches.counters

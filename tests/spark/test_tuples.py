@@ -116,7 +116,7 @@ def test_what_is_wrong_with_tuples_is_said_on_the_driver(spark: Any) -> None:
     with pytest.raises(EventError, match="no column 'kind'"):
         run_tuples(query, frame, type_column="kind")
     with pytest.raises(EventError, match="no column 'when'"):
-        run_tuples(query, frame, time_column="when")
+        run_tuples(query, frame, time="when")
     with pytest.raises(SpaseqError, match="v "):
         spaseq.spark.collect(run_tuples(query, frame.withColumn("v", F.lit("text"))))
     with pytest.raises(EventError, match="this event has no seq"):

@@ -68,7 +68,7 @@ def run_tuples(
     Args:
         query: what `ceql.compile` gives.
         events: a DataFrame, or one for each stream that the query names.
-        type_column, time_column, time_from, time_unit: as for CEQL's `run`. Without a time column, or with
+        type_column, time, time_from, time_unit: as for CEQL's `run`. Without a time column, or with
             `time_from="arrival"`, the k-th tuple of a stream, as its DataFrame stands, is at k times `interval`. No
             tuple is ever late.
         partitions: how many tasks a stage has; by default as many as the session runs at a time.
@@ -104,7 +104,7 @@ def check_columns(query: TupleQuery, frames: Mapping[str, DataFrame], options: E
     empty = {name: frame.sparkSession.createDataFrame([], frame.schema) for name, frame in frames.items()}
     tables = {name: frame.toArrow() for name, frame in empty.items()}
     given: dict[str, Any] = {"events": next(iter(tables.values()))} if len(tables) == 1 else {"streams": tables}
-    times = {"time_from": "arrival"} if options.from_arrival else {"time_column": options.time}
+    times = {"time_from": "arrival"} if options.from_arrival else {"time": options.time}
     query.run(**given, type_column=options.type_column, time_unit=options.time_unit, **times).to_arrow()
 
 
@@ -232,7 +232,7 @@ def _find(query: TupleQuery, names: Sequence[str], type_column: str | None, part
     streams = kept[STREAM].to_numpy()
     tables = {name: kept.filter(pa.array(streams == i)).drop_columns([STREAM]) for i, name in enumerate(names)}
     given: dict[str, Any] = {"events": next(iter(tables.values()))} if len(names) == 1 else {"streams": tables}
-    words = {"type_column": type_column, "time_column": TIME, "time_unit": "ns"}
+    words = {"type_column": type_column, "time": TIME, "time_unit": "ns"}
     found = query.run(**given, **words).to_arrow()
     found = found.filter(pa.array(owned[found["end"].to_numpy()], pa.bool_()))
     for batch in found.to_batches():

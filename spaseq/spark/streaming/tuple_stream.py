@@ -77,11 +77,12 @@ def start_tuples(
 def _identity(query: TupleQuery, events: Tuples, words: StreamWords) -> dict[str, Any]:
     """What must be the same wherever a checkpoint is gone on from. Budgets, lateness and `idle` may change."""
     given = events if isinstance(events, Mapping) else {"": events}
-    kept = ("type_column", "time_column", "time_unit")
+    reading = EventOptions.parse(**{word: words[word] for word in words.keys() & TupleWords.__annotations__.keys()})  # type: ignore[literal-required]
+    kept = {"type_column": reading.type_column, "time": reading.time, "time_unit": reading.time_unit}
     return {
         "query": " ".join(query.text.split()),
         "settings": query.identity.get("settings", ""),
-        "options": {name: str(words[name]) for name in kept if words.get(name) is not None},  # type: ignore[literal-required]
+        "options": {name: value for name, value in kept.items() if value is not None},
         "sources": {name: columns_of(frame) for name, frame in given.items()},
     }
 
@@ -129,7 +130,7 @@ def _check_times(frames: Iterable[DataFrame], options: EventOptions) -> None:
         if options.from_arrival or not wanted & set(frame.columns):
             raise OptionError(
                 f"no column {' or '.join(sorted(wanted))} to take times from; there are: {', '.join(frame.columns)}",
-                "time_column=COLUMN; in a stream without order there is no time from arrival",
+                "time=COLUMN; in a stream without order there is no time from arrival",
             )
 
 
@@ -214,7 +215,7 @@ class TupleEvaluation:
     ) -> None:
         self._query = query
         self._names = names
-        self._words: dict[str, Any] = {"type_column": type_column, "time_column": TIME, "time_unit": "ns"}
+        self._words: dict[str, Any] = {"type_column": type_column, "time": TIME, "time_unit": "ns"}
         self._clock = Clock(len(names), options, loose=True, idle=idle)
         self._stream = query.open(streams=[name for name in names if name] or None, **self._words)
         self._pending: list[tuple[np.ndarray, bytes]] = []

@@ -93,7 +93,7 @@ def lost(spark: Any, folder: Path) -> Any:
 def lost_tuples(spark: Any, folder: Path) -> Any:
     """The same for tuples."""
     query = ceql.compile(RISING)
-    frame = spaseq.spark.run_tuples(query, _tuples(spark, 4000), partitions=6, type_column="type", time_column="at")
+    frame = spaseq.spark.run_tuples(query, _tuples(spark, 4000), partitions=6, type_column="type", time="at")
     _kill(1)
     found = spaseq.spark.collect(frame)
     return found.num_rows, _local_tuples(4000).num_rows
@@ -101,7 +101,7 @@ def lost_tuples(spark: Any, folder: Path) -> Any:
 
 def tuples(spark: Any, folder: Path) -> Any:
     query = ceql.compile(RISING)
-    frame = spaseq.spark.run_tuples(query, _tuples(spark, 60), type_column="type", time_column="at")
+    frame = spaseq.spark.run_tuples(query, _tuples(spark, 60), type_column="type", time="at")
     found = spaseq.spark.collect(frame)
     return _texts(found), _texts(_local_tuples(60).select(found.column_names))
 
@@ -128,7 +128,7 @@ def tuple_stream(spark: Any, folder: Path) -> Any:
     rows = spark.createDataFrame([*_rows(60), (1000, "A", 0.0, 9)], "at long, type string, price double, k int")
     rows.write.parquet(f"{place}/in")
     running = spaseq.spark.start_tuples(
-        query, spark.readStream.schema(rows.schema).parquet(f"{place}/in"), type_column="type", time_column="at",
+        query, spark.readStream.schema(rows.schema).parquet(f"{place}/in"), type_column="type", time="at",
         tasks=2, checkpoint=f"{place}/checkpoint", available_now=True,
         foreach_batch=lambda frame, number: frame.write.parquet(f"{place}/out/{number}"),
     )  # fmt: skip
@@ -187,7 +187,7 @@ def _tuples(spark: Any, count: int) -> Any:
 def _local_tuples(count: int) -> pa.Table:
     columns = zip(*_rows(count), strict=True)
     table = pa.table(dict(zip(("at", "type", "price", "k"), map(list, columns), strict=True)))
-    return ceql.compile(RISING).run(table, type_column="type", time_column="at").to_arrow()
+    return ceql.compile(RISING).run(table, type_column="type", time="at").to_arrow()
 
 
 def _texts(table: pa.Table) -> list[str]:
