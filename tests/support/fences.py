@@ -271,7 +271,7 @@ def _console(fence: Fence, folder: Folder) -> None:
         line, _, expected = command.partition("\n")
         out = io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
-            _command(fence, shlex.split(line, comments=True))
+            _command(fence, shlex.split(line))
         _compared_as_texts(fence, out.getvalue(), expected.splitlines())
 
 
