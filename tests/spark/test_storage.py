@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import random
 import shutil
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ import spaseq
 import spaseq.spark
 from spaseq.cli.main import main
 from spaseq.errors import EventError, OptionError
-from spaseq.events.places import use_storage
+from spaseq.events.places import open_file, use_storage
 from spaseq.rdf import Counters, StreamOptions, StreamSource
 from spaseq.spark import Reading, progress, start, wait
 from spaseq.spark.ingest.feed import Feed, Place, parts_between
@@ -104,6 +105,21 @@ def test_what_is_not_there_or_wrong_is_said_with_its_name(mounted: Any, spark: A
         run(HEAT, spark, {"S": "nowhere://x/a.nq"})
     with pytest.raises(OptionError, match=f"quarantine {url}/bad: tasks write to a folder of their machine"):
         run(HEAT, spark, {"S": f"{url}/a.nq"}, quarantine=f"{url}/bad")
+
+
+def test_a_long_file_is_read_from_any_place_in_it(mounted: Any, spark: Any) -> None:
+    """By blocks that are asked for, then by a copy that Java makes; what is not read of that is left."""
+    path, url = mounted
+    data = random.Random(1).randbytes(5 << 20) + b"\nend\n"
+    (path / "long").write_bytes(data)
+    access_to(spark, [url])
+    with open_file(f"{url}/long") as file:
+        assert file.read() == data
+        for start, count in ((7, 3 << 20), (1 << 20, 100), (4 << 20, 2 << 20), (len(data), 1), (0, 2 << 20)):
+            file.seek(start)
+            assert file.tell() == start and file.read(count) == data[start : start + count]
+        file.seek(-4, os.SEEK_END)
+        assert file.readline() == b"end\n"
 
 
 def test_the_local_engine_says_that_spark_reads_such_files(tmp_path: Path, capsys: Any) -> None:

@@ -14,12 +14,14 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import socket
 import subprocess
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from glob import glob
+from threading import Thread
 from typing import Any, BinaryIO, Final, cast
 
 from pyspark.sql import SparkSession
@@ -32,6 +34,7 @@ __all__ = ["Access", "access_to"]
 
 _BLOCK: Final = 1 << 20
 """Bytes that are fetched at a time."""
+_HERE: Final = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +155,10 @@ class _Hadoop:
         with _os_errors(path):
             system, place = self._files(path)
             size = system.getFileStatus(place).getLen()
-            return cast(BinaryIO, io.BufferedReader(_File(system.open(place), path, size), _BLOCK))
+            assert self._java is not None
+            return cast(
+                BinaryIO, io.BufferedReader(_File(self._java[0], partial(system.open, place), path, size), _BLOCK)
+            )
 
 
 def _has_magic(pattern: str) -> bool:
@@ -160,13 +166,21 @@ def _has_magic(pattern: str) -> bool:
 
 
 class _File(io.RawIOBase):
-    """A stream of Java's as a file."""
+    """A stream of Java's as a file. `begin` opens it.
 
-    def __init__(self, stream: Any, path: str, size: int) -> None:
-        self._stream = stream
+    py4j brings bytes as text, at some 20 MB for a second of processor time here. So only the first block behind a place
+    comes so, as a search by time wants no more; then Java is told to copy what follows to a socket.
+    """
+
+    def __init__(self, java: Any, begin: Callable[[], Any], path: str, size: int) -> None:
+        self._java = java
+        self._begin = begin
+        self._stream = begin()
         self._path = path
         self._size = size
         self._at = 0
+        self._asked = 0
+        self._copy: _Copy | None = None
 
     def readable(self) -> bool:
         return True
@@ -176,9 +190,14 @@ class _File(io.RawIOBase):
 
     def seek(self, place: int, whence: int = io.SEEK_SET) -> int:
         place += {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        if place == self._at:
+            return place
         with _os_errors(self._path):
+            if self._copy is not None:
+                self._copy.close()
+                self._copy, self._stream = None, self._begin()
             self._stream.seek(min(place, self._size))
-        self._at = place
+        self._at, self._asked = place, 0
         return place
 
     def tell(self) -> int:
@@ -188,7 +207,12 @@ class _File(io.RawIOBase):
         if self._at >= self._size:
             return 0
         with _os_errors(self._path):
-            block = self._stream.readNBytes(min(len(buffer), _BLOCK))
+            if self._asked < _BLOCK:
+                block = self._stream.readNBytes(min(len(buffer), _BLOCK))
+                self._asked += len(block)
+            else:
+                self._copy = self._copy or _Copy(self._java, self._stream)
+                block = self._copy.read(len(buffer))
         buffer[: len(block)] = block
         self._at += len(block)
         return len(block)
@@ -196,8 +220,45 @@ class _File(io.RawIOBase):
     def close(self) -> None:
         if not self.closed:
             with _os_errors(self._path):
-                self._stream.close()
+                if self._copy is not None:
+                    self._copy.close()
+                else:
+                    self._stream.close()
         super().close()
+
+
+class _Copy:
+    """What is left of a stream of Java's, copied by Java to a socket of this machine."""
+
+    def __init__(self, java: Any, stream: Any) -> None:
+        with socket.create_server((_HERE, 0)) as server:
+            there = java.java.net.Socket(_HERE, server.getsockname()[1])
+            self._socket, (_, port) = server.accept()
+        if port != there.getLocalPort():
+            raise OSError(5, "another process of this machine came between Java and Python")
+        self._error: Exception | None = None
+        self._thread = Thread(target=self._run, args=(java, stream, there.getOutputStream()), daemon=True)
+        self._thread.start()
+
+    def _run(self, java: Any, stream: Any, out: Any) -> None:
+        try:
+            java.org.apache.hadoop.io.IOUtils.copyBytes(stream, out, _BLOCK >> 4, True)
+        except Exception as error:
+            self._error = error
+
+    def read(self, count: int) -> bytes:
+        """Some bytes; none at the end. What Java met is raised."""
+        block = self._socket.recv(count)
+        if not block:
+            self._thread.join()
+            if self._error is not None:
+                raise self._error
+        return block
+
+    def close(self) -> None:
+        """Java ends where it is, and closes its stream."""
+        self._socket.close()
+        self._thread.join()
 
 
 class _os_errors:
