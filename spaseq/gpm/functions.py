@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation
 from decimal import localcontext as decimal_context
 from fractions import Fraction
@@ -26,7 +26,7 @@ from rdflib.term import BNode, Literal, URIRef
 
 from spaseq.gpm import regex as expressions
 
-__all__ = ["concatenation", "effective_truth", "is_function", "mean", "number_of", "replacement", "total"]
+__all__ = ["arithmetic", "concatenation", "effective_truth", "is_function", "mean", "number_of", "replacement", "total"]
 
 _INTEGERS: Final = frozenset({
     XSD.integer, XSD.nonPositiveInteger, XSD.negativeInteger, XSD.nonNegativeInteger, XSD.positiveInteger,
@@ -164,12 +164,21 @@ def _arithmetic(original: _Function) -> _Function:
             return first
         if isinstance(first, Literal) and first.datatype is not None and _rank(first.datatype) is None:
             return _of_times(original, expression, context)
-        found = number_of(first)
-        for sign, other in zip(expression.op, others, strict=True):
-            found = _combined(str(sign), found, number_of(other))
-        return _literal(*found)
+        return arithmetic(expression.op, (first, *others))
 
     return evaluate
+
+
+def arithmetic(signs: Sequence[str], terms: Sequence[Any]) -> Literal | None:
+    """Sums or products of terms from left to right, as `replacement` of the expression has them; None where they may be
+    times. SPARQLError where a term is no number."""
+    first = terms[0]
+    if isinstance(first, Literal) and first.datatype is not None and _rank(first.datatype) is None:
+        return None
+    found = number_of(first)
+    for sign, other in zip(signs, terms[1:], strict=True):
+        found = _combined(str(sign), found, number_of(other))
+    return _literal(*found)
 
 
 def _of_times(original: _Function, expression: Expr, context: Any) -> Any:

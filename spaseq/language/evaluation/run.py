@@ -128,7 +128,6 @@ class Recogniser:
         registers = MappingRegisters(query.patterns)
         self._sightings = Sightings(query, program.window, registers)
         self._endings = Endings(query, program.window, registers) if any(v.after for v in query.variants) else None
-        self._stays = self._endings is None and self._results.passes
         self._partitions = Partitions(program.window)
         self._known: dict[int, int] = {}  # the numbers that the solver's keys have there; not in a snapshot
         self._history = History()
@@ -194,9 +193,10 @@ class Recogniser:
             first, last = last, int(np.searchsorted(positions, positions[last : last + _ROWS][-1], "right"))
             batch = InstantBatch(rows, self._query.patterns, codes, self._sightings, first, last)
             found = self._evaluator.push(batch)
-            columns = columns_of(found, self._selected, self._history) if self._stays else None
-            if columns is None:
-                yield self._results.push(self._matches(found, batch), int(batch.times[-1]))
+            columns = columns_of(found, self._selected, self._history) if self._endings is None else None
+            if columns is None or not self._results.passes:
+                matches = self._matches(found, batch) if columns is None else columns
+                yield self._results.push(matches, int(batch.times[-1]))
             elif len(columns):
                 yield columns
 
