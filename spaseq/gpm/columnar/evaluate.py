@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Mapping as MappingABC
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from rdflib import URIRef
@@ -19,7 +19,7 @@ from spaseq.gpm.columnar.lists import Lists
 from spaseq.gpm.columnar.named import mapped_expression, with_known_graphs
 from spaseq.gpm.columnar.plan import Evaluation
 from spaseq.gpm.columnar.pushed import PushedTerms
-from spaseq.gpm.columnar.table import Space, Table, distinct
+from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.columnar.truth import TRUE, Ready, truth
 from spaseq.gpm.evaluate import EventGraph, PatternEvaluator
 from spaseq.gpm.mappings import Mapping, MappingSet
@@ -63,17 +63,33 @@ Found = tuple[int, str, Solutions | GraphRows, int, bool]
 and whether the GPM's own FILTERs are true for it."""
 
 
+class _Late(NamedTuple):
+    """The variables of a pattern's last BINDs, which are not worked out for rows that its FILTERs remove; `whole` does
+    that."""
+
+    names: frozenset[str]
+    whole: Callable[[], Table]
+
+
 class _Columns:
     """Solutions from the plan, in columns; rdflib terms are made only for mappings."""
 
-    def __init__(self, table: Table, kept: np.ndarray, space: Space) -> None:
+    def __init__(self, table: Table, kept: np.ndarray, space: Space, late: _Late | None = None) -> None:
         self.events = table.events
         self.kept = kept
         self._columns = sorted(table.columns.items())
         self._space = space
+        self._late = late
         self._codes: tuple[Keys, np.ndarray] | None = None
 
+    def _complete(self) -> None:
+        """Work out what a BIND gives in the other rows, too."""
+        if self._late is not None:
+            self._columns, self._late = sorted(self._late.whole().columns.items()), None
+
     def mapping(self, row: int, names: Sequence[str] | None) -> Mapping:
+        if self._late is not None and not self.kept[row]:
+            self._complete()
         term = self._space.term
         return tuple(
             (name, term(number))
@@ -86,6 +102,8 @@ class _Columns:
         return dict(self._columns).get(name, unbound), self._space
 
     def codes(self, names: Sequence[str], keys: Keys) -> np.ndarray:
+        if self._late is not None and not self._late.names.isdisjoint(names):
+            self._complete()
         if self._codes is None or self._codes[0] is not keys:
             columns = [column for name, column in self._columns if name in names]
             bound = np.ones(len(self.events), bool)
@@ -317,6 +335,13 @@ class _Plan:
         self._counting = any(map(counts, patterns))
         self._ready: Ready = {}
         self._budget = budget
+        self._before, self._binds = _last_binds(self._event, self._knowledge is not None)
+        late = frozenset(name for name, _ in self._binds)
+        waits = [algebra.has_exists(c) or bool(algebra.expression_variables(c) & late) for c in self._local]
+        self._first = [c for c, waiting in zip(self._local, waits, strict=True) if not waiting]
+        self._rest = [c for c, waiting in zip(self._local, waits, strict=True) if waiting]
+        if not self._first:
+            self._before, self._binds = self._event, ()
 
     def alone(self, places: MappingABC[str, int]) -> Alone | None:
         """The plan for small graphs; None if it has none."""
@@ -326,17 +351,55 @@ class _Plan:
 
     def solve(self, lists: Lists, events: np.ndarray) -> Solutions:
         evaluation = Evaluation(lists, self._prologue, events, self._graphs, self._counting, self._ready)
+        if self._binds:
+            return self._bound_late(evaluation, evaluation.table(self._before))
         table = evaluation.table(self._event)
         if self._knowledge is not None:
             table = self._knowledge.join(table, lists.space, self._budget, compared=self._compared)
         if not self._local or not len(table):
             return _Columns(table, np.ones(len(table), bool), lists.space)
-        first, *others = self._local
-        kept = truth(first, evaluation.scope(table)) == TRUE
-        for condition in others:
-            if len(rows := np.flatnonzero(kept)):
-                kept[rows] = truth(condition, evaluation.scope(table.take(rows))) == TRUE
-        return _Columns(table, kept, lists.space)
+        return _Columns(table, _kept(self._local, evaluation, table), lists.space)
+
+    def _bound_late(self, evaluation: Evaluation, table: Table) -> Solutions:
+        """The solutions, with the last BINDs worked out for rows that the FILTERs before them leave."""
+
+        def bound(rows: Table) -> Table:
+            for name, value in self._binds:
+                rows = evaluation.extended(rows, name, value)
+            return rows
+
+        kept = _kept(self._first, evaluation, table)
+        rows = np.flatnonzero(kept)
+        own = bound(table.take(rows))
+        kept[rows] = _kept(self._rest, evaluation, own)
+        whole = table
+        for name, _ in self._binds:
+            column = np.full(len(table), UNBOUND, np.int32)
+            column[rows] = own.columns[name]
+            whole = whole.with_column(name, column)
+        late = _Late(frozenset(name for name, _ in self._binds), partial(bound, table))
+        return _Columns(whole, kept, evaluation.lists.space, late)
+
+
+def _kept(conditions: Sequence[algebra.Expression], evaluation: Evaluation, table: Table) -> np.ndarray:
+    """Where all conditions are true: bool (rows,). Each is evaluated where those before it are."""
+    kept = np.ones(len(table), bool)
+    for condition in conditions if len(table) else ():
+        if kept.all():
+            kept = truth(condition, evaluation.scope(table)) == TRUE
+        elif len(rows := np.flatnonzero(kept)):
+            kept[rows] = truth(condition, evaluation.scope(table.take(rows))) == TRUE
+    return kept
+
+
+def _last_binds(node: algebra.Node, joined: bool) -> tuple[algebra.Node, tuple[tuple[str, algebra.Expression], ...]]:
+    """The BINDs at the end of a pattern, in order, and what comes before them; none if it is `joined` with knowledge,
+    which may bind the same variables."""
+    binds = []
+    while isinstance(node, algebra.Extend) and not joined:
+        binds.append((node.variable, node.value))
+        node = node.child
+    return node, tuple(reversed(binds))
 
 
 def _with_known_graphs(evaluator: PatternEvaluator) -> tuple[algebra.Node, tuple[algebra.Expression, ...]]:

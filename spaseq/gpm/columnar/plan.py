@@ -112,7 +112,7 @@ class Evaluation:
                 table = self.table(child, beside)
                 return table.take(self._holds(condition, table))
             case algebra.Extend(child, variable, value):
-                return self._extended(self.table(child, _without(beside, variable)), variable, value)
+                return self.extended(self.table(child, _without(beside, variable)), variable, value)
             case algebra.Values():
                 return self._placed(self._inline(node))
             case _:
@@ -219,7 +219,8 @@ class Evaluation:
         one = self.table(left, beside)
         return join(one, self.table(right, (one, *beside)), self.lists.budget)
 
-    def _extended(self, table: Table, variable: str, value: algebra.Expression) -> Table:
+    def extended(self, table: Table, variable: str, value: algebra.Expression) -> Table:
+        """The table with the values of a BIND."""
         found = computed(value, self.scope(table))
         if self.outer is None or variable not in self.outer.columns:
             return table.with_column(variable, found)
