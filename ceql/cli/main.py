@@ -24,6 +24,7 @@ from spaseq.command import (
     run_command,
     run_main,
 )
+from spaseq.command.lines import write_whole_lines
 
 __all__ = ["entry", "main"]
 
@@ -40,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def entry() -> NoReturn:
     """The `ceql` command as a process."""
+    write_whole_lines()
     run_command(main)
 
 

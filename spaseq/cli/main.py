@@ -26,6 +26,7 @@ from spaseq.command import (
     watched,
 )
 from spaseq.command.frame import INTERRUPTED
+from spaseq.command.lines import write_whole_lines
 from spaseq.errors import OptionError
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def entry() -> NoReturn:
     """The `spaseq` command as a process."""
+    write_whole_lines()
     run_command(main)
 
 

@@ -3,7 +3,7 @@
 `frame` runs a command: it turns errors into messages and exit codes, reads the query and opens the output. `options`
 has the arguments that both commands have, `formats` chooses the format of the output, `writers` has the formats of more
 than one command, `table` writes aligned columns, `progress` shows a line on the terminal while events are read.
-`process` handles interrupts and the end of the process.
+`process` handles interrupts and the end of the process, `lines` has standard output end with a whole line.
 """
 
 from __future__ import annotations

@@ -191,6 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.again:
         return again(options.again)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # by `finally`
     names = [name for name in KINDS if re.search(options.kinds, name)]
     campaign, began, first = Campaign(options.into, options.bounds), time.monotonic(), options.first
     try:

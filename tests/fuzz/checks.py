@@ -14,6 +14,7 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -40,6 +41,8 @@ _INNER = re.compile(
     r"positional argument|must be str\b|not subscriptable|unhashable|codec can't|out of bounds"
 )
 """What no user should read."""
+MANY = 5_000
+"""Answers of an input that are looked at. A few events can have as many as there are subsets of them."""
 _OF_CHANCE = re.compile(r"RAND|NOW|UUID|BNODE|SAMPLE", re.IGNORECASE)
 
 
@@ -107,6 +110,8 @@ def _run_command(arguments: Iterable[str], stdin: bytes) -> tuple[int, str, str]
     from spaseq.cli import main as of_spaseq
 
     name, *rest = arguments
+    if rest[:1] in (["run"], ["alert"]) and not any(word.startswith("--lim") for word in rest):
+        rest += ["--limit", str(MANY)]
     main = {"ceql": of_ceql.main, "spaseq": of_spaseq.main}[name]
     out, err = io.StringIO(), io.StringIO()
     fed = io.TextIOWrapper(io.BytesIO(stdin), "utf-8")
@@ -190,6 +195,8 @@ def _roads(given: Input) -> str:
         whole = json.loads(given.files["graphs"])
         graphs = {name: [(t, text) for t, text in events] for name, events in whole["graphs"].items()}
         case = Case("a mutated query", query, graphs=graphs, kb=whole["kb"])
+    if _are_many(case):
+        return "many"
     answers: dict[str, Any] = {}
     for road in roads.ROADS:
         if road.language == language and road.name in _ROADS[language]:
@@ -203,6 +210,17 @@ def _roads(given: Input) -> str:
         if found != first and "BudgetExceeded" not in (found, first):
             raise Wrong(f"{name} differs from batch: {_short(found)} and {_short(first)}")
     return first if isinstance(first, str) else "matches" if first else "no match"
+
+
+def _are_many(case: Case) -> bool:
+    """Whether the case has more answers than can be compared."""
+    if case.is_spaseq:
+        return False  # a match a solution: as many as the query's patterns allow, which random events keep small
+    try:
+        found = ceql.compile(case.query).run(case.events)
+        return len(list(islice(found, MANY + 1))) > MANY
+    except SpaseqError:
+        return False
 
 
 def _of_query(outcome: str) -> bool:
@@ -242,7 +260,9 @@ def _events(given: Input) -> str:
     query = ceql.compile(given.files["query.ceql"].decode("utf-8", "surrogatepass"))
     reading: Any = {word[2:].replace("-", "_"): value for word, value in zip(words[::2], words[1::2], strict=True)}
     matches = query.run(name, **reading)
-    found = Counter((m.start, m.end, tuple(m.positions)) for m in matches)
+    found = Counter((m.start, m.end, tuple(m.positions)) for m in islice(matches, MANY + 1))
+    if found.total() > MANY:
+        return "many"
     counters = matches.counters
     rows = _rows(name, given.files[name])
     if rows is not None and counters.events + counters.late != rows:
@@ -288,7 +308,9 @@ def _graphs(given: Input) -> str:
 
     options = stream_options(None, words)
     matches = query.run(streams, kb, options=options)
-    batch = Counter(map(_plain, matches))
+    batch = Counter(map(_plain, islice(matches, MANY + 1)))
+    if batch.total() > MANY:
+        return "many"
     _counted(given, matches.counters, streams, words)
     counters = Counters()
     events, settled = open_streams(stream_sources(query.checked, streams), options, counters)
