@@ -15,6 +15,7 @@ help:
 	@echo "make fuzz       mutated queries, files, options and snapshots for two minutes; FUZZ_SECONDS, FUZZ_SEED, FUZZ_KINDS"
 	@echo "make coverage   the test suite in one process, and which lines it runs; takes twice as long as by itself"
 	@echo "make lint       ruff and mypy alone"
+	@echo "make docs       the documentation as a site, in build/site; first all of its blocks are run"
 	@echo "make bench      the benchmarks, see benchmarks/"
 	@echo "make bench-peers  fetch and compile the other engines that make bench then runs too (Maven)"
 	@echo "make clean      remove .venv and everything generated"
@@ -51,6 +52,14 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
+
+docs: $(VENV)/docs-installed
+	$(BIN)/python -m pytest -q tests/docs
+	$(BIN)/zensical build --strict
+
+$(VENV)/docs-installed: $(STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
