@@ -25,9 +25,10 @@ from spaseq.engine.program.matches import CodedRows, MatchBatch
 from spaseq.engine.program.partitions import Partitions
 from spaseq.engine.program.program import Program, compile_program, ends_only
 from spaseq.engine.program.register_ops import Codes
-from spaseq.engine.program.settings import Batch, Choice, Consume, Registers, Selection, Settings
+from spaseq.engine.program.settings import Choice, Consume, Registers, Selection, Settings
 from spaseq.engine.program.window import Window
 from spaseq.lazy_names import loader
+from spaseq.pattern import Batch
 
 if TYPE_CHECKING:
     from spaseq.engine.runs.evaluator import Evaluator

@@ -21,6 +21,25 @@ import numpy as np
 
 
 @runtime_checkable
+class Batch(Protocol):
+    """Consecutive events as a front end pushes them; predicates are evaluated on the same object.
+
+    `positions`: int64 (n,), non-decreasing, in the whole stream. `times`: int64 or float64 (n,), non-decreasing, what
+    the window is measured in. `keys`: int64 (n,), the partition of each row as a small number, -1 for none; or None.
+    """
+
+    @property
+    def positions(self) -> np.ndarray: ...
+
+    @property
+    def times(self) -> np.ndarray: ...
+
+    @property
+    def keys(self) -> np.ndarray | None: ...
+
+    def __len__(self) -> int: ...
+
+
 class Predicate(Protocol):
     """A condition on a single event. Hashable; equal predicates must have the same meaning, they are evaluated once."""
 

@@ -26,6 +26,7 @@ from spaseq.automata.rma.layout import Kept, Layout, WideTest
 from spaseq.automata.rma.limits import Limits
 from spaseq.automata.rma.vocabulary import Vocabulary
 from spaseq.errors import EventError, OptionError
+from spaseq.pattern import Batch
 
 __all__ = ["EventRows", "Recogniser", "Rows", "WindowLike"]
 
@@ -33,23 +34,8 @@ _UNMARKED: Final = 1 << 62
 """The start of a run that has marked nothing yet, later than any position."""
 
 
-class Rows(Protocol):
-    """A batch of consecutive events.
-
-    `positions` int64 (n,), increasing over the stream; `times` int64 or float64 (n,), never decreasing; `keys` int64
-    (n,), the partition of each row as a small number, -1 for none, or None where there are no partitions.
-    """
-
-    @property
-    def positions(self) -> np.ndarray: ...
-
-    @property
-    def times(self) -> np.ndarray: ...
-
-    @property
-    def keys(self) -> np.ndarray | None: ...
-
-    def __len__(self) -> int: ...
+class Rows(Batch, Protocol):
+    """A batch whose events can be read; positions increase."""
 
     def getter(self, name: str) -> Callable[[int], Any]:
         """A function from a row to the value of an attribute, None where it has none."""

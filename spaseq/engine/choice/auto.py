@@ -21,11 +21,11 @@ from spaseq.engine.lazy.evaluator import LazyEvaluator
 from spaseq.engine.program.lazy_plan import LazyPlan
 from spaseq.engine.program.matches import MatchBatch
 from spaseq.engine.program.program import codes_of
-from spaseq.engine.program.settings import Batch
 from spaseq.engine.runs.evaluation import Pushed
 from spaseq.engine.runs.evaluator import Evaluator
 from spaseq.engine.runs.row_sets import RegisterRun
 from spaseq.errors import InternalError
+from spaseq.pattern import Batch
 from spaseq.snapshot import expect
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from spaseq.engine.program.settings import Batch
 from spaseq.engine.program.window import Window
+from spaseq.pattern import Batch
 from spaseq.snapshot import expect
 
 __all__ = ["HISTORY", "Reach"]

@@ -17,9 +17,8 @@ import numpy as np
 
 from spaseq.engine.program.guard_conditions import Conditions
 from spaseq.engine.program.normal_form import Test
-from spaseq.engine.program.settings import Batch
 from spaseq.errors import EventError
-from spaseq.pattern import Predicate
+from spaseq.pattern import Batch, Predicate
 
 __all__ = ["TUPLES", "Join", "Kind", "Pool"]
 

@@ -17,8 +17,7 @@ import numpy as np
 from spaseq.engine.choice.samples import CANDIDATES, TUPLES, Kind, Pool
 from spaseq.engine.program.guard_conditions import Conditions
 from spaseq.engine.program.normal_form import Branch, Test, tests_of
-from spaseq.engine.program.settings import Batch
-from spaseq.pattern import Predicate
+from spaseq.pattern import Batch, Predicate
 from spaseq.snapshot import expect
 
 __all__ = ["Statistics"]

@@ -26,12 +26,11 @@ from spaseq.engine.program.batch_order import check_order, last_place
 from spaseq.engine.program.lazy_plan import LazyPlan
 from spaseq.engine.program.matches import MatchBatch
 from spaseq.engine.program.normal_form import Test, tests_of
-from spaseq.engine.program.settings import Batch
 from spaseq.engine.program.window import Lows
 from spaseq.engine.runs.base import grown
 from spaseq.engine.runs.evaluation import Evaluation
 from spaseq.errors import BudgetExceeded, InternalError
-from spaseq.pattern import Predicate
+from spaseq.pattern import Batch, Predicate
 from spaseq.snapshot import expect
 
 if TYPE_CHECKING:

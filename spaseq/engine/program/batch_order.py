@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from spaseq.engine.program.settings import Batch
 from spaseq.errors import EventError, InternalError
+from spaseq.pattern import Batch
 from spaseq.snapshot import expect
 
 __all__ = ["check_order", "first_backward", "last_place"]

@@ -6,8 +6,6 @@ import enum
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
-
 
 class Selection(enum.Enum):
     """Which of the complex events with one end, in one partition and in the window, are reported ([CEL] §4)."""
@@ -71,25 +69,6 @@ class Settings:
     """Nodes that a rewritten formula may have; rewrites that need not be done stop before it."""
     evaluator: str = "compact"
     """Who evaluates: "compact" (the compact structure), "chain" or "tree" (lazily), "auto" (whoever is cheapest)."""
-
-
-class Batch(Protocol):
-    """Consecutive events as a front end pushes them; predicates are evaluated on the same object.
-
-    `positions`: int64 (n,), non-decreasing, in the whole stream. `times`: int64 or float64 (n,), non-decreasing, what
-    the window is measured in. `keys`: int64 (n,), the partition of each row as a small number, -1 for none; or None.
-    """
-
-    @property
-    def positions(self) -> np.ndarray: ...
-
-    @property
-    def times(self) -> np.ndarray: ...
-
-    @property
-    def keys(self) -> np.ndarray | None: ...
-
-    def __len__(self) -> int: ...
 
 
 class Registers(Protocol):

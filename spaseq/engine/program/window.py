@@ -28,7 +28,7 @@ from spaseq.jit import attempt_rows
 from spaseq.snapshot import array, expect
 
 if TYPE_CHECKING:
-    from spaseq.engine.program.settings import Batch
+    from spaseq.pattern import Batch
 
 __all__ = ["Kind", "Lows", "LowsOfOne", "Window"]
 

@@ -20,7 +20,7 @@ from spaseq.automata.determinise import Stepper
 from spaseq.engine.program.matches import Emit, MatchBatch, matches_of, no_matches
 from spaseq.engine.program.program import Program
 from spaseq.engine.program.selection import CONSUME, kernel_limit, kernel_order
-from spaseq.engine.program.settings import Batch
+from spaseq.pattern import Batch
 from spaseq.snapshot import array, expect
 from spaseq.tecs import Arena, Chunk
 from spaseq.tecs.kernels import layout as k

@@ -23,11 +23,11 @@ from spaseq.engine.kernels.registers.operations import remember_answers
 from spaseq.engine.program.matches import CodedRows, Emit, MatchBatch, matches_of
 from spaseq.engine.program.program import Program
 from spaseq.engine.program.register_ops import Codes
-from spaseq.engine.program.settings import Batch
 from spaseq.engine.runs.base import HandOver, LiveSets, Run
 from spaseq.engine.runs.coded_automaton import GuardedAutomaton, GuardTables
 from spaseq.errors import BudgetExceeded
 from spaseq.jit import attempt, attempt_events
+from spaseq.pattern import Batch
 from spaseq.snapshot import array, expect
 from spaseq.tecs import Arena, Chunk
 from spaseq.tecs.kernels import layout as k

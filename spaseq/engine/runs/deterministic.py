@@ -17,11 +17,11 @@ from spaseq.automata.determinise import Cache
 from spaseq.engine.kernels.drivers import run_classes
 from spaseq.engine.program.matches import Emit
 from spaseq.engine.program.program import Program
-from spaseq.engine.program.settings import Batch
 from spaseq.engine.runs.base import HandOver, LiveSets, Run
 from spaseq.engine.runs.row_sets import registers_of
 from spaseq.errors import BudgetExceeded
 from spaseq.jit import attempt_events
+from spaseq.pattern import Batch
 from spaseq.snapshot import expect
 from spaseq.tecs import Arena
 from spaseq.tecs.kernels import layout as k

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from spaseq.engine.program.matches import MatchBatch
-from spaseq.engine.program.settings import Batch
 from spaseq.engine.program.window import Lows, Window
 from spaseq.engine.runs.base import grown
-from spaseq.pattern import NoneOf
+from spaseq.pattern import Batch, NoneOf
 from spaseq.snapshot import array
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from spaseq.engine.program.matches import MatchBatch, within
 from spaseq.engine.program.program import Program
-from spaseq.engine.program.settings import Batch
 from spaseq.engine.program.window import Lows
 from spaseq.engine.runs.ending import Ending
+from spaseq.pattern import Batch
 
 __all__ = ["Evaluation", "Pushed"]
 

@@ -18,7 +18,7 @@ from spaseq.engine.kernels.drivers import gather_events, moving_rows
 from spaseq.engine.program.batch_order import check_order, last_place
 from spaseq.engine.program.matches import Emit, MatchBatch, label_bits
 from spaseq.engine.program.program import Program, codes_of
-from spaseq.engine.program.settings import Batch, Selection
+from spaseq.engine.program.settings import Selection
 from spaseq.engine.program.window import Lows
 from spaseq.engine.runs.base import HandOver, Run
 from spaseq.engine.runs.coded import GuardRun
@@ -28,6 +28,7 @@ from spaseq.engine.runs.maximal import MaxRun
 from spaseq.engine.runs.row_sets import RegisterRun
 from spaseq.errors import BudgetExceeded
 from spaseq.jit import attempt_rows
+from spaseq.pattern import Batch
 from spaseq.snapshot import expect
 from spaseq.tecs import Arena, Chunk
 from spaseq.tecs.kernels import layout as k

@@ -21,10 +21,11 @@ from spaseq.automata.cea import ACCEPT, INITIAL, Again, Avoid, Leave, Take, Tran
 from spaseq.engine.kernels.drivers import run_moves
 from spaseq.engine.program.matches import Emit, MatchBatch, matches_of
 from spaseq.engine.program.program import Program
-from spaseq.engine.program.settings import Batch, Registers
+from spaseq.engine.program.settings import Registers
 from spaseq.engine.runs.base import LiveSets, Run
 from spaseq.errors import BudgetExceeded, InternalError
 from spaseq.jit import attempt
+from spaseq.pattern import Batch
 from spaseq.snapshot import expect
 from spaseq.tecs import Arena, Chunk
 from spaseq.tecs.kernels import layout as k

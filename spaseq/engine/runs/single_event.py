@@ -21,12 +21,12 @@ import numpy as np
 
 from spaseq.engine.kernels.drivers import run_classes
 from spaseq.engine.program.matches import MatchBatch
-from spaseq.engine.program.settings import Batch
 from spaseq.engine.program.window import Lows, LowsOfOne
 from spaseq.engine.runs.coded import GuardRun
 from spaseq.engine.runs.deterministic import DeterministicRun
 from spaseq.engine.runs.evaluator import Evaluator, check_partitions
 from spaseq.jit import attempt, interprets
+from spaseq.pattern import Batch
 from spaseq.tecs.kernels import layout as k
 
 __all__ = ["INERT", "Single"]
