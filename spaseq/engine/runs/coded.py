@@ -73,10 +73,10 @@ class GuardRun(Run):
 
     @property
     def has_rows(self) -> bool:
-        return bool(self._tables.outputs)
+        return bool(self._tables.automaton.outputs)
 
     def matches(self, chunk: Chunk) -> MatchBatch:
-        if not self._tables.outputs:
+        if not self._tables.automaton.outputs:
             return super().matches(chunk)
         tags, places = np.unique(np.where(chunk.tag < 0, -chunk.tag, chunk.tag), return_inverse=True)
         firsts, counts = self._accepted[tags].T
@@ -148,7 +148,7 @@ class GuardRun(Run):
         or symbol classes."""
         arena, several = self._arena, self._automaton.several
         return (
-            *self._tables, arena.nodes, arena.cells, arena.entries, arena.st, arena.checks,
+            *self._tables.arguments(), arena.nodes, arena.cells, arena.entries, arena.st, arena.checks,
             *arena.buffers(self._order, self._limit), self._confs, self._held if several else None, self._table,
             self._heads, self._equals, self._links, self._tops, self.floors, self._accepted, self._answers,
             self._groups, self._sets if several else None, self._out, self._levels, *self._asking(), write, self._order,

@@ -10,7 +10,7 @@ test lets pass are looked up, by a hash for `=` and in a skip list for an order,
 from __future__ import annotations
 
 from itertools import accumulate
-from typing import NamedTuple, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -57,18 +57,17 @@ _REACH = {"=": k.SAME, "<": k.BELOW, "<=": k.BELOW, ">": k.ABOVE, ">=": k.ABOVE}
 
 
 class GuardTables(NamedTuple):
-    """The arrays, in the order of `run_guarded`'s arguments; see there."""
+    """The arrays, in the order of `run_guarded`'s arguments; see there and `k.Configurations`."""
 
     init_from: np.ndarray
     movers_from: np.ndarray
     movers: np.ndarray
-    able: np.ndarray
-    arcs: np.ndarray
-    ops: np.ndarray
-    alive: np.ndarray
-    outputs: int
-    known: np.ndarray
+    automaton: k.Automaton
     indexed: np.ndarray
+
+    def arguments(self) -> tuple[Any, ...]:
+        """Those of `run_guarded`, one by one."""
+        return (*self[:3], *self.automaton, self.indexed)
 
 
 class GuardedAutomaton:
@@ -174,11 +173,13 @@ class GuardedAutomaton:
             np.cumsum([0, *map(len, init)]).astype(np.int64),
             np.cumsum([0, *map(len, movers)]).astype(np.int64),
             np.array([m for rows in movers for m in rows], np.int64).reshape(-1, 8),
-            np.array(able, np.int32),
-            *self._flat,
-            np.array([_bits(registers) for registers in self._alive], np.int64),
-            _bits(self._outputs),
-            self._known(),
+            k.Automaton(
+                np.array(able, np.int32),
+                *self._flat,
+                np.array([_bits(registers) for registers in self._alive], np.int64),
+                _bits(self._outputs),
+                self._known(),
+            ),
             indexed,
         )
 
