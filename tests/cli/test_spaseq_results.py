@@ -13,19 +13,9 @@ from rdflib import Literal, URIRef
 from rdflib.query import Result
 
 from spaseq.cli.main import main
+from tests.cli.test_spaseq import QUERY, E
 from tests.support.drawn import drawn
 
-E = "http://example.org/"
-QUERY = f"""PREFIX : <{E}>
-SELECT ?a ?x ?y ?n
-WITHIN 1 HOUR
-FROM STREAM S <{E}S>
-WHERE {{
-  SEQ (A; B)
-  DEFINE GPM A ON S {{ ?a :p ?x }}
-  DEFINE GPM B ON S {{ ?a :q ?y OPTIONAL {{ ?a :n ?n }} }}
-}}
-"""
 STREAM = f"""<{E}u> <{E}p> "one" .
 <{E}v> <{E}p> "2"^^<http://www.w3.org/2001/XMLSchema#integer> .
 <{E}u> <{E}q> "a\\"b\\r\\nc"@en .

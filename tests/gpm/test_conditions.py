@@ -10,20 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rdflib import Literal, URIRef
 
-from spaseq.gpm import EventGraph, Knowledge, PatternEvaluator, Source, compile_pattern, holds
+from spaseq.gpm import EventGraph, Knowledge, PatternEvaluator, holds
 from spaseq.gpm.columnar.evaluate import value_on
 from spaseq.gpm.evaluate import _true
 from spaseq.gpm.reference import Context
-from spaseq.language.syntax.scan import mask
 from spaseq.rdf import plain_literal
-
-E = "http://example.org/"
-XSD_ = "http://www.w3.org/2001/XMLSchema#"
-
-
-def _pattern(group: str) -> Any:
-    return compile_pattern(Source(group, mask(group), 0, len(group), "A", (("", E), ("xsd", XSD_)), "", "q"), (E,))
-
+from tests.gpm.test_columnar import XSD_, E, pattern
 
 _open = st.sampled_from(["?x", "?y", "?z", "_:b"])
 _fixed = st.sampled_from([":a", ":b", ":p", ":q"])
@@ -41,8 +33,7 @@ _facts = st.lists(st.tuples(_terms, _terms, _objects), max_size=6)
 
 @given(_patterns, _facts)
 def test_basic_graph_patterns(triples: list[tuple[str, str, str]], facts: list[tuple[Any, Any, Any]]) -> None:
-    pattern = _pattern("{ " + " . ".join(" ".join(t) for t in triples) + " }")
-    evaluator = PatternEvaluator(pattern, Knowledge())
+    evaluator = PatternEvaluator(pattern("{ " + " . ".join(" ".join(t) for t in triples) + " }"), Knowledge())
     facts = list(dict.fromkeys((s, p, plain_literal(o)) for s, p, o in facts))
     assert value_on(evaluator, facts) == evaluator.by_rdflib(EventGraph(facts))
 
@@ -56,10 +47,10 @@ _values = [
 
 @pytest.mark.parametrize("sign", ["=", "!=", "<", "<=", ">", ">="])
 def test_comparisons(sign: str) -> None:
-    inline = _pattern(f"{{ VALUES ?x {{ {' '.join(v for v in _values if '@' not in v)} 'b'@en }} }}")
+    inline = pattern(f"{{ VALUES ?x {{ {' '.join(v for v in _values if '@' not in v)} 'b'@en }} }}")
     terms = [term for ((_, term),) in value_on(PatternEvaluator(inline, Knowledge()), ())]
     assert len(terms) == len(_values)
-    (condition,) = _pattern(f"{{ FILTER (?x {sign} ?y) }}").correlated
+    (condition,) = pattern(f"{{ FILTER (?x {sign} ?y) }}").correlated
     context = Context(prologue=inline.prologue)
     for left, right in product(terms, terms):
         mapping = (("x", left), ("y", right))
@@ -68,12 +59,12 @@ def test_comparisons(sign: str) -> None:
 
 @pytest.mark.parametrize("value", _values)
 def test_comparisons_with_a_constant(value: str) -> None:
-    ((mapping),) = value_on(PatternEvaluator(_pattern(f"{{ BIND ({value} AS ?x) }}"), Knowledge()), ())
-    prologue = _pattern("{ }").prologue
-    for condition in _pattern(f"{{ FILTER (?x = {value}) FILTER ({value} >= ?x) }}").correlated:
+    ((mapping),) = value_on(PatternEvaluator(pattern(f"{{ BIND ({value} AS ?x) }}"), Knowledge()), ())
+    prologue = pattern("{ }").prologue
+    for condition in pattern(f"{{ FILTER (?x = {value}) FILTER ({value} >= ?x) }}").correlated:
         assert holds(condition, mapping, prologue) == _true(condition, mapping, Context(prologue=prologue))
 
 
 def test_an_unbound_variable_is_no_truth() -> None:
-    for condition in _pattern("{ FILTER (?x = 1) FILTER (?x != 1) FILTER (1 > ?x) }").correlated:
-        assert not holds(condition, (), _pattern("{ }").prologue)
+    for condition in pattern("{ FILTER (?x = 1) FILTER (?x != 1) FILTER (1 > ?x) }").correlated:
+        assert not holds(condition, (), pattern("{ }").prologue)

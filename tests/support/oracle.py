@@ -419,14 +419,14 @@ def _knowing(v: Valuation, own: frozenset[tuple[str, Positions]]) -> Valuation:
     return Valuation(v.start, v.end, frozenset({**dict(v.mapping), **dict(own)}.items()))
 
 
-_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
     "/": operator.truediv,
     "%": operator.mod,
 }
-_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
     "!=": operator.ne,
     "<": operator.lt,
@@ -473,7 +473,7 @@ def value_of(expression: tuple[Any, ...], event: Event | None, choice: Mapping[s
                 return None
             if sign in ("/", "%") and b == 0:
                 return None
-            return (_ARITHMETIC.get(sign) or _COMPARISONS[sign])(a, b)
+            return (ARITHMETIC.get(sign) or COMPARISONS[sign])(a, b)
     raise AssertionError(expression)
 
 

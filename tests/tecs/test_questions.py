@@ -16,21 +16,8 @@ from spaseq.engine.kernels.registers import layout as reg
 from spaseq.engine.kernels.registers.operations import decide
 from spaseq.engine.program.register_ops import Operand, ResidualTest
 from spaseq.engine.runs.coded_automaton import _rows
+from tests.support.oracle import ARITHMETIC, COMPARISONS
 
-_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-}
-_SIGNS: dict[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 _VALUES = [0.0, 1.0, -1.0, 2.0, 3.0, 0.1, 0.2, 0.3, -0.3, 1e9, 1e18, 1e300, 7.25]
 _SUMS = st.recursive(
     st.integers(0, 2).map(lambda i: (i,)) | st.sampled_from(_VALUES).map(lambda v: (v,)),
@@ -41,7 +28,7 @@ _SUMS = st.recursive(
     max_leaves=6,
 )
 _CONDITIONS = st.recursive(
-    st.tuples(_SUMS, _SUMS, st.sampled_from(sorted(_SIGNS))).map(lambda t: (*t[0], *t[1], t[2])),
+    st.tuples(_SUMS, _SUMS, st.sampled_from(sorted(COMPARISONS))).map(lambda t: (*t[0], *t[1], t[2])),
     lambda inner: (
         st.tuples(inner, inner, st.sampled_from(("and", "or"))).map(lambda t: (*t[0], *t[1], t[2]))
         | inner.map(lambda i: (*i, "not"))
@@ -67,7 +54,7 @@ def _decided(program: tuple[Any, ...], values: list[float]) -> int:
 
 def _truth(program: tuple[Any, ...], values: list[Any], number: Callable[[Any], Any]) -> bool | None:
     """By the arithmetic of `number`; None where something has no value."""
-    both = {**_ARITHMETIC, **_SIGNS, "and": lambda x, y: x and y, "or": lambda x, y: x or y}
+    both = {**ARITHMETIC, **COMPARISONS, "and": lambda x, y: x and y, "or": lambda x, y: x or y}
     stack: list[Any] = []
     for step in program:
         if isinstance(step, int):

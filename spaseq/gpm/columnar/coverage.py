@@ -6,8 +6,9 @@ next (RAND, UUID, STRUUID, BNODE): the plan evaluates an expression once for eac
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
+from itertools import chain
 from typing import Any, Final
 
 from rdflib.paths import AlternativePath, InvPath, MulPath, SequencePath
@@ -92,29 +93,27 @@ def joins_alike(node: algebra.Node) -> bool:
             return False
 
 
-def read_by(pattern: GraphPattern) -> frozenset[URIRef] | None:
-    """The predicates whose triples in an event a GPM can use; None if it may use triples of any predicate."""
-    inside = (node for c in pattern.local for node in algebra.patterns_inside(c.expression))
-    found: frozenset[URIRef] = frozenset()
-    for node in (pattern.event.node, *inside):
-        read = read_predicates(node)
-        if read is None:
-            return None
-        found |= read
-    return found
+def read_by(*patterns: GraphPattern) -> frozenset[URIRef] | None:
+    """The predicates whose triples in an event some GPM can use; None if one may use triples of any predicate."""
+    inside = (c.expression for pattern in patterns for c in pattern.local)
+    nodes = (*(pattern.event.node for pattern in patterns), *chain.from_iterable(map(algebra.patterns_inside, inside)))
+    return _any_of(map(read_predicates, nodes))
 
 
 def read_predicates(node: algebra.Node) -> frozenset[URIRef] | None:
     """The predicates whose triples in an event a pattern can use; None if it may use triples of any predicate. Patterns
     under GRAPH do not read events."""
+    basic = (inner for inner in algebra.walk(node, into_graphs=False) if isinstance(inner, algebra.BGP))
+    return _any_of(_path_predicates(predicate) for inner in basic for _, predicate, _ in inner.triples)
+
+
+def _any_of(parts: Iterable[frozenset[URIRef] | None]) -> frozenset[URIRef] | None:
+    """What all parts read together, None standing for everything."""
     found: frozenset[URIRef] = frozenset()
-    for inner in algebra.walk(node, into_graphs=False):
-        if isinstance(inner, algebra.BGP):
-            for _, predicate, _ in inner.triples:
-                read = _path_predicates(predicate)
-                if read is None:
-                    return None
-                found |= read
+    for part in parts:
+        if part is None:
+            return None
+        found |= part
     return found
 
 
@@ -128,12 +127,6 @@ def _path_predicates(path: Any) -> frozenset[URIRef] | None:
         case MulPath(path=inner, zero=False):
             return _path_predicates(inner)
         case SequencePath(args=args) | AlternativePath(args=args):
-            found: frozenset[URIRef] = frozenset()
-            for arg in args:
-                some = _path_predicates(arg)
-                if some is None:
-                    return None
-                found |= some
-            return found
+            return _any_of(map(_path_predicates, args))
         case _:
             return None

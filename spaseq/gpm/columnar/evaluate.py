@@ -182,14 +182,11 @@ class BatchEvaluator:
         self._budget = budget
         evaluators = tuple(evaluators)
         wanted: dict[URIRef, None] = {}
-        read: frozenset[URIRef] | None = frozenset()
         for evaluator in evaluators:
             wanted.update(dict.fromkeys(sorted(evaluator.pattern.required)))
             wanted.update(dict.fromkeys(sorted(_constant_predicates(evaluator))))
-            own = read_by(evaluator.pattern)
-            read = None if read is None or own is None else read | own
         self._wanted = tuple(wanted)
-        self._pushed = PushedTerms(self._wanted, read, budget)
+        self._pushed = PushedTerms(self._wanted, read_by(*(e.pattern for e in evaluators)), budget)
         self._gpms = tuple(
             _Gpm(e, None if reference or uncovered_pattern(e.pattern) else _Plan(e, budget), self._pushed.places)
             for e in evaluators

@@ -79,13 +79,7 @@ class Solver:
     @property
     def wanted(self) -> frozenset[str] | None:
         """The predicates whose triples some GPM can use; None if a GPM may use triples of any predicate."""
-        found: frozenset[str] = frozenset()
-        for pattern in self._patterns:
-            read = read_by(pattern)
-            if read is None:
-                return None
-            found |= read
-        return found
+        return read_by(*self._patterns)
 
     def solve_batch(self, batch: GraphBatch) -> MappingABC[str, Solutions]:
         """The value of each GPM of the batch's stream at each of its events."""
