@@ -18,7 +18,7 @@ from tests.spark.test_tuples import _rows
 
 COLUMNS = (
     "type string, time timestamp, `a.b` int, `tick``s` long, seen timestamp, local timestamp_ntz, `50%` int, "
-    "parts struct<`a b`: int, `c-d`: string>"
+    "parts struct<`a b`: int, `c-d`: string>, Seen int"
 )
 START = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
 
@@ -27,22 +27,27 @@ START = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
 def frame(spark: Any) -> Any:
     times = [START + datetime.timedelta(seconds=second) for second in range(30)]
     rows = [
-        ("AB"[i % 2], time, i % 3, i, time, datetime.datetime(2020, 1, 1), i, (i, "x")) for i, time in enumerate(times)
+        ("AB"[i % 2], time, i % 3, i, time, datetime.datetime(2020, 1, 1), i, (i, "x"), i % 5)
+        for i, time in enumerate(times)
     ]
     return spark.createDataFrame(rows, COLUMNS)
 
 
 def test_plain_names_are_undone() -> None:
-    names = ["a.b", "`", "%2E", "100%", "a b-c", "ä.ö"]
+    names = ["a.b", "`", "%2E", "100%", "a b-c", "ä.ö", "Price", "price", "PRICE", "ÄSS", "äß"]
     plain = [plain_name(name) for name in names]
     assert not any("." in name or "`" in name for name in plain)
+    assert len({name.casefold() for name in plain}) == len(names)
     assert with_own_names(pa.record_batch([[1]] * len(names), names=plain)).column_names == names
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("clauses", ["PARTITION BY [`a.b`] WITHIN 9 SECONDS", "WITHIN 9 [`a.b`]"])
+@pytest.mark.parametrize(
+    "clauses", ["PARTITION BY [`a.b`] WITHIN 9 SECONDS", "WITHIN 9 [`a.b`]", "PARTITION BY [Seen] WITHIN 9 SECONDS"]
+)
 def test_in_a_batch(frame: Any, clauses: str) -> None:
-    """Timestamps, names with a dot, a backtick or a percent sign, fields of a struct with a blank or a dash."""
+    """Timestamps, names with a dot, a backtick or a percent sign, fields of a struct with a blank or a dash, and names
+    that differ in case alone."""
     query = ceql.compile(f"SELECT * WHERE A AS x ; B AS y {clauses}")
     frame = frame if clauses.startswith("PARTITION") else frame.withColumn("a.b", frame["`tick``s`"])
     expected = sorted((m.start, m.end, tuple(m.positions)) for m in query.run(frame.toArrow()))

@@ -140,12 +140,15 @@ def batch_of(table: pa.Schema, rows: Iterable[Sequence[Any]]) -> pa.RecordBatch:
 
 # -- tables of users
 
-_SPECIAL: Final = str.maketrans({"%": "%25", ".": "%2E", "`": "%60"})
-
 
 def plain_name(name: str) -> str:
-    """A column's name without what PySpark takes for more than a name: to it `a.b` is a field in a struct."""
-    return name.translate(_SPECIAL)
+    """A column's name without what PySpark takes for more than a name: to it `a.b` is a field in a struct. Spark
+    compares names without case, so letters that have one are written out: `Price` and `price` are two."""
+    return "".join(_escaped(c) if c in "%.`" or c != c.casefold() else c for c in name)
+
+
+def _escaped(character: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in character.encode())
 
 
 def with_plain_names(frame: DataFrame) -> DataFrame:
