@@ -242,7 +242,7 @@ def _written(query: spaseq.Query, run: Callable[[], spaseq.Matches], form: str) 
     from spaseq.cli.output import FoundResults, write_results
 
     with open(os.devnull, "w") as out:
-        return write_results(form, FoundResults(run(), query, out, None, False), out)
+        return write_results(form, FoundResults(run(), query, None, False), out)
 
 
 def _knowledge_of(path: str) -> int:

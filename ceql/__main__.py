@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ceql.cli.main import entry
+from ceql.start import ceql
 
-entry()
+ceql()

@@ -41,7 +41,7 @@ def compile_query(text: str, *, source: str = "<query>", settings: Settings | No
     """
     if not isinstance(text, str):
         raise OptionError(f"a query is text, and this is a {type(text).__name__}", "open(path).read() reads a file")
-    return Query(CompiledQuery(text, source, settings or Settings()))
+    return Query(CompiledQuery(text, source, Settings.given(settings)))
 
 
 class Query:

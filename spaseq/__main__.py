@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from spaseq.cli.main import entry
+from spaseq.start import spaseq
 
-entry()
+spaseq()

@@ -12,6 +12,7 @@ class                   who must act                        exit code
 `OptionError`           whoever called the command          2
 `EventError`            whoever supplies the events         3
 `BudgetExceeded`        whoever runs it: raise the setting  4
+`LimitReached`          the same: its time or its memory    4
 `InternalError`         us                                  1
 ======================  ==================================  =========
 """
@@ -27,6 +28,7 @@ __all__ = [
     "BudgetExceeded",
     "EventError",
     "InternalError",
+    "LimitReached",
     "OptionError",
     "QueryError",
     "QuerySemanticsError",
@@ -216,17 +218,29 @@ class BudgetExceeded(SpaseqError):
 
     exit_code = 4
 
-    def __init__(self, setting: str, limit: int, used: int, unit: str = "bytes", hint: str = "") -> None:
+    def __init__(self, setting: str, limit: float, used: float, unit: str = "bytes", hint: str = "") -> None:
         self.setting = setting
         self.limit = limit
         self.used = used
         self.unit = unit
         self.hint = hint
-        text = f"{setting} is {limit:,} {unit} and {used:,} are needed"
-        super().__init__(text + f"\nhint: {hint or f'raise {setting}, or narrow the window'}")
+        super().__init__(f"{self._problem()}\nhint: {hint or f'raise {setting}, or narrow the window'}")
+
+    def _problem(self) -> str:
+        return f"{self.setting} is {self.limit:,} {self.unit} and {self.used:,} are needed"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (BudgetExceeded, (self.setting, self.limit, self.used, self.unit, self.hint))
+        return (type(self), (self.setting, self.limit, self.used, self.unit, self.hint))
+
+
+class LimitReached(BudgetExceeded):
+    """An evaluation has taken all the time or memory it was given (`time_limit`, `memory_limit`), so it was stopped.
+
+    What it had found before was reported; it cannot be gone on with.
+    """
+
+    def _problem(self) -> str:
+        return f"stopped at {self.setting}, which is {self.limit:,.12g} {self.unit}: {self.used:,.12g} were reached"
 
 
 class InternalError(SpaseqError):

@@ -40,6 +40,7 @@ from zipfile import ZipFile
 import numpy as np
 
 from spaseq.errors import OptionError
+from spaseq.watch import check
 
 __all__ = [
     "ROOMS",
@@ -53,6 +54,7 @@ __all__ = [
     "interprets",
     "kernel",
     "kernel_files",
+    "run_events",
     "stamp",
 ]
 
@@ -81,6 +83,11 @@ _STEP: Final = 16
 """Events that are interpreted between two looks at the clock."""
 _ROWS: Final = 1 << 16
 """Rows that are interpreted without one."""
+_SLICE: Final = 0.1
+"""Seconds that one call of a compiled kernel may take, about."""
+_FIRST: Final = 1 << 12
+_LEAST: Final = 4
+"""Events of the first call of a compiled kernel, and of any at the least."""
 
 
 class Kernel:
@@ -89,6 +96,7 @@ class Kernel:
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
         self.function = function
         self.options = options
+        self.slice: int = _FIRST
         self.__doc__ = function.__doc__
         self.__name__: str = function.__name__
 
@@ -144,7 +152,31 @@ def attempt_events(kernel: Kernel, state: np.ndarray, row: int, done: int, *argu
         status = int(_timed(kernel, (events[:stop], *others)))
         if status != done or stop >= len(events):
             return status
-    return int(kernel.compiled(events, *others))
+        check()
+    return run_events(kernel, state, row, done, *arguments)
+
+
+def run_events(kernel: Kernel, state: np.ndarray, row: int, done: int, *arguments: Any) -> int:
+    """`attempt_events`, compiled from the first event.
+
+    A call gets so many events that it takes a fraction of a second, so that Ctrl-C is heard and limits are looked at
+    (`spaseq.watch`). PERF: a slice costs some 10 µs; most batches are one slice.
+    """
+    events, *others = arguments
+    kernel.compiled  # noqa: B018 - what it takes to compile is no measure of a slice
+    while True:
+        first = int(state[row])
+        stop = first + kernel.slice
+        began = perf_counter()
+        status = int(kernel.compiled(events[:stop], *others))
+        taken = perf_counter() - began
+        if taken > _SLICE and kernel.slice > _LEAST:
+            kernel.slice = max(_LEAST, int(kernel.slice * _SLICE / taken / 2))
+        elif taken < _SLICE / 8 and status == done and stop < len(events):
+            kernel.slice *= 4
+        if status != done or stop >= len(events):
+            return status
+        check()
 
 
 def _timed(kernel: Kernel, arguments: tuple[Any, ...]) -> Any:

@@ -18,7 +18,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 # Who may import whom inside spaseq; a package may always import itself. `""` is spaseq/__init__.py, the facade.
-_BASE = {"errors", "events", "snapshot"}
+_BASE = {"errors", "events", "snapshot", "watch"}
 _COMPILE = _BASE | {"pattern"}
 _ENGINE = _COMPILE | {"automata", "tecs", "drawing", "jit", "lazy_names"}
 _LANGUAGE = _ENGINE | {"engine"}
@@ -28,7 +28,9 @@ ALLOWED: dict[str, set[str]] = {
     "events": {"errors", "snapshot"},
     "pattern": {"errors", "events"},
     "drawing": {"errors"},
-    "jit": {"errors"},
+    "watch": {"errors"},
+    "start": set(),
+    "jit": {"errors", "watch"},
     "automata": _COMPILE | {"drawing", "jit", "lazy_names"},
     "tecs": _COMPILE | {"jit"},
     "engine": _ENGINE,
@@ -38,17 +40,17 @@ ALLOWED: dict[str, set[str]] = {
     "text": {"errors"},
     "language": _LANGUAGE | {"rdf", "gpm", "text"},
     "spark": _LANGUAGE | {"rdf", "gpm", "language"},
-    "command": {"errors", "engine", "version"},
+    "command": {"errors", "engine", "events", "start", "version", "watch"},
     "version": set(),
     "lazy_names": set(),
     "protocols": {"automata", "drawing", "engine", "pattern"},
     "cli": _LANGUAGE | {"rdf", "gpm", "language", "spark", "command", ""},
     "": _LANGUAGE | {"rdf", "gpm", "language", "spark", "version", "lazy_names"},
-    "__main__": {"cli"},
+    "__main__": {"start"},
 }
 CEQL_MAY_USE = {
     "errors", "snapshot", "events", "pattern", "engine", "automata", "drawing", "forecast", "command", "text",
-    "version", "lazy_names",
+    "version", "lazy_names", "watch", "start",
 }  # fmt: skip
 
 # Where a library may be imported at all: packages, or packages inside one.

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from ceql.cli import arguments
 from ceql.cli.formats import ALERTS, FORECASTS
-from spaseq.command import add_results, chosen_format, opened, settle_interrupt
+from spaseq.command import accounted, add_results, bounded, chosen_format, opened, settle_interrupt
 from spaseq.command.frame import INTERRUPTED
 from spaseq.command.writers import Results
 from spaseq.errors import OptionError
@@ -78,9 +78,10 @@ def _alert(options: argparse.Namespace) -> int:
     form = chosen_format(ALERTS, options.format, options.output, "text", live=options.follow)
     query = arguments.asked(options)
     alerts = query.alerts()
-    lines = _alerts(alerts, options, _reading(options))
-    with opened(options.output, ALERTS[form]) as out, _until_interrupted(options) as interrupted:
-        ALERTS[form].load()(_Found(lines, ("position", "time", "type"), _alert_text, out), out)
+    found = _Found(_alerts(alerts, options, _reading(options)), ("position", "time", "type"), _alert_text)
+    with _until_interrupted(options, query, alerts, found) as interrupted, opened(options.output, ALERTS[form]) as out:
+        found.out = out
+        ALERTS[form].load()(found, out)
     arguments.report(query, alerts.counters)
     return INTERRUPTED if interrupted else 0
 
@@ -98,15 +99,18 @@ def _reading(options: argparse.Namespace) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _until_interrupted(options: argparse.Namespace) -> Iterator[list[bool]]:
-    """Makes Ctrl-C end the events regularly, with `--follow`: the list is then not empty."""
+def _until_interrupted(options: argparse.Namespace, query: Any, alerts: Alerts, found: _Found) -> Iterator[list[bool]]:
+    """Makes Ctrl-C end the events regularly, with `--follow`: the list is then not empty. Limits are those of the
+    query."""
     interrupted: list[bool] = []
     try:
-        yield interrupted
-    except KeyboardInterrupt:
+        with bounded(query.settings), accounted(lambda: alerts.counters.events, lambda: found.written, "lines"):
+            yield interrupted
+    except KeyboardInterrupt as error:
         if not options.follow:
             raise
         settle_interrupt()
+        print(": ".join(["interrupted", *error.__notes__]), file=sys.stderr)
         interrupted.append(True)
 
 
@@ -157,9 +161,13 @@ def _forecast(options: argparse.Namespace) -> int:
     forecaster = Forecaster(model, threshold=options.threshold, horizon=options.horizon)
     seen: list[tuple[np.ndarray, Forecasts]] = []
     names = ("position", "time", "first", "last", "probability", "match")
-    lines = _forecasts(alerts, forecaster, options, reading, seen)
-    with opened(options.output, FORECASTS[form]) as out, _until_interrupted(options) as interrupted:
-        FORECASTS[form].load()(_Found(lines, names, _forecast_text, out), out)
+    found = _Found(_forecasts(alerts, forecaster, options, reading, seen), names, _forecast_text)
+    with (
+        _until_interrupted(options, query, alerts, found) as interrupted,
+        opened(options.output, FORECASTS[form]) as out,
+    ):
+        found.out = out
+        FORECASTS[form].load()(found, out)
     if options.evaluate:
         print(_evaluation(seen), file=sys.stderr)
     arguments.report(query, alerts.counters)
@@ -234,19 +242,19 @@ def _clock(alerts: Alerts, options: argparse.Namespace) -> Callable[[int], Any]:
 class _Found(Results):
     """The lines of a command, each a value for each of `names`; the output is flushed after each batch of events."""
 
-    def __init__(
-        self, batches: Iterator[list[Line]], names: tuple[str, ...], text: Callable[[Line], str], out: IO[str]
-    ) -> None:
+    def __init__(self, batches: Iterator[list[Line]], names: tuple[str, ...], text: Callable[[Line], str]) -> None:
         self.text = text
+        self.out: IO[str] = sys.stdout
         self._batches = batches
         self._names = names
-        self._out = out
 
     def objects(self) -> Iterator[Line]:
         """The lines."""
         for lines in self._batches:
-            yield from lines
-            self._out.flush()
+            for line in lines:
+                yield line
+                self.written += 1
+            self.out.flush()
 
     def cells(self) -> Iterator[Sequence[Any]]:
         """The values of each line in order of the names; truth values as JSON writes them."""

@@ -14,10 +14,12 @@ from ceql.cli.alerting import add_alerts
 from ceql.cli.arguments import EVALUATOR_HELP, add_events, asked, compiled, reading, report
 from ceql.cli.formats import MATCHES
 from spaseq.command import (
+    accounted,
     add_explain,
     add_plot,
     add_query,
     add_results,
+    bounded,
     chosen_format,
     command_parser,
     opened,
@@ -97,8 +99,13 @@ def _run(options: argparse.Namespace) -> int:
 
     form = chosen_format(MATCHES, options.format, options.output, "table")
     query, matches = _found(options)
-    with opened(options.output, MATCHES[form]) as out:
-        MATCHES[form].load()(FoundMatches(matches, options.limit, options.time_unit), out)
+    found = FoundMatches(matches, options.limit, options.time_unit)
+    with (
+        bounded(query.settings),
+        opened(options.output, MATCHES[form]) as out,
+        accounted(lambda: matches.counters.events, lambda: found.written, "matches"),
+    ):
+        MATCHES[form].load()(found, out)
     if options.explain:
         print(matches.explain(), file=sys.stderr)
     report(query, matches.counters)

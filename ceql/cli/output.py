@@ -50,6 +50,7 @@ class FoundMatches(Results):
             if self._shown is not None:
                 record["attributes"] = _plain(match.attributes)
             yield record
+            self.written += 1
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """A match as JSON; with valuations, its `attributes` too."""
@@ -120,13 +121,13 @@ class FoundMatches(Results):
             columns = table.to_arrow(self._matches.counters.iso_times)
             schema = schema or columns.schema
             yield columns if columns.schema == schema else _fitted(columns, schema)
+            self.written += len(table)
         if schema is None:
             yield empty_table(self._matches.counters.iso_times, self._shown)
 
     def count(self) -> int:
         """The number of matches, none of which is enumerated."""
-        count = self._matches.count()
-        return count if self._limit is None else min(self._limit, count)
+        return self._matches.count(self._limit)
 
 
 def _plain(value: Any) -> Any:

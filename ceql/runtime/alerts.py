@@ -30,6 +30,7 @@ from spaseq.engine import Choice, Program, Selection, ends_only
 from spaseq.errors import UnsupportedFeature
 from spaseq.events import EventCounters
 from spaseq.pattern import Predicate
+from spaseq.watch import check, limited_steps
 
 if TYPE_CHECKING:
     from spaseq.events import EventBatch
@@ -86,6 +87,11 @@ class Alerts:
     def _answers(
         self, wanted: Collection[str] | None, events: Any, **options: Any
     ) -> Iterator[tuple[EventBatch, np.ndarray]]:
+        return limited_steps(self._found(wanted, events, **options), self._query.settings)
+
+    def _found(
+        self, wanted: Collection[str] | None, events: Any, **options: Any
+    ) -> Iterator[tuple[EventBatch, np.ndarray]]:
         matches = matches_of(self._query, events, **options)
         run, stream = matches.begin(wanted, self.program)
         self.counters = matches.counters
@@ -93,6 +99,7 @@ class Alerts:
         for batch in stream:
             waiting.append((batch, np.zeros(len(batch), bool)))
             _enter(waiting, run.ends(batch))
+            check()
             while waiting and (first := _decided(waiting[0][0], run)):
                 batch, found = waiting.pop(0)
                 if first < len(batch):

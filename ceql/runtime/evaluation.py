@@ -17,6 +17,7 @@ from ceql.semantics.types import check_types
 from spaseq.engine import Program
 from spaseq.errors import EventError, OptionError
 from spaseq.events import EventBatch, EventCounters, EventOptions, EventStream, TupleWords
+from spaseq.watch import check, limited, limited_steps
 
 __all__ = ["Matches", "matches_of"]
 
@@ -61,6 +62,9 @@ class Matches:
 
     def tables(self) -> Iterator[MatchTable]:
         """The matches in columns, as many at a time as the engine gives."""
+        return limited_steps(self._tables(), self._query.settings)
+
+    def _tables(self) -> Iterator[MatchTable]:
         run, stream = self.begin()
         bindings = self._query.bindings(self._valuations, self._schema)
         for events in stream:
@@ -70,10 +74,19 @@ class Matches:
         if len(rest):
             yield MatchTable(rest, history, bindings)
 
-    def count(self) -> int:
-        """How many matches there are; none of them is written out."""
-        run, stream = self.begin(self._query.read)
-        return sum(run.count(events) for events in stream) + len(run.close()[0])
+    def count(self, limit: int | None = None) -> int:
+        """How many matches there are, or `limit` if there are as many; none of them is written out. No event is
+        evaluated behind those that complete so many."""
+        with limited(self._query.settings):
+            run, stream = self.begin(self._query.read)
+            found = 0
+            for events in stream:
+                if limit is not None and found >= limit:
+                    return limit
+                found += run.count(events, None if limit is None else limit - found)
+                check()
+            found += len(run.close()[0])
+        return found if limit is None else min(found, limit)
 
     def to_arrow(self) -> pa.Table:
         """All matches as a table: start, end, positions, start_time, end_time.

@@ -53,9 +53,9 @@ class Run:
         found = self.evaluator.stream(batch)
         yield from ((m, self.past.of(m)) for m in (self.evaluator.at_once(found) if at_once else found) if len(m))
 
-    def count(self, events: EventBatch) -> int:
-        """How many matches these events complete."""
-        return self.evaluator.count(self.batch(events))
+    def count(self, events: EventBatch, most: int | None = None) -> int:
+        """How many matches these events complete. Stops soon behind `most`; then the run can go no further."""
+        return self.evaluator.count(self.batch(events), most)
 
     def ends(self, events: EventBatch | None) -> np.ndarray:
         """The positions of events at which matches end, as far as these events, or None at the end of the stream,

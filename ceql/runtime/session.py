@@ -17,6 +17,7 @@ from spaseq.errors import OptionError
 from spaseq.events import EventCounters, EventFeed, EventOptions, TupleWords
 from spaseq.events.batch import INSTANTS
 from spaseq.snapshot import Identity, expect, seal, unseal
+from spaseq.watch import InUse
 
 __all__ = ["Session", "identity", "open_session", "opened", "restored"]
 
@@ -43,6 +44,7 @@ class Session:
         self._singles: Singles | None = None
         self._untried = True
         self._closed = False
+        self._use = InUse(query.settings)
 
     def __enter__(self) -> Session:
         return self
@@ -67,15 +69,16 @@ class Session:
         A dict is one event; pushed one by one, they go without columns where `ceql.runtime.single_events` can. With a
         lateness, events are held back until nothing that is on time can come before them.
         """
-        self._check_open()
-        event = events[0] if type(events) is list and len(events) == 1 else events
-        if type(event) is dict:
-            found = self._single(event, stream)
-            if found is not None:
-                return found
-            events = [event]
-        self._to_batches()
-        return self._matches(lambda: self._feed.push(events, stream))
+        with self._use:
+            self._check_open()
+            event = events[0] if type(events) is list and len(events) == 1 else events
+            if type(event) is dict:
+                found = self._single(event, stream)
+                if found is not None:
+                    return found
+                events = [event]
+            self._to_batches()
+            return self._matches(lambda: self._feed.push(events, stream))
 
     def _single(self, event: dict[str, Any], stream: str | None) -> list[Match] | None:
         """The matches that one event completes; None where it must go the way of batches."""
@@ -95,19 +98,21 @@ class Session:
         """The matches that complete because no event before `now` (ns) will come any more: absences at the end of a
         query are known as their windows close, and events held back for their order are looked at. An event before
         `now` that comes all the same is late."""
-        self._check_open()
-        self._to_batches()
-        found = self._matches(lambda: self._feed.advance(now))
-        due = self._run.reach(now)
-        return found if due is None else found + list(MatchTable(*due, self._bindings))
+        with self._use:
+            self._check_open()
+            self._to_batches()
+            found = self._matches(lambda: self._feed.advance(now))
+            due = self._run.reach(now)
+            return found if due is None else found + list(MatchTable(*due, self._bindings))
 
     def close(self) -> list[Match]:
         """The matches that the end of the stream completes."""
-        self._check_open()
-        self._to_batches()
-        found = self._matches(self._feed.finish)
-        self._closed = True
-        return found + list(MatchTable(*self._run.close(), self._bindings))
+        with self._use:
+            self._check_open()
+            self._to_batches()
+            found = self._matches(self._feed.finish)
+            self._closed = True
+            return found + list(MatchTable(*self._run.close(), self._bindings))
 
     def snapshot(self) -> bytes:
         """The state of the evaluation, for `Query.open`. `OptionError` for events of values that no snapshot holds."""
@@ -115,6 +120,10 @@ class Session:
 
     def contents(self) -> dict[str, Any]:
         """The state as plain values and `Instant`s, for `restored`."""
+        with self._use:
+            return self._contents()
+
+    def _contents(self) -> dict[str, Any]:
         self._check_open()
         self._to_batches()
         return {

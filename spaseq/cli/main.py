@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from spaseq.cli.formats import FORMATS
 from spaseq.cli.options import parser
 from spaseq.command import (
+    accounted,
+    bounded,
     chosen_format,
     opened,
     query_text,
@@ -55,17 +57,17 @@ def _run(options: argparse.Namespace) -> int:
     _refuse(options)
     query = _compiled(options)
     _settle_format(options, query)
-    matches, counters = _matches(options, query)
-    try:
-        _write(options, matches, query)
-    except KeyboardInterrupt:
-        if not options.follow:
-            raise
-        settle_interrupt()
-        read = counters()
-        print(f"interrupted: {read.events:,} events read", file=sys.stderr)
-        warn(read.warnings())
-        return INTERRUPTED
+    with bounded(query.settings):
+        matches, counters = _matches(options, query)
+        try:
+            _write(options, matches, query, counters)
+        except KeyboardInterrupt as error:
+            if not options.follow:
+                raise
+            settle_interrupt()
+            print(": ".join(["interrupted", *error.__notes__]), file=sys.stderr)
+            warn(counters().warnings())
+            return INTERRUPTED
     warn(counters().warnings())
     return 0
 
@@ -170,12 +172,18 @@ def _stream_options(options: argparse.Namespace) -> StreamOptions:
     return StreamOptions.parse(**own, **times_of(options))
 
 
-def _write(options: argparse.Namespace, matches: Iterable[Match], query: Query) -> None:
+def _write(
+    options: argparse.Namespace, matches: Iterable[Match], query: Query, counters: Callable[[], Counters]
+) -> None:
     """Writes the matches as asked."""
     from spaseq.cli.output import FoundResults, write_results
 
-    with opened(options.output, FORMATS[options.format]) as out:
-        found = FoundResults(matches, query, out, options.limit, options.follow)
+    found = FoundResults(matches, query, options.limit, options.follow)
+    with (
+        accounted(lambda: counters().events, lambda: found.written, "results"),
+        opened(options.output, FORMATS[options.format]) as out,
+    ):
+        found.out = out
         write_results(options.format, found, out)
 
 

@@ -40,7 +40,8 @@ from spaseq.gpm.serialise import (
     xml_term,
 )  # fmt: skip
 from spaseq.language.evaluation.columns import FoundColumns, Texts, by_time
-from spaseq.language.evaluation.run import Match, Matches, distinct_solutions, match_table
+from spaseq.language.evaluation.run import Match, Matches, match_table
+from spaseq.language.evaluation.solutions import distinct_solutions
 from spaseq.rdf import term_from_key, term_key
 
 if TYPE_CHECKING:
@@ -68,17 +69,17 @@ _ROWS: Final = 10_000
 
 class FoundResults(Results):
     """The first `limit` solutions of matches; `objects` and `tables` are of the matches themselves. With `live`, where
-    the streams go on, each is written to `out` as soon as it is known."""
+    the streams go on, each is written to `out`, the file of the writer, as soon as it is known."""
 
     line_end = "\r\n"
 
-    def __init__(self, matches: Iterable[Match], query: Query, out: Any, limit: int | None, live: bool) -> None:
+    def __init__(self, matches: Iterable[Match], query: Query, limit: int | None, live: bool) -> None:
         self.query = query
         self.variables = query.variables
         self.time_name = "_time" if "time" in query.variables else "time"
         self.live = live
         self._matches = matches
-        self._out = out
+        self.out: Any = None
         self._limit = limit
         self._clock: Callable[[int], str] | None = None
 
@@ -88,7 +89,8 @@ class FoundResults(Results):
         if self.live:
             found = _as_they_come(self._matches)
         else:
-            found = distinct_solutions(self._matches, self.variables, ordered=self.query.checked.clauses.ordered)
+            ordered = self.query.checked.clauses.ordered
+            found = distinct_solutions(self._matches, self.variables, ordered=ordered, limit=self._limit)
         for time, bindings in self._first(found):
             clock = clock or _clock(time)
             yield clock(time), bindings
@@ -96,8 +98,9 @@ class FoundResults(Results):
     def _first(self, items: Iterable[_T]) -> Iterator[_T]:
         for item in islice(items, self._limit):
             yield item
+            self.written += 1
             if self.live:
-                self._out.flush()
+                self.out.flush()
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """A match with its interval and positions."""
@@ -117,7 +120,7 @@ class FoundResults(Results):
     def lines(self) -> Iterator[str]:
         if not isinstance(self._matches, Matches) or self.live or self.query.checked.clauses.ask:
             return super().lines()
-        return islice(self._lines(self._matches), self._limit)
+        return self._first(self._lines(self._matches))
 
     def _lines(self, matches: Matches) -> Iterator[str]:
         """PERF: a term's text is made once, not for each match: 45 µs a match became 6."""
@@ -157,11 +160,17 @@ class FoundResults(Results):
         """The time of each solution as text, and what `of_key` makes of the keys of its terms, in order of the
         variables; None where one is not bound."""
         clauses = self.query.checked.clauses
-        if not isinstance(self._matches, Matches) or self.live or clauses.ask or clauses.ordered:
+        if (
+            not isinstance(self._matches, Matches)
+            or self.live
+            or clauses.ask
+            or clauses.ordered
+            or self._limit is not None
+        ):
             for time, bindings in self.solutions():
                 yield time, [of_key(term_key(bindings[v])) if v in bindings else None for v in self.variables]
             return
-        yield from islice(self._rendered(self._matches, of_key), self._limit)
+        yield from self._first(self._rendered(self._matches, of_key))
 
     def _rendered(self, matches: Matches, of_key: Callable[[str], str]) -> Iterator[tuple[str, Sequence[str | None]]]:
         """PERF: as `_lines`. Where a time has several matches, these are told apart and ordered by their terms."""
@@ -189,9 +198,7 @@ class FoundResults(Results):
         yield pa.Table.from_batches([match_table([], self.variables)])
         if isinstance(self._matches, Matches) and not self.query.checked.clauses.ask:
             left, texts = self._limit, dict[str, Texts]()
-            for found in self._matches.blocks():
-                if left == 0:
-                    return
+            for found in self._matches.blocks() if left != 0 else ():
                 if isinstance(found, FoundColumns):
                     some = found if left is None else found.cut(0, min(left, len(found)))
                     table = some.table(self.variables, texts)
@@ -199,10 +206,14 @@ class FoundResults(Results):
                     table = match_table(list(islice(found, left)), self.variables)
                 left = None if left is None else left - len(table)
                 yield pa.Table.from_batches([table])
+                self.written += len(table)
+                if left == 0:  # the next block is not asked for
+                    return
             return
         rows = islice(iter(self._matches), self._limit)
         while batch := list(islice(rows, _ROWS)):
             yield pa.Table.from_batches([match_table(batch, self.variables)])
+            self.written += len(batch)
 
 
 def write_results(form: str, found: FoundResults, out: Any) -> int:
@@ -257,13 +268,15 @@ def write_json(found: FoundResults, out: IO[str]) -> int:
     count = 0
     names = [_JSON(name) + ": " for name in found.variables]
     clock = _JSON(found.time_name) + ": "
-    for time, texts in found.rendered(lambda key: _JSON(json_of_key(key))):
-        kind = "dateTime" if "T" in time else "decimal"
-        pairs = [f'{clock}{{"type": "literal", "value": "{time}", "datatype": "{_XSD}{kind}"}}']
-        pairs += [name + text for name, text in zip(names, texts, strict=True) if text is not None]
-        out.write(f"{',' if count else ''}\n{{{', '.join(pairs)}}}")
-        count += 1
-    out.write("\n]}}\n")
+    try:
+        for time, texts in found.rendered(lambda key: _JSON(json_of_key(key))):
+            kind = "dateTime" if "T" in time else "decimal"
+            pairs = [f'{clock}{{"type": "literal", "value": "{time}", "datatype": "{_XSD}{kind}"}}']
+            pairs += [name + text for name, text in zip(names, texts, strict=True) if text is not None]
+            out.write(f"{',' if count else ''}\n{{{', '.join(pairs)}}}")
+            count += 1
+    finally:
+        out.write("\n]}}\n")
     return count
 
 
@@ -272,17 +285,19 @@ def write_xml(found: FoundResults, out: IO[str]) -> int:
     names = "".join(f"<variable name={quoteattr(name)}/>" for name in [found.time_name, *found.variables])
     out.write(f"{_XML_HEAD}<head>{names}</head>\n<results>")
     count = 0
-    for time, texts in found.rendered(lambda key: xml_term(term_from_key(key))):
-        kind = "dateTime" if "T" in time else "decimal"
-        cells = [f'<binding name="{found.time_name}"><literal datatype="{_XSD}{kind}">{time}</literal></binding>']
-        cells += [
-            f"<binding name={quoteattr(name)}>{text}</binding>"
-            for name, text in zip(found.variables, texts, strict=True)
-            if text is not None
-        ]
-        out.write("\n<result>" + "".join(cells) + "</result>")
-        count += 1
-    out.write("\n</results>\n</sparql>\n")
+    try:
+        for time, texts in found.rendered(lambda key: xml_term(term_from_key(key))):
+            kind = "dateTime" if "T" in time else "decimal"
+            cells = [f'<binding name="{found.time_name}"><literal datatype="{_XSD}{kind}">{time}</literal></binding>']
+            cells += [
+                f"<binding name={quoteattr(name)}>{text}</binding>"
+                for name, text in zip(found.variables, texts, strict=True)
+                if text is not None
+            ]
+            out.write("\n<result>" + "".join(cells) + "</result>")
+            count += 1
+    finally:
+        out.write("\n</results>\n</sparql>\n")
     return count
 
 
@@ -308,7 +323,7 @@ def write_nquads(found: FoundResults, out: IO[str]) -> int:
         count += 1
         label = f"<urn:spaseq:event:{count}>"
         kind = "dateTime" if "T" in time else "decimal"
-        out.write(f'{label} <{_GENERATED}> "{time}"^^<{_XSD}{kind}> .\n')
-        for triple in triples:
-            out.write(" ".join(nquads_term(term) for term in triple) + f" {label} .\n")
+        lines = [f'{label} <{_GENERATED}> "{time}"^^<{_XSD}{kind}> .\n']
+        lines += [" ".join(map(nquads_term, triple)) + f" {label} .\n" for triple in triples]
+        out.write("".join(lines))
     return count

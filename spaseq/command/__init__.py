@@ -9,7 +9,7 @@ than one command, `table` writes aligned columns, `progress` shows a line on the
 from __future__ import annotations
 
 from spaseq.command.formats import Format, chosen_format
-from spaseq.command.frame import opened, query_text, run_main, warn
+from spaseq.command.frame import accounted, bounded, opened, query_text, run_main, warn
 from spaseq.command.options import (
     add_explain,
     add_plot,
@@ -27,11 +27,13 @@ from spaseq.command.table import Table
 __all__ = [
     "Format",
     "Table",
+    "accounted",
     "add_explain",
     "add_plot",
     "add_query",
     "add_results",
     "add_times",
+    "bounded",
     "chosen_format",
     "command_parser",
     "opened",

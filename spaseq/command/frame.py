@@ -1,7 +1,8 @@
 """Runs a command: every error becomes one message and an exit code.
 
 Exit codes: 0 done, 1 a bug, 2 a wrong query or option, 3 wrong input or an output that cannot be written, 4 a limit was
-hit, 130 interrupted. Results go to standard output or a file, everything else to standard error.
+hit, 130 interrupted. Results go to standard output or a file, everything else to standard error. Whatever ends a
+command early, the results found before are written, each as a whole, and how far it came is said.
 """
 
 from __future__ import annotations
@@ -11,16 +12,22 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from spaseq.command.formats import Format
-from spaseq.command.process import settle_interrupt
-from spaseq.errors import EventError, InternalError, OptionError, SpaseqError
+from spaseq.command.process import given_up, interrupted, look_at_limits, settle_interrupt, unbroken
+from spaseq.errors import BudgetExceeded, EventError, InternalError, OptionError, SpaseqError
+from spaseq.watch import limited
 
-__all__ = ["INTERRUPTED", "opened", "query_text", "run_main", "warn"]
+if TYPE_CHECKING:
+    from spaseq.engine import Settings
+
+__all__ = ["INTERRUPTED", "accounted", "bounded", "opened", "query_text", "run_main", "warn"]
 
 INTERRUPTED: Final = 130
 """The exit code of a command that Ctrl-C ended."""
+_BLOCK: Final = 1 << 16
+"""Characters that are written at once."""
 
 
 def run_main(name: str, parser: Callable[[], argparse.ArgumentParser], arguments: Sequence[str] | None) -> int:
@@ -32,17 +39,18 @@ def run_main(name: str, parser: Callable[[], argparse.ArgumentParser], arguments
         options = parser().parse_args(arguments)
         return int(options.command(options))
     except SpaseqError as error:
-        _flush_output()
-        print(error, file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
         settle_interrupt()
-        print("interrupted", file=sys.stderr)
-        return INTERRUPTED
+        _flush_output()
+        print("\n".join([str(error), *getattr(error, "__notes__", ())]), file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt as error:
+        return _interrupted(error)
     except BrokenPipeError:
         _discard_output()  # the process that read our output has ended
         return 0
     except Exception as error:
+        if interrupted():  # and a library made another error of it
+            return _interrupted(error)
         if isinstance(error, OSError) and not isinstance(error, (ConnectionError, TimeoutError)):
             _discard_output()
             where = "cannot write the results" if error.filename is None else error.filename
@@ -53,6 +61,35 @@ def run_main(name: str, parser: Callable[[], argparse.ArgumentParser], arguments
         print(f"{name} failed: {type(error).__name__}: {error}", file=sys.stderr)
         print("hint: this is a bug, please report it; SPASEQ_DEBUG=1 shows where it happened", file=sys.stderr)
         return InternalError.exit_code
+
+
+def _interrupted(error: BaseException) -> int:
+    settle_interrupt()
+    if given_up():
+        _discard_output()
+    print(": ".join(["interrupted", *getattr(error, "__notes__", ())]), file=sys.stderr)
+    return INTERRUPTED
+
+
+@contextlib.contextmanager
+def accounted(events: Callable[[], int], results: Callable[[], int], noun: str) -> Iterator[None]:
+    """What ends the command inside, an interrupt or a limit, gets a note of how many events were read and how many
+    results written."""
+    try:
+        yield
+    except (KeyboardInterrupt, BudgetExceeded) as error:
+        error.add_note(f"{events():,} events read, {results():,} {noun} written")
+        raise
+
+
+@contextlib.contextmanager
+def bounded(settings: Settings) -> Iterator[None]:
+    """What is inside has the limits of time and memory of `settings`, wherever it is: also where nothing calls
+    `spaseq.watch.check`."""
+    with limited(settings):
+        if settings.time_limit is not None or settings.memory_limit is not None:
+            look_at_limits()
+        yield
 
 
 def query_text(path: str) -> tuple[str, str]:
@@ -78,15 +115,53 @@ def opened(path: str | None, form: Format) -> Iterator[Any]:
         yield path
         return
     if path is None or path == "-":
-        yield sys.stdout
-        sys.stdout.flush()
+        with _whole(sys.stdout) as out:
+            yield out
         return
     try:
-        out = open(path, "w", encoding="utf-8", newline="")  # noqa: SIM115 - closed below, also on errors
+        file = open(path, "w", encoding="utf-8", newline="")  # noqa: SIM115 - closed below, also on errors
     except OSError as error:
         raise OptionError(f"cannot write {path}: {error.strerror or error}") from None
-    with out:
+    with file, _whole(file) as out:
         yield out
+
+
+class _Whole:
+    """A file that gets texts in blocks. A text that was given to `write` comes out whole, whatever ends the command."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._waiting: list[str] = []
+        self._size = 0
+
+    def write(self, text: str) -> None:
+        self._waiting.append(text)
+        self._size += len(text)
+        if self._size >= _BLOCK:
+            self._pass_on()
+
+    def writelines(self, texts: Iterable[str]) -> None:
+        for text in texts:
+            self.write(text)
+
+    def _pass_on(self) -> None:
+        with unbroken():
+            waiting, self._waiting, self._size = self._waiting, [], 0
+            self._file.write("".join(waiting))
+
+    def flush(self) -> None:
+        self._pass_on()
+        with unbroken():
+            self._file.flush()
+
+
+@contextlib.contextmanager
+def _whole(file: Any) -> Iterator[_Whole]:
+    out = _Whole(file)
+    try:
+        yield out
+    finally:
+        out.flush()
 
 
 def warn(messages: Iterable[str]) -> None:

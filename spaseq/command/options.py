@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterable
 from dataclasses import fields
+from decimal import Decimal
 from typing import Any, Final
 
 from spaseq.errors import OptionError
@@ -14,13 +16,20 @@ __all__ = ["EVALUATORS", "add_explain", "add_plot", "add_query", "add_results", 
            "settings_of", "times_of"]  # fmt: skip
 
 EVALUATORS: Final = ("auto", "compact", "chain", "tree")
+_EXIT_CODES: Final = (
+    "Exit codes: 0 done, 1 a bug, 2 a wrong query or option, 3 wrong input or an output that cannot be written, 4 a "
+    "budget was reached (the error names it; --set NAME=VALUE changes it), 130 interrupted."
+)
 _DIGITS: Final = 18
 """The most digits of a setting's value, which must fit into 64 bits."""
+_UNITS: Final = {"": 1, "B": 1, **{f"{letter}B": 1000 ** (i + 1) for i, letter in enumerate("KMGT")},
+                 **{f"{letter}IB": 1024 ** (i + 1) for i, letter in enumerate("KMGT")}}  # fmt: skip
+_SIZE: Final = re.compile(r"(\d+(?:\.\d+)?) ?((?:[kmgt]i?)?b|)", re.ASCII | re.IGNORECASE)
 
 
 def command_parser(name: str, description: str) -> argparse.ArgumentParser:
     """The parser of a command, without its subcommands."""
-    parser = argparse.ArgumentParser(prog=name, description=description)
+    parser = argparse.ArgumentParser(prog=name, description=description, epilog=_EXIT_CODES)
     parser.add_argument("--version", action="version", version=f"%(prog)s {VERSION}")
     return parser
 
@@ -30,7 +39,7 @@ def add_query(parser: argparse.ArgumentParser, evaluators: str | None = None) ->
     command does not have it."""
     parser.add_argument("query", metavar="QUERY", help="file of the query, or - for standard input")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
-                        help="raise or lower a budget that an error names")  # fmt: skip
+                        help="change a budget that an error names; time_limit=30s, memory_limit=2GB")  # fmt: skip
     parser.set_defaults(evaluator="compact")
     if evaluators is not None:
         parser.add_argument("--evaluator", choices=EVALUATORS, default="compact", help=evaluators)
@@ -88,13 +97,39 @@ def settings_of(given: list[str], evaluator: str = "compact") -> Any:
     and for values that are not counts."""
     from spaseq.engine import Settings
 
-    known = {field.name for field in fields(Settings) if field.type == "int"}
+    known = {field.name: str(field.type) for field in fields(Settings) if field.name != "evaluator"}
     values: dict[str, Any] = {}
     for text in given:
         name, _, value = text.partition("=")
         if name not in known:
             raise OptionError(f"--set {text}: there is no such setting", "there is " + ", ".join(sorted(known)))
-        if not value.isascii() or not value.isdecimal() or len(value) > _DIGITS:
+        if "float" in known[name]:
+            values[name] = _seconds(text, value)
+        elif name.endswith("_bytes") or name == "memory_limit":
+            values[name] = _bytes(text, name, value)
+        elif not value.isascii() or not value.isdecimal() or len(value) > _DIGITS:
             raise OptionError(f"--set {text}: not a count", f"write --set {name}=1000")
-        values[name] = int(value)
+        else:
+            values[name] = int(value)
     return Settings(**values, evaluator=evaluator)
+
+
+def _seconds(text: str, value: str) -> float:
+    """The value of a setting that is a duration."""
+    from spaseq.events.time import parse_duration
+
+    try:
+        return parse_duration(value) / 1e9
+    except OptionError as error:
+        raise OptionError(f"--set {text}: {error.problem}", error.hint) from None
+
+
+def _bytes(text: str, name: str, value: str) -> int:
+    """The value of a setting that is a number of bytes."""
+    found = _SIZE.fullmatch(value.strip())
+    if found is None or len(found[1]) > _DIGITS:
+        raise OptionError(f"--set {text}: not a number of bytes", f"write --set {name}=2GB, or 500MB, or 65536")
+    size = Decimal(found[1]) * _UNITS[found[2].upper()]
+    if size >= 10**_DIGITS:
+        raise OptionError(f"--set {text}: more bytes than there are", f"write --set {name}=2GB")
+    return int(size)

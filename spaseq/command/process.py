@@ -1,4 +1,8 @@
-"""Interrupts, and the end of the process, for both commands."""
+"""Interrupts, limits, and the end of the process, for both commands.
+
+Ctrl-C raises KeyboardInterrupt, and a limit of time or memory `LimitReached`, wherever the command happens to be. But
+not while output is written (`unbroken`): there a line may be half out. They come when it has been written.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,29 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NoReturn
 
-__all__ = ["run_command", "settle_interrupt"]
+from spaseq.errors import LimitReached
+from spaseq.start import leave
+from spaseq.watch import check
+
+__all__ = ["given_up", "interrupted", "look_at_limits", "run_command", "settle_interrupt", "unbroken"]
 
 _AGAIN: Final = 1.0
 """Seconds until an interrupt that has had no effect is repeated."""
+_LOOK: Final = 0.2
+"""Seconds between two looks at the limits."""
+
+
+class _Signals:
+    """What has come, and whether it has to wait. `asked`: an interrupt; `waits`: how often one has come in vain while
+    output was written; `limits`: whether somebody asked for looks at the limits."""
+
+    asked = False
+    writing = False
+    waits = 0
+    limits = False
 
 
 def run_command(main: Callable[[], int]) -> NoReturn:
@@ -26,7 +46,7 @@ def run_command(main: Callable[[], int]) -> NoReturn:
     Ctrl-C raises KeyboardInterrupt repeatedly until `main` calls `settle_interrupt`, because libraries that catch all
     exceptions, as rdflib does in some places, would swallow a single one.
     """
-    if hasattr(signal, "setitimer") and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    if hasattr(signal, "setitimer") and signal.getsignal(signal.SIGINT) in (signal.default_int_handler, leave):
         signal.signal(signal.SIGINT, _interrupt)
         signal.signal(signal.SIGALRM, _interrupt)
     code = main()
@@ -39,11 +59,58 @@ def run_command(main: Callable[[], int]) -> NoReturn:
 
 
 def settle_interrupt() -> None:
-    """Stops repeating the interrupt: it has been handled."""
+    """Stops repeating the interrupt, and looking at the limits: the command ends."""
+    _Signals.limits = False
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _interrupt(number: int, frame: Any) -> NoReturn:
+def interrupted() -> bool:
+    """Whether Ctrl-C was pressed, whatever a library made of it."""
+    return _Signals.asked
+
+
+def given_up() -> bool:
+    """Whether the interrupt cut off the writing of output, which nobody was reading."""
+    return _Signals.waits > 1
+
+
+def look_at_limits() -> None:
+    """From here on `spaseq.watch.check` is called now and then, wherever the command is."""
+    if hasattr(signal, "setitimer") and signal.getsignal(signal.SIGALRM) is _interrupt and not _Signals.asked:
+        _Signals.limits = True
+        signal.setitimer(signal.ITIMER_REAL, _LOOK)
+
+
+@contextlib.contextmanager
+def unbroken() -> Iterator[None]:
+    """Output is written inside: what interrupts waits for it, but an interrupt no longer than a second, since whoever
+    reads may have stopped reading."""
+    _Signals.writing = True
+    try:
+        yield
+    finally:
+        _Signals.writing = False
+    if _Signals.waits:
+        raise KeyboardInterrupt
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    if number == signal.SIGINT:
+        _Signals.asked = True
+    if not _Signals.asked:
+        if _Signals.limits:
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN if _Signals.writing else _LOOK)
+            if not _Signals.writing:
+                try:
+                    check()
+                except LimitReached:
+                    signal.setitimer(signal.ITIMER_REAL, _AGAIN)
+                    raise
+        return
     signal.setitimer(signal.ITIMER_REAL, _AGAIN)
+    if _Signals.writing:
+        _Signals.waits += 1
+        if _Signals.waits == 1:
+            return
     raise KeyboardInterrupt

@@ -42,6 +42,8 @@ class Results(Protocol):
     """Whether people see a line below the names of columns."""
     live: bool = False
     """Whether results are read as they come."""
+    written: int = 0
+    """How many were asked for and dealt with."""
 
     def objects(self) -> Iterator[Mapping[str, Any]]:
         """Each result as a JSON object."""
@@ -82,11 +84,13 @@ def write_table(results: Results, out: IO[str]) -> int:
     rows = results.texts()
     table = Table(out, next(rows), right=results.right, live=results.live, rule=results.ruled)
     written = 0
-    for row in rows:
-        table.row(row)
-        written += 1
-    if written:
-        table.flush()
+    try:
+        for row in rows:
+            table.row(row)
+            written += 1
+    finally:
+        if written:
+            table.flush()
     out.write(results.closing(written))
     return written
 
@@ -117,9 +121,13 @@ def write_jsonl(results: Results, out: IO[str]) -> int:
 def write_json(results: Results, out: IO[str]) -> int:
     """One array of the objects of `jsonl`."""
     written = 0
-    for record in results.objects():
-        out.write(f"{',' if written else '['}\n  {_JSON(record)}")
-        written += 1
+    try:
+        for record in results.objects():
+            out.write(f"{',' if written else '['}\n  {_JSON(record)}")
+            written += 1
+    except BaseException:
+        out.write("\n]\n" if written else "")  # what there is can be read
+        raise
     out.write("\n]\n" if written else "[]\n")
     return written
 

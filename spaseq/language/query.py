@@ -45,7 +45,7 @@ class Query:
             raise OptionError(f"a query is text, and this is a {type(text).__name__}", "open(path).read() reads a file")
         self.text = text
         self.source = source
-        self.settings: Settings = settings or Settings()
+        self.settings: Settings = Settings.given(settings)
         with named_query(source):
             self.checked: CheckedQuery = check(parse(text, source), text, source, variants=self.settings.variants)
             self.pattern: Pattern = lower(self.checked)
@@ -117,7 +117,8 @@ class Query:
         reference: bool = False,
     ) -> Solver:
         """What evaluates the GPMs on batches of events; the words as of `run`."""
-        return Solver(*with_entailment(self.checked, knowledge_of(knowledge), entailment), reference=reference)
+        checked, known = with_entailment(self.checked, knowledge_of(knowledge), entailment)
+        return Solver(checked, known, solution_rows=self.settings.solution_rows, reference=reference)
 
     def run(
         self,
@@ -200,7 +201,7 @@ class Query:
         this entailment, else an `OptionError` says what differs. It holds plain data and runs no code."""
         chosen = stream_options(options, words)
         checked, knowledge = with_entailment(self.checked, knowledge_of(kb), entailment)
-        solver = Solver(checked, knowledge, reference=reference)
+        solver = Solver(checked, knowledge, solution_rows=self.settings.solution_rows, reference=reference)
         recogniser = Recogniser(checked, self.program(chosen.time_unit), solver, keep_events=keep_events)
         session = Session(recogniser, (iri for _, iri in self.streams), chosen)
         if state is not None:

@@ -52,7 +52,7 @@ PROV = "http://www.w3.org/ns/prov#"
 
 def _written(form: str, matches: Matches | list[Match], query: spaseq.Query, limit: int | None) -> str:
     out = io.StringIO()
-    write_results(form, FoundResults(matches, query, out, limit, False), out)
+    write_results(form, FoundResults(matches, query, limit, False), out)
     return out.getvalue()
 
 
@@ -70,7 +70,7 @@ def test_columns_are_written_as_matches_are(name: str, start: float, tmp_path: P
     assert table.to_pylist() == match_table(one_by_one, query.variables).to_pylist()
     for limit in (None, 7):
         path = str(tmp_path / "found.parquet")
-        write_results("parquet", FoundResults(query.run(streams), query, None, limit, False), path)
+        write_results("parquet", FoundResults(query.run(streams), query, limit, False), path)
         assert pq.read_table(path).to_pylist() == table.to_pylist()[:limit]
 
 

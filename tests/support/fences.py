@@ -259,7 +259,7 @@ def _timed(lines: list[str]) -> Iterator[str]:
 
 def _cells(query: Any, matches: list[Any], columns: list[str]) -> list[list[str]]:
     """The cells of the command's table, of some columns."""
-    names, *rows = FoundResults(matches, query, None, None, False).texts()
+    names, *rows = FoundResults(matches, query, None, False).texts()
     places = [list(names).index(column) for column in columns]
     return [[row[place] or "-" for place in places] for row in rows]
 

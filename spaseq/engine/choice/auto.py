@@ -98,11 +98,11 @@ class AutoEvaluator(Pushed):
             yield from self._current.stream(batch)
             self._reach.append(batch)
 
-    def count(self, batch: Batch) -> int:
+    def count(self, batch: Batch, most: int | None = None) -> int:
         if not len(batch):
             return 0
         self._prepare(batch)
-        found = self._current.count(batch)
+        found = self._current.count(batch, most)
         self._reach.append(batch)
         return found
 

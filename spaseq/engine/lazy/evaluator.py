@@ -32,6 +32,7 @@ from spaseq.engine.runs.evaluation import Evaluation
 from spaseq.errors import BudgetExceeded, InternalError
 from spaseq.pattern import Batch, Predicate
 from spaseq.snapshot import expect
+from spaseq.watch import check
 
 if TYPE_CHECKING:
     from spaseq.engine.program.program import Program
@@ -161,6 +162,7 @@ class LazyEvaluator(Evaluation):
         ordinals = self._ordinals(batch, sequence)
         kept: np.ndarray = np.asarray(truth.any(axis=0))
         for start in range(0, len(batch), BLOCK):
+            check()
             stop = min(start + BLOCK, len(batch))
             rows = start + np.flatnonzero(kept[start:stop])
             fresh = self._space.rows.end

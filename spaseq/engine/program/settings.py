@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
+
+from spaseq.errors import OptionError
 
 
 class Selection(enum.Enum):
@@ -45,7 +47,10 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Budgets. Each raises `BudgetExceeded` with its name where it is reached and nothing can be forgotten."""
+    """Budgets. Each raises `BudgetExceeded` with its name where it is reached and nothing can be forgotten.
+
+    Raises `OptionError` for a value that is no count, or no number of seconds.
+    """
 
     automaton_bytes: int = 64 << 20
     """Deterministic states and transitions kept: cleared and rebuilt when full. Where the states alive at one time
@@ -67,8 +72,39 @@ class Settings:
     """How many events a pattern may be long once bounded repetition is written out."""
     rewrite_size: int = 2_000
     """Nodes that a rewritten formula may have; rewrites that need not be done stop before it."""
+    solution_rows: int = 50_000_000
+    """Solutions that one step of a graph pattern may have in a batch of events."""
     evaluator: str = "compact"
     """Who evaluates: "compact" (the compact structure), "chain" or "tree" (lazily), "auto" (whoever is cheapest)."""
+    time_limit: float | None = None
+    """Seconds that an evaluation may take: of a run or a stream that is followed all of it, what its caller does
+    between two matches included; of a session each call by itself. None: any. Raises `LimitReached`."""
+    memory_limit: int | None = None
+    """Bytes of memory that the process may hold while it evaluates. None: any. Raises `LimitReached`."""
+
+    def __post_init__(self) -> None:
+        for name, kind in self.__annotations__.items():
+            value = getattr(self, name)
+            if "None" in kind and value is None:
+                continue
+            known = (int, float) if "float" in kind else str if kind == "str" else int
+            fits = isinstance(value, known) and not isinstance(value, bool)
+            if not fits or (not isinstance(value, str) and not value >= 0):
+                raise OptionError(f"Settings({name}={value!r}): this is not a {_KINDS[kind]}")
+
+    @staticmethod
+    def given(settings: Settings | None) -> Settings:
+        """The settings, or those by default. `OptionError` for what are none."""
+        if settings is None:
+            return Settings()
+        if not isinstance(settings, Settings):
+            problem = f"settings are spaseq.Settings, and this is a {type(settings).__name__}"
+            raise OptionError(problem, "for example settings=Settings(live_runs=10_000)")
+        return settings
+
+
+_KINDS: Final = {"int": "count", "str": "name", "int | None": "count", "float | None": "number of seconds"}
+"""What the fields of `Settings` are, by their annotation."""
 
 
 class Registers(Protocol):

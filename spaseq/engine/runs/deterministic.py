@@ -20,7 +20,7 @@ from spaseq.engine.program.program import Program
 from spaseq.engine.runs.base import HandOver, LiveSets, Run
 from spaseq.engine.runs.row_sets import registers_of
 from spaseq.errors import BudgetExceeded
-from spaseq.jit import attempt_events
+from spaseq.jit import attempt_events, run_events
 from spaseq.pattern import Batch
 from spaseq.snapshot import expect
 from spaseq.tecs import Arena
@@ -62,7 +62,7 @@ class DeterministicRun(Run):
         def kernel() -> int:
             arguments = self.arguments(events, write)
             if not write:  # an event may have more matches than can be counted by interpreting
-                return int(run_classes(*arguments))
+                return run_events(run_classes, arena.st, k.ROW, k.DONE, *arguments)
             return attempt_events(run_classes, arena.st, k.ROW, k.DONE, *arguments)
 
         while True:

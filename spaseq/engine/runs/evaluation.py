@@ -12,6 +12,7 @@ from spaseq.engine.program.program import Program
 from spaseq.engine.program.window import Lows
 from spaseq.engine.runs.ending import Ending
 from spaseq.pattern import Batch
+from spaseq.watch import check
 
 __all__ = ["Evaluation", "Pushed"]
 
@@ -38,9 +39,15 @@ class Pushed(ABC):
     def stream(self, batch: Batch) -> Iterator[MatchBatch]:
         """The matches that `batch` completes, a part at a time. Must be exhausted before the next batch."""
 
-    def count(self, batch: Batch) -> int:
-        """How many matches `batch` completes."""
-        return sum(map(len, self.stream(batch)))
+    def count(self, batch: Batch, most: int | None = None) -> int:
+        """How many matches `batch` completes. Stops soon behind `most`; then nothing can be pushed any more."""
+        found = 0
+        for part in self.stream(batch):
+            check()
+            found += len(part)
+            if most is not None and found >= most:
+                break
+        return found
 
     @abstractmethod
     def advance(self, place: int) -> MatchBatch:

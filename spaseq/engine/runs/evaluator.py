@@ -32,6 +32,7 @@ from spaseq.pattern import Batch
 from spaseq.snapshot import expect
 from spaseq.tecs import Arena, Chunk
 from spaseq.tecs.kernels import layout as k
+from spaseq.watch import check
 
 _NO_KEYS: Final = np.zeros(0, np.int64)
 
@@ -73,16 +74,20 @@ class Evaluator(Evaluation):
         """The matches that `advance` gives to its argument, a buffer at a time."""
         chunks: list[Chunk] = []
         for _ in advance(chunks.append):
+            check()
             yield from map(self.run.matches, chunks)  # what they mean may change with the next
             chunks.clear()
 
-    def count(self, batch: Batch) -> int:
-        """How many matches `batch` completes, none of them written."""
+    def count(self, batch: Batch, most: int | None = None) -> int:
+        """How many matches `batch` completes, none of them written. Stops soon behind `most`; then nothing can be
+        pushed any more."""
         if self.ending is not None:
-            return super().count(batch)
+            return super().count(batch, most)
         before = int(self._arena.st[k.COUNTED])
         for _ in self._advance(batch, lambda chunk: None, write=False):
-            pass
+            check()
+            if most is not None and int(self._arena.st[k.COUNTED]) - before >= most:
+                break
         return int(self._arena.st[k.COUNTED]) - before
 
     @property

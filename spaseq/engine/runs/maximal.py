@@ -23,6 +23,7 @@ from spaseq.engine.runs.base import LiveSets
 from spaseq.engine.runs.row_sets import Configuration, Configurations, RegisterRun, Step
 from spaseq.snapshot import expect
 from spaseq.tecs.kernels import layout as k
+from spaseq.watch import check
 
 _ALWAYS = 1 << 62
 """The start of a rival that is alive as long as the run it is a rival of."""
@@ -55,6 +56,7 @@ class MaxRun(RegisterRun):
             new = _Run(position, True, frozenset({start}), _rivals(bare, position, low), _rivals(marked, position, low))
             found.append((k.NIL, None, self._advance(new, new.equal, event, c, memo, low)))
         for cell, run in moving:
+            check()
             # A run that starts now has marked what a bare run has: nothing.
             equal = run.equal | {(start, _ALWAYS)} if run.bare else run.equal
             found.append((cell, run, self._advance(run, equal, event, c, memo, low)))

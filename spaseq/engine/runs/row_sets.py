@@ -30,6 +30,7 @@ from spaseq.snapshot import expect
 from spaseq.tecs import Arena, Chunk
 from spaseq.tecs.kernels import layout as k
 from spaseq.tecs.kernels.structure import clear_cell
+from spaseq.watch import check
 
 Configuration = tuple[int, Hashable]
 Configurations = frozenset[Configuration]
@@ -75,6 +76,7 @@ class RegisterRun(Run):
         self._admit(events)
         st, consume = self._arena.st, self._consume
         for event, c, position, key, low, keep in events.tolist():
+            check()
             if consume == k.CONSUME_ANY:
                 low, keep = max(low, int(st[k.FLOOR])), max(keep, int(st[k.FLOOR]))
             elif consume == k.CONSUME_PARTITION:
@@ -170,6 +172,7 @@ class RegisterRun(Run):
         start = frozenset({(INITIAL, self.registers.empty)})
         found: list[tuple[int, Any, Step]] = [(k.NIL, None, self._step(start, event, c, memo))]
         for cell, source in moving:
+            check()
             if len(source) > 1:
                 found.append((cell, source, self._step(source, event, c, memo)))
                 continue

@@ -21,6 +21,7 @@ from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.lists import Lists
 from spaseq.gpm.columnar.paths import pairs_of
 from spaseq.gpm.columnar.table import Table
+from spaseq.watch import check
 
 __all__ = ["BasicPattern", "basic_pattern", "match"]
 
@@ -107,6 +108,7 @@ def match(pattern: BasicPattern, lists: Lists, events: np.ndarray, counting: boo
     found_events, found = np.empty(capacity, np.int32), np.empty((capacity, pattern.slots), np.int32)
     state = np.zeros(2, np.int64)
     while not k.match_events(triples, rows, sought, starts, steps, events, state, pattern.slots, found_events, found):
+        check()
         if capacity >= lists.budget:
             raise BudgetExceeded("solution_rows", lists.budget, capacity + 1, "rows")
         capacity = min(4 * capacity, lists.budget)

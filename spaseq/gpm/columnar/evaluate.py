@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 from rdflib import URIRef
 
+from spaseq.engine import Settings
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar.alone import PAIRS, Alone, GraphRows, Listed, listed, prepared
 from spaseq.gpm.columnar.coverage import counts, read_by, uncovered_pattern
@@ -27,7 +28,7 @@ from spaseq.rdf import GraphBatch, GraphEvent, Triple
 
 __all__ = ["SOLUTION_ROWS", "BatchEvaluator", "Found", "Solutions", "value_on"]
 
-SOLUTION_ROWS: Final = 50_000_000
+SOLUTION_ROWS: Final = Settings().solution_rows
 """By default, how many rows one step of a pattern may have in one batch."""
 
 

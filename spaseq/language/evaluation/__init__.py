@@ -13,10 +13,13 @@ beside the streams; `follow` runs as streams come.
   and at the end of a sequence.
 * `results` (`Results`, `finish`, `term_order`): From matches to results: SELECT expressions, DISTINCT, GROUP BY,
   HAVING, ORDER BY, LIMIT and OFFSET.
+* `pace` (`Pace`): How many rows the engine gets at once.
+* `solutions` (`distinct_solutions`, `match_table`): Solutions, pairs of a time and a mapping, of matches; matches as
+  a table.
 * `run` (`Match`, `Matches`, `Recogniser`, `Session`, `match_table`): Run a compiled query: instants in, matches out.
 * `knowledge` (`close_under`, `knowledge_of`, `with_entailment`, `with_schema`): The background knowledge of a run: from
   files, graphs and tables, and what follows from it.
 * `follow` (`FollowedMatches`): The matches of a query over streams that go on: `spaseq run --follow`.
 """
 
-__all__ = ["absence", "follow", "history", "knowledge", "match", "results", "run"]
+__all__ = ["absence", "follow", "history", "knowledge", "match", "pace", "results", "run", "solutions"]

@@ -9,6 +9,7 @@ from typing import Final
 from spaseq.language.evaluation.match import Match
 from spaseq.language.evaluation.run import Session
 from spaseq.rdf import ARRIVAL, Counters, Followed, GraphEvent, StreamOptions
+from spaseq.watch import check, limited_steps
 
 __all__ = ["FollowedMatches"]
 
@@ -44,9 +45,13 @@ class FollowedMatches:
             self._followed.stop()
 
     def _matches(self) -> Iterator[Match]:
+        return limited_steps(self._found(), self._session.settings)
+
+    def _found(self) -> Iterator[Match]:
         held: list[GraphEvent] = []
         by_clock = self._followed.options.time == ARRIVAL
         for event in self._followed:
+            check()
             if event is not None:
                 held.append(event)
             if held and (event is None or len(held) == _BATCH):

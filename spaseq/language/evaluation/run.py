@@ -11,23 +11,24 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby, islice, repeat
-from operator import attrgetter
+from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from spaseq.engine import MatchBatch, Partitions, Program
+from spaseq.engine import MatchBatch, Partitions, Program, Settings
+from spaseq.engine.program.matches import within
 from spaseq.errors import EventError, InternalError, OptionError
 from spaseq.events.reorder import SingleReorderer
-from spaseq.gpm import IDENTITY, Knowledge, Mapping, MappingSet, freeze, project
-from spaseq.gpm.serialise import nquads_term
+from spaseq.gpm import IDENTITY, Knowledge, Mapping, MappingSet, project
 from spaseq.language.evaluation.absence import Endings, Sightings, Waiting, mappings_of
 from spaseq.language.evaluation.columns import FoundColumns, Texts, columns_of
 from spaseq.language.evaluation.history import History, Pool
 from spaseq.language.evaluation.match import Match
+from spaseq.language.evaluation.pace import Pace
 from spaseq.language.evaluation.results import Results, term_order
+from spaseq.language.evaluation.solutions import distinct_solutions, match_table
 from spaseq.language.lowering.lower import Vectors
 from spaseq.language.lowering.registers import MappingRegisters, Row
 from spaseq.language.semantics.check import CheckedQuery
@@ -38,6 +39,7 @@ from spaseq.language.solving.solve import InstantSolutions, SolvedRows, Solver
 from spaseq.language.syntax.printer import print_query
 from spaseq.rdf import TERMS, Counters, GraphBatch, GraphEvent, Instant, StreamOptions, described
 from spaseq.snapshot import expect, seal, unseal
+from spaseq.watch import InUse, check, limited, limited_steps
 
 if TYPE_CHECKING:
     from spaseq.engine.runs.single_event import Single
@@ -52,8 +54,6 @@ PERF: 1,000 graphs of benchmarks/pushes.py, 10 at once, each by itself or as a b
 55 or 46.
 """
 
-_ROWS = 4096
-"""Rows the engine gets at once, which bounds the matches held."""
 
 Found = FoundColumns | Iterable[Match]
 """Some matches in order."""
@@ -79,6 +79,7 @@ def _distinct(found: Iterable[_Found], selected: frozenset[str]) -> Iterator[Mat
     seen: set[tuple[int, tuple[int, ...], Mapping]] = set()
     last_end = -1
     for match in found:
+        check()
         if match.end != last_end:
             seen.clear()
             last_end = match.end
@@ -132,6 +133,7 @@ class Recogniser:
         self._known: dict[int, int] = {}  # the numbers that the solver's keys have there; not in a snapshot
         self._history = History()
         self._vectors = Vectors(program.cea.predicates)
+        self._pace = Pace()
         self._single = self._single_road()
         self._entered = False
         self._last = (-1, 0)
@@ -190,15 +192,25 @@ class Recogniser:
         positions, last = rows.positions, 0
         while last < len(positions):
             # The rows of an instant stay together: its matches are told apart together.
-            first, last = last, int(np.searchsorted(positions, positions[last : last + _ROWS][-1], "right"))
+            piece = positions[last : last + self._pace.rows]
+            first, last = last, int(np.searchsorted(positions, piece[-1], "right"))
             batch = InstantBatch(rows, self._query.patterns, codes, self._sightings, first, last)
-            found = self._evaluator.push(batch)
-            columns = columns_of(found, self._selected, self._history) if self._endings is None else None
-            if columns is None or not self._results.passes:
-                matches = self._matches(found, batch) if columns is None else columns
-                yield self._results.push(matches, int(batch.times[-1]))
-            elif len(columns):
-                yield columns
+            found = self._pace.noted(within(self._evaluator.stream(batch), self._program.settings.output_bytes))
+            passes = self._results.passes
+            if self._endings is not None:
+                yield self._results.push(self._matches(found, batch), int(batch.times[-1]))
+                continue
+            if self._query.partition or not passes:  # the matches of one end belong together
+                found = iter((MatchBatch.concat(list(found)),))
+            for part in found:
+                if passes and not len(part):
+                    continue
+                columns = columns_of(part, self._selected, self._history) if len(part) else None
+                if columns is None or not passes:
+                    matches = self._matches(iter((part,)), batch) if columns is None else columns
+                    yield self._results.push(matches, int(batch.times[-1]))
+                elif len(columns):
+                    yield columns
 
     # -- single instants
 
@@ -266,6 +278,11 @@ class Recogniser:
         yield from self._results.push(settled, now)
 
     @property
+    def settings(self) -> Settings:
+        """The budgets of the evaluation."""
+        return self._program.settings
+
+    @property
     def live_runs(self) -> int:
         """Runs that the engine holds; equal ones count once."""
         return self._evaluator.statistics.get("live_runs", 0)
@@ -273,7 +290,7 @@ class Recogniser:
     def close(self) -> Iterator[Match]:
         """The matches that the end of the streams completes."""
         self._leave()
-        yield from self._results.close(self._matches(self._evaluator.close(), None))
+        yield from self._results.close(self._matches(iter((self._evaluator.close(),)), None))
 
     def identity(self) -> dict[str, str]:
         """What a snapshot of this evaluation is of, the language apart.
@@ -343,12 +360,12 @@ class Recogniser:
             if self._solver is not None:
                 self._solver.forget_keys()
 
-    def _matches(self, found: MatchBatch, batch: InstantBatch | None) -> Iterator[Match]:
-        """The matches settled by what the engine found in `batch`, or at the end of the streams where that is None."""
+    def _matches(self, found: Iterator[MatchBatch], batch: InstantBatch | None) -> Iterator[Match]:
+        """The matches settled by what the engine finds in `batch`, or at the end of the streams where that is None."""
         if self._endings is None:
-            settled = (self._found(s, e, at, mappings_of(rows)) for s, e, at, rows in _parts(found))
-            return _distinct(settled, self._selected)
-        waiting = [self._waiting(*parts) for parts in _parts(found)]
+            every = chain.from_iterable(map(_parts, found))
+            return _distinct((self._found(s, e, at, mappings_of(rows)) for s, e, at, rows in every), self._selected)
+        waiting = [self._waiting(*parts) for some in found for parts in _parts(some)]
         done = self._endings.close() if batch is None else self._endings.push(batch, waiting)
         return _distinct((_Found(w.start, w.end, w.positions, w.sure, *w.held) for w in done), self._selected)
 
@@ -382,6 +399,7 @@ class Session:
         self._held: list[GraphEvent] = []
         self._position = 0
         self._closed = False
+        self._use = InUse(recogniser.settings)
         self.counters: Counters = Counters()
         """What was pushed so far."""
 
@@ -391,34 +409,42 @@ class Session:
         Raises `EventError` for a late event, unless those are dropped, or an unknown stream, `OptionError` for what is
         no `GraphEvent`.
         """
-        if self._closed:
-            raise OptionError("the stream is closed: nothing can be pushed any more")
-        instants: list[Instant] = []
-        for event in _listed(events):
-            self._check(event)
-            self.counters.events += 1
-            self.counters.triples += len(event.triples)
-            instants += self._completed(self._reorder.push(event.time, event))
-        self.counters.late += self._reorder.take_dropped()
-        return list(self._recogniser.push(instants))
+        with self._use:
+            if self._closed:
+                raise OptionError("the stream is closed: nothing can be pushed any more")
+            instants: list[Instant] = []
+            for event in _listed(events):
+                self._check(event)
+                self.counters.events += 1
+                self.counters.triples += len(event.triples)
+                instants += self._completed(self._reorder.push(event.time, event))
+            self.counters.late += self._reorder.take_dropped()
+            return list(self._recogniser.push(instants))
+
+    @property
+    def settings(self) -> Settings:
+        """The budgets of the evaluation."""
+        return self._recogniser.settings
 
     def advance(self, now: int) -> list[Match]:
         """The matches that complete because no event before `now` (ns) will come any more. One that does is late."""
-        self._reorder.advance(now)
-        instants = self._completed(self._reorder.due())
-        if self._held and self._held[0].time < now:
-            instants.append(self._instant())
-        return [*self._recogniser.push(instants), *self._recogniser.advance(now)]
+        with self._use:
+            self._reorder.advance(now)
+            instants = self._completed(self._reorder.due())
+            if self._held and self._held[0].time < now:
+                instants.append(self._instant())
+            return [*self._recogniser.push(instants), *self._recogniser.advance(now)]
 
     def close(self) -> list[Match]:
         """The matches that the end of the streams completes; closing again gives none."""
         if self._closed:
             return []
-        self._closed = True
-        instants = self._completed(self._reorder.due(last=True))
-        if self._held:
-            instants.append(self._instant())
-        return [*self._recogniser.push(instants), *self._recogniser.close()]
+        with self._use:
+            self._closed = True
+            instants = self._completed(self._reorder.due(last=True))
+            if self._held:
+                instants.append(self._instant())
+            return [*self._recogniser.push(instants), *self._recogniser.close()]
 
     def _completed(self, events: Iterable[GraphEvent]) -> list[Instant]:
         """The instants that are complete now that `events` are taken, which are in order of time."""
@@ -437,6 +463,10 @@ class Session:
 
     def snapshot(self) -> bytes:
         """The state, to be handed to `query.open(state)`."""
+        with self._use:
+            return self._sealed()
+
+    def _sealed(self) -> bytes:
         pool = Pool()
         state = {
             "recogniser": self._recogniser.snapshot(),
@@ -545,16 +575,18 @@ class Matches:
         return next(self._found(), None) is not None
 
     def _found(self) -> Iterator[Match]:
-        return (match for found in self.blocks() for match in found)
+        return limited_steps((match for found in self.blocks() for match in found), self._program.settings)
 
     def blocks(self) -> Iterator[Found]:
         """The matches in parts, as columns where they stay that; each is to be read before the next is asked for. An
         ASK is not cut after its first."""
-        solver = Solver(self._query, self._knowledge, reference=self._reference)
+        rows = self._program.settings.solution_rows
+        solver = Solver(self._query, self._knowledge, solution_rows=rows, reference=self._reference)
         recogniser = Recogniser(self._query, self._program, solver, keep_events=self._keep_events)
         opened = self._open(None if self._keep_events else solver.wanted)
         self.counters = opened.counters
         for chunk in merge_batches(opened.batches, solver.solve_batch, apart=opened.apart):
+            check()
             yield from recogniser.push_blocks(chunk)
         yield recogniser.close()
 
@@ -562,7 +594,10 @@ class Matches:
         """How many matches there are. None is made where no clause looks at them."""
         if self._query.clauses.ask:
             return sum(1 for _ in self)
-        return sum(len(found) if isinstance(found, FoundColumns) else sum(1 for _ in found) for found in self.blocks())
+        with limited(self._program.settings):
+            return sum(
+                len(found) if isinstance(found, FoundColumns) else sum(1 for _ in found) for found in self.blocks()
+            )
 
     def solutions(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """The set of pairs (time of the last matched instant, projected mapping) of Definition 16, in order of time."""
@@ -570,56 +605,19 @@ class Matches:
 
     def to_arrow(self) -> pa.Table:
         """One row per match: see `match_table`."""
-        blocks = iter([list(self)]) if self._query.clauses.ask else self.blocks()
         texts: dict[str, Texts] = {}
         tables = [match_table([], self.variables)]
-        for found in blocks:
-            if isinstance(found, FoundColumns):
-                tables.append(found.table(self.variables, texts))
-            else:
-                tables.append(match_table(list(found), self.variables))
+        with limited(self._program.settings):
+            for found in iter([list(self)]) if self._query.clauses.ask else self.blocks():
+                if isinstance(found, FoundColumns):
+                    tables.append(found.table(self.variables, texts))
+                else:
+                    tables.append(match_table(list(found), self.variables))
         return pa.Table.from_batches(tables).combine_chunks()
 
     def to_pandas(self) -> Any:
         """`to_arrow` as a `pandas.DataFrame`."""
         return self.to_arrow().to_pandas()
-
-
-def distinct_solutions(
-    matches: Iterable[Match], variables: Sequence[str], *, ordered: bool = False
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The distinct (time, bindings) of matches that come in order of their ends, or of an ORDER BY (`ordered`).
-
-    Those of one time come in order of their terms, `variables` giving the columns, so the order is the same whoever
-    evaluates. They are held together. An ORDER BY is left as it is: its matches are solutions already.
-    """
-    if ordered:
-        yield from ((match.time, match.bindings) for match in matches)
-        return
-    for time, group in groupby(matches, key=attrgetter("time")):
-        distinct = {freeze(match.bindings): match.bindings for match in group}
-        yield from ((time, bindings) for bindings in sorted(distinct.values(), key=partial(_columns, variables)))
-
-
-def _columns(variables: Sequence[str], bindings: MappingABC[str, Any]) -> list[tuple[str, str]]:
-    """A sort key: the terms' lexical forms, column by column, then their kinds; unbound first."""
-    terms = [bindings.get(name) for name in variables]
-    return [("" if t is None else str(t), "" if t is None else nquads_term(t)) for t in terms]
-
-
-def match_table(matches: Sequence[Match], variables: Sequence[str]) -> pa.RecordBatch:
-    """Matches as columns: start, end (int64), positions (list of int64), time (int64, ns), and per variable its term in
-    N-Triples syntax (string, null where unbound). A variable named as one of the first four is written `?name`."""
-    columns: dict[str, pa.Array] = {
-        "start": pa.array([m.start for m in matches], pa.int64()),
-        "end": pa.array([m.end for m in matches], pa.int64()),
-        "positions": pa.array([list(m.positions) for m in matches], pa.list_(pa.int64())),
-        "time": pa.array([m.time for m in matches], pa.int64()),
-    }
-    for name in variables:
-        terms = [nquads_term(m.bindings[name]) if name in m.bindings else None for m in matches]
-        columns[f"?{name}" if name in columns else name] = pa.array(terms, pa.string())
-    return pa.RecordBatch.from_pydict(columns)
 
 
 def named(streams: MappingABC[str, Any], query: CheckedQuery) -> dict[str, Any]:

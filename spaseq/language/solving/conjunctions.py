@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaseq.gpm import Condition, Mapping, compared_sides, freeze, holds
-from spaseq.gpm.columnar.evaluate import SOLUTION_ROWS
 from spaseq.gpm.columnar.joins import join
 from spaseq.gpm.columnar.table import Table, distinct
 from spaseq.gpm.columnar.truth import Numbers, compared, term_numbers
@@ -149,7 +148,7 @@ class Joined:
         return found
 
 
-def joined(members: Sequence[Member], conditions: Sequence[tuple[Condition, Any]]) -> Joined | None:
+def joined(members: Sequence[Member], conditions: Sequence[tuple[Condition, Any]], budget: int) -> Joined | None:
     """The join of GPMs at each row, under `conditions` with their prologues; None if solutions are not in columns.
 
     Raises `BudgetExceeded` (`solution_rows`). Cost: the terms of shared variables, each once per chunk, and the pairs
@@ -162,7 +161,7 @@ def joined(members: Sequence[Member], conditions: Sequence[tuple[Condition, Any]
     tables = [_table(members, i, everywhere, codes) for i in range(len(members))]
     found: Table | None = tables[0]
     for table in tables[1:]:
-        found = None if found is None or table is None else join(found, table, SOLUTION_ROWS)
+        found = None if found is None or table is None else join(found, table, budget)
     if found is None:
         return None
     whole: Joined | None = Joined(members, found.events.astype(np.int64), [

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spaseq.engine import Settings
 from spaseq.gpm import (
     Condition,
     GraphPattern,
@@ -58,14 +59,22 @@ class InstantSolutions:
 class Solver:
     """Evaluates the GPMs of one query with one knowledge base; made once per run (or per worker).
 
-    With `reference`, rdflib's evaluator evaluates all graph patterns. Raises `OptionError` if the query names a graph
-    that the knowledge does not have.
+    `solution_rows`: the budget of `Settings`. With `reference`, rdflib's evaluator evaluates all graph patterns. Raises
+    `OptionError` if the query names a graph that the knowledge does not have.
     """
 
-    def __init__(self, query: CheckedQuery, knowledge: Knowledge, *, reference: bool = False) -> None:
+    def __init__(
+        self,
+        query: CheckedQuery,
+        knowledge: Knowledge,
+        *,
+        solution_rows: int = Settings().solution_rows,
+        reference: bool = False,
+    ) -> None:
         knowledge.check(query.patterns.values())
         self._partition = tuple(sorted(query.partition))
         self._reference = reference
+        self._solution_rows = solution_rows
         self._patterns = tuple(query.patterns.values())
         self._by_stream: dict[str, list[PatternEvaluator]] = {}
         for pattern in query.patterns.values():
@@ -110,7 +119,9 @@ class Solver:
             from spaseq.gpm.columnar.evaluate import BatchEvaluator  # loads the kernels
 
             evaluators = self._by_stream.get(stream, ())
-            found = self._columns[stream] = BatchEvaluator(evaluators, reference=self._reference)
+            found = self._columns[stream] = BatchEvaluator(
+                evaluators, budget=self._solution_rows, reference=self._reference
+            )
         return found
 
     def rows(self, chunk: Chunk) -> ChunkRows:
@@ -121,7 +132,7 @@ class Solver:
         Mappings have only the variables that another part of the query reads (`read_by_others`), and are made when they
         are read.
         """
-        return ChunkRows(chunk, self._read, self._partition, self._keys)
+        return ChunkRows(chunk, self._read, self._partition, self._keys, self._solution_rows)
 
 
 def read_by_others(query: CheckedQuery) -> dict[str, tuple[str, ...]]:
@@ -178,14 +189,15 @@ class SolvedRows:
 class ChunkRows:
     """`Rows` of a chunk: one for each instant, or, with `names` to partition by, one for each instant and key there.
 
-    `keys` numbers the keys. `read`: for each GPM the variables that its mappings have.
+    `keys` numbers the keys. `budget`: of the rows of a join. `read`: for each GPM the variables that its mappings have.
     """
 
     has_columns = True
 
     def __init__(
-        self, chunk: Chunk, read: MappingABC[str, tuple[str, ...]], names: tuple[str, ...], keys: Keys
+        self, chunk: Chunk, read: MappingABC[str, tuple[str, ...]], names: tuple[str, ...], keys: Keys, budget: int
     ) -> None:
+        self._budget = budget
         self._read = read
         parts = [_Part(piece, name, solutions) for piece in chunk.pieces for name, solutions in piece.solutions.items()]
         self.partitions: np.ndarray | None = None
@@ -243,7 +255,7 @@ class ChunkRows:
 
         key = tuple(pattern.name for pattern in patterns)
         if key not in self._joined:
-            self._joined[key] = joined([self._member(pattern) for pattern in patterns], conditions)
+            self._joined[key] = joined([self._member(pattern) for pattern in patterns], conditions, self._budget)
         return self._joined[key]
 
     def _member(self, pattern: GraphPattern) -> Member:

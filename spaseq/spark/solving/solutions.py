@@ -78,7 +78,7 @@ def solver_of(query: QueryText, layout: Layout, graphs: Graphs) -> Solver:
     patterns = {name: event_part(p) if name in joined else p for name, p in checked.patterns.items()}
     if joined:  # a key may come with the knowledge: the rows get theirs after the join
         checked = replace(checked, partition=())
-    return Solver(replace(checked, patterns=patterns), _named(graphs), reference=query.reference)
+    return Solver(replace(checked, patterns=patterns), _named(graphs), **_words(query))
 
 
 def answered_solver(query: QueryText, graphs: Graphs, answers: Answers) -> Solver:
@@ -86,7 +86,12 @@ def answered_solver(query: QueryText, graphs: Graphs, answers: Answers) -> Solve
     checked = query.compiled().checked
     patterns = {name: _answered(p, answers[name]) if name in answers else p for name, p in checked.patterns.items()}
     asked = {iri: graphs.get(iri, ()) for pattern in checked.patterns.values() for iri in pattern.graphs}
-    return Solver(replace(checked, patterns=patterns), _named({**graphs, **asked}), reference=query.reference)
+    return Solver(replace(checked, patterns=patterns), _named({**graphs, **asked}), **_words(query))
+
+
+def _words(query: QueryText) -> dict[str, Any]:
+    """What `Solver` is told besides."""
+    return {"solution_rows": query.compiled().settings.solution_rows, "reference": query.reference}
 
 
 def _answered(pattern: GraphPattern, answers: Sequence[Answer]) -> GraphPattern:

@@ -87,6 +87,8 @@ LEFT_TO_WRITE = 21  # matches that LIMIT still allows at the current event
 LABEL_BITS = 22  # a place is written as position << LABEL_BITS | label; slots from 24: `run_guarded`
 SLOTS = 32
 
+COUNTED_AT_ONCE = 1 << 18  # matches that one call of a kernel counts: a fraction of a second
+
 # statuses
 DONE = 0
 GROW_NODES = 1

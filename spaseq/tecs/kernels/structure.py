@@ -67,6 +67,7 @@ from spaseq.tecs.kernels.layout import (
     CHECK_COUNT,
     CHECK_FIRST,
     COUNTED,
+    COUNTED_AT_ONCE,
     DEPTH,
     DONE,
     END,
@@ -484,7 +485,8 @@ def enumerate_outs(nodes, st, outs, stack, path, matches, places, write):
     complex event is linear in its size, since at most three unions precede each node on the path (law 2). `matches`
     (int64, (4, m + 1)) gets a column for each: start, end, (in the next column) one past its last place, tag. `places`
     (int64) gets the marked positions, ascending, each as `position << LABEL_BITS | label`.
-    Returns FLUSH, GROW_STACK or GROW_PATH if an array is full, and continues from there at the next call.
+    Returns FLUSH, GROW_STACK or GROW_PATH if an array is full, and continues from there at the next call; FLUSH also
+    when so many were counted that somebody may want to stop it.
     """
     mask = nodes.shape[0] - 1
     low = st[LOW]
@@ -549,5 +551,8 @@ def enumerate_outs(nodes, st, outs, stack, path, matches, places, write):
                 st[MATCHES] = m + 1
             else:
                 st[COUNTED] += 1
+                if st[COUNTED] % COUNTED_AT_ONCE == 0:
+                    st[NEEDED] = 0
+                    return FLUSH
             break
     return DONE

@@ -1,0 +1,151 @@
+"""The limits of time and memory that whoever evaluates looks at while working.
+
+Work that can last calls `check` now and then: between two slices of a kernel's events, between two batches, in loops
+of Python. It raises `LimitReached` once the evaluation that the thread is in has reached its `time_limit` or
+`memory_limit`. An evaluation sets them by `limited` for one call, or by `limited_steps` where it gives its results bit
+by bit. Of evaluations inside one another the outermost one's limits count.
+
+Kernels cannot be interrupted, nor can they look at a clock: they are called for so many events that a call takes a
+fraction of a second (`spaseq.jit.attempt_events`). Python hears Ctrl-C between two calls, too.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+from types import TracebackType
+from typing import Any, Final, TypeVar
+
+from spaseq.errors import EventError, LimitReached, OptionError, QueryError
+
+__all__ = ["InUse", "check", "limited", "limited_steps", "resident_bytes"]
+
+_T = TypeVar("_T")
+_EVERY: Final = 0.05
+"""Seconds between two looks at the memory."""
+_END: Final = object()
+
+
+class _Current(threading.local):
+    watch: _Watch | None = None
+
+
+_CURRENT: Final = _Current()
+
+
+class _Watch:
+    """Limits, and when to look next. `until`: of `monotonic`."""
+
+    def __init__(self, seconds: float | None, memory: int | None) -> None:
+        self.seconds = seconds
+        self.memory = memory
+        self.began = monotonic()
+        self.next = self.began
+
+    def look(self) -> None:
+        now = monotonic()
+        if now < self.next:
+            return
+        self.next = now + _EVERY
+        if self.seconds is not None:
+            if now - self.began >= self.seconds:
+                raise LimitReached("time_limit", self.seconds, now - self.began, "seconds")
+            self.next = min(self.next, self.began + self.seconds)
+        if self.memory is not None and (held := resident_bytes()) > self.memory:
+            raise LimitReached("memory_limit", self.memory, held, "bytes")
+
+
+def check() -> None:
+    """Raises `LimitReached` where this thread's evaluation is beyond a limit. 0.1 µs without limits."""
+    watch = _CURRENT.watch
+    if watch is not None:
+        watch.look()
+
+
+@contextmanager
+def limited(settings: Any) -> Iterator[None]:
+    """For the calls inside, the limits of `settings`, whose time runs from here."""
+    if _CURRENT.watch is not None or (settings.time_limit is None and settings.memory_limit is None):
+        yield
+        return
+    _CURRENT.watch = _Watch(settings.time_limit, settings.memory_limit)
+    try:
+        yield
+    finally:
+        _CURRENT.watch = None
+
+
+def limited_steps(items: Iterator[_T], settings: Any) -> Iterator[_T]:
+    """`items`, found within the limits of `settings`; the time runs from the first step, between two steps as well."""
+    if settings.time_limit is None and settings.memory_limit is None:
+        return items
+    return _steps(items, settings)
+
+
+def _steps(items: Iterator[_T], settings: Any) -> Iterator[_T]:
+    watch = _Watch(settings.time_limit, settings.memory_limit)
+    while True:
+        outer = _CURRENT.watch
+        _CURRENT.watch = outer or watch
+        try:
+            check()
+            item: Any = next(items, _END)
+        finally:
+            _CURRENT.watch = outer
+        if item is _END:
+            return
+        yield item
+
+
+class InUse:
+    """`with` it around each call of a session, whose limits of time and memory are those of `settings`.
+
+    A second call while one is running is an `OptionError`: it would find the state half changed. So is a call behind
+    one that an interrupt or a limit ended in the middle, or an exception of somebody's code, for the same reason.
+    Errors about events and options leave a session as it was.
+    """
+
+    __slots__ = ("_broken", "_limits", "_lock", "_settings")
+
+    def __init__(self, settings: Any) -> None:
+        self._lock = threading.Lock()
+        self._broken = ""
+        self._settings: Any = settings if settings.time_limit or settings.memory_limit else None
+        self._limits: Any = None
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            hint = "one thread at a time: use a lock, or a session for each; one compiled query serves many"
+            raise OptionError("this session is in use, by another thread or by what it calls", hint)
+        if self._broken:
+            self._lock.release()
+            hint = "open(state) goes on from a snapshot that was taken before, open() begins anew"
+            raise OptionError(f"this session was stopped in the middle of its work, by {self._broken}", hint)
+        if self._settings is not None:
+            self._limits = limited(self._settings)
+            self._limits.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._limits is not None:
+            self._limits.__exit__(None, None, None)
+        if kind is not None and not issubclass(kind, (EventError, OptionError, QueryError)):
+            self._broken = kind.__name__
+        self._lock.release()
+
+
+def resident_bytes() -> int:
+    """The memory of this process that is in use: resident now, or, where the system does not tell, at the most."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        import resource
+
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return most if sys.platform == "darwin" else most * 1024

@@ -1,0 +1,233 @@
+"""Limits of both commands: --limit stops the work, Ctrl-C and limits of time and memory end it with whole results."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ceql
+import spaseq
+from ceql.cli.main import main as ceql_main
+from spaseq.cli.main import main as spaseq_main
+from spaseq.engine import Evaluator
+from tests.support import harness
+
+_EXPLOSION = "SELECT * WHERE A AS x ; A+ AS y ; A AS z"
+"""Over n events some 2^n matches."""
+_DENSE = """PREFIX : <urn:e#> SELECT ?s ?t FROM STREAM S <urn:s>
+WHERE { SEQ (A: B+: C) DEFINE GPM A ON S { ?s :p ?x } DEFINE GPM B ON S { ?v :p ?z } DEFINE GPM C ON S { ?t :p ?y } }"""
+_WRONG = [("time_limit", "30s"), ("live_runs", -1), ("memory_limit", 1.5), ("variants", True)]
+_TEXTS = {"jsonl", "csv", "tsv", "table", "json"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "q.ceql").write_text(_EXPLOSION)
+    (tmp_path / "e.csv").write_text("type\n" + "A\n" * 200)
+    (tmp_path / "q.rq").write_text(_DENSE)
+    lines = (f'<urn:g{i}> <urn:e#p> "{i}" .\n' for i in range(200))
+    (tmp_path / "s.nt").write_text("".join(lines))
+    return tmp_path
+
+
+_CEQL = ["run", "q.ceql", "--events", "e.csv"]
+_SPASEQ = ["run", "q.rq", "--stream", "S=s.nt", "--event-by", "size:1"]
+
+
+def _run(language: str, *more: str) -> int:
+    return ceql_main([*_CEQL, *more]) if language == "ceql" else spaseq_main([*_SPASEQ, *more])
+
+
+@pytest.mark.parametrize("form", sorted(_TEXTS | {"parquet", "count"}))
+@pytest.mark.parametrize("language", ["ceql", "spaseq"])
+def test_a_limit_stops_the_work(folder: Path, language: str, form: str) -> None:
+    """There are more matches than anybody can list."""
+    if (language, form) == ("spaseq", "count"):
+        pytest.skip("spaseq run has no format count")
+    assert _run(language, "--limit", "3", "--format", form, "--output", "out") == 0
+    if form == "count":
+        assert (folder / "out").read_text() == "3\n"
+    elif form == "jsonl":
+        assert len((folder / "out").read_text().splitlines()) == 3
+
+
+def test_an_iterator_left_early_costs_little(folder: Path) -> None:
+    assert next(iter(ceql.compile(_EXPLOSION).run("e.csv"))).start == 0
+    query = spaseq.compile(_DENSE)
+    assert next(iter(query.run({"S": "s.nt"}, event_by="size:1"))).start == 0
+    assert ceql.compile(_EXPLOSION).run("e.csv").count(limit=10) == 10
+    assert ceql.compile("SELECT * WHERE A").run("e.csv").count(limit=1000) == 200
+
+
+@pytest.mark.parametrize("form", sorted(_TEXTS | {"count"}))
+@pytest.mark.parametrize("language", ["ceql", "spaseq"])
+def test_a_time_limit_ends_a_query_with_whole_results(
+    folder: Path, language: str, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if (language, form) == ("spaseq", "count"):
+        pytest.skip("spaseq run has no format count")
+    assert _run(language, "--set", "time_limit=300ms", "--format", form, "--output", "out") == 4
+    error = capsys.readouterr().err
+    assert "stopped at time_limit, which is 0.3 seconds" in error and "events read" in error
+    text = (folder / "out").read_text()
+    if form == "json":
+        json.loads(text)
+    elif form == "jsonl":
+        assert all(map(json.loads, text.splitlines())) and text.endswith("\n")
+    elif form != "count":
+        assert text == "" or text.endswith("\n")
+
+
+@pytest.mark.parametrize("language", ["ceql", "spaseq"])
+def test_a_memory_limit_ends_a_query(folder: Path, language: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(language, "--set", "memory_limit=1MB", "--output", "out") == 4
+    assert "stopped at memory_limit, which is 1,000,000 bytes" in capsys.readouterr().err
+
+
+def test_alerts_have_limits(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ceql_main(["alert", "q.ceql", "--events", "e.csv", "--set", "time_limit=0s"]) == 4
+    assert "time_limit" in capsys.readouterr().err
+
+
+def test_limits_in_python(folder: Path) -> None:
+    settings = ceql.Settings(time_limit=0.2)
+    with pytest.raises(ceql.LimitReached, match="time_limit") as caught:
+        ceql.compile(_EXPLOSION, settings=settings).run("e.csv").count()
+    assert caught.value.setting == "time_limit" and caught.value.exit_code == 4
+    with pytest.raises(spaseq.LimitReached, match="memory_limit"):
+        list(spaseq.compile(_DENSE, settings=spaseq.Settings(memory_limit=1)).run({"S": "s.nt"}, event_by="size:1"))
+    session = ceql.compile(_EXPLOSION, settings=settings).open()
+    with pytest.raises(ceql.LimitReached):
+        session.push([{"type": "A"}] * 60)
+    with pytest.raises(ceql.OptionError, match="stopped in the middle of its work, by LimitReached"):
+        session.push({"type": "A"})
+    quick = ceql.compile("SELECT * WHERE A", settings=settings).open()
+    time.sleep(0.3)  # of a session each call has its own time
+    assert len(quick.push([{"type": "A"}])) == 1
+
+
+@pytest.mark.parametrize(("name", "value"), _WRONG)
+def test_settings_that_are_none(name: str, value: Any) -> None:
+    with pytest.raises(ceql.OptionError, match=name):
+        ceql.Settings(**{name: value})
+    wrong: Any = {name: value}
+    for compiled in (lambda: ceql.compile(_EXPLOSION, settings=wrong), lambda: spaseq.compile(_DENSE, settings=wrong)):
+        with pytest.raises(ceql.OptionError, match=r"settings are spaseq\.Settings, and this is a dict"):
+            compiled()
+
+
+def test_solution_rows_can_be_set(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "q.rq").write_text(
+        "PREFIX : <urn:e#> SELECT ?s FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?s :p ?x . ?t :p ?y } }"
+    )
+    more = ["--set", "solution_rows=1000", "--event-by", "size:200"]
+    assert spaseq_main([*_SPASEQ[:-1], "size:200", *more]) == 4
+    assert "solution_rows is 1,000 rows" in capsys.readouterr().err
+
+
+# -- Ctrl-C
+
+
+def _started(folder: Path, *command: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", *command], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=harness.hear_interrupts, env={**os.environ, "SPASEQ_INTERPRET": "0"},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["ceql", *_CEQL, "--format", "count"], ["ceql", *_CEQL, "--format", "jsonl"],
+     ["spaseq", *_SPASEQ, "--format", "jsonl"]],
+    ids=["in a kernel", "listing", "spaseq"],
+)  # fmt: skip
+def test_ctrl_c_is_heard_and_says_what_was_done(folder: Path, command: list[str]) -> None:
+    process = _started(folder, *command)
+    lines: list[str] = []
+    assert process.stdout is not None and process.stderr is not None
+    if "jsonl" in command:
+        lines = [process.stdout.readline() for _ in range(3)]
+    else:
+        time.sleep(5)
+    reader = threading.Thread(target=lambda: lines.extend(process.stdout))  # type: ignore[arg-type]
+    reader.start()
+    process.send_signal(signal.SIGINT)
+    error = process.stderr.read()
+    reader.join()
+    assert process.wait(timeout=60) == 130
+    assert error.startswith("interrupted") and "Traceback" not in error
+    assert all(map(json.loads, lines)) and all(line.endswith("\n") for line in lines)
+
+
+def test_ctrl_c_while_modules_are_imported(tmp_path: Path) -> None:
+    """A module that gets its interrupt while it is imported; and both commands start by `spaseq.start`."""
+    (tmp_path / "late.py").write_text("import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(9)\n")
+    process = subprocess.run(
+        [sys.executable, "-c", "from spaseq.start import command; command('late')"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"},
+        capture_output=True, text=True, preexec_fn=harness.hear_interrupts, check=False,
+    )  # fmt: skip
+    assert (process.returncode, process.stderr) == (130, "interrupted\n")
+    scripts = tomllib.loads((Path(spaseq.__file__).parents[1] / "pyproject.toml").read_text())["project"]["scripts"]
+    assert scripts == {"spaseq": "spaseq.start:spaseq", "ceql": "ceql.start:ceql"}
+
+
+# -- sessions
+
+
+@pytest.mark.parametrize("language", ["ceql", "spaseq"])
+def test_a_session_used_twice_at_once_says_so(language: str) -> None:
+    session: Any
+    event: Any
+    if language == "ceql":
+        session = ceql.compile("SELECT * WHERE A ; B").open()
+        event = {"type": "A"}
+    else:
+        session = spaseq.compile(_DENSE).open()
+        event = spaseq.GraphEvent("urn:s", 1, ())
+
+    def events() -> object:
+        yield event
+        with pytest.raises(ceql.OptionError, match="in use"):
+            session.push(event)
+        yield event
+
+    other: list[BaseException] = []
+
+    def push() -> None:
+        try:
+            session.push(event)
+        except ceql.OptionError as error:
+            other.append(error)
+
+    def both() -> object:
+        yield from events()  # type: ignore[misc]
+        thread = threading.Thread(target=push)
+        thread.start()
+        thread.join()
+
+    session.push(both())
+    assert len(other) == 1 and "in use" in str(other[0])
+    session.push([event])
+
+
+def test_an_exception_in_the_middle_leaves_a_session_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = ceql.compile("SELECT * WHERE A ; B").open()
+    session.push([{"type": "A"}, {"type": "A"}])
+    with monkeypatch.context() as patched:
+        patched.setattr(Evaluator, "_moving", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            session.push([{"type": "B"}, {"type": "B"}])
+    with pytest.raises(ceql.OptionError, match="by ZeroDivisionError"):
+        session.push({"type": "B"})
