@@ -18,6 +18,9 @@ from spaseq import jit
 settings.register_profile("project", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("project")
 
+# Commands that tests start buffer their output as a user's do.
+os.environ.pop("PYTHONUNBUFFERED", None)
+
 # Which events are interpreted depends on time; what does must not depend on it, which has tests of its own.
 jit.BUDGET = 0.0
 

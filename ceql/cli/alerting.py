@@ -250,6 +250,7 @@ class _Found(Results):
 
     def objects(self) -> Iterator[Line]:
         """The lines."""
+        self.out.flush()  # the head is out before the first event is waited for
         for lines in self._batches:
             for line in lines:
                 yield line

@@ -96,6 +96,8 @@ class FoundResults(Results):
             yield clock(time), bindings
 
     def _first(self, items: Iterable[_T]) -> Iterator[_T]:
+        if self.live:  # the head is out before the first result is waited for
+            self.out.flush()
         for item in islice(items, self._limit):
             yield item
             self.written += 1

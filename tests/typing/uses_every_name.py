@@ -60,6 +60,8 @@ def failing() -> str:
         tuples("SELECT")
     except (ceql.QuerySyntaxError, spaseq.QuerySemanticsError, ceql.QueryError, spaseq.UnsupportedFeature) as error:
         return str(error)
-    except (ceql.BudgetExceeded, ceql.EventError, ceql.OptionError, ceql.InternalError, ceql.SpaseqError) as error:
+    except (ceql.BudgetExceeded, ceql.EventError, ceql.OptionError, ceql.InternalError) as error:
+        return str(error)
+    except (ceql.LimitReached, ceql.SpaseqError) as error:
         return str(error)
     return ""
