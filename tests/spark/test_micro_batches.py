@@ -49,11 +49,12 @@ def test_random_streams(case: Case, folder: Path) -> None:
     assert sum(count[3] for count in counts) == len(found)
 
 
-def _given(example: Example) -> tuple[Any, dict[str, str], dict[str, str], dict[str, Any]]:
+def _given(example: Example) -> tuple[Any, dict[str, str], dict[str, Any], dict[str, Any]]:
     """The query, its streams and knowledge, and the words of an example."""
     query = spaseq.compile((example.path / example.query).read_text("utf-8"))
     streams = {name: str(example.path / file) for name, file in example.streams.items()}
-    kb = {iri: str(example.path / file) for iri, file in example.knowledge.items()}
+    kb: dict[str, Any] = {iri: str(example.path / file) for iri, file in example.knowledge.items()}
+    kb.update({iri: spaseq.Grouped(kb[iri], [by]) for iri, by in example.groups.items()})
     words = {"event_by": example.event_by, "time": example.time}
     return query, streams, kb, {name: word for name, word in words.items() if word is not None}
 
