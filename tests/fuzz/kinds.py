@@ -432,17 +432,10 @@ def _options(rng: random.Random) -> Input:
                  "--horizon", "--explain", "--valuations", "--evaluate", "--train")  # fmt: skip
     else:
         case = _spaseq_case(rng)
-        streams, knowledge = _written(case)
-        files = {"query": _utf8(case.query), "e.jsonl": b""}
-        arguments = ["spaseq", rng.choice(("run", "run", "run", "check", "explain")), "query"]
-        if arguments[1] == "run":
-            for name, data in streams.items():
-                path = f"{name}.{'trig' if b'{' in data else 'nq'}"
-                files[path] = data
-                arguments += ["--stream", f"{name}={path}"]
-            for number, (iri, data) in enumerate(knowledge.items()):
-                files[f"kb{number}.nt"] = data
-                arguments += ["--kb", f"{iri}=kb{number}.nt"]
+        command = rng.choice(("run", "run", "run", "check", "explain"))
+        files, given = _given(case) if command == "run" else ({}, [])
+        files |= {"query": _utf8(case.query), "e.jsonl": b""}
+        arguments = ["spaseq", command, "query", *given]
         known = ("--format", "--output", "--limit", "--evaluator", "--time", "--time-from", "--time-unit", "--interval",
                  "--late", "--lateness", "--event-by", "--ties", "--malformed", "--entailment", "--gpm", "--plan",
                  "--knowledge-rows", "--quarantine")  # fmt: skip
@@ -465,6 +458,21 @@ def _options(rng: random.Random) -> Input:
         if len(arguments) < 2:
             break
     return Input("command", tuple(a for a in arguments if _harmless(a)), files, stdin=rng.choice(list(files.values())))
+
+
+def _given(case: Any) -> tuple[dict[str, bytes], list[str]]:
+    """The files of a case of SPAseq, and the words of the command that name them."""
+    streams, knowledge = _written(case)
+    files: dict[str, bytes] = {}
+    words: list[str] = []
+    for name, data in streams.items():
+        path = f"{name}.{'trig' if b'{' in data else 'nq'}"
+        files[path] = data
+        words += ["--stream", f"{name}={path}"]
+    for number, (iri, data) in enumerate(knowledge.items()):
+        files[f"kb{number}.nt"] = data
+        words += ["--kb", f"{iri}=kb{number}.nt"]
+    return files, words
 
 
 def _harmless(argument: str) -> bool:
@@ -493,15 +501,9 @@ def _settings(rng: random.Random) -> Input:
             given += ["--evaluator", rng.choice(("auto", "chain", "tree"))]
     else:
         case = _spaseq_case(rng)
-        streams, knowledge = _written(case)
-        files, arguments = {"query": _utf8(case.query)}, ["spaseq", "run", "query"]
-        for name, data in streams.items():
-            path = f"{name}.{'trig' if b'{' in data else 'nq'}"
-            files[path] = data
-            arguments += ["--stream", f"{name}={path}"]
-        for number, (iri, data) in enumerate(knowledge.items()):
-            files[f"kb{number}.nt"] = data
-            arguments += ["--kb", f"{iri}=kb{number}.nt"]
+        files, words = _given(case)
+        files["query"] = _utf8(case.query)
+        arguments = ["spaseq", "run", "query", *words]
     return Input("command", (*arguments, "--format", rng.choice(("jsonl", "csv")), *given), files)
 
 
