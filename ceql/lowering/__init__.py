@@ -5,7 +5,9 @@
 * `repeat` (`repeated`, `size`): Bounded repetition `φ{l,m}`, written out as l to m copies of φ.
 * `partition_keys` (`infer_keys`, `least`): Equalities over all events of a match become a partition: `x.id = y.id AND
   y.id = z.id` is PARTITION BY [id].
+* `disjunctions` (`as_conditions`, `count`): The ORs of a FILTER: how many alternatives they stand for, and conditions
+  that take the place of many.
 * `lower` (`Lowered`, `lower`): Syntax tree to pattern: the meaning of a CEQL query in the pattern algebra.
 """
 
-__all__ = ["lower", "partition_keys", "repeat"]
+__all__ = ["disjunctions", "lower", "partition_keys", "repeat"]

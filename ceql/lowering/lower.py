@@ -7,10 +7,11 @@ NOT. Between two parts of a sequence (`A; NOT B; C`), and at the end of the quer
 there; anywhere else it stands for one event that does not satisfy ψ.
 
 Conditions. FILTER distributes: `φ FILTER a AND b` is `(φ FILTER a) FILTER b`, and `φ FILTER a OR b` is `(φ FILTER a) OR
-(φ FILTER b)` ([CORE] §2.2); NOT moves inward to the single conditions. A condition on one variable is a `Filter`, one
-on several a `Correlate`. A condition may name a variable of a wider scope, as in `x ; (y FILTER y.id = x.id)+` ([CEL]
-§5.1). Then the events that its own formula takes for its variables get a fresh name, and the condition, on that name,
-is placed around the wider scope, where it holds for all events of that name.
+(φ FILTER b)` ([CORE] §2.2), unless that would be many alternatives (`ceql.lowering.disjunctions`); NOT moves inward to
+the single conditions. A condition on one variable is a `Filter`, one on several a `Correlate`. A condition may name a
+variable of a wider scope, as in `x ; (y FILTER y.id = x.id)+` ([CEL] §5.1). Then the events that its own formula takes
+for its variables get a fresh name, and the condition, on that name, is placed around the wider scope, where it holds
+for all events of that name.
 """
 
 from __future__ import annotations
@@ -20,14 +21,16 @@ import functools
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from ceql.expressions.predicates import Satisfies, StreamIs, TypeIs
 from ceql.guards.aggregates import named_by
 from ceql.guards.guard import Guard
 from ceql.guards.registers import GuardRegisters
+from ceql.lowering.disjunctions import Scope, as_conditions, as_single_events, count, is_on, of_one_event
 from ceql.lowering.partition_keys import infer_keys, least
 from ceql.lowering.repeat import repeated, size
-from ceql.semantics.filters import All, Any, Leaf, Test, as_test, merged, only_variable, owned, renamed
+from ceql.semantics.filters import All, Any, Leaf, Test, as_test, leaves, owned, renamed
 from ceql.semantics.scopes import without_ending
 from ceql.syntax import ast
 from ceql.syntax.walk import aggregates_of
@@ -37,6 +40,8 @@ from spaseq.errors import InternalError, Span, UnsupportedFeature
 from spaseq.pattern import NoneOf, Pattern, Predicate, Skip
 
 __all__ = ["Lowered", "lower"]
+
+_DEFAULT: Final = Settings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +64,18 @@ class Lowered:
     keys: tuple[str, ...] = ()
 
 
-def lower(
-    query: ast.Query,
-    text: str = "",
-    source: str = "<query>",
-    repeated_events: int = Settings().repeated_events,
-) -> Lowered:
+_ALTERNATIVES: Final = 16
+"""As many alternatives of a FILTER are told apart by states, which is quick; conditions with registers take the place
+of more. (Two events under n ORs: 2ⁿ + 1 states.)"""
+
+
+def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: Settings = _DEFAULT) -> Lowered:
     """The pattern, window and registers of a checked query; `text` and `source` are what errors quote and name.
 
-    Raises `UnsupportedFeature`, also for a pattern of more than `repeated_events` events, repetitions written out.
+    Raises `UnsupportedFeature`, also for a pattern of more than `settings.repeated_events` events, repetitions written
+    out, and where ORs of FILTERs stand for more than `settings.filter_alternatives` alternatives.
     """
-    lowering = _Lowering(text, source, repeated_events)
+    lowering = _Lowering(text, source, settings)
     formula, ending = without_ending(query.where)
     part = lowering.formula(formula)
     absent = None if ending is None else lowering.absent_at_the_end(ending, part, query)
@@ -159,18 +165,21 @@ class _Alternative:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A formula's pattern, the variables it defines, and the conditions still to be placed around a wider scope."""
+    """A formula's pattern, the variables it defines, and the conditions still to be placed around a wider scope.
+    `alternatives`: how often an event type of the formula is written out in the pattern, at most, because of ORs in
+    FILTERs."""
 
     pattern: Pattern
     defined: frozenset[str]
     pending: tuple[_Pending, ...] = ()
+    alternatives: int = 1
 
 
 class _Lowering:
-    def __init__(self, text: str, source: str, repeated_events: int) -> None:
+    def __init__(self, text: str, source: str, settings: Settings) -> None:
         self.text = text
         self.source = source
-        self.repeated_events = repeated_events
+        self.settings = settings
         self.fresh = itertools.count(1)
 
     def unsupported(self, what: str, span: Span, hint: str = "") -> UnsupportedFeature:
@@ -191,10 +200,11 @@ class _Lowering:
             case ast.As(child, variable):
                 part = self.formula(child)
                 named = algebra.As(part.pattern, variable.text)
-                return self.settle(_Part(named, part.defined | {variable.text}, part.pending))
+                names = part.defined | {variable.text}
+                return self.settle(dataclasses.replace(part, pattern=named, defined=names))
             case ast.Filter(child, condition):
                 part = self.formula(child)
-                return self.settle(self.filtered(part, as_test(condition)))
+                return self.settle(self.filter(part, as_test(condition), condition.span))
             case ast.Either(left, right):
                 first, second = self.formula(left), self.formula(right)
                 return self.joined(algebra.Or(first.pattern, second.pattern), first, second)
@@ -212,7 +222,7 @@ class _Lowering:
                 part = self.formula(child)
                 self.refuse_across_rounds(part)
                 rounds = algebra.Iterate(part.pattern, Skip.NONE if contiguous else Skip.ANY)
-                return _Part(rounds, part.defined, part.pending)
+                return dataclasses.replace(part, pattern=rounds)
             case ast.Repeat(child, low, high):
                 part = self.formula(child)
                 if high != 1:
@@ -242,15 +252,28 @@ class _Lowering:
         return self.formula(child)
 
     def refuse_large(self, events: int, what: str, span: Span) -> None:
-        if events > self.repeated_events:
+        most = self.settings.repeated_events
+        if events > most:
             raise UnsupportedFeature(
-                f"written out without {what} this is {events:,} events long, and repeated_events is "
-                f"{self.repeated_events:,}",
+                f"written out without {what} this is {events:,} events long, and repeated_events is {most:,}",
                 text=self.text,
                 span=span,
                 source=self.source,
                 hint="φ+ FILTER COUNT(x) >= n says 'at least n', however large n is; Settings(repeated_events=…) "
                 "allows more",
+            )
+
+    def refuse_alternatives(self, alternatives: int, span: Span) -> None:
+        most = self.settings.filter_alternatives
+        if alternatives > most:
+            number = f"{alternatives:,}" if alternatives < 10**9 else "more than a billion"
+            raise UnsupportedFeature(
+                f"the ORs of this FILTER stand for {number} alternatives, and filter_alternatives is {most:,}",
+                text=self.text,
+                span=span,
+                source=self.source,
+                hint="each OR under AND multiplies them, unless it is on one variable that takes one event, or no "
+                "variable of two of its sides takes several; Settings(filter_alternatives=…) allows more",
             )
 
     # NOT
@@ -344,8 +367,15 @@ class _Lowering:
         match test:
             case All(left, right):
                 return self.restrict_events(self.restrict_events(found, defined, left, known), defined, right, known)
+            case Any() if is_on(test, defined):
+                return [
+                    a if left is None else self.restrict_event(a, defined, left, known)
+                    for a, left in ((a, of_one_event(test, a.names)) for a in found)
+                ]
             case Any(left, right):
-                return [a for half in (left, right) for a in self.restrict_events(found, defined, half, known)]
+                both = [a for half in (left, right) for a in self.restrict_events(found, defined, half, known)]
+                self.refuse_alternatives(len(both), next(leaves(test)).span)
+                return both
             case Leaf():
                 return [self.restrict_event(a, defined, test, known) for a in found]
 
@@ -371,7 +401,8 @@ class _Lowering:
         return dataclasses.replace(event, predicates=event.predicates | {predicate})
 
     def joined(self, pattern: Pattern, first: _Part, second: _Part) -> _Part:
-        return self.settle(_Part(pattern, first.defined | second.defined, first.pending + second.pending))
+        alternatives = max(first.alternatives, second.alternatives)
+        return self.settle(_Part(pattern, first.defined | second.defined, first.pending + second.pending, alternatives))
 
     def settle(self, part: _Part) -> _Part:
         """Places the pending conditions whose variables the part defines around its pattern."""
@@ -382,7 +413,7 @@ class _Lowering:
                 pattern = algebra.Correlate(pattern, variables, Guard(pending.condition, variables))
             else:
                 waiting.append(pending)
-        return _Part(pattern, part.defined, tuple(waiting))
+        return dataclasses.replace(part, pattern=pattern, pending=tuple(waiting))
 
     def refuse_across_rounds(self, part: _Part) -> None:
         for pending in part.pending:
@@ -399,23 +430,26 @@ class _Lowering:
 
     # Filters
 
+    def filter(self, part: _Part, test: Test, span: Span) -> _Part:
+        """`part` under a whole FILTER, whose place is `span`."""
+        scope = Scope(part.defined, lambda variable: _most(part.pattern, variable) <= 1)
+        test = as_single_events(test, scope)
+        if part.alternatives * count(test) > min(_ALTERNATIVES, self.settings.filter_alternatives):
+            test = as_conditions(test, scope)
+        self.refuse_alternatives(part.alternatives * count(test), span)
+        return self.filtered(part, test)
+
     def filtered(self, part: _Part, test: Test) -> _Part:
         match test:
             case All(left, right):
                 return self.filtered(self.filtered(part, left), right)
             case Any(left, right):
-                return self.either(part, test, left, right)
+                first, second = self.filtered(part, left), self.filtered(part, right)
+                pending = tuple(dict.fromkeys(first.pending + second.pending))
+                alternatives = first.alternatives + second.alternatives
+                return _Part(algebra.Or(first.pattern, second.pattern), part.defined, pending, alternatives)
             case Leaf(condition, variables, span):
                 return self.restricted(part, condition, variables, span)
-
-    def either(self, part: _Part, test: Any, left: Test, right: Test) -> _Part:
-        """`(φ FILTER a) OR (φ FILTER b)`; or one filter, if both are on one variable that takes at most one event."""
-        variable = only_variable(test)
-        if variable is not None and variable in part.defined and _most(part.pattern, variable) <= 1:
-            return self.restricted(part, merged(test), frozenset((variable,)), ast.NOWHERE)
-        first, second = self.filtered(part, left), self.filtered(part, right)
-        pending = tuple(dict.fromkeys(first.pending + second.pending))
-        return _Part(algebra.Or(first.pattern, second.pattern), part.defined, pending)
 
     def restricted(self, part: _Part, condition: ast.Condition, variables: frozenset[str], span: Span) -> _Part:
         outside = variables - part.defined
@@ -442,7 +476,7 @@ class _Lowering:
             for variable, mark in marks.items():
                 pattern = _marked(pattern, variable, mark)
         pending = _Pending(renamed(condition, marks), outside, frozenset(marks.values()), span)
-        return _Part(pattern, part.defined, (*part.pending, pending))
+        return dataclasses.replace(part, pattern=pattern, pending=(*part.pending, pending))
 
 
 def _atom(name: str, stream: ast.Name | None) -> _Part:

@@ -48,7 +48,7 @@ class CompiledQuery:
             self.tree: ast.Query = parse(text, source)
             check(self.tree, text, source)
             self.rewritten: Rewritten = rewrite(self.tree, settings.rewrite_size)
-            self.lowered: Lowered = lower(self.rewritten.query, text, source, settings.repeated_events)
+            self.lowered: Lowered = lower(self.rewritten.query, text, source, settings)
             self.shown: Shown = Shown.of(self.tree)
             self.valuations: bool = lists_attributes(self.tree)
             self.program()

@@ -70,6 +70,8 @@ class Settings:
     and these multiply."""
     repeated_events: int = 1_000
     """How many events a pattern may be long once bounded repetition is written out."""
+    filter_alternatives: int = 256
+    """Alternatives that the ORs of a FILTER may stand for: each is a part of the automaton."""
     rewrite_size: int = 2_000
     """Nodes that a rewritten formula may have; rewrites that need not be done stop before it."""
     solution_rows: int = 50_000_000
