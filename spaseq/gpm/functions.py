@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation
 from decimal import localcontext as decimal_context
 from fractions import Fraction
+from functools import partial
 from typing import Any, Final, cast
 
 import numpy as np
@@ -26,7 +27,10 @@ from rdflib.term import BNode, Literal, URIRef
 
 from spaseq.gpm import regex as expressions
 
-__all__ = ["arithmetic", "concatenation", "effective_truth", "is_function", "mean", "number_of", "replacement", "total"]
+__all__ = [
+    "arithmetic", "cast_to", "concatenation", "double_text", "effective_truth", "is_function", "mean", "number_of",
+    "replacement", "total",
+]  # fmt: skip
 
 _INTEGERS: Final = frozenset({
     XSD.integer, XSD.nonPositiveInteger, XSD.negativeInteger, XSD.nonNegativeInteger, XSD.positiveInteger,
@@ -103,7 +107,7 @@ def _literal(rank: int, value: int | Decimal | float) -> Literal:
     if rank == _FLOAT:
         with np.errstate(over="ignore"):
             value = float(str(np.float32(value)))
-    text = _double_text(value) if isinstance(value, float) else str(value) if rank == 0 else _decimal_text(value)
+    text = double_text(value) if isinstance(value, float) else str(value) if rank == 0 else _decimal_text(value)
     return Literal(text, datatype=_TYPES[rank], normalize=False)
 
 
@@ -114,7 +118,8 @@ def _decimal_text(value: Any) -> str:
     return f"{whole}.{digits}" if digits else "0" if whole == "-0" else whole
 
 
-def _double_text(value: float) -> str:
+def double_text(value: float) -> str:
+    """The text of a double in a result of arithmetic."""
     if value != value:
         return "NaN"
     if value in (float("inf"), float("-inf")):
@@ -235,6 +240,12 @@ _LEXICAL: Final = {
 _DATE: Final = re.compile(r"(-?\d{4,}-\d\d-\d\d)(Z|[+-]\d\d:\d\d)?")
 
 
+def cast_to(iri: Any) -> Callable[[Any], Literal] | None:
+    """The cast that an IRI names, of a term; SPARQLError where it has no such value. None if it names another
+    function."""
+    return partial(_converted, target=iri) if iri in _CASTS else None
+
+
 def _cast(target: URIRef) -> _Function:
     def evaluate(expression: Expr, context: Any) -> Literal:
         arguments = expression.expr
@@ -320,7 +331,7 @@ def _text_of(term: Literal) -> str:
     if not isinstance(number, float):
         return str(number) if rank == 0 else _decimal_text(number)
     if number != number or abs(number) == float("inf"):
-        return _double_text(number)
+        return double_text(number)
     if number == 0 or 1e-6 <= abs(number) < 1e6:
         return _decimal_text(Decimal(repr(number)))
     mantissa, exponent = f"{Decimal(repr(number)).normalize():E}".split("E")
@@ -461,7 +472,7 @@ def _whole(rounded: Callable[[Any], int]) -> _Function:
         _, value = number_of(term)
         if isinstance(value, float) and not math.isfinite(value):
             return term
-        return Literal(rounded(value), datatype=term.datatype)
+        return Literal(str(rounded(value)), datatype=term.datatype, normalize=False)  # its value is that of its text
 
     return of
 

@@ -10,7 +10,7 @@ Beyond XPath, `\\w` matches `_` too, and `\\b` and `\\B` are allowed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -19,7 +19,7 @@ from rdflib.plugins.sparql.sparql import SPARQLError
 
 from spaseq.errors import UnsupportedFeature
 
-__all__ = ["Pattern", "found", "pattern_of", "replaced"]
+__all__ = ["Pattern", "found", "found_in", "pattern_of", "replaced"]
 
 _GROUPS: Final = 9
 _DIGITS: Final = frozenset("0123456789")
@@ -64,7 +64,7 @@ def pattern_of(pattern: str, flags: str) -> Pattern:
     known = "".join(sorted(set(flags) & set("ims")))
     made = Pattern(f"(?{known}){text}" if known else text, groups, simple)
     if simple is None:
-        _matches(made.text, "")
+        _matches(made.text, [""])
     return made
 
 
@@ -160,15 +160,23 @@ def _known(letter: str) -> str:
 
 def found(pattern: Pattern, text: str) -> bool:
     """Whether the pattern matches somewhere in `text`. O(pattern · text)."""
-    return pattern.simple.search(text) is not None if pattern.simple is not None else _matches(pattern.text, text)
+    return found_in(pattern, [text])[0]
 
 
-def _matches(pattern: str, text: str) -> bool:
+def found_in(pattern: Pattern, texts: Sequence[str]) -> list[bool]:
+    """`found` of each text."""
+    if pattern.simple is not None:
+        search = pattern.simple.search
+        return [search(text) is not None for text in texts]
+    return _matches(pattern.text, texts)
+
+
+def _matches(pattern: str, texts: Sequence[str]) -> list[bool]:
     import pyarrow as pa  # not light to load
     import pyarrow.compute as pc
 
     try:
-        return bool(pc.match_substring_regex(pa.array([text], pa.string()), pattern)[0].as_py())
+        matched: list[bool] = pc.match_substring_regex(pa.array(texts, pa.string()), pattern).to_pylist()
     except pa.ArrowInvalid as error:
         reason = str(error).removeprefix("Invalid regular expression:").strip()
         if any(words in reason for words in _TOO_LARGE):
@@ -176,6 +184,7 @@ def _matches(pattern: str, text: str) -> bool:
                 f"a regular expression is too large: {reason}", hint="repeat less often, at most 1,000 times in all"
             ) from None
         raise SPARQLError(f"not a regular expression: {reason}") from None
+    return matched
 
 
 def replaced(pattern: Pattern, text: str, replacement: str, *, literal: bool) -> str:

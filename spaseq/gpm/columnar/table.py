@@ -10,13 +10,15 @@ import numpy as np
 from rdflib import Literal
 from rdflib.namespace import XSD
 
-from spaseq.rdf import Term, plain_literal, term_bytes
-from spaseq.rdf.columns import LiteralColumns, TermTable, empty_columns, set_value
+from spaseq.rdf import Term, plain_literal, term_bytes, term_from_key, term_key
+from spaseq.rdf.columns import LiteralColumns, TermTable, empty_columns, set_value, set_values
 
 __all__ = ["UNBOUND", "Space", "Table", "distinct", "stacked"]
 
 UNBOUND: Final = -1
 _FLOAT: Final = str(XSD.float)  # texts are compared faster than terms
+_FLOAT_KEY: Final = f'"^^<{_FLOAT}>'.encode()
+_FEW: Final = 8  # so many literals are read one by one, not as columns
 _WORD: Final = 8
 
 
@@ -28,13 +30,15 @@ class Space:
     number of characters of added terms.
     """
 
-    __slots__ = ("_added", "_codes", "_constants", "_known", "_literals", "_terms", "_text", "_with_floats", "base",
-                 "extras", "text")  # fmt: skip
+    __slots__ = ("_added", "_by_key", "_codes", "_constants", "_extras", "_indexed", "_known", "_literals", "_terms",
+                 "_text", "_with_floats", "base", "text")  # fmt: skip
 
     def __init__(self, terms: TermTable) -> None:
         self.base: int = len(terms)
-        self.extras: list[Term] = []
         self.text: int = 0
+        self._extras: list[Term | bytes] = []  # a term, or the bytes of one that nobody has asked for
+        self._by_key: dict[bytes, int] | None = None
+        self._indexed = 0
         self._terms = terms
         self._text: bytes | None = None
         self._codes: tuple[object, np.ndarray] | None = None
@@ -45,11 +49,61 @@ class Space:
         self._added = 0
 
     def __len__(self) -> int:
-        return self.base + len(self.extras)
+        return self.base + len(self._extras)
 
     def term(self, number: int) -> Term:
         """rdflib's term for a number."""
-        return self._terms.term(number) if number < self.base else self.extras[number - self.base]
+        return self._terms.term(number) if number < self.base else self._extra(number - self.base)
+
+    def _extra(self, place: int) -> Term:
+        found = self._extras[place]
+        if isinstance(found, bytes):
+            found = self._extras[place] = term_from_key(found.decode())
+        return found
+
+    def key(self, number: int) -> bytes:
+        """The bytes of a term (`term_bytes`)."""
+        if number < self.base:
+            return self._terms.key(number)
+        found = self._extras[number - self.base]
+        return found if isinstance(found, bytes) else term_bytes(found)
+
+    def cased_key(self, number: int) -> str:
+        """The key of a term, with its tag as it is written (`term_key`)."""
+        found = self._extras[number - self.base] if number >= self.base else self._terms.key(number)
+        return found.decode() if isinstance(found, bytes) else term_key(found)
+
+    def numbers_of_keys(self, keys: Sequence[bytes]) -> np.ndarray:
+        """The numbers of terms given by their bytes (`term_bytes`), new ones for those without: int32. No rdflib term
+        is made."""
+        found = self._terms.find_keys(keys) if self.base else np.full(len(keys), UNBOUND, np.int32)
+        left = np.flatnonzero(found < 0)
+        if len(left):
+            index = self._index()
+            extras, first = self._extras, self.base
+            own = []
+            for place in left.tolist():
+                key = keys[place]
+                number = index.get(key)
+                if number is None:
+                    number = index[key] = first + len(extras)
+                    extras.append(key)
+                    self.text += len(key)
+                    self._with_floats |= key.endswith(_FLOAT_KEY)
+                own.append(number)
+            found[left] = own
+            self._indexed = len(extras)
+        return found
+
+    def _index(self) -> dict[bytes, int]:
+        """The numbers of added terms by their bytes."""
+        index = self._by_key
+        if index is None:
+            index = self._by_key = {}
+        for place in range(self._indexed, len(self._extras)):
+            index.setdefault(self.key(self.base + place), self.base + place)
+        self._indexed = len(self._extras)
+        return index
 
     def keys(self, numbers: np.ndarray) -> list[bytes | None]:
         """The bytes of the terms (`TermTable.key`); None for terms that a query has added, and for blank nodes of one
@@ -79,12 +133,11 @@ class Space:
         found = np.full(len(numbers), UNBOUND, np.int32)
         read = np.flatnonzero(numbers < other.base)
         found[read] = self._terms.numbers_of(other._terms, numbers[read])
-        left = np.flatnonzero(found < 0) if self.extras else np.flatnonzero(numbers >= other.base)
+        left = np.flatnonzero(found < 0) if self._extras else np.flatnonzero(numbers >= other.base)
         if len(left):
-            added = {term: self.base + place for place, term in enumerate(self.extras)}
-            known = self._terms.id_of
+            added, known = self._index(), self._terms.id_of
             terms = (plain_literal(other.term(number)) for number in numbers[left].tolist())
-            found[left] = [n if (n := added.get(term, UNBOUND)) >= 0 else known(term) for term in terms]
+            found[left] = [n if (n := added.get(term_bytes(term), UNBOUND)) >= 0 else known(term) for term in terms]
         return found
 
     def find(self, term: Any) -> int:
@@ -109,6 +162,8 @@ class Space:
             return self.number(plain)
         if found is None and self.base:
             found = _locate(self._terms, term)
+        if (found is None or found < 0) and self._by_key is not None:
+            found = self._index().get(term_bytes(term))
         found = self._known[term] = self._append(term) if found is None or found < 0 else found
         return found
 
@@ -158,23 +213,29 @@ class Space:
         return own.astype(np.int32)[places]
 
     def _append(self, term: Term) -> int:
-        self.extras.append(term)
+        self._extras.append(term)
         self.text += len(term)
         if isinstance(term, Literal) and str(term.datatype) == _FLOAT:
             self._with_floats = True
-        return self.base + len(self.extras) - 1
+        return self.base + len(self._extras) - 1
 
     def literals(self) -> LiteralColumns:
         """The values of the terms for comparisons, by number (`spaseq.rdf.columns.LiteralColumns`); there may be unused
         rows at the end. Each added term is parsed once."""
         known = self._literals if self._literals is not None else self._terms.literals()
-        if self._added < len(self.extras):
+        if self._added < len(self._extras):
             if len(known.kind) < len(self):
                 known = _longer(known, max(64, 2 * len(self)))
-            for place in range(self._added, len(self.extras)):
-                if isinstance(term := self.extras[place], Literal):
+            fresh = range(self._added, len(self._extras))
+            unmade = [place for place in fresh if isinstance(self._extras[place], bytes)]
+            if len(unmade) > _FEW:
+                table = TermTable.of_keys([self.key(self.base + place) for place in unmade])
+                set_values(known, self.base + np.array(unmade), table.literals())
+                fresh = sorted({*fresh}.difference(unmade))  # type: ignore[assignment]
+            for place in fresh:
+                if isinstance(term := self._extra(place), Literal):
                     set_value(known, self.base + place, term)
-            self._added = len(self.extras)
+            self._added = len(self._extras)
         self._literals = known
         return known
 

@@ -47,7 +47,7 @@ from spaseq.language.lowering.guards import Free, Meets, Pass, Take
 from spaseq.language.lowering.terms import NumberedTerms
 from spaseq.language.semantics.expand import Conjunction
 from spaseq.language.semantics.filters import conditions, conjunction_binds
-from spaseq.rdf import Term, term_bytes
+from spaseq.rdf import Term
 from spaseq.rdf.columns import Kinds
 from spaseq.snapshot import expect
 
@@ -481,8 +481,8 @@ class TermCodes:
         codes = memo[1][numbers]
         unseen = np.unique(numbers[codes == UNKNOWN])
         if len(unseen):
-            keys = [key if key is not None else term_bytes(space.term(n)) for n, key in
-                    zip(unseen.tolist(), space.keys(unseen), strict=True)]  # fmt: skip
+            pairs = zip(unseen.tolist(), space.keys(unseen), strict=True)
+            keys = [space.key(n) if key is None else key for n, key in pairs]
             memo[1][unseen] = [self._terms.of_key(key) for key in keys]
             codes = memo[1][numbers]
         return codes

@@ -30,6 +30,7 @@ BLANK: Final = 1
 LITERAL: Final = 2
 _NONE: Final = -1
 _WORD: Final = 8
+_FIRST_BYTE: Final = {ord("<"): IRI, ord("_"): BLANK, ord('"'): LITERAL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +109,42 @@ class TermTable:
             numbers.setdefault(plain_literal(term), len(numbers))
         return _table(numbers)
 
+    @staticmethod
+    def of_keys(keys: Sequence[bytes]) -> TermTable:
+        """The table of terms given by their keys, which are different; the datatypes of literals follow where they are
+        not among them. A Python step for each key, but no term is made."""
+        numbers: dict[bytes, int] = {key: place for place, key in enumerate(keys)}
+        kinds, lexical, datatype = [], [], []
+        for key in keys:
+            kind = _FIRST_BYTE[key[0]]
+            end, named = _NONE, _NONE
+            if kind == LITERAL:
+                end = key.rindex(b'"') - 1
+                if key.endswith(b">") and len(key) > end + 2:
+                    named = numbers.setdefault(key[end + 4 :], len(numbers))
+            kinds.append(kind)
+            lexical.append(end)
+            datatype.append(named)
+        more = len(numbers) - len(keys)
+        text, start, length = _texts(list(numbers))
+        return TermTable(
+            text,
+            start,
+            length,
+            np.array(kinds + [IRI] * more, dtype=np.uint8),
+            np.array(lexical + [_NONE] * more, dtype=np.int32),
+            np.array(datatype + [_NONE] * more, dtype=np.int32),
+        )
+
     def __len__(self) -> int:
         return len(self.kind)
+
+    def find_keys(self, keys: Sequence[bytes]) -> np.ndarray:
+        """The numbers of terms given by their keys, -1 for those that the table does not have: int32. By a kernel for
+        tables that were read, else a Python step for each."""
+        if self._find is not None and not len(self.own):
+            return self._find.all(*_texts(keys)).astype(np.int32)
+        return np.array([self._id_of_key(key) for key in keys], np.int32)
 
     def key(self, number: int) -> bytes:
         """The bytes of `term_key` of term `number`."""
@@ -129,8 +164,10 @@ class TermTable:
 
     def id_of(self, term: Term) -> int:
         """The number of `term`, -1 where the batch does not have it."""
-        key = term_bytes(term)
-        if self._find is not None and not (len(self.own) and isinstance(term, BNode)):
+        return self._id_of_key(term_bytes(term))
+
+    def _id_of_key(self, key: bytes) -> int:
+        if self._find is not None and not (len(self.own) and key.startswith(b"_:")):
             return self._find(key)
         if self._ids is None:
             first = len(self) - len(self.own) if self._find is not None else 0
@@ -246,18 +283,23 @@ def _table(numbers: dict[Term, int]) -> TermTable:
         if (datatype := _datatype(term)) is not None:
             numbers.setdefault(datatype, len(numbers))
     terms = list(numbers)
-    keys = [term_bytes(term) for term in terms]
-    length = np.array([len(key) for key in keys], dtype=np.int32)
-    padded = [key.ljust(-len(key) // _WORD * -_WORD, b"\0") for key in keys]
-    start = np.cumsum([0, *(len(key) for key in padded)], dtype=np.int64)[:-1]
+    text, start, length = _texts([term_bytes(term) for term in terms])
     return TermTable(
-        np.frombuffer(bytearray(b"".join(padded)), dtype=np.uint8),
+        text,
         start,
         length,
         np.array([kind_of(term) for term in terms], dtype=np.uint8),
         np.array([len(str(t).encode()) if isinstance(t, Literal) else _NONE for t in terms], dtype=np.int32),
         np.array([_NONE if (d := _datatype(term)) is None else numbers[d] for term in terms], dtype=np.int32),
     )
+
+
+def _texts(keys: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`text`, `start` and `length` of a table with these keys."""
+    length = np.array([len(key) for key in keys], dtype=np.int32)
+    padded = [key.ljust(-len(key) // _WORD * -_WORD, b"\0") for key in keys]
+    start = np.cumsum([0, *(len(key) for key in padded)], dtype=np.int64)[:-1]
+    return np.frombuffer(bytearray(b"".join(padded)), dtype=np.uint8), start, length
 
 
 def _datatype(term: Term) -> URIRef | None:

@@ -18,7 +18,7 @@ from rdflib import Literal
 
 from spaseq.rdf.terms import Term
 
-__all__ = ["Kinds", "LiteralColumns", "empty_columns", "literal_columns", "number_of_term", "set_value"]
+__all__ = ["Kinds", "LiteralColumns", "empty_columns", "literal_columns", "number_of_term", "set_value", "set_values"]
 
 _EXACT: Final = 1 << 53
 _DIGITS: Final = 15
@@ -143,6 +143,12 @@ def set_value(columns: LiteralColumns, number: int, literal: Literal) -> None:
     if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
         columns.whole[number] = value
         columns.has_whole[number] = True
+
+
+def set_values(columns: LiteralColumns, numbers: np.ndarray, values: LiteralColumns) -> None:
+    """Fill in the rows `numbers` (int64) from the first rows of `values`."""
+    for name in ("kind", "number", "exact", "whole", "has_whole"):
+        getattr(columns, name)[numbers] = getattr(values, name)[: len(numbers)]
 
 
 def number_of_term(term: Term) -> tuple[float, bool] | None:
