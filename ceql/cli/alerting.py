@@ -81,8 +81,9 @@ def _alert(options: argparse.Namespace) -> int:
     found = _Found(_alerts(alerts, options, _reading(options)), ("position", "time", "type"), _alert_text)
     with _until_interrupted(options, query, alerts, found) as interrupted, opened(options.output, ALERTS[form]) as out:
         found.out = out
-        ALERTS[form].load()(found, out)
-    arguments.report(query, alerts.counters)
+        counted = ALERTS[form].load()(found, out)
+    written = found.written if interrupted else counted
+    arguments.report(query, alerts, None if options.limit == 0 else written)
     return INTERRUPTED if interrupted else 0
 
 
@@ -170,7 +171,7 @@ def _forecast(options: argparse.Namespace) -> int:
         FORECASTS[form].load()(found, out)
     if options.evaluate:
         print(_evaluation(seen), file=sys.stderr)
-    arguments.report(query, alerts.counters)
+    arguments.report(query, alerts)
     return INTERRUPTED if interrupted else 0
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import sys
 from typing import Any, Final
 
-from spaseq.command import add_query, add_times, query_text, settings_of, times_of, warn
+from spaseq.command import add_query, add_times, note, query_text, settings_of, times_of, warn
 from spaseq.errors import OptionError
 
 __all__ = ["EVALUATOR_HELP", "add_events", "asked", "compiled", "reading", "report"]
@@ -98,13 +97,18 @@ def _streams(options: argparse.Namespace) -> dict[str, Any] | None:
     return {name: files[0] if len(files) == 1 else files for name, files in streams.items()}
 
 
-def report(query: Any, counters: Any) -> None:
-    """Prints warnings about the run on stderr, and a note for each attribute of the query that no event had."""
+def report(query: Any, found: Any, written: int | None = None) -> None:
+    """Prints warnings about the run on stderr, and notes: what was assumed of the events, the attributes of the query
+    that no event had, and, where nothing was `written`, what was read. `found`: the matches, or alerts."""
+    counters = found.counters
     warn(counters.warnings())
+    note(found.guesses())
+    if written == 0:
+        note(found.why_none())
     if not counters.events:
         return
     for name in query.attributes:
         if name not in counters.attributes:
             close = difflib.get_close_matches(name, counters.attributes, 1, 0.6)
             hint = f"; did you mean {close[0]}?" if close else ""
-            print(f"note: no event has an attribute {name}, so no condition on it holds{hint}", file=sys.stderr)
+            note([f"no event has an attribute {name}, so no condition on it holds{hint}"])

@@ -89,8 +89,8 @@ def _plot(options: argparse.Namespace) -> int:
     from ceql.cli.pictures import plot_matches
 
     query, matches = _found(options)
-    plot_matches(matches, query.source, options.output, options.limit)
-    report(query, matches.counters)
+    drawn = plot_matches(matches, query.source, options.output, options.limit)
+    report(query, matches, drawn)
     return 0
 
 
@@ -105,10 +105,10 @@ def _run(options: argparse.Namespace) -> int:
         opened(options.output, MATCHES[form]) as out,
         accounted(lambda: matches.counters.events, lambda: found.written, "matches"),
     ):
-        MATCHES[form].load()(found, out)
+        written = MATCHES[form].load()(found, out)
     if options.explain:
         print(matches.explain(), file=sys.stderr)
-    report(query, matches.counters)
+    report(query, matches, None if options.limit == 0 else written)
     return 0
 
 

@@ -22,7 +22,7 @@ from ceql.expressions.predicates import TypeIs
 from ceql.lowering.lower import Lowered
 from ceql.runtime.batch import EngineBatch
 from ceql.runtime.compiled import CompiledQuery
-from ceql.runtime.evaluation import matches_of
+from ceql.runtime.evaluation import Matches, matches_of
 from ceql.runtime.run import Run
 from ceql.runtime.session import open_session
 from spaseq.automata.rma import RMA, Limits, count_events, determinise, from_pattern
@@ -57,6 +57,15 @@ class Alerts:
         self._limits = limits
         self.counters: EventCounters = EventCounters()
         """Counts of the events that were read last."""
+        self._matches: Matches | None = None
+
+    def why_none(self) -> list[str]:
+        """As `Matches.why_none`, of the latest use."""
+        return ["no events were read"] if self._matches is None else self._matches.why_none()
+
+    def guesses(self) -> list[str]:
+        """As `Matches.guesses`, of the latest use."""
+        return [] if self._matches is None else self._matches.guesses()
 
     @functools.cached_property
     def program(self) -> Program:
@@ -64,9 +73,9 @@ class Alerts:
         return ends_only(self._query.program(False))
 
     def run(self, events: Any = None, **options: Any) -> Iterator[int]:
-        """The positions at which some match ends, in order. Arguments are those of `Query.run`."""
-        for batch, found in self._answers(self._query.read, events, **options):
-            yield from batch.positions[found].tolist()
+        """The positions at which some match ends, in order. Arguments and errors are those of `Query.run`."""
+        answers = self._answers(self._query.read, events, **options)
+        return (position for batch, found in answers for position in batch.positions[found].tolist())
 
     def ask(self, events: Any = None, **options: Any) -> bool:
         """Whether there is a match at all; reads no further than the batch that completes the first."""
@@ -87,14 +96,12 @@ class Alerts:
     def _answers(
         self, wanted: Collection[str] | None, events: Any, **options: Any
     ) -> Iterator[tuple[EventBatch, np.ndarray]]:
-        return limited_steps(self._found(wanted, events, **options), self._query.settings)
-
-    def _found(
-        self, wanted: Collection[str] | None, events: Any, **options: Any
-    ) -> Iterator[tuple[EventBatch, np.ndarray]]:
         matches = matches_of(self._query, events, **options)
+        return limited_steps(self._found(wanted, matches), self._query.settings)
+
+    def _found(self, wanted: Collection[str] | None, matches: Matches) -> Iterator[tuple[EventBatch, np.ndarray]]:
         run, stream = matches.begin(wanted, self.program)
-        self.counters = matches.counters
+        self.counters, self._matches = matches.counters, matches
         waiting: list[tuple[EventBatch, np.ndarray]] = []
         for batch in stream:
             waiting.append((batch, np.zeros(len(batch), bool)))
@@ -115,7 +122,9 @@ class Alerts:
 
     def rows(self, events: Any = None, **options: Any) -> Iterator[QueryRows]:
         """The batches as a `SingleRun` of `deterministic()` and `spaseq.forecast` take them."""
-        matches = matches_of(self._query, events, **options)
+        return self._rows(matches_of(self._query, events, **options))
+
+    def _rows(self, matches: Matches) -> Iterator[QueryRows]:
         run, stream = matches.begin(None, self.program)
         self.counters = matches.counters
         for batch in stream:

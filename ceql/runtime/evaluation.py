@@ -12,6 +12,7 @@ from ceql.results.bindings import Shown
 from ceql.results.matches import Match, MatchTable, empty_table
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.run import Run
+from ceql.runtime.unmatched import guessed_times, why_none
 from ceql.semantics.schemas import Schema, inferred
 from ceql.semantics.types import check_types
 from spaseq.engine import Program
@@ -123,6 +124,17 @@ class Matches:
     def explain(self) -> str:
         """How the events were evaluated, as far as they have been: by which evaluator, and what it counted."""
         return "no events were read" if self._run is None else self._run.explain()
+
+    def why_none(self) -> list[str]:
+        """What someone should know who wonders why there is no match, of what was read in the latest use: events by
+        type, from when to when, and the parts of the query that no event fulfilled. A line each; for people."""
+        if self._run is None:
+            return ["no events were read"]
+        return why_none(self._query, self._run, self.counters, self._options)
+
+    def guesses(self) -> list[str]:
+        """What was assumed of the events in the latest use, a line each: times where they have none."""
+        return guessed_times(self._query, self.counters, self._options)
 
     def _checked(self, stream: EventStream) -> Iterator[EventBatch]:
         """The batches; before the first, the query is checked against the columns of the input."""

@@ -16,6 +16,7 @@ from spaseq.engine import Program
 from spaseq.errors import OptionError
 from spaseq.events import EventCounters, EventFeed, EventOptions, TupleWords
 from spaseq.events.batch import INSTANTS
+from spaseq.events.time import nanoseconds_of
 from spaseq.snapshot import Identity, expect, seal, unseal
 from spaseq.watch import InUse
 
@@ -98,6 +99,7 @@ class Session:
         """The matches that complete because no event before `now` (ns) will come any more: absences at the end of a
         query are known as their windows close, and events held back for their order are looked at. An event before
         `now` that comes all the same is late."""
+        now = nanoseconds_of(now)
         with self._use:
             self._check_open()
             self._to_batches()

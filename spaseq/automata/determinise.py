@@ -135,6 +135,11 @@ class Cache:
         """The deterministic states by number."""
         return self._states
 
+    @property
+    def learnt(self) -> Iterable[int]:
+        """Those whose transitions are known."""
+        return self._rows.keys()
+
     def memory_usage(self) -> int:
         """Bytes held, estimated from the tables' rows and the states' sets."""
         return self._bytes

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from spaseq.cli.formats import FORMATS
 from spaseq.cli.options import parser
@@ -17,6 +18,7 @@ from spaseq.command import (
     accounted,
     bounded,
     chosen_format,
+    note,
     opened,
     query_text,
     run_command,
@@ -32,6 +34,7 @@ from spaseq.command.lines import write_whole_lines
 from spaseq.errors import OptionError
 
 if TYPE_CHECKING:
+    from spaseq.cli.output import FoundResults
     from spaseq.language.evaluation.run import Match
     from spaseq.language.query import Query
     from spaseq.rdf import Counters, StreamOptions
@@ -57,18 +60,21 @@ def _run(options: argparse.Namespace) -> int:
     _refuse(options)
     query = _compiled(options)
     _settle_format(options, query)
+    from spaseq.cli.output import FoundResults
+
     with bounded(query.settings):
-        matches, counters = _matches(options, query)
+        matches, source = _matches(options, query)
+        found = FoundResults(matches, query, options.limit, options.follow)
         try:
-            _write(options, matches, query, counters)
+            written = _write(options, found, source)
         except KeyboardInterrupt as error:
             if not options.follow:
                 raise
             settle_interrupt()
             print(": ".join(["interrupted", *error.__notes__]), file=sys.stderr)
-            warn(counters().warnings())
+            _report(source, found.written)
             return INTERRUPTED
-    warn(counters().warnings())
+    _report(source, None if options.limit == 0 else written)
     return 0
 
 
@@ -100,9 +106,8 @@ def _plot(options: argparse.Namespace) -> int:
     from spaseq.cli.plot import plot_matches
 
     query = _compiled(options)
-    matches, counters = _matches(options, query)
-    plot_matches(matches, query, options.output, options.limit)
-    warn(counters().warnings())
+    matches, source = _matches(options, query)
+    _report(source, plot_matches(matches, query, options.output, options.limit))
     return 0
 
 
@@ -117,8 +122,8 @@ def _compiled(options: argparse.Namespace, *, warns: bool = True) -> Query:
     return query
 
 
-def _matches(options: argparse.Namespace, query: Query) -> tuple[Iterable[Match], Callable[[], Counters]]:
-    """The matches as they are asked for, and what was read by then."""
+def _matches(options: argparse.Namespace, query: Query) -> tuple[Iterable[Match], _Source]:
+    """The matches as they are asked for, and what tells what was read by then."""
     from spaseq.cli.inputs import grouped_files, knowledge_files, spark_settings, stream_files
 
     streams = stream_files(query, options.stream, options.streams)
@@ -136,9 +141,10 @@ def _matches(options: argparse.Namespace, query: Query) -> tuple[Iterable[Match]
         counted = Counters()
         found = followed_matches if options.follow else spark_matches  # they show their own progress
         session = partial(local_spark, spark_settings(options.spark))
-        return found(session, query, streams, knowledge, counted, options.quarantine or "", **words), lambda: counted
-    matches = (query.follow if options.follow else query.run)(streams, knowledge, keep_events=False, **words)
-    return watched(matches, lambda: matches.counters.events), lambda: matches.counters
+        matches = found(session, query, streams, knowledge, counted, options.quarantine or "", **words)
+        return matches, _OnSpark(counted)
+    local = (query.follow if options.follow else query.run)(streams, knowledge, keep_events=False, **words)
+    return watched(local, lambda: local.counters.events), local
 
 
 def _refuse(options: argparse.Namespace) -> None:
@@ -172,19 +178,50 @@ def _stream_options(options: argparse.Namespace) -> StreamOptions:
     return StreamOptions.parse(**own, **times_of(options))
 
 
-def _write(
-    options: argparse.Namespace, matches: Iterable[Match], query: Query, counters: Callable[[], Counters]
-) -> None:
-    """Writes the matches as asked."""
-    from spaseq.cli.output import FoundResults, write_results
+class _Source(Protocol):
+    """What tells what was read."""
 
-    found = FoundResults(matches, query, options.limit, options.follow)
+    @property
+    def counters(self) -> Counters: ...
+
+    def guesses(self) -> list[str]: ...
+
+    def why_none(self) -> list[str]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _OnSpark:
+    """What Spark tells of what was read."""
+
+    counters: Counters
+
+    def guesses(self) -> list[str]:
+        """Nothing is known."""
+        return []
+
+    def why_none(self) -> list[str]:
+        """How much was read; the local engine knows more."""
+        return [f"{self.counters.events:,} events were read" if self.counters.events else "no event was read"]
+
+
+def _report(source: _Source, written: int | None) -> None:
+    """Warnings about what was read, what was assumed of it and, where nothing was `written`, what it was."""
+    warn(source.counters.warnings())
+    note(source.guesses())
+    if written == 0:
+        note(source.why_none())
+
+
+def _write(options: argparse.Namespace, found: FoundResults, source: _Source) -> int:
+    """Writes the matches as asked; how many."""
+    from spaseq.cli.output import write_results
+
     with (
-        accounted(lambda: counters().events, lambda: found.written, "results"),
+        accounted(lambda: source.counters.events, lambda: found.written, "results"),
         opened(options.output, FORMATS[options.format]) as out,
     ):
         found.out = out
-        write_results(options.format, found, out)
+        return write_results(options.format, found, out)
 
 
 if __name__ == "__main__":

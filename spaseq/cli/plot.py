@@ -21,8 +21,8 @@ _SHOWN: Final = 3
 """Variables named beside a match."""
 
 
-def plot_matches(matches: Iterable[Match], query: Query, path: str, limit: int) -> None:
-    """Draws the first `limit` matches into `path`. Raises `OptionError` as `draw_timeline` does."""
+def plot_matches(matches: Iterable[Match], query: Query, path: str, limit: int) -> int:
+    """Draws the first `limit` matches into `path`, and says how many. Raises `OptionError` as `draw_timeline` does."""
     prefixes = prefixes_of(query)
     spans, last = [], 0
     for match in islice(matches, limit):
@@ -32,3 +32,4 @@ def plot_matches(matches: Iterable[Match], query: Query, path: str, limit: int) 
         last = max(last, match.time)
     title = f"{query.source}: {len(spans)} match" + ("" if len(spans) == 1 else "es")
     draw_timeline(spans, path, title=title, dates=last >= CALENDAR)
+    return len(spans)

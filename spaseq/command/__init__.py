@@ -9,7 +9,7 @@ than one command, `table` writes aligned columns, `progress` shows a line on the
 from __future__ import annotations
 
 from spaseq.command.formats import Format, chosen_format
-from spaseq.command.frame import accounted, bounded, opened, query_text, run_main, warn
+from spaseq.command.frame import accounted, bounded, note, opened, query_text, run_main, warn
 from spaseq.command.options import (
     add_explain,
     add_plot,
@@ -36,6 +36,7 @@ __all__ = [
     "bounded",
     "chosen_format",
     "command_parser",
+    "note",
     "opened",
     "query_text",
     "run_command",

@@ -22,7 +22,7 @@ from spaseq.watch import limited
 if TYPE_CHECKING:
     from spaseq.engine import Settings
 
-__all__ = ["INTERRUPTED", "accounted", "bounded", "opened", "query_text", "run_main", "warn"]
+__all__ = ["INTERRUPTED", "accounted", "bounded", "note", "opened", "query_text", "run_main", "warn"]
 
 INTERRUPTED: Final = 130
 """The exit code of a command that Ctrl-C ended."""
@@ -168,6 +168,12 @@ def warn(messages: Iterable[str]) -> None:
     """Prints each message on a line of standard error."""
     for message in messages:
         print(f"warning: {message}", file=sys.stderr)
+
+
+def note(messages: Iterable[str]) -> None:
+    """Prints each message on a line of standard error, as something that may help."""
+    for message in messages:
+        print(f"note: {message}", file=sys.stderr)
 
 
 def _flush_output() -> None:

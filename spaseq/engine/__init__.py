@@ -13,7 +13,7 @@ Rooms, each of which imports only from those before it:
   programs.
 * `choice`: Which evaluator suits a stream, and changing it while the stream runs.
 
-`opening` opens the evaluator that a program asks for.
+`opening` opens the evaluator that a program asks for; `progress` says how far an evaluation came.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from spaseq.engine.program.program import Program, compile_program, ends_only
 from spaseq.engine.program.register_ops import Codes
 from spaseq.engine.program.settings import Choice, Consume, Registers, Selection, Settings
 from spaseq.engine.program.window import Window
+from spaseq.engine.progress import Progress, progress_of
 from spaseq.lazy_names import loader
 from spaseq.pattern import Batch
 
@@ -43,6 +44,7 @@ __all__ = [
     "MatchBatch",
     "Partitions",
     "Program",
+    "Progress",
     "Registers",
     "Selection",
     "Settings",
@@ -50,6 +52,7 @@ __all__ = [
     "compile_program",
     "ends_only",
     "open_evaluator",
+    "progress_of",
     "restore_evaluator",
 ]
 

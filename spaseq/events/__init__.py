@@ -28,6 +28,7 @@ Modules:
   in what order events may come.
 * `reorder` (`Arrivals`, `Reorderer`, `SingleReorderer`): Which events come too late, and the order of time of the
   others.
+* `seen` (`Seen`, `closest`): What kinds of events were read, how many of each, and from when to when.
 * `streams` (`EventCounters`, `EventFeed`, `EventStream`): From sources to one stream of event batches:
   types, times, order, merging.
 """
@@ -49,8 +50,9 @@ from spaseq.events.columns import (
 from spaseq.events.growing import GrowingFile
 from spaseq.events.options import Duration, EventOptions, TimeOptions, TupleWords
 from spaseq.events.readers import source_name, tables
+from spaseq.events.seen import Seen, closest
 from spaseq.events.streams import EventCounters, EventFeed, EventStream
-from spaseq.events.time import format_time, parse_duration, parse_time
+from spaseq.events.time import format_duration, format_time, parse_duration, parse_time
 
 __all__ = [
     "Column",
@@ -64,12 +66,15 @@ __all__ = [
     "Instant",
     "ListColumn",
     "NumberColumn",
+    "Seen",
     "TextColumn",
     "TimeColumn",
     "TimeOptions",
     "TruthColumn",
     "TupleWords",
+    "closest",
     "column_of",
+    "format_duration",
     "format_time",
     "parse_duration",
     "parse_time",

@@ -25,6 +25,7 @@ from spaseq.events.columns import NumberColumn, TextColumn, TimeColumn, column_o
 from spaseq.events.options import EventOptions
 from spaseq.events.readers import common_schema, source_name, tables
 from spaseq.events.reorder import Released, Reorderer
+from spaseq.events.seen import Seen
 from spaseq.events.time import decimal_times, parse_time, unit_nanoseconds
 from spaseq.snapshot import array, expect
 
@@ -38,12 +39,18 @@ _CHUNKS: Final = 16
 
 @dataclass(slots=True)
 class EventCounters:
-    """What was read: events kept, events dropped as late by stream, and the attributes that any event had."""
+    """What was read: events kept, events dropped as late by stream, and the attributes that any event had.
+
+    `seen` tells the kinds of events that sources held (of pushed events nothing); `untimed`: whether they have the
+    times of their arrival, although nobody said so.
+    """
 
     events: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
     attributes: dict[str, None] = field(default_factory=dict)
     iso_times: bool = False
+    seen: Seen = field(default_factory=Seen)
+    untimed: bool = False
 
     @property
     def late(self) -> int:
@@ -294,7 +301,9 @@ class EventStream:
         stream = _merge(parts, self._names) if len(parts) > 1 else ((p, None) for p in parts[0])
         for part, codes in stream:
             if len(part):
-                yield _batch(part, codes, position, self._names, self._options, self.counters)
+                batch = _batch(part, codes, position, self._names, self._options, self.counters)
+                self.counters.seen.note(batch)
+                yield batch
                 position += len(part)
 
     def _ordered(self, name: str) -> Iterator[_Part]:
@@ -313,6 +322,7 @@ class EventStream:
 
     def _note(self, name: str, clock: TimestampAssigner, orderer: _Orderer) -> None:
         self.counters.iso_times |= clock.iso
+        self.counters.untimed |= clock.column is None and not self._options.from_arrival
         if orderer.reorder.dropped:
             self.counters.dropped[name or clock.source] = orderer.reorder.dropped
 

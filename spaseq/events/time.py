@@ -7,9 +7,10 @@ digits below a nanosecond are cut off.
 
 from __future__ import annotations
 
+import operator
 import re
 from decimal import ROUND_FLOOR, Decimal, InvalidOperation
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -20,8 +21,10 @@ __all__ = [
     "UNITS",
     "decimal_times",
     "duration_nanoseconds",
+    "format_duration",
     "format_time",
     "format_times",
+    "nanoseconds_of",
     "parse_duration",
     "parse_time",
     "unit_nanoseconds",
@@ -195,6 +198,17 @@ def format_times(nanoseconds: np.ndarray) -> list[str]:
     ]
 
 
+def format_duration(nanoseconds: int) -> str:
+    """The shortest text that `parse_duration` reads as this, of one unit.
+
+    >>> format_duration(1_000_000), format_duration(90 * 10**9)
+    ('1 ms', '90 s')
+    """
+    units = {"d": 86_400 * 10**9, "h": 3_600 * 10**9, "min": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
+    unit = next(unit for unit, size in units.items() if nanoseconds % size == 0)
+    return f"{nanoseconds // units[unit]:,} {unit}" if nanoseconds else "0 s"
+
+
 def parse_duration(text: str) -> int:
     """Nanoseconds of a duration such as `5s`, `100ms`, `2 minutes`, `1h 30m`, `1.5 hours`, or `0`.
 
@@ -220,6 +234,17 @@ def parse_duration(text: str) -> int:
     if not literal or total > _INT64_MAX:
         raise OptionError(f"{_quoted(text)} is not a duration that can be held", "for example 5s, 100ms, 2 minutes")
     return int(total)
+
+
+def nanoseconds_of(now: Any) -> int:
+    """A time that was given as nanoseconds, of any type of integers. Raises `OptionError` for anything else."""
+    try:
+        if not isinstance(now, bool):
+            return operator.index(now)
+    except TypeError:
+        pass
+    hint = "for example int(datetime.now(UTC).timestamp()) * 1_000_000_000; parse_time of spaseq.events reads a text"
+    raise OptionError(f"a time is given in nanoseconds, as an int, and this is {_quoted(str(now))}", hint)
 
 
 def duration_nanoseconds(amount: str, unit: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as MappingABC
+from dataclasses import replace
 from typing import Any
 
 from spaseq.automata import CEA
@@ -18,7 +19,9 @@ from spaseq.gpm import GraphPattern, Knowledge
 from spaseq.gpm.columnar import uncovered_pattern
 from spaseq.language.evaluation.follow import FollowedMatches
 from spaseq.language.evaluation.knowledge import knowledge_of, with_entailment
-from spaseq.language.evaluation.run import Matches, Opened, Recogniser, Session, named
+from spaseq.language.evaluation.opened import Opened, named
+from spaseq.language.evaluation.run import Matches, Recogniser, Session
+from spaseq.language.evaluation.unmatched import Input
 from spaseq.language.lowering.lower import lower
 from spaseq.language.lowering.registers import MappingRegisters
 from spaseq.language.semantics.check import CheckedQuery, check
@@ -145,7 +148,7 @@ class Query:
 
         Raises `OptionError` for a stream or a graph that is missing or unknown.
         """
-        chosen = stream_options(options, words)
+        chosen = self.reading(options, words)
         sources = stream_sources(self.checked, streams)
         checked, knowledge = with_entailment(self.checked, knowledge_of(kb), entailment)
         knowledge.check(checked.patterns.values())
@@ -156,7 +159,8 @@ class Query:
             counters = Counters()
             settled = settle(chosen, sources)
             parts = [part for source in sources for part in merged_files(source, settled)]
-            return Opened([read_batches(part, settled, counters, wanted) for part in parts], settled.apart, counters)
+            batches = [read_batches(part, settled, counters, wanted) for part in parts]
+            return Opened(batches, settled.apart, counters, Input(sources, chosen, settled))
 
         program = self.program(chosen.time_unit)
         return Matches(checked, program, knowledge, open_streams, keep_events=keep_events, reference=reference)
@@ -183,8 +187,10 @@ class Query:
                 kb=kb, options=settled, keep_events=keep_events, entailment=entailment, reference=reference
             )
 
-        followed = Followed(stream_sources(self.checked, streams), stream_options(options, words))
-        return FollowedMatches(followed, open_session, ask=self.checked.clauses.ask)
+        chosen, sources = self.reading(options, words), stream_sources(self.checked, streams)
+        followed = Followed(sources, chosen)
+        read = Input(sources, chosen, followed.options)
+        return FollowedMatches(followed, open_session, self.checked, read)
 
     def open(
         self,
@@ -199,7 +205,7 @@ class Query:
     ) -> Session:
         """An incremental evaluation; `state` is a snapshot to go on from: of this query, these options and
         this entailment, else an `OptionError` says what differs. It holds plain data and runs no code."""
-        chosen = stream_options(options, words)
+        chosen = self.reading(options, words)
         checked, knowledge = with_entailment(self.checked, knowledge_of(kb), entailment)
         solver = Solver(checked, knowledge, solution_rows=self.settings.solution_rows, reference=reference)
         recogniser = Recogniser(checked, self.program(chosen.time_unit), solver, keep_events=keep_events)
@@ -207,6 +213,15 @@ class Query:
         if state is not None:
             session.restore(state)
         return session
+
+    def reading(self, options: StreamOptions | None, words: MappingABC[str, str | None] | None = None) -> StreamOptions:
+        """How to read streams, as `run` is told; the predicate of times may have a prefix of the query."""
+        chosen = stream_options(options, words or {})
+        label, colon, local = (chosen.time or "").partition(":")
+        for prefix in reversed(self.checked.tree.prologue):
+            if colon and prefix.label == label and not local.startswith("//"):
+                return replace(chosen, time=prefix.iri + local)
+        return chosen
 
     def explain(self, format: str = "text") -> str:
         """How the query is run, for people (`text`), its automaton as a picture (`dot`, `svg`), or both as `json`.

@@ -31,6 +31,8 @@ Modules:
 * `order` (`described`, `in_order`, `instants`, `merge_streams`): Events in the order of their times: put right within
   the lateness, streams merged, instants formed.
 * `streams`: Named streams from files: the one call that goes from names and options to events in order.
+* `hints` (`guessed_events`, `guessed_times`, `sampled_predicates`): What a reader of streams assumed because nobody
+  said otherwise, and what is in files.
 * `columns/`: Graph events as columns: batches of numbered terms in arrays, instead of a Python object per triple.
 * `follow` (`Followed`): Streams as they come: files that grow, folders that get files, standard input.
 * `iri` (`local_name`, `resolve_iri`): IRIs of a query: relative to BASE, with escapes, and as prefixed names (SPARQL
@@ -48,6 +50,7 @@ from spaseq.rdf.columns import GraphBatch, GraphColumns, TermTable, load_knowled
 from spaseq.rdf.files import Format, byte_chunks, expand_files, format_of, has_lines
 from spaseq.rdf.follow import Followed
 from spaseq.rdf.grouping import GROUP, Grouped, group_labels, group_triples
+from spaseq.rdf.hints import guessed_events, guessed_times, sampled_predicates
 from spaseq.rdf.knowledge import close_owl_rl, is_table, table_knowledge
 from spaseq.rdf.model import Counters, GraphEvent, Instant
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, EventBy, EventWords, StreamOptions
@@ -108,6 +111,8 @@ __all__ = [
     "format_of",
     "group_labels",
     "group_triples",
+    "guessed_events",
+    "guessed_times",
     "has_lines",
     "in_order",
     "instants",
@@ -125,6 +130,7 @@ __all__ = [
     "read_part",
     "read_statements",
     "read_stream",
+    "sampled_predicates",
     "settle",
     "table_knowledge",
     "term_bytes",

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from spaseq.errors import EventError, SpaseqError
+from spaseq.events import Seen
 from spaseq.events.growing import Watched
 from spaseq.events.reorder import SingleReorderer
 from spaseq.rdf.assemble import assemble
@@ -68,6 +69,15 @@ class Followed:
         for counters in (self._late, *(reader.counters for reader in self._readers)):
             total.add(counters)
         return total
+
+    @property
+    def seen(self) -> Seen:
+        """How many events of each stream there were so far."""
+        found = Seen()
+        for reader in self._readers:
+            if reader.counters.events:
+                found.add(reader.stream, reader.counters.events)
+        return found
 
     def stop(self) -> None:
         """Lets the readers end; they are not waited for."""
@@ -132,6 +142,7 @@ class _Reader(threading.Thread):
         self.held: deque[GraphEvent] = deque()
         self.silent = False
         self.ended = False
+        self.stream = source.iri
         self._source = source
         self._options = options
         self._poll = poll

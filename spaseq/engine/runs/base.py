@@ -131,6 +131,11 @@ class Run(ABC):
         """What is alive between two events. O(cells)."""
 
     @property
+    def reached(self) -> frozenset[int] | None:
+        """The states that some run has been in so far; None where that is not kept."""
+        return None
+
+    @property
     def has_rows(self) -> bool:
         """Whether matches come with the register rows that they are accepted with."""
         return False

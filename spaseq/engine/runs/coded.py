@@ -72,6 +72,10 @@ class GuardRun(Run):
         return {"live_runs": int(self._arena.st[reg.CONF_COUNT])}
 
     @property
+    def reached(self) -> frozenset[int] | None:
+        return frozenset().union(*self._automaton.sets[1:])
+
+    @property
     def has_rows(self) -> bool:
         return bool(self._tables.automaton.outputs)
 

@@ -50,6 +50,13 @@ class DeterministicRun(Run):
         return {"deterministic_states": len(self._cache), "automaton_bytes": self._cache.memory_usage(),
                 "automaton_clears": self._cache.clears}  # fmt: skip
 
+    @property
+    def reached(self) -> frozenset[int] | None:
+        if self._cache.clears:
+            return None
+        states = self._cache.states
+        return frozenset().union(*(states[i] for i in {*self._cache.learnt, *self._active()}))
+
     def add_classes(self, vectors: list[int]) -> None:
         super().add_classes(vectors)
         self._cache.add_classes(vectors)

@@ -16,10 +16,25 @@ beside the streams; `follow` runs as streams come.
 * `pace` (`Pace`): How many rows the engine gets at once.
 * `solutions` (`distinct_solutions`, `match_table`): Solutions, pairs of a time and a mapping, of matches; matches as
   a table.
+* `unmatched` (`Input`, `why_none`): Why is there no match? What was read, and the parts of the query that no event
+  fulfilled.
+* `opened` (`Opened`, `counted`, `named`): The streams of a run: by name, and as they are read.
 * `run` (`Match`, `Matches`, `Recogniser`, `Session`, `match_table`): Run a compiled query: instants in, matches out.
 * `knowledge` (`close_under`, `knowledge_of`, `with_entailment`, `with_schema`): The background knowledge of a run: from
   files, graphs and tables, and what follows from it.
 * `follow` (`FollowedMatches`): The matches of a query over streams that go on: `spaseq run --follow`.
 """
 
-__all__ = ["absence", "follow", "history", "knowledge", "match", "pace", "results", "run", "solutions"]
+__all__ = [
+    "absence",
+    "follow",
+    "history",
+    "knowledge",
+    "match",
+    "opened",
+    "pace",
+    "results",
+    "run",
+    "solutions",
+    "unmatched",
+]

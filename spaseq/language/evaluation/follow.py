@@ -8,6 +8,8 @@ from typing import Final
 
 from spaseq.language.evaluation.match import Match
 from spaseq.language.evaluation.run import Session
+from spaseq.language.evaluation.unmatched import Input, why_none
+from spaseq.language.semantics.check import CheckedQuery
 from spaseq.rdf import ARRIVAL, Counters, Followed, GraphEvent, StreamOptions
 from spaseq.watch import check, limited_steps
 
@@ -25,15 +27,27 @@ class FollowedMatches:
     behind the first match where the query asks only whether there is one.
     """
 
-    def __init__(self, followed: Followed, open_session: Callable[[StreamOptions], Session], *, ask: bool) -> None:
+    def __init__(
+        self, followed: Followed, open_session: Callable[[StreamOptions], Session], query: CheckedQuery, read: Input
+    ) -> None:
         self._followed = followed
+        self._query = query
+        self._read = read
         self._session = open_session(replace(followed.options, lateness=0))  # `followed` puts them in order
-        self._ask = ask
+        self._ask = query.clauses.ask
 
     @property
     def counters(self) -> Counters:
         """What became of the input so far."""
         return self._followed.counters
+
+    def why_none(self) -> list[str]:
+        """As `Matches.why_none`."""
+        return why_none(self._query, replace(self._read, seen=self._followed.seen), self._session.progress())
+
+    def guesses(self) -> list[str]:
+        """Nothing: with times from arrival, the clock counts."""
+        return []
 
     def __iter__(self) -> Iterator[Match]:
         try:

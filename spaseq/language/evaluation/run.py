@@ -8,7 +8,6 @@ events and take snapshots; `Matches` reads streams lazily.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice, repeat
@@ -17,18 +16,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from spaseq.engine import MatchBatch, Partitions, Program, Settings
+from spaseq.engine import MatchBatch, Partitions, Program, Progress, Settings, progress_of
 from spaseq.engine.program.matches import within
 from spaseq.errors import EventError, InternalError, OptionError
 from spaseq.events.reorder import SingleReorderer
+from spaseq.events.time import nanoseconds_of
 from spaseq.gpm import IDENTITY, Knowledge, Mapping, MappingSet, project
 from spaseq.language.evaluation.absence import Endings, Sightings, Waiting, mappings_of
 from spaseq.language.evaluation.columns import FoundColumns, Texts, columns_of
 from spaseq.language.evaluation.history import History, Pool
 from spaseq.language.evaluation.match import Match
+from spaseq.language.evaluation.opened import Opened, counted
 from spaseq.language.evaluation.pace import Pace
 from spaseq.language.evaluation.results import Results, term_order
 from spaseq.language.evaluation.solutions import distinct_solutions, match_table
+from spaseq.language.evaluation.unmatched import Input, why_none
 from spaseq.language.lowering.lower import Vectors
 from spaseq.language.lowering.registers import MappingRegisters, Row
 from spaseq.language.semantics.check import CheckedQuery
@@ -37,7 +39,7 @@ from spaseq.language.solving.instant_rows import InstantRows
 from spaseq.language.solving.instants import InstantBatch, Rows
 from spaseq.language.solving.solve import InstantSolutions, SolvedRows, Solver
 from spaseq.language.syntax.printer import print_query
-from spaseq.rdf import TERMS, Counters, GraphBatch, GraphEvent, Instant, StreamOptions, described
+from spaseq.rdf import TERMS, Counters, GraphEvent, Instant, StreamOptions, described
 from spaseq.snapshot import expect, seal, unseal
 from spaseq.watch import InUse, check, limited, limited_steps
 
@@ -282,6 +284,10 @@ class Recogniser:
         """The budgets of the evaluation."""
         return self._program.settings
 
+    def progress(self) -> Progress | None:
+        """How far the evaluation came."""
+        return progress_of(self._evaluator)
+
     @property
     def live_runs(self) -> int:
         """Runs that the engine holds; equal ones count once."""
@@ -426,8 +432,13 @@ class Session:
         """The budgets of the evaluation."""
         return self._recogniser.settings
 
+    def progress(self) -> Progress | None:
+        """How far the evaluation came."""
+        return self._recogniser.progress()
+
     def advance(self, now: int) -> list[Match]:
         """The matches that complete because no event before `now` (ns) will come any more. One that does is late."""
+        now = nanoseconds_of(now)
         with self._use:
             self._reorder.advance(now)
             instants = self._completed(self._reorder.due())
@@ -527,16 +538,6 @@ def _listed(events: Any) -> Iterable[Any]:
     raise OptionError(f"a {type(events).__name__} holds no events", "push takes a GraphEvent or an iterable of them")
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """Streams that are being read: their batches, in the order of the FROM clause, whether each event is an instant of
-    its own, and what becomes of the input."""
-
-    batches: Sequence[Iterator[GraphBatch]]
-    apart: bool
-    counters: Counters
-
-
 class Matches:
     """The matches of a query over streams, found as they are asked for. Iterating again reads the streams again.
 
@@ -560,6 +561,7 @@ class Matches:
         self._open = open_streams
         self._keep_events = keep_events
         self._reference = reference
+        self._latest: tuple[Recogniser, Input] | None = None
         self.counters: Counters = Counters()
 
     @property
@@ -584,11 +586,26 @@ class Matches:
         solver = Solver(self._query, self._knowledge, solution_rows=rows, reference=self._reference)
         recogniser = Recogniser(self._query, self._program, solver, keep_events=self._keep_events)
         opened = self._open(None if self._keep_events else solver.wanted)
-        self.counters = opened.counters
-        for chunk in merge_batches(opened.batches, solver.solve_batch, apart=opened.apart):
+        self.counters, self._latest = opened.counters, (recogniser, opened.read)
+        seen = opened.read.seen
+        batches = [counted(part, seen) for part in opened.batches]
+        for chunk in merge_batches(batches, solver.solve_batch, apart=opened.apart):
             check()
+            seen.span(chunk.times)
             yield from recogniser.push_blocks(chunk)
         yield recogniser.close()
+
+    def why_none(self) -> list[str]:
+        """What someone should know who wonders why there is no match, of what was read in the latest use: events by
+        stream, from when to when, and the GPMs that no event matched. A line each; for people."""
+        if self._latest is None:
+            return ["no events were read"]
+        recogniser, read = self._latest
+        return why_none(self._query, read, recogniser.progress())
+
+    def guesses(self) -> list[str]:
+        """What was assumed of the events in the latest use, a line each: times where they have none."""
+        return [] if self._latest is None or self._query.window is None else self._latest[1].guesses()
 
     def count(self) -> int:
         """How many matches there are. None is made where no clause looks at them."""
@@ -618,24 +635,3 @@ class Matches:
     def to_pandas(self) -> Any:
         """`to_arrow` as a `pandas.DataFrame`."""
         return self.to_arrow().to_pandas()
-
-
-def named(streams: MappingABC[str, Any], query: CheckedQuery) -> dict[str, Any]:
-    """`streams` by IRI, in order of the FROM clause; given by name or IRI. Raises `OptionError` for unknown and
-    missing ones, and for what is no mapping."""
-    if not isinstance(streams, MappingABC):
-        hint = f'for example streams={{"{query.streams[0][0]}": "events.nq"}}'
-        raise OptionError(f"streams are given by name, not as a {type(streams).__name__}", hint)
-    found: dict[str, Any] = {}
-    iris = {name: iri for key, iri in query.streams for name in (key, iri)}
-    for name, value in streams.items():
-        if name not in iris:
-            known = ", ".join(key for key, _ in query.streams)
-            raise OptionError(f"the query has no stream {name}", f"it reads {known}")
-        if iris[name] in found:
-            raise OptionError(f"stream {name} is given twice, by its name and by its IRI")
-        found[iris[name]] = value
-    for name, iri in query.streams:
-        if iri not in found:
-            raise OptionError(f"no file is given for stream {name} <{iri}>", f"give it: --stream {name}=FILE")
-    return {iri: found[iri] for _, iri in query.streams}

@@ -181,6 +181,7 @@ def _prepare(query: Query | str, spark: SparkSession, kb: Any, options: QueryOpt
     if partitions is not None and partitions < 1:
         raise OptionError(f"partitions={partitions}: a stage has at least one task")
     query = compile_query(query) if isinstance(query, str) else query
+    options = options.of_query(query)
     found = prepared(spark, query, kb, options)
     for line in found.lines:
         _LOG.info(line)

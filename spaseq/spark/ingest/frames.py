@@ -26,7 +26,7 @@ from pyspark.sql.types import DateType, TimestampNTZType, TimestampType
 
 from spaseq.errors import EventError, OptionError
 from spaseq.events.time import parse_time
-from spaseq.language.evaluation.run import named
+from spaseq.language.evaluation.opened import named
 from spaseq.language.query import Query
 from spaseq.language.query import Streams as Files
 from spaseq.rdf import Counters, StreamOptions

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final, Unpack
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from spaseq.language.query import stream_options
 from spaseq.rdf import EventWords, StreamOptions
+
+if TYPE_CHECKING:
+    from spaseq.language.query import Query
 
 __all__ = ["KNOWLEDGE_ROWS", "QueryOptions", "QueryWords"]
 
@@ -48,6 +51,10 @@ class QueryOptions:
         given: dict[str, Any] = {"format": format, **words}
         own = {name: given.pop(name) for name in _OWN if name in given}
         return QueryOptions(stream_options(given.pop("options", None), given), **own)
+
+    def of_query(self, query: Query) -> QueryOptions:
+        """The same, with what a query's prefixes say."""
+        return replace(self, events=query.reading(self.events))
 
 
 _OWN: Final = ("entailment", "knowledge_rows", "graphs", "reference")

@@ -211,7 +211,7 @@ def stream_matches(
     The session must have Spark's RocksDB state store (`start` sees to it).
     """
     query = compile_query(query) if isinstance(query, str) else query
-    options = QueryOptions.of(format, **words)
+    options = QueryOptions.of(format, **words).of_query(query)
     count = tasks or task_count(spark)
     text, layout, graphs, sides, _ = prepared(spark, query, kb, options)
     feeds: Frames | list[StreamSource]

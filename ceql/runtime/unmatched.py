@@ -1,0 +1,97 @@
+"""Why is there no match? What was read, and the parts of the query that no event fulfilled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ceql.expressions.predicates import Satisfies, StreamIs, TypeIs
+from ceql.runtime.compiled import CompiledQuery
+from ceql.runtime.run import Run
+from ceql.syntax import ast
+from ceql.syntax.printer import print_expression
+from ceql.syntax.walk import parts
+from spaseq.engine import Progress, progress_of
+from spaseq.events import EventCounters, EventOptions, closest, format_duration
+from spaseq.pattern import Predicate
+
+__all__ = ["guessed_times", "why_none"]
+
+
+def why_none(query: CompiledQuery, run: Run, counters: EventCounters, options: EventOptions) -> list[str]:
+    """A line for each thing that someone should know who wonders why there is no match, the most telling last.
+
+    Arguments: the query, its evaluation, and what was read how. Nothing was kept for it but counts.
+    """
+    lines = [counters.seen.told(options.time_unit)]
+    if not counters.events:
+        return lines
+    if counters.untimed and not guessed_times(query, counters, options):
+        lines.append(_untimed(options))
+    progress = progress_of(run.evaluator)
+    if progress is not None:
+        lines += dict.fromkeys(_unmet(progress, counters))
+        if not progress.unmet:
+            lines.append(_stuck(query, progress))
+    return lines
+
+
+def guessed_times(query: CompiledQuery, counters: EventCounters, options: EventOptions) -> list[str]:
+    """What was assumed of times that a window is measured in: a line, or none."""
+    window = query.lowered.window
+    in_time = window.is_bounded and not window.by_position and query.lowered.window_attribute is None
+    return [f"{_untimed(options)}, and WITHIN is measured in that"] if counters.untimed and in_time else []
+
+
+def _untimed(options: EventOptions) -> str:
+    apart = format_duration(options.interval)
+    return (
+        f"no column time or timestamp: events count as {apart} apart, in their order (--time COLUMN names another "
+        "one; --time-from arrival if that is meant)"
+    )
+
+
+def _unmet(progress: Progress, counters: EventCounters) -> Iterator[str]:
+    for step in progress.unmet:
+        kinds = [predicate for predicate in step if isinstance(predicate, TypeIs)]
+        conditions = [predicate.condition for predicate in step if isinstance(predicate, Satisfies)]
+        missing = [kind for kind in kinds if kind.name not in counters.seen.kinds]
+        if missing and not counters.seen.others:
+            for kind in missing:
+                other = closest(kind.name, counters.seen.kinds)
+                yield f"no event has the type {kind.name}" + (f"; did you mean {other}?" if other else "")
+        elif kinds:
+            yield f"no event is {_told(step)}{_hint(conditions)}"
+
+
+def _stuck(query: CompiledQuery, progress: Progress) -> str:
+    found = "there are events for every part of the query, but "
+    if progress.next:
+        awaited = " or ".join(sorted(map(_told, progress.next)))
+        found += f"none that completes it: the furthest that it came is waiting for {awaited}"
+    else:
+        found += "not in its order"
+    limits = ["its conditions between events"] * (query.lowered.registers is not None)
+    limits += ["its window"] * query.lowered.window.is_bounded
+    limits += ["the keys of its partition"] * bool(query.lowered.partition)
+    limits += ["what must not come"] * (query.lowered.absent is not None)
+    return found + (f". What limits it: {', '.join(limits)}" if limits else "")
+
+
+def _told(step: Iterable[Predicate]) -> str:
+    """A step in the words of the query."""
+    kinds = sorted(p.name for p in step if isinstance(p, TypeIs))
+    streams = sorted(p.name for p in step if isinstance(p, StreamIs))
+    conditions = sorted(print_expression(p.condition) for p in step if isinstance(p, Satisfies))
+    others = sorted(str(p) for p in step if not isinstance(p, TypeIs | StreamIs | Satisfies))
+    text = "".join(f"{name}>" for name in streams) + (" and ".join(kinds) or "any event")
+    return text + "".join(f" with {condition}" for condition in [" and ".join([*conditions, *others])] if condition)
+
+
+def _hint(conditions: Iterable[ast.Condition]) -> str:
+    """LIKE is a regular expression; who writes % means SQL's."""
+    for condition in conditions:
+        for part in parts(condition):
+            if isinstance(part, ast.Like) and "%" in part.pattern:
+                meant = part.pattern.replace("%", ".*")
+                return f"; LIKE is a regular expression of the whole text: LIKE {meant!r}"
+    return ""

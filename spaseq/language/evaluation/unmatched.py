@@ -1,0 +1,106 @@
+"""Why is there no match? What was read, and the parts of the query that no event fulfilled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from spaseq.engine import Progress
+from spaseq.events import Seen, closest
+from spaseq.language.lowering.lower import Holds
+from spaseq.language.semantics.check import CheckedQuery
+from spaseq.pattern import Predicate
+from spaseq.rdf import ARRIVAL, StreamOptions, StreamSource, guessed_events, guessed_times, sampled_predicates
+
+__all__ = ["Input", "why_none"]
+
+
+@dataclass(slots=True)
+class Input:
+    """What is read, and as what: the `sources` by stream, the options as they were `chosen`, and as `settled` for these
+    files. `seen`: events by the IRI of their stream."""
+
+    sources: Sequence[StreamSource]
+    chosen: StreamOptions
+    settled: StreamOptions
+    seen: Seen = field(default_factory=Seen)
+
+    @property
+    def untimed(self) -> bool:
+        """Whether events have the times of their arrival and nobody said so."""
+        return self.chosen.time is None and self.settled.time == ARRIVAL
+
+    def guesses(self, *, dated: bool = True) -> list[str]:
+        """What was assumed of times: a line, or none. With `dated` only where the events hold dates that were not
+        asked for: who has none can but count events."""
+        return guessed_times(self.sources, self.settled, dated=dated) if self.untimed else []
+
+
+def why_none(query: CheckedQuery, read: Input, progress: Progress | None) -> list[str]:
+    """A line for each thing that someone should know who wonders why there is no match, the most telling last.
+
+    Nothing was kept for it but counts; files are looked into again, their first statements.
+    """
+    names = {iri: name for name, iri in query.streams}
+    lines = [_named(read.seen, names).told(of="of ")]
+    if query.window is None or not read.guesses():  # else they have been said
+        lines += read.guesses(dated=False)
+    lines += guessed_events(read.sources, read.settled)
+    if not read.seen.kinds or progress is None:
+        return lines
+    silent = [iri for iri in names if iri not in read.seen.kinds]
+    lines += [f"stream {names[iri]} <{iri}> had no event" for iri in silent]
+    lines += dict.fromkeys(_unmet(query, read, progress, frozenset(silent)))
+    if not progress.unmet:
+        lines.append(_stuck(query, progress))
+    return lines
+
+
+def _named(seen: Seen, names: dict[str, str]) -> Seen:
+    return Seen({names.get(iri, iri): count for iri, count in seen.kinds.items()}, seen.others, seen.first, seen.last)
+
+
+def _unmet(query: CheckedQuery, read: Input, progress: Progress, silent: frozenset[str]) -> Iterator[str]:
+    conjunctions = [p.conjunction for step in progress.unmet for p in step if isinstance(p, Holds)]
+    for conjunction in conjunctions:
+        patterns = [query.patterns[name] for name in conjunction]
+        if any(silent.issuperset(pattern.streams) for pattern in patterns):
+            continue
+        if len(conjunction) > 1:
+            yield f"at no time do events match {' & '.join(conjunction)} together"
+            continue
+        (pattern,) = patterns
+        with_graphs = "".join(f", joined with GRAPH <{iri}>" for iri in pattern.graphs)
+        yield f"no event matches GPM {pattern.name}{with_graphs}{_slip(pattern, read)}"
+
+
+def _slip(pattern: Any, read: Input) -> str:
+    """A predicate of the pattern that streams spell in another way."""
+    there = frozenset[str]().union(
+        *(sampled_predicates(source, read.settled) for source in read.sources if source.iri in pattern.streams)
+    )
+    for predicate in sorted(pattern.required):
+        if str(predicate) not in there and (other := closest(str(predicate), there)) is not None:
+            return f"; it needs <{predicate}>, did you mean <{other}>?"
+    return ""
+
+
+def _stuck(query: CheckedQuery, progress: Progress) -> str:
+    found = "there are events for every GPM, but "
+    if progress.next:
+        awaited = " or ".join(sorted(map(_told, progress.next)))
+        found += f"none that completes it: the furthest that it came is waiting for {awaited}"
+    else:
+        found += "not in the order of SEQ"
+    limits = ["variables that GPMs share"] if len(query.patterns) > 1 else []
+    if query.window is not None:
+        within = query.tree.within
+        sliding = within is not None and within.sliding
+        limits.append("its window" if sliding else "its window, which tumbles (SLIDING slides)")
+    limits += ["the keys of its partition"] * bool(query.partition)
+    return found + (f". What limits it: {', '.join(limits)}" if limits else "")
+
+
+def _told(step: Iterable[Predicate]) -> str:
+    return " and ".join(sorted(map(str, step))) or "any event"
