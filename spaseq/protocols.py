@@ -17,6 +17,7 @@ from spaseq.automata import CEA
 from spaseq.drawing import Picture
 from spaseq.engine import Settings
 from spaseq.pattern import Pattern
+from spaseq.steps import Step
 
 __all__ = ["Counters", "Match", "Matches", "Query", "Session"]
 
@@ -61,6 +62,11 @@ class Match(Protocol):
     @property
     def events(self) -> Sequence[Any]:
         """The events that were taken, in order."""
+        ...
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Which part of the query took which event: a variable in CEQL (of valuations), a GPM in SPAseq."""
         ...
 
 

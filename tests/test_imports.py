@@ -27,7 +27,9 @@ ALLOWED: dict[str, set[str]] = {
     "snapshot": {"errors"},
     "events": {"errors", "snapshot"},
     "pattern": {"errors", "events"},
-    "drawing": {"errors"},
+    "drawing": {"errors", "events", "measure"},
+    "measure": set(),
+    "steps": set(),
     "watch": {"errors"},
     "start": set(),
     "jit": {"errors", "watch"},
@@ -38,19 +40,19 @@ ALLOWED: dict[str, set[str]] = {
     "rdf": _LANGUAGE,
     "gpm": _LANGUAGE | {"rdf", "text"},
     "text": {"errors"},
-    "language": _LANGUAGE | {"rdf", "gpm", "text"},
+    "language": _LANGUAGE | {"rdf", "gpm", "text", "steps"},
     "spark": _LANGUAGE | {"rdf", "gpm", "language"},
-    "command": {"errors", "engine", "events", "start", "version", "watch"},
+    "command": {"errors", "engine", "events", "measure", "start", "version", "watch"},
     "version": set(),
     "lazy_names": set(),
-    "protocols": {"automata", "drawing", "engine", "pattern"},
+    "protocols": {"automata", "drawing", "engine", "pattern", "steps"},
     "cli": _LANGUAGE | {"rdf", "gpm", "language", "spark", "command", ""},
     "": _LANGUAGE | {"rdf", "gpm", "language", "spark", "version", "lazy_names"},
     "__main__": {"start"},
 }
 CEQL_MAY_USE = {
     "errors", "snapshot", "events", "pattern", "engine", "automata", "drawing", "forecast", "command", "text",
-    "version", "lazy_names", "watch", "start",
+    "version", "lazy_names", "watch", "start", "steps", "measure",
 }  # fmt: skip
 
 # Where a library may be imported at all: packages, or packages inside one.
@@ -60,7 +62,7 @@ CONFINED: dict[str, set[str]] = {
     "llvmlite": _KERNELS,
     "rdflib": {"rdf", "gpm"},
     "owlrl": {"rdf"},
-    "matplotlib": {"drawing"},
+    "matplotlib": set(),
     "pyspark": {"spark"},
     "py4j": {"spark"},
     "graphframes": {"spark"},

@@ -1,11 +1,10 @@
 """The `ceql` command.
 
 `main` has the commands about queries and matches, `alerting` those for alerts and forecasts; both use `arguments`.
-`formats` is the table of output formats, `output` gives matches to their writers, `pictures` draw matches.
+`formats` is the table of output formats, `output` gives matches to their writers.
 
 * `formats` (`ALERTS`, `FORECASTS`, `MATCHES`): The output formats of the `ceql` commands.
 * `output` (`FoundMatches`, `clock`): The matches of `ceql run` in the shapes that writers of formats ask for.
-* `pictures` (`plot_matches`): Matches as a picture: `ceql plot`.
 * `arguments` (`EVALUATOR_HELP`, `add_events`, `asked`, `compiled`, `reading`, `report`): The arguments that name a
   query and its events, and the warnings and notes about a run; for all commands of `ceql`.
 * `alerting` (`add_alerts`, `write_text`): The commands `ceql alert` and `ceql forecast`: whether a query matches now,
@@ -14,4 +13,4 @@
   (`ceql.cli.alerting`).
 """
 
-__all__ = ["alerting", "arguments", "formats", "main", "output", "pictures"]
+__all__ = ["alerting", "arguments", "formats", "main", "output"]

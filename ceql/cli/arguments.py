@@ -103,7 +103,7 @@ def report(query: Any, found: Any, written: int | None = None) -> None:
     counters = found.counters
     warn(counters.warnings())
     note(found.guesses())
-    if written == 0:
+    if written == 0 and not query.compiled.rewritten.unsatisfiable:  # which has been said
         note(found.why_none())
     if not counters.events:
         return

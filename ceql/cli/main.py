@@ -86,11 +86,10 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _plot(options: argparse.Namespace) -> int:
-    from ceql.cli.pictures import plot_matches
-
     query, matches = _found(options)
-    drawn = plot_matches(matches, query.source, options.output, options.limit)
-    report(query, matches, drawn)
+    timeline = matches.timeline(options.limit)
+    timeline.save(options.output)
+    report(query, matches, len(timeline.spans))
     return 0
 
 

@@ -97,6 +97,11 @@ class History:
         return np.asarray(times[positions - self.batches[0].positions[0]])
 
     @property
+    def type_column(self) -> str:
+        """The attribute that is the type of an event."""
+        return self.batches[0].type_column
+
+    @property
     def first(self) -> int:
         """The position of the first event."""
         return first_position(self.batches[0])

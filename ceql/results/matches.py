@@ -13,6 +13,7 @@ from ceql.results.bindings import Bindings, Shown
 from ceql.results.history import History
 from spaseq.engine import MatchBatch
 from spaseq.errors import OptionError
+from spaseq.steps import Step
 
 __all__ = ["Match", "MatchTable", "empty_table"]
 
@@ -55,6 +56,25 @@ class Match:
             variable: [_only(self._history.event(p), self._shown.attributes[variable]) for p in positions]
             for variable, positions in self.bindings.items()
         }
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Which variable took which event, in order of the positions; an event that several took has a step for each.
+
+        Of a match that is no valuation (`bindings`) only the events are known: their types are the names.
+        """
+        taken: dict[int, list[str]] = {}
+        for name, positions in self.bindings.items():
+            for position in positions:
+                taken.setdefault(position, []).append(name)
+        times = dict(zip(self.positions, self.times, strict=True))
+        events = {} if self._history is None else {p: self._history.event(p) for p in self.positions}
+        column = "" if self._history is None else self._history.type_column
+        return tuple(
+            Step(name, position, times[position], events[position])
+            for position in self.positions
+            for name in taken.get(position, () if taken else (str(events[position].get(column, "")),))
+        )
 
     @property
     def times(self) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from ceql.runtime.run import Run
 from ceql.runtime.unmatched import guessed_times, why_none
 from ceql.semantics.schemas import Schema, inferred
 from ceql.semantics.types import check_types
+from spaseq.drawing import Timeline, timeline_of
 from spaseq.engine import Program
 from spaseq.errors import EventError, OptionError
 from spaseq.events import EventBatch, EventCounters, EventOptions, EventStream, TupleWords
@@ -125,6 +126,11 @@ class Matches:
         """How the events were evaluated, as far as they have been: by which evaluator, and what it counted."""
         return "no events were read" if self._run is None else self._run.explain()
 
+    def timeline(self, limit: int = 200) -> Timeline:
+        """The first `limit` matches on a time axis, over positions where events have no dates: `svg()`, `html()`,
+        `save(path)`; a notebook shows it."""
+        return timeline_of(self, _label, title=self._query.source, limit=limit)
+
     def why_none(self) -> list[str]:
         """What someone should know who wonders why there is no match, of what was read in the latest use: events by
         type, from when to when, and the parts of the query that no event fulfilled. A line each; for people."""
@@ -149,6 +155,10 @@ class Matches:
         if first is not None:
             yield first
             yield from batches
+
+
+def _label(match: Match) -> str:
+    return f"[{match.start}, {match.end}]"
 
 
 def _check_declared(declared: Schema, found: Schema) -> None:

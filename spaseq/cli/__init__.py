@@ -1,6 +1,6 @@
 """The `spaseq` command.
 
-`main` has the commands, `options` their arguments; `inputs` opens what they read, `output` and `plot` write what they
+`main` has the commands, `options` their arguments; `inputs` opens what they read, `output` writes what they
 find, `distributed` runs them on Spark.
 
 Modules:
@@ -12,7 +12,6 @@ Modules:
 * `options` (`parser`): The words of the `spaseq` command.
 * `output` (`FoundResults`, `write_results`): The results of `spaseq run` in the shapes that writers of formats ask for,
   and the writers of its own formats.
-* `plot` (`plot_matches`): `spaseq plot`: the matches of a run on a time axis.
 * `main` (`main`): The `spaseq` command: run, check, explain, plot.
 """
 

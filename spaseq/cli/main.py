@@ -103,11 +103,13 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _plot(options: argparse.Namespace) -> int:
-    from spaseq.cli.plot import plot_matches
+    from spaseq.language.evaluation.timelines import drawn_matches
 
     query = _compiled(options)
-    matches, source = _matches(options, query)
-    _report(source, plot_matches(matches, query, options.output, options.limit))
+    matches, source = _matches(options, query, keep_events=True)
+    timeline = drawn_matches(matches, query.checked, options.limit, query.source)
+    timeline.save(options.output)
+    _report(source, len(timeline.spans))
     return 0
 
 
@@ -122,7 +124,9 @@ def _compiled(options: argparse.Namespace, *, warns: bool = True) -> Query:
     return query
 
 
-def _matches(options: argparse.Namespace, query: Query) -> tuple[Iterable[Match], _Source]:
+def _matches(
+    options: argparse.Namespace, query: Query, *, keep_events: bool = False
+) -> tuple[Iterable[Match], _Source]:
     """The matches as they are asked for, and what tells what was read by then."""
     from spaseq.cli.inputs import grouped_files, knowledge_files, spark_settings, stream_files
 
@@ -143,7 +147,7 @@ def _matches(options: argparse.Namespace, query: Query) -> tuple[Iterable[Match]
         session = partial(local_spark, spark_settings(options.spark))
         matches = found(session, query, streams, knowledge, counted, options.quarantine or "", **words)
         return matches, _OnSpark(counted)
-    local = (query.follow if options.follow else query.run)(streams, knowledge, keep_events=False, **words)
+    local = (query.follow if options.follow else query.run)(streams, knowledge, keep_events=keep_events, **words)
     return watched(local, lambda: local.counters.events), local
 
 

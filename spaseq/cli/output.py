@@ -42,6 +42,7 @@ from spaseq.gpm.serialise import (
 from spaseq.language.evaluation.columns import FoundColumns, Texts, by_time
 from spaseq.language.evaluation.run import Match, Matches, match_table
 from spaseq.language.evaluation.solutions import distinct_solutions
+from spaseq.language.evaluation.timelines import prefixes_of
 from spaseq.rdf import term_from_key, term_key
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
     from spaseq.language.query import Query
 
-__all__ = ["FoundResults", "prefixes_of", "write_results"]
+__all__ = ["FoundResults", "write_results"]
 
 Solution = tuple[int, dict[str, Any]]
 _JSON: Final = json.JSONEncoder(ensure_ascii=False).encode
@@ -153,7 +154,7 @@ class FoundResults(Results):
 
     def texts(self) -> Iterator[Sequence[str]]:
         """Terms with the query's prefixes."""
-        prefixes = prefixes_of(self.query)
+        prefixes = prefixes_of(self.query.checked)
         yield [self.time_name, *("?" + v for v in self.variables)]
         for time, texts in self.rendered(lambda key: short_text(term_from_key(key), prefixes)):
             yield [time, *("" if text is None else text for text in texts)]
@@ -225,12 +226,6 @@ def write_results(form: str, found: FoundResults, out: Any) -> int:
         out.write(_BOOLEANS.get(form, "{}\n").replace("{}", "true" if answer else "false"))
         return 1
     return int(FORMATS[form].load()(found, out))
-
-
-def prefixes_of(query: Query) -> tuple[tuple[str, str], ...]:
-    """The query's own prefixes, the longest IRI first."""
-    declared = [(p.label, p.iri) for p in query.checked.tree.prologue if p.label is not None]
-    return tuple(sorted(declared, key=lambda pair: -len(pair[1])))
 
 
 def _as_they_come(matches: Iterable[Match]) -> Iterator[Solution]:

@@ -81,7 +81,7 @@ def add_explain(parser: argparse.ArgumentParser) -> None:
 
 def add_plot(parser: argparse.ArgumentParser) -> None:
     """Adds --output and --limit, for a picture of matches."""
-    parser.add_argument("--output", required=True, metavar="PATH", help="the picture: .svg, .png or .pdf")
+    parser.add_argument("--output", required=True, metavar="PATH", help="the picture: .svg or .html")
     parser.add_argument("--limit", type=count, default=200, metavar="N", help="draw the first N matches (200)")
 
 

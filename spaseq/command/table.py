@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from typing import IO, Final
 
-__all__ = ["Table", "width_of"]
+from spaseq.measure import width_of
+
+__all__ = ["Table"]
 
 _SAMPLE: Final = 200
 _WIDEST: Final = 60
@@ -52,10 +53,3 @@ class Table:
             padding = " " * (width - width_of(cell))
             parts.append(padding + cell if place in self._right else cell + padding)
         return "  ".join(parts).rstrip() + "\n"
-
-
-def width_of(text: str) -> int:
-    """How many columns of a terminal a text takes. O(characters)."""
-    if text.isascii():
-        return len(text)
-    return sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)

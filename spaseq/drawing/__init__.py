@@ -1,8 +1,8 @@
-"""Pictures: automata as DOT and SVG text, matches on a time axis as SVG or PNG.
+"""Pictures: automata as DOT and SVG text, matches on a time axis as SVG or HTML.
 
 A `Diagram` is a graph of states and transitions, for automata of any kind: `to_dot` writes it for Graphviz, `to_svg`
-has Graphviz lay it out (the extra `draw`, or its own programs). `draw_timeline` needs matplotlib (the extra `plot`).
-What they need is imported when they are called.
+has Graphviz lay it out (the extra `draw`, or its own programs). A `Timeline`
+needs nothing else.
 
 Modules:
 
@@ -10,8 +10,8 @@ Modules:
 * `dot` (`to_dot`): A diagram in the language of Graphviz, written so that labels stay short.
 * `layout` (`LARGEST`, `to_svg`): A diagram as SVG, laid out by Graphviz.
 * `picture` (`Picture`): A drawing of an automaton to look at: in a notebook, in a file.
-* `timeline` (`Span`, `draw_timeline`): Matches on a time axis: a line from start to end for each, a dot at each
-  position it took.
+* `timeline` (`Mark`, `Span`, `Timeline`, `timeline_of`): Matches on a time axis, as SVG: a row for each match, a line
+  from its start to its end, a mark for each event it took.
 """
 
 from __future__ import annotations
@@ -20,6 +20,18 @@ from spaseq.drawing.diagram import Diagram, Edge, Node
 from spaseq.drawing.dot import to_dot
 from spaseq.drawing.layout import LARGEST, to_svg
 from spaseq.drawing.picture import Picture
-from spaseq.drawing.timeline import Span, draw_timeline
+from spaseq.drawing.timeline import Mark, Span, Timeline, timeline_of
 
-__all__ = ["LARGEST", "Diagram", "Edge", "Node", "Picture", "Span", "draw_timeline", "to_dot", "to_svg"]
+__all__ = [
+    "LARGEST",
+    "Diagram",
+    "Edge",
+    "Mark",
+    "Node",
+    "Picture",
+    "Span",
+    "Timeline",
+    "timeline_of",
+    "to_dot",
+    "to_svg",
+]

@@ -40,7 +40,6 @@ def test_explain_as_pictures_and_data(folder: Path, capsys: pytest.CaptureFixtur
 
 
 def test_plot(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("matplotlib", reason="matplotlib, the extra `plot`, is not installed")
     found = json.loads(_run(capsys, "run", "q.ceql", "--events", "e.csv", "--format", "json"))
     assert _run(capsys, "plot", "q.ceql", "--events", "e.csv", "--output", "m.svg") == ""
     text = (folder / "m.svg").read_text("utf-8")

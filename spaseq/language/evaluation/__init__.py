@@ -19,6 +19,8 @@ beside the streams; `follow` runs as streams come.
 * `unmatched` (`Input`, `why_none`): Why is there no match? What was read, and the parts of the query that no event
   fulfilled.
 * `opened` (`Opened`, `counted`, `named`): The streams of a run: by name, and as they are read.
+* `steps` (`StepFinder`): Which GPM took which event: found again, for a match that somebody looks at.
+* `timelines` (`drawn_matches`, `prefixes_of`): Matches on a time axis, each beside what it binds.
 * `run` (`Match`, `Matches`, `Recogniser`, `Session`, `match_table`): Run a compiled query: instants in, matches out.
 * `knowledge` (`close_under`, `knowledge_of`, `with_entailment`, `with_schema`): The background knowledge of a run: from
   files, graphs and tables, and what follows from it.
@@ -36,5 +38,7 @@ __all__ = [
     "results",
     "run",
     "solutions",
+    "steps",
+    "timelines",
     "unmatched",
 ]

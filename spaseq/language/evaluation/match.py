@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spaseq.language.evaluation.history import Made, Pool
+from spaseq.errors import OptionError
+from spaseq.language.evaluation.history import Events, Made, Pool
 from spaseq.rdf import GraphEvent
 from spaseq.snapshot import expect
+from spaseq.steps import Step
 
 __all__ = ["Match"]
 
@@ -29,6 +31,20 @@ class Match:
     bindings: dict[str, Any]
     times: tuple[int, ...]
     events: Sequence[GraphEvent]
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Which GPM took which event, by position, worked out anew when it is asked for.
+
+        Raises `OptionError` where the events are not known: the run was told not to keep them, or the match was pickled
+        or is one of Spark's.
+        """
+        found = self.events.told(self) if isinstance(self.events, Events) and self.events else None
+        if found is None:
+            hint = "matches of run(…) and open(…) know their events, unless keep_events=False"
+            raise OptionError("this match does not know its events", hint)
+        steps: tuple[Step, ...] = found
+        return steps
 
     def snapshot(self, pool: Pool) -> tuple[Any, ...]:
         """The match as plain values and terms; its events are put into `pool`."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from spaseq.drawing import Timeline
 from spaseq.engine import MatchBatch, Partitions, Program, Progress, Settings, progress_of
 from spaseq.engine.program.matches import within
 from spaseq.errors import EventError, InternalError, OptionError
@@ -30,6 +31,8 @@ from spaseq.language.evaluation.opened import Opened, counted
 from spaseq.language.evaluation.pace import Pace
 from spaseq.language.evaluation.results import Results, term_order
 from spaseq.language.evaluation.solutions import distinct_solutions, match_table
+from spaseq.language.evaluation.steps import StepFinder
+from spaseq.language.evaluation.timelines import drawn_matches
 from spaseq.language.evaluation.unmatched import Input, why_none
 from spaseq.language.lowering.lower import Vectors
 from spaseq.language.lowering.registers import MappingRegisters, Row
@@ -134,6 +137,8 @@ class Recogniser:
         self._partitions = Partitions(program.window)
         self._known: dict[int, int] = {}  # the numbers that the solver's keys have there; not in a snapshot
         self._history = History()
+        if solver is not None and keep_events:
+            self._history.teller = StepFinder(query, program.settings, solver, Recogniser)
         self._vectors = Vectors(program.cea.predicates)
         self._pace = Pace()
         self._single = self._single_road()
@@ -287,6 +292,13 @@ class Recogniser:
     def progress(self) -> Progress | None:
         """How far the evaluation came."""
         return progress_of(self._evaluator)
+
+    def found(self, instants: Sequence[Instant]) -> Iterator[MatchBatch]:
+        """The engine's matches of these instants, as it gives them."""
+        assert self._solver is not None
+        rows = self._solver.rows(chunk_of(instants, self._solver.solve_pushed))
+        own = self._query.patterns, self._partition_codes(rows), self._sightings
+        return self._evaluator.stream(InstantBatch(rows, *own, 0, len(rows.positions)))
 
     @property
     def live_runs(self) -> int:
@@ -595,13 +607,14 @@ class Matches:
             yield from recogniser.push_blocks(chunk)
         yield recogniser.close()
 
+    def timeline(self, limit: int = 200) -> Timeline:
+        """The first `limit` matches on a time axis: `svg()`, `html()`, `save(path)`; a notebook shows it."""
+        return drawn_matches(self, self._query, limit)
+
     def why_none(self) -> list[str]:
-        """What someone should know who wonders why there is no match, of what was read in the latest use: events by
-        stream, from when to when, and the GPMs that no event matched. A line each; for people."""
-        if self._latest is None:
-            return ["no events were read"]
-        recogniser, read = self._latest
-        return why_none(self._query, read, recogniser.progress())
+        """What was read in the latest use, and which GPMs no event matched, a line each; for who has no match."""
+        latest = self._latest
+        return ["no events were read"] if latest is None else why_none(self._query, latest[1], latest[0].progress())
 
     def guesses(self) -> list[str]:
         """What was assumed of the events in the latest use, a line each: times where they have none."""

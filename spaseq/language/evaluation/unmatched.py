@@ -80,10 +80,16 @@ def _slip(pattern: Any, read: Input) -> str:
     there = frozenset[str]().union(
         *(sampled_predicates(source, read.settled) for source in read.sources if source.iri in pattern.streams)
     )
+    names = {_local(iri): iri for iri in sorted(there)}
     for predicate in sorted(pattern.required):
-        if str(predicate) not in there and (other := closest(str(predicate), there)) is not None:
-            return f"; it needs <{predicate}>, did you mean <{other}>?"
+        if str(predicate) not in there and (other := closest(_local(predicate), names)) is not None:
+            return f"; it needs <{predicate}>, did you mean <{names[other]}>?"
     return ""
+
+
+def _local(iri: str) -> str:
+    """Behind the last `#` or `/`: what has another namespace may be a slip, too."""
+    return iri.replace("#", "/").rstrip("/").rpartition("/")[2]
 
 
 def _stuck(query: CheckedQuery, progress: Progress) -> str:

@@ -1,0 +1,33 @@
+"""Matches on a time axis, each beside what it binds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from spaseq.drawing import Timeline, timeline_of
+from spaseq.gpm.serialise import short_text
+from spaseq.language.evaluation.match import Match
+from spaseq.language.semantics.check import CheckedQuery
+
+__all__ = ["drawn_matches", "prefixes_of"]
+
+_SHOWN: Final = 3
+"""Variables named beside a match."""
+
+
+def prefixes_of(query: CheckedQuery) -> tuple[tuple[str, str], ...]:
+    """The query's own prefixes, the longest IRI first."""
+    declared = [(p.label, p.iri) for p in query.tree.prologue if p.label is not None]
+    return tuple(sorted(declared, key=lambda pair: -len(pair[1])))
+
+
+def drawn_matches(matches: Iterable[Match], query: CheckedQuery, limit: int, source: str = "matches") -> Timeline:
+    """The first `limit` of the matches as a picture."""
+    prefixes = prefixes_of(query)
+
+    def label(match: Match) -> str:
+        names = [name for name in query.select if name in match.bindings][:_SHOWN]
+        return "  ".join(f"?{name} {short_text(match.bindings[name], prefixes)}" for name in names)
+
+    return timeline_of(matches, label, title=source, limit=limit)

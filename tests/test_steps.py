@@ -1,0 +1,166 @@
+"""Which part of a query took which event (`match.steps`), and matches on a time axis (`matches.timeline()`)."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rdflib import Literal, URIRef
+
+import ceql
+import spaseq
+from spaseq.drawing import Mark, Span, Timeline
+from spaseq.errors import OptionError
+from spaseq.measure import shortened, width_of
+
+ROOT = Path(__file__).resolve().parent.parent
+SVG = "{http://www.w3.org/2000/svg}"
+HEAD = (
+    "PREFIX : <urn:e#> SELECT ?x WITHIN 100 SECONDS SLIDING FROM STREAM S <urn:s> FROM STREAM T <urn:t> WHERE { SEQ ("
+)
+GPMS = """)
+DEFINE GPM A ON S { ?x :a ?v } DEFINE GPM B ON S { ?x :b ?w } DEFINE GPM C ON T { ?x :c ?u }
+DEFINE GPM N ON S { ?x :n ?m }
+}"""
+
+
+def _graph(kind: str, second: int, subject: str = "x", stream: str = "s") -> spaseq.GraphEvent:
+    triple = (URIRef(f"urn:{subject}"), URIRef(f"urn:e#{kind}"), Literal(second))
+    return spaseq.GraphEvent(f"urn:{stream}", second * 10**9, (triple,))
+
+
+def _steps(sequence: str, *events: spaseq.GraphEvent) -> list[list[tuple[str, int, int]]]:
+    with spaseq.compile(HEAD + sequence + GPMS).open() as session:
+        found = [*session.push(events), *session.close()]
+    return [[(step.name, step.position, step.time // 10**9) for step in match.steps] for match in found]
+
+
+def test_gpms_and_the_events_that_they_took() -> None:
+    assert _steps("A ; B", _graph("a", 1), _graph("n", 2), _graph("b", 3)) == [[("A", 0, 1), ("B", 2, 3)]]
+    kleene = _steps("A , B+ , C", _graph("a", 1), _graph("b", 2), _graph("b", 3), _graph("c", 4, stream="t"))
+    assert kleene == [[("A", 0, 1), ("B", 1, 2), ("B", 2, 3), ("C", 3, 4)]]
+    both = _steps("A ; (B & C)", _graph("a", 1), _graph("b", 2), _graph("c", 2, stream="t"))
+    assert both == [[("A", 0, 1), ("B", 1, 2), ("C", 1, 2)]]
+    assert _steps("A ; (B | N)", _graph("a", 1), _graph("n", 2)) == [[("A", 0, 1), ("N", 1, 2)]]
+
+
+def test_what_must_not_come_is_no_step() -> None:
+    assert _steps("A , N! , B", _graph("a", 1), _graph("a", 2, "y"), _graph("b", 3)) == [[("A", 0, 1), ("B", 2, 3)]]
+    assert _steps("A ; N! ; B", _graph("a", 1), _graph("b", 3)) == [[("A", 0, 1), ("B", 1, 3)]]
+
+
+def test_of_events_of_one_time_those_that_agree() -> None:
+    events = (_graph("a", 1), _graph("b", 2, "y"), _graph("b", 2))
+    with spaseq.compile(HEAD + "A ; B" + GPMS).open() as session:
+        (match,) = [*session.push(events), *session.close()]
+    assert len(match.events) == 3
+    assert [str(step.event.triples[0][0]) for step in match.steps] == ["urn:x", "urn:x"]
+
+
+def test_every_match_of_an_example_has_its_steps() -> None:
+    place = ROOT / "examples" / "smart-grid"
+    query = spaseq.compile((place / "query.rq").read_text())
+    streams = {"S1": place / "power.nq", "S2": place / "weather.nq", "S3": place / "storage.nq"}
+    matches = list(
+        query.run({k: str(v) for k, v in streams.items()}, {"http://smartgrid.org/db": str(place / "kb.ttl")})
+    )
+    assert len(matches) == 23
+    for match in matches:
+        steps = match.steps
+        assert {step.position for step in steps} == set(match.positions)
+        order = "".join(dict.fromkeys(step.name for step in steps))
+        assert order == "ABC" and [step.name for step in steps] == sorted(step.name for step in steps)
+
+
+def test_without_its_events_a_match_says_so(tmp_path: Path) -> None:
+    (tmp_path / "s.nq").write_text('<urn:x> <urn:e#a> "1" <urn:g> .\n<urn:g> <urn:at> "1" .\n')
+    query = spaseq.compile(HEAD.replace("FROM STREAM T <urn:t> ", "") + "A ) DEFINE GPM A ON S { ?x :a ?v } }")
+    (match,) = query.run({"S": str(tmp_path / "s.nq")}, time="urn:at", keep_events=False)
+    with pytest.raises(OptionError, match="does not know its events"):
+        match.steps  # noqa: B018
+    (match,) = query.run({"S": str(tmp_path / "s.nq")}, time="urn:at")
+    assert [step.name for step in match.steps] == ["A"]
+
+
+def test_variables_of_valuations_else_types() -> None:
+    query = ceql.compile("SELECT x, y WHERE A AS x ; B+ AS y")
+    events = [{"type": kind, "time": i} for i, kind in enumerate("ABB")]
+
+    def told(match: ceql.Match) -> list[tuple[str, int]]:
+        return [(step.name, step.position) for step in match.steps]
+
+    valuations = sorted(told(match) for match in query.run(events, valuations=True))
+    assert valuations == [[("x", 0), ("y", 1)], [("x", 0), ("y", 1), ("y", 2)], [("x", 0), ("y", 2)]]
+    assert sorted(told(match) for match in query.run(events))[0] == [("A", 0), ("B", 1)]
+    with query.open(valuations=True) as session:
+        pushed = sorted(told(match) for event in events for match in session.push(event))
+    assert pushed == valuations
+    (match,) = ceql.compile("SELECT * WHERE A AS x").run(events, valuations=True)
+    assert match.steps[0].event == events[0] and match.steps[0].time == 0
+
+
+# -- timelines
+
+
+def _boxes(svg: str) -> list[tuple[str, float, float, float, float]]:
+    """Of each text its left, right, top and bottom, as wide as its letters are in most fonts."""
+    found = []
+    for text in ET.fromstring(svg).iter(f"{SVG}text"):
+        wide = 6.7 * width_of(text.text or "")
+        x, y = float(text.get("x", "0")), float(text.get("y", "0"))
+        left = x - wide / 2 if text.get("text-anchor") == "middle" else x
+        found.append((text.text or "", left, left + wide, y - 10, y + 3))
+    return found
+
+
+def _check(timeline: Timeline) -> None:
+    svg = timeline.svg()
+    width, height = map(float, (ET.fromstring(svg).get("width", "0"), ET.fromstring(svg).get("height", "0")))
+    boxes = _boxes(svg)
+    for label, left, right, top, bottom in boxes:
+        assert left >= 0 and right <= width and top >= 0 and bottom <= height, label
+    for one, other in combinations(boxes, 2):
+        apart = one[2] <= other[1] or other[2] <= one[1] or one[4] <= other[3] or other[4] <= one[3]
+        assert apart or not (one[0] and other[0]), (one, other)
+
+
+texts = st.text(max_size=70)
+places = st.one_of(st.integers(0, 10**6).map(float), st.integers(0, 4 * 10**9).map(float))
+spans = st.builds(
+    lambda ats, name, label: Span(tuple(Mark(at, name, "event") for at in sorted(ats)), label),
+    st.lists(places, max_size=5), texts, texts,
+)  # fmt: skip
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(spans, max_size=6).map(tuple), texts, st.booleans())
+def test_no_text_of_a_timeline_lies_on_another(found: tuple[Span, ...], title: str, dates: bool) -> None:
+    _check(Timeline(found, title, dates=dates))
+
+
+def test_timelines_of_both_languages(tmp_path: Path) -> None:
+    wicked = "<script>alert(1)</script>"
+    events = [
+        {"type": kind, "time": f"2026-01-01T00:00:0{i}Z", "u": wicked} for i, kind in enumerate(["A", wicked, "B"])
+    ]
+    timeline = ceql.compile(f"SELECT * WHERE A AS x ; `{wicked}` AS y ; B").run(events, valuations=True).timeline()
+    svg = timeline.svg()
+    assert len(timeline.spans) == 1 and "<script" not in svg and "<script" not in timeline.html()
+    assert "<title>x: 2026-01-01T00:00:00Z</title>" in svg and "time (UTC)" in svg
+    assert timeline._repr_html_() == svg
+    _check(timeline)
+    many = ceql.compile("SELECT * WHERE A").run([{"type": "A"}] * 300)
+    assert len(many.timeline().spans) == 200 and len(many.timeline(3).spans) == 3
+    timeline.save(tmp_path / "t.html")
+    assert (tmp_path / "t.html").read_text().startswith("<!doctype html>")
+    with pytest.raises(OptionError, match="cannot write"):
+        timeline.save(tmp_path / "none" / "t.svg")
+
+
+def test_texts_are_shortened_by_their_width() -> None:
+    assert shortened("abc", 3) == "abc" and shortened("abcd", 3) == "ab…"
+    assert width_of("寿司") == 4 and shortened("寿司寿司", 5) == "寿司…" and shortened("a\nb", 9) == "a b"
