@@ -269,14 +269,12 @@ def _convert_subquery(value: CompValue) -> Node:
 
 
 def _multiset(value: Any) -> Node:
-    """The node for a subquery or for inline data. rdflib has `values` for the latter, or a bare list if VALUES has no
-    rows."""
-    if isinstance(value, CompValue) and value.name != "values":
+    """The node for a subquery or for inline data, which is `values` in rdflib."""
+    if value.name != "values":
         return convert(value)
-    if not isinstance(value, CompValue):
-        raise UnsupportedFeature("VALUES without rows")
     rows = tuple(tuple((str(k), v) for k, v in sorted(row.items()) if v != "UNDEF") for row in value.res)
-    return Values(rows, frozenset(map(str, value.res[0])) - {name for row in rows for name, _ in row})
+    names = {str(name) for row in value.res[:1] for name in row}
+    return Values(rows, frozenset(names) - {name for row in rows for name, _ in row})
 
 
 def convert_expression(value: Any) -> Expression:

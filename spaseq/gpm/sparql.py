@@ -101,6 +101,7 @@ def translated(
                     raise error
             _name_keys(tree[1])
             _values_inside(tree[1])
+            _values_of_nothing(tree[1])
             query = translateQuery(tree, base=source.base)
     except ParseBaseException as error:
         raise _syntax_error(source, pieces, offsets[min(max(error.loc, 0), len(text))]) from None
@@ -301,7 +302,8 @@ def _without_tabs(match: re.Match[str]) -> str:
 
 def settled(value: Any) -> Any:
     """An algebra tree with SPARQL's rules for comparisons and functions, with `"x"^^xsd:string` as `"x"` (one term in
-    RDF 1.1, two in rdflib), and with EXISTS outside FILTER and BIND translated, which rdflib does not do."""
+    RDF 1.1, two in rdflib), and with EXISTS outside FILTER and BIND translated and inline data without rows as inline
+    data, which rdflib does not do."""
     if isinstance(value, CompValue):
         if value.name in ("Builtin_EXISTS", "Builtin_NOTEXISTS") and "graph" not in vars(value):
             value.graph = translateGroupGraphPattern(traverse(dict.get(value, "graph"), visitPost=translatePath))
@@ -309,6 +311,8 @@ def settled(value: Any) -> Any:
             value[name] = settled(child)
         if (inner := vars(value).get("graph")) is not None:  # of EXISTS: rdflib puts its translation beside the items
             value.graph = settled(inner)
+        if value.name == "ToMultiSet" and value.p == []:  # VALUES without rows, which rdflib cannot evaluate
+            value["p"] = CompValue("values", res=[])
         comparison.settle(value)
         return value
     if isinstance(value, (list, ParseResults)):
@@ -338,6 +342,15 @@ def _values_inside(tree: Any) -> None:
             group = CompValue("GroupOrUnionGraphPattern", graph=[node.where])
             node["where"] = CompValue("GroupGraphPatternSub", part=[group, data])
             node["valuesClause"] = None
+
+
+def _values_of_nothing(tree: Any) -> None:
+    """Changes `VALUES () { () () }` to `{ } UNION { }`: rdflib loses rows without variables."""
+    for node in _nodes(tree):
+        for i, part in enumerate(node.part or () if node.name == "GroupGraphPatternSub" else ()):
+            if part.name == "InlineData" and not part.var and part.value:
+                empty = [CompValue("GroupGraphPatternSub", part=[]) for _ in part.value]
+                node.part[i] = CompValue("GroupOrUnionGraphPattern", graph=empty)
 
 
 def _nodes(tree: Any) -> Iterator[CompValue]:

@@ -38,7 +38,6 @@ REFUSED = {
         (f"sparql11/syntax-query/test_{n}" for n in (1, 3, 4)),
         "an expression over a variable that nothing binds is refused as a slip",
     ),
-    "sparql11/syntax-query/test_36a": "VALUES without rows is refused by name",
 }
 """Positive tests that SPAseq refuses on purpose, and why."""
 

@@ -9,6 +9,7 @@ A graph pattern is a tuple of elements:
     ("filter", expression)       as in [SPAseq] Definition 6; it may name variables of other GPMs
     ("graph", iri, group)        over the background knowledge (Definition 15)
     ("optional", group)  ("union", (group, …))  ("group", group)
+    ("values", names, rows)      None in a row is UNDEF
 
 and an expression is ("?", name), ("term", t), ("bound", name), ("!", e), ("negative", e), or (operator, e, f) with
 one of `|| && = != < <= > >= + - * /`.
@@ -89,6 +90,13 @@ def match_group(group: Group, graph: Graph, knowledge: Mapping[str, Graph]) -> s
                 found = join(found, set().union(*(match_group(b, graph, knowledge) for b in branches)))
             case ("optional", inner):
                 found = _optional(found, inner, graph, knowledge)
+            case ("values", names, rows):
+                pairs = [zip(names, row, strict=True) for row in rows]
+                found = join(found, {frozenset((n, t) for n, t in row if t is not None) for row in pairs})
+            case ("filter", _):
+                pass
+            case _:
+                raise ValueError(f"no meaning for {element[0]}")
     filters = [e[1] for e in group if e[0] == "filter" and mentioned(e[1]) <= local]
     return {m for m in found if all(is_true(f, m) for f in filters)}
 
@@ -109,6 +117,8 @@ def bound_by(group: Group) -> frozenset[str]:
                 names |= bound_by(inner)
             case ("union", branches):
                 names |= frozenset().union(*map(bound_by, branches))
+            case ("values", variables, _):
+                names |= set(variables)
     return frozenset(names)
 
 

@@ -1,7 +1,7 @@
 """A reader of SPAseq queries and of Turtle-like graphs for the naive evaluator, independent of the engine's parsers.
 
 It reads what the cases and the random tests hold: SELECT with variables or `*`, WITHIN, PARTITION BY, FROM STREAM, SEQ,
-and GPMs of triples (with `;` and `,`), FILTER, GRAPH, OPTIONAL, UNION and nested groups. Wrong text: `ValueError`.
+and GPMs of triples (with `;` and `,`), FILTER, GRAPH, OPTIONAL, UNION, VALUES and nested groups. Wrong text: `ValueError`.
 """
 
 from __future__ import annotations
@@ -146,12 +146,32 @@ class _Reader(Tokens):
             return [("graph", iri, self.group())]
         if self.take("OPTIONAL"):
             return [("optional", self.group())]
+        if self.take("VALUES"):
+            return [("values", *self.data())]
         if self.ahead("{"):
             branches = [self.group()]
             while self.take("UNION"):
                 branches.append(self.group())
             return [("union", tuple(branches))] if len(branches) > 1 else [("group", branches[0])]
         return self.triples()
+
+    def data(self) -> tuple[tuple[str, ...], tuple[tuple[Term | None, ...], ...]]:
+        """The variables of inline data and its rows; None is UNDEF."""
+        single = not self.take("(")
+        names = []
+        while self.kind() == "variable":
+            names.append(self.next("variable")[1:])
+        rows: list[tuple[Term | None, ...]] = []
+        if not single:
+            self.need(")")
+        self.need("{")
+        while not self.take("}"):
+            if not single:
+                self.need("(")
+            rows.append(tuple(None if self.take("UNDEF") else self.term() for _ in names))
+            if not single:
+                self.need(")")
+        return tuple(names), tuple(rows)
 
     def triples_until_end(self) -> Group:
         elements: list[Any] = []
