@@ -215,6 +215,7 @@ def _first_stages(spark: Any, query: str, path: str, words: dict[str, Any]) -> I
     import spaseq
     from spaseq.language.query import stream_options, stream_sources
     from spaseq.rdf import settle
+    from spaseq.spark.ingest.inputs import inputs_of
     from spaseq.spark.session.layout import lay_out
     from spaseq.spark.session.query_text import QueryText
     from spaseq.spark.solving.read_and_solve import solved_files
@@ -237,7 +238,8 @@ def _first_stages(spark: Any, query: str, path: str, words: dict[str, Any]) -> I
                 yield pa.record_batch([pa.array([events])], names=["events"])
 
     yield given.repartitionById(len(files), "number").mapInArrow(read, "events long")
-    yield solved_files(spark, sources, settled, text, layout, {})
+    inputs = inputs_of(sources, settled, len(files), whole=True)
+    yield solved_files(spark, inputs, len(files), settled, text, layout, {})
 
 
 def _stream(spark: Any, query: str, path: str, words: dict[str, Any], cores: int, chunk: int) -> dict[str, float]:

@@ -107,6 +107,14 @@ def rows_of(column: Column, rows: slice) -> Column:
     return type(column)(column.values[rows], known)  # type: ignore[arg-type]
 
 
+def _as_text(array: pa.Array, name: str, source: str) -> pa.Array:
+    try:
+        return array.cast(pa.string())
+    except pa.ArrowInvalid:  # what is stored as text is such
+        problem = f"attribute {name} holds bytes that are not UTF-8 text"
+        raise EventError(problem, source=source, attribute=name, hint="make texts of them, or leave it out") from None
+
+
 def column_of(values: pa.ChunkedArray | pa.Array, name: str, source: str = "") -> Column | None:
     """The column of an attribute; None if it is NULL throughout. `EventError`, with the `source` of the events, for a
     type that is no value (durations, lists of texts …)."""
@@ -121,7 +129,7 @@ def column_of(values: pa.ChunkedArray | pa.Array, name: str, source: str = "") -
             return column_of(array.dictionary_decode(), name, source)
         return _text(array)
     if _is_text(kind) or pa.types.is_time(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return _text(pc.dictionary_encode(array.cast(pa.string()) if kind != pa.string() else array))
+        return _text(pc.dictionary_encode(_as_text(array, name, source) if kind != pa.string() else array))
     known = None if array.null_count == 0 else truths_of(pc.is_valid(array))
     if pa.types.is_boolean(kind):
         return TruthColumn(_filled(array.cast(pa.uint8()), known).astype(bool), known)

@@ -105,6 +105,8 @@ def test_columns() -> None:
     assert batch.event(2)["t"] == "x" and "t" not in batch.event(1)
     with pytest.raises(EventError, match=r"^S: .* no meaning in a query"):
         batches([{"type": "A", "nested": [["text"]]}])[0].column("nested")
+    with pytest.raises(EventError, match=r"^S: attribute b holds bytes that are not UTF-8 text"):
+        batches([{"type": "A", "b": b"\xff"}])[0].column("b")
 
 
 @given(

@@ -1,17 +1,20 @@
 """Kill a streaming query at random moments and start it again; in the end not one match is lost or doubled.
 
-    python tests/spark/kill_streams.py --kills 100 --log benchmarks/results/DATE-kills.csv
+    python -m tests.spark.kill_streams --on kafka --kills 40 --log benchmarks/results/DATE-kafka-kills.csv
 
 Each round begins with an empty checkpoint and starts the query as a process of its own. At a random moment that process
-is killed, or its JVM, or one of the JVM's Python workers (SIGKILL, by process number, only processes of this script).
-Then it is started again, until it has read all. The matches in the Parquet sink, read through Spark, must be those of
-the local engine. A line of the log is a kill, or the end of a round.
+is killed, or its JVM, or one of the JVM's Python workers (SIGKILL, by process number, only processes of this script);
+with `--on cluster`, a standalone cluster of two workers, also one of its executors; with `--on kafka`, where the events
+are messages, also the broker, which is started again. Then the query is started again, until it has read all. The
+matches in the Parquet sink, read through Spark, must be those of the local engine. A line of the log is a kill, or the
+end of a round.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import json
 import os
 import random
 import signal
@@ -21,7 +24,8 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -60,16 +64,86 @@ def streams_of(folder: Path) -> dict[str, str]:
 # -- the process that is killed
 
 
-def run_query(folder: Path, place: Path) -> None:
-    """Read on from the checkpoint to the end of the streams."""
+def run_query(folder: Path, place: Path, given: dict[str, str]) -> None:
+    """Read on from the checkpoint to the end of the streams. `given`: settings of Spark's, and with Kafka `servers` and
+    `topic`."""
     import spaseq.spark
 
-    spark = spaseq.spark.local_session(2, attempts=4)
+    servers, topic = given.pop("servers", None), given.pop("topic", None)
+    spark = spaseq.spark.local_session(2, attempts=4, configuration=given)
+    streams: Any = streams_of(folder)
+    reading: Any = spaseq.spark.Reading(bounded=True, max_bytes=12_000)
+    if servers is not None:
+        from tests.spark.kafka.messages import quads_of
+
+        options = {"kafka.bootstrap.servers": servers, "subscribe": topic, "startingOffsets": "earliest",
+                   "maxOffsetsPerTrigger": "150"}  # fmt: skip
+        streams, reading = quads_of(spark.readStream.format("kafka").options(**options).load()), None
     running = spaseq.spark.start(
-        QUERY, spark, streams_of(folder), checkpoint=str(place / "state"), output=str(place / "out"),
-        available_now=True, tasks=2, reading=spaseq.spark.Reading(bounded=True, max_bytes=12_000),
+        QUERY, spark, streams, checkpoint=str(place / "state"), output=str(place / "out"),
+        available_now=True, tasks=2, reading=reading,
     )  # fmt: skip
     spaseq.spark.wait(running)
+
+
+# -- what it runs on
+
+
+@dataclass(frozen=True)
+class Ground:
+    """`given`: as of `run_query`. `broker`: of Kafka. `cluster`: the process numbers of a cluster's workers, whose
+    executors run the tasks."""
+
+    given: dict[str, str]
+    broker: Any = None
+    cluster: tuple[int, ...] = ()
+
+    def victims(self, root: int) -> list[tuple[str, int]]:
+        """Whom there is to kill beside the driver `root`; workers and executors twice, a broker three times."""
+        below = processes_under(root)
+        java = [pid for pid, command in below.items() if "java" in command.split(" ")[0]]
+        executors: list[int] = []
+        for each in self.cluster:
+            found = processes_under(each)
+            executors += [pid for pid, command in found.items() if "CoarseGrainedExecutorBackend" in command]
+            below |= found
+        workers = [
+            pid for pid, command in below.items() if "pyspark" in command and "java" not in command.split(" ")[0]
+        ]
+        broker = [("broker", 0)] * 3 if self.broker is not None else []
+        often = [("worker", pid) for pid in workers] + [("executor", pid) for pid in executors]
+        return [("jvm", pid) for pid in java] + 2 * often + broker
+
+
+def ground_of(kind: str, scratch: Path, stack: ExitStack) -> Ground:
+    """What `--on` says, begun, and ended with `stack`."""
+    if kind == "files":
+        return Ground({})
+    if kind == "kafka":
+        from tests.spark.kafka.broker import Broker, artifacts
+
+        jars = ",".join(artifacts("connector"))
+        (scratch / "broker").mkdir()
+        broker = Broker(scratch / "broker", partitions=1)
+        broker.start()
+        stack.callback(broker.kill)
+        return Ground({"spark.jars": jars, "servers": broker.servers, "topic": "graphs"}, broker)
+    from tests.spark.cluster.standalone import ROOT, standalone
+
+    cluster = stack.enter_context(standalone(scratch))
+    settings = {"spark.master": cluster.url, "spark.executor.memory": "512m", "spark.executorEnv.PYTHONPATH": str(ROOT)}
+    return Ground(settings, cluster=cluster.workers)
+
+
+def send(folder: Path, given: dict[str, str]) -> None:
+    """The events of the streams to the topic, in order of time."""
+    import spaseq.spark
+    from tests.spark.kafka.messages import messages_of
+
+    spark = spaseq.spark.local_session(2, configuration={"spark.jars": given["spark.jars"]})
+    frame = spark.createDataFrame([("k", text) for text in messages_of(folder)], "key string, value string").coalesce(1)
+    writer = frame.write.format("kafka").option("kafka.bootstrap.servers", given["servers"])
+    writer.option("topic", given["topic"]).save()
 
 
 # -- who kills it
@@ -94,13 +168,15 @@ def processes_under(root: int) -> dict[int, str]:
     return found
 
 
-def kill_one(process: subprocess.Popen[bytes], rng: random.Random) -> str:
-    """Kills the query's process, its JVM or a worker; says which. Workers twice as often."""
-    below = processes_under(process.pid)
-    java = [pid for pid, command in below.items() if "java" in command.split(" ")[0]]
-    workers = [pid for pid, command in below.items() if "pyspark" in command and pid not in java]
-    choices = [("jvm", pid) for pid in java] + [("worker", pid) for pid in workers for _ in range(2)]
+def kill_one(process: subprocess.Popen[bytes], ground: Ground, rng: random.Random) -> str:
+    """Kills the query's process, or one of those it needs; says which."""
+    choices = ground.victims(process.pid)
     what, pid = rng.choice(choices) if choices and rng.random() < 0.85 else ("driver", process.pid)
+    if what == "broker":
+        ground.broker.kill()
+        time.sleep(rng.uniform(0, 3))
+        ground.broker.start()
+        return what
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -108,8 +184,16 @@ def kill_one(process: subprocess.Popen[bytes], rng: random.Random) -> str:
     return what
 
 
-def start_process(folder: Path, place: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, __file__, "--run", str(folder), str(place)]
+def start_process(folder: Path, place: Path, ground: Ground) -> subprocess.Popen[bytes]:
+    command = [
+        sys.executable,
+        "-m",
+        "tests.spark.kill_streams",
+        "--run",
+        str(folder),
+        str(place),
+        json.dumps(ground.given),
+    ]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
 
 
@@ -139,29 +223,31 @@ def wait_to_kill(process: subprocess.Popen[bytes], place: Path, rng: random.Rand
     return process.wait(rng.uniform(0, 5))
 
 
-def one_round(folder: Path, place: Path, kills: int, rng: random.Random, note: Callable[[list[Any]], Any]) -> int:
+def one_round(
+    folder: Path, place: Path, ground: Ground, kills: int, rng: random.Random, note: Callable[[list[Any]], Any]
+) -> int:
     """Kills up to `kills` times, until the query is done; how many it killed."""
     done = 0
     for _ in range(ATTEMPTS):
         began = time.monotonic()
-        process = start_process(folder, place)
+        process = start_process(folder, place, ground)
         try:
             code = wait_to_kill(process, place, rng) if done < kills else process.wait(PATIENCE)
             if code == 0:
                 return done
             note(["stopped", "", f"{time.monotonic() - began:.1f}", committed(place), f"exit {code}"])
         except subprocess.TimeoutExpired:
-            what = kill_one(process, rng)
+            what = kill_one(process, ground, rng)
             done += what != "none"
             note(["kill", what, f"{time.monotonic() - began:.1f}", committed(place), ""])
-            if what == "worker":  # Spark tries again by itself, or the query stops
+            if what in ("worker", "executor", "broker"):  # Spark tries again by itself, or the query stops
                 try:
                     if process.wait(rng.uniform(2, 15)) == 0:
                         return done
                 except subprocess.TimeoutExpired:
                     os.kill(process.pid, signal.SIGKILL)
                     done += 1
-                    note(["kill", "driver", "", committed(place), "after a worker"])
+                    note(["kill", "driver", "", committed(place), f"after {what}"])
         finally:
             end_group(process)
     raise SystemExit("the query did not come to its end")
@@ -187,7 +273,8 @@ def difference(folder: Path, place: Path) -> tuple[int, int, int]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--run", nargs=2, metavar=("STREAMS", "PLACE"), help=argparse.SUPPRESS)
+    parser.add_argument("--run", nargs=3, metavar=("STREAMS", "PLACE", "GIVEN"), help=argparse.SUPPRESS)
+    parser.add_argument("--on", choices=("files", "kafka", "cluster"), default="files")
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--per-round", type=int, default=10)
     parser.add_argument("--events", type=int, default=1500)
@@ -195,18 +282,23 @@ def main() -> int:
     parser.add_argument("--log", type=Path, required=True)
     options = parser.parse_args() if "--run" not in sys.argv else parser.parse_args([*sys.argv[1:], "--log", "-"])
     if options.run:
-        run_query(Path(options.run[0]), Path(options.run[1]))
+        run_query(Path(options.run[0]), Path(options.run[1]), json.loads(options.run[2]))
         return 0
     rng, killed, bad = random.Random(options.seed), 0, 0
-    with tempfile.TemporaryDirectory() as scratch, options.log.open("w", buffering=1, newline="") as log:
+    with ExitStack() as stack:
+        scratch = stack.enter_context(tempfile.TemporaryDirectory())
+        log = stack.enter_context(options.log.open("w", buffering=1, newline=""))
+        ground = ground_of(options.on, Path(scratch), stack)
         folder = Path(scratch, "streams")
         folder.mkdir()
         write_streams(folder, options.events)
+        if ground.broker is not None:
+            send(folder, ground.given)
         note = csv.writer(log, lineterminator="\n").writerow
         note(["event", "what", "after_s", "batches_done", "note"])
         while killed < options.kills:
             place = Path(scratch, f"round{killed}")
-            killed += one_round(folder, place, min(options.per_round, options.kills - killed), rng, note)
+            killed += one_round(folder, place, ground, min(options.per_round, options.kills - killed), rng, note)
             matches, lost, wrong = difference(folder, place)
             bad += lost + wrong
             note(["round", "", "", committed(place), f"{matches} matches, {lost} lost, {wrong} doubled"])

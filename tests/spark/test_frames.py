@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyoxigraph
 import pytest
+from pyspark.sql import DataFrame
 
 import spaseq
 from spaseq.errors import EventError, OptionError
 from spaseq.rdf import Counters, StreamOptions
 from spaseq.spark import parse_rdf, progress, start, wait
+from spaseq.spark.ingest import frames
+from spaseq.spark.session.tables import QUADS
 from spaseq.spark.streaming.watermark import Clock
 from tests.spark.test_micro_batches import _local
 from tests.spark.test_micro_batches import _rows as _comparable
@@ -22,7 +26,7 @@ from tests.spark.test_results import Case, _rows, _streams
 
 pytestmark = pytest.mark.spark
 
-QUADS = "stream string, time string, graph string, subject string, predicate string, object string"
+QUADS_OF = "stream string, time string, graph string, subject string, predicate string, object string"
 IRIS = {"one-a": "http://example.org/one", "one-b": "http://example.org/one", "two": "http://example.org/two"}
 TIME = "<http://www.w3.org/ns/prov#generatedAtTime>"
 SHOWN = Case("shown", "A; B", select="?hA ?hB ?r")
@@ -57,12 +61,14 @@ def test_a_batch(case: Case, folder: Path, spark: Any) -> None:
     expected = _rows(local.to_arrow())
     rows = [*_quads(folder), ("http://example.org/other", "1", "<a:g>", "<a:a>", "<a:b>", "<a:c>")]
     counters = Counters()
-    frame = spark.createDataFrame(rows, QUADS).repartition(3)
+    frame = spark.createDataFrame(rows, QUADS_OF).repartition(3)
     found = spaseq.spark.collect(spaseq.spark.run(query, spark, frame, partitions=3, counters=counters))
     assert _rows(found) == expected != []
     assert counters.events == local.counters.events
     by_name = {
-        name: spark.createDataFrame([row[1:] for row in rows if row[0] == iri], QUADS.removeprefix("stream string, "))
+        name: spark.createDataFrame(
+            [row[1:] for row in rows if row[0] == iri], QUADS_OF.removeprefix("stream string, ")
+        )
         for name, iri in (("S1", IRIS["one-a"]), ("S2", IRIS["two"]))
     }
     again = spaseq.spark.collect(spaseq.spark.run(query, spark, by_name, partitions=2))
@@ -118,7 +124,7 @@ def test_what_is_wrong_with_rows_is_said_on_the_driver(folder: Path, spark: Any)
     two = ("http://example.org/two", *good[1:])
 
     def run(*rows: tuple[Any, ...], **words: Any) -> Any:
-        frame = spark.createDataFrame([good, two, *rows], QUADS)
+        frame = spark.createDataFrame([good, two, *rows], QUADS_OF)
         return spaseq.spark.run(SHOWN.query(), spark, frame, partitions=2, **words)
 
     bad = (*good[:3], "a", "<a:b>", "<a:c>")
@@ -134,11 +140,65 @@ def test_what_is_wrong_with_rows_is_said_on_the_driver(folder: Path, spark: Any)
     with pytest.raises(EventError, match="more than one term in a column"):
         run((*good[:2], None, "<a:a> <a:b>", *good[4:]))
     with pytest.raises(EventError, match="no column graph"):
-        spaseq.spark.run(SHOWN.query(), spark, spark.createDataFrame([good], QUADS).drop("graph"))
+        spaseq.spark.run(SHOWN.query(), spark, spark.createDataFrame([good], QUADS_OF).drop("graph"))
     with pytest.raises(OptionError, match="some streams are DataFrames and some are files"):
         spaseq.spark.run(SHOWN.query(), spark, {"S1": spark.range(1), "S2": "a.nq"})
     with pytest.raises(OptionError, match="time with DataFrames"):
         run(time_from="arrival")
+
+
+TIMES = {
+    "timestamp": "TIMESTAMP'2024-03-10 02:30:00.25Z'",
+    "timestamp_ntz": "TIMESTAMP_NTZ'2024-03-10 02:30:00.25'",  # an hour that New York does not have
+    "date": "DATE'2024-03-10'",
+    "decimal(20,2)": "1710037800.25",
+    "double": "1710037800.25D",
+    "long": "1710037800L",
+    "string": "'2024-03-09T21:30:00.25-05:00'",
+    "binary": "CAST('2024-03-10T02:30:00.25Z' AS binary)",
+}
+OTHER = ("boolean", "array<long>", "struct<a: long>", "map<string, long>", "interval day to second")
+
+
+@pytest.fixture
+def new_york(spark: Any) -> Any:
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    yield
+    spark.conf.set("spark.sql.session.timeZone", before)
+
+
+def _one(spark: Any, time: str) -> Any:
+    """A row, with columns besides that have odd names and types, one of them named as another but for case."""
+    terms = "CAST(NULL AS string) AS graph, '<a:a>' AS subject, CAST('<a:b>' AS binary) AS predicate, '1' AS Object"
+    others = "'\"1\"' AS object, 5 AS Time, named_struct('x.y', 1) AS `st.x`, NULL AS `no``thing`, X'FF' AS `b c`"
+    return spark.sql(f"SELECT 'http://example.org/one' AS stream, {time} AS time, {terms}, {others}")
+
+
+def test_times_of_every_type_in_a_session_of_another_zone(spark: Any, new_york: None) -> None:
+    numbers = {"http://example.org/one": 0}
+    read = frames._Read(numbers, "s", False)
+    picked = [frames._picked(frames._checked(_one(spark, time), QUADS.names), numbers) for time in TIMES.values()]
+    rows = [tuple(row) for row in reduce(DataFrame.unionAll, picked).collect()]
+    found = {kind: frames._parsed(read, [row])[0] for kind, row in zip(TIMES, rows, strict=True)}
+    whole, part = 1710037800 * 10**9, 250_000_000
+    expected = {"date": whole - 9000 * 10**9, "long": whole}
+    assert {kind: quad[1] for kind, quad in found.items()} == {kind: expected.get(kind, whole + part) for kind in TIMES}
+    assert {quad[2:] for quad in found.values()} == {(None, "<a:a>", "<a:b>", '"1"')}
+
+
+@pytest.mark.parametrize("kind", OTHER)
+def test_a_column_of_another_type_is_named_before_anything_runs(kind: str, spark: Any, tmp_path: Path) -> None:
+    for name in ("time", "subject"):
+        frame = spark.createDataFrame([], QUADS_OF.replace(f"{name} string", f"{name} {kind}"))
+        with pytest.raises(EventError, match=rf"column {name} in the DataFrame of events is {kind.split('<')[0]}"):
+            spaseq.spark.run(SHOWN.query(), spark, frame)
+        stream = spark.readStream.schema(frame.schema).json(str(tmp_path))
+        with pytest.raises(EventError, match=rf"column {name} in the DataFrame of events is"):
+            start(SHOWN.query(), spark, stream, checkpoint=str(tmp_path / "state"), output=str(tmp_path / "out"))
+    twice = spark.createDataFrame([], QUADS_OF).select("*", "time")
+    with pytest.raises(EventError, match="more than one column time"):
+        spaseq.spark.run(SHOWN.query(), spark, twice)
 
 
 def test_a_silent_stream_is_waited_for_no_longer_than_it_may_be_idle() -> None:

@@ -17,6 +17,7 @@ from spaseq.cli import distributed
 from spaseq.language.query import stream_options, stream_sources
 from spaseq.rdf import settle
 from spaseq.spark.ingest import frames
+from spaseq.spark.ingest.inputs import inputs_of
 from spaseq.spark.session.layout import lay_out
 from spaseq.spark.session.query_text import under_entailment
 from spaseq.spark.session.tables import EVENTS, batch_of
@@ -55,7 +56,7 @@ def test_tasks_that_read_files(reference: bool, tmp_path: Path, by_rdflib: list[
     text, layout = _text(reference)
     sources = stream_sources(spaseq.compile(QUERY).checked, {"S": str(tmp_path / "one.nt")})
     options = settle(stream_options(None, {}), sources)
-    bodies = [solved.pickle.dumps(each) for each in solved._inputs(sources, options)]
+    bodies = [solved.pickle.dumps(each) for each in inputs_of(sources, options, 1, whole=True)]
     batch = pa.record_batch([pa.array(bodies, pa.binary())], names=["body"])
     rows = list(solved._of_files(solved._Job(text, layout, options), SimpleNamespace(value={}), [batch]))
     assert sum(batch.column("found").null_count < batch.num_rows for batch in rows) == 1
@@ -137,7 +138,7 @@ def test_it_is_in_what_is_sent_and_changes_no_answer(
     own = table.solved_files
 
     def spy(*given: Any) -> Any:
-        sent.append(given[3].reference)
+        sent.append(given[4].reference)
         return own(*given)
 
     monkeypatch.setattr(table, "solved_files", spy)

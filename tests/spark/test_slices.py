@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pytest
 
 import spaseq
 from spaseq.errors import EventError, OptionError
+from spaseq.events.places import open_file
 from spaseq.language.evaluation.run import match_table
 from spaseq.language.query import stream_options
 from spaseq.rdf import Counters, StreamOptions, StreamSource
 from spaseq.spark.batch import slices
 from spaseq.spark.batch.form import Form
+from spaseq.spark.ingest import seeking
 from spaseq.spark.ingest.seeking import TimedFile, first_times
 from spaseq.spark.session.layout import lay_out
 from spaseq.spark.session.query_text import QueryText
@@ -106,7 +109,7 @@ def test_clauses_over_windows(ordered: Path) -> None:
 
 def _timed(path: Path) -> TimedFile:
     options = StreamOptions(time="http://www.w3.org/ns/prov#generatedAtTime")
-    return TimedFile(StreamSource("s", (str(path),)), options, path.stat().st_size)
+    return TimedFile(StreamSource("s", (str(path),)), options, path.stat().st_size, 0)
 
 
 def test_a_time_is_found_by_seeking(tmp_path: Path) -> None:
@@ -126,6 +129,40 @@ def test_a_time_is_found_by_seeking(tmp_path: Path) -> None:
     assert first_times([file], 3, 1000)[0] == 0
     (tmp_path / "none.nq").write_bytes(b"")
     assert _timed(tmp_path / "none.nq").place_of(5) == 0
+
+
+def _seventy(ordered: Path, folder: Path) -> dict[str, Any]:
+    """The second stream in 70 files, one after another; two of them are empty."""
+    events = re.split(r"(?m)^(?=.*generatedAtTime)", (ordered / "two.nq").read_text("utf-8"))[1:]
+    for number in range(70):
+        own = [] if number in (3, 69) else events[90 * number // 69 : 90 * (number + 1) // 69]
+        (folder / f"{number:02}.nq").write_text("".join(own), "utf-8")
+    (folder / "02.nq").write_text("".join(events[90 * 2 // 69 : 90 * 4 // 69]), "utf-8")
+    return _streams(ordered) | {"S2": str(folder / "*.nq")}
+
+
+def test_files_one_after_another_are_slices(ordered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More of them than the local engine merges; a slice opens those that it has something of."""
+    query = spaseq.compile(Case("", "A; B; C!", clauses="WITHIN 6 SECONDS SLIDING").query())
+    streams = _seventy(ordered, tmp_path)
+    plan = slices.planned_slices(_job(query, 4), streams, "", forced=True)
+    assert isinstance(plan, slices.Slices) and len(plan) == 4
+    opened: list[str] = []
+
+    def watched(path: str) -> BinaryIO:
+        opened.append(path)
+        return open_file(path)
+
+    monkeypatch.setattr(seeking, "open_file", watched)
+    local = query.run(streams)
+    expected = _rows(local.to_arrow())
+    assert expected == _rows(query.run(_streams(ordered)).to_arrow()) != []
+    found, counters, whys = _in_slices(_job(query, 4), plan)
+    assert (sorted(json.dumps(row, sort_keys=True) for row in found), counters, whys) == (expected, local.counters, [])
+    assert len({path for path in opened if path.startswith(str(tmp_path))}) < 20
+    (tmp_path / "20.nq").rename(tmp_path / "50b.nq")
+    why = slices.planned_slices(_job(query, 4), streams, "", forced=True)
+    assert isinstance(why, str) and why.endswith("50b.nq begins before what is in front of it ends")
 
 
 @pytest.mark.parametrize(("at", "to"), [(2, 60), (45, 20), (45, 50), (88, 3)])

@@ -18,8 +18,10 @@ from spaseq.events import EventOptions
 from spaseq.rdf import StreamOptions
 from spaseq.spark import progress, start_tuples, stream_tuples, wait
 from spaseq.spark.batch.cuts import TIME, TupleCut
+from spaseq.spark.session.tables import plain_name
 from spaseq.spark.streaming.bucket_messages import Parcel
 from spaseq.spark.streaming.tuple_stream import TupleEvaluation, _Send, _send
+from tests.spark.test_any_column import CONDITIONS, KEYS, _row
 from tests.spark.test_tuples import _CASES as CASES
 from tests.spark.test_tuples import QUERIES, _events, _schema
 from tests.support import harness
@@ -92,6 +94,41 @@ def test_cases(case: harness.Case) -> None:
             expected += [(m.start, m.end, list(m.positions)) for m in pushed]
     found = _in_micro_batches(query, [*events, *ends], 5, 3, schema, names)
     assert sorted((r[0], r[1], list(r[2])) for r in found) == sorted(expected)
+
+
+FIELDS = pa.schema({
+    "time": pa.int64(), "type": pa.string(), "ts": pa.timestamp("us", "UTC"), "ntz": pa.timestamp("us"),
+    "day": pa.date32(), "dec": pa.decimal128(10, 2), "bin": pa.binary(), "flag": pa.bool_(), "dbl": pa.float64(),
+    "flt": pa.float32(), "sml": pa.int16(), "txt": pa.string(), "st": pa.struct({"in ner-x.y": pa.int32()}),
+    "arr": pa.list_(pa.int32()), "mp": pa.map_(pa.string(), pa.int32()), "a.b": pa.int32(), "c`d": pa.int32(),
+    "e f": pa.int32(), "g-h": pa.int32(), "Case": pa.int32(), "case": pa.string(), "iv": pa.duration("us"),
+    "nul": pa.null(),
+})  # fmt: skip
+
+
+def _of_every_type(count: int) -> list[dict[str, Any]]:
+    events = []
+    for number in range(count):
+        row = dict(zip(FIELDS.names, _row(number), strict=True)) | {"time": number}
+        if row["st"] is not None:
+            row |= {"st": {"in ner-x.y": 1}, "mp": list(row["mp"].items()), "bin": bytes([97 + number % 3])}
+        events.append(row)
+    return events
+
+
+@pytest.mark.parametrize("clause", [*(f"PARTITION BY [{key}]" for key in KEYS), *CONDITIONS])
+def test_columns_of_every_type(clause: str) -> None:
+    """As keys and in conditions, with NULL, NaN and both zeros among them; the others are carried along."""
+    keys, condition = (clause, "") if clause.startswith("PARTITION") else ("", f"FILTER A[{clause}]")
+    query = ceql.compile(f"SELECT * FROM S WHERE (A; B) {condition} WITHIN 6 SECONDS {keys}")
+    events = _of_every_type(14)
+    table = pa.Table.from_pylist(events, FIELDS)
+    ends = [{**event, "time": 1000 + n, "type": "end"} for n, event in enumerate(events[:4])]
+    every = pa.Table.from_pylist([*events, *ends], FIELDS).rename_columns([plain_name(n) for n in FIELDS.names])
+    expected = sorted((m.start, m.end, list(m.positions)) for m in query.run(table))
+    found = _in_micro_batches(query, every.to_pylist(), 4, 3, every.schema, ("S",))
+    assert sorted((r[0], r[1], list(r[2])) for r in found) == expected
+    assert bool(expected) == ("[nul]" not in clause)
 
 
 def _later(time: Any, step: int) -> Any:

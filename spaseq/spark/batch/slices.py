@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, groupby
 from typing import Any, Final
 
 import numpy as np
@@ -221,12 +221,22 @@ class _Slice:
         solver = answered_solver(form.query, graphs, answers)
         recogniser = Recogniser(compiled.checked, compiled.program(options.time_unit), solver, keep_events=False)
         behind = any(variant.after for variant in compiled.checked.variants)
-        parts = [part for file in self._work.slices.files for part in self._parts(file, solver.wanted, behind)]
+        parts: list[Iterator[GraphBatch]] = []
+        for _, files in groupby(self._work.slices.files, key=lambda file: file.chain):
+            parts += self._of_chain(list(files), solver.wanted, behind)
         chunks = merge_batches(parts, solver.solve_batch, apart=options.apart)
         pushed = (match for chunk in chunks for match in recogniser.push_chunk(self._counted(chunk)))
         for match in chain(pushed, _closing(recogniser)):
             if self._is_own(match.times[-1]):
                 yield self._placed(match)
+
+    def _of_chain(
+        self, files: list[TimedFile], wanted: frozenset[str] | None, behind: bool
+    ) -> Iterable[Iterator[GraphBatch]]:
+        """What is to be merged: the parts of a file, or those of several files one after another."""
+        if len(files) == 1:
+            return self._parts(files[0], wanted, behind)
+        return [chain.from_iterable(part for file in files for part in self._parts(file, wanted, behind))]
 
     def _parts(self, file: TimedFile, wanted: frozenset[str] | None, behind: bool) -> Iterator[Iterator[GraphBatch]]:
         """What is read of a file: in front of the slice, of it, and behind it."""

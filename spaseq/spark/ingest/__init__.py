@@ -23,6 +23,8 @@ among tasks; `quarantine` puts aside what cannot be read.
 * `messages`: Messages, as Kafka and other queues bring them, taken apart for a query: RDF into quads, JSON into tuples.
 * `columns` (`Placed`, `gathered`, `graph_events`, `part_batches`): Parts of a feed as batches of graph events in
   columns, with the places of the events in the source.
+* `inputs` (`Input`, `can_be_cut`, `dealt`, `inputs_of`, `out_of_turn`): What the tasks of a batch read of files: about
+  as much each, however many files there are and however large.
 * `seeking` (`TimedFile`, `first_times`, `timed_files`): Files whose events are in order of time: where in the bytes a
   time begins, found by looking at a few.
 * `knowledge_files` (`triples_of_files`): Files of background knowledge as a DataFrame of triples, which tasks read.
@@ -35,6 +37,7 @@ __all__ = [
     "feed",
     "files",
     "frames",
+    "inputs",
     "knowledge_files",
     "messages",
     "parts",

@@ -22,7 +22,17 @@ from zlib import crc32
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DateType, TimestampNTZType, TimestampType
+from pyspark.sql.types import (
+    BinaryType,
+    CharType,
+    DateType,
+    NullType,
+    NumericType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+    VarcharType,
+)
 
 from spaseq.errors import EventError, OptionError
 from spaseq.events.time import parse_time
@@ -34,7 +44,7 @@ from spaseq.spark.ingest.datasource import Told
 from spaseq.spark.ingest.terms import Keys, keys_of_lines, lines_of_terms
 from spaseq.spark.ingest.time_ranges import rows_of
 from spaseq.spark.session.failures import carried
-from spaseq.spark.session.tables import EVENTS, QUADS, batch_of, spark_schema
+from spaseq.spark.session.tables import EVENTS, QUADS, batch_of, spark_schema, with_plain_names
 
 __all__ = [
     "UNREADABLE",
@@ -51,6 +61,9 @@ Streams: TypeAlias = Files | DataFrame | Mapping[str, DataFrame]
 """What a query reads: files by stream name, or DataFrames of quads."""
 
 _TERMS: Final = tuple(QUADS.names[2:])
+_TEXTS: Final = (StringType, CharType, VarcharType, BinaryType)
+_TIMES: Final = (*_TEXTS, NumericType, TimestampType, TimestampNTZType, DateType)
+_DAY: Final = 86_400_000_000_000
 _NAME: Final = "<DataFrame>"
 UNREADABLE: Final = 'malformed="drop" leaves such messages out and counts them; dead_letters(…) gives them'
 _MALFORMED: Final = -1
@@ -104,14 +117,26 @@ def streams_of_frames(query: Query, streams: Any) -> Frames:
 
 
 def _checked(frame: DataFrame, wanted: Sequence[str]) -> DataFrame:
+    """The columns that count, whatever the others are. EventError for one that is not there, or not of such a type."""
     for name in wanted:
-        if name not in frame.columns:
+        if frame.columns.count(name) != 1:
+            problem = f"{'no column' if name not in frame.columns else 'more than one column'} {name}"
             raise EventError(
-                f"no column {name} in the DataFrame of events",
+                f"{problem} in the DataFrame of events",
                 attribute=name,
                 hint=f"it has {', '.join(frame.columns)}; there must be {', '.join(wanted)}",
             )
-    return frame
+    fields = dict(zip(frame.columns, frame.schema.fields, strict=True))
+    for name in wanted:
+        kind, kinds = fields[name].dataType, _TIMES if name == "time" else _TEXTS
+        if not isinstance(kind, (NullType, *kinds)):
+            meant = "a timestamp, a date, a number or a text" if name == "time" else "a text"
+            raise EventError(
+                f"column {name} in the DataFrame of events is {kind.simpleString()}, where {meant} is wanted",
+                attribute=name,
+                hint=f'frame.withColumn("{name}", …)' + ("" if name == "time" else ": a term in N-Triples form"),
+            )
+    return with_plain_names(frame).select(*wanted)  # so that names are told apart by case, as here
 
 
 def ordered_events(given: Frames, options: StreamOptions, tasks: int) -> DataFrame:
@@ -149,10 +174,14 @@ def _quads(given: Frames, options: StreamOptions) -> DataFrame:
 
 def _picked(frame: DataFrame, numbers: Mapping[str, int]) -> DataFrame:
     """The columns that count, all as texts; a timestamp as nanoseconds behind `@`."""
+    kind = frame.schema["time"].dataType
     time: Column = F.col("time").cast("string")
-    if isinstance(frame.schema["time"].dataType, (TimestampType, TimestampNTZType, DateType)):
-        micros = F.unix_micros(F.col("time").cast("timestamp"))
-        time = F.concat(F.lit("@"), (micros * 1000).cast("string"))
+    if isinstance(kind, TimestampType):
+        time = F.concat(F.lit("@"), (F.unix_micros("time") * 1000).cast("string"))
+    elif isinstance(kind, TimestampNTZType):  # as a text it is what it is in every zone of a session: one of UTC
+        time = F.replace(time, F.lit(" "), F.lit("T"))
+    elif isinstance(kind, DateType):
+        time = F.concat(F.lit("@"), (F.unix_date("time") * F.lit(_DAY)).cast("string"))
     terms = (F.col(name).cast("string").alias(name) for name in _TERMS)
     unread = F.col("subject").isNull() & F.col("predicate").isNull()  # of whatever stream it would have been
     return frame.where(F.col("stream").isin(list(numbers)) | unread).select("stream", time.alias("time"), *terms)

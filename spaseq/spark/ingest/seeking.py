@@ -7,7 +7,8 @@ meet are read by the same rule, so if each part is in order and holds what it sh
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import Final
 
 from spaseq.errors import EventError
@@ -24,7 +25,7 @@ from spaseq.rdf import (
     merged_files,
     parse_statements,
 )
-from spaseq.spark.ingest.boundaries import first_boundary
+from spaseq.spark.ingest.boundaries import first_boundary, last_boundary
 from spaseq.spark.ingest.parts import part_chunks
 
 __all__ = ["TimedFile", "first_times", "timed_files"]
@@ -35,11 +36,17 @@ _BY: Final = {True: "graph", False: "subject"}
 @dataclass(frozen=True, slots=True)
 class TimedFile:
     """A file of the stream `source`, which has no other, and its `size` in bytes when it was planned to be read.
-    `options` are settled."""
+    `options` are settled.
+
+    `chain`: the number of the files that it follows in time, one after another. `turn`: its first time and its last, if
+    they have been looked at.
+    """
 
     source: StreamSource
     options: StreamOptions
     size: int
+    chain: int
+    turn: tuple[int, int] | None = None
 
     @property
     def path(self) -> str:
@@ -49,8 +56,10 @@ class TimedFile:
         """Where the first event begins whose time is not before `time`; the size if there is none. Looks at
         O(log size) events. EventError where one cannot be read."""
         size = self.size
-        if not size or time <= self.time_at(0):
+        if not size or time <= (self.time_at(0) if self.turn is None else self.turn[0]):
             return 0
+        if self.turn is not None and time > self.turn[1]:
+            return size
         low, high = 0, size  # an event before `time` begins at `low`, and none does behind `high`
         with open_file(self.path) as file:
             while low < high:
@@ -75,6 +84,14 @@ class TimedFile:
             raise EventError(f"no event begins at byte {place:,}", source=self.path)
         return event.time
 
+    def with_turn(self) -> TimedFile:
+        """The file with its first time and its last, if it has events. EventError where one cannot be read."""
+        if not self.size:
+            return self
+        with open_file(self.path) as file:
+            last = last_boundary(file, 0, self.size)
+        return replace(self, turn=(self.time_at(0), self.time_at(last)))
+
     def samples(self, count: int) -> Iterator[tuple[int, int]]:
         """The times of about `count` events at equal distances, each with the bytes up to the next."""
         size = self.size
@@ -89,21 +106,32 @@ class TimedFile:
 def timed_files(sources: Sequence[StreamSource], options: StreamOptions) -> tuple[list[TimedFile], str]:
     """The files of the streams, and why they are not such as can be in order of time; empty where they are.
 
-    `options` are settled. Only names are looked at.
+    `options` are settled. Names are looked at, and the first and the last events of files that the local engine reads
+    one after another, as there are so many.
     """
     if options.time == ARRIVAL:
         return [], "times come from arrival, so they depend on all events before"
     found: list[TimedFile] = []
+    chains = count()
     for source in sources:
         for part in merged_files(source, options):
+            chain, latest = next(chains), None
             paths = expand_files(part.files)
-            if len(paths) > 1:
-                return [], "a stream has more files than are merged by time"
             for path in map(whole_name, paths):
                 form, by = format_of(path, options.format), file_options(path, part, options).event_by
                 if not has_lines(path, form) or by is None or by.kind != _BY[form.named]:
                     return [], f"{path} is not of lines that are graphs in N-Quads or subjects in N-Triples"
-                found.append(TimedFile(StreamSource(part.iri, (path,), part.event_by), options, file_size(path)))
+                own = TimedFile(StreamSource(part.iri, (path,), part.event_by), options, file_size(path), chain)
+                if len(paths) > 1:
+                    try:
+                        own = own.with_turn()
+                    except EventError as error:
+                        return [], str(error)
+                    if own.turn is not None:
+                        if latest is not None and own.turn[0] < latest:
+                            return [], f"{path} begins before what is in front of it ends"
+                        latest = own.turn[1]
+                found.append(own)
     return found, ""
 
 

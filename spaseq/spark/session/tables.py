@@ -75,13 +75,15 @@ KNOWLEDGE: Final = pa.schema([("subject", _TEXT), ("predicate", _TEXT), ("object
 # -- a batch job
 
 INPUTS: Final = pa.schema([("number", _INT), ("body", _BYTES)])
-"""What a task reads: its `number`, and in the `body`, pickled, which files of which stream."""
+"""What a task reads: in the `body`, pickled, a file or an input (`spaseq.spark.ingest.inputs`); the `number` is that of
+the task, or one that decides it."""
 
 SOLVED: Final = pa.schema([("file", _INT), ("number", _LONG), ("stream", _INT), ("time", _LONG), ("graph", _TEXT),
                           ("found", _BYTES), ("counts", _LONGS)])  # fmt: skip
 """An event with what the GPMs found on it: the number of the input `file`, its `number` there, the place of its
 `stream` in the query, its `time`, of DataFrames the key of its `graph`, and in `found`, pickled, [(PARTITION BY key,
-[(GPM, terms)])], null for nothing. Or, where `counts` is not null, the `Counters` of a task and nothing else."""
+[(GPM, terms)])], null for nothing. Or, where `counts` is not null, what is told of an input, and but for its number
+nothing else."""
 
 SOLUTIONS: Final = pa.schema([("position", _LONG), ("time", _LONG), ("gpm", _INT), ("terms", _TEXTS), ("key", _TEXTS)])
 """A mapping at an instant: `position` and `time` of the instant; `gpm`, the place of the GPM in the layout, or -1 for a

@@ -1,20 +1,20 @@
 """The events of streams with what the GPMs find on them, for a batch: evaluated as columns, many events at once.
 
-Of files a task reads what the local engine reads by itself, with its readers: a file, or the files of a stream that are
-read one after another. So what is late, malformed or wrong is what it is there, in the same words. Events of DataFrames
-come as rows (EVENTS of `spaseq.spark.session.tables`) and are gathered. The rows made here (SOLVED) are an event each,
-without its triples; then `in_ranges` puts them into ranges of time, and `solution_rows` makes the table of solutions.
+Of files a task reads some inputs (`spaseq.spark.ingest.inputs`) with the local engine's readers, so what is late,
+malformed or wrong is what it is there, in the same words. Events of DataFrames come as rows (EVENTS of
+`spaseq.spark.session.tables`) and are gathered. The rows made here (SOLVED) are an event each, without its triples;
+then `in_ranges` puts them into ranges of time, and `solution_rows` makes the table of solutions.
 """
 
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 from functools import partial
-from itertools import count, groupby
+from itertools import chain, groupby
 from operator import itemgetter
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -23,10 +23,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spaseq.errors import EventError
-from spaseq.events.places import whole_name
-from spaseq.rdf import Counters, GraphBatch, StreamOptions, StreamSource, expand_files, merged_files, term_key
+from spaseq.rdf import Counters, GraphBatch, StreamOptions, byte_chunks, term_key
 from spaseq.spark.ingest.columns import Placed, gathered, graph_events
 from spaseq.spark.ingest.datasource import Told
+from spaseq.spark.ingest.inputs import Input, dealt
+from spaseq.spark.ingest.parts import part_chunks
 from spaseq.spark.ingest.quarantine import counted
 from spaseq.spark.ingest.time_ranges import INDEX_BITS, quantiles, rows_of
 from spaseq.spark.session.connecting import share
@@ -35,12 +36,13 @@ from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText
 from spaseq.spark.session.storage import Access, access_to
 from spaseq.spark.session.tables import INPUTS, SOLUTIONS, SOLVED, batch_of, spark_schema
-from spaseq.spark.solving.bucket_rows import found_in
+from spaseq.spark.solving.bucket_rows import Found, found_in
 from spaseq.spark.solving.solutions import INSTANT, Graphs, solver_of
 
-__all__ = ["looked_over", "solution_rows", "solved_files", "solved_rows"]
+__all__ = ["Account", "looked_over", "solution_rows", "solved_files", "solved_rows"]
 
-_MOST_TASKS: Final = 1_000
+_OF_AN_EVENT: Final = re.compile(r"_:e[0-9a-f]{8}n")
+"""How the key of a blank node of an event begins. It has the number of the event in its file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,37 +55,44 @@ class _Job:
 
 
 @dataclass(frozen=True, slots=True)
-class _Input:
-    """What one task reads; `stream` is its place in the query. `names`: as the user called the files, by path."""
+class Account:
+    """What a task says of an input it has read: `counters`, the first and the last of the `times` if there are events,
+    and whether it `named` blank nodes otherwise than the local engine."""
 
     number: int
-    stream: int
-    source: StreamSource
-    names: dict[str, str]
+    counters: Counters
+    times: tuple[int, int] | None
+    named: bool
 
-    @property
-    def quarantined(self) -> dict[str, str]:
-        """By path, the name of the file for lines that cannot be read."""
-        return {path: f"{self.number}-{i}-{Path(path).name}.tsv" for i, path in enumerate(self.names)}
+    def row(self) -> pa.RecordBatch:
+        """As SOLVED."""
+        counts = [*astuple(self.counters), *(self.times or (None, None)), int(self.named)]
+        return batch_of(SOLVED, [(self.number, *[None] * (len(SOLVED) - 2), counts)])
+
+    @staticmethod
+    def of(number: int, counts: Sequence[Any]) -> Account:
+        """The inverse of `row`."""
+        *read, low, high, named = counts
+        return Account(number, Counters(*read), None if low is None else (low, high), bool(named))
 
 
 def solved_files(
     spark: SparkSession,
-    sources: Sequence[StreamSource],
+    inputs: Sequence[Input],
+    tasks: int,
     options: StreamOptions,
     query: QueryText,
     layout: Layout,
     graphs: Graphs,
     quarantine: str = "",
 ) -> DataFrame:
-    """The events of all streams, and for each task a row that has only `counts`. `options` are settled. `quarantine`: a
-    folder for lines that cannot be read, which `options` then have dropped."""
-    inputs = list(_inputs(sources, options))
+    """The events of all streams, and for each input an `Account` of it. `tasks`: how many run at a time. `options`
+    are settled. `quarantine`: a folder for lines that cannot be read, which `options` then have dropped."""
     shared = share(spark, graphs)
-    rows = [(each.number, pickle.dumps(each, pickle.HIGHEST_PROTOCOL)) for each in inputs]
+    chosen, parts = dealt(inputs, tasks)
+    rows = [(task, pickle.dumps(each, pickle.HIGHEST_PROTOCOL)) for task, each in zip(chosen, inputs, strict=True)]
     given = spark.createDataFrame(rows, spark_schema(INPUTS))
-    tasks = max(1, min(len(inputs), _MOST_TASKS))
-    parted = given.repartitionById(tasks, given["number"] % tasks)
+    parted = given.repartitionById(parts, "number")
     job = _Job(query, layout, options, quarantine, access_to(spark, [name for each in inputs for name in each.names]))
     return parted.mapInArrow(partial(_of_files, job, shared), spark_schema(SOLVED))
 
@@ -96,14 +105,6 @@ def solved_rows(
     return events.mapInArrow(partial(_of_rows, _Job(query, layout, options), shared), spark_schema(SOLVED))
 
 
-def _inputs(sources: Sequence[StreamSource], options: StreamOptions) -> Iterator[_Input]:
-    numbers = count()
-    for stream, source in enumerate(sources):
-        for part in merged_files(source, options):
-            names = {whole_name(name): name for name in expand_files(part.files)}
-            yield _Input(next(numbers), stream, replace(part, files=tuple(names)), names)
-
-
 @carried
 def _of_files(job: _Job, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     solver = solver_of(job.query, job.layout, shared.value)
@@ -111,7 +112,7 @@ def _of_files(job: _Job, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iter
         job.access.use()
     for batch in batches:
         for body in batch.column("body").to_pylist():
-            given: _Input = pickle.loads(body)
+            given: Input = pickle.loads(body)
             try:
                 yield from _read(job, solver, given)
             except EventError as error:
@@ -126,17 +127,30 @@ def _named(error: EventError, names: dict[str, str]) -> EventError:
     return EventError(problem, source=source, record=error.record, attribute=error.attribute, hint=error.hint)
 
 
-def _read(job: _Job, solver: Any, given: _Input) -> Iterator[pa.RecordBatch]:
+def _read(job: _Job, solver: Any, given: Input) -> Iterator[pa.RecordBatch]:
     from spaseq.rdf.columns.reader import read_batches  # loads the kernels
 
-    first = 0
+    first, times, named = 0, None, False
+    start, end = given.span or (0, 0)
+    chunks: Any = byte_chunks if given.span is None else lambda path: part_chunks(path, start, end)
     with counted(job.quarantine, given.quarantined) as counters:
-        for batch in read_batches(given.source, job.options, counters, solver.wanted):
+        for batch in read_batches(given.source, job.options, counters, solver.wanted, chunks=chunks):
+            if not len(batch):
+                continue
+            times = (int(batch.times[0]) if times is None else times[0], int(batch.times[-1]))
             placed = Placed(batch, np.arange(len(batch)))
+            found = found_in(placed, solver, job.query, job.layout)
+            named = named or (start > 0 and _has_blank_nodes(found))
             graphs = pa.nulls(len(batch), pa.string())  # events of equal time have an order of their own
-            yield _solved(job, solver, placed, given.number, given.stream, first, graphs)
+            yield _solved(placed, found, given.number, given.stream, first, graphs)
             first += len(batch)
-    yield _counts(counters)
+    yield Account(given.number, counters, times, named).row()
+
+
+def _has_blank_nodes(solved: Found) -> bool:
+    """Whether a solution has a blank node of an event."""
+    terms = chain(*(own for _, _, found in solved.found for _, own in found), *(own for *_, own in solved.loose))
+    return any(term is not None and _OF_AN_EVENT.match(term) for term in terms)
 
 
 @carried
@@ -146,12 +160,13 @@ def _of_rows(job: _Job, shared: Any, batches: Iterable[pa.RecordBatch]) -> Itera
     for (stream, iri), rows in groupby(rows_of(batches), key=itemgetter(0, 3)):
         first = 0
         for placed in gathered(iri, graph_events(rows, told)):
-            yield _solved(job, solver, placed, stream, stream, first, _graph_names(placed.batch))
+            found = found_in(placed, solver, job.query, job.layout)
+            yield _solved(placed, found, stream, stream, first, _graph_names(placed.batch))
             first += len(placed.batch)
     counters = Counters()
     for _, what in told:
         counters.add(what.counters)
-    yield _counts(counters)
+    yield Account(-1, counters, None, False).row()
 
 
 def _graph_names(batch: GraphBatch) -> pa.Array:
@@ -159,13 +174,10 @@ def _graph_names(batch: GraphBatch) -> pa.Array:
     return pa.array([None if name is None else term_key(name) for name in names], pa.string())
 
 
-def _solved(
-    job: _Job, solver: Any, placed: Placed, file: int, stream: int, first: int, graphs: pa.Array
-) -> pa.RecordBatch:
+def _solved(placed: Placed, solved: Found, file: int, stream: int, first: int, graphs: pa.Array) -> pa.RecordBatch:
     """The rows of a batch of events. `first`: the number of the first of them."""
     size = len(placed.batch)
     found: list[Any] = [None] * size
-    solved = found_in(placed, solver, job.query, job.layout)
     for number, key, mappings in solved.found:
         found[number] = (found[number] or []) + [(key, mappings)]
     for gpm, number, terms in solved.loose:
@@ -185,18 +197,11 @@ def _solved(
     )
 
 
-def _counts(counters: Counters) -> pa.RecordBatch:
-    """The row that has only `counts`."""
-    return batch_of(SOLVED, [(*[None] * (len(SOLVED) - 1), list(astuple(counters)))])
-
-
-def looked_over(solved: DataFrame, tasks: int) -> tuple[Counters, list[int]]:
-    """What was read, of all tasks, and where `tasks` ranges of time begin. Runs the job."""
-    row = solved.agg(F.collect_list("counts").alias("counts"), quantiles("time", tasks).alias("times")).first()
-    total = Counters()
-    for counts in row["counts"]:
-        total.add(Counters(*counts))
-    return total, row["times"] or []
+def looked_over(solved: DataFrame, tasks: int) -> tuple[list[Account], list[int]]:
+    """What is told of what was read, and where `tasks` ranges of time begin. Runs the job."""
+    told = F.when(F.col("counts").isNotNull(), F.struct("file", "counts"))
+    row = solved.agg(F.collect_list(told).alias("told"), quantiles("time", tasks).alias("times")).first()
+    return [Account.of(each["file"], each["counts"]) for each in row["told"]], row["times"] or []
 
 
 # -- instants

@@ -17,6 +17,7 @@ import spaseq
 import spaseq.spark
 from spaseq.errors import EventError
 from tests.spark.kafka.broker import Broker, connected
+from tests.spark.kafka.messages import messages_of, quads_of
 from tests.spark.kill_streams import QUERY, streams_of, write_streams
 
 pytestmark = pytest.mark.spark
@@ -138,33 +139,3 @@ def test_graphs_as_nquads_into_files(spark: Any, broker: Broker, tmp_path: Path)
     rows = spark.read.parquet(str(tmp_path / "dropped")).select("start", "end", "positions", *query.variables)
     local = query.run(streams_of(tmp_path)).to_arrow().select(["start", "end", "positions", *query.variables])
     assert sorted(map(str, rows.toArrow().to_pylist())) == sorted(map(str, local.to_pylist())) != []
-
-
-def messages_of(folder: Path) -> list[str]:
-    """The events of the streams as messages of N-Quads, by time; at last one of each stream that completes the rest."""
-    found: list[tuple[int, int, str]] = []
-    for number, name in enumerate(("one", "two")):
-        for file in sorted(folder.glob(f"{name}-*.nq")):
-            for line in file.read_text().splitlines():
-                if "generatedAtTime" in line:
-                    found.append((int(line.split('"')[1]), number, f"{line}\n"))
-                else:
-                    found[-1] = (*found[-1][:2], f"{found[-1][2]}{line}\n")
-    end = max(found)[0] + 1000
-    for number, name in enumerate(("one", "two")):
-        found.append(
-            (end, number, f'<http://example.org/{name}/end> <http://www.w3.org/ns/prov#generatedAtTime> "{end}" .\n')
-        )
-    return [text for *_, text in sorted(found)]
-
-
-def quads_of(raw: Any) -> Any:
-    """A message has a graph of one of the streams, whose name says which, and the graph's time."""
-    text = F.col("value").cast("string")
-    messages = raw.select(
-        "value", "topic", "partition", "offset",
-        F.regexp_extract(text, '#generatedAtTime> "(\\d+)"', 1).alias("time"),
-        F.regexp_extract(text, "^(<http://example.org/[^>]*>)", 1).alias("graph"),
-        F.regexp_extract(text, "^<(http://example.org/[a-z]*)/", 1).alias("stream"),
-    )  # fmt: skip
-    return spaseq.spark.parse_rdf(messages, format="nq")
