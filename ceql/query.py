@@ -18,10 +18,11 @@ from ceql.syntax import ast
 from spaseq.automata import CEA
 from spaseq.automata.diagram import automaton_diagram
 from spaseq.automata.rma import Limits
-from spaseq.drawing import Picture
+from spaseq.drawing import Picture, query_html
 from spaseq.engine import Program, Settings
 from spaseq.errors import OptionError
 from spaseq.events import TupleWords
+from spaseq.measure import shortened
 from spaseq.pattern import Pattern
 
 __all__ = ["Match", "Matches", "Query", "Session", "Stream", "compile_query"]
@@ -117,6 +118,12 @@ class Query:
     def picture(self) -> Picture:
         """The automaton as a drawing: `svg()`, `dot`, `save(path)`; a notebook shows it."""
         return Picture(automaton_diagram(self.automaton))
+
+    def _repr_html_(self) -> str:
+        return query_html(self.text, self.warnings, self.picture())
+
+    def __repr__(self) -> str:
+        return f"<ceql.Query {shortened(self.text, 60)!r}>"
 
     def alerts(self, *, limits: Limits | None = None) -> Alerts:
         """Says at which events the query matches, without enumerating matches (`ceql.runtime.alerts`).

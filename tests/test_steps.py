@@ -164,3 +164,42 @@ def test_timelines_of_both_languages(tmp_path: Path) -> None:
 def test_texts_are_shortened_by_their_width() -> None:
     assert shortened("abc", 3) == "abc" and shortened("abcd", 3) == "ab…"
     assert width_of("寿司") == 4 and shortened("寿司寿司", 5) == "寿司…" and shortened("a\nb", 9) == "a b"
+
+
+# -- notebooks
+
+
+WICKED = "<script>alert('x')</script>"
+
+
+def test_what_a_notebook_shows_is_escaped_and_bounded() -> None:
+    query = ceql.compile(
+        f'SELECT * WHERE A AS x ; B AS y FILTER x[u = "{WICKED.replace(chr(39), "")}"] WITHIN 100 EVENTS'
+    )
+    assert "<script" not in query._repr_html_() and "&lt;script&gt;" in query._repr_html_() and len(repr(query)) <= 80
+    events = [{"type": "A", "u": WICKED.replace("'", "")}, *({"type": "B", "u": WICKED} for _ in range(30))]
+    matches = query.run(events, valuations=True)
+    assert matches.count() == 30
+    before = matches.counters
+    html = matches._repr_html_()
+    assert html.count("<tr>") == 11 and "the first 10 matches." in html and "<td" in html
+    assert matches.counters is before, "looking is a use of its own"
+    match = next(iter(matches))
+    assert "<script" not in match._repr_html_() and "&lt;script&gt;" in match._repr_html_()
+    once = query.run(iter([events]), valuations=True)
+    assert "read only once" in once._repr_html_() and once.count() == 30, "and it was not read"
+
+
+def test_a_notebook_shows_graphs_and_terms(tmp_path: Path) -> None:
+    text = HEAD.replace("FROM STREAM T <urn:t> ", "") + "A ) DEFINE GPM A ON S { ?x :a ?v } }"
+    query = spaseq.compile(text)
+    assert "<pre>PREFIX : &lt;urn:e#&gt;" in query._repr_html_() and len(repr(query)) <= 80
+    (tmp_path / "s.nq").write_text('<urn:x&y> <urn:e#a> "<b>" <urn:g> .\n<urn:g> <urn:at> "1" .\n')
+    matches = query.run({"S": str(tmp_path / "s.nq")}, time="urn:at")
+    assert "1 match." in matches._repr_html_() and "urn:x&amp;y" in matches._repr_html_()
+    (match,) = matches
+    assert "&lt;b&gt;" in match._repr_html_() and "<b>" not in match._repr_html_()
+    (match,) = query.run({"S": str(tmp_path / "s.nq")}, time="urn:at", keep_events=False)
+    assert "1 s" in match._repr_html_()
+    broken = query.run({"S": str(tmp_path / "s.nq")}, time="urn:none")
+    assert broken._repr_html_().startswith("<pre>")

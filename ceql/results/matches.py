@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ceql.results.bindings import Bindings, Shown
 from ceql.results.history import History
+from spaseq.drawing import match_html
 from spaseq.engine import MatchBatch
 from spaseq.errors import OptionError
 from spaseq.steps import Step
@@ -32,6 +33,9 @@ class Match:
     bindings: dict[str, list[int]] = field(default_factory=dict, compare=False)
     _history: History | None = field(default=None, repr=False, compare=False)
     _shown: Shown | None = field(default=None, repr=False, compare=False)
+
+    def _repr_html_(self) -> str:
+        return match_html(self)
 
     @property
     def events(self) -> list[dict[str, Any]]:

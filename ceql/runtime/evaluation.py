@@ -15,7 +15,7 @@ from ceql.runtime.run import Run
 from ceql.runtime.unmatched import guessed_times, why_none
 from ceql.semantics.schemas import Schema, inferred
 from ceql.semantics.types import check_types
-from spaseq.drawing import Timeline, timeline_of
+from spaseq.drawing import Timeline, matches_html, time_text, timeline_of
 from spaseq.engine import Program
 from spaseq.errors import EventError, OptionError
 from spaseq.events import EventBatch, EventCounters, EventOptions, EventStream, TupleWords
@@ -126,6 +126,13 @@ class Matches:
         """How the events were evaluated, as far as they have been: by which evaluator, and what it counted."""
         return "no events were read" if self._run is None else self._run.explain()
 
+    def _repr_html_(self) -> str:
+        if any(_once(source) for source in self._sources.values()):
+            return "<p>matches over events that can be read only once: none is shown here</p>"
+        return matches_html(
+            self, ("start", "end", "positions", "time", *(("bindings",) if self._valuations else ())), _row
+        )
+
     def timeline(self, limit: int = 200) -> Timeline:
         """The first `limit` matches on a time axis, over positions where events have no dates: `svg()`, `html()`,
         `save(path)`; a notebook shows it."""
@@ -155,6 +162,12 @@ class Matches:
         if first is not None:
             yield first
             yield from batches
+
+
+def _row(match: Match) -> tuple[Any, ...]:
+    taken = "  ".join(f"{name}={','.join(map(str, places))}" for name, places in match.bindings.items())
+    row = (match.start, match.end, " ".join(map(str, match.positions)), time_text(match.time))
+    return (*row, taken) if taken else row
 
 
 def _label(match: Match) -> str:

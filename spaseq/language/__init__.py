@@ -17,7 +17,8 @@ Rooms, each of which imports only from those before it:
 
 from __future__ import annotations
 
-from spaseq.language.evaluation.run import Match, Matches, Session
+from spaseq.language.evaluation.run import Match, Matches
+from spaseq.language.evaluation.session import Session
 from spaseq.language.query import Query, compile_query
 from spaseq.language.semantics.check import CheckedQuery, check
 from spaseq.language.syntax.parse import parse

@@ -10,7 +10,7 @@ from typing import Any
 
 from spaseq.automata import CEA
 from spaseq.automata.diagram import automaton_diagram, automaton_text
-from spaseq.drawing import Picture
+from spaseq.drawing import Picture, query_html
 from spaseq.engine import Program, Settings, Window, compile_program
 from spaseq.errors import EventError, OptionError, QuerySemanticsError, named_query
 from spaseq.events.options import known_words
@@ -20,13 +20,15 @@ from spaseq.gpm.columnar import uncovered_pattern
 from spaseq.language.evaluation.follow import FollowedMatches
 from spaseq.language.evaluation.knowledge import knowledge_of, with_entailment
 from spaseq.language.evaluation.opened import Opened, named
-from spaseq.language.evaluation.run import Matches, Recogniser, Session
+from spaseq.language.evaluation.run import Matches, Recogniser
+from spaseq.language.evaluation.session import Session
 from spaseq.language.evaluation.unmatched import Input
 from spaseq.language.lowering.lower import lower
 from spaseq.language.lowering.registers import MappingRegisters
 from spaseq.language.semantics.check import CheckedQuery, check
 from spaseq.language.solving.solve import Solver
 from spaseq.language.syntax.parse import parse
+from spaseq.measure import shortened
 from spaseq.pattern import Pattern
 from spaseq.rdf import Counters, EventWords, Followed, StreamOptions, StreamSource, merged_files, settle
 
@@ -235,6 +237,12 @@ class Query:
     def picture(self) -> Picture:
         """The automaton as a drawing: `svg()`, `dot`, `save(path)`; a notebook shows it."""
         return Picture(automaton_diagram(self.automaton))
+
+    def _repr_html_(self) -> str:
+        return query_html(self.text, self.warnings, self.picture())
+
+    def __repr__(self) -> str:
+        return f"<spaseq.Query {shortened(self.text, 60)!r}>"
 
     def _about(self) -> dict[str, Any]:
         """What the query is, as plain data."""

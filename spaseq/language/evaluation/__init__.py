@@ -20,8 +20,10 @@ beside the streams; `follow` runs as streams come.
   fulfilled.
 * `opened` (`Opened`, `counted`, `named`): The streams of a run: by name, and as they are read.
 * `steps` (`StepFinder`): Which GPM took which event: found again, for a match that somebody looks at.
-* `timelines` (`drawn_matches`, `prefixes_of`): Matches on a time axis, each beside what it binds.
-* `run` (`Match`, `Matches`, `Recogniser`, `Session`, `match_table`): Run a compiled query: instants in, matches out.
+* `timelines` (`drawn_matches`, `listed_matches`, `prefixes_of`): Matches to look at: on a time axis, and as the table
+  of a notebook.
+* `run` (`Match`, `Matches`, `Recogniser`, `match_table`): Run a compiled query: instants in, matches out.
+* `session` (`Session`): One evaluation in progress that graph events are pushed to, and its snapshots.
 * `knowledge` (`close_under`, `knowledge_of`, `with_entailment`, `with_schema`): The background knowledge of a run: from
   files, graphs and tables, and what follows from it.
 * `follow` (`FollowedMatches`): The matches of a query over streams that go on: `spaseq run --follow`.
@@ -37,6 +39,7 @@ __all__ = [
     "pace",
     "results",
     "run",
+    "session",
     "solutions",
     "steps",
     "timelines",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from spaseq.language.evaluation.match import Match
-from spaseq.language.evaluation.run import Session
+from spaseq.language.evaluation.session import Session
 from spaseq.language.evaluation.unmatched import Input, why_none
 from spaseq.language.semantics.check import CheckedQuery
 from spaseq.rdf import ARRIVAL, Counters, Followed, GraphEvent, StreamOptions

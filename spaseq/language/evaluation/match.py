@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from spaseq.drawing import match_html
 from spaseq.errors import OptionError
 from spaseq.language.evaluation.history import Events, Made, Pool
 from spaseq.rdf import GraphEvent
@@ -31,6 +32,9 @@ class Match:
     bindings: dict[str, Any]
     times: tuple[int, ...]
     events: Sequence[GraphEvent]
+
+    def _repr_html_(self) -> str:
+        return match_html(self)
 
     @property
     def steps(self) -> tuple[Step, ...]:

@@ -1,0 +1,107 @@
+"""What a notebook shows of queries, matches and steps: HTML of bounded size, with all text escaped."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from itertools import islice
+from typing import Any, Final
+
+from spaseq.drawing.picture import Picture
+from spaseq.errors import LimitReached, OptionError, SpaseqError
+from spaseq.events.time import CALENDAR, format_time
+from spaseq.measure import shortened
+from spaseq.watch import limited
+
+__all__ = ["match_html", "matches_html", "query_html", "table_html", "time_text"]
+
+_ROWS: Final = 10
+_COLUMNS: Final = 12
+_CELL: Final = 60
+_TEXT: Final = 20_000
+"""Characters of a query."""
+_PICTURE: Final = 200_000
+"""Characters of a drawing, beyond which it is left out."""
+
+
+class _TwoSeconds:
+    """The limits of looking at matches, as `spaseq.watch.limited` reads them."""
+
+    time_limit = 2.0
+    memory_limit = None
+
+
+def table_html(head: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> str:
+    """A table; numbers are aligned at the right, and texts shortened."""
+    lines = [
+        "<table>",
+        "<thead><tr>" + "".join(f"<th>{_cell(name)}</th>" for name in head[:_COLUMNS]) + "</tr></thead>",
+    ]
+    for row in rows:
+        cells = (
+            f'<td style="text-align:{"right" if isinstance(cell, int | float) else "left"}">{_cell(cell)}</td>'
+            for cell in row[:_COLUMNS]
+        )
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    more = f" {len(head) - _COLUMNS} more columns." if len(head) > _COLUMNS else ""
+    lines.append("</table>")
+    return "\n".join([*lines, f"<p>{escape(caption)}{more}</p>"] if caption or more else lines)
+
+
+def query_html(text: str, warnings: Sequence[str], picture: Picture) -> str:
+    """The text of a query, its warnings, and its automaton where Graphviz can draw it."""
+    lines = [f"<pre>{escape(text[:_TEXT])}{'…' if len(text) > _TEXT else ''}</pre>"]
+    lines += [f"<p>warning: {escape(shortened(warning, 400))}</p>" for warning in warnings[:_ROWS]]
+    try:
+        svg = picture.svg()
+    except OptionError:
+        svg = ""
+    return "\n".join([*lines, svg] if len(svg) <= _PICTURE else lines)
+
+
+def matches_html(matches: Any, head: Sequence[str], row: Callable[[Any], Sequence[Any]]) -> str:
+    """The first matches. What is shown is found by a use of its own, of two seconds at most, so that `matches` and its
+    counters stay as they are."""
+    rows: list[Sequence[Any]] = []
+    ended = True
+    said = ""
+    try:
+        with limited(_TwoSeconds()):
+            for match in islice(copy.copy(matches), _ROWS + 1):
+                ended = len(rows) < _ROWS
+                if ended:
+                    rows.append(row(match))
+    except LimitReached:
+        ended, said = False, "; nothing was looked for beyond two seconds"
+    except SpaseqError as error:
+        return f"<pre>{escape(str(error))}</pre>"
+    count = f"{len(rows)} match{'' if len(rows) == 1 else 'es'}" if ended else f"the first {len(rows)} matches"
+    return table_html(head, rows, f"{count}{said}.")
+
+
+def match_html(match: Any) -> str:
+    """The steps of a match, or its positions and times where its events are not known."""
+    try:
+        steps = match.steps
+    except OptionError:
+        pairs = zip(match.positions, match.times, strict=False)
+        return table_html(("position", "time"), [(place, time_text(time)) for place, time in islice(pairs, _ROWS)])
+    shown = [(step.name, step.position, time_text(step.time), _event(step.event)) for step in steps[: 2 * _ROWS]]
+    more = f"{len(steps) - len(shown):,} more steps." if len(steps) > len(shown) else ""
+    return table_html(("step", "position", "time", "event"), shown, more)
+
+
+def time_text(time: int) -> str:
+    """A time for people."""
+    return format_time(time) if abs(time) >= CALENDAR else f"{time / 1e9:,.9g} s"
+
+
+def _event(event: Any) -> str:
+    if isinstance(event, dict):
+        return "  ".join(f"{name}={value}" for name, value in islice(event.items(), _COLUMNS))
+    return " . ".join(" ".join(map(str, triple)) for triple in event.triples[:_ROWS])
+
+
+def _cell(value: Any) -> str:
+    return escape(shortened(str(value), _CELL))

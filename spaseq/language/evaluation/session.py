@@ -1,0 +1,168 @@
+"""One evaluation in progress that graph events are pushed to, and its snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from spaseq.engine import Progress, Settings
+from spaseq.errors import EventError, OptionError
+from spaseq.events.reorder import SingleReorderer
+from spaseq.events.time import nanoseconds_of
+from spaseq.language.evaluation.history import Pool
+from spaseq.language.evaluation.match import Match
+from spaseq.language.evaluation.run import Recogniser
+from spaseq.rdf import TERMS, Counters, GraphEvent, Instant, StreamOptions, described
+from spaseq.snapshot import expect, seal, unseal
+from spaseq.watch import InUse
+
+__all__ = ["Session"]
+
+
+class Session:
+    """An incremental evaluation: `with query.open() as stream: stream.push(events)`.
+
+    Events come in order of time, over all streams; with a lateness they are held back until nothing that is on time can
+    come before them. An instant is complete when an event of a later time comes, or at `close` (at once where every
+    event is an instant of its own); a push returns the matches of the instants it completed.
+    """
+
+    def __init__(self, recogniser: Recogniser, streams: Iterable[str], options: StreamOptions) -> None:
+        self._recogniser = recogniser
+        self._streams = frozenset(streams)
+        self._apart = options.apart
+        self._reorder = SingleReorderer(options, described)
+        self._held: list[GraphEvent] = []
+        self._position = 0
+        self._closed = False
+        self._use = InUse(recogniser.settings)
+        self.counters: Counters = Counters()
+        """What was pushed so far."""
+
+    def push(self, events: GraphEvent | Iterable[GraphEvent]) -> list[Match]:
+        """The matches that these events, or this one, complete.
+
+        Raises `EventError` for a late event, unless those are dropped, or an unknown stream, `OptionError` for what is
+        no `GraphEvent`.
+        """
+        with self._use:
+            if self._closed:
+                raise OptionError("the stream is closed: nothing can be pushed any more")
+            instants: list[Instant] = []
+            for event in _listed(events):
+                self._check(event)
+                self.counters.events += 1
+                self.counters.triples += len(event.triples)
+                instants += self._completed(self._reorder.push(event.time, event))
+            self.counters.late += self._reorder.take_dropped()
+            return list(self._recogniser.push(instants))
+
+    @property
+    def settings(self) -> Settings:
+        """The budgets of the evaluation."""
+        return self._recogniser.settings
+
+    def progress(self) -> Progress | None:
+        """How far the evaluation came."""
+        return self._recogniser.progress()
+
+    def advance(self, now: int) -> list[Match]:
+        """The matches that complete because no event before `now` (ns) will come any more. One that does is late."""
+        now = nanoseconds_of(now)
+        with self._use:
+            self._reorder.advance(now)
+            instants = self._completed(self._reorder.due())
+            if self._held and self._held[0].time < now:
+                instants.append(self._instant())
+            return [*self._recogniser.push(instants), *self._recogniser.advance(now)]
+
+    def close(self) -> list[Match]:
+        """The matches that the end of the streams completes; closing again gives none."""
+        if self._closed:
+            return []
+        with self._use:
+            self._closed = True
+            instants = self._completed(self._reorder.due(last=True))
+            if self._held:
+                instants.append(self._instant())
+            return [*self._recogniser.push(instants), *self._recogniser.close()]
+
+    def _completed(self, events: Iterable[GraphEvent]) -> list[Instant]:
+        """The instants that are complete now that `events` are taken, which are in order of time."""
+        found = []
+        for event in events:
+            if self._held and event.time != self._held[0].time:
+                found.append(self._instant())
+            self._held.append(event)
+            if self._apart:
+                found.append(self._instant())
+        return found
+
+    def _identity(self) -> dict[str, str]:
+        instants = "each event an instant" if self._apart else "events of one time an instant"
+        return {"language": "SPAseq", **self._recogniser.identity(), "ties": instants}
+
+    def snapshot(self) -> bytes:
+        """The state, to be handed to `query.open(state)`."""
+        with self._use:
+            return self._sealed()
+
+    def _sealed(self) -> bytes:
+        pool = Pool()
+        state = {
+            "recogniser": self._recogniser.snapshot(),
+            "held": pool.put(self._held),
+            "waiting": pool.put(self._reorder.waiting),
+            "events": pool.snapshot(),
+            "order": self._reorder.snapshot(),
+            "position": self._position,
+            "counters": (self.counters.events, self.counters.triples, self.counters.late),
+        }
+        return seal(self._identity(), state, (TERMS,))
+
+    def restore(self, state: bytes) -> None:
+        """Goes on from a snapshot of a session of the same query. `OptionError` for anything else."""
+        unseal(state, self._identity(), (TERMS,), self._restored)
+
+    def _restored(self, state: dict[str, Any]) -> None:
+        self._recogniser.restore(state["recogniser"])
+        events_of = Pool.restore(state["events"])
+        self._held = list(events_of(state["held"]))
+        self._reorder.restore(state["order"])
+        self._reorder.wait_again([(event.time, event) for event in events_of(state["waiting"])])
+        self._position = state["position"]
+        expect(type(self._position) is int and 0 <= self._position < 1 << 61, "a place in the streams")
+        events, triples, late = state["counters"]
+        expect(all(type(n) is int for n in (events, triples, late)), "counts of what was pushed")
+        self.counters = Counters(events=events, triples=triples, late=late)
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closed = True
+
+    def _check(self, event: GraphEvent) -> None:
+        if not isinstance(event, GraphEvent):
+            raise OptionError(
+                f"events are GraphEvents, and this is a {type(event).__name__}",
+                "spaseq.GraphEvent(stream, time, triples) is one; push takes an iterable of them",
+            )
+        if event.stream not in self._streams:
+            raise EventError(
+                f"the query does not read the stream <{event.stream}>", source=event.source, record=event.record
+            )
+
+    def _instant(self) -> Instant:
+        events, self._held = tuple(self._held), []
+        self._position += 1
+        return Instant(self._position - 1, events[0].time, events)
+
+
+def _listed(events: Any) -> Iterable[Any]:
+    """What is pushed, one by one. Raises `OptionError` where it cannot be looked through."""
+    if isinstance(events, Iterable):
+        return events
+    if isinstance(events, GraphEvent):
+        return (events,)
+    raise OptionError(f"a {type(events).__name__} holds no events", "push takes a GraphEvent or an iterable of them")
