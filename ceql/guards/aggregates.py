@@ -33,6 +33,10 @@ _State = tuple[frozenset[str], tuple[frozenset[Any], ...], tuple[Hashable, ...]]
 """The variables that have taken an event; the set of value tuples of each variable that stands outside of aggregates;
 the states of the accumulators."""
 
+_New = tuple[frozenset[str], list[tuple[int, Callable[[Any, Any], Hashable], Any]], dict[int, tuple[Any, ...]]]
+"""What an event brings: the variables that take it; for each accumulator its number, how it adds and the value; for
+each variable that stands outside of aggregates its number and the tuple of values."""
+
 
 class _Accumulator(Protocol):
     """`start`, then `add` for each value in order of positions, then `result`. States are hashable and small."""
@@ -192,6 +196,8 @@ class AggregateGuard:
         over = [named_by(call) for call in calls]
         limit = None if self._most is None else self._most[1]
         self._accumulators = [_accumulator(call, limit) for call in calls]
+        self._results = [a.result for a in self._accumulators]
+        self._new: dict[tuple[int, frozenset[str]], _New] = {}
         self._of_variable = {v: [i for i, o in enumerate(over) if o == v] for v in set(over)}
         self._read = [_argument(call, read) for call in calls]
         plain = _plain(condition)
@@ -220,28 +226,49 @@ class AggregateGuard:
             tuple(a.start for a in self._accumulators),
         )
 
+    def forget(self) -> None:
+        """Another batch is read from now on."""
+        self._new = {}
+
     def take(self, state: _State, variables: frozenset[str], event: int) -> _State | None:
         """The state once the event is taken for `variables`; None if the condition can no longer become true."""
+        new = self._new.get((event, variables))
+        if new is None:  # many runs take one event
+            self._new = {(event, variables): (new := self._values(variables, event))}
+        taken, added, tuples = new
         seen, kept, sums = state
-        taken = variables & self.variables
         changed = list(sums)
-        for variable in taken:
-            for i in self._of_variable.get(variable, ()):
-                changed[i] = self._accumulators[i].add(changed[i], self._read[i](event))
+        for i, add, value in added:
+            changed[i] = add(changed[i], value)
         if self._most is not None and changed[0] > self._most[0]:  # type: ignore[operator]
             return None
-        tuples = [
-            old | {tuple([read(event) for read in self._keep[i]])} if self._order[i] in taken else old
-            for i, old in enumerate(kept)
+        if not taken <= seen:
+            seen |= taken
+        if tuples:
+            kept = tuple([old | {tuples[i]} if i in tuples else old for i, old in enumerate(kept)])
+        return seen, kept, tuple(changed)
+
+    def _values(self, variables: frozenset[str], event: int) -> _New:
+        """What an event brings that is taken for `variables`."""
+        taken = variables & self.variables
+        added = [
+            (i, self._accumulators[i].add, self._read[i](event))
+            for variable in taken
+            for i in self._of_variable.get(variable, ())
         ]
-        return seen | taken, tuple(tuples), tuple(changed)
+        tuples = {
+            i: tuple([read(event) for read in self._keep[i]]) for i, name in enumerate(self._order) if name in taken
+        }
+        return taken, added, tuples
 
     def leave(self, state: _State) -> bool:
         """Whether the condition holds of all events taken."""
         seen, kept, sums = state
         if seen != self.variables:
             return True
-        results = tuple([a.result(s) for a, s in zip(self._accumulators, sums, strict=True)])
+        results = tuple([result(s) for result, s in zip(self._results, sums, strict=True)])
+        if not kept:
+            return self._test((results,)) is True
         return all(self._test((*choice, results)) is True for choice in itertools.product(*kept))
 
 

@@ -68,6 +68,9 @@ class _Compiled:
             kept[at] = together if reduce is None else reduce(together)
         return tuple(kept)
 
+    def forget(self) -> None:
+        """Nothing is kept of an event."""
+
     def leave(self, state: tuple[Values, ...]) -> bool:
         """True: `take` has tried every choice."""
         return True
@@ -155,6 +158,8 @@ class GuardRegisters:
     def load(self, batch: Any) -> None:
         self._events = batch.events
         self._getters = {}
+        for compiled in self._compiled:
+            compiled.forget()
 
     def codes(self, cea: CEA) -> ValueCodes | None:
         """The guards in the form of the kernels, for one evaluation; None if a guard has an aggregate or CORR."""
@@ -176,25 +181,29 @@ class GuardRegisters:
     def take(self, row: Any, guard: Guard, variables: frozenset[str], event: int) -> Hashable | None:
         number = self._numbers[guard]
         compiled = self._compiled[number]
-        old = next((kept for n, kept in row if n == number), compiled.empty)
+        at, until, old = len(row), len(row), compiled.empty
+        for i, (n, kept) in enumerate(row):
+            if n >= number:
+                at, until, old = (i, i + 1, kept) if n == number else (i, i, old)
+                break
         try:
             new = compiled.take(old, variables, event)
         except EventError as error:
             raise self._placed(guard, error, event) from None
         if new is None:
             return None
-        return tuple(sorted([e for e in row if e[0] != number] + [(number, new)], key=_number))
+        return (*row[:at], (number, new), *row[until:])
 
     def leave(self, row: Any, guard: Guard) -> Hashable | None:
         number = self._numbers[guard]
         compiled = self._compiled[number]
         try:
-            if not all([compiled.leave(state) for n, state in row if n == number]):
-                return None
+            for at, (n, state) in enumerate(row):
+                if n == number:
+                    return (*row[:at], *row[at + 1 :]) if compiled.leave(state) else None
         except EventError as error:
             raise self._placed(guard, error) from None
-        kept: Row = tuple([entry for entry in row if entry[0] != number])
-        return kept
+        return row
 
     def again(self, row: Any, action: Hashable) -> Hashable:
         return row
@@ -215,7 +224,3 @@ def _compiled(guard: Guard, registers: GuardRegisters) -> _Compiled | AggregateG
     if any(True for _ in aggregates_of(guard.condition)):
         return AggregateGuard(guard.condition, guard.variables, registers.attribute)
     return _Compiled(guard, registers)
-
-
-def _number(entry: Entry) -> int:
-    return entry[0]

@@ -12,10 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import ceql
+from ceql import Settings
 from ceql.guards.guard import Guard
 from ceql.guards.registers import GuardRegisters
 from ceql.syntax.parse import parse
-from spaseq.errors import EventError
+from spaseq.errors import BudgetExceeded, EventError
 from spaseq.events import EventBatch, EventOptions, EventStream
 
 
@@ -128,3 +130,24 @@ def test_aggregates_of_texts() -> None:
         holds("SUM(x.p) > 3", xs("a"))
     with pytest.raises(EventError, match="a text"):
         holds("MAX(x.p) > 3", xs("a"))
+
+
+def test_what_one_event_may_move_has_a_budget() -> None:
+    """Each distinct sum is a register row, and an event moves them all."""
+    events = [{"type": "A", "v": 1 << i} for i in range(9)]
+    for text in ("A+ AS x ; B FILTER SUM(x.v) > 3", "A+ AS x FILTER AVG(x.v) > 3"):
+        query = ceql.compile(f"SELECT * WHERE {text}", settings=Settings(event_runs=100))
+        with query.open() as session, pytest.raises(BudgetExceeded, match=r"event_runs is 100 runs and \d+ are needed"):
+            for event in events:
+                session.push(event)
+        with pytest.raises(BudgetExceeded, match="raise event_runs"):
+            query.run(events).count()
+
+
+def test_an_event_in_every_batch_is_read_anew() -> None:
+    query = ceql.compile("SELECT * WHERE A+ AS x ; B AS y FILTER SUM(x.v) = y.v")
+    with query.open() as session:
+        for v in (1, 2, 4):
+            session.push([{"type": "A", "v": v}])
+        found = [list(m.positions) for v in (7, 3, 5) for m in session.push([{"type": "B", "v": v}])]
+    assert found == [[0, 1, 2, 3], [0, 1, 4], [0, 2, 5]]

@@ -59,6 +59,9 @@ class Settings:
     """The compact structure: grows with the window's events and the pattern's states."""
     live_runs: int = 1_000_000
     """Different (state, register row) sets at one time, for patterns with conditions over several events."""
+    event_runs: int = 100_000
+    """(State, register row) pairs that one event may move where conditions are decided in Python: aggregates, sets of
+    mappings. Some 20 microseconds each."""
     partitions: int = 10_000_000
     """Keys of PARTITION BY at a time: of those seen in a window of time, or, without one, of all."""
     output_bytes: int = 8 << 30

@@ -48,6 +48,7 @@ class RegisterRun(Run):
         super().__init__(program, arena)
         self.registers: Registers = registers_of(program)
         self._budget = program.settings.live_runs
+        self._most_moved = program.settings.event_runs if program.registers is not None else None
         self._out = [[(sum(1 << p for p in t.predicates), t) for t in out] for out in program.cea.transitions]
         self._enabled: dict[tuple[int, int], tuple[list[Transition], list[Transition]]] = {}
         self._moves_on: dict[tuple[frozenset[int], int], bool] = {}
@@ -121,6 +122,11 @@ class RegisterRun(Run):
         self._accepted = []
         self._completed = False
         self._left = []
+        if self._most_moved is not None:
+            moved = sum([len(source) for _, source in moving])
+            if moved > self._most_moved:
+                hint = "raise event_runs, narrow the window, or compare fewer distinct values"
+                raise BudgetExceeded("event_runs", self._most_moved, moved, "runs", hint)
         # Targets get their cells only once all steps are known: one of them may be a set that another move leaves.
         steps = self._steps(moving, event, c, live, position, low)
         arena.add_moves(sum(max(1, len(step.marks)) for _, _, step in steps))
