@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ceql.expressions import values
+from ceql.expressions.members import members
 from ceql.syntax import ast
 from spaseq.errors import InternalError
 
@@ -38,8 +39,9 @@ def compile_condition(node: ast.Condition, lookup: Lookup[E]) -> Truth[E]:
         case ast.Like(value, pattern):
             read = compile_value(value, lookup)
             return lambda env: values.like(read(env), pattern)
-        case ast.In(value, items):
-            return _member(compile_value(value, lookup), [compile_value(i, lookup) for i in items])
+        case ast.In(value):
+            read, has = compile_value(value, lookup), members(node).has
+            return lambda env: has(read(env))
         case ast.InRange(value, low, high):
             return _in_range(value, low, high, lookup)
     raise InternalError(f"no evaluation of {type(node).__name__}")
@@ -75,16 +77,6 @@ def _either(left: Truth[E], right: Truth[E]) -> Truth[E]:
         return None if first is None or second is None else False
 
     return either
-
-
-def _member(value: Value[E], items: list[Value[E]]) -> Truth[E]:
-    def member(env: E) -> bool | None:
-        found = value(env)
-        if found is None:
-            return None
-        return any([values.compare("=", found, item(env)) for item in items])
-
-    return member
 
 
 def _in_range(

@@ -7,6 +7,7 @@ false, not NULL) is computed only below a NOT, where false and unknown differ.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ceql.expressions import values
+from ceql.expressions.members import members
 from ceql.expressions.scalar import compile_value
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
@@ -80,8 +82,8 @@ def _truth(node: ast.Condition, batch: EventBatch) -> _Truth:
             return _compare(symbol, _value(left, batch), _value(right, batch), len(batch), node)
         case ast.Like(value, pattern):
             return _like(_value(value, batch), pattern, len(batch), node)
-        case ast.In(value, items):
-            return _in(_value(value, batch), [_value(i, batch) for i in items], len(batch), node)
+        case ast.In(value):
+            return _in(_value(value, batch), len(batch), node)
         case ast.InRange(value, low, high):
             operand = _value(value, batch)
             bounds = [(s, _value(b, batch)) for s, b in ((">=", low), ("<=", high)) if b is not None]
@@ -194,16 +196,18 @@ def _like(operand: _Operand, pattern: str, count: int, node: ast.Condition) -> _
     raise values.mismatch(_kind(operand), "text", print_expression(node))
 
 
-def _in(operand: _Operand, items: list[_Operand], count: int, node: ast.Condition) -> _Truth:
+def _in(operand: _Operand, count: int, node: ast.In) -> _Truth:
     if operand is None:
         return _unknown(count)
-    texts = [i.value for i in items if isinstance(i, _Constant) and isinstance(i.value, str)]
-    if isinstance(operand, TextColumn) and len(texts) == len(items):
-        return _by_text(operand, pc.is_in(operand.texts, value_set=text_array(texts)))
-    truth = _compare("=", operand, items[0], count, node)
-    for item in items[1:]:
-        truth = _or(truth, _compare("=", operand, item, count, node))
-    return truth
+    prepared = members(node)
+    if not isinstance(operand, _Constant):
+        found = _named(node, lambda: prepared.where(operand))
+        if isinstance(operand, TextColumn) and found is not None:
+            return _by_text(operand, found)
+        if found is not None:
+            return _settled(found, operand.known)
+    first, *others = [_compare("=", operand, _Constant(value), count, node) for value in prepared.constants]
+    return functools.reduce(_or, others, first)
 
 
 def _kind(operand: Column | _Constant) -> str:

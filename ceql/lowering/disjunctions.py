@@ -32,11 +32,11 @@ class Scope:
 
 
 def as_single_events(test: Test, scope: Scope) -> Test:
-    """The test with each part on one variable that takes at most one event as one condition, and without what is said
+    """The test with each OR on one variable that takes at most one event as one condition, and without what is said
     twice."""
     if isinstance(test, Leaf):
         return test
-    variable = only_variable(test)
+    variable = only_variable(test) if isinstance(test, Any) else None
     if variable is not None and variable in scope.defined and scope.is_single(variable):
         return Leaf(merged(test), frozenset((variable,)), ast.NOWHERE)
     left, right = as_single_events(test.left, scope), as_single_events(test.right, scope)

@@ -25,13 +25,14 @@ __all__ = ["contradictory", "culprits"]
 _MIRROR: Final = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _INVERSE: Final = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _EXACT: Final = 1 << 53
+_SETS: Final = ("in", "not in")
 _BRANCHES: Final = 256
 """How many combinations of the alternatives of ORs are tried; with more, no contradiction is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """`term symbol value`. Of the symbols `in` has a tuple of values, `like` and `not like` have a pattern."""
+    """`term symbol value`. Of the symbols `in` and `not in` have a tuple of values, `like` and `not like` a pattern."""
 
     term: ast.Expression
     symbol: str
@@ -80,7 +81,7 @@ def _ways(node: ast.Condition, negated: bool) -> list[_Way]:
             found = tuple(_constant(i) for i in items)
             if None in found:
                 return [()]
-            return [tuple(_Limit(term, "!=", v) for v in found) if negated else (_Limit(term, "in", found),)]
+            return [(_Limit(term, "not in" if negated else "in", found),)]
         case ast.InRange(term, low, high):
             bounds = [(s, b) for s, b in ((">=", low), ("<=", high)) if b is not None]
             parts = [_compared(_INVERSE[s] if negated else s, term, b) for s, b in bounds]
@@ -126,7 +127,7 @@ def _empty(term: ast.Expression, limits: list[_Limit]) -> bool:
         value = _constant(term)
         kind = set() if value is None else {values.kind_of(value)}
         return kind == kinds and not all(_fits(value, limit) for limit in limits)
-    if kinds == {"truth"} and all(x.symbol in ("=", "!=", "in") for x in limits):
+    if kinds == {"truth"} and all(x.symbol in ("=", "!=", *_SETS) for x in limits):
         return not any(all(_fits(v, limit) for limit in limits) for v in (True, False))
     if kinds == {"number"} and all(abs(v) < _EXACT for v in constants):
         return _nothing_between(limits)
@@ -135,7 +136,7 @@ def _empty(term: ast.Expression, limits: list[_Limit]) -> bool:
 
 def _values(limits: Iterable[_Limit]) -> Iterator[Any]:
     for limit in limits:
-        if limit.symbol == "in":
+        if limit.symbol in _SETS:
             yield from limit.value
         elif not limit.symbol.endswith("like"):
             yield limit.value
@@ -150,7 +151,7 @@ def _no_time_between(limits: list[_Limit], constants: list[Any]) -> bool:
     except EventError:
         return True
     as_times = [
-        _Limit(x.term, x.symbol, tuple(times[v] for v in x.value) if x.symbol == "in" else times[x.value])
+        _Limit(x.term, x.symbol, tuple(times[v] for v in x.value) if x.symbol in _SETS else times[x.value])
         for x in limits
     ]
     return _nothing_between(as_times)
@@ -159,6 +160,7 @@ def _no_time_between(limits: list[_Limit], constants: list[Any]) -> bool:
 def _nothing_between(limits: list[_Limit]) -> bool:
     """Whether no value satisfies all limits, in any ordered domain. Between two bounds that differ there may always be
     a value."""
+    limits = [_Limit(x.term, x.symbol, frozenset(x.value)) if x.symbol in _SETS else x for x in limits]
     single = [tuple(x.value) if x.symbol == "in" else (x.value,) for x in limits if x.symbol in ("=", "in")]
     if single:
         return not any(all(_fits(v, limit) for limit in limits) for v in min(single, key=len))
@@ -172,8 +174,8 @@ def _nothing_between(limits: list[_Limit]) -> bool:
 
 def _fits(value: Any, limit: _Limit) -> bool:
     match limit.symbol:
-        case "in":
-            return value in limit.value
+        case "in" | "not in":
+            return (value in limit.value) is (limit.symbol == "in")
         case "like" | "not like":
             return values.like(value, limit.value) is (limit.symbol == "like")
     return bool(values.OPERATORS[limit.symbol](value, limit.value))

@@ -109,8 +109,12 @@ class Like(Condition):
 
 @dataclass(frozen=True, slots=True)
 class In(Condition):
+    """`value IN {…}`; the items are constants."""
+
     value: Expression
     items: tuple[Expression, ...]
+    prepared: object = field(default=None, init=False, compare=False, repr=False)
+    """What evaluation has made of the items (`ceql.expressions.members`)."""
 
 
 @dataclass(frozen=True, slots=True)

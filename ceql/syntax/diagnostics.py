@@ -39,6 +39,7 @@ _WORDS: Final[dict[str, str]] = {
     "LSQB": "[",
     "RSQB": "]",
     "LBRACE": "{",
+    "VALUES": "{",
     "RBRACE": "}",
     "__ANON_0": ":+",
     "UNIT": "a unit of time (DAYS, HOURS, MINUTES, SECONDS, MILLISECONDS)",

@@ -6,7 +6,9 @@ needed is decided here, going down the tree, so that the error can say which of 
 
 from __future__ import annotations
 
+import bisect
 import functools
+import re
 from collections.abc import Callable
 from importlib.resources import files
 from typing import Final
@@ -22,6 +24,10 @@ from spaseq.text import WholeWords, check_characters
 
 __all__ = ["parse"]
 
+_LINE_END: Final = re.compile("\n")
+_CONSTANT: Final = re.compile(
+    r"""(?P<text>'(?:[^'\n]|'')*'|"(?:[^"\n]|"")*")|(?P<sign>-\s*)?(?P<number>[\d.][^\s,}]*)"""
+)
 _INT64: Final = range(-(1 << 63), 1 << 63)
 _DIGITS: Final = 400
 """A whole number with more digits is not given to int(), which refuses thousands; a double has at most 309."""
@@ -52,6 +58,7 @@ class _Builder:
     def __init__(self, text: str, source: str) -> None:
         self.text = text
         self.source = source
+        self.lines = [0, *(m.end() for m in _LINE_END.finditer(text))]
 
     # Helpers
 
@@ -64,7 +71,8 @@ class _Builder:
         else:
             start, end = node.meta.start_pos, node.meta.end_pos
         assert start is not None and end is not None
-        return Span.at(self.text, start, end)
+        line = bisect.bisect_right(self.lines, start)
+        return Span(start, end, line, start - self.lines[line - 1] + 1)
 
     def name(self, node: Tree[Token]) -> ast.Name:
         token = _token(node)
@@ -249,7 +257,25 @@ class _Builder:
         token = _token(tree)
         return str(token)[2:-2] if token.type == "REGEX" else _unquote(str(token))
 
+    def many_values(self, token: Token) -> tuple[ast.Expression, ...]:
+        """The constants of a long set."""
+        start = token.start_pos
+        assert start is not None
+        found: list[ast.Expression] = []
+        for value in _CONSTANT.finditer(token):
+            text = value["text"]
+            part = Token("STRING" if text else "NUMBER", text or value["number"], value.start() + start)
+            part.end_pos = value.end() + start
+            span = self.span(part)
+            sign = -1 if value["sign"] else 1
+            found.append(
+                ast.Text(_unquote(text), span=span) if text else ast.Number(self.number(part, sign), span=span)
+            )
+        return tuple(found)
+
     def membership(self, value: ast.Expression, tree: Tree[Token], in_brackets: bool, span: Span) -> ast.Condition:
+        if tree.data == "many_values":
+            return ast.In(value, self.many_values(_token(tree)), span=span)
         parts = [self.value(c, in_brackets) for c in _trees(tree)]
         match str(tree.data):
             case "values":

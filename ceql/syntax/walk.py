@@ -16,6 +16,9 @@ E = TypeVar("E", bound=ast.Expression)
 
 
 def _children(node: ast.Expression) -> Iterator[ast.Expression]:
+    if isinstance(node, ast.In):
+        yield node.value
+        return
     for field in dataclasses.fields(node):
         value = getattr(node, field.name)
         if isinstance(value, ast.Expression):
@@ -25,7 +28,8 @@ def _children(node: ast.Expression) -> Iterator[ast.Expression]:
 
 
 def parts(node: ast.Expression) -> Iterator[ast.Expression]:
-    """An expression and all expressions in it, from left to right."""
+    """An expression and all expressions in it, from left to right. The constants of an IN are left out: they may be
+    thousands."""
     yield node
     for child in _children(node):
         yield from parts(child)
@@ -72,7 +76,7 @@ def with_variables(node: E, change: Callable[[str | None], str | None]) -> E:
 def replaced(node: E, change: Callable[[ast.Expression], ast.Expression | None]) -> E:
     """The expression with every part replaced by `change(part)` where that is not None.
 
-    From the top down: the parts of a replacement are not visited.
+    From the top down: the parts of a replacement are not visited, nor the constants of an IN.
     """
     return cast(E, _replaced(node, change))
 
@@ -85,5 +89,7 @@ def _replaced(node: Any, change: Callable[[ast.Expression], ast.Expression | Non
     found = change(node)
     if found is not None:
         return found
+    if isinstance(node, ast.In):
+        return dataclasses.replace(node, value=_replaced(node.value, change))
     changes = {f.name: _replaced(getattr(node, f.name), change) for f in dataclasses.fields(node) if f.name != "span"}
     return dataclasses.replace(node, **changes)

@@ -15,7 +15,7 @@ from spaseq.errors import QuerySyntaxError, Span
 from tests.support import oracle_ceql_text
 from tests.support.words import joined, read, with_plurals
 
-NO_WORDS = {"IDENT", "QUOTED", "NUMBER", "STRING", "REGEX", "COMMENT", "COMPARISON", "MORETHAN"}
+NO_WORDS = {"IDENT", "QUOTED", "NUMBER", "STRING", "REGEX", "COMMENT", "COMPARISON", "MORETHAN", "VALUES"}
 """The terminals that are no words, besides lark's own for white space."""
 
 # Between them these have every keyword of the grammar.
