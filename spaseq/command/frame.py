@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -26,6 +27,8 @@ __all__ = ["INTERRUPTED", "accounted", "bounded", "note", "opened", "query_text"
 
 INTERRUPTED: Final = 130
 """The exit code of a command that Ctrl-C ended."""
+_A_QUERY: Final = re.compile(r"\b(?:SELECT|CONSTRUCT|ASK)\s*[\s*{(?$]", re.ASCII | re.IGNORECASE)
+"""What every query has, and hardly a name of a file."""
 _BLOCK: Final = 1 << 16
 """Characters that are written at once."""
 
@@ -93,8 +96,11 @@ def bounded(settings: Settings) -> Iterator[None]:
 
 
 def query_text(path: str) -> tuple[str, str]:
-    """(the text of a query, the name that errors show for it); `-` is standard input. Raises `OptionError`."""
+    """(the text of a query, the name that errors show for it): of a file, of standard input for `-`, or `path` itself
+    where it is no file and has the word that a query has. Raises `OptionError`."""
     name = "<stdin>" if path == "-" else path
+    if _A_QUERY.search(path) and not os.path.exists(path):
+        return path, "<query>"
     try:
         if path == "-":
             return sys.stdin.read(), name
@@ -103,7 +109,7 @@ def query_text(path: str) -> tuple[str, str]:
     except UnicodeDecodeError:
         raise OptionError(f"cannot read the query {name}: it is not UTF-8 text") from None
     except OSError as error:
-        hint = "the query is given as a file; - reads it from standard input"
+        hint = "the query is given as a file or as its text; - reads it from standard input"
         raise OptionError(f"cannot read the query {name}: {error.strerror or error}", hint) from None
 
 

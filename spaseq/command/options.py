@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import fields
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from spaseq.errors import OptionError
 from spaseq.version import VERSION
@@ -27,9 +27,18 @@ _UNITS: Final = {"": 1, "B": 1, **{f"{letter}B": 1000 ** (i + 1) for i, letter i
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?) ?((?:[kmgt]i?)?b|)", re.ASCII | re.IGNORECASE)
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        left = message.removeprefix("unrecognized arguments: ")
+        if left != message and not left.startswith("-"):
+            option = "--stream NAME=FILE" if self.prog.startswith("spaseq") else "--events FILE"
+            message += f"\nhint: events are named by {option}, and a query with blanks needs quotes"
+        super().error(message)
+
+
 def command_parser(name: str, description: str) -> argparse.ArgumentParser:
     """The parser of a command, without its subcommands."""
-    parser = argparse.ArgumentParser(prog=name, description=description, epilog=_EXIT_CODES)
+    parser = _Parser(prog=name, description=description, epilog=_EXIT_CODES)
     parser.add_argument("--version", action="version", version=f"%(prog)s {VERSION}")
     return parser
 
@@ -37,7 +46,7 @@ def command_parser(name: str, description: str) -> argparse.ArgumentParser:
 def add_query(parser: argparse.ArgumentParser, evaluators: str | None = None) -> None:
     """Adds the arguments for the query and its settings. `evaluators` is the help text of --evaluator; with None the
     command does not have it."""
-    parser.add_argument("query", metavar="QUERY", help="file of the query, or - for standard input")
+    parser.add_argument("query", metavar="QUERY", help="file of the query, its text, or - for standard input")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
                         help="change a budget that an error names; time_limit=30s, memory_limit=2GB")  # fmt: skip
     parser.set_defaults(evaluator="compact")

@@ -60,6 +60,27 @@ def test_the_suffix_of_the_output_chooses_the_format(run: Run, tmp_path: Path) -
     assert run("--output", "m.unknown") == 0 and "  " in (tmp_path / "m.unknown").read_text()
 
 
+@pytest.mark.parametrize("run", ["ceql"], indirect=True)
+def test_a_query_is_given_as_its_text(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """For both commands, which `run` has written the queries and events of."""
+    for main, file, events in (
+        (ceql_main, "q.ceql", ["--events", "events.csv"]),
+        (spaseq_main, "q.rq", ["--stream", "S=s.nt", "--event-by", "size:1"]),
+    ):
+        assert main(["run", file, *events, "--format", "csv"]) == 0
+        named = capsys.readouterr().out
+        assert main(["run", (tmp_path / file).read_text(), *events, "--format", "csv"]) == 0
+        assert capsys.readouterr().out == named and named.count("\n") == 2
+        assert main(["run", "SELECT wrong", *events]) == 2
+        assert capsys.readouterr().err.startswith("<query>:1:")
+        with pytest.raises(SystemExit):
+            main(["run", file, "events.csv"])
+        assert f"hint: events are named by {events[0]}" in capsys.readouterr().err
+        (tmp_path / "select (a).q").write_text((tmp_path / file).read_text())  # a file is a file
+        assert main(["run", "select (a).q", *events]) == 0
+        capsys.readouterr()
+
+
 def write_markdown(results: Results, out: IO[str]) -> int:
     """A format that neither command has."""
     rows = [f"| {' | '.join(row)} |\n" for row in results.texts()]
