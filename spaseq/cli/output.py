@@ -138,8 +138,7 @@ class FoundResults(Results):
             rows = zip(*own, strict=True) if own else repeat(())
             starts, ends, offsets = found.start.tolist(), found.end.tolist(), found.offsets.tolist()
             places = found.positions.tolist()
-            first = found.history.times(found.positions[found.offsets[:-1]])
-            firsts, lasts = (_span(clock, times) for times in (first, found.times))
+            firsts, lasts = (_span(clock, times) for times in (found.first_times(), found.times))
             for i, row in zip(range(len(starts)), rows, strict=False):
                 yield (
                     f'{{"start": {starts[i]}, "end": {ends[i]}, "positions": {places[offsets[i] : offsets[i + 1]]}, '

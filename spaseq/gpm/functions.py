@@ -29,7 +29,7 @@ from spaseq.gpm import regex as expressions
 
 __all__ = [
     "arithmetic", "cast_to", "concatenation", "double_text", "effective_truth", "is_function", "mean", "number_of",
-    "replacement", "total",
+    "quotient_text", "replacement", "total",
 ]  # fmt: skip
 
 _INTEGERS: Final = frozenset({
@@ -152,6 +152,12 @@ def _combined(sign: str, left: tuple[int, Any], right: tuple[int, Any]) -> tuple
             return 1, x + y if sign == "+" else x - y if sign == "-" else x * y if sign == "*" else x / y
     except InvalidOperation as error:
         raise SPARQLError(str(error)) from None
+
+
+def quotient_text(whole: int, scale: int, divisor: int) -> str:
+    """The text of the decimal whole / 10**scale / divisor."""
+    with decimal_context(_PRECISION):
+        return _decimal_text(Decimal(whole).scaleb(-scale) / divisor)
 
 
 def _double(sign: str, a: float, b: float) -> float:

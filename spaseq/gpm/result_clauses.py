@@ -146,6 +146,11 @@ class SolutionPlan:
         fixed |= {_LAST + name: term for name, term in own.items()}
         return [fixed | dict(taken) for taken in solution.get(ROUNDS, ())] or [fixed]
 
+    @staticmethod
+    def last_name(name: str) -> str:
+        """The name under which a round has its solution's own binding of a variable."""
+        return _LAST + name
+
     def groups(self, solutions: Sequence[Bindings]) -> list[list[int]]:
         """The indices of the solutions of each group, in order of first appearance; one group without GROUP BY."""
         if self.group is None or self.group.expr is None:

@@ -25,6 +25,12 @@ QUERIES = {
               DEFINE GPM A ON S { ?s :v ?v ; :in ?r } DEFINE GPM B ON S { ?s :w ?x ; :in ?r } }""",
     "ordered": "SELECT ?v FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?s :v ?v } } ORDER BY DESC(?v)",
     "computed": "SELECT (STR(?v) AS ?t) FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?s :v ?v } }",
+    "grouped": """SELECT ?s (COUNT(?v) AS ?n) (SUM(?v) AS ?all) (MIN(?v) AS ?least) WITHIN 5 SECONDS FROM STREAM S
+              <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?s :v ?v } } GROUP BY ?s HAVING (COUNT(?v) > 1)""",
+    "distinct": """SELECT DISTINCT ?s WITHIN 5 SECONDS FROM STREAM S <urn:s>
+              WHERE { SEQ (A) DEFINE GPM A ON S { ?s :v ?v } }""",
+    "first": """SELECT ?s ?v (STR(?v) AS ?t) WITHIN 5 SECONDS FROM STREAM S <urn:s> WHERE { SEQ (A : B)
+              DEFINE GPM A ON S { ?s :v ?v } DEFINE GPM B ON S { ?s :in ?r } } ORDER BY ?t LIMIT 2""",
     "nothing": "SELECT ?s FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?s :none ?v } }",
     "asked": "ASK FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?s :v ?v } }",
 }  # fmt: skip
@@ -74,7 +80,9 @@ def test_columns_are_written_as_matches_are(name: str, start: float, tmp_path: P
         assert pq.read_table(path).to_pylist() == table.to_pylist()[:limit]
 
 
-@pytest.mark.parametrize("name", ["one", "projected", "two", "several ways"])
+@pytest.mark.parametrize(
+    "name", ["one", "projected", "two", "several ways", "computed", "grouped", "distinct", "first"]
+)
 def test_matches_are_not_made_where_nobody_looks_at_them(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

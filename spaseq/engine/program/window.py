@@ -156,6 +156,10 @@ class Window:
         """Which tumbling window a time lies in: that of the origin is 0; 0 where there is only one."""
         return (int(time) - self.origin) // int(self.size) if self.tumbles else 0
 
+    def closes(self, time: int) -> int:
+        """The first time behind the tumbling window that a time lies in."""
+        return min(_MAX, self.origin + (self.number(time) + 1) * int(self.size))
+
     @overload
     def _since(self, places: int) -> int: ...
     @overload

@@ -13,20 +13,23 @@ from typing import Final
 import numpy as np
 
 from spaseq.gpm.columnar.table import Space
-from spaseq.gpm.functions import double_text
+from spaseq.gpm.functions import double_text, quotient_text
 from spaseq.rdf.columns import Kinds
 
-__all__ = ["Amounts", "amounts_of", "combined", "decimal_digits", "rounded", "signed"]
+__all__ = [
+    "DOUBLE", "MOST_DIGITS", "MOST_WHOLE", "TENS", "Amounts", "amounts_of", "combined", "decimal_digits", "divided",
+    "quotient_key", "rounded", "signed",
+]  # fmt: skip
 
 INTEGER: Final = 0
 DECIMAL: Final = 1
 DOUBLE: Final = 3
 _ERROR: Final = -1
-_MOST: Final = float(1 << 62)
+MOST_WHOLE: Final = float(1 << 62)
 _HELD: Final = 1 << 53
 _DIGITS: Final = 15
-_SCALE: Final = 18
-_TENS: Final = 10 ** np.arange(_SCALE + 1, dtype=np.int64)
+MOST_DIGITS: Final = 18
+TENS: Final = 10 ** np.arange(MOST_DIGITS + 1, dtype=np.int64)
 _EXACT_TENS: Final = 10.0 ** np.arange(23)
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _SUFFIX: Final = {rank: f'"^^<{_XSD}{name}>' for rank, name in ((0, "integer"), (1, "decimal"), (3, "double"))}
@@ -158,7 +161,7 @@ def _digits(number: np.ndarray, exact: np.ndarray) -> tuple[np.ndarray, np.ndarr
     whole, scale = np.zeros(len(number), np.int64), np.zeros(len(number), np.int64)
     known = np.zeros(len(number), bool)
     left = np.flatnonzero(exact & (np.abs(number) < 10.0**_DIGITS))
-    for digits in range(_SCALE + 1):
+    for digits in range(MOST_DIGITS + 1):
         if not len(left):
             break
         value = number[left]
@@ -190,22 +193,32 @@ def combined(sign: str, left: Amounts, right: Amounts) -> Amounts:
     return Amounts(rank, whole, scale, real, left.open | right.open | (open_rows & ~wrong))
 
 
+def divided(left: Amounts, right: Amounts) -> Amounts:
+    """The quotients."""
+    return combined("/", left, right)
+
+
+def quotient_key(whole: int, scale: int, divisor: int) -> bytes:
+    """The key of the decimal whole / 10**scale / divisor, rounded as `functions.arithmetic` does it."""
+    return f'"{quotient_text(whole, scale, divisor)}{_SUFFIX[DECIMAL]}'.encode()
+
+
 def _sums(sign: str, left: Amounts, right: Amounts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     scale = np.maximum(left.scale, right.scale)
     up, other = scale - left.scale, scale - right.scale
-    far = (up > _SCALE) | (other > _SCALE)
+    far = (up > MOST_DIGITS) | (other > MOST_DIGITS)
     a = left.whole.astype(np.float64) * 10.0**up
     b = right.whole.astype(np.float64) * 10.0**other
-    open_rows = far | (np.abs(a) + np.abs(b) >= _MOST)
-    x = left.whole * _TENS[np.minimum(up, _SCALE)]
-    y = right.whole * _TENS[np.minimum(other, _SCALE)]
+    open_rows = far | (np.abs(a) + np.abs(b) >= MOST_WHOLE)
+    x = left.whole * TENS[np.minimum(up, MOST_DIGITS)]
+    y = right.whole * TENS[np.minimum(other, MOST_DIGITS)]
     return x + y if sign == "+" else x - y, scale, open_rows
 
 
 def _products(left: Amounts, right: Amounts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     near = left.whole.astype(np.float64) * right.whole.astype(np.float64)
     scale = left.scale + right.scale
-    return left.whole * right.whole, scale, (np.abs(near) >= _MOST) | (scale > 2 * _SCALE)
+    return left.whole * right.whole, scale, (np.abs(near) >= MOST_WHOLE) | (scale > 2 * MOST_DIGITS)
 
 
 def _quotients(left: Amounts, right: Amounts) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -216,12 +229,12 @@ def _quotients(left: Amounts, right: Amounts) -> tuple[np.ndarray, np.ndarray, n
     whole, scale = np.zeros(count, np.int64), np.zeros(count, np.int64)
     open_rows = np.ones(count, bool)
     left_over = np.flatnonzero(~by_zero)
-    for digits in range(_SCALE + 1):
+    for digits in range(MOST_DIGITS + 1):
         if not len(left_over):
             break
         own = left.whole[left_over]
-        left_over = left_over[np.abs(own.astype(np.float64)) * 10.0**digits < _MOST]
-        value = left.whole[left_over] * _TENS[digits]
+        left_over = left_over[np.abs(own.astype(np.float64)) * 10.0**digits < MOST_WHOLE]
+        value = left.whole[left_over] * TENS[digits]
         ends = value % below[left_over] == 0
         rows = left_over[ends]
         whole[rows] = value[ends] // below[rows]
@@ -230,11 +243,13 @@ def _quotients(left: Amounts, right: Amounts) -> tuple[np.ndarray, np.ndarray, n
         left_over = left_over[~ends]
     turned = np.flatnonzero(~open_rows & (scale < 0))
     if len(turned):
-        up = np.minimum(-scale[turned], _SCALE)
-        open_rows[turned] = (-scale[turned] > _SCALE) | (np.abs(whole[turned].astype(np.float64)) * 10.0**up >= _MOST)
-        whole[turned] *= _TENS[up]
+        up = np.minimum(-scale[turned], MOST_DIGITS)
+        open_rows[turned] = (-scale[turned] > MOST_DIGITS) | (
+            np.abs(whole[turned].astype(np.float64)) * 10.0**up >= MOST_WHOLE
+        )
+        whole[turned] *= TENS[up]
         scale[turned] = 0
-    return whole, scale, open_rows | (scale > 2 * _SCALE), by_zero
+    return whole, scale, open_rows | (scale > 2 * MOST_DIGITS), by_zero
 
 
 def signed(name: str, given: Amounts) -> Amounts:
@@ -249,14 +264,14 @@ def signed(name: str, given: Amounts) -> Amounts:
 def rounded(name: str, given: Amounts, *, plain: bool) -> Amounts:
     """`CEIL`, `FLOOR` or `ROUND` of doubles, decimals, and of integers if they are `plain`: xsd:integer and no type
     derived from it. The result has the argument's type."""
-    scale = np.minimum(given.scale, _SCALE)
-    unit = _TENS[scale]
+    scale = np.minimum(given.scale, MOST_DIGITS)
+    unit = TENS[scale]
     if name == "ROUND":
         whole = (given.whole + np.where(scale > 0, unit // 2, 0)) // unit
     else:
         whole = given.whole // unit if name == "FLOOR" else -(-given.whole // unit)
     is_real = given.rank == DOUBLE
-    asked = (given.scale > _SCALE) | (np.abs(given.whole) >= 1 << 61) | (is_real & ~(np.abs(given.real) < _HELD))
+    asked = (given.scale > MOST_DIGITS) | (np.abs(given.whole) >= 1 << 61) | (is_real & ~(np.abs(given.real) < _HELD))
     if not plain:
         asked = asked | (given.rank == INTEGER)
     with np.errstate(invalid="ignore"):

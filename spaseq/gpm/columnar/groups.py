@@ -13,11 +13,21 @@ from typing import Any
 
 import numpy as np
 from rdflib.plugins.sparql.sparql import SPARQLError
-from rdflib.term import Identifier, Literal
+from rdflib.term import Identifier, Literal, Variable
 
 from spaseq.errors import InternalError
 from spaseq.gpm import algebra
 from spaseq.gpm.aggregates import LENIENT, PLACES, aggregate_of, combined
+from spaseq.gpm.columnar.amounts import (
+    DOUBLE,
+    MOST_DIGITS,
+    MOST_WHOLE,
+    TENS,
+    Amounts,
+    amounts_of,
+    divided,
+    quotient_key,
+)
 from spaseq.gpm.columnar.order import ranks
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.columnar.truth import Scope, computed
@@ -33,16 +43,22 @@ class _Groups:
     events: np.ndarray
 
 
-def aggregated(node: algebra.Aggregated, table: Table, scope: Scope, events: np.ndarray, *, ordered: bool) -> Table:
+def aggregated(
+    node: algebra.Aggregated, table: Table, scope: Scope, events: np.ndarray, *, ordered: bool, behind_where: bool
+) -> Table:
     """The aggregates over the groups of `table`; a row for each group. `scope` evaluates expressions on `table`.
 
     `events`: the events of the evaluation, ascending. `ordered`: whether an ORDER BY has ordered the rows.
+    `behind_where`: whether these are result clauses, whose aggregates ignore rows without a variable, and follow the
+    order of rows.
     """
     grouping = node.child
     if not isinstance(grouping, algebra.Grouped):
         raise InternalError(f"aggregates over {type(grouping).__name__}")
     groups = _grouped(table, [computed(key, scope) for key in grouping.keys], events)
-    columns = {name: _result(expression, table, scope, groups, ordered) for name, expression in node.results}
+    columns = {
+        name: _result(expression, table, scope, groups, ordered, behind_where) for name, expression in node.results
+    }
     return Table(groups.events, columns)
 
 
@@ -54,7 +70,9 @@ def _grouped(table: Table, keys: Sequence[np.ndarray], events: np.ndarray) -> _G
     return _Groups(codes, table.events[first])
 
 
-def _result(expression: algebra.Expression, table: Table, scope: Scope, groups: _Groups, ordered: bool) -> np.ndarray:
+def _result(
+    expression: algebra.Expression, table: Table, scope: Scope, groups: _Groups, ordered: bool, behind_where: bool
+) -> np.ndarray:
     """The value of an aggregate for each group, as numbers of terms: int32 (groups,)."""
     if not isinstance(expression, algebra.Call):
         raise InternalError(f"{type(expression).__name__} where an aggregate was expected")
@@ -64,8 +82,12 @@ def _result(expression: algebra.Expression, table: Table, scope: Scope, groups: 
         if aggregate.once:
             rows, _ = distinct([groups.of, *table.columns.values()], len(table))
         return _counted(groups.of[rows], groups, space)
-    by_row = ordered and aggregate.kind == "GroupConcat"
+    by_row = aggregate.kind == "Count" or (ordered and aggregate.kind == "GroupConcat")
+    by_row |= behind_where and aggregate.kind not in ("Min", "Max")
     numbers = computed(algebra.convert_expression(aggregate.over), scope)
+    if behind_where and isinstance(aggregate.over, Variable):
+        bound = np.flatnonzero(numbers >= 0)
+        groups, numbers = _Groups(groups.of[bound], groups.events), numbers[bound]
     values = _Values.of(numbers, groups, space, aggregate.once, by_row)
     if aggregate.kind in LENIENT:
         values = values.only_known()
@@ -73,7 +95,13 @@ def _result(expression: algebra.Expression, table: Table, scope: Scope, groups: 
         return _counted(values.groups, groups, space)
     if aggregate.kind in PLACES:
         return values.sound(values.last() if PLACES[aggregate.kind] else values.first())
-    return values.sound(values.folded(partial(combined, aggregate), space))
+    if aggregate.kind in ("Sum", "Avg"):
+        found, is_open = values.totals(space) if aggregate.kind == "Sum" else values.means(space)
+    elif aggregate.kind == "GroupConcat":
+        found, is_open = values.concatenated(aggregate.separator, space), np.zeros(len(values.broken), bool)
+    else:
+        found, is_open = np.full(len(values.broken), UNBOUND, np.int32), np.ones(len(values.broken), bool)
+    return values.sound(values.folded(partial(combined, aggregate), space, found, is_open))
 
 
 def _counted(members: np.ndarray, groups: _Groups, space: Space) -> np.ndarray:
@@ -131,12 +159,73 @@ class _Values:
         """`found`, replaced by -1 for groups with an error."""
         return np.where(self.broken, UNBOUND, found).astype(np.int32)
 
-    def folded(self, function: Callable[[list[Any]], Identifier], space: Space) -> np.ndarray:
-        """`function` of each group's terms, called once for equal lists of terms; -1 if it is an error."""
-        known: dict[bytes, int] = {}
-        found = np.full(len(self.broken), UNBOUND, np.int32)
-        starts, numbers = self.starts.tolist(), self.numbers
+    def _sums(self, space: Space) -> Amounts:
+        """The sums of the groups; open where they are not known exactly, or need one step after the other."""
+        given, groups, count = amounts_of(self.numbers, space), self.groups, len(self.broken)
+        rank, scale = np.zeros(count, np.int8), np.zeros(count, np.int64)
+        np.maximum.at(rank, groups, given.rank)
+        np.maximum.at(scale, groups, given.scale)
+        up = scale[groups] - given.scale
+        size = np.bincount(groups, np.abs(given.whole.astype(np.float64)) * 10.0**up, count)
+        wrong = np.bincount(groups[given.rank < 0], minlength=count) > 0
+        is_open = np.bincount(groups[given.open | (up > MOST_DIGITS)], minlength=count) > 0
+        is_open |= size >= MOST_WHOLE
+        is_real = rank == DOUBLE
+        whole, real = np.zeros(count, np.int64), np.zeros(count)
+        np.add.at(whole, groups, given.whole * TENS[np.minimum(up, MOST_DIGITS)])
+        if is_real.any():
+            is_open |= is_real & (np.bincount(groups[given.rank != DOUBLE], minlength=count) > 0)
+            starts = self.starts.tolist()
+            with np.errstate(all="ignore"):
+                for group in np.flatnonzero(is_real & ~is_open).tolist():  # rounding depends on the order
+                    real[group] = np.cumsum(given.real[starts[group] : starts[group + 1]])[-1] + 0.0
+        rank[wrong] = -1
+        return Amounts(rank, whole, scale, real, is_open & ~wrong)
+
+    def totals(self, space: Space) -> tuple[np.ndarray, np.ndarray]:
+        """SUM of each group, and for which groups that is open."""
+        sums = self._sums(space)
+        return sums.terms(space), sums.open
+
+    def means(self, space: Space) -> tuple[np.ndarray, np.ndarray]:
+        """AVG of each group, and for which groups that is open."""
+        sums, counts = self._sums(space), np.diff(self.starts)
+        none = np.zeros(len(counts))
+        by = Amounts(np.zeros(len(counts), np.int8), np.maximum(counts, 1), none.astype(np.int64), none, none > 0)
+        means = divided(sums, by)
+        found = means.terms(space)
+        endless = np.flatnonzero(means.open & ~sums.open & (sums.rank >= 0))
+        if len(endless):
+            parts = zip(
+                sums.whole[endless].tolist(), sums.scale[endless].tolist(), counts[endless].tolist(), strict=True
+            )
+            found[endless] = space.numbers_of_keys([quotient_key(*part) for part in parts])
+        found[counts == 0] = space.number(Literal(0))
+        return found, sums.open
+
+    def concatenated(self, separator: str, space: Space) -> np.ndarray:
+        """GROUP_CONCAT of each group, -1 where a blank node is in it."""
+        used, places = np.unique(self.numbers, return_inverse=True)
+        texts = np.array([_text(space.cased_key(n)) if n >= 0 else None for n in used.tolist()], object)
+        whole = texts[places].tolist() if len(used) else []
+        starts, found = self.starts.tolist(), np.full(len(self.broken), UNBOUND, np.int32)
+        keys, groups = [], []
         for group in np.flatnonzero(~self.broken).tolist():
+            own = whole[starts[group] : starts[group + 1]]
+            if None not in own:
+                keys.append(f'"{separator.join(own)}"'.encode())
+                groups.append(group)
+        found[groups] = space.numbers_of_keys(keys)
+        return found
+
+    def folded(
+        self, function: Callable[[list[Any]], Identifier], space: Space, found: np.ndarray, is_open: np.ndarray
+    ) -> np.ndarray:
+        """`found`, where it is open `function` of the group's terms, called once for equal lists of terms; -1 if it is
+        an error."""
+        known: dict[bytes, int] = {}
+        starts, numbers = self.starts.tolist(), self.numbers
+        for group in np.flatnonzero(is_open & ~self.broken).tolist():
             own = numbers[starts[group] : starts[group + 1]]
             key = own.tobytes()
             value = known.get(key)
@@ -144,6 +233,13 @@ class _Values:
                 value = known[key] = _asked(function, [space.term(number) for number in own.tolist()], space)
             found[group] = value
         return found
+
+
+def _text(key: str) -> str | None:
+    """The text of the term with this key; None of a blank node."""
+    if key[0] == "_":
+        return None
+    return key[1:-1] if key[0] == "<" else key[1 : key.rindex('"')]
 
 
 def _asked(function: Callable[[list[Any]], Identifier], terms: list[Any], space: Space) -> int:

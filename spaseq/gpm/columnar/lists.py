@@ -91,6 +91,12 @@ class Lists:
             which[space.find(predicate)] = number
         return Lists(batch.triples, batch.offsets, space, numbers, which, budget)
 
+    @staticmethod
+    def none(events: int, space: Space, budget: int) -> Lists:
+        """Those of so many events without triples."""
+        none, which = np.zeros((0, 3), np.int32), np.full(1, -1, np.int32)
+        return Lists(none, np.zeros(events + 1, np.int64), space, {}, which, budget)
+
     def __len__(self) -> int:
         """The number of events."""
         return len(self.offsets) - 1

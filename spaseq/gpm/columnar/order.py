@@ -8,24 +8,63 @@ batches nor on the order of triples.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from spaseq.gpm.columnar.table import Space, Table
 from spaseq.gpm.comparison import order_place, term_place
+from spaseq.rdf.columns import Kinds
 
 __all__ = ["by_all_terms", "by_keys", "ranks"]
 
 
 def ranks(numbers: np.ndarray, space: Space, *, apart: bool) -> np.ndarray:
     """The rank of each row's term among the terms of `numbers` (int32, -1 for unbound), from 0: int64 (rows,). `apart`:
-    different terms have different ranks. O(t log t) for t different terms, a Python step each."""
+    different terms have different ranks. O(t log t) for t different terms; numbers as columns, for others a Python step
+    each."""
     used, codes = np.unique(numbers, return_inverse=True)
-    places = [
-        () if number < 0 else (term_place if apart else order_place)(space.term(number)) for number in used.tolist()
-    ]
+    literals = space.literals()
+    bound = used[1:] if len(used) and used[0] < 0 else used
+    if len(bound) and (literals.numeric(bound) & literals.exact[bound]).all():
+        values = literals.number[bound]
+        if not np.isnan(values).any():
+            different, below = np.unique(values, return_inverse=True)
+            if not apart or len(different) == len(values):
+                own = below.astype(np.int64)
+                return (np.append(0, own + 1) if len(bound) < len(used) else own)[codes]
+    places = list(map(_written if apart else _placed, _keyed(used, space)))
     order = {place: i for i, place in enumerate(sorted(set(places)))}
     return np.array([order[place] for place in places], np.int64)[codes]
+
+
+_Known = tuple[int, str | None, Space]
+"""The number of a term, its key where that decides its place, and its space."""
+
+
+def _keyed(used: np.ndarray, space: Space) -> list[_Known]:
+    known = np.isin(space.literals().kind[used], (Kinds.NO_LITERAL, Kinds.STRING)) & (used >= 0)
+    pairs = zip(used.tolist(), known.tolist(), strict=True)
+    return [(number, space.cased_key(number) if keyed else None, space) for number, keyed in pairs]
+
+
+def _placed(term: _Known) -> tuple[Any, ...]:
+    """`comparison.order_place`; without rdflib's term for IRIs, blank nodes and strings."""
+    number, key, space = term
+    if key is None:
+        return () if number < 0 else order_place(space.term(number))
+    if key[0] == '"':
+        return (3, "string", key[1:-1])
+    return (2, "", key[1:-1]) if key[0] == "<" else (1, "", key[2:])
+
+
+def _written(term: _Known) -> tuple[Any, ...]:
+    """`comparison.term_place`."""
+    number, key, space = term
+    if key is None:
+        return () if number < 0 else term_place(space.term(number))
+    place = _placed(term)
+    return (place, place[-1], "", "") if key[0] == '"' else (place, place[-1])
 
 
 def by_all_terms(table: Table, space: Space) -> np.ndarray:

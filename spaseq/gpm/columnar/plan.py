@@ -73,7 +73,9 @@ class Evaluation:
 
     `events`: the events to evaluate it on, int32, ascending. `counting`: whether the number of equal solutions matters.
     `ready` caches compiled basic patterns and expressions, by id. `outer`, inside EXISTS: a row for each instance, with
-    its event (ascending) and outer terms; tables then have instances in place of events.
+    its event (ascending) and outer terms; tables then have instances in place of events. `given`: inline data of the
+    pattern, and the table to take in its place: that of the solutions which result clauses range over; aggregates then
+    follow the rules behind WHERE (`spaseq.gpm.aggregates`).
     """
 
     lists: Lists
@@ -83,6 +85,7 @@ class Evaluation:
     counting: bool
     ready: Ready
     outer: Table | None = None
+    given: tuple[algebra.Values, Table] | None = None
 
     def table(self, node: algebra.Node, beside: Beside = ()) -> Table:
         """The solutions of a covered node. Rows may be equal; with `counting` each occurs as often as in SPARQL.
@@ -113,6 +116,8 @@ class Evaluation:
                 return table.take(self._holds(condition, table))
             case algebra.Extend(child, variable, value):
                 return self.extended(self.table(child, _without(beside, variable)), variable, value)
+            case algebra.Values() if self.given is not None and node is self.given[0]:
+                return self.given[1]
             case algebra.Values():
                 return self._placed(self._inline(node))
             case _:
@@ -139,7 +144,8 @@ class Evaluation:
             case algebra.Aggregated(grouping):
                 child = grouping.child if isinstance(grouping, algebra.Grouped) else grouping
                 table = self.table(child)
-                return aggregated(node, table, self.scope(table), self.places, ordered=_is_ordered(child))
+                behind, ordered = self.given is not None, _is_ordered(child)
+                return aggregated(node, table, self.scope(table), self.places, ordered=ordered, behind_where=behind)
             case _:
                 raise InternalError(f"the plan does not cover {type(node).__name__}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -30,8 +31,8 @@ class Space:
     number of characters of added terms.
     """
 
-    __slots__ = ("_added", "_by_key", "_codes", "_constants", "_extras", "_indexed", "_known", "_literals", "_terms",
-                 "_text", "_with_floats", "base", "text")  # fmt: skip
+    __slots__ = ("_added", "_by_key", "_codes", "_constants", "_extras", "_indexed", "_known", "_literals", "_searched",
+                 "_terms", "_text", "_with_floats", "base", "text")  # fmt: skip
 
     def __init__(self, terms: TermTable) -> None:
         self.base: int = len(terms)
@@ -39,6 +40,7 @@ class Space:
         self._extras: list[Term | bytes] = []  # a term, or the bytes of one that nobody has asked for
         self._by_key: dict[bytes, int] | None = None
         self._indexed = 0
+        self._searched = 0
         self._terms = terms
         self._text: bytes | None = None
         self._codes: tuple[object, np.ndarray] | None = None
@@ -76,24 +78,25 @@ class Space:
     def numbers_of_keys(self, keys: Sequence[bytes]) -> np.ndarray:
         """The numbers of terms given by their bytes (`term_bytes`), new ones for those without: int32. No rdflib term
         is made."""
-        found = self._terms.find_keys(keys) if self.base else np.full(len(keys), UNBOUND, np.int32)
-        left = np.flatnonzero(found < 0)
-        if len(left):
-            index = self._index()
-            extras, first = self._extras, self.base
-            own = []
-            for place in left.tolist():
-                key = keys[place]
-                number = index.get(key)
-                if number is None:
-                    number = index[key] = first + len(extras)
-                    extras.append(key)
-                    self.text += len(key)
-                    self._with_floats |= key.endswith(_FLOAT_KEY)
-                own.append(number)
-            found[left] = own
+        if self.base:
+            found = self._terms.find_keys(keys)
+            left = np.flatnonzero(found < 0)
+            if len(left):
+                found[left] = self._added_keys([keys[place] for place in left.tolist()])
+            return found
+        return self._added_keys(keys)
+
+    def _added_keys(self, keys: Sequence[bytes]) -> np.ndarray:
+        """The numbers among added terms: int32."""
+        index, extras = self._index(), self._extras
+        fresh = list(dict.fromkeys(key for key in keys if key not in index))
+        if fresh:
+            first = self.base + len(extras)
+            index.update(zip(fresh, range(first, first + len(fresh)), strict=True))
+            extras += fresh
+            self.text += sum(map(len, fresh))
             self._indexed = len(extras)
-        return found
+        return np.fromiter(map(index.__getitem__, keys), np.int32, len(keys))
 
     def _index(self) -> dict[bytes, int]:
         """The numbers of added terms by their bytes."""
@@ -183,6 +186,11 @@ class Space:
     @property
     def has_floats(self) -> bool:
         """Whether a term may be an xsd:float, whose sums are rounded to fewer digits than a double has."""
+        extras = self._extras
+        if not self._with_floats and self._searched < len(extras):
+            added = islice(extras, self._searched, None)
+            self._with_floats = any(isinstance(term, bytes) and term.endswith(_FLOAT_KEY) for term in added)
+            self._searched = len(extras)
         return self._with_floats or (self.base > 0 and self.find(XSD.float) >= 0)
 
     def adopt(self, term: Callable[[int], Term], numbers: np.ndarray, *, compared: bool) -> np.ndarray:
@@ -227,13 +235,17 @@ class Space:
             if len(known.kind) < len(self):
                 known = _longer(known, max(64, 2 * len(self)))
             fresh = range(self._added, len(self._extras))
-            unmade = [place for place in fresh if isinstance(self._extras[place], bytes)]
+            extras = self._extras
+            unmade = [place for place in fresh if isinstance(extras[place], bytes)]
             if len(unmade) > _FEW:
+                unmade = [place for place in unmade if extras[place].startswith(b'"')]
                 table = TermTable.of_keys([self.key(self.base + place) for place in unmade])
                 set_values(known, self.base + np.array(unmade), table.literals())
-                fresh = sorted({*fresh}.difference(unmade))  # type: ignore[assignment]
+                unmade = []
+            for place in unmade:
+                self._extra(place)
             for place in fresh:
-                if isinstance(term := self._extra(place), Literal):
+                if isinstance(term := extras[place], Literal):
                     set_value(known, self.base + place, term)
             self._added = len(self._extras)
         self._literals = known

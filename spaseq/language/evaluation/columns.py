@@ -6,9 +6,9 @@ an rdflib term is made for a `Match` alone, and a text once for each different t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -19,27 +19,43 @@ from spaseq.gpm.serialise import nquads_of_key
 from spaseq.language.evaluation.history import History
 from spaseq.language.evaluation.match import Match
 from spaseq.language.lowering.encoding import TermCodes
+from spaseq.rdf import GraphEvent
 
-if TYPE_CHECKING:
-    from spaseq.language.lowering.terms import NumberedTerms
-
-__all__ = ["FoundColumns", "Texts", "by_time", "columns_of"]
+__all__ = ["FoundColumns", "Kept", "Texts", "again", "by_time", "columns_of", "text_ranks"]
 
 _TEXTS: Final = 1 << 17
 
 
+class CodedTerms(Protocol):
+    """The terms that codes stand for."""
+
+    def key(self, number: int, /) -> str:
+        """The `term_key` of a code's term."""
+        ...
+
+    def keys(self, numbers: Iterable[int], /) -> list[bytes]:
+        """The bytes of the terms of codes (`term_bytes`)."""
+        ...
+
+    def term(self, number: int, /) -> Any:
+        """The term of a code."""
+        ...
+
+
 class Texts:
-    """Texts of terms by their codes, made once. `make` gives the text of a `term_key`."""
+    """Texts of terms by their codes, made once for the same terms. `make` gives the text of a `term_key`."""
 
     def __init__(self, make: Callable[[str], str]) -> None:
         self._make = make
         self._known: dict[int, str] = {}
+        self._terms: CodedTerms | None = None
 
-    def of(self, codes: np.ndarray, terms: NumberedTerms) -> tuple[list[str | None], np.ndarray]:
+    def of(self, codes: np.ndarray, terms: CodedTerms) -> tuple[list[str | None], np.ndarray]:
         """The different texts, None where nothing is bound, and for each code the index of its own."""
         used, places = np.unique(codes, return_inverse=True)
-        if len(self._known) > _TEXTS:
+        if terms is not self._terms or len(self._known) > _TEXTS:
             self._known.clear()
+            self._terms = terms
         known, make, found = self._known, self._make, list[str | None]()
         for code in used.tolist():
             text = known.get(code)
@@ -50,11 +66,20 @@ class Texts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """The times of all positions of some matches, int64, in order, and what gives the events of the i-th match."""
+
+    times: np.ndarray
+    events: Callable[[int], Sequence[GraphEvent]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class FoundColumns:
     """Matches in order, to be read before the next are asked for.
 
     `start`, `end`: int64 (m,); `offsets`, `positions` as in `MatchBatch`; `times`: int64 (m,), of the last positions;
     `codes`: for each selected variable the codes of its terms, int64 (m,), NOTHING where it is not bound, in `terms`.
+    `instants` has the times and the events of the positions.
     """
 
     start: np.ndarray
@@ -63,8 +88,8 @@ class FoundColumns:
     positions: np.ndarray
     times: np.ndarray
     codes: dict[str, np.ndarray]
-    terms: NumberedTerms
-    history: History
+    terms: CodedTerms
+    instants: History | Kept
 
     def __len__(self) -> int:
         return len(self.start)
@@ -76,15 +101,38 @@ class FoundColumns:
         for i in range(len(starts)):
             positions = tuple(places[offsets[i] : offsets[i + 1]])
             bindings: dict[str, Any] = {name: term(codes[i]) for name, codes in columns if codes[i] != NOTHING}
-            yield Match(starts[i], ends[i], positions, bindings, *self.history.held(positions))
+            kept = self.instants
+            if isinstance(kept, History):
+                yield Match(starts[i], ends[i], positions, bindings, *kept.held(positions))
+            else:
+                times = tuple(kept.times[offsets[i] : offsets[i + 1]].tolist())
+                yield Match(starts[i], ends[i], positions, bindings, times, kept.events(i))
+
+    def first_times(self) -> np.ndarray:
+        """The times of the first positions: int64 (m,)."""
+        if isinstance(self.instants, History):
+            return self.instants.times(self.positions[self.offsets[:-1]])
+        return self.instants.times[self.offsets[:-1]]
+
+    def kept_events(self) -> tuple[np.ndarray, Callable[[int], Sequence[GraphEvent]]]:
+        """`Kept`, which stays valid while the evaluation goes on."""
+        if not isinstance(self.instants, History):
+            return self.instants.times, self.instants.events
+        times, between = self.instants.capture(self.positions)
+        offsets = self.offsets
+        return times, lambda row: between(int(offsets[row]), int(offsets[row + 1]))
 
     def cut(self, first: int, last: int) -> FoundColumns:
         """The matches `first` up to `last`."""
         begin, end = self.offsets[first], self.offsets[last]
         codes = {name: own[first:last] for name, own in self.codes.items()}
+        instants = self.instants
+        if isinstance(instants, Kept):
+            events = instants.events
+            instants = Kept(instants.times[begin:end], lambda row: events(first + row))
         return FoundColumns(self.start[first:last], self.end[first:last], self.offsets[first : last + 1] - begin,
                             self.positions[begin:end], self.times[first:last], codes, self.terms,
-                            self.history)  # fmt: skip
+                            instants)  # fmt: skip
 
     def texts(self, name: str, texts: Texts) -> list[str | None]:
         """The text of a variable's term in each match, None where it is not bound."""
@@ -135,13 +183,17 @@ def columns_of(found: MatchBatch, selected: frozenset[str], history: History) ->
     if len(match) > len(found):
         if any((column == NOTHING).any() for column in codes.values()):
             return None
-        order = np.lexsort([*(_ranks(column, terms) for column in reversed(codes.values())), match])
+        order = np.lexsort([*(text_ranks(column, terms, NOTHING) for column in reversed(codes.values())), match])
         match, codes = match[order], {name: column[order] for name, column in codes.items()}
-    again = _again(found, match, codes)
-    if len(again):
-        match, codes = np.delete(match, again), {name: np.delete(column, again) for name, column in codes.items()}
+
+    def positions_of(row: int) -> np.ndarray:
+        return found.positions[found.offsets[match[row]] : found.offsets[match[row] + 1]]
+
+    repeated = again(found.start[match], found.end[match], positions_of, codes.values())
+    if len(repeated):
+        match, codes = np.delete(match, repeated), {name: np.delete(c, repeated) for name, c in codes.items()}
     offsets, positions = found.offsets, found.positions
-    if len(match) != len(found) or len(again):
+    if len(match) != len(found) or len(repeated):
         lengths = (offsets[1:] - offsets[:-1])[match]
         begins = np.cumsum(lengths) - lengths
         taken = np.arange(int(lengths.sum())) - np.repeat(begins - offsets[:-1][match], lengths)
@@ -172,34 +224,37 @@ def by_time(parts: Iterable[FoundColumns | Iterable[Match]]) -> Iterator[FoundCo
         yield held
 
 
-def _ranks(codes: np.ndarray, terms: NumberedTerms) -> np.ndarray:
-    """By this the mappings of one match are ordered: the kinds and texts of terms, as `results.term_order` has them."""
+def text_ranks(codes: np.ndarray, terms: CodedTerms, nothing: int) -> np.ndarray:
+    """By this the mappings of one match are ordered: the kinds and texts of terms, as `results.term_order` has them.
+    int64 from 0; -1 of the code `nothing`."""
     used, places = np.unique(codes, return_inverse=True)
-    keys = [terms.key(code) for code in used.tolist()]
+    keys = [terms.key(code) for code in used.tolist() if code != nothing]
     kinds = {"<": "URIRef", "_": "BNode"}
     order = sorted(range(len(keys)), key=lambda i: (kinds.get(keys[i][:1], "Literal"), nquads_of_key(keys[i])))
-    ranks = np.empty(len(keys), np.int64)
-    ranks[order] = np.arange(len(keys))
+    ranks = np.full(len(used), -1, np.int64)
+    ranks[np.flatnonzero(used != nothing)[order]] = np.arange(len(keys))
     return ranks[places]
 
 
-def _again(found: MatchBatch, match: np.ndarray, codes: dict[str, np.ndarray]) -> np.ndarray:
-    """The indices of results that equal one before: partitions may give equal ones."""
-    ends, starts = found.end[match], found.start[match]
+def again(
+    starts: np.ndarray,
+    ends: np.ndarray,
+    positions_of: Callable[[int], np.ndarray],
+    codes: Collection[np.ndarray],
+) -> np.ndarray:
+    """The indices of results that equal one before, in all that is given: partitions may give equal ones."""
     if len(ends) < 2 or not (ends[1:] == ends[:-1]).any():
         return np.zeros(0, np.int64)
-    order = np.lexsort([*codes.values(), starts, ends])
+    order = np.lexsort([*codes, starts, ends])
     same = np.ones(len(order) - 1, bool)
-    for column in (ends, starts, *codes.values()):
+    for column in (ends, starts, *codes):
         same &= column[order[1:]] == column[order[:-1]]
     alike = np.unique(np.concatenate([order[1:][same], order[:-1][same]]))
     seen: set[tuple[int, int, bytes, tuple[int, ...]]] = set()
-    again = []
+    found = []
     for i in alike.tolist():
-        place = match[i]
-        own = found.positions[found.offsets[place] : found.offsets[place + 1]].tobytes()
-        key = int(ends[i]), int(starts[i]), own, tuple(int(column[i]) for column in codes.values())
+        key = int(ends[i]), int(starts[i]), positions_of(i).tobytes(), tuple(int(column[i]) for column in codes)
         if key in seen:
-            again.append(i)
+            found.append(i)
         seen.add(key)
-    return np.array(again, np.int64)
+    return np.array(found, np.int64)

@@ -97,6 +97,15 @@ class _Block:
             raise _not_held(position)
         return int(self.times[place]), place + self._dropped
 
+    def places(self, positions: np.ndarray) -> np.ndarray:
+        """The places for `made` of instants that are held: int64."""
+        return np.searchsorted(self.positions, positions) + self._dropped
+
+    @property
+    def shows(self) -> bool:
+        """Whether it has events."""
+        return self._events is not None
+
     def made(self, place: int) -> _Events:
         """The events of an instant, also when it has been dropped since."""
         if self._events is None:
@@ -158,6 +167,24 @@ class History:
             times.append(time)
             parts.append((block, place))
         return tuple(times), Events(parts, self.teller)
+
+    def capture(self, positions: np.ndarray) -> tuple[np.ndarray, Callable[[int, int], Sequence[GraphEvent]]]:
+        """The times of instants that are held, int64, and what gives the events of those from one index up to another,
+        also when they have been dropped since."""
+        times, blocks = self.times(positions), list(self._blocks)
+        if not any(block.shows for block in blocks):
+            return times, lambda first, last: ()
+        behind = np.searchsorted(np.array(self._firsts), positions, "right") - 1
+        places = np.empty(len(positions), np.int64)
+        for number in np.unique(behind).tolist():
+            own = behind == number
+            places[own] = blocks[number].places(positions[own])
+
+        def between(first: int, last: int) -> Events:
+            pairs = zip(behind[first:last].tolist(), places[first:last].tolist(), strict=True)
+            return Events([(blocks[number], place) for number, place in pairs])
+
+        return times, between
 
     def _block(self, position: int) -> _Block:
         behind = bisect_right(self._firsts, position)

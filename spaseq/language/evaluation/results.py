@@ -13,11 +13,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from spaseq.engine import Window
-from spaseq.gpm import ROUNDS, Mapping, freeze, list_literal
+from spaseq.gpm import Mapping, freeze
 from spaseq.gpm.serialise import nquads_term
+from spaseq.language.evaluation.columns import FoundColumns
+from spaseq.language.evaluation.computing import Computation
+from spaseq.language.evaluation.gathered import Gathered, with_lists
 from spaseq.language.evaluation.history import Made, Pool
 from spaseq.language.evaluation.match import Match
 from spaseq.language.semantics.clauses import Clauses
@@ -33,6 +38,16 @@ def finish(clauses: Clauses, matches: Sequence[Match]) -> list[Match]:
     OFFSET take depends on the matches alone, and not on how they were found. A result of a group shows the interval,
     the positions and the events of the matches that stand for its solutions.
     """
+    computation = Computation.of(clauses)
+    if computation is None or not matches:
+        return _finish_by_row(clauses, matches)
+    gathered = Gathered(clauses.needed, clauses.lists)
+    gathered.add_matches(matches)
+    return list(computation.results(gathered).found(gathered.space))
+
+
+def _finish_by_row(clauses: Clauses, matches: Sequence[Match]) -> list[Match]:
+    """`finish` for clauses that are not computed as columns."""
     solutions = _standing(matches)
     if clauses.groups and clauses.plan is not None:
         groups = clauses.plan.groups([match.bindings for match in solutions])
@@ -82,20 +97,11 @@ def _rows(clauses: Clauses, matches: Sequence[Match]) -> Iterator[tuple[Match, d
     """The rows computed of one match, or of a group: with the match, all variables, and the keys of ORDER BY."""
     if clauses.plan is None:
         for match in matches:
-            yield match, _with_lists(clauses, match.bindings), ()
+            yield match, with_lists(clauses.lists, match.bindings), ()
         return
-    solutions = [_with_lists(clauses, match.bindings) for match in matches]
+    solutions = [with_lists(clauses.lists, match.bindings) for match in matches]
     for bindings, keys in clauses.plan.rows(solutions):
         yield _together(matches), bindings, keys
-
-
-def _with_lists(clauses: Clauses, bindings: dict[str, Any]) -> dict[str, Any]:
-    """The bindings with the lists of `(?x+ AS ?xs)`: the values of the rounds that bind ?x, in order."""
-    if not clauses.lists:
-        return bindings
-    rounds = [dict(taken) for taken in bindings.get(ROUNDS, ())]
-    lists = {name: list_literal([taken[x] for taken in rounds if x in taken]) for name, x in clauses.lists}
-    return bindings | lists
 
 
 def _together(matches: Sequence[Match]) -> Match:
@@ -118,13 +124,19 @@ def _shown(match: Match, bindings: dict[str, Any], select: tuple[str, ...]) -> M
     return replace(match, bindings={name: bindings[name] for name in sorted(select) if name in bindings})
 
 
+_FEW: Final = 3
+"""So many matches are computed one by one, in some 45 µs each; columns begin at some 400 µs."""
+
+
 class Results:
     """The results of one evaluation: `push` takes matches in order of their ends, as they are found."""
 
     def __init__(self, clauses: Clauses, window: Window) -> None:
         self._clauses = clauses
         self._window = window
-        self._pending: list[Match] = []
+        self._computation = Computation.of(clauses)
+        self._pending = Gathered(clauses.needed, clauses.lists)
+        self._held: list[Match] = []  # of a window, where clauses are not computed as columns
         self._answered = False
 
     @property
@@ -136,36 +148,83 @@ class Results:
     @property
     def waits(self) -> bool:
         """Whether time alone may make something known: a window that is over."""
-        return bool(self._pending)
+        return bool(self._held) or len(self._pending) > 0
 
-    def push(self, matches: Iterable[Match], now: int) -> Iterator[Match]:
-        """What the matches make known, `now` being the latest time (ns) that has come. All of one end in one call."""
+    def push(self, matches: FoundColumns | Iterable[Match], now: int) -> Iterator[FoundColumns | Iterable[Match]]:
+        """What the matches make known, in parts, `now` being the latest time (ns) that has come. All of one end in one
+        call."""
         if self._clauses.by_window:
-            for match in matches:
-                yield from self._over(match.time)
-                self._pending.append(match)
+            if isinstance(matches, FoundColumns) and self._computation is not None:
+                yield from self._gather(matches)
+            else:
+                for _, own in groupby(matches, lambda match: self._number(match.time)):
+                    together = list(own)
+                    yield from self._over(together[0].time)
+                    self._hold(together)
             yield from self._over(now)
         elif self._clauses.ask:
-            yield from self._first(matches)
+            yield list(self._first(matches))
         elif self._clauses.plan is None and not self._clauses.lists:
-            yield from matches
+            yield matches
+        elif self._computation is None:
+            yield self._each(matches)
         else:
-            yield from self._each(matches)
+            yield from self._computed(matches)
 
-    def close(self, matches: Iterable[Match]) -> Iterator[Match]:
+    def _gather(self, found: FoundColumns) -> Iterator[FoundColumns | Iterable[Match]]:
+        """Adds matches to the window; the results of those that are over."""
+        first, count = 0, len(found)
+        while first < count:
+            begin, end = int(found.times[first]), count
+            if self._number(int(found.times[-1])) != self._number(begin):
+                end = first + int(np.searchsorted(found.times[first:], self._window.closes(begin)))
+            yield from self._over(begin)
+            self._pending.add_columns(found.cut(first, end))
+            first = end
+
+    def _hold(self, matches: list[Match]) -> None:
+        if self._computation is None:
+            self._held += matches
+        else:
+            self._pending.add_matches(matches)
+
+    def _computed(self, matches: FoundColumns | Iterable[Match]) -> Iterator[FoundColumns | Iterable[Match]]:
+        """The rows computed of each match alone."""
+        assert self._computation is not None
+        gathered = Gathered(self._clauses.needed, self._clauses.lists)
+        if isinstance(matches, FoundColumns):
+            if len(matches):
+                gathered.add_columns(matches)
+        else:
+            found = list(matches)
+            if len(found) <= _FEW:
+                yield self._each(found)
+                return
+            gathered.add_matches(found)
+        if len(gathered):
+            yield self._computation.each(gathered).found(gathered.space)
+
+    def close(self, matches: Iterable[Match]) -> Iterator[FoundColumns | Iterable[Match]]:
         """The rest, given the last matches."""
         last = list(matches)
         yield from self.push(last, last[-1].time if last else 0) if last else ()
-        pending, self._pending = self._pending, []
-        if pending:
-            yield from finish(self._clauses, pending)
+        yield from self._finished()
 
-    def _over(self, now: int) -> Iterator[Match]:
+    def _over(self, now: int) -> Iterator[FoundColumns | Iterable[Match]]:
         """The results of the pending window, if it is over at `now`."""
-        if not self._pending or self._number(self._pending[0].time) == self._number(now):
-            return
-        pending, self._pending = self._pending, []
-        yield from finish(self._clauses, pending)
+        if self.waits:
+            last = self._held[-1].time if self._held else self._pending.last
+            if self._number(last) != self._number(now):
+                yield from self._finished()
+
+    def _finished(self) -> Iterator[FoundColumns | Iterable[Match]]:
+        """The results of the pending window."""
+        if self._held:
+            held, self._held = self._held, []
+            yield _finish_by_row(self._clauses, held)
+        if len(self._pending) and self._computation is not None:
+            gathered, self._pending = self._pending, Gathered(self._clauses.needed, self._clauses.lists)
+            yield self._computation.results(gathered).found(gathered.space)
 
     def _number(self, time: int) -> int:
         return self._window.number(time)
@@ -195,9 +254,11 @@ class Results:
 
     def snapshot(self, pool: Pool) -> Any:
         """What waits for its window to be over, as plain values and terms; events are put into `pool`."""
-        return [match.snapshot(pool) for match in self._pending], self._answered
+        return [match.snapshot(pool) for match in self._held or self._pending.matches()], self._answered
 
     def restore(self, state: Any, events: Made) -> None:
         """The opposite of `snapshot`; `events` gives those of the pool."""
         pending, self._answered = state
-        self._pending = [Match.restore(match, events) for match in pending]
+        self._held, self._pending = [], Gathered(self._clauses.needed, self._clauses.lists)
+        if pending:
+            self._hold([Match.restore(match, events) for match in pending])

@@ -202,17 +202,19 @@ class Recogniser:
             found = self._pace.noted(within(self._evaluator.stream(batch), self._program.settings.output_bytes))
             passes = self._results.passes
             if self._endings is not None:
-                yield self._results.push(self._matches(found, batch), int(batch.times[-1]))
+                yield from self._results.push(self._matches(found, batch), int(batch.times[-1]))
                 continue
             if self._query.partition or not passes:  # the matches of one end belong together
                 found = iter((MatchBatch.concat(list(found)),))
             for part in found:
-                if passes and not len(part):
+                if not len(part):
+                    if not passes:
+                        yield from self._results.push((), int(batch.times[-1]))
                     continue
-                columns = columns_of(part, self._selected, self._history) if len(part) else None
+                columns = columns_of(part, self._selected, self._history)
                 if columns is None or not passes:
                     matches = self._matches(iter((part,)), batch) if columns is None else columns
-                    yield self._results.push(matches, int(batch.times[-1]))
+                    yield from self._results.push(matches, int(batch.times[-1]))
                 elif len(columns):
                     yield columns
 
@@ -270,7 +272,7 @@ class Recogniser:
         if not found and not self._results.waits:
             return
         settled = (self._found(s, e, at, mappings_of(each)) for some in found for s, e, at, each in _parts(some))
-        yield from self._results.push(_distinct(settled, self._selected), instant.time)
+        yield from chain.from_iterable(self._results.push(_distinct(settled, self._selected), instant.time))
 
     def _held(self, instant: Instant) -> Callable[[int], tuple[GraphEvent, ...]] | None:
         return (instant.events,).__getitem__ if self._keep_events else None
@@ -279,7 +281,7 @@ class Recogniser:
         """The matches that complete because no instant before `now` (ns) will come any more."""
         done = () if self._endings is None else self._endings.until(now)
         settled = _distinct((_Found(w.start, w.end, w.positions, w.sure, *w.held) for w in done), self._selected)
-        yield from self._results.push(settled, now)
+        yield from chain.from_iterable(self._results.push(settled, now))
 
     @property
     def settings(self) -> Settings:
@@ -304,8 +306,14 @@ class Recogniser:
 
     def close(self) -> Iterator[Match]:
         """The matches that the end of the streams completes."""
+        return chain.from_iterable(self.close_blocks())
+
+    def close_blocks(self) -> Iterator[Found]:
+        """`close`, as `push_blocks` gives matches."""
         self._leave()
-        yield from self._results.close(self._matches(iter((self._evaluator.close(),)), None))
+        last = self._evaluator.close()
+        matches = self._matches(iter((last,)), None) if len(last) or self._endings is not None else ()
+        yield from self._results.close(matches)
 
     def identity(self) -> dict[str, str]:
         """What a snapshot of this evaluation is of, the language apart.
@@ -453,7 +461,7 @@ class Matches:
             check()
             seen.span(chunk.times)
             yield from recogniser.push_blocks(chunk)
-        yield recogniser.close()
+        yield from recogniser.close_blocks()
 
     def _repr_html_(self) -> str:
         return listed_matches(self, self._query)

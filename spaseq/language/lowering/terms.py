@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any, Final
 
 from spaseq.rdf import Term, is_term_key, term_bytes, term_from_key
@@ -53,6 +53,10 @@ class NumberedTerms:
     def key(self, number: int) -> str:
         """The `term_key` of a number's term."""
         return self._texts[number].decode()
+
+    def keys(self, numbers: Iterable[int]) -> list[bytes]:
+        """The bytes of terms (`term_bytes`)."""
+        return list(map(self._texts.__getitem__, numbers))
 
     @property
     def full(self) -> bool:

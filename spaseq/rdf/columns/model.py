@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Final, Protocol
 
 import numpy as np
@@ -30,7 +31,6 @@ BLANK: Final = 1
 LITERAL: Final = 2
 _NONE: Final = -1
 _WORD: Final = 8
-_FIRST_BYTE: Final = {ord("<"): IRI, ord("_"): BLANK, ord('"'): LITERAL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,28 +113,31 @@ class TermTable:
     def of_keys(keys: Sequence[bytes]) -> TermTable:
         """The table of terms given by their keys, which are different; the datatypes of literals follow where they are
         not among them. A Python step for each key, but no term is made."""
-        numbers: dict[bytes, int] = {key: place for place, key in enumerate(keys)}
-        kinds, lexical, datatype = [], [], []
-        for key in keys:
-            kind = _FIRST_BYTE[key[0]]
-            end, named = _NONE, _NONE
-            if kind == LITERAL:
-                end = key.rindex(b'"') - 1
-                if key.endswith(b">") and len(key) > end + 2:
-                    named = numbers.setdefault(key[end + 4 :], len(numbers))
-            kinds.append(kind)
-            lexical.append(end)
-            datatype.append(named)
-        more = len(numbers) - len(keys)
-        text, start, length = _texts(list(numbers))
-        return TermTable(
-            text,
-            start,
-            length,
-            np.array(kinds + [IRI] * more, dtype=np.uint8),
-            np.array(lexical + [_NONE] * more, dtype=np.int32),
-            np.array(datatype + [_NONE] * more, dtype=np.int32),
-        )
+        numbers: dict[bytes, int] = {}
+        typed, ends, types = [], [], []
+        for place, key in enumerate(keys):
+            if key.endswith((b">", b'"')) or not key.startswith(b'"'):
+                if key.startswith(b'"') and key.endswith(b">"):
+                    end = key.rindex(b'"')
+                    typed.append(place)
+                    ends.append(end - 1)
+                    types.append(numbers.setdefault(key[end + 3 :], len(numbers)))
+                continue
+            typed.append(place)
+            ends.append(key.rindex(b'"') - 1)
+            types.append(_NONE)
+        known = {key: place for place, key in enumerate(keys)} if numbers else {}
+        added = [key for key in numbers if key not in known]
+        places = {key: len(keys) + i for i, key in enumerate(added)}
+        number_of = np.array([places.get(key, known.get(key, _NONE)) for key in numbers] + [_NONE], dtype=np.int32)
+        text, start, length = _texts([*keys, *added])
+        first = text[start] if len(start) else np.zeros(0, dtype=np.uint8)
+        kind = np.where(first == ord('"'), LITERAL, np.where(first == ord("<"), IRI, BLANK)).astype(np.uint8)
+        lexical = np.where(kind == LITERAL, length - 2, _NONE).astype(np.int32)
+        lexical[typed] = ends
+        datatype = np.full(len(kind), _NONE, dtype=np.int32)
+        datatype[typed] = number_of[types]
+        return TermTable(text, start, length, kind, lexical, datatype)
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -296,10 +299,10 @@ def _table(numbers: dict[Term, int]) -> TermTable:
 
 def _texts(keys: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """`text`, `start` and `length` of a table with these keys."""
-    length = np.array([len(key) for key in keys], dtype=np.int32)
-    padded = [key.ljust(-len(key) // _WORD * -_WORD, b"\0") for key in keys]
-    start = np.cumsum([0, *(len(key) for key in padded)], dtype=np.int64)[:-1]
-    return np.frombuffer(bytearray(b"".join(padded)), dtype=np.uint8), start, length
+    length = np.fromiter(map(len, keys), dtype=np.int32, count=len(keys))
+    sizes = (length.astype(np.int64) + (_WORD - 1)) // _WORD * _WORD
+    padded = b"".join(map(bytes.ljust, keys, sizes.tolist(), repeat(b"\0")))
+    return np.frombuffer(bytearray(padded), dtype=np.uint8), np.cumsum(sizes) - sizes, length
 
 
 def _datatype(term: Term) -> URIRef | None:

@@ -1,0 +1,179 @@
+"""Result clauses as operations on columns: the plan of graph patterns evaluated over solutions in place of events.
+
+The tree of SELECT expressions, GROUP BY and HAVING is that of a SPARQL query over inline data
+(`spaseq.gpm.result_clauses`). Here the data are a table of solutions, and what the plan calls an event is what a row is
+computed of: a solution, or a group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from spaseq.engine import Settings
+from spaseq.gpm import SolutionPlan, algebra
+from spaseq.gpm.columnar import uncovered, unsteady
+from spaseq.language.evaluation.gathered import Gathered, Rows
+from spaseq.language.semantics.clauses import Clauses
+
+__all__ = ["Computation"]
+
+_BUDGET: Final = Settings().solution_rows
+_PARTS: Final = (algebra.Extend, algebra.Filter, algebra.Join, algebra.Values, algebra.Grouped, algebra.Aggregated)
+
+
+@dataclass(frozen=True, slots=True)
+class Computation:
+    """The clauses of a query over columns.
+
+    `tree`: the rows of one solution or group, None if a result's variables are those of a solution; `leaf`: the
+    solutions in it; `grouping`: GROUP BY in it. `order`: the keys of ORDER BY, and whether they descend.
+    """
+
+    clauses: Clauses
+    tree: algebra.Node | None = None
+    leaf: algebra.Values | None = None
+    grouping: algebra.Grouped | None = None
+    order: tuple[tuple[algebra.Expression, bool], ...] = ()
+    ready: dict[int, Any] = field(default_factory=dict)
+
+    @staticmethod
+    def of(clauses: Clauses) -> Computation | None:
+        """None if they need rdflib's evaluator: VALUES, EXISTS, what is another value each time, and windows over
+        solutions with lists of rounds."""
+        plan = clauses.plan
+        if clauses.by_window and clauses.rounds:
+            return None
+        if plan is None:
+            return Computation(clauses) if clauses.by_window else None
+        tree = algebra.convert(plan.node)
+        order = tuple((algebra.convert_expression(key), descending) for key, descending in plan.order)
+        nodes = list(algebra.walk(tree))
+        leaves = [node for node in nodes if isinstance(node, algebra.Values)]
+        keys = (key for key, _ in order)
+        if len(leaves) != 1 or uncovered(tree) is not None or any(unsteady(k) or algebra.has_exists(k) for k in keys):
+            return None
+        if not all(isinstance(node, _PARTS) or node == algebra.BGP(()) for node in nodes):
+            return None
+        grouping = next((node for node in nodes if isinstance(node, algebra.Grouped)), None)
+        return Computation(clauses, tree, leaves[0], grouping, order)
+
+    def results(self, gathered: Gathered) -> Rows:
+        """The results of a window: as of `results.finish`."""
+        clauses, space = self.clauses, gathered.space
+        rows = gathered.rows().standing(space)
+        keys: list[np.ndarray] = []
+        if self.tree is not None:
+            rows, keys = self._computed(rows, gathered)
+        rows = _with_columns(rows, {name: own for name, own in rows.columns.items() if name in clauses.select})
+        if clauses.groups:
+            order = np.lexsort((rows.start, rows.end))
+            rows, keys = rows.take(order), [key[order] for key in keys]
+        if clauses.distinct:
+            kept = rows.firsts(clauses.select)
+            rows, keys = rows.take(kept), [key[kept] for key in keys]
+        if keys:
+            rows = rows.take(np.lexsort(keys[::-1]))
+        last = None if clauses.limit is None else clauses.offset + clauses.limit
+        if clauses.offset or last is not None:
+            rows = rows.take(np.arange(len(rows))[clauses.offset : last])
+        return rows
+
+    def each(self, gathered: Gathered) -> Rows:
+        """The rows computed of each match alone, each once among those of its end."""
+        from spaseq.language.evaluation.columns import again
+
+        rows, _ = self._computed(gathered.rows(), gathered)
+        names = self.clauses.select
+        rows = _with_columns(rows, {name: column for name, column in rows.columns.items() if name in names})
+
+        def positions_of(row: int) -> np.ndarray:
+            return rows.positions[rows.offsets[row] : rows.offsets[row + 1]]
+
+        repeated = again(rows.start, rows.end, positions_of, rows.columns.values())
+        return rows.take(np.delete(np.arange(len(rows)), repeated)) if len(repeated) else rows
+
+    def _computed(self, rows: Rows, gathered: Gathered) -> tuple[Rows, list[np.ndarray]]:
+        """The rows computed of solutions, or of groups, with all variables; and the ranks of their keys of ORDER BY."""
+        from spaseq.gpm.columnar.order import ranks
+        from spaseq.gpm.columnar.table import Table
+        from spaseq.gpm.columnar.truth import computed
+
+        clauses, space, plan = self.clauses, gathered.space, self.clauses.plan
+        assert plan is not None and self.tree is not None
+        table = Table(np.arange(len(rows), dtype=np.int32), rows.columns)
+        count = len(rows)
+        if clauses.groups:
+            groups, count = self._groups(table, gathered)
+            order = np.argsort(groups, kind="stable")
+            table = Table(groups[order].astype(np.int32), {n: column[order] for n, column in table.columns.items()})
+            rows = rows.together(groups, count) if count else rows.take(np.zeros(0, np.int64))
+        elif plan.over_rounds:
+            table = _of_rounds(rows, plan, space)
+        evaluation = self._evaluation(table, count, gathered)
+        found = evaluation.table(self.tree)
+        if plan.over_rounds:  # a solution's own bindings can be named outside of aggregates
+            for name, own in rows.columns.items():
+                column, given = found.column(name), own[found.events]
+                found = found.with_column(name, np.where(column >= 0, column, given))
+        scope = evaluation.scope(found)
+        keys = [ranks(computed(key, scope), space, apart=False) * (-1 if down else 1) for key, down in self.order]
+        if len(found) != len(rows) or (found.events != np.arange(len(rows))).any():
+            rows = rows.take(found.events.astype(np.int64))
+        return _with_columns(rows, dict(found.columns)), keys
+
+    def _groups(self, table: Any, gathered: Gathered) -> tuple[np.ndarray, int]:
+        """The group of each solution, int64, numbered as they appear, and how many there are."""
+        from spaseq.gpm.columnar.table import distinct
+        from spaseq.gpm.columnar.truth import computed
+
+        if self.grouping is None or not self.grouping.keys:
+            return np.zeros(len(table), np.int64), min(1, len(table))
+        evaluation = self._evaluation(table, len(table), gathered)
+        below = evaluation.table(self.grouping.child)
+        scope = evaluation.scope(below)
+        first, kinds = distinct([computed(key, scope) for key in self.grouping.keys], len(below))
+        numbers = np.empty(len(first), np.int64)
+        numbers[np.argsort(first, kind="stable")] = np.arange(len(first))
+        return numbers[kinds], len(first)
+
+    def _evaluation(self, table: Any, count: int, gathered: Gathered) -> Any:
+        from spaseq.gpm.columnar.lists import Lists
+        from spaseq.gpm.columnar.plan import Evaluation
+
+        assert self.clauses.plan is not None and self.leaf is not None
+        lists = Lists.none(count, gathered.space, _BUDGET)
+        events, prologue = np.arange(count, dtype=np.int32), self.clauses.plan.prologue
+        return Evaluation(lists, prologue, events, _NoGraphs(), True, self.ready, given=(self.leaf, table))
+
+
+class _NoGraphs:
+    """The knowledge that result clauses read: none, since they have no GRAPH."""
+
+    def columns(self, node: algebra.GraphNode) -> Any:
+        raise NotImplementedError
+
+    def inward(self, node: algebra.GraphNode) -> algebra.Node:
+        raise NotImplementedError
+
+
+def _with_columns(rows: Rows, columns: dict[str, np.ndarray]) -> Rows:
+    return Rows(rows.start, rows.end, rows.offsets, rows.positions, rows.times, columns, rows.events, rows.rounds)
+
+
+def _of_rounds(rows: Rows, plan: SolutionPlan, space: Any) -> Any:
+    """A row for each round of each match, as `SolutionPlan.rows` has them."""
+    from spaseq.gpm.columnar.table import Table
+
+    rounds = [each or [()] for each in rows.rounds]
+    owner = np.repeat(np.arange(len(rows), dtype=np.int32), [len(each) for each in rounds])
+    columns = {name: column[owner] for name, column in rows.columns.items() if name not in plan.iterated}
+    columns |= {plan.last_name(name): column[owner] for name, column in rows.columns.items()}
+    taken = [dict(each) for every in rounds for each in every]
+    for name in sorted({name for each in taken for name in each}):
+        own = np.array([space.number(each[name]) if name in each else -1 for each in taken], np.int32)
+        fixed = columns.get(name)
+        columns[name] = own if fixed is None else np.where(own >= 0, own, fixed)
+    return Table(owner, columns)

@@ -1,0 +1,127 @@
+"""Result clauses as columns beside the same clauses evaluated row by row by rdflib's algebra, over random matches."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from rdflib import BNode, Literal, URIRef
+
+import spaseq
+from spaseq.engine import Window
+from spaseq.gpm.columnar import groups, truth
+from spaseq.language.evaluation import results
+from spaseq.language.evaluation.computing import Computation
+from spaseq.language.evaluation.gathered import Gathered
+from spaseq.language.evaluation.history import Pool
+from spaseq.language.evaluation.match import Match
+from spaseq.language.evaluation.results import Results, finish
+
+XSD_ = "http://www.w3.org/2001/XMLSchema#"
+
+
+def _typed(kind: str, *texts: str) -> list[Literal]:
+    return [Literal(text, datatype=URIRef(XSD_ + kind), normalize=False) for text in texts]
+
+
+PLAIN: list[Any] = [*_typed("integer", "1", "2", "01", "-7"), *_typed("decimal", "1.0", "0.25", "2.50")]
+TERMS: list[Any] = [
+    *PLAIN, *_typed("double", "0.1", "1e0", "-0.0", "NaN"), *_typed("float", "1.5"), *_typed("integer", "9" * 30),
+    *_typed("decimal", "0.12345678901234567890"), *_typed("dateTime", "2026-06-15T08:00:00Z"),
+    *_typed("boolean", "true"),
+    Literal("a"), Literal("b"), Literal("a", lang="en"), URIRef("urn:a"), URIRef("urn:b"), BNode("n"),
+    *_typed("date", "2026-06-15"), *_typed("integer", "x"),
+]  # fmt: skip
+CLAUSES = [
+    ("SELECT DISTINCT ?x", ""),
+    ("SELECT DISTINCT ?x ?y", "ORDER BY DESC(?y) ?x LIMIT 5"),
+    ("SELECT ?x ?y", "ORDER BY ?z DESC(?x)"),
+    ("SELECT ?x", "ORDER BY (?x + ?z) LIMIT 4 OFFSET 1"),
+    ("SELECT ?x ?y", "LIMIT 3"),
+    ("SELECT ?x (?x + ?z AS ?w) (IF(?w > 1, STR(?x), ?y) AS ?v)", "ORDER BY ?w"),
+    ("SELECT (COUNT(*) AS ?n) (COUNT(DISTINCT ?x) AS ?m) (COUNT(DISTINCT *) AS ?k)", ""),
+    ("SELECT ?x (COUNT(?y) AS ?n) (SAMPLE(?y) AS ?s) (GROUP_CONCAT(?z; SEPARATOR='|') AS ?c)", "GROUP BY ?x"),
+    ("SELECT ?x (SUM(?z) AS ?a) (AVG(?z) AS ?b) (MIN(?y) AS ?c) (MAX(?y) AS ?d)", "GROUP BY ?x ORDER BY DESC(?a) ?x"),
+    ("SELECT ?k (SUM(DISTINCT ?z) AS ?a) (AVG(DISTINCT ?z) AS ?b)",
+     "GROUP BY (DATATYPE(?y) AS ?k) HAVING (SUM(?z) > 1)"),
+    ("SELECT (SUM(?y) AS ?a) (AVG(?y) AS ?b) (GROUP_CONCAT(DISTINCT ?y) AS ?c)", "HAVING (COUNT(?y) > 2)"),
+    ("SELECT ?x (SUM(?z * 2 + 1) / COUNT(*) AS ?a) (MAX(STR(?y)) AS ?b)", "GROUP BY ?x STR(?y) LIMIT 6"),
+    ("SELECT DISTINCT (COUNT(?z) AS ?n)", "GROUP BY ?x ORDER BY ?n"),
+    ("SELECT ?x (COALESCE(SUM(?y), 'none') AS ?a)", "GROUP BY ?x ORDER BY ?a"),
+]  # fmt: skip
+
+
+def _clauses(select: str, tail: str) -> Any:
+    text = f"""PREFIX : <urn:> {select} WITHIN 10 SECONDS FROM STREAM S <urn:s> WHERE {{ SEQ (A)
+               DEFINE GPM A ON S {{ ?t :p ?z OPTIONAL {{ ?t :x ?x }} OPTIONAL {{ ?t :y ?y }} }} }} {tail}"""
+    return spaseq.compile(text).checked.clauses
+
+
+def _matches(rng: random.Random, terms: list[Any], count: int) -> list[Match]:
+    found = {}
+    for _ in range(count):
+        start, middle, end = sorted(rng.sample(range(8), 3))
+        positions = rng.choice(((start, end), (start, middle, end)))
+        bindings = {"t": URIRef("urn:t"), "z": rng.choice(PLAIN)}
+        bindings |= {name: rng.choice(terms) for name in "xy" if rng.random() < 0.8}
+        found[positions, tuple(bindings.items())] = Match(start, end, positions, bindings, positions, ())
+    return list(found.values())
+
+
+@pytest.mark.parametrize(("select", "tail"), CLAUSES)
+@pytest.mark.parametrize("terms", [PLAIN, TERMS, TERMS[7:10]], ids=["decimals", "all", "doubles"])
+def test_columns_give_what_rows_give(select: str, tail: str, terms: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    clauses = _clauses(select, tail)
+    assert Computation.of(clauses) is not None
+    rng = random.Random(f"{select} {tail}")
+    monkeypatch.setattr(truth, "FEW", 0)
+    for count in (0, 1, 2, 7, 40):
+        matches = _matches(rng, terms, count)
+        expected = results._finish_by_row(clauses, matches)
+        found = finish(clauses, matches)
+        assert [repr(m) for m in found] == [repr(m) for m in expected]
+
+
+def test_rows_are_computed_of_each_match_alone() -> None:
+    clauses = _clauses("SELECT ?y (?z * 2 AS ?w) (IF(BOUND(?x), ?x, ?z) AS ?v)", "")
+    rng = random.Random(4)
+    matches = sorted(_matches(rng, TERMS, 60), key=lambda match: match.end)
+    computed, by_row = Results(clauses, Window("none")), Results(clauses, Window("none"))
+    by_row._computation = None
+    found = [[match for part in each.push(iter(matches), 0) for match in part] for each in (computed, by_row)]
+    assert [repr(m) for m in found[0]] == [repr(m) for m in found[1]]
+
+
+def test_windows_are_cut_and_survive_a_snapshot() -> None:
+    clauses = _clauses("SELECT ?x (COUNT(*) AS ?n)", "GROUP BY ?x")
+    window = Window("tumbling", 3, 0)
+    matches = sorted(_matches(random.Random(5), TERMS, 80), key=lambda match: match.end)
+    whole = Results(clauses, window)
+    expected = [m for part in [*whole.push(matches, 7), *whole.close(())] for m in part]
+    assert len({window.number(match.time) for match in expected}) == 2
+    for cut in (0, 11, 40, 79):
+        first, then = Results(clauses, window), Results(clauses, window)
+        found = [m for part in first.push(matches[:cut], matches[cut].end) for m in part]
+        pool = Pool()
+        state = first.snapshot(pool)
+        then.restore(state, Pool.restore(pool.snapshot()))
+        rest = [m for part in [*then.push(matches[cut:], 7), *then.close(())] for m in part]
+        assert sorted(map(repr, found + rest)) == sorted(map(repr, expected))
+
+
+def test_sums_of_exact_numbers_ask_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    clauses = _clauses("SELECT ?x (SUM(?z) AS ?a) (AVG(?z) AS ?b) (MAX(?z) AS ?c)", "GROUP BY ?x ORDER BY DESC(?a)")
+    monkeypatch.setattr(groups, "combined", lambda *_: pytest.fail("a group was asked"))
+    assert len(finish(clauses, _matches(random.Random(6), PLAIN, 90))) > 3
+
+
+def test_terms_are_gathered_once() -> None:
+    gathered = Gathered(("x", "y", "z"), ())
+    gathered.add_matches(_matches(random.Random(7), TERMS, 50))
+    gathered.add_matches(_matches(random.Random(8), TERMS, 50))
+    rows = gathered.rows()
+    assert len(rows) == len(gathered) > 90
+    used = np.unique(np.concatenate(list(rows.columns.values())))
+    assert len({gathered.space.key(n) for n in used.tolist() if n >= 0}) == (used >= 0).sum()
