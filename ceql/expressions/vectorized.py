@@ -202,10 +202,8 @@ def _in(operand: _Operand, count: int, node: ast.In) -> _Truth:
     prepared = members(node)
     if not isinstance(operand, _Constant):
         found = _named(node, lambda: prepared.where(operand))
-        if isinstance(operand, TextColumn) and found is not None:
-            return _by_text(operand, found)
         if found is not None:
-            return _settled(found, operand.known)
+            return _by_text(operand, found) if isinstance(operand, TextColumn) else _settled(found, operand.known)
     first, *others = [_compare("=", operand, _Constant(value), count, node) for value in prepared.constants]
     return functools.reduce(_or, others, first)
 

@@ -251,7 +251,7 @@ class AggregateGuard:
     def _values(self, variables: frozenset[str], event: int) -> _New:
         """What an event brings that is taken for `variables`."""
         taken = variables & self.variables
-        added = [
+        added: list[tuple[int, Callable[[Any, Any], Hashable], Any]] = [
             (i, self._accumulators[i].add, self._read[i](event))
             for variable in taken
             for i in self._of_variable.get(variable, ())

@@ -1,7 +1,8 @@
 """A reader of SPAseq queries and of Turtle-like graphs for the naive evaluator, independent of the engine's parsers.
 
 It reads what the cases and the random tests hold: SELECT with variables or `*`, WITHIN, PARTITION BY, FROM STREAM, SEQ,
-and GPMs of triples (with `;` and `,`), FILTER, GRAPH, OPTIONAL, UNION, VALUES and nested groups. Wrong text: `ValueError`.
+and GPMs of triples (with `;` and `,`), FILTER, GRAPH, OPTIONAL, UNION, VALUES and nested groups. Wrong text:
+`ValueError`.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ UNBOUND: Final = -1
 _FLOAT: Final = str(XSD.float)  # texts are compared faster than terms
 _FLOAT_KEY: Final = f'"^^<{_FLOAT}>'.encode()
 _FEW: Final = 8  # so many literals are read one by one, not as columns
+_QUOTE: Final = ord('"')
 _WORD: Final = 8
 
 
@@ -236,14 +237,13 @@ class Space:
                 known = _longer(known, max(64, 2 * len(self)))
             fresh = range(self._added, len(self._extras))
             extras = self._extras
-            unmade = [place for place in fresh if isinstance(extras[place], bytes)]
+            unmade = [(place, key) for place in fresh if isinstance(key := extras[place], bytes) and key[0] == _QUOTE]
             if len(unmade) > _FEW:
-                unmade = [place for place in unmade if extras[place].startswith(b'"')]
-                table = TermTable.of_keys([self.key(self.base + place) for place in unmade])
-                set_values(known, self.base + np.array(unmade), table.literals())
-                unmade = []
-            for place in unmade:
-                self._extra(place)
+                table = TermTable.of_keys([key for _, key in unmade])
+                set_values(known, self.base + np.array([place for place, _ in unmade]), table.literals())
+            else:
+                for place, _ in unmade:
+                    self._extra(place)
             for place in fresh:
                 if isinstance(term := extras[place], Literal):
                     set_value(known, self.base + place, term)
