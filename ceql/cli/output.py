@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from spaseq.command import watched
 from spaseq.command.writers import Results
 from spaseq.errors import EventError
 from spaseq.events import format_time
@@ -37,8 +36,7 @@ class FoundMatches(Results):
         self._unit = unit
 
     def _tables(self) -> Iterable[MatchTable]:
-        events = self._matches.counters
-        return watched(_limited(self._matches.tables(), self._limit), lambda: events.events, batches=True)
+        return _limited(self._matches.tables(), self._limit)
 
     def _of(self, table: MatchTable) -> Iterator[dict[str, Any]]:
         show = clock(self._matches.counters.iso_times, self._unit)

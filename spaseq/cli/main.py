@@ -27,7 +27,6 @@ from spaseq.command import (
     settle_interrupt,
     times_of,
     warn,
-    watched,
 )
 from spaseq.command.frame import INTERRUPTED
 from spaseq.command.lines import write_whole_lines
@@ -148,7 +147,7 @@ def _matches(
         matches = found(session, query, streams, knowledge, counted, options.quarantine or "", **words)
         return matches, _OnSpark(counted)
     local = (query.follow if options.follow else query.run)(streams, knowledge, keep_events=keep_events, **words)
-    return watched(local, lambda: local.counters.events), local
+    return local, local
 
 
 def _refuse(options: argparse.Namespace) -> None:
@@ -221,7 +220,9 @@ def _write(options: argparse.Namespace, found: FoundResults, source: _Source) ->
     from spaseq.cli.output import write_results
 
     with (
-        accounted(lambda: source.counters.events, lambda: found.written, "results"),
+        accounted(
+            lambda: source.counters.events, lambda: found.written, "results", shown=not isinstance(source, _OnSpark)
+        ),
         opened(options.output, FORMATS[options.format]) as out,
     ):
         found.out = out

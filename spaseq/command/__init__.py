@@ -2,8 +2,9 @@
 
 `frame` runs a command: it turns errors into messages and exit codes, reads the query and opens the output. `options`
 has the arguments that both commands have, `formats` chooses the format of the output, `writers` has the formats of more
-than one command, `table` writes aligned columns, `progress` shows a line on the terminal while events are read.
-`process` handles interrupts and the end of the process, `lines` has standard output end with a whole line.
+than one command, `table` writes aligned columns, `colours` says where there are colours, `progress` shows a line on the
+terminal while events are read. `process` handles interrupts and the end of the process, `lines` has standard output end
+with a whole line.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from spaseq.command.options import (
     times_of,
 )
 from spaseq.command.process import run_command, settle_interrupt
-from spaseq.command.progress import watched
 from spaseq.command.table import Table
 
 __all__ = [
@@ -45,5 +45,4 @@ __all__ = [
     "settle_interrupt",
     "times_of",
     "warn",
-    "watched",
 ]

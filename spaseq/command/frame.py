@@ -11,12 +11,15 @@ import argparse
 import contextlib
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from spaseq.command.colours import styled
 from spaseq.command.formats import Format
 from spaseq.command.process import given_up, interrupted, look_at_limits, settle_interrupt, unbroken
+from spaseq.command.progress import watching
 from spaseq.errors import BudgetExceeded, EventError, InternalError, OptionError, SpaseqError
 from spaseq.watch import limited
 
@@ -44,7 +47,8 @@ def run_main(name: str, parser: Callable[[], argparse.ArgumentParser], arguments
     except SpaseqError as error:
         settle_interrupt()
         _flush_output()
-        print("\n".join([str(error), *getattr(error, "__notes__", ())]), file=sys.stderr)
+        first, *others = "\n".join([str(error), *getattr(error, "__notes__", ())]).split("\n")
+        print("\n".join([styled(first, "error", sys.stderr), *others]), file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt as error:
         return _interrupted(error)
@@ -75,11 +79,15 @@ def _interrupted(error: BaseException) -> int:
 
 
 @contextlib.contextmanager
-def accounted(events: Callable[[], int], results: Callable[[], int], noun: str) -> Iterator[None]:
+def accounted(
+    events: Callable[[], int], results: Callable[[], int], noun: str, *, shown: bool = True
+) -> Iterator[None]:
     """What ends the command inside, an interrupt or a limit, gets a note of how many events were read and how many
-    results written."""
+    results written. With `shown` both are shown on the terminal until then."""
+    watched = watching(events, results, noun) if shown else contextlib.nullcontext()
     try:
-        yield
+        with watched:
+            yield
     except (KeyboardInterrupt, BudgetExceeded) as error:
         error.add_note(f"{events():,} events read, {results():,} {noun} written")
         raise
@@ -140,6 +148,14 @@ class _Whole:
         self._waiting: list[str] = []
         self._size = 0
 
+    @property
+    def columns(self) -> int | None:
+        """The width of the terminal that is written to; None where it is none."""
+        return shutil.get_terminal_size().columns if self._file.isatty() else None
+
+    def isatty(self) -> bool:
+        return bool(self._file.isatty())
+
     def write(self, text: str) -> None:
         self._waiting.append(text)
         self._size += len(text)
@@ -173,13 +189,13 @@ def _whole(file: Any) -> Iterator[_Whole]:
 def warn(messages: Iterable[str]) -> None:
     """Prints each message on a line of standard error."""
     for message in messages:
-        print(f"warning: {message}", file=sys.stderr)
+        print(f"{styled('warning:', 'warning', sys.stderr)} {message}", file=sys.stderr)
 
 
 def note(messages: Iterable[str]) -> None:
     """Prints each message on a line of standard error, as something that may help."""
     for message in messages:
-        print(f"note: {message}", file=sys.stderr)
+        print(f"{styled('note:', 'note', sys.stderr)} {message}", file=sys.stderr)
 
 
 def _flush_output() -> None:

@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sized
-from typing import TypeVar
+from collections.abc import Callable, Iterator
 
-__all__ = ["watched"]
+__all__ = ["watching"]
 
-_T = TypeVar("_T")
 _EVERY = 0.25
 """Seconds between two updates."""
 
 
-def watched(items: Iterable[_T], events: Callable[[], int], *, batches: bool = False) -> Iterable[_T]:
-    """`items` unchanged. While they are iterated, the numbers of events and matches are shown on standard error, if
-    that is a terminal and standard output is not. `events()` returns how many events were read so far. With `batches`
-    an item is a table of matches, else one match."""
+@contextlib.contextmanager
+def watching(events: Callable[[], int], results: Callable[[], int], noun: str) -> Iterator[None]:
+    """While what is inside runs, how many events were read and results written is shown on standard error, if that is a
+    terminal and standard output is not. A thread looks, so whoever evaluates does the same with and without it."""
     if not sys.stderr.isatty() or sys.stdout.isatty():
-        return items
-    return _watched(items, events, batches)
-
-
-def _watched(items: Iterable[_T], events: Callable[[], int], batches: bool) -> Iterator[_T]:
-    terminal, found, shown, begin = sys.stderr, 0, 0.0, time.monotonic()
+        yield
+        return
+    ended = threading.Event()
+    shown = threading.Thread(target=_show, args=(ended, events, results, noun), daemon=True)
+    shown.start()
     try:
-        for item in items:
-            found += len(item) if batches and isinstance(item, Sized) else 1
-            now = time.monotonic()
-            if now - shown > _EVERY:
-                read = events()
-                rate = read / max(now - begin, 1e-9)
-                terminal.write(f"\r\x1b[K{read:,} events, {found:,} matches, {rate:,.0f} events/s")
-                terminal.flush()
-                shown = now
-            yield item
+        yield
     finally:
-        terminal.write("\r\x1b[K")
-        terminal.flush()
+        ended.set()
+        shown.join()
+
+
+def _show(ended: threading.Event, events: Callable[[], int], results: Callable[[], int], noun: str) -> None:
+    terminal, begin = sys.stderr, time.monotonic()
+    with contextlib.suppress(OSError, ValueError):  # the terminal has gone
+        while True:
+            last = ended.wait(_EVERY)
+            read, rate = events(), events() / max(time.monotonic() - begin, 1e-9)
+            terminal.write(f"\r\x1b[K{read:,} events, {results():,} {noun}, {rate:,.0f} events/s")
+            if last:
+                terminal.write("\r\x1b[K")
+            terminal.flush()
+            if last:
+                return

@@ -82,7 +82,9 @@ class Columnar(Protocol):
 def write_table(results: Results, out: IO[str]) -> int:
     """Aligned columns for people."""
     rows = results.texts()
-    table = Table(out, next(rows), right=results.right, live=results.live, rule=results.ruled)
+    table = Table(
+        out, next(rows), right=results.right, live=results.live, rule=results.ruled, width=getattr(out, "columns", None)
+    )
     written = 0
     try:
         for row in rows:
@@ -91,6 +93,8 @@ def write_table(results: Results, out: IO[str]) -> int:
     finally:
         if written:
             table.flush()
+    if table.left_out:
+        out.write(f"columns that do not fit here: {table.left_out}; --format csv has all\n")
     out.write(results.closing(written))
     return written
 

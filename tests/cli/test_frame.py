@@ -21,6 +21,7 @@ from spaseq.cli.main import main as spaseq_main
 from spaseq.command import Format, Table, chosen_format, run_main
 from spaseq.command.writers import Results
 from spaseq.errors import OptionError
+from spaseq.measure import width_of
 
 TUPLES = "type,price\nA,1\nB,2\n"
 GRAPHS = '<urn:a> <urn:e#p> "1" .\n<urn:b> <urn:e#p> "2" .\n'
@@ -207,13 +208,75 @@ def test_a_live_table_writes_each_row() -> None:
     assert out.getvalue() == "a\n1\nlonger\n"
 
 
-def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
-    from spaseq.command import watched
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
-    assert watched([1, 2], lambda: 0) == [1, 2]
-    terminal = io.StringIO()
-    terminal.isatty = lambda: True  # type: ignore[method-assign]
-    monkeypatch.setattr(sys, "stderr", terminal)
+
+def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    from spaseq.command.progress import watching
+
+    plain = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", plain)
+    with watching(lambda: 1, lambda: 1, "matches"):
+        pass
+    assert plain.getvalue() == ""
+    monkeypatch.setattr(sys, "stderr", terminal := _Terminal())
     monkeypatch.setattr(sys, "stdout", io.StringIO())
-    assert list(watched([[1, 2], [3]], lambda: 1_500, batches=True)) == [[1, 2], [3]]
-    assert "1,500 events, 2 matches, " in terminal.getvalue() and terminal.getvalue().endswith("\r\x1b[K")
+    with watching(lambda: 1_500, lambda: 3, "matches"):
+        pass
+    assert "1,500 events, 3 matches, " in terminal.getvalue() and terminal.getvalue().endswith("\r\x1b[K")
+    monkeypatch.setattr(sys, "stdout", _Terminal())
+    monkeypatch.setattr(sys, "stderr", terminal := _Terminal())
+    with watching(lambda: 1, lambda: 1, "matches"):
+        pass
+    assert terminal.getvalue() == "", "not into the results"
+
+
+ROWS = [
+    [
+        "2026-06-15T08:00:00.123456789Z",
+        "<http://example.org/houses/number/17>",
+        "26.253412",
+        "a long text of many words",
+    ],
+    ["2026-06-15T08:00:01Z", "東京東京東京東京東京東京東京東京", "1234567.25", "short"],
+]
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_a_table_fits_the_terminal_and_cuts_no_number(width: int) -> None:
+    table = Table(out := io.StringIO(), ["time", "?house", "?power", "?text"], right=[2], width=width)
+    for row in ROWS:
+        table.row(row)
+    table.flush()
+    lines = out.getvalue().splitlines()
+    assert max(map(width_of, lines)) <= max(width, 30 + 2 + 25), out.getvalue()
+    assert "2026-06-15T08:00:00.123456789Z" in lines[2]
+    if not table.left_out:
+        assert "26.253412" in lines[2] and "1234567.25" in lines[3] and "er/17>" in lines[2]
+    assert table.left_out == {40: 2, 80: 0, 120: 0}[width]
+
+
+def test_a_pipe_gets_what_it_got(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    shown = []
+    for out, width in ((io.StringIO(), None), (_Terminal(), 200)):
+        table = Table(out, ["a", "b"], width=width)
+        table.row(["x" * 70, "1"])
+        table.flush()
+        shown.append(out.getvalue())
+    assert shown[0] == f"{'a':60}  b\n{'-' * 60}  -\n{'x' * 70}  1\n"
+    assert shown[1].startswith("\x1b[1ma") and "…" in shown[1]
+
+
+def test_colours_are_for_terminals_and_can_be_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from spaseq.command.colours import styled
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert styled("note:", "note", _Terminal()) == "\x1b[36mnote:\x1b[0m"
+    assert styled("note:", "note", io.StringIO()) == "note:"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert styled("note:", "note", _Terminal()) == "note:"
