@@ -26,6 +26,7 @@ beside the streams; `follow` runs as streams come.
 * `steps` (`StepFinder`): Which GPM took which event: found again, for a match that somebody looks at.
 * `timelines` (`drawn_matches`, `listed_matches`, `prefixes_of`): Matches to look at: on a time axis, and as the table
   of a notebook.
+* `typed` (`TERM`, `typed_table`): Results as a table of Arrow's types, or of RDF terms as they are.
 * `run` (`Match`, `Matches`, `Recogniser`, `match_table`): Run a compiled query: instants in, matches out.
 * `session` (`Session`): One evaluation in progress that graph events are pushed to, and its snapshots.
 * `knowledge` (`close_under`, `knowledge_of`, `with_entailment`, `with_schema`): The background knowledge of a run: from

@@ -23,6 +23,7 @@ from spaseq.errors import InternalError
 from spaseq.gpm import IDENTITY, Knowledge, Mapping, MappingSet, project
 from spaseq.language.evaluation.absence import Endings, Sightings, Waiting, mappings_of
 from spaseq.language.evaluation.columns import FoundColumns, Texts, columns_of
+from spaseq.language.evaluation.gathered import Gathered
 from spaseq.language.evaluation.history import History, Pool
 from spaseq.language.evaluation.match import Match
 from spaseq.language.evaluation.opened import Opened, counted
@@ -31,6 +32,7 @@ from spaseq.language.evaluation.results import Results, term_order
 from spaseq.language.evaluation.solutions import distinct_solutions, match_table
 from spaseq.language.evaluation.steps import StepFinder
 from spaseq.language.evaluation.timelines import drawn_matches, listed_matches
+from spaseq.language.evaluation.typed import typed_table
 from spaseq.language.evaluation.unmatched import Input, why_none
 from spaseq.language.lowering.lower import Vectors
 from spaseq.language.lowering.registers import MappingRegisters, Row
@@ -492,8 +494,12 @@ class Matches:
         """The set of pairs (time of the last matched instant, projected mapping) of Definition 16, in order of time."""
         return distinct_solutions(self, self.variables, ordered=self._query.clauses.ordered)
 
-    def to_arrow(self) -> pa.Table:
-        """One row per match: see `match_table`."""
+    def to_arrow(self, *, typed: bool = False, terms: bool = False) -> pa.Table:
+        """One row per match, with each term as text in N-Triples syntax: see `match_table`; with `typed` as numbers,
+        times, dates, truth values and texts, with `terms` as structs of kind, value, datatype and language: see
+        `typed_table`."""
+        if typed or terms:
+            return self._typed(terms)
         texts: dict[str, Texts] = {}
         tables = [match_table([], self.variables)]
         with limited(self._program.settings):
@@ -504,6 +510,18 @@ class Matches:
                     tables.append(match_table(list(found), self.variables))
         return pa.Table.from_batches(tables).combine_chunks()
 
-    def to_pandas(self) -> Any:
+    def _typed(self, terms: bool) -> pa.Table:
+        gathered = Gathered(self.variables, ())
+        with limited(self._program.settings):
+            for found in iter([list(self)]) if self._query.clauses.ask else self.blocks():
+                if not isinstance(found, FoundColumns):
+                    found = list(found)
+                    if found:
+                        gathered.add_matches(found)
+                elif len(found):
+                    gathered.add_columns(found)
+        return typed_table(gathered, self.variables, terms=terms)
+
+    def to_pandas(self, *, typed: bool = False, terms: bool = False) -> Any:
         """`to_arrow` as a `pandas.DataFrame`."""
-        return self.to_arrow().to_pandas()
+        return self.to_arrow(typed=typed, terms=terms).to_pandas()
