@@ -7,7 +7,7 @@ fresh names that lowering gives to events for conditions are not shown and do no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -110,13 +110,15 @@ class Bindings:
         """The attributes to show of a variable for which SELECT lists none: those of the events, and those declared."""
         return list(dict.fromkeys([*events.column_names, *self._declared]))
 
-    def columns(self, matches: MatchBatch, events: pa.Table, first: int) -> Iterator[tuple[str, pa.Array]]:
+    def columns(
+        self, matches: MatchBatch, events: pa.Table, rows_of: Callable[[np.ndarray], np.ndarray]
+    ) -> Iterator[tuple[str, pa.Array]]:
         """Columns `v` and `v.attribute` for every variable: per match a list with an element for each position, NULL
-        where an event lacks the attribute. `events` has the events from position `first` on."""
+        where an event lacks the attribute. `rows_of` gives the rows of `events` at positions."""
         for variable in self.shown.variables:
             offsets, positions = self.of(matches, variable)
             yield variable, _lists(offsets, pa.array(positions, pa.int64()))
-            rows = pa.array(positions - first, pa.int64())
+            rows = pa.array(rows_of(positions), pa.int64())
             listed = self.shown.attributes[variable]
             for name in self.names(events) if listed is None else listed:
                 values = _plain(events.column(name).take(rows)) if name in events.column_names else pa.nulls(len(rows))

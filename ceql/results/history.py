@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -27,28 +27,41 @@ class Block:
     """Consecutive events that were pushed one by one, with the part of `EventBatch`'s interface that matches use.
 
     `events` has None for events that moved no run, as no match contains them; and a table of one row for an event that
-    was restored from a snapshot and has values other than texts, numbers, truth values and None.
+    was restored from a snapshot and has values other than texts, numbers, truth values and None. `keys` has the
+    partition of each where `Past` asks for it; `places` the positions, once some events are left out.
     """
 
-    __slots__ = ("events", "first", "stamps", "type_column")
+    __slots__ = ("events", "first", "keys", "places", "stamps", "type_column")
 
     def __init__(self, first: int, type_column: str) -> None:
         self.first: int = first
         self.type_column: str = type_column
         self.events: list[Held] = []
         self.stamps: list[int] = []
+        self.keys: list[int] = []
+        self.places: list[int] | None = None
 
     def __len__(self) -> int:
         return len(self.events)
 
     @property
-    def positions(self) -> range:
+    def positions(self) -> np.ndarray | range:
+        if self.places is not None:
+            return np.array(self.places, np.int64)
         return range(self.first, self.first + len(self.events))
 
     @property
     def times(self) -> np.ndarray:
         """The times of the events: int64 (n,), ns."""
         return np.array(self.stamps, np.int64)
+
+    def take(self, rows: np.ndarray) -> Block:
+        """These rows, ascending, as a block of their own."""
+        block, chosen, positions = Block(self.first, self.type_column), rows.tolist(), self.positions
+        block.events, block.stamps = [self.events[i] for i in chosen], [self.stamps[i] for i in chosen]
+        block.places = [int(positions[i]) for i in chosen]
+        block.first = block.places[0]
+        return block
 
     def event(self, row: int) -> dict[str, Any]:
         """The attributes of one event that are not NULL, as Python values."""
@@ -58,18 +71,24 @@ class Block:
 
     def snapshot(self) -> tuple[Any, ...]:
         """The events and their times, as plain values."""
-        return self.first, self.type_column, list(map(_plain, self.events)), self.stamps
+        return self.first, self.type_column, list(map(_plain, self.events)), self.stamps, self.places
 
     @staticmethod
     def restore(state: tuple[Any, ...]) -> Block:
         """The opposite of `snapshot`."""
-        first, type_column, events, times = state
+        first, type_column, events, times, places = state
         known = type(first) is int and first >= 0 and type(type_column) is str and len(events) == len(times)
         expect(known and all(type(time) is int for time in times), "a time for each event")
         expect({dict, bytes, type(None)}.issuperset(map(type, events)), "events of attributes")
         block = Block(first, type_column)
         block.events = [table_of_bytes(event) if type(event) is bytes else event for event in events]
         block.stamps = times
+        if places is not None:
+            expect(
+                len(array(np.array(places), "positions", rows=len(times), low=0)) and places[0] == first, "positions"
+            )
+            expect((np.diff(places) > 0).all(), "events in order")
+            block.places = places
         return block
 
 
@@ -85,7 +104,7 @@ def _plain(event: Held) -> dict[str, Any] | bytes | None:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Consecutive batches, and their events by position."""
+    """Batches in order, from which events may be missing that no match names, and their events by position."""
 
     batches: tuple[EventBatch | Block, ...] = ()
 
@@ -94,17 +113,20 @@ class History:
         if not self.batches:
             return np.zeros(0, np.int64)
         times = np.concatenate([b.times for b in self.batches]) if len(self.batches) > 1 else self.batches[0].times
-        return np.asarray(times[positions - self.batches[0].positions[0]])
+        return np.asarray(times[self.rows(positions)])
+
+    def rows(self, positions: np.ndarray) -> np.ndarray:
+        """Which of all the events, counted from 0, those at `positions` are: int64 (n,)."""
+        first, last = first_position(self.batches[0]), int(self.batches[-1].positions[-1])
+        if last - first + 1 == sum(map(len, self.batches)):
+            return positions - first
+        rows = np.searchsorted(np.concatenate([np.asarray(b.positions) for b in self.batches]), positions)
+        return rows.astype(np.int64, copy=False)
 
     @property
     def type_column(self) -> str:
         """The attribute that is the type of an event."""
         return self.batches[0].type_column
-
-    @property
-    def first(self) -> int:
-        """The position of the first event."""
-        return first_position(self.batches[0])
 
     @property
     def table(self) -> pa.Table:
@@ -117,8 +139,12 @@ class History:
     def event(self, position: int) -> dict[str, Any]:
         """The attributes of an event."""
         batch = self.batches[bisect.bisect_right(self.batches, position, key=first_position) - 1]
-        row = position - first_position(batch)
-        expect(0 <= row < len(batch), "a match names events that are there")  # fails only after a damaged snapshot
+        places = batch.positions
+        row = position - int(places[0])
+        if not (0 <= row < len(batch) and places[row] == position):
+            row = int(np.searchsorted(np.asarray(places), position))
+        there = 0 <= row < len(batch) and places[row] == position
+        expect(there, "a match names events that are there")  # fails only after a damaged snapshot
         return batch.event(row)
 
 
@@ -128,20 +154,34 @@ def first_position(batch: EventBatch | Block) -> int:
 
 
 class Past:
-    """The batches whose events future matches may contain; `lasts` has the last window coordinate of each."""
+    """The batches whose events future matches may contain; `lasts` has the last window coordinate of each, `keys` the
+    partition of each event where windows are of events in partitions: int64 (n,), else None."""
+
+    worth: ClassVar[int] = 1 << 16
+    """So many events make it worth while to look for those that no partition needs any more."""
 
     def __init__(self) -> None:
         self.batches: list[EventBatch | Block] = []
         self.lasts: list[int | float] = []
+        self.keys: list[np.ndarray | None] = []
+        self._sift_at = self.worth
 
-    def append(self, batch: EventBatch | Block, last: int | float) -> None:
+    def append(self, batch: EventBatch | Block, last: int | float, keys: np.ndarray | None = None) -> None:
         self.batches.append(batch)
         self.lasts.append(last)
+        self.keys.append(keys)
+
+    def pop(self) -> None:
+        """Takes the last batch out again."""
+        del self.batches[-1], self.lasts[-1], self.keys[-1]
 
     def evict(self, window: Window, partitioned: bool, position: int, coordinate: int | float) -> None:
-        """Drops the batches that no window ending at this position and coordinate, or later, reaches. With a window of
-        events in partitions nothing is dropped, as it may reach back any number of positions."""
+        """Drops the batches that no window ending at this position and coordinate, or later, reaches. A window of
+        events in partitions may reach back any number of positions: there single events are dropped."""
         if partitioned and window.per_partition:
+            if position >= self._sift_at:
+                self._sift(int(window.size) + 1)
+                self._sift_at = position + self.worth + sum(map(len, self.batches))
             return
         if window.by_position:
             reach = window.open_from(position)
@@ -149,7 +189,34 @@ class Past:
         else:
             count = bisect.bisect_left(self.lasts, window.open_from(coordinate))
         if 2 * count >= len(self.batches):  # only when half can go, so that a batch is moved O(1) times on average
-            del self.batches[:count], self.lasts[:count]
+            del self.batches[:count], self.lasts[:count], self.keys[:count]
+
+    def _sift(self, most: int) -> None:
+        """Drops all but the last `most` events of each partition, and those of none, from batches that lose half of
+        theirs. O(events · log events)."""
+        held = [
+            np.array(batch.keys, np.int64) if isinstance(batch, Block) else keys
+            for batch, keys in zip(self.batches, self.keys, strict=True)
+        ]
+        known = [np.full(len(b), -1) if k is None else k for b, k in zip(self.batches, held, strict=True)]
+        keys = np.concatenate(known)
+        order = np.argsort(keys, kind="stable")
+        ends = np.append(np.flatnonzero(np.diff(keys[order])), len(order) - 1)
+        behind = np.repeat(ends, np.diff(ends, prepend=-1)) - np.arange(len(order))
+        wanted = np.zeros(len(keys), bool)
+        wanted[order] = (behind < most) & (keys[order] >= 0)
+        batches, lasts, kept, start = self.batches, self.lasts, known, 0
+        self.batches, self.lasts, self.keys = [], [], []
+        for batch, last, own in zip(batches, lasts, kept, strict=True):
+            rows = np.flatnonzero(wanted[start : start + len(batch)])
+            start += len(batch)
+            if 2 * len(rows) > len(batch):
+                self.append(batch, last, own)
+            elif len(rows):
+                part = batch.take(rows)
+                if isinstance(part, Block):
+                    part.keys = own[rows].tolist()
+                self.append(part, last, own[rows])
 
     def of(self, matches: MatchBatch) -> History:
         """The batches with the events of these matches."""
@@ -159,23 +226,29 @@ class Past:
         return History(tuple(self.batches[first:last]))
 
     def snapshot(self) -> list[tuple[Any, ...]]:
-        """The batches as plain values; `lasts`, which are numbers, are not included."""
+        """The batches with the partitions of their events, as plain values; `lasts`, which are numbers, are not
+        included."""
         return [
-            b.snapshot()
+            (*b.snapshot(), np.array(b.keys, np.int64))
             if isinstance(b, Block)
-            else (table_bytes(b.table), b.type_column, b.times, b.positions, b.streams, b.stream_codes)
-            for b in self.batches
+            else (table_bytes(b.table), b.type_column, b.times, b.positions, b.streams, b.stream_codes, keys)
+            for b, keys in zip(self.batches, self.keys, strict=True)
         ]
 
     def restore(self, batches: list[tuple[Any, ...]], lasts: list[int | float]) -> None:
         """The opposite of `snapshot`."""
-        following = None
-        for parts, last in zip(batches, lasts, strict=True):
-            batch = Block.restore(parts) if len(parts) == 4 else _stored_batch(*parts)
-            expect(following in (None, first_position(batch)) and len(batch), "batches one behind the other")
+        following = 0
+        for (*parts, keys), last in zip(batches, lasts, strict=True):
+            batch = Block.restore(tuple(parts)) if len(parts) == 5 else _stored_batch(*parts)
+            expect(len(batch) and following <= first_position(batch), "batches one behind the other")
             expect(type(last) in (int, float), "a number for the end of each batch")
-            following = first_position(batch) + len(batch)
-            self.append(batch, last)
+            following = int(batch.positions[-1]) + 1
+            if keys is not None:
+                keys = array(keys, "keys", low=-1)
+                expect(len(keys) in (0, len(batch)), "a key for each event")
+                if isinstance(batch, Block):
+                    batch.keys = keys.tolist()
+            self.append(batch, last, keys)
 
 
 def _stored_batch(
@@ -187,7 +260,7 @@ def _stored_batch(
     expect(len(set(held.column_names)) == held.num_columns, "each attribute once")
     expect(rows > 0 and type(type_column) is str and all(type(name) is str for name in streams), "events of a stream")
     places, when = array(positions, "positions", rows=rows, low=0), array(times, "times", rows=rows)
-    expect((np.diff(places) == 1).all() and (np.diff(when) >= 0).all(), "events in order")
+    expect((np.diff(places) > 0).all() and (np.diff(when) >= 0).all(), "events in order")
     if codes is not None:
         expect(codes.dtype == np.int32 and codes.shape == (rows,), "a stream for each event")
         expect(((codes >= 0) & (codes < len(streams))).all(), "a stream for each event")

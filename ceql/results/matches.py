@@ -155,7 +155,7 @@ class MatchTable:
         columns: dict[str, Any] = dict(zip(("start", "end", "positions", "start_time", "end_time"),
                            (pa.array(m.start), pa.array(m.end), positions, *times), strict=True))  # fmt: skip
         if self.bindings is not None:
-            columns.update(self.bindings.columns(m, self.history.table, self.history.first))
+            columns.update(self.bindings.columns(m, self.history.table, self.history.rows))
         return pa.table(columns)
 
 

@@ -49,7 +49,7 @@ class Run:
             # A match waits for its window to close, and is reported with the first events behind that.
             reached, self._reached = self._reached or reached, (int(batch.positions[-1]), batch.times[-1].item())
         self.past.evict(self.lowered.window, partitioned, *reached)
-        self.past.append(events, batch.times[-1].item())
+        self.past.append(events, batch.times[-1].item(), batch.keys if self.lowered.window.per_partition else None)
         found = self.evaluator.stream(batch)
         yield from ((m, self.past.of(m)) for m in (self.evaluator.at_once(found) if at_once else found) if len(m))
 

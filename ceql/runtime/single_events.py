@@ -145,6 +145,8 @@ class Singles:
             self._note(event)
         block = self._block
         block.stamps.append(time)
+        if self._engine.counts:
+            block.keys.append(key)
         if not moving:
             block.events.append(None)
             if self._engine.counts and key >= 0:
@@ -174,7 +176,7 @@ class Singles:
             self._engine.leave(self._position - 1, self._coordinate)
         past = self._run.past
         if not len(self._block):
-            del past.batches[-1], past.lasts[-1]
+            past.pop()
         else:
             past.lasts[-1] = self._coordinate
 

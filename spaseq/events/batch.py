@@ -81,6 +81,17 @@ class EventBatch:
         """These rows as a batch of their own."""
         return _Part(self, start, stop)
 
+    def take(self, rows: np.ndarray) -> EventBatch:
+        """These rows, ascending, as a batch that holds nothing of the others, their texts included."""
+        table = self.table.take(pa.array(rows))
+        for index, field in enumerate(table.schema):
+            if pa.types.is_dictionary(field.type):
+                texts = table.column(index).cast(field.type.value_type)
+                table = table.set_column(index, pa.field(field.name, texts.type), texts)
+        codes = None if self.stream_codes is None else self.stream_codes[rows]
+        return EventBatch(encode_texts(table), self.type_column, self.times[rows], self.positions[rows], self.streams,
+                          codes)  # fmt: skip
+
     def event(self, row: int) -> dict[str, Any]:
         """The attributes of one event that are not NULL, as Python values."""
         pairs = ((name, self.table[name][row].as_py()) for name in self.table.column_names)

@@ -1,0 +1,74 @@
+"""Windows of events in partitions: events that no partition's window reaches are dropped; every match has its events."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+import ceql
+from ceql.results.history import Past
+from ceql.runtime import single_events
+
+QUERIES = [
+    "SELECT * WHERE A AS x ; B AS y PARTITION BY [k] WITHIN 2 EVENTS",
+    "SELECT x[v, s], y[s] WHERE A AS x ; B+ AS y PARTITION BY [k] WITHIN 3 EVENTS",
+    "SELECT * WHERE A AS x ; B AS y FILTER x.v < y.v PARTITION BY [k] WITHIN 4 EVENTS",
+    "SELECT * WHERE A ; B ; NOT C PARTITION BY [k] WITHIN 2 EVENTS",
+    "SELECT NEXT * WHERE A AS x ; B AS y PARTITION BY [k] WITHIN 3 EVENTS",
+]
+
+
+def _events(count: int) -> list[dict[str, Any]]:
+    """Two keys are rare, so that their windows reach far back."""
+    rng = random.Random(count)
+    keys = rng.choices("abcde", (10, 10, 10, 1, 0.3), k=count)
+    return [
+        {"type": rng.choice("ABC"), "k": key, "v": rng.randrange(5), "s": f"s{number}", "n": number}
+        | ({"z": number / 2} if rng.random() < 0.3 else {})
+        for number, key in enumerate(keys)
+    ]
+
+
+def _found(matches: Any) -> list[Any]:
+    return sorted(
+        (m.start, m.end, m.positions, m.times, m.time, sorted(m.bindings.items()), str(m.attributes), str(m.events))
+        for m in matches
+    )
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_every_match_has_its_events(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    query, events = ceql.compile(text), _events(400)
+    expected = _found(query.run(events))
+    assert expected
+    monkeypatch.setattr(Past, "worth", 20)
+    monkeypatch.setattr(single_events, "_BLOCK", 8)
+    one, rows, rng, held = query.open(), [], random.Random(1), 0
+    at = 0
+    while at < len(events):
+        step = rng.choice((1, 1, 1, 30))
+        found = [m for event in events[at : at + step] for m in one.push(event)] if step == 1 else []
+        rows += _found(found or (one.push(events[at : at + step]) if step > 1 else []))
+        at += step
+        held = max(held, sum(map(len, one._run.past.batches)))
+        if rng.random() < 0.05:
+            one = query.open(one.snapshot())
+    assert sorted(rows + _found(one.close())) == expected
+    assert held < 200
+    tables = list(query.run(events).tables())
+    assert sum(table.to_arrow(False).num_rows for table in tables) == len(expected)
+
+
+def test_what_is_held_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Past, "worth", 64)
+    query = ceql.compile("SELECT x[s] WHERE A AS x ; B AS y PARTITION BY [k] WITHIN 3 EVENTS")
+    with query.open() as session:
+        sizes = []
+        for start in range(0, 4_000, 50):
+            session.push(_events(4_000)[start : start + 50])
+            sizes.append(sum(len(batch) for batch in session._run.past.batches))
+        batches: list[Any] = session._run.past.batches
+        texts = sum(len(batch.table["s"].chunk(0).dictionary) for batch in batches)
+    assert max(sizes) < 300 and texts < 300
