@@ -15,6 +15,7 @@ from ceql.cli.arguments import EVALUATOR_HELP, add_events, asked, compiled, read
 from ceql.cli.formats import MATCHES
 from spaseq.command import (
     accounted,
+    add_demo,
     add_explain,
     add_plot,
     add_query,
@@ -66,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     add_plot(plot)
     plot.set_defaults(command=_plot)
     add_alerts(commands)
+    add_demo(commands, "ceql", parser.parse_args)
     return parser
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from spaseq.cli.formats import FORMATS
-from spaseq.command import add_explain, add_plot, add_query, add_results, add_times, command_parser
+from spaseq.command import add_demo, add_explain, add_plot, add_query, add_results, add_times, command_parser
 from spaseq.command.options import count
 
 __all__ = ["parser"]
@@ -42,6 +42,7 @@ def parser(run: Command, check: Command, explain: Command, plot: Command) -> arg
     _add_inputs(plotting)
     add_plot(plotting)
     plotting.set_defaults(command=plot)
+    add_demo(commands, "spaseq", top.parse_args)
     return top
 
 

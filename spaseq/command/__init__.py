@@ -3,12 +3,13 @@
 `frame` runs a command: it turns errors into messages and exit codes, reads the query and opens the output. `options`
 has the arguments that both commands have, `formats` chooses the format of the output, `writers` has the formats of more
 than one command, `table` writes aligned columns, `colours` says where there are colours, `progress` shows a line on the
-terminal while events are read. `process` handles interrupts and the end of the process, `lines` has standard output end
-with a whole line.
+terminal while events are read, `demos` has the examples. `process` handles interrupts and the end of the process,
+`lines` has standard output end with a whole line.
 """
 
 from __future__ import annotations
 
+from spaseq.command.demos import add_demo
 from spaseq.command.formats import Format, chosen_format
 from spaseq.command.frame import accounted, bounded, note, opened, query_text, run_main, warn
 from spaseq.command.options import (
@@ -28,6 +29,7 @@ __all__ = [
     "Format",
     "Table",
     "accounted",
+    "add_demo",
     "add_explain",
     "add_plot",
     "add_query",

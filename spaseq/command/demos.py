@@ -1,0 +1,94 @@
+"""`demo`: the examples, each with the command that runs it. They are in the folder `examples` of the project, and in
+installations under `share/spaseq/examples`."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from spaseq.command.table import Table
+from spaseq.errors import OptionError
+
+__all__ = ["DEMOS", "Demo", "add_demo", "examples_folder"]
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """An example: the command that runs it (`ceql`, `spaseq`), its folder, the words of `run`, where `{}` is the
+    folder, and what it shows."""
+
+    command: str
+    folder: str
+    words: str
+    about: str
+
+
+_TRAFFIC: Final = "--stream S1={}/182955.nq --stream S2={}/195578.nq --stream S3={}/195446.nq"
+_STOCK: Final = "--stream S1={}/google.nt --event-by size:3 --time http://stockmarket.org/ns#at"
+DEMOS: Final = {
+    "stock": Demo("ceql", "stock", "{}/query.ceql --events {}/trades.csv --type-column event_type",
+                  "a large purchase, then two sales within ten seconds, each dearer"),
+    "smart-grid": Demo("spaseq", "smart-grid", "{}/query.rq --stream S1={}/power.nq --stream S2={}/weather.nq "
+                       "--stream S3={}/storage.nq --kb http://smartgrid.org/db={}/kb.ttl",
+                       "power has become dear, then sun for a while, then storage for less: three streams"),
+    "card-fraud": Demo("spaseq", "card-fraud", "{}/query.rq --stream S1={}/withdrawals.nq "
+                       "--kb http://creditcard.org/db={}/kb.ttl", "a large withdrawal, then small ones"),
+    "head-and-shoulders": Demo("spaseq", "stock-patterns", f"{{}}/head-and-shoulders.rq {_STOCK}",
+                               "a shape of a price: three peaks, the middle one the highest"),
+    "v-shape": Demo("spaseq", "stock-patterns", f"{{}}/v.rq {_STOCK}", "a shape of a price: a fall, then a rise"),
+    "w-shape": Demo("spaseq", "stock-patterns", f"{{}}/w.rq {_STOCK} --kb http://stockmarket.org/db={{}}/kb.ttl",
+                    "a shape of a price: two falls with rises"),
+    "traffic": Demo("spaseq", "traffic", f"{{}}/query.rq {_TRAFFIC}", "congestion, then at two more sensors"),
+    "traffic-spread": Demo("spaseq", "traffic", f"{{}}/spread.rq {_TRAFFIC} --kb http://traffic.org/roads={{}}/roads.ttl",
+                           "congestion along roads that the knowledge connects"),
+    "traffic-networks": Demo(
+        "spaseq", "traffic", f"{{}}/networks.rq {_TRAFFIC} --kb http://traffic.org/roads={{}}/roads.ttl "
+        "--groups http://traffic.org/roads=http://traffic.org/ns#connectedTo", "congestion by networks of roads"),
+    "vessels": Demo("spaseq", "vessels", "{}/query.rq --stream S1={}/boats.nq --kb http://harbour.org/db={}/kb.ttl",
+                    "vessels that leave the harbour on a steady course and lie still where the fish are"),
+}  # fmt: skip
+"""By name, those of both commands."""
+
+
+def add_demo(commands: Any, command: str, parse: Callable[[list[str]], argparse.Namespace]) -> None:
+    """Adds `demo` to a command; `parse` parses the words of a command line."""
+    own = {name: demo for name, demo in DEMOS.items() if demo.command == command}
+    parser = commands.add_parser(
+        "demo",
+        help="run an example",
+        description="Run an example, or list them. The command that runs it is shown; more words of it may follow.",
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help=f"one of {', '.join(own)}")
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="…", help=f"more words of {command} run")
+
+    def run(options: argparse.Namespace) -> int:
+        if options.name is None:
+            table = Table(sys.stdout, ["name", "what it shows"], rule=False)
+            for name, demo in own.items():
+                table.row([name, demo.about])
+            table.flush()
+            return 0
+        if options.name not in own:
+            others = ", ".join(own)
+            raise OptionError(f"there is no example {options.name}", f"{command} demo has {others}")
+        demo = own[options.name]
+        folder = str(examples_folder() / demo.folder)
+        words = ["run", *(word.replace("{}", folder) for word in shlex.split(demo.words)), *options.words]
+        print("$ " + shlex.join([command, *words]), file=sys.stderr)
+        asked = parse(words)
+        return int(asked.command(asked))
+
+    parser.set_defaults(command=run)
+
+
+def examples_folder() -> Path:
+    """Where the examples are. Raises `OptionError` where they are not."""
+    for place in (Path(__file__).resolve().parents[2] / "examples", Path(sys.prefix) / "share" / "spaseq" / "examples"):
+        if place.is_dir():
+            return place
+    raise OptionError("the examples are not installed", "they are in the folder examples of the project")

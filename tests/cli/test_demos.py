@@ -1,0 +1,51 @@
+"""`demo` of both commands: every example is one, and gives what its folder says."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from ceql.cli.main import main as ceql_main
+from spaseq.cli.main import main as spaseq_main
+from spaseq.command.demos import DEMOS
+
+ROOT = Path(__file__).resolve().parents[2]
+MAIN = {"ceql": ceql_main, "spaseq": spaseq_main}
+EXPECTED = {"head-and-shoulders": "expected-head-and-shoulders.csv", "v-shape": "expected-v.csv",
+            "w-shape": "expected-w.csv", "traffic-spread": "expected-spread.csv",
+            "traffic-networks": "expected-networks.csv"}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DEMOS)
+def test_a_demo_gives_what_its_folder_says(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    demo = DEMOS[name]
+    form = "csv" if demo.command == "spaseq" else "count"
+    assert MAIN[demo.command](["demo", name, "--format", form]) == 0
+    out, err = capsys.readouterr()
+    assert err.startswith(f"$ {demo.command} run {ROOT}/examples/{demo.folder}/")
+    folder = ROOT / "examples" / demo.folder
+    if form == "csv":
+        expected = (folder / EXPECTED.get(name, "expected.csv")).read_text("utf-8")
+        assert out.replace("\r\n", "\n") == expected
+    else:
+        assert int(out) == len((folder / "expected.jsonl").read_text("utf-8").splitlines())
+
+
+def test_every_query_among_the_examples_has_a_demo(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = {(demo.folder, demo.words.split()[0].removeprefix("{}/")) for demo in DEMOS.values()}
+    there = {(path.parent.name, path.name) for end in ("rq", "ceql") for path in (ROOT / "examples").glob(f"*/*.{end}")}
+    assert there - shown == {("forecast", "query.ceql")}, "which has a program of its own"
+    assert ceql_main(["demo"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith("stock  ")
+    assert spaseq_main(["demo", "nothing"]) == 2
+    assert "there is no example nothing\nhint: spaseq demo has smart-grid, " in capsys.readouterr().err
+
+
+def test_what_demos_read_is_installed() -> None:
+    files = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["data-files"]
+    for demo in DEMOS.values():
+        given = [path for pattern in files[f"share/spaseq/examples/{demo.folder}"] for path in ROOT.glob(pattern)]
+        asked = [part for word in demo.words.split() for part in word.split("=") if part.startswith("{}/")]
+        assert {part.removeprefix("{}/") for part in asked} <= {path.name for path in given}
