@@ -137,6 +137,9 @@ def test_what_is_wrong_with_rows_is_said_on_the_driver(folder: Path, spark: Any)
         run((good[0], None, *good[2:]))
     with pytest.raises(EventError, match="'noon' is not a time"):
         run((good[0], "noon", *good[2:]))
+    for far in ("@253402300799000000", "9999-12-31T23:59:59Z"):
+        with pytest.raises(EventError, match="time"):
+            frames._time(far, "s")
     with pytest.raises(EventError, match="more than one term in a column"):
         run((*good[:2], None, "<a:a> <a:b>", *good[4:]))
     with pytest.raises(EventError, match="no column graph"):

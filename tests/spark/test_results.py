@@ -181,7 +181,8 @@ def test_explain_says_where_the_work_is_cut() -> None:
     endless = Case("endless", "A; B", clauses="")
     assert "recognised in one partition" in spaseq.spark.explain(endless.query())
     keys = Case("keys", "A, B", clauses="WITHIN 6 SECONDS PARTITION BY (?r)", more={"A": FLOOR})
-    text = spaseq.spark.explain(keys.query())
+    text = spaseq.spark.explain(keys.query(), knowledge_rows=77)
+    assert "live_runs 1,000,000" in text and "(knowledge_rows, --knowledge-rows): 77 rows" in text
     assert "partitioned by window and PARTITION BY key" in text
     assert "instants without a value are kept" in text
     assert "Spark joins its solutions" in spaseq.spark.explain(Case("", "A; B", more={"A": FLOOR}).query())

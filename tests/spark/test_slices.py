@@ -234,10 +234,12 @@ def test_on_spark(partitions: int, ordered: Path, spark: Any) -> None:
     local = query.run(streams, kb)
     expected, counters = _rows(local.to_arrow()), Counters()
     frame = spaseq.spark.run(query, spark, streams, kb, partitions=partitions, plan="slices", counters=counters)
-    assert "Exchange" not in frame._jdf.queryExecution().executedPlan().toString()
+    plan = frame._jdf.queryExecution().executedPlan().toString()
+    assert "Exchange" not in plan and "run on slices of time (S1: A, S2: B)" in plan
     assert _rows(spaseq.spark.collect(frame)) == expected != []
     assert counters == local.counters
     table = spaseq.spark.run(query, spark, streams, kb, partitions=partitions, plan="table")
+    assert "find matches in " in table._jdf.queryExecution().executedPlan().toString()
     assert _rows(spaseq.spark.collect(table)) == expected
     found = list(spaseq.spark.matches(query, spark, streams, kb, partitions=partitions, plan="slices", reference=True))
     assert [m.positions for m in found] == sorted((m.positions for m in found), key=lambda p: p[-1])

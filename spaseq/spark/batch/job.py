@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import partial, reduce
+from dataclasses import asdict, dataclass, replace
+from functools import reduce
 from itertools import chain
 from typing import Any, Final, NamedTuple, Unpack
 
@@ -38,9 +38,10 @@ from spaseq.spark.session.bar import progress_bar
 from spaseq.spark.session.connecting import task_count
 from spaseq.spark.session.failures import carried, clear_errors
 from spaseq.spark.session.layout import Layout, lay_out
-from spaseq.spark.session.options import QueryOptions, QueryWords
+from spaseq.spark.session.options import KNOWLEDGE_ROWS, QueryOptions, QueryWords
 from spaseq.spark.session.query_text import QueryText, under_entailment
 from spaseq.spark.session.session import local_session
+from spaseq.spark.session.steps import step
 from spaseq.spark.session.tables import TERM_MATCHES, spark_schema
 from spaseq.spark.solving.join_side import Sides, sides_of
 from spaseq.spark.solving.knowledge import known_of
@@ -145,7 +146,7 @@ def explain(
     if kb is not None:
         session = spark or SparkSession.getActiveSession() or local_session()
         lines = prepared(session, query, kb, QueryOptions.of(None, **words)).lines
-    return "\n".join([*_plan_lines(query), *_stream_lines(query), *lines])
+    return "\n".join([*_plan_lines(query), *_stream_lines(query), *lines, *_limit_lines(query, words)])
 
 
 def _plan_lines(query: Query) -> Iterator[str]:
@@ -158,6 +159,15 @@ def _plan_lines(query: Query) -> Iterator[str]:
         "in each file and runs the whole query on it, without a shuffle, with the answers of the knowledge broadcast"
     )
     yield "plan 'table', otherwise: a table of solutions is shuffled, as follows"
+
+
+def _limit_lines(query: Query, words: QueryWords) -> Iterator[str]:
+    """What each task, and the driver, may use."""
+    settings = {name: value for name, value in asdict(query.settings).items() if isinstance(value, (int, float))}
+    said = ", ".join(f"{name} {value:,}" for name, value in settings.items())
+    yield f"limits of the engine in each task (spaseq.Settings, --set): {said}"
+    rows = words.get("knowledge_rows", KNOWLEDGE_ROWS)
+    yield f"limit of an answer of the knowledge on the driver (knowledge_rows, --knowledge-rows): {rows:,} rows"
 
 
 def _stream_lines(query: Query) -> Iterator[str]:
@@ -253,13 +263,16 @@ def _recognise(job: Job, table: DataFrame, times: list[int], form: Form) -> Data
         behind = any(v.after for v in job.compiled.checked.variants)
         sliced = table.withColumn("slice", slices_of(F.col("time"), bounds, window, behind=behind))
         parted = sliced.repartitionById(len(bounds), "slice").sortWithinPartitions("position")
+        by = "slices of time"
     else:
+        by = " and ".join(["windows"] * job.layout.by_window + ["keys"] * job.layout.by_key) or "one part"
         tasks = job.tasks if cuts else 1
         parts = (F.pmod(cut, F.lit(tasks)) for cut in cuts)
         part = F.pmod(reduce(Column.__add__, parts, F.lit(0)), F.lit(tasks)).cast("int")
         parted = table.repartitionById(tasks, part).sortWithinPartitions("position")
     work = _Work(form, job.layout, tuple(bounds))
-    found = parted.mapInArrow(partial(_matches, work), spark_schema(form.schema))
+    name = f"find matches in {by}"
+    found = parted.mapInArrow(step(name, _matches, work), spark_schema(form.schema))
     kept = set(job.compiled.variables)
     merges = job.layout.by_key and any(name not in kept for name in job.compiled.checked.partition)
     return found.distinct() if merges else found  # equal matches of several keys are one

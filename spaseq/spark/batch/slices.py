@@ -37,6 +37,7 @@ from spaseq.spark.ingest.seeking import TimedFile, first_times, timed_files
 from spaseq.spark.session.connecting import share
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.keeping import keep
+from spaseq.spark.session.steps import step, streams_and_patterns
 from spaseq.spark.session.storage import Access, access_to
 from spaseq.spark.session.tables import TOLD, spark_schema
 from spaseq.spark.solving.solutions import Answers, Graphs, answered_solver
@@ -128,7 +129,8 @@ def sliced_matches(job: Job, slices: Slices, form: Form, counters: Counters) -> 
     answers = {name: [(side.names, _rows(side.table)) for side in sides] for name, sides in job.sides.items()}
     shared = share(job.spark, (job.graphs, answers))
     access = access_to(job.spark, [file.path for file in slices.files])
-    work = partial(_of_slices, _Work(form, slices, job.compiled.window(slices.options.time_unit), access), shared)
+    given = _Work(form, slices, job.compiled.window(slices.options.time_unit), access)
+    work = step(f"run on slices of time ({streams_and_patterns(job.compiled)})", _of_slices, given, shared)
     numbers = job.spark.range(0, len(slices), numPartitions=len(slices))
     rows = numbers.mapInArrow(work, spark_schema(pa.schema([*form.schema, *TOLD])))
     plain = {name: f"c{number}" for number, name in enumerate(form.schema.names)}  # ?a and ?A are one name to Spark

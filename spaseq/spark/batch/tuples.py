@@ -44,6 +44,7 @@ from spaseq.spark.ingest.time_ranges import parted_at, quantiles
 from spaseq.spark.session.connecting import task_count
 from spaseq.spark.session.failures import carried, clear_errors
 from spaseq.spark.session.keeping import keep
+from spaseq.spark.session.steps import step
 from spaseq.spark.session.tables import TUPLE_MATCHES, spark_schema, with_own_names, with_plain_names
 
 __all__ = ["Tuples", "check_columns", "explain_tuples", "named_streams", "run_tuples"]
@@ -91,7 +92,8 @@ def run_tuples(
     for line in chosen.explain():
         _LOG.info(line)
     job = partial(_find, query, tuple(named), options.type_column)
-    return _parted(ordered, chosen).mapInArrow(partial(_each_part, job), spark_schema(TUPLE_MATCHES))
+    find = step(f"find matches in {', '.join(filter(None, named)) or 'one stream'}", _each_part, job)
+    return _parted(ordered, chosen).mapInArrow(find, spark_schema(TUPLE_MATCHES))
 
 
 def explain_tuples(query: TupleQuery) -> str:

@@ -63,7 +63,7 @@ Streams: TypeAlias = Files | DataFrame | Mapping[str, DataFrame]
 _TERMS: Final = tuple(QUADS.names[2:])
 _TEXTS: Final = (StringType, CharType, VarcharType, BinaryType)
 _TIMES: Final = (*_TEXTS, NumericType, TimestampType, TimestampNTZType, DateType)
-_DAY: Final = 86_400_000_000_000
+_DAY: Final = 86_400_000_000
 _NAME: Final = "<DataFrame>"
 UNREADABLE: Final = 'malformed="drop" leaves such messages out and counts them; dead_letters(…) gives them'
 _MALFORMED: Final = -1
@@ -173,11 +173,11 @@ def _quads(given: Frames, options: StreamOptions) -> DataFrame:
 
 
 def _picked(frame: DataFrame, numbers: Mapping[str, int]) -> DataFrame:
-    """The columns that count, all as texts; a timestamp as nanoseconds behind `@`."""
+    """The columns that count, all as texts; a timestamp as microseconds behind `@`."""
     kind = frame.schema["time"].dataType
     time: Column = F.col("time").cast("string")
     if isinstance(kind, TimestampType):
-        time = F.concat(F.lit("@"), (F.unix_micros("time") * 1000).cast("string"))
+        time = F.concat(F.lit("@"), F.unix_micros("time").cast("string"))
     elif isinstance(kind, TimestampNTZType):  # as a text it is what it is in every zone of a session: one of UTC
         time = F.replace(time, F.lit(" "), F.lit("T"))
     elif isinstance(kind, DateType):
@@ -238,10 +238,8 @@ def _quad(job: _Read, row: tuple[Any, ...], keys: Keys) -> tuple[Any, ...]:
 def _time(text: str | None, unit: str) -> int:
     if text is None:
         raise EventError("an event has no time", source=_NAME, attribute="time")
-    if text.startswith("@"):
-        return int(text[1:])
     try:
-        return parse_time(text, unit)
+        return parse_time(text[1:], "us") if text.startswith("@") else parse_time(text, unit)
     except EventError as error:
         raise EventError(error.problem, source=_NAME, attribute="time", hint=error.hint) from None
 

@@ -15,6 +15,8 @@
 * `layout` (`Layout`, `event_part`, `knowledge_parts`, `late_conditions`, `lay_out`): How a query is laid out on Spark:
   which GPMs are joined with their knowledge by Spark, and where the table of solutions may be cut into parts that the
   engine runs on separately.
+* `steps` (`step`, `streams_and_patterns`): What tasks do, under names that Spark shows: in `explain()`, and on the
+  pages of its jobs.
 * `options` (`KNOWLEDGE_ROWS`, `QueryOptions`, `QueryWords`): How Spark is to run a SPAseq query, in a batch as in a
   stream: a frozen value, made of a function's keywords.
 * `tables` (`batch_of`, `spark_schema`, and each table by its name): The tables that flow between Spark's tasks: each is
@@ -31,6 +33,7 @@ __all__ = [
     "query_text",
     "session",
     "shipping",
+    "steps",
     "storage",
     "tables",
 ]

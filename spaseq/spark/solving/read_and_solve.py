@@ -12,7 +12,6 @@ import pickle
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
-from functools import partial
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Final
@@ -34,6 +33,7 @@ from spaseq.spark.session.connecting import share
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText
+from spaseq.spark.session.steps import step, streams_and_patterns
 from spaseq.spark.session.storage import Access, access_to
 from spaseq.spark.session.tables import INPUTS, SOLUTIONS, SOLVED, batch_of, spark_schema
 from spaseq.spark.solving.bucket_rows import Found, found_in
@@ -94,7 +94,8 @@ def solved_files(
     given = spark.createDataFrame(rows, spark_schema(INPUTS))
     parted = given.repartitionById(parts, "number")
     job = _Job(query, layout, options, quarantine, access_to(spark, [name for each in inputs for name in each.names]))
-    return parted.mapInArrow(partial(_of_files, job, shared), spark_schema(SOLVED))
+    read = step(f"read files ({streams_and_patterns(query.compiled())})", _of_files, job, shared)
+    return parted.mapInArrow(read, spark_schema(SOLVED))
 
 
 def solved_rows(
@@ -102,7 +103,8 @@ def solved_rows(
 ) -> DataFrame:
     """The same of events in rows (EVENTS), those of a stream together."""
     shared = share(events.sparkSession, graphs)
-    return events.mapInArrow(partial(_of_rows, _Job(query, layout, options), shared), spark_schema(SOLVED))
+    name = f"read rows ({streams_and_patterns(query.compiled())})"
+    return events.mapInArrow(step(name, _of_rows, _Job(query, layout, options), shared), spark_schema(SOLVED))
 
 
 @carried
@@ -209,7 +211,7 @@ def looked_over(solved: DataFrame, tasks: int) -> tuple[list[Account], list[int]
 
 def solution_rows(ordered: DataFrame, layout: Layout, firsts: dict[int, int], options: StreamOptions) -> DataFrame:
     """The table of solutions (SOLUTIONS) of events in order, with `id` (task and row)."""
-    work = partial(_rows, layout, firsts, options.apart)
+    work = step("number the instants", _rows, layout, firsts, options.apart)
     return ordered.select("id", "time", "found").mapInArrow(work, spark_schema(SOLUTIONS))
 
 

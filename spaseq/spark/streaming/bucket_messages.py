@@ -32,6 +32,7 @@ from spaseq.spark.session.connecting import share
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText
+from spaseq.spark.session.steps import step, streams_and_patterns
 from spaseq.spark.session.tables import MIXED, PARCELS, batch_of, spark_schema
 from spaseq.spark.solving.bucket_rows import Row, found_in
 from spaseq.spark.solving.solutions import Graphs, solver_of
@@ -100,11 +101,8 @@ def send_parcels(
     """
     shared = share(events.sparkSession, graphs)
     job = _Send(query, layout, cut)
-    send = _send_parts if parts else _send
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return send(job, shared, batches)
-
+    name = f"read {'files' if parts else 'rows'} ({streams_and_patterns(query.compiled())})"
+    run = step(name, _send_parts if parts else _send, job, shared)
     return events.mapInArrow(run, spark_schema(MIXED if layout.joined else PARCELS))
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Unpack
 
@@ -142,6 +142,9 @@ def begin(
     frame: DataFrame, sink: Sink, checkpoint: str, tasks: int | None, identity: Mapping[str, Any]
 ) -> StreamingQuery:
     """Start what a streaming DataFrame of matches says. `identity`: what it is of. See `start`."""
+    if not is_connect(frame.sparkSession):  # as this process names them: Java may stand in another folder
+        checkpoint = whole_name(checkpoint)
+        sink = sink if sink.folder is None else replace(sink, output=whole_name(sink.folder))
     output, format = sink.output, sink.format
     if (output is None) == (sink.foreach_batch is None):
         raise OptionError("where do the matches go?", "give output=FOLDER or foreach_batch=FUNCTION, one of them")

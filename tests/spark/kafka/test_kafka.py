@@ -16,9 +16,10 @@ import ceql
 import spaseq
 import spaseq.spark
 from spaseq.errors import EventError
-from tests.spark.kafka.broker import Broker, connected
+from tests.spark.kafka.broker import Broker, artifacts, connected
 from tests.spark.kafka.messages import messages_of, quads_of
 from tests.spark.kill_streams import QUERY, streams_of, write_streams
+from tests.support.fences import ROOT, fences
 
 pytestmark = pytest.mark.spark
 
@@ -139,3 +140,49 @@ def test_graphs_as_nquads_into_files(spark: Any, broker: Broker, tmp_path: Path)
     rows = spark.read.parquet(str(tmp_path / "dropped")).select("start", "end", "positions", *query.variables)
     local = query.run(streams_of(tmp_path)).to_arrow().select(["start", "end", "positions", *query.variables])
     assert sorted(map(str, rows.toArrow().to_pylist())) == sorted(map(str, local.to_pylist())) != []
+
+
+@pytest.mark.slow
+def test_the_recipes_of_the_guide(spark: Any, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blocks of docs/spark.md that need a broker, as they stand."""
+    monkeypatch.chdir(tmp_path)
+    part = trades(5, 0, 30)
+    send(spark, broker, "trades-in", [*((row["name"], json.dumps(row)) for row in part), ("a", "no trade")])
+    line = '<http://example.org/s1> <http://example.org/heat> "21"^^<http://www.w3.org/2001/XMLSchema#integer> .'
+    for topic in ("power", "storage"):
+        send(spark, broker, topic, [("k", line)] * 3)
+    names: dict[str, Any] = {
+        "spark": spark, "ceql": ceql, "spaseq": spaseq, "text": TEXT, "kb": {},
+        "query": QUERY.replace("PARTITION BY (?s) ", ""),
+    }  # fmt: skip
+    blocks = [fence for fence in fences(ROOT / "docs" / "spark.md") if "a broker" in fence.options.get("norun", "")]
+    assert len(blocks) == 3
+    started = []
+    try:
+        for fence in blocks:
+            text = fence.text.replace('"…"', repr(broker.servers)).replace('"trades"', '"trades-in"')
+            text = text.replace('"dead-state"', repr(str(tmp_path / "dead-state")))
+            exec(compile("\n" * (fence.line - 1) + text, str(fence.page), "exec"), names)
+            for running in spark.streams.active:
+                running.processAllAvailable()
+                started.append(spaseq.spark.progress(running))
+                running.stop()
+    finally:
+        for running in spark.streams.active:
+            running.stop()
+    tuples, letters, graphs = started
+    assert (tuples["events"], tuples["malformed"], letters, graphs["events"]) == (len(part), 1, {}, 6)
+    assert received(spark, broker, "dead").where("cast(value AS string) = 'no trade'").count() == 1
+    assert tuples["matches"] == received(spark, broker, "matches").count() > 0
+
+
+def test_without_maven_the_reason_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing to be had: Maven is not there, or gets nothing."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(pytest.skip.Exception, match=r"no Maven \(mvn\), which fetches Kafka"):
+        artifacts.__wrapped__("broker")
+    (tmp_path / "mvn").write_text("#!/bin/sh\necho '[ERROR] Could not transfer artifact'\nexit 1\n")
+    (tmp_path / "mvn").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    with pytest.raises(pytest.skip.Exception, match=r"does not get the broker for Kafka: .*Could not transfer"):
+        artifacts.__wrapped__("broker")
