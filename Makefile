@@ -54,6 +54,8 @@ lint: $(STAMP)
 	$(BIN)/mypy
 
 docs: $(VENV)/docs-installed
+	$(BIN)/python -m tests.support.railroad
+	$(BIN)/python -m tests.support.gallery
 	$(BIN)/python -m pytest -q tests/docs
 	$(BIN)/zensical build --strict
 

@@ -157,7 +157,7 @@ def timeline_of(matches: Iterable[Any], labels: Any, *, title: str, limit: int =
     shown = list(islice(matches, limit))
     dated = bool(shown) and all(match.time >= CALENDAR for match in shown)
     spans = tuple(Span(tuple(_marks(match, dated)), labels(match)) for match in shown)
-    title = f"{title}: {len(spans)} match" + ("" if len(spans) == 1 else "es")
+    title += f"{': ' if title else ''}{len(spans)} match" + ("" if len(spans) == 1 else "es")
     return Timeline(spans, title, dates=dated)
 
 
@@ -178,16 +178,15 @@ def _marks(match: Any, dated: bool) -> Iterator[Mark]:
 
 def _ticks(low: float, high: float, dates: bool) -> Iterator[tuple[float, str]]:
     """Places between both ends, and their labels, which do not meet."""
-    count = 3 if dates else 4
-    least = (high - low) / count
+    least = (high - low) * (0.3 if dates else 0.2)  # of the axis is what a label takes
     if dates:
-        step = float(next((s for s in _SECONDS if s >= least), _SECONDS[-1] * math.ceil(least / _SECONDS[-1] or 1)))
+        step = float(next((s for s in _SECONDS if s >= least), _SECONDS[-1] * math.ceil(least / _SECONDS[-1])))
     else:
         power = 10.0 ** math.floor(math.log10(least)) if least > 0 else 1.0
         step = next(power * n for n in (1, 2, 5, 10) if power * n >= least * (1 - 1e-9))
         step = max(step, 1.0)  # between positions there is nothing
     at = math.ceil(low / step) * step
-    for _ in range(2 * count):
+    for _ in range(10):
         if at > high:
             return
         yield at, format_time(round(at) * 10**9).removesuffix("Z").replace("T", " ") if dates else f"{at:,.0f}"

@@ -33,7 +33,7 @@ def listed_matches(matches: Iterable[Match], query: CheckedQuery) -> str:
     return matches_html(matches, ("time", *(f"?{name}" for name in query.select)), row)
 
 
-def drawn_matches(matches: Iterable[Match], query: CheckedQuery, limit: int, source: str = "matches") -> Timeline:
+def drawn_matches(matches: Iterable[Match], query: CheckedQuery, limit: int, source: str = "") -> Timeline:
     """The first `limit` of the matches as a picture."""
     prefixes = prefixes_of(query)
 
