@@ -22,13 +22,14 @@ from spaseq.spark.session.tables import QUADS
 from spaseq.spark.streaming.watermark import Clock
 from tests.spark.test_micro_batches import _local
 from tests.spark.test_micro_batches import _rows as _comparable
-from tests.spark.test_results import Case, _rows, _streams
+from tests.spark.test_results import FLOOR, Case, _rows, _streams
 
 pytestmark = pytest.mark.spark
 
 QUADS_OF = "stream string, time string, graph string, subject string, predicate string, object string"
 IRIS = {"one-a": "http://example.org/one", "one-b": "http://example.org/one", "two": "http://example.org/two"}
 TIME = "<http://www.w3.org/ns/prov#generatedAtTime>"
+FLOORS = Case("floors", "A; B", more={"A": FLOOR})
 SHOWN = Case("shown", "A; B", select="?hA ?hB ?r")
 PAIRS = Case("pairs", "A: B", select="?hA ?hB ?r", clauses="WITHIN 5 SECONDS SLIDING")
 
@@ -181,7 +182,10 @@ def _one(spark: Any, time: str) -> Any:
 def test_times_of_every_type_in_a_session_of_another_zone(spark: Any, new_york: None) -> None:
     numbers = {"http://example.org/one": 0}
     read = frames._Read(numbers, "s", False)
-    picked = [frames._picked(frames._checked(_one(spark, time), QUADS.names), numbers) for time in TIMES.values()]
+    picked = [
+        frames._picked(frames.with_columns(_one(spark, time), QUADS.names, "events"), numbers)
+        for time in TIMES.values()
+    ]
     rows = [tuple(row) for row in reduce(DataFrame.unionAll, picked).collect()]
     found = {kind: frames._parsed(read, [row])[0] for kind, row in zip(TIMES, rows, strict=True)}
     whole, part = 1710037800 * 10**9, 250_000_000
@@ -199,6 +203,11 @@ def test_a_column_of_another_type_is_named_before_anything_runs(kind: str, spark
         stream = spark.readStream.schema(frame.schema).json(str(tmp_path))
         with pytest.raises(EventError, match=rf"column {name} in the DataFrame of events is"):
             start(SHOWN.query(), spark, stream, checkpoint=str(tmp_path / "state"), output=str(tmp_path / "out"))
+    kb = spark.createDataFrame([], "subject string, predicate string, object array<string>")
+    with pytest.raises(
+        EventError, match="column object in the DataFrame of knowledge <http://example.org/kb> is array"
+    ):
+        spaseq.spark.run(FLOORS.query(), spark, spark.createDataFrame([], QUADS_OF), {"http://example.org/kb": kb})
     twice = spark.createDataFrame([], QUADS_OF).select("*", "time")
     with pytest.raises(EventError, match="more than one column time"):
         spaseq.spark.run(SHOWN.query(), spark, twice)

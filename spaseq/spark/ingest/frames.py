@@ -55,6 +55,7 @@ __all__ = [
     "is_frames",
     "ordered_events",
     "streams_of_frames",
+    "with_columns",
 ]
 
 Streams: TypeAlias = Files | DataFrame | Mapping[str, DataFrame]
@@ -110,19 +111,20 @@ def streams_of_frames(query: Query, streams: Any) -> Frames:
     iris = tuple(iri for _, iri in query.streams)
     numbers = {name: i for i, (key, iri) in enumerate(query.streams) for name in (key, iri, f"<{iri}>")}
     if isinstance(streams, DataFrame):
-        return Frames((_checked(streams, QUADS.names),), iris, numbers)
+        return Frames((with_columns(streams, QUADS.names, "events"),), iris, numbers)
     given = named(streams, query.checked)
-    frames = [_checked(given[iri], QUADS.names[1:]).withColumn("stream", F.lit(iri)) for iri in iris]
+    frames = [with_columns(given[iri], QUADS.names[1:], "events").withColumn("stream", F.lit(iri)) for iri in iris]
     return Frames(tuple(frames), iris, numbers)
 
 
-def _checked(frame: DataFrame, wanted: Sequence[str]) -> DataFrame:
-    """The columns that count, whatever the others are. EventError for one that is not there, or not of such a type."""
+def with_columns(frame: DataFrame, wanted: Sequence[str], what: str) -> DataFrame:
+    """The columns that count, whatever the others are: `time` of a type that times have, the others texts. EventError
+    for one that is not there once, or of another type."""
     for name in wanted:
         if frame.columns.count(name) != 1:
             problem = f"{'no column' if name not in frame.columns else 'more than one column'} {name}"
             raise EventError(
-                f"{problem} in the DataFrame of events",
+                f"{problem} in the DataFrame of {what}",
                 attribute=name,
                 hint=f"it has {', '.join(frame.columns)}; there must be {', '.join(wanted)}",
             )
@@ -132,7 +134,7 @@ def _checked(frame: DataFrame, wanted: Sequence[str]) -> DataFrame:
         if not isinstance(kind, (NullType, *kinds)):
             meant = "a timestamp, a date, a number or a text" if name == "time" else "a text"
             raise EventError(
-                f"column {name} in the DataFrame of events is {kind.simpleString()}, where {meant} is wanted",
+                f"column {name} in the DataFrame of {what} is {kind.simpleString()}, where {meant} is wanted",
                 attribute=name,
                 hint=f'frame.withColumn("{name}", …)' + ("" if name == "time" else ": a term in N-Triples form"),
             )

@@ -31,6 +31,7 @@ from spaseq.gpm.algebra import BGP, GraphNode, Node, patterns_inside, visible, w
 from spaseq.gpm.columnar import read_predicates
 from spaseq.language.query import knowledge_of
 from spaseq.rdf import GROUP, Grouped, term_from_key, term_key
+from spaseq.spark.ingest.frames import with_columns
 from spaseq.spark.ingest.knowledge_files import triples_of_files
 from spaseq.spark.ingest.terms import keys_of_lines, lines_of_terms
 from spaseq.spark.session.connecting import task_count
@@ -218,11 +219,12 @@ def _triples(frame: DataFrame, iri: str, used: frozenset[str] | None) -> DataFra
     if frame.isStreaming:
         raise OptionError(f"knowledge <{iri}> is a stream", "background knowledge does not change while a query runs")
     if set(_COLUMNS) <= set(frame.columns):
+        frame = with_columns(frame, _COLUMNS, f"knowledge <{iri}>")
         frame = frame.select(*(F.col(name).cast("string") for name in _COLUMNS))
         column = F.col("predicate")
         near = None if used is None else column.isin([f"<{p}>" for p in used]) | column.contains("\\")
     elif _LINE in frame.columns:
-        frame = frame.select(F.col(_LINE).cast("string"))
+        frame = with_columns(frame, [_LINE], f"knowledge <{iri}>").select(F.col(_LINE).cast("string"))
         names = [F.col(_LINE).contains(str(p)) for p in used or ()]
         near = None if used is None else reduce(lambda a, b: a | b, names, F.col(_LINE).contains("\\"))
     else:

@@ -106,6 +106,18 @@ def tuples(spark: Any, folder: Path) -> Any:
     return _texts(found), _texts(_local_tuples(60).select(found.column_names))
 
 
+def guide(spark: Any, folder: Path) -> Any:
+    """The block of docs/spark.md that needs a Spark Connect server, as it stands."""
+    from tests.support.fences import ROOT, fences
+
+    query, streams, kb = _given(folder)
+    blocks = [f for f in fences(ROOT / "docs" / "spark.md") if "Spark Connect server" in f.options.get("norun", "")]
+    names: dict[str, Any] = {"query": query, "streams": streams, "kb": kb}
+    exec(blocks[0].text.replace("sc://localhost", sys.argv[1]), names)
+    found = names["table"]
+    return _texts(found), _texts(query.run(streams, kb).to_arrow().select(found.column_names))
+
+
 def stream(spark: Any, folder: Path) -> Any:
     query, streams, kb = _given(folder)
     place = folder / f"state-{time.time_ns()}"

@@ -42,8 +42,8 @@ def test_batches_through_a_server(server: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_streams_through_a_server(server: str, tmp_path: Path) -> None:
-    """Of files and of tuples, into files and to a function."""
-    for found, expected in _answers(server, "stream,tuple_stream", tmp_path):
+    """Of files and of tuples, into files and to a function; and what the guide shows."""
+    for found, expected in _answers(server, "stream,tuple_stream,guide", tmp_path):
         assert found == expected != []
 
 
