@@ -9,6 +9,7 @@ import functools
 from collections.abc import Iterable, Mapping
 from typing import Any, Unpack
 
+from ceql.lowering.advice import advice
 from ceql.results.matches import Match
 from ceql.runtime.alerts import Alerts
 from ceql.runtime.compiled import CompiledQuery
@@ -102,6 +103,13 @@ class Query:
     def warnings(self) -> tuple[str, ...]:
         """What is probably not meant: parts that no event can match, and a query all of which is such."""
         return self.compiled.warnings
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What is probably not meant, though it can be run: events that nothing relates. `ceql check` says it."""
+        if self.compiled.rewritten.unsatisfiable:  # which is a warning
+            return ()
+        return tuple(f"{self.source}: {line}" for line in advice(self.tree, self.compiled.lowered))
 
     @property
     def attributes(self) -> tuple[str, ...]:

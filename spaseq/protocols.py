@@ -175,6 +175,11 @@ class Query(Protocol):
         """What its author may have overlooked."""
         ...
 
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What is probably not meant, though it can be run; `check` of both commands says it."""
+        ...
+
     def explain(self, format: str = "text") -> str:
         """How it is run, for people (`text`), its automaton as a picture (`dot`, `svg`), or both as `json`."""
         ...

@@ -23,6 +23,7 @@ from spaseq.command import (
     bounded,
     chosen_format,
     command_parser,
+    note,
     opened,
     run_command,
     run_main,
@@ -78,7 +79,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    compiled(options)
+    note(compiled(options).advice)
     return 0
 
 

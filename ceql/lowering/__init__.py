@@ -8,6 +8,7 @@
 * `disjunctions` (`as_conditions`, `count`): The ORs of a FILTER: how many alternatives they stand for, and conditions
   that take the place of many.
 * `lower` (`Lowered`, `lower`): Syntax tree to pattern: the meaning of a CEQL query in the pattern algebra.
+* `advice` (`advice`): What is probably not meant, though it can be run.
 """
 
-__all__ = ["disjunctions", "lower", "partition_keys", "repeat"]
+__all__ = ["advice", "disjunctions", "lower", "partition_keys", "repeat"]

@@ -79,6 +79,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     query = _compiled(options)
+    note(query.advice)
     print(f"{query.source}: ok")
     return 0
 

@@ -25,6 +25,7 @@ from spaseq.language.evaluation.session import Session
 from spaseq.language.evaluation.unmatched import Input
 from spaseq.language.lowering.lower import lower
 from spaseq.language.lowering.registers import MappingRegisters
+from spaseq.language.semantics.advice import advice
 from spaseq.language.semantics.check import CheckedQuery, check
 from spaseq.language.solving.solve import Solver
 from spaseq.language.syntax.parse import parse
@@ -79,6 +80,11 @@ class Query:
     def warnings(self) -> tuple[str, ...]:
         """What its author may have overlooked."""
         return self.checked.warnings
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What is probably not meant, though it can be run: GPMs that share nothing, slips. `spaseq check` says it."""
+        return tuple(f"{self.source}: {line}" for line in advice(self.checked))
 
     def window(self, time_unit: str = "s") -> Window:
         """The window over instants, in nanoseconds. `time_unit` reads the number of STARTING AT."""

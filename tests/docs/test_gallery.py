@@ -1,5 +1,5 @@
-"""The gallery shows every example as it is; pictures of automata depend on the version of Graphviz, and are looked at in
-`tests/automata/test_pictures.py`."""
+"""The gallery shows every example as it is; pictures of automata depend on the version of Graphviz, and are looked at
+in `tests/automata/test_pictures.py`."""
 
 from __future__ import annotations
 

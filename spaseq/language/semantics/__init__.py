@@ -12,6 +12,7 @@ separates the FILTERs that are decided within one conjunction from those that ne
   resolved, GPMs compiled, unsupported features refused.
 * `filters` (`conditions`, `conjunction_binds`): Which FILTERs over several GPMs are decided within a conjunction, and
   which in the join with the run.
+* `advice` (`advice`): What is probably not meant, though it can be run: graph patterns that share nothing, slips.
 """
 
-__all__ = ["check", "clauses", "expand", "filters"]
+__all__ = ["advice", "check", "clauses", "expand", "filters"]

@@ -1,0 +1,60 @@
+"""What is probably not meant, though it can be run: graph patterns that share nothing, and variables that may be slips.
+`spaseq check` says it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+
+from spaseq.language.semantics.check import CheckedQuery
+
+__all__ = ["advice"]
+
+_ALIKE = 0.85
+_SHORT = 4
+"""Names of fewer letters are not compared."""
+
+
+def advice(query: CheckedQuery) -> list[str]:
+    """A line for each thing that should be looked at."""
+    return [*_unrelated(query), *_slips(query)]
+
+
+def _taken(query: CheckedQuery) -> list[str]:
+    """The GPMs that match something, in order."""
+    return list(dict.fromkeys(name for e in query.elements if not e.negated for c in e.alternatives for name in c))
+
+
+def _unrelated(query: CheckedQuery) -> Iterator[str]:
+    """GPMs of SEQ that no variable relates: their solutions are combined each with each."""
+    names = _taken(query)
+    if query.partition or len(names) < 2:
+        return
+    groups = {name: name for name in names}
+    for i, one in enumerate(names):
+        for other in names[:i]:
+            if query.patterns[one].mentions & query.patterns[other].mentions:
+                old, new = groups[one], groups[other]
+                groups = {name: new if group == old else group for name, group in groups.items()}
+    parts = list(dict.fromkeys(groups.values()))
+    if len(parts) > 1:
+        said = [" and ".join(name for name in names if groups[name] == part) for part in parts]
+        yield (
+            f"GPMs: {said[0]} shares no variable with {', '.join(said[1:])}: each solution goes with every other in "
+            "the window. A variable in both, a FILTER over both, or PARTITION BY relates them"
+        )
+
+
+def _slips(query: CheckedQuery) -> Iterator[str]:
+    """Variables of one GPM alone that are spelt nearly like those of another one alone."""
+    own: dict[str, list[str]] = {}
+    for name, pattern in query.patterns.items():
+        for variable in pattern.binds:
+            own.setdefault(variable, []).append(name)
+    alone = {variable: names[0] for variable, names in own.items() if len(names) == 1 and len(variable) >= _SHORT}
+    for variable in sorted(alone):
+        others = [other for other in sorted(alone) if other > variable and alone[other] != alone[variable]]
+        close = difflib.get_close_matches(variable, others, 1, _ALIKE)
+        if close and variable.rstrip("0123456789") != close[0].rstrip("0123456789"):
+            first, second = alone[variable], alone[close[0]]
+            yield f"?{variable} of GPM {first} and ?{close[0]} of GPM {second} are two variables: is one a slip?"
