@@ -1,4 +1,4 @@
-"""Windows of events in partitions: events that no partition's window reaches are dropped; every match has its events."""
+"""Windows of events in partitions: events that no partition's window reaches go; every match has its events."""
 
 from __future__ import annotations
 

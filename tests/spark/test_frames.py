@@ -204,9 +204,7 @@ def test_a_column_of_another_type_is_named_before_anything_runs(kind: str, spark
         with pytest.raises(EventError, match=rf"column {name} in the DataFrame of events is"):
             start(SHOWN.query(), spark, stream, checkpoint=str(tmp_path / "state"), output=str(tmp_path / "out"))
     kb = spark.createDataFrame([], "subject string, predicate string, object array<string>")
-    with pytest.raises(
-        EventError, match="column object in the DataFrame of knowledge <http://example.org/kb> is array"
-    ):
+    with pytest.raises(EventError, match=r"column object in the DataFrame of knowledge <.*/kb> is array"):
         spaseq.spark.run(FLOORS.query(), spark, spark.createDataFrame([], QUADS_OF), {"http://example.org/kb": kb})
     twice = spark.createDataFrame([], QUADS_OF).select("*", "time")
     with pytest.raises(EventError, match="more than one column time"):
