@@ -1,0 +1,153 @@
+"""Colours for queries in editors and documents: the words of both languages, lexers for Pygments, grammars for editors.
+
+The words are those of the lark grammars. Pygments finds the lexers by their names, `ceql` and `spaseq`; TextMate
+grammars (VS Code, JetBrains, Sublime Text) are in `docs/editors/vscode`, which `python -m spaseq.highlight FOLDER`
+writes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from pygments.lexer import RegexLexer, words
+from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text
+
+__all__ = ["CeqlLexer", "SpaseqLexer", "editor_files", "keywords"]
+
+_GRAMMARS: Final = {"ceql": "ceql.syntax", "spaseq": "spaseq.language.syntax"}
+_SPARQL: Final = (
+    "a", "as", "asc", "bind", "desc", "distinct", "exists", "false", "filter", "graph", "in", "minus", "not",
+    "optional", "separator", "true", "undef", "union", "values",
+)  # fmt: skip
+"""Words inside of graph patterns and clauses."""
+_UNITS: Final = re.compile(r"/\(([\w|?]+)\)(s\?)?")
+_QUOTED: Final = re.compile(r'"([A-Za-z]+)"i')
+
+
+def keywords(language: str) -> tuple[str, ...]:
+    """The words of a language, in lower case, in order of the alphabet; of SPAseq those of SPARQL too."""
+    grammar = files(_GRAMMARS[language]).joinpath("grammar.lark").read_text("utf-8")
+    lines = "\n".join(line for line in grammar.splitlines() if not line.lstrip().startswith("//"))
+    found = {word.lower() for word in _QUOTED.findall(lines)}
+    for alternatives, plural in _UNITS.findall(lines):
+        for word in alternatives.split("|"):
+            found |= {word.removesuffix("s?"), word.replace("?", ""), word + "s" * bool(plural)}
+    return tuple(sorted(found | set(_SPARQL if language == "spaseq" else ())))
+
+
+class CeqlLexer(RegexLexer):
+    """CEQL."""
+
+    name = "CEQL"
+    aliases: ClassVar = ["ceql"]
+    filenames: ClassVar = ["*.ceql"]
+    flags = re.IGNORECASE | re.MULTILINE | re.DOTALL
+    tokens: ClassVar[dict[str, Any]] = {
+        "root": [
+            (r"\s+", Text),
+            (r"--[^\n]*", Comment.Single),
+            (r"/\*.*?\*/", Comment.Multiline),
+            (r"'(?:[^'\n]|'')*'|\"(?:[^\"\n]|\"\")*\"|[‘’][^‘’\n]*’|[“”][^“”\n]*”", String),
+            (r"<<.+?>>", String.Regex),
+            (r"`[^`\n]+`", Name),
+            (r"(?:\d+(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?", Number),
+            (words(keywords("ceql"), prefix=r"\b", suffix=r"\b"), Keyword),
+            (r"[^\W\d]\w*", Name),
+            (r":\+|==|!=|<>|<=|>=|\.\.|[=<>+\-*/%;:|]", Operator),
+            (r"[\[\](){},.]", Punctuation),
+        ]
+    }
+
+
+class SpaseqLexer(RegexLexer):
+    """SPAseq, with the SPARQL inside."""
+
+    name = "SPAseq"
+    aliases: ClassVar = ["spaseq"]
+    filenames: ClassVar = ["*.spaseq"]
+    flags = re.IGNORECASE | re.MULTILINE
+    tokens: ClassVar[dict[str, Any]] = {
+        "root": [
+            (r"\s+", Text),
+            (r"<[^<>\"{}|^`\\\s]*>", Name.Label),
+            (r"#[^\n]*", Comment.Single),
+            (r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'', String),
+            (r"[?$]\w+", Name.Variable),
+            (r"@[a-z]+(?:-[a-z0-9]+)*", Name.Decorator),
+            (r"\d{4,}-\d{2}-\d{2}T[0-9:.]+(?:Z|[+-]\d{2}:\d{2})?", Number),
+            (r"\d+(?:\.\d+)?(?:e[+-]?\d+)?", Number),
+            (r"(?:[^\W\d_][\w.-]*)?:(?:[\w%\\.-]*[\w%\\-])", Name.Tag),
+            (r"[^\W\d_][\w.-]*:(?!\S)|_:\w+", Name.Tag),
+            (words(keywords("spaseq"), prefix=r"\b", suffix=r"(?![\w-])"), Keyword),
+            (r"[^\W\d][\w-]*", Name),
+            (r"\^\^|&&|\|\||!=|<=|>=|[=<>+\-*/;:,&|!?^]", Operator),
+            (r"[\[\](){}.]", Punctuation),
+        ]
+    }
+
+
+def _textmate(language: str, name: str, parts: dict[str, str]) -> str:
+    patterns = [{"name": f"{scope}.{language}", "match": match} for scope, match in parts.items()]
+    grammar = {"name": name, "scopeName": f"source.{language}", "patterns": patterns}
+    return json.dumps(grammar, indent=2, ensure_ascii=False) + "\n"
+
+
+def editor_files() -> dict[str, str]:
+    """The files of the VS Code folder: their texts by their paths in it."""
+    word = {language: rf"(?i)\b(?:{'|'.join(keywords(language))})\b(?!-)" for language in _GRAMMARS}
+    ceql = {
+        "comment.line": r"--.*$",
+        "comment.block": r"/\*.*?\*/",
+        "string.quoted": r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"",
+        "variable.other": r"`[^`]+`",
+        "keyword.control": word["ceql"],
+        "constant.numeric": r"\b\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\b",
+        "keyword.operator": r":\+|[=<>!+\-*/%;:]+",
+    }
+    spaseq = {
+        "entity.name.type.iri": r"<[^<>\"{}|^`\\\s]*>",
+        "comment.line": r"(?:^|\s)#.*$",
+        "string.quoted": r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'",
+        "variable.other": r"[?$]\w+",
+        "entity.name.tag": r"(?:[A-Za-z][\w.-]*)?:[\w%.-]*[\w%-]",
+        "keyword.control": word["spaseq"],
+        "constant.numeric": r"\b\d+(?:\.\d+)?\b",
+        "keyword.operator": r"[=<>!+\-*/;:,&|?]+",
+    }
+    languages = [
+        {"id": "ceql", "aliases": ["CEQL"], "extensions": [".ceql"], "configuration": "./ceql.json"},
+        {"id": "spaseq", "aliases": ["SPAseq"], "extensions": [".spaseq"], "configuration": "./spaseq.json"},
+    ]
+    grammars = [
+        {"language": name, "scopeName": f"source.{name}", "path": f"./{name}.tmLanguage.json"} for name in _GRAMMARS
+    ]
+    package = {
+        "name": "spaseq-languages",
+        "displayName": "CEQL and SPAseq",
+        "description": "Colours for queries of complex events",
+        "version": "0.1.0",
+        "publisher": "spaseq",
+        "license": "Apache-2.0",
+        "engines": {"vscode": "^1.75.0"},
+        "contributes": {"languages": languages, "grammars": grammars},
+    }
+    pairs = [["{", "}"], ["[", "]"], ["(", ")"]]
+    comments = {"ceql": {"lineComment": "--", "blockComment": ["/*", "*/"]}, "spaseq": {"lineComment": "#"}}
+    found = {"package.json": json.dumps(package, indent=2) + "\n"}
+    for language, parts in (("ceql", ceql), ("spaseq", spaseq)):
+        own = {"comments": comments[language], "brackets": pairs, "autoClosingPairs": [*pairs, ['"', '"'], ["'", "'"]]}
+        found[f"{language}.json"] = json.dumps(own, indent=2) + "\n"
+        found[f"{language}.tmLanguage.json"] = _textmate(language, "CEQL" if language == "ceql" else "SPAseq", parts)
+    return found
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for path, text in editor_files().items():
+        (folder / path).write_text(text, encoding="utf-8")
