@@ -6,16 +6,19 @@ from __future__ import annotations
 import itertools
 import random
 import re
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from rdflib import Literal, URIRef
 
 from spaseq.errors import BudgetExceeded
 from spaseq.gpm import Knowledge, PatternEvaluator, Source, algebra, compile_pattern, evaluate, event_graph
-from spaseq.gpm.columnar import read_predicates, uncovered_pattern
+from spaseq.gpm.columnar import kernels, plan, read_predicates, uncovered_pattern
 from spaseq.gpm.columnar.evaluate import BatchEvaluator
 from spaseq.gpm.columnar.keys import Keys
+from spaseq.gpm.columnar.lists import Pairs
 from spaseq.language.syntax.scan import mask
 from spaseq.rdf import GraphBatch, GraphEvent
 from tests.support import algebra_by_definition
@@ -442,3 +445,49 @@ def test_keys_from_a_bind_are_those_of_rows_that_filters_remove() -> None:
     assert [keys.mappings[code][0][0] for code in solutions.codes(("y",), keys).tolist()] == ["y"] * 9
     by_rdflib = solved(compiled, graphs, reference=True)
     assert solved(compiled, graphs) == by_rdflib
+
+
+def test_values_are_joined_by_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many rows of VALUES, also where a row leaves a variable open, and where the event has none of its terms."""
+    rows = " ".join(f"(:n{i} {i})" for i in range(300))
+    graphs = [
+        [(URIRef(f"{E}s"), URIRef(f"{E}p"), URIRef(f"{E}n{i}")) for i in (j, j + 1, 900)] for j in range(0, 60, 7)
+    ]
+    for text in (f"{{ ?s :p ?o VALUES (?o ?k) {{ {rows} }} }}", f"{{ VALUES (?o ?k) {{ {rows} }} ?s :p ?o }}",
+                 f"{{ ?s :p ?o VALUES (?o ?k) {{ {rows} (UNDEF 7) }} }}"):  # fmt: skip
+        compiled = pattern(text)
+        found = solved(compiled, graphs)
+        expected = solved(compiled, graphs, reference=True)
+        assert found == expected
+        assert found == pushed(compiled, graphs, 1)
+    monkeypatch.setattr(plan, "join", lambda *_: pytest.fail("rows were compared one by one"))
+    assert [len(after) for _, after in solved(pattern(f"{{ ?s :p ?o VALUES (?o ?k) {{ {rows} }} }}"), graphs)] == [
+        2
+    ] * 9
+
+
+def test_patterns_that_differ_in_names_are_matched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, match_events = [], kernels.match_events
+
+    def counted(*given: Any) -> Any:
+        calls.append(1)
+        return match_events(*given)
+
+    monkeypatch.setattr(kernels, "match_events", counted)
+    patterns = [pattern(f"{{ ?a{i} :p ?b{i} ; :q ?c{i} FILTER (?c{i} > {i}) }}") for i in range(3)]
+    events = [[(URIRef(f"{E}s"), URIRef(f"{E}{p}"), Literal(n)) for p in "pq"] for n in range(4)]
+    found = BatchEvaluator([PatternEvaluator(replace(p, name=f"G{i}"), Knowledge()) for i, p in enumerate(patterns)])
+    solutions = found.solve(batch(events))
+    assert [int(solutions[f"G{i}"].kept.sum()) for i in range(3)] == [3, 2, 1]
+    assert [dict(solutions[f"G{i}"].mapping(3, None)).keys() for i in range(3)] == [
+        {f"a{i}", f"b{i}", f"c{i}"} for i in range(3)
+    ]
+    assert len(calls) == 1
+
+
+def test_pairs_beyond_one_number_are_told_apart() -> None:
+    few = np.array([[1, 2, 3], [0, 5, 1], [1, 2, 3], [0, 1, 5]])
+    many = few + np.array([0, 1 << 30, 1 << 30]) + np.array([[1 << 20, 0, 0]])
+    for rows in (few, many):
+        found = Pairs.of(rows, False).rows()
+        assert found.tolist() == np.unique(rows, axis=0).tolist()

@@ -13,6 +13,7 @@ import pytest
 from rdflib import BNode, Literal, URIRef
 
 from spaseq.gpm import Source, algebra, compile_pattern
+from spaseq.gpm.columnar import kernels
 from spaseq.gpm.columnar import truth as conditions
 from spaseq.gpm.columnar.table import Space, Table
 from spaseq.gpm.columnar.truth import Scope, computed, truth
@@ -52,6 +53,8 @@ SHAPES = [
     "ROUND(-?x)",
     "IF(?x < ?y, ?x, ?y)", "IF(?x, 1, 2)", "IF(BOUND(?x), ?x * 2, \"none\")", "COALESCE(?x + ?y, ?x, \"none\")",
     "COALESCE(?x / 0, ?y)", "COALESCE(?z, ?x)", "IF(?x > 1, 1/0, ?y)",
+    "?x > ?y", "?x = \"abc\"", "?x != 1.5", "?x < \"b\"", "?x <= ?y", "?x = true", "?x = \"abc\"@en", "?x = :a",
+    "isNUMERIC(?x) && ?x > 1", "isIRI(?x) || ?x > ?y", "?x < ?y && (?x = 1 || ?y != \"b\")",
     "?x < ?y", "?x = ?y", "?x != ?y", "?x >= 1.5", "?x = ?y + 0.5", "ROUND(?x) = 2", "STR(?x) = STR(?y)",
     "STRLEN(?x) > 2", "ABS(?x) < ABS(?y)", "HOURS(?x) = 8", "UCASE(?x) = \"ABC\"", "LANG(?x) = \"en\"",
     "?x < STR(?y)", "IF(?x > 1, ?x, ?y) > ?y", "!(?x = ?y)", "?x && ?y", "?x || ?y = 2", "!?x",
@@ -107,6 +110,7 @@ def test_columns_give_what_is_asked_one_by_one(shape: str, monkeypatch: pytest.M
         scope = _scope(rows, prologue, read)
         values, held = computed(expression, scope), truth(expression, scope)
         monkeypatch.setattr(conditions, "FEW", len(rows))
+        monkeypatch.setattr(conditions, "by_kind", lambda _, left, *__: np.full(len(left), kernels.OPEN, np.int8))
         other = _scope(rows, prologue, read)
         expected = computed(expression, other), truth(expression, other)
         monkeypatch.undo()

@@ -23,8 +23,9 @@ Modules:
   plan: constant names only, and moved inwards where needed.
 * `order` (`by_all_terms`, `by_keys`, `ranks`): The order of terms and of solution rows (SPARQL 1.1 §15.1).
 * `truth`: Conditions over columns, with SPARQL's three truth values (SPARQL 1.1 §17.2).
-* `amounts` (`Amounts`, `amounts_of`, `combined`, `decimal_digits`, `rounded`, `signed`): Arithmetic over columns of
-  numbers, exact as SPARQL 1.1 §17.4.1 has it, and the literals it gives.
+* `amounts` (`Amounts`, `Numbers`, `amounts_of`, `by_kind`, `combined`, `compared`, `decimal_digits`, `divided`,
+  `rounded`, `signed`, `term_numbers`): Arithmetic over columns of numbers, exact as SPARQL 1.1 §17.4.1 has it, the
+  literals it gives, and comparisons that the values' kinds decide.
 * `texts` (`ASK`, `ERROR`, `values_of`): Functions of terms over columns: of texts, of what a term is, and of the parts
   of times (SPARQL 1.1 §17.4).
 * `groups` (`aggregated`): Groups and aggregates of a subquery, per event (SPARQL 1.1 §18.5.1).

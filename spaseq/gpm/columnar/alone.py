@@ -21,8 +21,9 @@ from rdflib.term import Identifier, Literal, URIRef, Variable
 
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar import kernels as k
+from spaseq.gpm.columnar.amounts import error_of
 from spaseq.gpm.columnar.basic import BasicPattern, basic_pattern
-from spaseq.gpm.columnar.truth import ERROR, FALSE, TRUE, error_of, is_arithmetic, relation
+from spaseq.gpm.columnar.truth import ERROR, FALSE, TRUE, is_arithmetic, relation
 from spaseq.gpm.evaluate import verdict
 from spaseq.gpm.mappings import Mapping as Solution
 from spaseq.gpm.reference import Context, evaluating

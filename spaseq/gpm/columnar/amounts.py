@@ -7,24 +7,27 @@ not hold a value (long integers, decimals of many digits, quotients that do not 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from spaseq.gpm.columnar.kernels import OPEN
 from spaseq.gpm.columnar.table import Space
 from spaseq.gpm.functions import double_text, quotient_text
-from spaseq.rdf.columns import Kinds
+from spaseq.rdf.columns import Kinds, LiteralColumns
 
 __all__ = [
-    "DOUBLE", "MOST_DIGITS", "MOST_WHOLE", "TENS", "Amounts", "amounts_of", "combined", "decimal_digits", "divided",
-    "quotient_key", "rounded", "signed",
+    "DOUBLE", "MOST_DIGITS", "MOST_WHOLE", "OPEN", "TENS", "Amounts", "Numbers", "amounts_of", "by_kind", "combined",
+    "compared", "decimal_digits", "divided", "error_of", "quotient_key", "rounded", "signed", "term_numbers",
 ]  # fmt: skip
 
 INTEGER: Final = 0
 DECIMAL: Final = 1
 DOUBLE: Final = 3
 _ERROR: Final = -1
+_ULP: Final = 2.0**-52
 MOST_WHOLE: Final = float(1 << 62)
 _HELD: Final = 1 << 53
 _DIGITS: Final = 15
@@ -279,3 +282,74 @@ def rounded(name: str, given: Amounts, *, plain: bool) -> Amounts:
         if name == "ROUND":
             real = real + (given.real - real >= 0.5)
     return Amounts(given.rank, whole, np.zeros_like(scale), real + 0.0, given.open | asked, is_real)
+
+
+# -- comparisons
+
+
+def compared(sign: str, a: Numbers, b: Numbers) -> tuple[np.ndarray, np.ndarray]:
+    """(whether the numbers decide the comparison, its truth if so): bool (rows,) each. A near tie is not decided."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart = (np.abs(a.value - b.value) > a.error + b.error) | (a.exact & b.exact)
+        return a.known & b.known & apart, _SIGN[sign](a.value, b.value)
+
+
+_SIGN: Final[dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "=": np.equal,
+    "!=": np.not_equal,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Numbers:
+    """Numbers, one for each row: `known`, whether there is one; `value`, float64, and `error`, how far the true value
+    may be from it; `exact`: the true value is `value`, and SPARQL's own arithmetic would not round it."""
+
+    value: np.ndarray
+    error: np.ndarray
+    known: np.ndarray
+    exact: np.ndarray
+
+
+def term_numbers(terms: np.ndarray, space: Space) -> Numbers:
+    """The values of terms, given by number; not known for terms that are not numbers and for unbound ones."""
+    literals = space.literals()
+    value = literals.number[terms]
+    known = (terms >= 0) & literals.numeric(terms)
+    exact = literals.exact[terms]
+    with np.errstate(invalid="ignore"):
+        error = np.where(exact, 0.0, np.abs(value) * _ULP)
+    return Numbers(value, error, known, exact)
+
+
+_CLASSES: Final = np.array([0, 1, 2, 3, 3, 3, 4, 5, -1, -1])
+"""By kind, the values that are compared with each other: strings 1, numbers 3, truth values 4, times 5. No literals 0,
+texts with a tag 2, others -1."""
+
+
+def by_kind(sign: str, left: np.ndarray, right: np.ndarray, literals: LiteralColumns) -> np.ndarray:
+    """The truth of comparisons of bound terms that their kinds decide, and of truth values and times; `OPEN` of
+    others. Values of different kinds are not equal and have no order; only the same texts with a tag are equal."""
+    one, other = _CLASSES[literals.kind[left]], _CLASSES[literals.kind[right]]
+    known = (one > 0) & (other > 0) & (one != 2) & (other != 2)
+    equality, negated = sign in ("=", "!="), int(sign == "!=")
+    found = np.full(len(left), OPEN, np.int8)
+    found[known & (one != other)] = negated if equality else _ERROR
+    same = np.flatnonzero((one == other) & (one >= 4) & literals.has_whole[left] & literals.has_whole[right])
+    found[same] = _SIGN[sign](literals.whole[left[same]], literals.whole[right[same]])
+    tagged = (one == 2) | (other == 2)
+    if equality:
+        rows = np.flatnonzero(tagged & (one != 0) & (other != 0))
+        found[rows] = (left[rows] == right[rows]) != negated
+    else:
+        found[tagged | (one == 0) | (other == 0)] = _ERROR
+    return found
+
+
+def error_of(value: float, exact: bool) -> float:
+    """How far the true value of a number may be from the nearest double."""
+    return 0.0 if exact else abs(value) * _ULP

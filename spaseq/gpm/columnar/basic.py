@@ -45,11 +45,13 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class BasicPattern:
-    """A basic graph pattern compiled for the kernel. `names`: pairs of a variable and its slot."""
+    """A basic graph pattern compiled for the kernel. `names`: pairs of a variable and its slot. `shape`: equal for
+    patterns that differ in the names of their variables alone; None for one with a property path."""
 
     steps: tuple[_Step, ...]
     names: tuple[tuple[str, int], ...]
     slots: int
+    shape: tuple[Any, ...] | None = None
 
 
 def basic_pattern(node: algebra.BGP) -> BasicPattern:
@@ -57,7 +59,13 @@ def basic_pattern(node: algebra.BGP) -> BasicPattern:
     slots: dict[Any, int] = {}
     steps = tuple(_step(triple, slots) for triple in _ordered(node.triples))
     names = tuple(sorted((str(term), slot) for term, slot in slots.items() if isinstance(term, Variable)))
-    return BasicPattern(steps, names, len(slots))
+    return BasicPattern(steps, names, len(slots), _shape(steps))
+
+
+def _shape(steps: Sequence[_Step]) -> tuple[Any, ...] | None:
+    if any(isinstance(step.predicate, Path) for step in steps):
+        return None
+    return tuple((step.places, tuple(None if _is_open(t) else t for t in step.terms), step.seek) for step in steps)
 
 
 def _is_open(term: Any) -> bool:
@@ -100,6 +108,10 @@ def match(pattern: BasicPattern, lists: Lists, events: np.ndarray, counting: boo
     Raises `BudgetExceeded` (`solution_rows`) beyond the lists' budget.
     """
     names = [name for name, _ in pattern.names]
+    # Sequences often ask several times for the same triples, under different FILTERs.
+    held = None if pattern.shape is None else lists.known_matches.get(pattern.shape)
+    if held is not None and np.array_equal(held[0], events):
+        return Table(held[1], {name: held[2][slot] for name, slot in pattern.names})
     laid = _lay_out(pattern, lists, counting)
     if laid is None or not len(events):
         return Table.none(names)
@@ -115,6 +127,8 @@ def match(pattern: BasicPattern, lists: Lists, events: np.ndarray, counting: boo
         found_events, found = _grown(found_events, capacity), _grown(found, capacity)
     count = int(state[1])
     slots = found[:count].T.copy()
+    if pattern.shape is not None:
+        lists.known_matches[pattern.shape] = events, found_events[:count], slots
     return Table(found_events[:count], {name: slots[slot] for name, slot in pattern.names})
 
 

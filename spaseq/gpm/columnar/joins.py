@@ -10,7 +10,7 @@ from spaseq.errors import BudgetExceeded
 from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.table import UNBOUND, Table, distinct, stacked
 
-__all__ = ["expanded", "join", "left_join", "merged", "minus", "pairs", "semi_join"]
+__all__ = ["equal_pairs", "expanded", "join", "left_join", "merged", "minus", "pairs", "semi_join"]
 
 _NESTED = 16  # a join that would compare this many pairs per row sorts instead
 

@@ -39,7 +39,7 @@ class Pairs:
         if counting:
             rows = rows[np.argsort(rows[:, 0], kind="stable")]
         elif len(rows):
-            rows = np.unique(rows, axis=0)
+            rows = _once(rows)
         return Pairs(*(np.ascontiguousarray(rows[:, i], np.int32) for i in range(3)))
 
     def rows(self) -> np.ndarray:
@@ -51,13 +51,24 @@ class Pairs:
         return Pairs(self.events, self.targets, self.sources)
 
 
+def _once(rows: np.ndarray) -> np.ndarray:
+    """Different rows of (event, source, target), none negative, sorted."""
+    events, sources, targets = rows.astype(np.int64).T
+    terms = int(max(sources.max(), targets.max())) + 1
+    if (int(events.max()) + 1) * terms * terms >= 1 << 62:
+        return np.unique(rows, axis=0)
+    codes, ends = np.divmod(np.unique((events * terms + sources) * terms + targets), terms)
+    return np.stack([*np.divmod(codes, terms), ends], axis=1)
+
+
 class Lists:
     """The triples of some events by predicate and by event.
 
     `triples`, `offsets`: as in `GraphBatch`, with terms numbered in `space`. `numbers`: the number of the list of each
     predicate that has one; `which`: the same by the predicate's number in `space`, int32, -1 for others. `budget`: how
     many rows one step of a pattern may have. `layouts` caches the kernel's arguments of patterns, by the pattern's id,
-    as long as the numbers of terms stay the same; `known_pairs` caches the pairs of property paths.
+    as long as the numbers of terms stay the same; `known_pairs` caches the pairs of property paths, `known_matches` the
+    solutions of basic patterns: the events that they were asked for, and the events and slots of the solutions.
     """
 
     def __init__(
@@ -81,6 +92,7 @@ class Lists:
         self._longest = np.zeros(len(numbers), np.int64)
         k.list_triples(triples, offsets, which, self.rows, self.starts, self._longest)
         self.known_pairs: dict[Any, Pairs] = {}
+        self.known_matches: dict[Any, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 
     @staticmethod
     def of(batch: GraphBatch, space: Space, wanted: Iterable[URIRef], budget: int) -> Lists:

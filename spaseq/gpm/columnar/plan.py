@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from rdflib.plugins.sparql.sparql import Prologue
@@ -30,12 +30,13 @@ from spaseq.gpm import algebra
 from spaseq.gpm.columnar.basic import BasicPattern, basic_pattern, match
 from spaseq.gpm.columnar.coverage import joins_alike
 from spaseq.gpm.columnar.groups import aggregated
-from spaseq.gpm.columnar.joins import join, left_join, minus, pairs, semi_join
+from spaseq.gpm.columnar.joins import equal_pairs, join, left_join, minus, pairs, semi_join
 from spaseq.gpm.columnar.lists import Lists
 from spaseq.gpm.columnar.named import mentioned, reads_knowledge
 from spaseq.gpm.columnar.order import by_all_terms, by_keys
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.columnar.truth import TRUE, Ready, Scope, computed, truth
+from spaseq.rdf import term_bytes
 
 __all__ = ["Evaluation", "KnowledgeRows", "KnowledgeSource"]
 
@@ -178,14 +179,36 @@ class Evaluation:
 
     def _inline(self, node: algebra.Values) -> Table:
         """VALUES at every event."""
-        rows, names = node.rows, sorted(algebra.visible(node))
-        number = self.lists.space.number
-        own = {name: np.full(len(rows), UNBOUND, np.int32) for name in names}
-        for i, row in enumerate(rows):
-            for name, term in row:
-                own[name][i] = number(term)
-        times = len(self.events)
-        return Table(np.repeat(self.events, len(rows)), {name: np.tile(column, times) for name, column in own.items()})
+        own, times = self._inline_columns(node), len(self.events)
+        columns = {name: np.tile(column, times) for name, column in own.items()}
+        return Table(np.repeat(self.events, len(node.rows)), columns)
+
+    def _inline_columns(self, node: algebra.Values) -> dict[str, np.ndarray]:
+        """The terms of VALUES for each variable, int32 (rows,)."""
+        made = self.ready.get(id(node))
+        if made is None:
+            made = self.ready[id(node)] = node, _columns_of(node)
+        found = {}
+        for name, (rows, keys) in made[1].items():
+            column = found[name] = np.full(len(node.rows), UNBOUND, np.int32)
+            if len(rows):
+                column[rows] = self.lists.space.numbers_of_keys(keys)
+        return found
+
+    def _joined_inline(self, table: Table, node: algebra.Values) -> Table | None:
+        """The join with VALUES by a look-up of the variables that both bind in every row; None where that is not so."""
+        own = self._inline_columns(node)
+        shared = [name for name in own if name in table.columns]
+        if self.outer is not None or not shared or not len(table) or not len(node.rows):
+            return None
+        columns = [np.concatenate([table.columns[name], own[name]]) for name in shared]
+        if any((column < 0).any() for column in columns):
+            return None
+        _, codes = distinct(columns, len(columns[0]))
+        mine, theirs = equal_pairs(codes[: len(table)], codes[len(table) :], self.lists.budget)
+        found = {name: column[mine] for name, column in table.columns.items()}
+        found |= {name: column[theirs] for name, column in own.items() if name not in found}
+        return Table(table.events[mine], found)
 
     def _placed(self, table: Table) -> Table:
         """Solutions at events, copied to the instances that they agree with."""
@@ -222,8 +245,17 @@ class Evaluation:
             return self.table(right if left == _EMPTY else left, beside)
         if reads_knowledge(left) and not reads_knowledge(right):
             left, right = right, left
+        if isinstance(left, algebra.Values) and not isinstance(right, algebra.Values) and not self._is_given(left):
+            left, right = right, left
         one = self.table(left, beside)
+        if isinstance(right, algebra.Values) and not self._is_given(right):
+            found = self._joined_inline(one, right)
+            if found is not None:
+                return found
         return join(one, self.table(right, (one, *beside)), self.lists.budget)
+
+    def _is_given(self, node: algebra.Values) -> bool:
+        return self.given is not None and node is self.given[0]
 
     def extended(self, table: Table, variable: str, value: algebra.Expression) -> Table:
         """The table with the values of a BIND."""
@@ -256,6 +288,17 @@ class Evaluation:
         found = np.zeros(len(first), bool)
         found[inner.table(pattern).events] = True
         return found[codes]
+
+
+def _columns_of(node: algebra.Values) -> dict[str, tuple[np.ndarray, list[bytes]]]:
+    """For each variable of VALUES the rows that bind it, int64, and the keys of its terms there."""
+    found = {}
+    for name in sorted(algebra.visible(node)):
+        bound: list[tuple[int, Any]] = [
+            (i, term) for i, row in enumerate(node.rows) for other, term in row if other == name
+        ]
+        found[name] = np.array([i for i, _ in bound], np.int64), [term_bytes(term) for _, term in bound]
+    return found
 
 
 def _without(beside: Iterable[Table], name: str) -> Beside:

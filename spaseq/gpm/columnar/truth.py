@@ -25,7 +25,7 @@ from rdflib.term import Identifier, Literal, URIRef, Variable
 
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar import kernels as k
-from spaseq.gpm.columnar.amounts import Amounts, amounts_of, combined, rounded, signed
+from spaseq.gpm.columnar.amounts import Amounts, amounts_of, by_kind, combined, rounded, signed
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.columnar.texts import ASK, values_of
 from spaseq.gpm.comparison import SIGNS
@@ -39,15 +39,11 @@ __all__ = [
     "ERROR",
     "FALSE",
     "TRUE",
-    "Numbers",
     "Ready",
     "Scope",
-    "compared",
     "computed",
-    "error_of",
     "is_arithmetic",
     "relation",
-    "term_numbers",
     "truth",
 ]
 
@@ -55,7 +51,6 @@ TRUE: Final = 1
 FALSE: Final = 0
 ERROR: Final = -1
 _RELATION: Final = "RelationalExpression "
-_ULP: Final = 2.0**-52
 
 Ready = dict[int, tuple[object, Any]]
 """A cache of compiled parts of a pattern, by the part's id. The part itself is kept alive, so that its id is not used
@@ -84,9 +79,9 @@ def truth(expression: algebra.Expression, scope: Scope) -> np.ndarray:
         case algebra.Call("TrueFilter"):
             return np.full(count, TRUE, np.int8)
         case algebra.Call("ConditionalAndExpression", arguments):
-            return _folded([truth(a, scope) for a in arguments], FALSE)
+            return _folded(arguments, scope, FALSE)
         case algebra.Call("ConditionalOrExpression", arguments):
-            return _folded([truth(a, scope) for a in arguments], TRUE)
+            return _folded(arguments, scope, TRUE)
         case algebra.Call("UnaryNot", (argument,)):
             inner = truth(argument, scope)
             return np.where(inner == ERROR, inner, 1 - inner).astype(np.int8)
@@ -99,6 +94,8 @@ def truth(expression: algebra.Expression, scope: Scope) -> np.ndarray:
         case algebra.Call(name, arguments, handle) if count > FEW:
             if name in ("Builtin_IF", "Builtin_COALESCE"):
                 return _effective(computed(expression, scope), scope)
+            if name == "Builtin_isNUMERIC" and len(arguments) == 1:
+                return _numeric(expression, computed(arguments[0], scope), scope)
             function = values_of(name, handle)
             if function is not None and name in _TRUTHS:
                 return _by_texts(function, expression, arguments, scope)[1]
@@ -112,6 +109,17 @@ _TRUTHS: Final = frozenset({"Builtin_CONTAINS", "Builtin_STRSTARTS", "Builtin_ST
 """The functions of `texts` that give truth values."""
 FEW: Final = 3
 """So many rows are evaluated one by one. PERF: a sum over three rows takes 100 µs as columns, 30 one by one."""
+
+
+def _numeric(expression: algebra.Expression, numbers: np.ndarray, scope: Scope) -> np.ndarray:
+    """isNUMERIC of terms given by number; values of other types than the columns hold are asked."""
+    literals = scope.space.literals()
+    found = literals.numeric(numbers).astype(np.int8)
+    rows = np.flatnonzero(np.isin(literals.kind[numbers], (Kinds.OTHER, Kinds.ILL_TYPED)) & (numbers >= 0))
+    if len(rows):
+        found[rows] = _each(expression, scope, rows)
+    found[numbers < 0] = ERROR
+    return found
 
 
 def _effective(numbers: np.ndarray, scope: Scope) -> np.ndarray:
@@ -177,12 +185,19 @@ def _is_simple(term: Identifier) -> bool:
     return number is not None and number[0] == number[0]
 
 
-def _folded(parts: Sequence[np.ndarray], settled: int) -> np.ndarray:
-    """`||` (`settled` TRUE) or `&&` (`settled` FALSE): `settled` if one part is, whatever errors others have."""
-    stacked = np.stack(parts)
-    return np.where(
-        (stacked == settled).any(axis=0), settled, np.where((stacked == ERROR).any(axis=0), ERROR, 1 - settled)
-    ).astype(np.int8)
+def _folded(parts: Sequence[algebra.Expression], scope: Scope, settled: int) -> np.ndarray:
+    """`||` (`settled` TRUE) or `&&` (`settled` FALSE): `settled` if one part is, whatever errors others have. A part is
+    evaluated where those before it leave that open."""
+    first, *others = parts
+    found = truth(first, scope)
+    for part in others:
+        rows = np.flatnonzero(found != settled)
+        if not len(rows):
+            break
+        own = truth(part, scope if len(rows) == len(found) else replace(scope, table=scope.table.take(rows)))
+        wrong = (own == ERROR) | (found[rows] == ERROR)
+        found[rows] = np.where(own == settled, settled, np.where(wrong, ERROR, 1 - settled))
+    return found
 
 
 # -- comparisons
@@ -204,11 +219,6 @@ def is_arithmetic(expression: algebra.Expression) -> bool:
             return program is not None and program.computes
         case _:
             return False
-
-
-def error_of(value: float, exact: bool) -> float:
-    """How far the true value of a number may be from the nearest double."""
-    return 0.0 if exact else abs(value) * _ULP
 
 
 def _comparison(
@@ -236,8 +246,23 @@ def _comparison(
     )
     if left_open:
         rows = np.flatnonzero(found == k.OPEN)
-        found[rows] = _each(asked or whole, replace(scope, table=table), rows)
+        if not program.computes:
+            left_numbers, right_numbers = (
+                _side_numbers(step, columns, constants, rows) for step in program.steps.tolist()
+            )
+            found[rows] = by_kind(sign, left_numbers, right_numbers, literals)
+            rows = rows[found[rows] == k.OPEN]
+        if len(rows):
+            found[rows] = _each(asked or whole, replace(scope, table=table), rows)
     return found
+
+
+def _side_numbers(
+    step: list[int], columns: Sequence[np.ndarray], constants: np.ndarray, rows: np.ndarray
+) -> np.ndarray:
+    """The terms of a side of a comparison without arithmetic, at some rows: int32."""
+    what, place = step
+    return columns[place][rows] if what == k.VARIABLE else np.full(len(rows), constants[place], np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,48 +349,6 @@ _SIGNS: Final = ("<", "<=", ">", ">=", "=", "!=")
 """The signs, in the order of their numbers in `kernels.compare_rows`."""
 
 
-# -- numbers of terms, for joins of several GPMs
-
-
-def compared(sign: str, a: Numbers, b: Numbers) -> tuple[np.ndarray, np.ndarray]:
-    """(whether the numbers decide the comparison, its truth if so): bool (rows,) each. A near tie is not decided."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        apart = (np.abs(a.value - b.value) > a.error + b.error) | (a.exact & b.exact)
-        return a.known & b.known & apart, _SIGN[sign](a.value, b.value)
-
-
-_SIGN: Final[dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-    "=": np.equal,
-    "!=": np.not_equal,
-}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Numbers:
-    """Numbers, one for each row: `known`, whether there is one; `value`, float64, and `error`, how far the true value
-    may be from it; `exact`: the true value is `value`, and SPARQL's own arithmetic would not round it."""
-
-    value: np.ndarray
-    error: np.ndarray
-    known: np.ndarray
-    exact: np.ndarray
-
-
-def term_numbers(terms: np.ndarray, space: Space) -> Numbers:
-    """The values of terms, given by number; not known for terms that are not numbers and for unbound ones."""
-    literals = space.literals()
-    value = literals.number[terms]
-    known = (terms >= 0) & literals.numeric(terms)
-    exact = literals.exact[terms]
-    with np.errstate(invalid="ignore"):
-        error = np.where(exact, 0.0, np.abs(value) * _ULP)
-    return Numbers(value, error, known, exact)
-
-
 # -- everything else
 
 
@@ -418,7 +401,8 @@ def computed(expression: algebra.Expression, scope: Scope) -> np.ndarray:
 
 def _is_truth(name: str) -> bool:
     """Whether the value of such an expression is the literal of its truth."""
-    return name in ("ConditionalAndExpression", "ConditionalOrExpression", "UnaryNot") or name.startswith(_RELATION)
+    named = ("ConditionalAndExpression", "ConditionalOrExpression", "UnaryNot", "Builtin_isNUMERIC")
+    return name in named or name.startswith(_RELATION)
 
 
 def _completed(numbers: np.ndarray, is_open: np.ndarray, expression: algebra.Expression, scope: Scope) -> np.ndarray:
