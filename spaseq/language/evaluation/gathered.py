@@ -134,12 +134,12 @@ class Rows:
 
         return Rows(start, end, np.searchsorted(owner, np.arange(count + 1)), positions, times, {}, of_group)
 
-    def found(self, space: Space) -> FoundColumns:
+    def found(self, terms: SpaceTerms) -> FoundColumns:
         """As results."""
         codes = {name: np.where(c < 0, NOTHING, c.astype(np.int64)) for name, c in sorted(self.columns.items())}
         last = self.times[self.offsets[1:] - 1] if len(self) else np.zeros(0, np.int64)
         kept = Kept(self.times, self.events)
-        return FoundColumns(self.start, self.end, self.offsets, self.positions, last, codes, SpaceTerms(space), kept)
+        return FoundColumns(self.start, self.end, self.offsets, self.positions, last, codes, terms, kept)
 
 
 def _firsts(columns: Sequence[np.ndarray], count: int) -> np.ndarray:
@@ -150,10 +150,12 @@ def _firsts(columns: Sequence[np.ndarray], count: int) -> np.ndarray:
 
 
 class Gathered:
-    """Matches of a window, or of a block. `names`: the variables of a mapping; `lists`: as in `Clauses`."""
+    """Matches of a window, or of a block. `names`: the variables of a mapping; `lists`: as in `Clauses`. `terms`: those
+    of matches gathered before, to go on with."""
 
-    def __init__(self, names: Iterable[str], lists: Sequence[tuple[str, str]]) -> None:
-        self.space: Space = Space(_NO_TERMS)
+    def __init__(self, names: Iterable[str], lists: Sequence[tuple[str, str]], terms: SpaceTerms | None = None) -> None:
+        self.terms: SpaceTerms = SpaceTerms(Space(_NO_TERMS)) if terms is None else terms
+        self.space: Space = self.terms.space
         self._lists = lists
         self._names = sorted({*names, *(name for name, _ in lists)} - {ROUNDS})
         self._parts: list[Rows] = []
@@ -232,7 +234,7 @@ class Gathered:
 
     def matches(self) -> list[Match]:
         """All of them as matches."""
-        return [match for part in self._parts for match in part.found(self.space)]
+        return [match for part in self._parts for match in part.found(self.terms)]
 
 
 def with_lists(lists: Sequence[tuple[str, str]], bindings: dict[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from spaseq.gpm import Mapping, freeze
 from spaseq.gpm.serialise import nquads_term
 from spaseq.language.evaluation.columns import FoundColumns
 from spaseq.language.evaluation.computing import Computation
-from spaseq.language.evaluation.gathered import Gathered, with_lists
+from spaseq.language.evaluation.gathered import Gathered, SpaceTerms, with_lists
 from spaseq.language.evaluation.history import Made, Pool
 from spaseq.language.evaluation.match import Match
 from spaseq.language.semantics.clauses import Clauses
@@ -43,7 +43,7 @@ def finish(clauses: Clauses, matches: Sequence[Match]) -> list[Match]:
         return _finish_by_row(clauses, matches)
     gathered = Gathered(clauses.needed, clauses.lists)
     gathered.add_matches(matches)
-    return list(computation.results(gathered).found(gathered.space))
+    return list(computation.results(gathered).found(gathered.terms))
 
 
 def _finish_by_row(clauses: Clauses, matches: Sequence[Match]) -> list[Match]:
@@ -124,6 +124,8 @@ def _shown(match: Match, bindings: dict[str, Any], select: tuple[str, ...]) -> M
     return replace(match, bindings={name: bindings[name] for name in sorted(select) if name in bindings})
 
 
+_TERMS: Final = 1 << 16
+"""Matches that are computed alone share terms until there are so many."""
 _FEW: Final = 3
 """So many matches are computed one by one, in some 45 µs each; columns begin at some 400 µs."""
 
@@ -137,6 +139,7 @@ class Results:
         self._computation = Computation.of(clauses)
         self._pending = Gathered(clauses.needed, clauses.lists)
         self._held: list[Match] = []  # of a window, where clauses are not computed as columns
+        self._terms: SpaceTerms | None = None  # of the matches computed last, since values come again
         self._answered = False
 
     @property
@@ -191,7 +194,10 @@ class Results:
     def _computed(self, matches: FoundColumns | Iterable[Match]) -> Iterator[FoundColumns | Iterable[Match]]:
         """The rows computed of each match alone."""
         assert self._computation is not None
-        gathered = Gathered(self._clauses.needed, self._clauses.lists)
+        if self._terms is not None and len(self._terms.space) > _TERMS:
+            self._terms = None
+        gathered = Gathered(self._clauses.needed, self._clauses.lists, self._terms)
+        self._terms = gathered.terms
         if isinstance(matches, FoundColumns):
             if len(matches):
                 gathered.add_columns(matches)
@@ -202,7 +208,7 @@ class Results:
                 return
             gathered.add_matches(found)
         if len(gathered):
-            yield self._computation.each(gathered).found(gathered.space)
+            yield self._computation.each(gathered).found(gathered.terms)
 
     def close(self, matches: Iterable[Match]) -> Iterator[FoundColumns | Iterable[Match]]:
         """The rest, given the last matches."""
@@ -224,7 +230,7 @@ class Results:
             yield _finish_by_row(self._clauses, held)
         if len(self._pending) and self._computation is not None:
             gathered, self._pending = self._pending, Gathered(self._clauses.needed, self._clauses.lists)
-            yield self._computation.results(gathered).found(gathered.space)
+            yield self._computation.results(gathered).found(gathered.terms)
 
     def _number(self, time: int) -> int:
         return self._window.number(time)
