@@ -5,9 +5,9 @@ when the first of them is compiled. Kernels call each other by name; what a name
 compiled kernels with compiled ones and interpreted with interpreted.
 
 *Small inputs are interpreted.* numba takes half a second to be imported and seconds to compile for an empty cache;
-Python takes 20 µs for an event of a plain query, 300 with a condition over several. So `attempt` and `attempt_events`
-interpret until a process has spent `BUDGET` seconds on it, and compile from then on. SPASEQ_INTERPRET gives the
-seconds; with 0 all is compiled.
+Python takes 20 µs for an event of a plain query, 300 with a condition over several, 450 for a line of N-Quads. So
+`attempt` and `attempt_events` interpret until a process has spent `BUDGET` seconds on it, and eight times as long what
+has never been compiled before; from then on they compile. SPASEQ_INTERPRET gives the seconds; with 0 all is compiled.
 
 A *kernel file* is `kernels.py`, or a file in a folder `kernels`, of one of `ROOMS`. Kernels call only kernels and read
 only constants of kernel files, so a kernel file imports numpy, numba, this module and other kernel files.
@@ -32,7 +32,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, thread_time
 from types import FunctionType
 from typing import Any, Final
 from zipfile import ZipFile
@@ -54,6 +54,7 @@ __all__ = [
     "interprets",
     "kernel",
     "kernel_files",
+    "native",
     "run_events",
     "stamp",
 ]
@@ -78,7 +79,9 @@ def _seconds(text: str) -> float:
 
 
 BUDGET: float = _seconds(os.environ.get("SPASEQ_INTERPRET", "0.4"))
-"""Seconds that a process may spend on interpreting kernels."""
+"""Seconds of a processor that a process may spend on interpreting kernels whose compiled code is kept."""
+_PATIENCE: Final = 8
+"""How many times as long it may interpret a kernel that it would have to compile, which takes up to 20 seconds."""
 _STEP: Final = 16
 """Events that are interpreted between two looks at the clock."""
 _ROWS: Final = 1 << 16
@@ -108,6 +111,21 @@ class Kernel:
         """numba's dispatcher: it compiles, or loads, for the types of arguments that it is called with."""
         return _compiled(self._linked("compiled"), self.options)
 
+    @property
+    def at_hand(self) -> bool:
+        """Whether its compiled code need only be loaded, or is. Imports numba.
+
+        By private API of numba's (0.61 to 0.68: `_cache`, `_cache_file`, `_load_index`); without it the answer is no.
+        """
+        known = getattr(self.compiled, "signatures", None)
+        return known is None or bool(known) or self._kept
+
+    @cached_property
+    def _kept(self) -> bool:
+        file = getattr(getattr(self.compiled, "_cache", None), "_cache_file", None)
+        index = getattr(file, "_load_index", None)
+        return index is not None and bool(index())
+
     @cached_property
     def interpreted(self) -> Any:
         """The function as Python runs it. Overflow of integers, which wraps around, is warned of."""
@@ -123,22 +141,37 @@ class Kernel:
         return linked
 
 
+class _Native(Kernel):
+    """A kernel whose compiled form `make` gives, if it does not give None."""
+
+    def __init__(self, function: Callable[..., Any], make: Callable[[], Any]) -> None:
+        super().__init__(function, _nrt=False)
+        self._make = make
+
+    @cached_property
+    def compiled(self) -> Any:
+        made = self._make()
+        return _compiled(self._linked("compiled"), self.options) if made is None else made
+
+
 _spent = 0.0
 
 
-def interprets() -> bool:
-    """Whether kernels are still interpreted."""
-    return _spent < BUDGET
+def interprets(kernel: Kernel) -> bool:
+    """Whether a kernel is still interpreted."""
+    return _spent < BUDGET or (_spent < _PATIENCE * BUDGET and not kernel.at_hand)
 
 
 def attempt(kernel: Kernel, *arguments: Any) -> Any:
     """Call a kernel whose cost is small: interpreted while there is time."""
-    return _timed(kernel, arguments) if interprets() else kernel.compiled(*arguments)
+    return _timed(kernel, arguments) if interprets(kernel) else kernel.compiled(*arguments)
 
 
 def attempt_rows(kernel: Kernel, rows: int, *arguments: Any) -> Any:
-    """Call a kernel whose cost is linear in `rows`: interpreted while there is time, and if they are not many."""
-    return attempt(kernel, *arguments) if rows <= _ROWS else kernel.compiled(*arguments)
+    """Call a kernel whose cost is linear in `rows`: interpreted while there is time, and if they are not many. A row
+    takes some 3 µs; where it takes more, `rows` says so many more."""
+    few = rows <= _ROWS or (rows <= _PATIENCE * _ROWS and not kernel.at_hand)
+    return attempt(kernel, *arguments) if few else kernel.compiled(*arguments)
 
 
 def attempt_events(kernel: Kernel, state: np.ndarray, row: int, done: int, *arguments: Any) -> int:
@@ -147,7 +180,7 @@ def attempt_events(kernel: Kernel, state: np.ndarray, row: int, done: int, *argu
     A few events at a time are interpreted while there is time; the rest is compiled. `done` is the status for no more.
     """
     events, *others = arguments
-    while interprets():
+    while interprets(kernel):
         stop = int(state[row]) + _STEP
         status = int(_timed(kernel, (events[:stop], *others)))
         if status != done or stop >= len(events):
@@ -181,10 +214,10 @@ def run_events(kernel: Kernel, state: np.ndarray, row: int, done: int, *argument
 
 def _timed(kernel: Kernel, arguments: tuple[Any, ...]) -> Any:
     global _spent
-    began = perf_counter()
-    with np.errstate(over="ignore"):  # Python's integers do not wrap around, numpy's do
+    began = thread_time()
+    with np.errstate(all="ignore"):  # integers wrap around, and a division by zero is no error
         found = kernel.interpreted(*(np.int64(each) if type(each) is int else each for each in arguments))
-    _spent += perf_counter() - began
+    _spent += thread_time() - began
     return found
 
 
@@ -215,6 +248,11 @@ def inlined(function: Callable[..., Any]) -> Kernel:
     benchmarks/rma.py takes three times as long with calls.
     """
     return Kernel(function, _nrt=False, forceinline=True)
+
+
+def native(make: Callable[[], Any]) -> Callable[[Callable[..., Any]], Kernel]:
+    """A `kernel` for which compiled kernels call what `make` gives, an intrinsic of numba's, if that is not None."""
+    return lambda function: _Native(function, make)
 
 
 def allocating(function: Callable[..., Any]) -> Kernel:

@@ -140,6 +140,17 @@ def test_compiled_code_in_a_folder_of_its_own_is_taken_wherever_the_package_lies
     assert not list(tmp_path.glob("**/__pycache__/*.nbi"))
 
 
+def test_code_is_at_hand_once_it_was_compiled(package: Path) -> None:
+    """Kept by an earlier process or made by this one. By numba's private API: without it the answer would be no."""
+    script = "from spaseq.engine.kernels.second import much\nprint(much.at_hand, much(3), much.at_hand)"
+    assert run(package, script)[0] == ["False", "8", "True"]
+    assert run(package, script)[0] == ["True", "8", "True"]
+    first = package / "tecs/kernels/first.py"
+    first.write_text(FIRST.replace("FACTOR = 2", "FACTOR = 5"), "utf-8")
+    assert run(package, script)[0] == ["False", "20", "True"]
+    assert run(package, script, NUMBA_DISABLE_JIT="1")[0] == ["True", "20", "True"]
+
+
 def test_where_nothing_can_be_written_each_process_compiles_and_says_so(package: Path) -> None:
     """As root may write anything, files stand where folders are wanted."""
     for folder in ("tecs/kernels", "engine/kernels"):

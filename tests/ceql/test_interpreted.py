@@ -36,7 +36,7 @@ def test_interpreted_and_compiled_agree(queries: list[ceql.Query], monkeypatch: 
     for query in queries:
         stream = events(rng, 70, floats=True)
         found = []
-        for interprets in (lambda: False, lambda: True, lambda: rng.random() < 0.5):
+        for interprets in (lambda _: False, lambda _: True, lambda _: rng.random() < 0.5):
             monkeypatch.setattr(jit, "interprets", interprets)
             cuts = random.Random(1)  # the same each time: LIMIT leaves open which of equal starts are reported
             found.append((reported(query, stream), reported(query, stream, cuts), pushed(query, stream)))
@@ -56,7 +56,7 @@ def test_what_is_small_needs_no_compiler(monkeypatch: pytest.MonkeyPatch) -> Non
             return kernel.interpreted(*arguments)
 
     monkeypatch.setattr(jit, "_timed", timed)
-    monkeypatch.setattr(jit, "interprets", lambda: len(calls) < 20)
+    monkeypatch.setattr(jit, "interprets", lambda _: len(calls) < 20)
     assert pushed(query, stream) == expected
     assert len(calls) == 20
     assert {"run_guarded", "rebuild"} <= set(calls)

@@ -138,7 +138,7 @@ class Single:
         if not self.reads:
             self._run.fit()
             self._run.add_moves()
-            self._kernel = self._attempted if interprets() else run_classes.compiled
+            self._kernel = self._attempted if interprets(run_classes) else run_classes.compiled
         self._arrange()
 
     def _arrange(self) -> None:
@@ -151,7 +151,7 @@ class Single:
     def _attempted(self, *arguments: Any) -> Any:
         """The kernel while it is interpreted."""
         status = attempt(run_classes, *arguments)
-        if not interprets():
+        if not interprets(run_classes):
             self._kernel = run_classes.compiled
         return status
 

@@ -21,6 +21,7 @@ from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.lists import Lists
 from spaseq.gpm.columnar.paths import pairs_of
 from spaseq.gpm.columnar.table import Table
+from spaseq.jit import attempt_rows, interprets
 from spaseq.watch import check
 
 __all__ = ["BasicPattern", "basic_pattern", "match"]
@@ -119,7 +120,9 @@ def match(pattern: BasicPattern, lists: Lists, events: np.ndarray, counting: boo
     capacity = max(64, 2 * len(events))
     found_events, found = np.empty(capacity, np.int32), np.empty((capacity, pattern.slots), np.int32)
     state = np.zeros(2, np.int64)
-    while not k.match_events(triples, rows, sought, starts, steps, events, state, pattern.slots, found_events, found):
+    tried = _most_tried(starts, steps, events) if interprets(k.match_events) else 0
+    while not attempt_rows(k.match_events, tried, triples, rows, sought, starts, steps, events, state, pattern.slots,
+                           found_events, found):  # fmt: skip
         check()
         if capacity >= lists.budget:
             raise BudgetExceeded("solution_rows", lists.budget, capacity + 1, "rows")
@@ -130,6 +133,13 @@ def match(pattern: BasicPattern, lists: Lists, events: np.ndarray, counting: boo
     if pattern.shape is not None:
         lists.known_matches[pattern.shape] = events, found_events[:count], slots
     return Table(found_events[:count], {name: slots[slot] for name, slot in pattern.names})
+
+
+def _most_tried(starts: np.ndarray, steps: np.ndarray, events: np.ndarray) -> int:
+    """About as many candidates as a pattern may try: where no sorted list is asked, all of an event for each before."""
+    candidates = np.diff(starts, axis=1)[:, events].sum(axis=0).astype(np.float64)
+    free = max(1, int((steps[:, 7] < 0).sum()))
+    return int(min(3 * len(steps) * (1 + candidates**free).sum(), 1e12))
 
 
 def _grown(array: np.ndarray, capacity: int) -> np.ndarray:

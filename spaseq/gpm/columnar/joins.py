@@ -9,6 +9,7 @@ import numpy as np
 from spaseq.errors import BudgetExceeded
 from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.table import UNBOUND, Table, distinct, stacked
+from spaseq.jit import attempt_rows, interprets
 
 __all__ = ["equal_pairs", "expanded", "join", "left_join", "merged", "minus", "pairs", "semi_join"]
 
@@ -81,7 +82,9 @@ def _nested_pairs(
     capacity = max(1024, 2 * len(left))
     mine, theirs = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64)
     state = np.zeros(3, np.int64)
-    while not k.join_rows(left_events, left, right_events, right, overlap, state, mine, theirs):
+    tried = _tried(left_events, right_events) if interprets(k.join_rows) else 0
+    while not attempt_rows(k.join_rows, 8 * (tried + len(left) + len(right)), left_events, left, right_events, right,
+                           overlap, state, mine, theirs):  # fmt: skip
         if capacity >= budget:
             raise BudgetExceeded("solution_rows", budget, capacity + 1, "rows")
         more = np.zeros(min(3 * capacity, max(budget - capacity, 1)), np.int64)

@@ -11,6 +11,7 @@ from rdflib.term import URIRef
 
 from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.table import Space
+from spaseq.jit import attempt_rows
 from spaseq.rdf.columns import GraphBatch
 
 __all__ = ["Lists", "Pairs"]
@@ -90,7 +91,8 @@ class Lists:
         self.rows: np.ndarray = np.empty(len(triples), np.int32)
         self.starts: np.ndarray = np.empty((len(numbers), len(offsets)), np.int64)
         self._longest = np.zeros(len(numbers), np.int64)
-        k.list_triples(triples, offsets, which, self.rows, self.starts, self._longest)
+        attempt_rows(k.list_triples, len(triples) + self.starts.size, triples, offsets, which, self.rows, self.starts,
+                     self._longest)  # fmt: skip
         self.known_pairs: dict[Any, Pairs] = {}
         self.known_matches: dict[Any, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 

@@ -17,6 +17,7 @@ from spaseq.errors import BudgetExceeded, InternalError
 from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.joins import equal_pairs
 from spaseq.gpm.columnar.lists import Lists, Pairs
+from spaseq.jit import attempt_rows
 
 __all__ = ["pairs_of"]
 
@@ -77,7 +78,8 @@ def _closed(steps: Pairs, terms: int, budget: int) -> Pairs:
     seeds_events, seeds = events[first], sources[first]
     marks, queue, state = np.full(terms, -1, np.int32), np.zeros(terms, np.int32), np.zeros(2, np.int64)
     out = np.zeros((max(64, 2 * len(steps)), 3), np.int32)
-    while not k.close_pairs(events, sources, targets, seeds_events, seeds, state, marks, queue, out):
+    while not attempt_rows(k.close_pairs, 8 * len(seeds) * len(events), events, sources, targets, seeds_events, seeds,
+                           state, marks, queue, out):  # fmt: skip
         if len(out) >= budget:
             raise BudgetExceeded("solution_rows", budget, len(out) + 1, "rows")
         out = np.concatenate([out, np.zeros_like(out)])

@@ -32,6 +32,7 @@ from spaseq.gpm.comparison import SIGNS
 from spaseq.gpm.evaluate import evaluated, verdict
 from spaseq.gpm.functions import cast_to, effective_truth
 from spaseq.gpm.reference import Context, evaluating
+from spaseq.jit import attempt_rows
 from spaseq.rdf import plain_literal
 from spaseq.rdf.columns import Kinds, number_of_term
 
@@ -241,9 +242,8 @@ def _comparison(
     constants = space.constants(program.terms)
     literals = space.literals()
     found = np.empty(count, np.int8)
-    left_open = k.compare_rows(
-        program.steps, stacked, constants, literals.kind, literals.number, literals.exact, program.sign, found
-    )
+    left_open = attempt_rows(k.compare_rows, 8 * count * len(program.steps), program.steps, stacked, constants,
+                             literals.kind, literals.number, literals.exact, program.sign, found)  # fmt: skip
     if left_open:
         rows = np.flatnonzero(found == k.OPEN)
         if not program.computes:

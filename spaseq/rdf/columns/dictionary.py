@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from rdflib import Literal
 
+from spaseq.jit import attempt, attempt_rows
 from spaseq.rdf.columns.kernels import layout
 from spaseq.rdf.columns.kernels import scanning as k
 from spaseq.rdf.columns.model import kind_of
@@ -71,6 +72,11 @@ class Block:
             self.data[at : at + len(part)] = np.frombuffer(part, dtype=np.uint8)
             at += len(part)
         self.end(size)
+
+    def line_behind(self, at: int, size: int) -> int:
+        """Where the line after the one that has byte `at` begins, no further than `size`."""
+        ends = np.flatnonzero(self.data[at:size] == 10)
+        return at + int(ends[0]) + 1 if len(ends) else size
 
     def end(self, size: int) -> None:
         """Let the text end after `size` bytes."""
@@ -137,7 +143,7 @@ class Dictionary:
         if 2 * (have + terms) > len(table.slots):
             slots = np.full(_power(2 * (have + terms)), layout.NIL, dtype=np.int32)
             self.table = table._replace(slots=slots)
-            k.rehash(have, self.table)
+            attempt_rows(k.rehash, have, have, self.table)
 
     def intern(
         self,
@@ -152,7 +158,8 @@ class Dictionary:
         self._keys.fill(*keys)
         numbers = np.empty(len(keys), dtype=np.int64)
         about = [np.broadcast_to(np.asarray(c, dtype=np.int64), len(keys)).copy() for c in (kinds, lexicals, datatypes)]
-        k.intern_all(self._keys.data, np.cumsum(sizes) - sizes, sizes, *about, numbers, self.table, self.state)
+        attempt_rows(k.intern_all, 64 * len(keys), self._keys.data, np.cumsum(sizes) - sizes, sizes, *about, numbers,
+                     self.table, self.state)  # fmt: skip
         return numbers
 
     def intern_terms(self, terms: Sequence[Term]) -> np.ndarray:
@@ -181,7 +188,7 @@ class Dictionary:
         terms = np.full(count, layout.NIL, dtype=np.int32)
         self.restart(max(len(old.start), 2 * len(order)), max(len(old.text) << 3, size))
         self.room(len(order), int(old.length[order].sum()))
-        k.carry(old.text.view(np.uint8), order, old, terms, self.table, self.state)
+        attempt_rows(k.carry, 64 * len(order), old.text.view(np.uint8), order, old, terms, self.table, self.state)
         self._carried = len(self), self.text_bytes
         return terms
 
@@ -199,14 +206,14 @@ class Finder:
     def __call__(self, key: bytes) -> int:
         """The number of the term with this key, NIL if there is none."""
         self._keys.fill(key)
-        found = int(k.lookup(self._keys.data, len(key), self._table))
+        found = int(attempt(k.lookup, self._keys.data, len(key), self._table))
         return found if found < self._count else layout.NIL
 
     def all(self, text: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         """The numbers of terms given by their keys in another table's `text` (uint8), NIL for those that are not here:
         int64."""
         found = np.empty(len(starts), dtype=np.int64)
-        k.lookup_all(text, starts, lengths, found, self._table)
+        attempt_rows(k.lookup_all, 64 * len(starts), text, starts, lengths, found, self._table)
         return np.where(found < self._count, found, layout.NIL)
 
 

@@ -13,6 +13,7 @@ from rdflib import RDF
 
 from spaseq.errors import EventError
 from spaseq.events.time import UNITS
+from spaseq.jit import attempt, attempt_rows
 from spaseq.rdf.assemble import Draft, cut_off, no_named_graph, no_time, read_time, time_inside, two_times
 from spaseq.rdf.columns.dictionary import Dictionary
 from spaseq.rdf.columns.kernels import assembly as a
@@ -100,7 +101,8 @@ class Drafting:
         self._make_room(end - begin)
         said, seen = self._by_term(told)
         at[a.IGNORED] = 0
-        code = a.cut(scanner.rows, scanner.lines, end, told, self.drafts, values, status, said, *seen, at)
+        code = attempt_rows(a.cut, 16 * (end - begin), scanner.rows, scanner.lines, end, told, self.drafts, values,
+                            status, said, *seen, at)  # fmt: skip
         self._counters.ignored += int(at[a.IGNORED])
         self._mark_names(before)
         scanner.count = self.rows if code == a.DONE else scanner.count
@@ -120,7 +122,7 @@ class Drafting:
                     return error
             else:
                 told = self._rules()
-                code = a.close(told, self.drafts, self._by_term(told)[0], at)
+                code = attempt(a.close, told, self.drafts, self._by_term(told)[0], at)
         elif by.kind == "graph" and self._file_rows and not at[a.NUMBER]:
             return no_named_graph(self.files[-1])
         if code != a.DONE:
@@ -191,8 +193,9 @@ class Drafting:
         table = self._dictionary.table
         rows = self._scanner.rows
         scale = UNITS[self._options.time_unit]
-        if not literals.read_times(
-            rows, begin, end, told.time, scale, table.text.view(np.uint8), table, values, status
+        text = table.text.view(np.uint8)
+        if not attempt_rows(
+            literals.read_times, 16 * (end - begin), rows, begin, end, told.time, scale, text, table, values, status
         ):
             return
         terms = self.terms()
@@ -218,7 +221,8 @@ class Drafting:
         said = a.Said(self._said, *(np.full(terms, layout.NIL, dtype=np.int32) for _ in range(3)))
         subjects = terms if told.by == a.BY_SUBJECT else 0
         seen, types = (np.full(subjects, layout.NIL, dtype=np.int32) for _ in range(2))
-        a.restore(self._scanner.rows, told, self.drafts, said, seen, types, self._at)
+        kept = int(self._at[a.DRAFTS]) + int(self._at[a.SAID])
+        attempt_rows(a.restore, 16 * kept, self._scanner.rows, told, self.drafts, said, seen, types, self._at)
         return said, (seen, types)
 
     def _mark_names(self, begin: int) -> None:

@@ -18,6 +18,7 @@ import pyoxigraph
 import rdflib
 
 from spaseq.errors import EventError
+from spaseq.jit import attempt_rows
 from spaseq.rdf.columns.model import BLANK, TermTable
 from spaseq.rdf.columns.triples import GraphColumns
 from spaseq.rdf.files import Format, byte_chunks, expand_files, format_of
@@ -73,7 +74,7 @@ def _graph(parts: list[np.ndarray], dictionary: Dictionary) -> GraphColumns:
     rows = np.concatenate(parts) if parts else np.zeros((0, 3), dtype=np.int32)
     parts.clear()
     slots = np.full(1 << max(4, (2 * len(rows)).bit_length()), layout.NIL, dtype=np.int64)
-    rows = rows[: gathering.distinct_triples(rows, slots)]
+    rows = rows[: attempt_rows(gathering.distinct_triples, 16 * len(rows), rows, slots)]
     count, table = len(dictionary), dictionary.table
     start, length, kind, lexical, datatype = (
         column[:count] for column in (table.start, table.length, table.kind, table.lexical, table.datatype)

@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from spaseq.jit import attempt_rows
 from spaseq.rdf.columns.kernels.layout import NIL
 from spaseq.rdf.columns.kernels.names import COUNT, ENDS_SIZE, NEWEST, OLDEST, mark, refill
 
@@ -33,7 +34,8 @@ class RecentNames:
         keys[: len(self._keys)], links[: len(self._links)] = self._keys, self._links
         self._keys, self._links = keys, links
         self._slots = np.full(2 << (entries - 1).bit_length(), NIL, dtype=np.int32)
-        refill(int(self._ends[COUNT]), keys, self._slots)
+        count = int(self._ends[COUNT])
+        attempt_rows(refill, count, count, keys, self._slots)
 
     def mark(
         self, names: np.ndarray, text: np.ndarray, start: np.ndarray, length: np.ndarray, hashes: np.ndarray
@@ -43,6 +45,6 @@ class RecentNames:
         if need > len(self._keys):
             self._grow(min(max(need, 2 * len(self._keys)), max(self._limit, _FIRST)))
         repeated = np.zeros(len(names), dtype=np.uint8)
-        mark(names, text, start, length, hashes, repeated, self._last, self._limit, self._keys, self._links,
-             self._slots, self._ends)  # fmt: skip
+        attempt_rows(mark, 32 * len(names), names, text, start, length, hashes, repeated, self._last, self._limit,
+                     self._keys, self._links, self._slots, self._ends)  # fmt: skip
         return repeated

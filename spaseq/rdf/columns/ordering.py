@@ -9,6 +9,7 @@ import numpy as np
 
 from spaseq.errors import EventError
 from spaseq.events.reorder import Reorderer
+from spaseq.jit import attempt_rows
 from spaseq.rdf.columns.dictionary import Dictionary
 from spaseq.rdf.columns.drafts import Drafting
 from spaseq.rdf.columns.kernels import gathering, layout
@@ -85,8 +86,9 @@ class Ordering:
         blank_of, blank_in = (np.full(named if blank else 0, layout.NIL, dtype=np.int32) for _ in range(2))
         slots = np.full(2 << int(counts.max()).bit_length(), layout.NIL, dtype=np.int64)
         rows = self._scanner.rows
-        blanks = gathering.gather(order, rows, drafts, table.kind, self._needed, blank_of, blank_in, named, slots,
-                                  triples, offsets, graphs, own)  # fmt: skip
+        blanks = attempt_rows(gathering.gather, 16 * (len(triples) + len(order)), order, rows, drafts,
+                              table.kind, self._needed, blank_of, blank_in, named, slots, triples, offsets,
+                              graphs, own)  # fmt: skip
         scope = f"e{zlib.crc32(f'{self._stream} {source}'.encode()):08x}n"
         return GraphBatch(
             self._stream,

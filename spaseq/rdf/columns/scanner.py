@@ -13,6 +13,7 @@ from typing import Final, Literal
 import numpy as np
 import pyoxigraph
 
+from spaseq.jit import attempt, interprets
 from spaseq.rdf.columns.dictionary import Block, Described, Dictionary, byte_classes
 from spaseq.rdf.columns.kernels import layout
 from spaseq.rdf.columns.kernels import scanning as k
@@ -26,6 +27,8 @@ __all__ = ["Scanner", "grown"]
 _LANG_STRING: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
 _XSD_STRING: Final = "http://www.w3.org/2001/XMLSchema#string"
 _ROOM: Final = 1 << 12
+_PIECE: Final = 1 << 11
+"""Bytes that are interpreted between two looks at the clock."""
 _ASCII: Final = byte_classes(utf8=False)
 _UTF8: Final = byte_classes(utf8=True)
 
@@ -80,8 +83,9 @@ class Scanner:
         classes = _ASCII if block.ascii or not block.utf8 else _UTF8
         while state[k.AT] < block.size:
             self._make_room(block.size - int(state[k.AT]))
-            k.scan(self._block.data, block.size, form.named, self.rows, self.lines, self._slow, self.dictionary.table,
-                   state, classes)  # fmt: skip
+            size = self._block.line_behind(int(state[k.AT]) + _PIECE, block.size) if interprets(k.scan) else block.size
+            attempt(k.scan, self._block.data, size, form.named, self.rows, self.lines, self._slow,
+                    self.dictionary.table, state, classes)  # fmt: skip
         self.count = int(state[k.ROWS])
         slow = self._slow[: int(state[k.SLOW])]
         if block.odd:

@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 from rdflib import Literal
 
+from spaseq.jit import attempt_rows
 from spaseq.rdf.terms import Term
 
 __all__ = ["Kinds", "LiteralColumns", "empty_columns", "literal_columns", "number_of_term", "set_value", "set_values"]
@@ -113,8 +114,8 @@ def literal_columns(
     asked[-1] = Kinds.STRING
     for number in np.unique(datatype[datatype >= 0]).tolist():
         asked[number] = _KINDS.get(str(term(number)), literals.NOT_SEEN)
-    literals.read_values(text, start, length, lexical, asked[datatype], columns.kind, columns.number,
-                      columns.exact, columns.whole, columns.has_whole)  # fmt: skip
+    attempt_rows(literals.read_values, 16 * len(datatype), text, start, length, lexical, asked[datatype], columns.kind,
+                 columns.number, columns.exact, columns.whole, columns.has_whole)  # fmt: skip
     for number in np.flatnonzero(columns.kind == literals.NOT_SEEN).tolist():
         literal = term(number)
         assert isinstance(literal, Literal)

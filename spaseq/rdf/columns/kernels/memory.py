@@ -1,7 +1,7 @@
 """Reading bytes and words of a text inside kernels, without numba's checks for negative indices.
 
-`word` reads eight bytes at any place, the first one lowest. With NUMBA_DISABLE_JIT or NUMBA_BOUNDSCHECK both read
-through plain indexing, which checks.
+`word` reads eight bytes at any place, the first one lowest. Interpreted, and with NUMBA_DISABLE_JIT or
+NUMBA_BOUNDSCHECK, both read through plain indexing, which checks.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -10,20 +10,22 @@ from __future__ import annotations
 import sys
 
 import numpy as np
-from llvmlite import ir
-from numba import config, types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
-from spaseq.jit import kernel
+from spaseq.jit import native
 
 __all__ = ["byte", "word"]
 
-_CHECKED = bool(config.DISABLE_JIT or config.BOUNDSCHECK) or sys.byteorder != "little"
 
+def _load(bits):
+    """An intrinsic (array of uint8, int64) -> unsigned integer: the `bits` bits from that byte on. None where they are
+    to be read with checks."""
+    from llvmlite import ir
+    from numba import config, types
+    from numba.core import cgutils
+    from numba.extending import intrinsic
 
-def _load(bits, kind):
-    """An intrinsic (array of uint8, int64) -> `kind`: the `bits` bits from that byte on."""
+    if config.DISABLE_JIT or config.BOUNDSCHECK or sys.byteorder != "little":
+        return None
 
     def read(typing, array, at):
         if not isinstance(array, types.Array) or array.dtype != types.uint8 or not isinstance(at, types.Integer):
@@ -35,24 +37,19 @@ def _load(bits, kind):
             place = builder.bitcast(builder.gep(data, [at]), ir.IntType(bits).as_pointer())
             return builder.load(place, align=1)
 
-        return kind(array, at), generate
+        return types.Integer.from_bitwidth(bits, signed=False)(array, at), generate
 
     return intrinsic(read)
 
 
-if _CHECKED:
+@native(lambda: _load(8))
+def byte(data, at):
+    return data[at]
 
-    @kernel
-    def byte(data, at):
-        return data[at]
 
-    @kernel
-    def word(data, at):
-        value = np.uint64(0)
-        for i in range(8):
-            value |= np.uint64(data[at + i]) << np.uint64(8 * i)
-        return value
-
-else:
-    byte = _load(8, types.uint8)
-    word = _load(64, types.uint64)
+@native(lambda: _load(64))
+def word(data, at):
+    value = np.uint64(0)
+    for i in range(8):
+        value |= np.uint64(data[at + i]) << np.uint64(8 * i)
+    return value
