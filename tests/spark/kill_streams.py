@@ -98,21 +98,21 @@ class Ground:
     broker: Any = None
     cluster: tuple[int, ...] = ()
 
-    def victims(self, root: int) -> list[tuple[str, int]]:
-        """Whom there is to kill beside the driver `root`; workers and executors twice, a broker three times."""
+    def victims(self, root: int) -> dict[str, list[int]]:
+        """Whom there is to kill beside the driver `root`, by what they are; of a broker the number says nothing."""
         below = processes_under(root)
         java = [pid for pid, command in below.items() if "java" in command.split(" ")[0]]
         executors: list[int] = []
         for each in self.cluster:
-            found = processes_under(each)
-            executors += [pid for pid, command in found.items() if "CoarseGrainedExecutorBackend" in command]
-            below |= found
+            beside = processes_under(each)
+            executors += [pid for pid, command in beside.items() if "CoarseGrainedExecutorBackend" in command]
+            below |= beside
         workers = [
             pid for pid, command in below.items() if "pyspark" in command and "java" not in command.split(" ")[0]
         ]
-        broker = [("broker", 0)] * 3 if self.broker is not None else []
-        often = [("worker", pid) for pid in workers] + [("executor", pid) for pid in executors]
-        return [("jvm", pid) for pid in java] + 2 * often + broker
+        broker = [0] if self.broker is not None else []
+        found = {"worker": workers, "executor": executors, "jvm": java, "broker": broker}
+        return {what: pids for what, pids in found.items() if pids}
 
 
 def ground_of(kind: str, scratch: Path, stack: ExitStack) -> Ground:
@@ -169,9 +169,10 @@ def processes_under(root: int) -> dict[int, str]:
 
 
 def kill_one(process: subprocess.Popen[bytes], ground: Ground, rng: random.Random) -> str:
-    """Kills the query's process, or one of those it needs; says which."""
-    choices = ground.victims(process.pid)
-    what, pid = rng.choice(choices) if choices and rng.random() < 0.85 else ("driver", process.pid)
+    """Kills the query's process, or one of those it needs, each kind as often; says which."""
+    victims = {**ground.victims(process.pid), "driver": [process.pid]}
+    what = rng.choice(list(victims))
+    pid = rng.choice(victims[what])
     if what == "broker":
         ground.broker.kill()
         time.sleep(rng.uniform(0, 3))
