@@ -154,6 +154,8 @@ def syntax_error(error: UnexpectedInput, text: str, source: str) -> QuerySyntaxE
     expected_words = _words(expected)
     if not found:
         problem = "the query ends too early" if text.strip() else "the query is empty"
+    elif found == ")" and (call := re.search(r"(\w+)\s*\(\s*$", text[:start])) and "LPAR" in expected:
+        problem = f"{call[1]}() is of nothing"
     elif found in ")]}":
         problem = f"nothing is open here that {found!r} could close"
     else:
@@ -245,6 +247,10 @@ def _hint(text: str, start: int, found: str, expected: set[str]) -> str:
     last = re.search(r"(\S+)$", before)
     if rest.startswith("->") or (found == ">" and before.endswith("-")) or rest.startswith("=>"):
         return "CEQL writes 'followed by' as ; (anything between) or : (immediately)"
+    if found == ")" and re.search(r"\b(now|current_\w+|today|sysdate)\s*\($", before, re.IGNORECASE):
+        return "a query has no clock: events have their own times, and WITHIN says how far apart they may be"
+    if found == ")" and re.search(r"\w\s*\($", before) and "LPAR" in expected:
+        return "an aggregate says what it is of: COUNT(x), AVG(x.price)"
     if rest.startswith(("&&", "&")):
         return "write AND"
     if rest.startswith(("||", "|")):

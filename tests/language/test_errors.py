@@ -488,3 +488,27 @@ def test_too_many_alternatives_under_one_negation_are_a_budget() -> None:
 def test_the_source_is_named() -> None:
     with pytest.raises(spaseq.QuerySyntaxError, match=r"^power\.rq:1:1: "):
         spaseq.compile("hello", source="power.rq")
+
+
+@pytest.mark.parametrize(
+    ("sequence", "hint"),
+    [
+        ("A -> B", "A ; B is then, the first that fits; A : B every later one; A , B directly after"),
+        ("A THEN B", "A ; B is then, the first that fits; A : B every later one; A , B directly after"),
+        ("A{2,3}", "A+ is one or more; so many in a row are written out: A , A , A"),
+        ("A AND B", "at one time is A & B; in order A ; B"),
+        ("A OR B", "one of them is A | B"),
+        ("NOT A", "what must not come is written A!"),
+        ("A ; AND", ""),
+    ],
+)
+def test_signs_and_words_of_other_languages_in_seq(sequence: str, hint: str) -> None:
+    with pytest.raises(spaseq.QueryError) as error:
+        spaseq.compile(_query(f"  SEQ ({sequence})\n" + A))
+    assert (error.value.hint == hint) if hint else ("&" not in error.value.hint)
+
+
+def test_a_window_behind_a_stream() -> None:
+    with pytest.raises(spaseq.QuerySyntaxError) as error:
+        spaseq.compile("SELECT ?x FROM STREAM S <urn:s> [RANGE 5s] WHERE { SEQ (A) DEFINE GPM A ON S { ?x ?p ?y } }")
+    assert error.value.hint == "the window is that of the query: WITHIN n SECONDS between SELECT and WHERE"

@@ -136,6 +136,22 @@ def _word(text: str, start: int) -> str:
     return match[0] if match else ""
 
 
+_SLIPS: Final = tuple(
+    (re.compile(slip, re.IGNORECASE), hint)
+    for slip, hint in (
+        (r"\*", "A+ is one or more, A+? zero or more"),
+        (r"\{", "A+ is one or more; so many in a row are written out: A , A , A"),
+        (
+            r"->?|=>|then\b|followed\b|next\b",
+            "A ; B is then, the first that fits; A : B every later one; A , B directly after",
+        ),
+        (r"and\b", "at one time is A & B; in order A ; B"),
+        (r"or\b", "one of them is A | B"),
+    )
+)
+"""Inside of SEQ, signs and words of other languages."""
+
+
 def _hint(found: str, before: str) -> str:
     """The hint for a known mistake; "" for others."""
     if re.search(r"\bDEFINE\s+GPM\s+[\w-]+\s*$", before, re.IGNORECASE) and found.startswith("{"):
@@ -146,8 +162,14 @@ def _hint(found: str, before: str) -> str:
         return "a window is WITHIN n SECONDS, MINUTES or HOURS"
     if found.upper() in ("PARTITION", "WITHIN", "FROM") and re.search(r"\bSEQ\s*\(", before, re.IGNORECASE):
         return f"{found.upper()} stands between SELECT and WHERE"
-    if found == "*" and re.search(r"\bSEQ\s*\([^{}]*$", before, re.IGNORECASE):
-        return "A+ is one or more, A+? zero or more"
+    if re.search(r"\bSEQ\s*\([^{}]*$", before, re.IGNORECASE):
+        if re.search(r"\bNOT\s*$", before, re.IGNORECASE):
+            return "what must not come is written A!"
+        for slip, hint in _SLIPS:
+            if slip.match(found):
+                return hint
+    if found == "[" and re.search(r"\bSTREAM\b[^{}]*$", before, re.IGNORECASE):
+        return "the window is that of the query: WITHIN n SECONDS between SELECT and WHERE"
     if re.search(r"\bWHERE\s*\{\s*$", before, re.IGNORECASE):
         return "graph patterns have names and an order: WHERE { SEQ (A ; B) DEFINE GPM A ON S { … } … }"
     return ""
