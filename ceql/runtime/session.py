@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Unpack
+from typing import Any, Final, Unpack
 
 from ceql.results.matches import Match, MatchTable
 from ceql.runtime.compiled import CompiledQuery
@@ -21,6 +21,10 @@ from spaseq.snapshot import Identity, expect, seal, unseal
 from spaseq.watch import InUse
 
 __all__ = ["Session", "identity", "open_session", "opened", "restored"]
+
+
+_FEW: Final = 128
+"""So many dicts at once are cheaper one by one than as columns."""
 
 
 class Session:
@@ -78,18 +82,31 @@ class Session:
                 if found is not None:
                     return found
                 events = [event]
+            elif type(events) is list and len(events) <= _FEW:
+                found = self._singly(events, stream)
+                if found is not None:
+                    return found
             self._to_batches()
             return self._matches(lambda: self._feed.push(events, stream))
 
     def _single(self, event: dict[str, Any], stream: str | None) -> list[Match] | None:
         """The matches that one event completes; None where it must go the way of batches."""
+        singles = self._singles_of(stream)
+        found = None if singles is None else singles.push(event)
+        return [match for part in found for match in MatchTable(*part)] if found else found  # type: ignore[return-value]
+
+    def _singly(self, events: list[Any], stream: str | None) -> list[Match] | None:
+        """The matches that a few events complete; None where they must go the way of batches."""
+        singles = self._singles_of(stream)
+        found = None if singles is None else singles.push_all(events)
+        return None if found is None else [match for part in found for match in MatchTable(*part)]
+
+    def _singles_of(self, stream: str | None) -> Singles | None:
+        """The road of single events, where there is one for this stream."""
         if self._untried:
             self._singles = Singles.of(self._run, self._feed, self._options, self._names)
             self._untried = False
-        if self._singles is None or (stream is not None and stream != self._names[0]):
-            return None
-        found = self._singles.push(event)
-        return [match for part in found for match in MatchTable(*part)] if found else found  # type: ignore[return-value]
+        return None if stream is not None and stream != self._names[0] else self._singles
 
     def _to_batches(self) -> None:
         if self._singles is not None:

@@ -6,6 +6,7 @@ import csv
 import datetime
 import math
 import pathlib
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -298,3 +299,41 @@ def test_what_a_push_returns_has_a_budget(push: Callable[[Any, Any], Any], evalu
     with query.open() as stream, pytest.raises(BudgetExceeded, match="output_bytes is 150 bytes"):
         for k in range(9):
             assert len(push(stream, {"type": "A", "k": k})) < 9
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * WHERE A AS a ; B AS b FILTER b[v > 2] PARTITION BY [k] WITHIN 6 SECONDS",
+        "SELECT * WHERE A ; B ; A WITHIN 5 EVENTS",
+        "SELECT * WHERE A AS a ; B AS b FILTER a.v < b.v",
+    ],
+)
+def test_a_few_at_once_are_what_they_are_one_by_one(text: str) -> None:
+    rng = random.Random(text)
+    events = [{"type": rng.choice("ABC"), "time": i, "k": i % 3 % 2, "v": rng.randrange(5)} for i in range(200)]
+    query = ceql.compile(text)
+    expected = [(m.start, m.end, m.positions, m.times) for m in query.run(events, time="time")]
+    few, at = [], 0
+    session = query.open(time="time")
+    while at < len(events):
+        size = rng.choice((1, 2, 10, 40))
+        few += [(m.start, m.end, m.positions, m.times) for m in session.push(events[at : at + size])]
+        at += size
+    assert sorted(few) == sorted(expected) and session.counters.events == 200
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"type": "A", "time": 9, "v": "x"}, {"type": "A", "time": 1, "v": 1}, {"type": "B", "time": "soon"}]
+)
+def test_an_event_that_is_refused_takes_those_pushed_with_it_along(wrong: dict[str, Any]) -> None:
+    """As in a batch: nothing of a push that is refused has happened."""
+    query = ceql.compile("SELECT * WHERE A AS a ; B AS b FILTER a[v > 0] AND b[v > 0]")
+    session = query.open(time="time")
+    session.push([{"type": "A", "time": 5, "v": 1}, {"type": "C", "time": 6, "v": 1}])
+    with pytest.raises(EventError):
+        session.push([{"type": "A", "time": 7, "v": 1}, {"type": "B", "time": 8, "v": 1}, wrong])
+    assert [
+        m.positions for m in session.push([{"type": "B", "time": 9, "v": 1}, {"type": "C", "time": 9, "v": 1}])
+    ] == [(0, 2)]
+    assert session.counters.events == 4
