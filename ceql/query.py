@@ -112,6 +112,11 @@ class Query:
         return tuple(f"{self.source}: {line}" for line in advice(self.tree, self.compiled.lowered))
 
     @property
+    def growth(self) -> tuple[str, ...]:
+        """What makes the memory of a run grow for ever, in words: nothing, for most queries with WITHIN."""
+        return self.compiled.growth
+
+    @property
     def attributes(self) -> tuple[str, ...]:
         """The attributes that conditions read, and PARTITION BY where it leaves no choice."""
         return self.compiled.attributes

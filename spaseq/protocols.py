@@ -180,6 +180,11 @@ class Query(Protocol):
         """What is probably not meant, though it can be run; `check` of both commands says it."""
         ...
 
+    @property
+    def growth(self) -> tuple[str, ...]:
+        """What makes the memory of a run grow for ever, in words."""
+        ...
+
     def explain(self, format: str = "text") -> str:
         """How it is run, for people (`text`), its automaton as a picture (`dot`, `svg`), or both as `json`."""
         ...

@@ -79,7 +79,8 @@ def _add_run(run: argparse.ArgumentParser) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    note(compiled(options).advice)
+    query = compiled(options)
+    note((*query.advice, *query.growth))
     return 0
 
 

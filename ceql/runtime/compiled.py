@@ -115,6 +115,17 @@ class CompiledQuery:
         return found
 
     @property
+    def growth(self) -> tuple[str, ...]:
+        """What makes the memory of a run grow for ever, in words."""
+        if self.rewritten.unsatisfiable or (self.automaton.states == 1 and not self.lowered.partition):
+            return ()  # no run lives on behind its first event
+        guards = () if self.lowered.registers is None else self.lowered.registers.guards
+        found = (a for guard in guards for a in attributes_of(guard.condition))
+        values = dict.fromkeys(f"{(a.variable or '').partition('#')[0]}.{a.name}".lstrip(".") for a in found)
+        keys = [" or ".join(bracket) for bracket in self.lowered.partition]
+        return self.lowered.window.growth(keys, list(values))
+
+    @property
     def attributes(self) -> tuple[str, ...]:
         """The attributes that conditions read, and PARTITION BY where it leaves no choice."""
         found = [a.name for c in conditions(self.tree.where) for a in attributes_of(c)]
@@ -180,6 +191,7 @@ class CompiledQuery:
         lowered = self.lowered
         lines = ["query:", *("  " + line for line in print_query(self.tree).splitlines())]
         lines += self._explain_rewrites()
+        lines += self.growth
         if lowered.window_attribute is not None:
             lines.append(f"window over: {lowered.window_attribute} (its own numbers, closed)")
         if lowered.partition:

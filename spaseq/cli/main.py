@@ -79,7 +79,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     query = _compiled(options)
-    note(query.advice)
+    note((*query.advice, *query.growth))
     print(f"{query.source}: ok")
     return 0
 

@@ -86,6 +86,11 @@ class Query:
         """What is probably not meant, though it can be run: GPMs that share nothing, slips. `spaseq check` says it."""
         return tuple(f"{self.source}: {line}" for line in advice(self.checked))
 
+    @property
+    def growth(self) -> tuple[str, ...]:
+        """What makes the memory of a run grow for ever, in words: nothing, for queries with WITHIN."""
+        return self.window().growth([f"?{name}" for name in self.checked.partition], [])
+
     def window(self, time_unit: str = "s") -> Window:
         """The window over instants, in nanoseconds. `time_unit` reads the number of STARTING AT."""
         if self.checked.window is None:
@@ -283,8 +288,7 @@ class Query:
             yield f"results wait for the end of {ranges}: a clause ranges over all its solutions"
         if self.checked.partition:
             yield "partition: " + " ".join("?" + v for v in self.checked.partition)
-        if self.checked.window is None:
-            yield "warning: without WITHIN runs never end, and memory grows with the streams"
+        yield from self.growth
         for warning in self.warnings:
             yield f"warning: {warning}"
         yield self._program.explain(per_second=1_000_000_000)

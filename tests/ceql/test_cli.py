@@ -82,6 +82,29 @@ def test_output_limit_and_standard_input(folder: pathlib.Path) -> None:
 
 def test_check_and_explain(folder: pathlib.Path) -> None:
     assert good(folder, "check", "query.ceql") == ""
+    grows = "note: without WITHIN no run ever ends: memory grows with "
+    events = "the events that some run has taken"
+    for text, expected in (
+        ("SELECT * WHERE A WITHIN 2 SECONDS", ""),
+        ("SELECT * WHERE A ; B PARTITION BY [k] WITHIN 2 SECONDS", ""),
+        ("SELECT * WHERE A ; B WITHIN 2 EVENTS", ""),
+        ("SELECT * WHERE A", ""),
+        (
+            "SELECT * WHERE A AS x ; B AS y FILTER y.price > x.price",
+            f"{grows}the number of distinct y.price and x.price\n{grows}{events}\n",
+        ),
+        ("SELECT * WHERE A ; B", f"{grows}{events}\n"),
+        (
+            "SELECT * WHERE A ; B PARTITION BY [k, l], [m]",
+            f"{grows}the number of distinct k or l and m\n{grows}{events}\n",
+        ),
+        (
+            "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 2 EVENTS",
+            "note: WITHIN … EVENTS is counted in each partition: memory grows with the number of distinct k\n",
+        ),
+    ):
+        said = run(folder, "check", "-", stdin=text).stderr.splitlines(keepends=True)
+        assert "".join(line for line in said if "memory grows" in line) == expected
     assert "y.price > x.price" in good(folder, "explain", "query.ceql")
 
 

@@ -13,7 +13,7 @@ def first(query: protocols.Query, state: bytes | None = None) -> Sequence[protoc
     """Code for either language."""
     with query.open(state) as session:
         found = [*session.push([]), *session.advance(0), *session.close()]
-    print(query.text, query.source, query.settings, query.pattern, query.automaton, query.warnings)
+    print(query.text, query.source, query.settings, query.pattern, query.automaton, query.warnings, query.growth)
     print(query.explain(), query.explain("svg"), query.picture().dot, session.counters.events, session.counters.late)
     return found
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any, Final, Literal, overload
@@ -102,6 +102,21 @@ class Window:
     def places(self, batch: Batch) -> np.ndarray:
         """What it is measured in: int64 or float64 (n,), ascending."""
         return np.asarray(batch.positions if self.by_position else batch.times)
+
+    def growth(self, keys: Sequence[str], values: Sequence[str]) -> tuple[str, ...]:
+        """What makes the memory of an evaluation grow for ever, in words; empty where this window ends all runs.
+
+        `keys`: what it is partitioned by; `values`: what conditions over several events keep of each.
+        """
+        if self.is_bounded:
+            if not (keys and self.per_partition):
+                return ()
+            return (
+                f"WITHIN … EVENTS is counted in each partition: memory grows with the number of distinct {_and(keys)}",
+            )
+        grows = [f"the number of distinct {_and(names)}" for names in (keys, values) if names]
+        grows.append("the events that some run has taken")
+        return tuple(f"without WITHIN no run ever ends: memory grows with {what}" for what in grows)
 
     def lows(self, partitioned: bool) -> Lows:
         """The window over a stream from its first row on: the first live start of each row, batch by batch."""
@@ -201,6 +216,10 @@ class Window:
             if size / scale == self.size and (steps / scale == places).all():
                 return np.asarray((steps - size) / scale)
         return np.array([self._decimal_bound(place) for place in places.tolist()])
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _decimal(number: float) -> Decimal:
