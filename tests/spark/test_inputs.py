@@ -17,6 +17,7 @@ from spaseq.rdf import Counters, settle
 from spaseq.spark.ingest import inputs
 from tests.spark.conftest import NS, write_stream
 
+SLOW = pytest.mark.slow
 QUERY = f"""PREFIX : <{NS}>
 SELECT * WITHIN 9 SECONDS FROM STREAM S <{NS}one>
 WHERE {{ SEQ (A; B) DEFINE GPM A ON S {{ ?a :heat ?x FILTER (?x > 24) }}
@@ -99,7 +100,9 @@ def test_seventy_files_have_the_matches_of_one_after_another(
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("words", [{}, {"late": "drop"}, {"lateness": "500s"}], ids=["error", "drop", "waited for"])
+@pytest.mark.parametrize(
+    "words", [pytest.param({}, marks=SLOW), {"late": "drop"}, pytest.param({"lateness": "500s"}, marks=SLOW)]
+)
 def test_a_file_that_goes_back_is_late_as_it_is_locally(
     many: Path, tmp_path: Path, spark: Any, words: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -117,8 +120,10 @@ def test_a_file_that_goes_back_is_late_as_it_is_locally(
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("name", "words", "again"),
-    [("plain", {}, ""), ("late", {"lateness": "2s"}, ""), ("late", {"late": "drop"}, "begins before"),
-     ("blank", {}, "blank nodes"), ("broken", {}, "broken.nq:"), ("broken", {"malformed": "drop"}, "")],
+    [("plain", {}, ""), pytest.param("late", {"lateness": "2s"}, "", marks=SLOW),
+     pytest.param("late", {"late": "drop"}, "begins before", marks=SLOW), ("blank", {}, "blank nodes"),
+     pytest.param("broken", {}, "broken.nq:", marks=SLOW),
+     pytest.param("broken", {"malformed": "drop"}, "", marks=SLOW)],
 )  # fmt: skip
 def test_a_large_file_is_divided(
     name: str, words: dict[str, Any], again: str, large: Path, spark: Any, monkeypatch: pytest.MonkeyPatch,

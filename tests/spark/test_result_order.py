@@ -95,7 +95,7 @@ def test_slices_and_micro_batches_take_what_the_local_engine_takes(seed: int, tm
 def test_batches_take_what_the_local_engine_takes(seed: int, tmp_path: Path, spark: Any) -> None:
     query, streams = _drawn(seed, tmp_path)
     local = query.run(streams).to_arrow()
-    for partitions in (1, 3, 8):
+    for partitions in (1, 3, 8) if seed >= 100 else (3,):
         found = spaseq.spark.collect(spaseq.spark.run(query, spark, streams, partitions=partitions, plan="table"))
         assert _places(found.to_pylist(), query) == _places(local.to_pylist(), query) != []
         if "ORDER BY" in query.text:
