@@ -15,7 +15,7 @@ from rdflib import Literal, URIRef
 
 from spaseq.errors import BudgetExceeded
 from spaseq.gpm import Knowledge, PatternEvaluator, Source, algebra, compile_pattern, evaluate, event_graph
-from spaseq.gpm.columnar import kernels, plan, read_predicates, uncovered_pattern
+from spaseq.gpm.columnar import kernels, plan, read_predicates, truth, uncovered_pattern
 from spaseq.gpm.columnar.evaluate import BatchEvaluator
 from spaseq.gpm.columnar.keys import Keys
 from spaseq.gpm.columnar.lists import Pairs
@@ -207,9 +207,11 @@ def _check(seed: int, knowledge: float = 0.0) -> None:
     known = Knowledge({iri: event_graph(triples) for iri, triples in named.items()})
     graphs = [graph(rng) for _ in range(6)]
     expected = [by_definition(compiled, triples, named) for triples in graphs]
-    for reference in (False, True):
-        found = solved(compiled, graphs, known, reference=reference)
-        assert found == expected, f"{seed=} {reference=}\n{text}\n{named}\n{graphs}"
+    for reference, few in ((False, truth.FEW), (False, 0), (True, truth.FEW)):  # also a single row as columns
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(truth, "FEW", few)
+            found = solved(compiled, graphs, known, reference=reference)
+        assert found == expected, f"{seed=} {reference=} {few=}\n{text}\n{named}\n{graphs}"
     for size in (1, 4):
         assert pushed(compiled, graphs, size, known) == expected, f"{seed=} {size=}\n{text}\n{named}\n{graphs}"
 
