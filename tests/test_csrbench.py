@@ -8,20 +8,19 @@ nothing with ours but the parser. The data lies outside the project (SPASEQ_DATA
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 from rdflib import Graph
 
 import spaseq
+from tests.support.data import DATA, needs
 
-DATA = Path(os.environ.get("SPASEQ_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "csrbench"
+CSRBENCH = DATA / "csrbench"
 SECONDS = 34
 SSW = "http://knoesis.wright.edu/ssw/"
 PREFIXES = f"PREFIX o: <{SSW}ont/sensor-observation.owl#> PREFIX w: <{SSW}ont/weather.owl#> PREFIX ssw: <{SSW}>"
@@ -30,7 +29,7 @@ HOT = (
     "{ ?obs o:observedProperty w:_AirTemperature ; o:procedure ?sensor ; o:result ?res . "
     "?res o:floatValue ?value . FILTER (?value > 80) }"
 )
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"CSRBench is not in {DATA}")
+pytestmark = needs(CSRBENCH)
 
 Row = tuple[str, ...]
 
@@ -38,14 +37,14 @@ Row = tuple[str, ...]
 @cache
 def _queries() -> dict[int, str]:
     """The benchmark's queries as it has them."""
-    text = (DATA / "queries" / "srbench-queries.properties").read_text("utf-8")
+    text = (CSRBENCH / "queries" / "srbench-queries.properties").read_text("utf-8")
     found = re.findall(r"^srb\.query(\d)\.booleanquery = (.*?)(?=^srb|\Z)", text, re.MULTILINE | re.DOTALL)
     return {int(number): re.sub(r"\\\s*\n", "\n", query) for number, query in found}
 
 
 @cache
 def _graphs() -> tuple[Graph, ...]:
-    return tuple(Graph().parse(DATA / "data" / f"data_{second:02}.ttl") for second in range(SECONDS))
+    return tuple(Graph().parse(CSRBENCH / "data" / f"data_{second:02}.ttl") for second in range(SECONDS))
 
 
 def _rows(rows: Iterable[Any]) -> list[Row]:

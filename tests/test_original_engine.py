@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import os
 import random
 import re
 from collections import defaultdict
@@ -21,8 +20,8 @@ from typing import Any
 import pytest
 
 from tests.support import harness, oracle_spaseq, oracle_spaseq_text
+from tests.support.data import DATA, missing, needs
 
-DATA = Path(os.environ.get("SPASEQ_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 ORIGINAL = DATA / "spaseq-original"
 FOLDERS = (
     "conjunction",
@@ -104,7 +103,7 @@ def _to_the_millisecond(answers: set[oracle_spaseq.Answer]) -> set[oracle_spaseq
 def test_operator(name: str) -> None:
     folder = ORIGINAL / name
     if not folder.is_dir():
-        pytest.skip("the original engine's data is not beside the project: ../shared/data/spaseq-original")
+        pytest.skip(missing(ORIGINAL))
     expected, found = _expected(folder), _answered(folder)
     assert _to_the_millisecond(set(found)) == _to_the_millisecond(expected)
     assert len(found) == len(expected)
@@ -114,7 +113,7 @@ def test_operator(name: str) -> None:
 def test_recorded_answer() -> None:
     """`result/queryResults.txt` is what the authors' engine printed for the disjunction."""
     if not ORIGINAL.is_dir():
-        pytest.skip("the original engine's data is not beside the project: ../shared/data/spaseq-original")
+        pytest.skip(missing(ORIGINAL))
     solutions = [dict(solution) for _, _, _, solution in _answered(ORIGINAL / "disjunction")]
     number = f"^^<{oracle_spaseq.XSD}double>"
     recorded = {"company": "<http://example/company#eBay>", "p1": f'"14.0"{number}', "p4": f'"18.0"{number}'}
@@ -123,7 +122,7 @@ def test_recorded_answer() -> None:
 
 # ------------------------------------------------------------------------------------ the other queries, longer streams
 
-needs_data = pytest.mark.skipif(not ORIGINAL.is_dir(), reason=f"the original engine's data is not in {DATA}")
+needs_data = needs(ORIGINAL)
 Trade = tuple[int, str, float, float]
 """Place in the stream, company, price, volume."""
 

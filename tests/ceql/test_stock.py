@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import pathlib
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pytest
 
 import ceql
+from tests.support.data import DATA, needs
 
-DATA = pathlib.Path(os.environ.get("SPASEQ_DATA", pathlib.Path(__file__).parents[3] / "shared" / "data"))
 TRACE = DATA / "stock" / "stock_data.csv.gz"
-pytestmark = pytest.mark.skipif(not TRACE.exists(), reason=f"the stock trace is not there: {TRACE} (set SPASEQ_DATA)")
+pytestmark = needs(TRACE)
 
 S3 = """SELECT * FROM S
 WHERE (SELL as T1; BUY as T2; BUY as T3)

@@ -6,21 +6,18 @@ No system's counts are published but those of S3 and Q1 (0.35 and 15.5 million);
 
 from __future__ import annotations
 
-import os
-import pathlib
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pytest
 
 import ceql
+from tests.support.data import DATA, needs
 
-DATA = pathlib.Path(os.environ.get("SPASEQ_DATA", pathlib.Path(__file__).parents[3] / "shared" / "data"))
 TRACE = DATA / "stock" / "stock_data.csv.gz"
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not TRACE.exists(), reason=f"the stock trace is not there: {TRACE} (set SPASEQ_DATA)"),
+    needs(TRACE),
 ]
 
 TWELVE = ("INTC", "RIMM", "QQQ", "IPIX", "AMAT", "CSCO", "YHOO", "DELL", "ORCL", "MSFT", "INTC", "RIMM")

@@ -7,7 +7,6 @@ naive evaluator gives the same.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,14 @@ from spaseq.gpm import Knowledge
 from spaseq.language.query import knowledge_of
 from spaseq.rdf import StreamOptions, open_streams, parse_streams_file
 from tests.support import oracle_spaseq, oracle_spaseq_text
+from tests.support.data import DATA, needs
 
 ROOT = Path(__file__).resolve().parents[2]
-DATA = Path(os.environ.get("SPASEQ_DATA", ROOT.parent / "shared" / "data")) / "spaseq-original"
+ORIGINAL = DATA / "spaseq-original"
 KB = "http://www.example.com/kb"
 EBAY = "http://example/company#eBay"
 
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"the original engine's tests are not in {DATA}")
+pytestmark = needs(ORIGINAL)
 
 # folder: query, stream file, words of the command line, and for each match its instants and a part of its bindings
 TESTS: dict[str, tuple[str, str, list[str], list[tuple[tuple[int, ...], dict[str, str]]]]] = {
@@ -56,7 +56,7 @@ TESTS: dict[str, tuple[str, str, list[str], list[tuple[tuple[int, ...], dict[str
     "externalknowledgebase": (
         "queryKB.q",
         "streamKB.txt",
-        ["--kb", f"{KB}={DATA / 'externalknowledgebase' / 'externalKB.nt'}"],
+        ["--kb", f"{KB}={ORIGINAL / 'externalknowledgebase' / 'externalKB.nt'}"],
         [((0, 1, 2), {"company": EBAY, "p1": "14.0", "p2": "12.0", "p3": "11.0", "name": "ebay", "loc": "usa"})],
     ),
     "multistreams-powergeneration": (
@@ -91,8 +91,8 @@ def _parts(words: list[str]) -> tuple[dict[str, str], dict[str, Any]]:
 def test_operator(folder: str) -> None:
     query, streams_file, words, expected = TESTS[folder]
     kb, options = _parts(words)
-    compiled = spaseq.compile((DATA / folder / query).read_text("utf-8"), source=query)
-    streams = {spec.iri: spec.source() for spec in parse_streams_file(str(DATA / folder / streams_file))}
+    compiled = spaseq.compile((ORIGINAL / folder / query).read_text("utf-8"), source=query)
+    streams = {spec.iri: spec.source() for spec in parse_streams_file(str(ORIGINAL / folder / streams_file))}
     found = list(compiled.run(streams, kb, **options))
     assert sorted(match.positions for match in found) == sorted(positions for positions, _ in expected)
     by_positions = {match.positions: match for match in found}
@@ -104,7 +104,7 @@ def test_operator(folder: str) -> None:
 @pytest.mark.parametrize("folder", TESTS)
 def test_the_command_runs_it(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
     query, streams_file, words, expected = TESTS[folder]
-    place = DATA / folder
+    place = ORIGINAL / folder
     code = main(["run", str(place / query), "--streams", str(place / streams_file), "--format", "jsonl", *words])
     captured = capsys.readouterr()
     assert (code, captured.err) == (0, "") and len(captured.out.splitlines()) == len(expected)
@@ -115,8 +115,8 @@ def test_the_naive_evaluator_agrees(folder: str) -> None:
     """Not for several streams by arrival: the naive evaluator takes equal times for one instant."""
     query, streams_file, words, _ = TESTS[folder]
     kb, options = _parts(words)
-    text = (DATA / folder / query).read_text("utf-8")
-    specs = parse_streams_file(str(DATA / folder / streams_file))
+    text = (ORIGINAL / folder / query).read_text("utf-8")
+    specs = parse_streams_file(str(ORIGINAL / folder / streams_file))
     compiled = spaseq.compile(text)
     found = {
         (m.times, frozenset((name, term.n3()) for name, term in m.bindings.items()))
@@ -140,7 +140,7 @@ def _knowledge(knowledge: Knowledge) -> dict[str, oracle_spaseq.Graph]:
 
 
 def test_the_credit_card_query_names_its_unknown_variable(capsys: pytest.CaptureFixture[str]) -> None:
-    path = DATA / "credit-card" / "queryCardFB.q"
+    path = ORIGINAL / "credit-card" / "queryCardFB.q"
     assert main(["check", str(path)]) == 2
     error = capsys.readouterr().err
     assert error.startswith(f"{path}:26:21: GPM B names the unknown variable ?id1:")
@@ -149,7 +149,7 @@ def test_the_credit_card_query_names_its_unknown_variable(capsys: pytest.Capture
 
 def test_every_other_query_is_understood(capsys: pytest.CaptureFixture[str]) -> None:
     refused = {"queryCardFB.q"}
-    for path in sorted(DATA.rglob("*.q")):
+    for path in sorted(ORIGINAL.rglob("*.q")):
         if path.name not in refused:
             assert main(["check", str(path)]) == 0, path
     assert "Traceback" not in capsys.readouterr().err

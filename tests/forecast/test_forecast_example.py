@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from tests.support.data import DATA, needs
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "forecast"
-DATA = Path(os.environ.get("SPASEQ_DATA", ROOT / "../shared/data")).resolve()
 AIS = DATA / "maritime" / "ais-227592820.csv.gz"
 
 
@@ -36,10 +36,9 @@ def test_the_readme_shows_what_is_printed(example: ModuleType, capsys: pytest.Ca
 
 
 @pytest.mark.slow
+@needs(AIS)
 def test_a_real_vessel(example: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     """The promise of 0.7 is kept on held-out positions, at less than half the spread of the unconditional interval."""
-    if not AIS.exists():
-        pytest.skip(f"{AIS} is not there (set SPASEQ_DATA)")
     example.main(["--ais", str(AIS)])
     lines = capsys.readouterr().out.splitlines()
     assert "spread 64" in lines[1]

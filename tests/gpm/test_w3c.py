@@ -29,8 +29,9 @@ from spaseq.gpm.columnar.evaluate import BatchEvaluator
 from spaseq.gpm.serialise import nquads_term
 from spaseq.language.syntax.scan import mask
 from spaseq.rdf import GraphBatch, GraphEvent, Term, plain_literal
+from tests.support.data import DATA, cases_of
 
-SUITES = Path(__file__).resolve().parents[3] / "shared" / "data" / "w3c-sparql"
+SUITES = DATA / "w3c-sparql"
 MF = Namespace("http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#")
 QT = Namespace("http://www.w3.org/2001/sw/DataAccess/tests/test-query#")
 RS = Namespace("http://www.w3.org/2001/sw/DataAccess/tests/result-set#")
@@ -261,7 +262,7 @@ def named(case: Case) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("road", [by_run, by_push])
-@pytest.mark.parametrize("case", CASES, ids=named)
+@pytest.mark.parametrize("case", cases_of(SUITES, CASES), ids=named)
 def test_queries(case: Case, road: Any, tmp_path: Path) -> None:
     if case.name in REFUSED:
         with pytest.raises(SpaseqError, match=REFUSED[case.name]):
@@ -274,7 +275,7 @@ def test_queries(case: Case, road: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", CASES, ids=named)
+@pytest.mark.parametrize("case", cases_of(SUITES, CASES), ids=named)
 def test_patterns(case: Case) -> None:
     pattern, expected = inside(case), expected_rows(case.result)
     for reference in (False, True):

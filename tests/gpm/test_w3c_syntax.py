@@ -18,6 +18,7 @@ from rdflib import RDF, Graph
 import spaseq
 from spaseq.language.syntax.scan import mask
 from tests.gpm.test_w3c import FORM, MF, OTHER, STREAM, SUITES, _path, spaseq_text
+from tests.support.data import cases_of
 
 NAMED = re.compile(r"\bGRAPH\b", re.IGNORECASE)
 KINDS = {"PositiveSyntaxTest": True, "PositiveSyntaxTest11": True} | {
@@ -103,7 +104,7 @@ def _param(case: Case) -> object:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [_param(c) for c in CASES if c.positive])
+@pytest.mark.parametrize("case", cases_of(SUITES, [_param(c) for c in CASES if c.positive]))
 def test_what_is_right_is_taken(case: Case) -> None:
     text = case.query.read_text("utf-8")
     if case.name in REFUSED:
@@ -114,7 +115,7 @@ def test_what_is_right_is_taken(case: Case) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [_param(c) for c in CASES if not c.positive])
+@pytest.mark.parametrize("case", cases_of(SUITES, [_param(c) for c in CASES if not c.positive]))
 def test_what_is_wrong_is_refused_with_its_place(case: Case) -> None:
     text = case.query.read_text("utf-8")
     if case.name in ELSEWHERE:

@@ -6,7 +6,6 @@ Each text is read by `parse_statements` alone and by the columnar scanner, in ch
 from __future__ import annotations
 
 import gzip
-import os
 from codecs import BOM_UTF8
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from spaseq.rdf import Counters, Format, Statement, format_of, parse_statements
 from spaseq.rdf.columns import TermTable
 from spaseq.rdf.columns.dictionary import Dictionary
 from spaseq.rdf.columns.scanner import Scanner
+from tests.support.data import DATA, needs
 
 NT, NQ = format_of("a.nt"), format_of("a.nq")
 Outcome = tuple[list[Statement], str | None, Counters]
@@ -301,7 +301,7 @@ def test_large_blocks_make_room_as_they_are_read() -> None:
 
 
 ROOT = Path(__file__).resolve().parents[2]
-ORIGINAL = Path(os.environ.get("SPASEQ_DATA", ROOT.parent / "shared" / "data")) / "spaseq-original"
+ORIGINAL = DATA / "spaseq-original"
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").rglob("*.n[qt]")), ids=lambda path: path.name)
@@ -309,7 +309,7 @@ def test_example_files(path: Path) -> None:
     check(path.read_bytes(), format_of(str(path)), (5000,))
 
 
-@pytest.mark.skipif(not ORIGINAL.exists(), reason=f"the original engine's data is not there: {ORIGINAL} (SPASEQ_DATA)")
+@needs(ORIGINAL)
 def test_files_of_the_original_engine() -> None:
     for path in sorted(ORIGINAL.rglob("*.nt")):
         check(path.read_bytes(), NT, (1000,))

@@ -24,8 +24,9 @@ from spaseq.rdf import (
     parse_streams_file,
     read_stream,
 )
+from tests.support.data import DATA, needs
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "spaseq-original"
+ORIGINAL = DATA / "spaseq-original"
 
 
 def event(time: int, name: str = "urn:s", record: int = 1) -> GraphEvent:
@@ -216,7 +217,7 @@ class TestStreamsFile:
             parse_streams_file(str(tmp_path / "streams.txt"))
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="the original engine's data (shared/data/spaseq-original) is not here")
+@needs(ORIGINAL)
 class TestOriginalData:
     @pytest.mark.parametrize(
         ("folder", "sizes"),
@@ -233,19 +234,19 @@ class TestOriginalData:
         ],
     )
     def test_as_it_is(self, folder: str, sizes: list[int]) -> None:
-        (path,) = (DATA / folder).glob("stream*.txt")
+        (path,) = (ORIGINAL / folder).glob("stream*.txt")
         counters = Counters()
         merged, options = open_streams([s.source() for s in parse_streams_file(str(path))], StreamOptions(), counters)
         assert [len(event.triples) for instant in instants(merged, options) for event in instant.events] == sizes
         assert counters.warnings() == []
 
     def test_times_that_claim_to_be_dates(self) -> None:
-        source = StreamSource("urn:s", (str(DATA / "conjunction" / "dataConjunction.nt"),), EventBy("size", 3))
+        source = StreamSource("urn:s", (str(ORIGINAL / "conjunction" / "dataConjunction.nt"),), EventBy("size", 3))
         merged, options = open_streams([source], StreamOptions(time="http://example/occursat"))
         assert [(i.time // 10**9, len(i.events)) for i in instants(merged, options)] == [(10, 1), (15, 2), (20, 1)]
 
     def test_card_records_are_two_triples_by_either_rule(self) -> None:
-        path = str(DATA / "credit-card" / "card10k.n3.gz")
+        path = str(ORIGINAL / "credit-card" / "card10k.n3.gz")
         runs = list(read_stream("urn:s", [path], StreamOptions(event_by=EventBy("subject"))))
         sizes = list(read_stream("urn:s", [path], replace(StreamOptions(), event_by=EventBy("size", 2))))
         assert runs == sizes
