@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -125,3 +126,18 @@ def test_terms_are_gathered_once() -> None:
     assert len(rows) == len(gathered) > 90
     used = np.unique(np.concatenate(list(rows.columns.values())))
     assert len({gathered.space.key(n) for n in used.tolist() if n >= 0}) == (used >= 0).sum()
+
+
+@pytest.mark.parametrize("count", [1, 4, 40])
+def test_what_is_computed_of_a_float_is_a_float(count: int, tmp_path: Path) -> None:
+    """Whatever was made of its term before somebody asks whether there is one."""
+    kinds = ("integer", "decimal", "float", "double")
+    path = tmp_path / "s.nq"
+    lines = [f'<urn:a> <urn:p> "{n + 3}"^^<{XSD_}{kind}> <urn:g> .\n' for n in range(count) for kind in kinds]
+    path.write_text("".join(lines))
+    query = spaseq.compile(
+        "PREFIX : <urn:> SELECT ?x (-?x AS ?n) FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { :a :p ?x } }"
+    )
+    rows = [m.bindings for m in query.run({"S": str(path)}, time_from="arrival")]
+    assert len(rows) == len(lines)
+    assert all(row["n"].datatype == row["x"].datatype for row in rows)

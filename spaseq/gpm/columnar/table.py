@@ -190,7 +190,7 @@ class Space:
         extras = self._extras
         if not self._with_floats and self._searched < len(extras):
             added = islice(extras, self._searched, None)
-            self._with_floats = any(isinstance(term, bytes) and term.endswith(_FLOAT_KEY) for term in added)
+            self._with_floats = any(map(_is_float, added))
             self._searched = len(extras)
         return self._with_floats or (self.base > 0 and self.find(XSD.float) >= 0)
 
@@ -224,8 +224,7 @@ class Space:
     def _append(self, term: Term) -> int:
         self._extras.append(term)
         self.text += len(term)
-        if isinstance(term, Literal) and str(term.datatype) == _FLOAT:
-            self._with_floats = True
+        self._with_floats |= _is_float(term)
         return self.base + len(self._extras) - 1
 
     def literals(self) -> LiteralColumns:
@@ -250,6 +249,12 @@ class Space:
             self._added = len(self._extras)
         self._literals = known
         return known
+
+
+def _is_float(term: Term | bytes) -> bool:
+    if isinstance(term, bytes):
+        return term.endswith(_FLOAT_KEY)
+    return isinstance(term, Literal) and str(term.datatype) == _FLOAT
 
 
 def _longer(columns: LiteralColumns, count: int) -> LiteralColumns:
