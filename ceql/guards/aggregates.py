@@ -227,7 +227,7 @@ class AggregateGuard:
         )
 
     def forget(self) -> None:
-        """Another batch is read from now on."""
+        """Events have other numbers from now on: another batch is read, or some of a memory are gone."""
         self._new = {}
 
     def take(self, state: _State, variables: frozenset[str], event: int) -> _State | None:

@@ -232,6 +232,7 @@ class GuardMemory:
         self._source, kept = state
         for attribute, of in zip(self._attributes.values(), kept, strict=True):
             attribute.restore(of, count)
+        self._renumbered()
 
     @property
     def nbytes(self) -> int:
@@ -248,11 +249,18 @@ class GuardMemory:
         """Drops the first `count` events; the others are numbered anew from 0."""
         for attribute in self._attributes.values():
             attribute.drop(count)
+        self._renumbered()
 
     def keep(self, index: np.ndarray) -> None:
         """Drops all events but those at `index`, int64 ascending; they are numbered anew from 0."""
         for attribute in self._attributes.values():
             attribute.keep(index)
+        self._renumbered()
+
+    def _renumbered(self) -> None:
+        """Events have other numbers than those by which guards remember the last one's values."""
+        for guard in self._whole.values():
+            guard.forget()
 
     def test(self, guard: Hashable, events: Mapping[str, np.ndarray]) -> np.ndarray:
         """Where the guard is true, and not unknown: bool (n,). `events[variable]`, int64 (n,), are numbers of events.

@@ -226,6 +226,6 @@ def test_an_exception_in_the_middle_leaves_a_session_that_says_so(monkeypatch: p
     with monkeypatch.context() as patched:
         patched.setattr(Evaluator, "_moving", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            session.push([{"type": "B"}, {"type": "B"}])
+            session.push([{"type": "B"}] * 1_000)  # not one by one
     with pytest.raises(ceql.OptionError, match="by ZeroDivisionError"):
         session.push({"type": "B"})

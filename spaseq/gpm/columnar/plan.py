@@ -23,6 +23,7 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 import numpy as np
+from rdflib import Literal
 from rdflib.plugins.sparql.sparql import Prologue
 
 from spaseq.errors import InternalError
@@ -189,8 +190,10 @@ class Evaluation:
         if made is None:
             made = self.ready[id(node)] = node, _columns_of(node)
         found = {}
-        for name, (rows, keys) in made[1].items():
+        for name, (rows, keys, tagged) in made[1].items():
             column = found[name] = np.full(len(node.rows), UNBOUND, np.int32)
+            for row, term in tagged:
+                column[row] = self.lists.space.number(term)
             if len(rows):
                 column[rows] = self.lists.space.numbers_of_keys(keys)
         return found
@@ -290,14 +293,17 @@ class Evaluation:
         return found[codes]
 
 
-def _columns_of(node: algebra.Values) -> dict[str, tuple[np.ndarray, list[bytes]]]:
-    """For each variable of VALUES the rows that bind it, int64, and the keys of its terms there."""
+def _columns_of(node: algebra.Values) -> dict[str, tuple[np.ndarray, list[bytes], list[tuple[int, Any]]]]:
+    """For each variable of VALUES the rows that bind it, int64, and the keys of its terms there; and by themselves the
+    rows and terms with a language tag, which results have as it is written."""
     found = {}
     for name in sorted(algebra.visible(node)):
         bound: list[tuple[int, Any]] = [
             (i, term) for i, row in enumerate(node.rows) for other, term in row if other == name
         ]
-        found[name] = np.array([i for i, _ in bound], np.int64), [term_bytes(term) for _, term in bound]
+        tagged = [(i, term) for i, term in bound if isinstance(term, Literal) and term.language]
+        plain = [(i, term) for i, term in bound if not (isinstance(term, Literal) and term.language)]
+        found[name] = np.array([i for i, _ in plain], np.int64), [term_bytes(term) for _, term in plain], tagged
     return found
 
 
