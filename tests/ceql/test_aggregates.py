@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 import statistics
 from dataclasses import dataclass
 from typing import Any
@@ -151,3 +152,16 @@ def test_an_event_in_every_batch_is_read_anew() -> None:
             session.push([{"type": "A", "v": v}])
         found = [list(m.positions) for v in (7, 3, 5) for m in session.push([{"type": "B", "v": v}])]
     assert found == [[0, 1, 2, 3], [0, 1, 4], [0, 2, 5]]
+
+
+@pytest.mark.parametrize("evaluator", ["chain", "tree"])
+def test_pushed_events_that_are_numbered_anew_keep_their_own_values(evaluator: str) -> None:
+    """A guard remembers what the last event brings, by its number in the memory, which forgets events."""
+    rng = random.Random(20)
+    events = [{"type": rng.choice("AC"), "b": rng.randrange(5), "t": t // 2} for t in range(200)]
+    text = "SELECT * WHERE C ; (A FILTER FIRST(A.b) != 4) :+ WITHIN 3 [t]"
+    query = ceql.compile(text, settings=Settings(evaluator=evaluator))
+    session = query.open()
+    pushed = [match.positions for event in events for match in session.push([event])]
+    assert sorted(pushed) == sorted(match.positions for match in query.run(events))
+    assert sorted(pushed) == sorted(match.positions for match in ceql.compile(text).run(events))
