@@ -100,6 +100,7 @@ class Kernel:
         self.function = function
         self.options = options
         self.slice: int = _FIRST
+        self._at_hand = False
         self.__doc__ = function.__doc__
         self.__name__: str = function.__name__
 
@@ -117,8 +118,10 @@ class Kernel:
 
         By private API of numba's (0.61 to 0.68: `_cache`, `_cache_file`, `_load_index`); without it the answer is no.
         """
-        known = getattr(self.compiled, "signatures", None)
-        return known is None or bool(known) or self._kept
+        if not self._at_hand:  # PERF: once it is, it stays: asking numba costs a call of a push a microsecond
+            known = getattr(self.compiled, "signatures", None)
+            self._at_hand = known is None or bool(known) or self._kept
+        return self._at_hand
 
     @cached_property
     def _kept(self) -> bool:

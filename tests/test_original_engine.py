@@ -20,9 +20,10 @@ from typing import Any
 import pytest
 
 from tests.support import harness, oracle_spaseq, oracle_spaseq_text
-from tests.support.data import DATA, missing, needs
+from tests.support.data import DATA, needs
 
 ORIGINAL = DATA / "spaseq-original"
+needs_data = needs(ORIGINAL)
 FOLDERS = (
     "conjunction",
     "disjunction",
@@ -99,21 +100,19 @@ def _to_the_millisecond(answers: set[oracle_spaseq.Answer]) -> set[oracle_spaseq
     }
 
 
+@needs_data
 @pytest.mark.parametrize("name", FOLDERS)
 def test_operator(name: str) -> None:
     folder = ORIGINAL / name
-    if not folder.is_dir():
-        pytest.skip(missing(ORIGINAL))
     expected, found = _expected(folder), _answered(folder)
     assert _to_the_millisecond(set(found)) == _to_the_millisecond(expected)
     assert len(found) == len(expected)
     assert found
 
 
+@needs_data
 def test_recorded_answer() -> None:
     """`result/queryResults.txt` is what the authors' engine printed for the disjunction."""
-    if not ORIGINAL.is_dir():
-        pytest.skip(missing(ORIGINAL))
     solutions = [dict(solution) for _, _, _, solution in _answered(ORIGINAL / "disjunction")]
     number = f"^^<{oracle_spaseq.XSD}double>"
     recorded = {"company": "<http://example/company#eBay>", "p1": f'"14.0"{number}', "p4": f'"18.0"{number}'}
@@ -122,7 +121,6 @@ def test_recorded_answer() -> None:
 
 # ------------------------------------------------------------------------------------ the other queries, longer streams
 
-needs_data = needs(ORIGINAL)
 Trade = tuple[int, str, float, float]
 """Place in the stream, company, price, volume."""
 

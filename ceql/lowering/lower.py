@@ -254,27 +254,26 @@ class _Lowering:
     def refuse_large(self, events: int, what: str, span: Span) -> None:
         most = self.settings.repeated_events
         if events > most:
-            raise UnsupportedFeature(
+            raise self.refused(
                 f"written out without {what} this is {events:,} events long, and repeated_events is {most:,}",
-                text=self.text,
-                span=span,
-                source=self.source,
-                hint="φ+ FILTER COUNT(x) >= n says 'at least n', however large n is; Settings(repeated_events=…) "
-                "allows more",
+                "φ+ FILTER COUNT(x) >= n says 'at least n', however large n is; Settings(repeated_events=…) allows "
+                "more",
+                span,
             )
 
     def refuse_alternatives(self, alternatives: int, span: Span) -> None:
         most = self.settings.filter_alternatives
         if alternatives > most:
             number = f"{alternatives:,}" if alternatives < 10**9 else "more than a billion"
-            raise UnsupportedFeature(
+            raise self.refused(
                 f"the ORs of this FILTER stand for {number} alternatives, and filter_alternatives is {most:,}",
-                text=self.text,
-                span=span,
-                source=self.source,
-                hint="each OR under AND multiplies them, unless it is on one variable that takes one event, or no "
-                "variable of two of its sides takes several; Settings(filter_alternatives=…) allows more",
+                "each OR under AND multiplies them, unless it is on one variable that takes one event, or no variable "
+                "of two of its sides takes several; Settings(filter_alternatives=…) allows more",
+                span,
             )
+
+    def refused(self, problem: str, hint: str, span: Span) -> UnsupportedFeature:
+        return UnsupportedFeature(problem, text=self.text, span=span, source=self.source, hint=hint)
 
     # NOT
 

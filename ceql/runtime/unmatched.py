@@ -10,7 +10,7 @@ from ceql.runtime.run import Run
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
 from ceql.syntax.walk import parts
-from spaseq.engine import Progress, progress_of
+from spaseq.engine import Progress, progress_of, stuck
 from spaseq.events import EventCounters, EventOptions, closest, format_duration
 from spaseq.pattern import Predicate
 
@@ -64,17 +64,11 @@ def _unmet(progress: Progress, counters: EventCounters) -> Iterator[str]:
 
 
 def _stuck(query: CompiledQuery, progress: Progress) -> str:
-    found = "there are events for every part of the query, but "
-    if progress.next:
-        awaited = " or ".join(sorted(map(_told, progress.next)))
-        found += f"none that completes it: the furthest that it came is waiting for {awaited}"
-    else:
-        found += "not in its order"
     limits = ["its conditions between events"] * (query.lowered.registers is not None)
     limits += ["its window"] * query.lowered.window.is_bounded
     limits += ["the keys of its partition"] * bool(query.lowered.partition)
     limits += ["what must not come"] * (query.lowered.absent is not None)
-    return found + (f". What limits it: {', '.join(limits)}" if limits else "")
+    return stuck(progress, "part of the query", "its order", limits, _told)
 
 
 def _told(step: Iterable[Predicate]) -> str:

@@ -27,7 +27,7 @@ from spaseq.engine.program.program import Program, compile_program, ends_only
 from spaseq.engine.program.register_ops import Codes
 from spaseq.engine.program.settings import Choice, Consume, Registers, Selection, Settings
 from spaseq.engine.program.window import Window
-from spaseq.engine.progress import Progress, progress_of
+from spaseq.engine.progress import Progress, progress_of, stuck
 from spaseq.lazy_names import loader
 from spaseq.pattern import Batch
 
@@ -54,6 +54,7 @@ __all__ = [
     "open_evaluator",
     "progress_of",
     "restore_evaluator",
+    "stuck",
 ]
 
 

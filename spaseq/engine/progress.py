@@ -6,13 +6,14 @@ that runs were in.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from spaseq.automata.cea import ACCEPT, CEA, INITIAL, Transition
 from spaseq.pattern import Predicate
 
-__all__ = ["Progress", "progress_of"]
+__all__ = ["Progress", "progress_of", "stuck"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,20 @@ def progress_of(evaluator: Any) -> Progress | None:
     unmet = dict.fromkeys(_predicates(cea, t) for t in steps if not met(t))
     reached = evaluator.run.reached
     return Progress(tuple(unmet), None if not reached else _awaited(cea, steps, reached))
+
+
+def stuck(
+    progress: Progress, parts: str, order: str, limits: Sequence[str], told: Callable[[Iterable[Predicate]], str]
+) -> str:
+    """A line for people where every step had its events: how far runs came, and what `limits` the query. `parts` and
+    `order`: what the language calls the parts of its pattern, and their order; `told` says a step."""
+    found = f"there are events for every {parts}, but "
+    if progress.next:
+        awaited = " or ".join(sorted(map(told, progress.next)))
+        found += f"none that completes it: the furthest that it came is waiting for {awaited}"
+    else:
+        found += f"not in {order}"
+    return found + (f". What limits it: {', '.join(limits)}" if limits else "")
 
 
 def _predicates(cea: CEA, step: Transition) -> frozenset[Predicate]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from spaseq.engine import Progress
+from spaseq.engine import Progress, stuck
 from spaseq.events import Seen, closest
 from spaseq.language.lowering.lower import Holds
 from spaseq.language.semantics.check import CheckedQuery
@@ -93,19 +93,13 @@ def _local(iri: str) -> str:
 
 
 def _stuck(query: CheckedQuery, progress: Progress) -> str:
-    found = "there are events for every GPM, but "
-    if progress.next:
-        awaited = " or ".join(sorted(map(_told, progress.next)))
-        found += f"none that completes it: the furthest that it came is waiting for {awaited}"
-    else:
-        found += "not in the order of SEQ"
     limits = ["variables that GPMs share"] if len(query.patterns) > 1 else []
     if query.window is not None:
         within = query.tree.within
         sliding = within is not None and within.sliding
         limits.append("its window" if sliding else "its window, which tumbles (SLIDING slides)")
     limits += ["the keys of its partition"] * bool(query.partition)
-    return found + (f". What limits it: {', '.join(limits)}" if limits else "")
+    return stuck(progress, "GPM", "the order of SEQ", limits, _told)
 
 
 def _told(step: Iterable[Predicate]) -> str:
