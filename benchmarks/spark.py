@@ -50,7 +50,7 @@ import pyarrow as pa
 
 RESULTS = Path(__file__).parent / "results"
 NS = "http://example.org/ns#"
-WARM = 20_000
+WARM = 400_000
 FILES = 4
 INTEGER = "<http://www.w3.org/2001/XMLSchema#integer>"
 

@@ -77,11 +77,13 @@ def test_spaseq_by_definition(case: Case) -> None:
 
 
 def _rides(wanted: Callable[[Road], bool]) -> pytest.MarkDecorator:
-    """Every case on every road of its language; on Spark's one of `SPARK_SHARE`, and the others in the slow run."""
+    """Every case on every road of its language; on Spark's one of `SPARK_SHARE`, and the others in the slow run, as all
+    streams, of which `tests/spark` has its own."""
     params: list[Any] = []
     for number, case in enumerate(ASKED):
         for road in filter(wanted, roads.roads(case)):
-            marks = [pytest.mark.slow] if road.spark and number % SPARK_SHARE else []
+            slow = road.spark and (number % SPARK_SHARE or road.name == "spark stream")
+            marks = [pytest.mark.slow] if slow else []
             params.append(pytest.param(case, road, id=f"{road.name}: {case.place}", marks=marks))
     return pytest.mark.parametrize(("case", "road"), params)
 

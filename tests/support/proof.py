@@ -5,6 +5,10 @@
 prints how many queries were drawn and, for each road, how many were compared, refused by name and different; every
 difference is made small and written as a case ready for `cases/`. The tests run the same on fewer seeds
 (`test_proof.py`). Exit code 1 if anything differs.
+
+    python -m tests.support.proof spaseq ceql --spark cluster --count 200
+
+takes the roads of Spark instead, in one session: in local mode, or of a cluster of two workers started for it.
 """
 
 from __future__ import annotations
@@ -17,7 +21,9 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -82,32 +88,34 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Riding:
-    """What all roads of a query are given: its seed, and a folder for files, of which later roads replace them."""
+    """What all roads of a query are given: its seed, a folder for files, of which later roads replace them, and perhaps
+    a session of Spark."""
 
     seed: int
     folder: Path
+    spark: Any = None
 
     def ride(self) -> Ride:
-        return Ride(random.Random(self.seed), self.folder, anew=self.seed % SELDOM == 0)
+        return Ride(random.Random(self.seed), self.folder, self.spark, anew=self.seed % SELDOM == 0)
 
 
 def _asked(kind: Kind, drawn: Any) -> _Asked:
     return _Asked(drawn, kind.case(drawn), kind.expected(drawn))
 
 
-def check(kind: str, seeds: Sequence[int], only: Sequence[str] = ()) -> Report:
-    """Compares the queries of the seeds; a difference is made small."""
+def check(kind: str, seeds: Sequence[int], only: Sequence[str] = (), spark: Any = None) -> Report:
+    """Compares the queries of the seeds, with a session on the roads of Spark; a difference is made small."""
     report = Report()
     with tempfile.TemporaryDirectory() as folder:
         for seed in seeds:
             report.drawn += 1
-            _check(KINDS[kind], f"{kind} {seed}", only, _Riding(seed, Path(folder)), report)
+            _check(KINDS[kind], f"{kind} {seed}", only, _Riding(seed, Path(folder), spark), report)
     return report
 
 
 def _check(kind: Kind, name: str, only: Sequence[str], riding: _Riding, report: Report) -> None:
     asked = _asked(kind, kind.draw(random.Random(riding.seed)))
-    for road in _roads_of(kind, asked.case, riding.seed, only):
+    for road in _roads_of(kind, asked.case, riding, only):
         problem = _problem(kind, asked, road, riding)
         if problem is None:
             report.refused[road.name] += 1
@@ -119,11 +127,12 @@ def _check(kind: Kind, name: str, only: Sequence[str], riding: _Riding, report: 
             break  # what one road has wrong, others may too: one case is enough
 
 
-def _roads_of(kind: Kind, case: Case, seed: int, only: Sequence[str]) -> list[Road]:
-    every = [road for road in roads.roads(case) if not road.spark]
+def _roads_of(kind: Kind, case: Case, riding: _Riding, only: Sequence[str]) -> list[Road]:
+    on_spark = riding.spark is not None
+    every = [road for road in roads.roads(case) if road.spark == on_spark]
     if only:
         return [road for road in every if road.name in only]
-    return [road for road in every if road.name in kind.often or seed % SELDOM == 0]
+    return [road for road in every if road.name in kind.often or on_spark or riding.seed % SELDOM == 0]
 
 
 def _problem(kind: Kind, asked: _Asked, road: Road, riding: _Riding) -> str | None:
@@ -335,9 +344,9 @@ KINDS = {
 }  # fmt: skip
 
 
-def _share(work: tuple[str, range, tuple[str, ...]]) -> Report:
+def _share(work: tuple[str, range, tuple[str, ...]], spark: Any = None) -> Report:
     kind, seeds, only = work
-    return check(kind, seeds, only)
+    return check(kind, seeds, only, spark)
 
 
 BLOCK = 10
@@ -351,24 +360,49 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--roads", default="", help="only these, apart by commas")
     parser.add_argument("--into", type=Path, help="a folder for the differences")
+    parser.add_argument("--spark", choices=("local", "cluster"), help="the roads of Spark, and where they run")
     options = parser.parse_args(arguments)
     only = tuple(filter(None, options.roads.split(",")))
     different = 0
-    for kind in options.kinds:
-        end = options.first + options.count
-        blocks = [range(s, min(s + BLOCK, end)) for s in range(options.first, end, BLOCK)]
-        whole = Report()
-        with ProcessPoolExecutor(options.processes) as pool:
-            for report in pool.map(_share, [(kind, block, only) for block in blocks]):
+    with ExitStack() as stack:
+        if options.spark:
+            share = partial(_share, spark=_session(options.spark, stack))
+            every: Callable[..., Iterator[Report]] = map
+        else:
+            share, every = partial(_share), stack.enter_context(ProcessPoolExecutor(options.processes)).map
+        for kind in options.kinds:
+            end = options.first + options.count
+            blocks = [range(s, min(s + BLOCK, end)) for s in range(options.first, end, BLOCK)]
+            whole = Report()
+            for report in every(share, [(kind, block, only) for block in blocks]):
                 whole.add(report)
                 for name, text in report.different.items():
                     print(f"-- {name}\n{text}", flush=True)
                     if options.into:
                         options.into.mkdir(parents=True, exist_ok=True)
                         (options.into / f"{name.replace(' ', '_')}.toml").write_text(text, "utf-8")
-        print(f"{kind}: {whole}", flush=True)
-        different += len(whole.different)
+            print(f"{kind}: {whole}", flush=True)
+            different += len(whole.different)
     return 1 if different else 0
+
+
+def _session(where: str, stack: ExitStack) -> Any:
+    """A session of Spark in local mode, or on a cluster of its own, ended with `stack`."""
+    import spaseq.spark
+
+    settings = {}
+    if where == "cluster":
+        from tests.spark.cluster.standalone import ROOT, standalone
+
+        cluster = stack.enter_context(standalone(Path(stack.enter_context(tempfile.TemporaryDirectory()))))
+        settings = {
+            "spark.master": cluster.url,
+            "spark.executor.memory": "512m",
+            "spark.executorEnv.PYTHONPATH": str(ROOT),
+        }
+    session = spaseq.spark.local_session(2, configuration=settings)
+    stack.callback(session.stop)
+    return session
 
 
 if __name__ == "__main__":
