@@ -31,9 +31,9 @@ from spaseq.events.time import CALENDAR, format_time, format_times
 from spaseq.gpm import Mapping as SolutionMapping
 from spaseq.gpm import freeze
 from spaseq.gpm.serialise import (
-    json_of_key,
+    json_of_keys,
     json_term,
-    nquads_of_key,
+    nquads_of_keys,
     nquads_term,
     plain_of_key,
     short_text,
@@ -127,7 +127,7 @@ class FoundResults(Results):
 
     def _lines(self, matches: Matches) -> Iterator[str]:
         """PERF: a term's text is made once, not for each match: 45 µs a match became 6."""
-        texts = Texts(lambda key: _JSON(json_of_key(key)))
+        texts = Texts(json_of_keys)
         names = {name: _JSON(name) + ": " for name in self.variables}
         for found in matches.blocks():
             if not isinstance(found, FoundColumns):
@@ -148,18 +148,18 @@ class FoundResults(Results):
     def cells(self) -> Iterator[Sequence[str]]:
         """As in SPARQL 1.1 Query Results CSV."""
         yield [self.time_name, *self.variables]
-        for time, texts in self.rendered(plain_of_key):
+        for time, texts in self.rendered(_each(plain_of_key)):
             yield [time, *("" if text is None else text for text in texts)]
 
     def texts(self) -> Iterator[Sequence[str]]:
         """Terms with the query's prefixes."""
         prefixes = prefixes_of(self.query.checked)
         yield [self.time_name, *("?" + v for v in self.variables)]
-        for time, texts in self.rendered(lambda key: short_text(term_from_key(key), prefixes)):
+        for time, texts in self.rendered(_each(lambda key: short_text(term_from_key(key), prefixes))):
             yield [time, *("" if text is None else text for text in texts)]
 
-    def rendered(self, of_key: Callable[[str], str]) -> Iterator[tuple[str, Sequence[str | None]]]:
-        """The time of each solution as text, and what `of_key` makes of the keys of its terms, in order of the
+    def rendered(self, of_keys: Callable[[Sequence[str]], Sequence[str]]) -> Iterator[tuple[str, Sequence[str | None]]]:
+        """The time of each solution as text, and what `of_keys` makes of the keys of its terms, in order of the
         variables; None where one is not bound."""
         clauses = self.query.checked.clauses
         if (
@@ -170,13 +170,23 @@ class FoundResults(Results):
             or self._limit is not None
         ):
             for time, bindings in self.solutions():
-                yield time, [of_key(term_key(bindings[v])) if v in bindings else None for v in self.variables]
+                yield time, self._texts_of(bindings, of_keys)
             return
-        yield from self._first(self._rendered(self._matches, of_key))
+        yield from self._first(self._rendered(self._matches, of_keys))
 
-    def _rendered(self, matches: Matches, of_key: Callable[[str], str]) -> Iterator[tuple[str, Sequence[str | None]]]:
+    def _texts_of(
+        self, bindings: dict[str, Any], of_keys: Callable[[Sequence[str]], Sequence[str]]
+    ) -> list[str | None]:
+        """One solution of `rendered`."""
+        bound = [v for v in self.variables if v in bindings]
+        made = dict(zip(bound, of_keys([term_key(bindings[v]) for v in bound]), strict=True))
+        return list(map(made.get, self.variables))
+
+    def _rendered(
+        self, matches: Matches, of_keys: Callable[[Sequence[str]], Sequence[str]]
+    ) -> Iterator[tuple[str, Sequence[str | None]]]:
         """PERF: as `_lines`. Where a time has several matches, these are told apart and ordered by their terms."""
-        texts = Texts(of_key)
+        texts = Texts(of_keys)
         clock: Callable[[int], str] | None = None
         for found in by_time(matches.blocks()):
             if isinstance(found, FoundColumns):
@@ -187,7 +197,7 @@ class FoundResults(Results):
                 continue
             for time, bindings in distinct_solutions(found, self.variables):
                 clock = clock or _clock(time)
-                yield clock(time), [of_key(term_key(bindings[v])) if v in bindings else None for v in self.variables]
+                yield clock(time), self._texts_of(bindings, of_keys)
 
     def closing(self, written: int) -> str:
         """Only said where there is nothing above it."""
@@ -225,6 +235,10 @@ def write_results(form: str, found: FoundResults, out: Any) -> int:
         out.write(_BOOLEANS.get(form, "{}\n").replace("{}", "true" if answer else "false"))
         return 1
     return int(FORMATS[form].load()(found, out))
+
+
+def _each(make: Callable[[str], str]) -> Callable[[Sequence[str]], Sequence[str]]:
+    return lambda keys: list(map(make, keys))
 
 
 def _as_they_come(matches: Iterable[Match]) -> Iterator[Solution]:
@@ -265,7 +279,7 @@ def write_json(found: FoundResults, out: IO[str]) -> int:
     names = [_JSON(name) + ": " for name in found.variables]
     clock = _JSON(found.time_name) + ": "
     try:
-        for time, texts in found.rendered(lambda key: _JSON(json_of_key(key))):
+        for time, texts in found.rendered(json_of_keys):
             kind = "dateTime" if "T" in time else "decimal"
             pairs = [f'{clock}{{"type": "literal", "value": "{time}", "datatype": "{_XSD}{kind}"}}']
             pairs += [name + text for name, text in zip(names, texts, strict=True) if text is not None]
@@ -282,7 +296,7 @@ def write_xml(found: FoundResults, out: IO[str]) -> int:
     out.write(f"{_XML_HEAD}<head>{names}</head>\n<results>")
     count = 0
     try:
-        for time, texts in found.rendered(lambda key: xml_term(term_from_key(key))):
+        for time, texts in found.rendered(_each(lambda key: xml_term(term_from_key(key)))):
             kind = "dateTime" if "T" in time else "decimal"
             cells = [f'<binding name="{found.time_name}"><literal datatype="{_XSD}{kind}">{time}</literal></binding>']
             cells += [
@@ -301,7 +315,7 @@ def write_tsv(found: FoundResults, out: IO[str]) -> int:
     """SPARQL 1.1 Query Results TSV."""
     out.write("\t".join("?" + name for name in [found.time_name, *found.variables]) + "\n")
     count = 0
-    for time, texts in found.rendered(nquads_of_key):
+    for time, texts in found.rendered(nquads_of_keys):
         kind = "dateTime" if "T" in time else "decimal"
         out.write("\t".join([f'"{time}"^^<{_XSD}{kind}>', *("" if text is None else text for text in texts)]) + "\n")
         count += 1

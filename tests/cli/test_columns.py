@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -10,6 +11,7 @@ import pytest
 
 import spaseq
 from spaseq.cli.output import FoundResults, write_results
+from spaseq.gpm.serialise import json_of_key, json_of_keys, nquads_of_key, nquads_of_keys
 from spaseq.language.evaluation.columns import FoundColumns
 from spaseq.language.evaluation.match import Match
 from spaseq.language.evaluation.run import Matches, match_table
@@ -36,6 +38,15 @@ QUERIES = {
 }  # fmt: skip
 VALUES = ['1', '01', '"1.50"^^xsd:decimal', '"a"', '"a"^^xsd:string', '"\u00e4\\n\\"\\\\t\\t"@de', "<urn:h\u00e4us>",
           "_:b", '"x"^^<urn:t>', '"<&>"', '"2026-01-01T00:00:00Z"^^xsd:dateTime', '" "@EN']  # fmt: skip
+
+
+def test_texts_of_many_terms_are_those_of_each() -> None:
+    keys = ['"a"', '"a"@en-gb', '"a"@EN', "<urn:a>", "<urn:h\u00e4us>", "_:b", '"1"^^<urn:t>', '""', '"\x7f\u2028"']
+    odd = ['"a\nb"', '"x"\n"y"', '"\\"', '"\t"^^<urn:t>', '"\x01"', '"a"b"', '"\r"@en', '"b"^^<urn:\\a>']
+    for some in (keys, [*keys, *odd], *([key] for key in odd), [], *(["<urn:a>", key, "<urn:b>"] for key in odd)):
+        assert list(nquads_of_keys(some)) == list(map(nquads_of_key, some))
+        assert [json.loads(text) for text in json_of_keys(some)] == list(map(json_of_key, some))
+        assert list(json_of_keys(some)) == [json.dumps(json_of_key(key), ensure_ascii=False) for key in some]
 
 
 def _stream(folder: Path, start: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,17 @@ from rdflib import BNode, Literal, URIRef
 import spaseq
 from spaseq.engine import Window
 from spaseq.gpm.columnar import groups, truth
+from spaseq.gpm.columnar.order import first_rows, ranks
+from spaseq.gpm.columnar.table import Space
 from spaseq.language.evaluation import results
 from spaseq.language.evaluation.computing import Computation
-from spaseq.language.evaluation.gathered import Gathered
+from spaseq.language.evaluation.gathered import Gathered, SpaceTerms
 from spaseq.language.evaluation.history import Pool
 from spaseq.language.evaluation.match import Match
 from spaseq.language.evaluation.results import Results, finish
+from spaseq.language.lowering.terms import NumberedTerms
+from spaseq.rdf import term_bytes
+from spaseq.rdf.columns import TermTable
 
 XSD_ = "http://www.w3.org/2001/XMLSchema#"
 
@@ -110,6 +116,75 @@ def test_windows_are_cut_and_survive_a_snapshot() -> None:
         then.restore(state, Pool.restore(pool.snapshot()))
         rest = [m for part in [*then.push(matches[cut:], 7), *then.close(())] for m in part]
         assert sorted(map(repr, found + rest)) == sorted(map(repr, expected))
+
+
+FEW = [
+    ("SELECT ?x ?y", "ORDER BY ?z DESC(?x) LIMIT 4"),
+    ("SELECT ?x", "ORDER BY DESC(?z) LIMIT 3 OFFSET 2"),
+    ("SELECT ?x", "ORDER BY (?x + ?z) LIMIT 4 OFFSET 1"),
+    ("SELECT ?x (?z * 2 AS ?w)", "ORDER BY ?w LIMIT 5"),
+    ("SELECT ?x ?y", "LIMIT 3 OFFSET 1"),
+    ("SELECT ?x ?y", "ORDER BY ?y LIMIT 0"),
+    ("SELECT DISTINCT ?x", ""),
+    ("SELECT DISTINCT ?y", "LIMIT 3 OFFSET 1"),
+]
+
+
+@pytest.mark.parametrize(("select", "tail"), FEW)
+@pytest.mark.parametrize("terms", [PLAIN, TERMS], ids=["decimals", "all"])
+def test_what_is_no_result_is_let_go(select: str, tail: str, terms: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    clauses = _clauses(select, tail)
+    monkeypatch.setattr(results, "_MANY", 1)
+    for seed in range(3):
+        matches = [
+            replace(match, bindings={n: term for n, term in match.bindings.items() if n in clauses.needed})
+            for match in sorted(_matches(random.Random(seed), terms, 150), key=lambda match: match.end)
+        ]
+        expected = results._finish_by_row(clauses, matches)
+        each, found, ends = Results(clauses, Window("none")), list[Match](), sorted({match.end for match in matches})
+        for end in ends:
+            found += [m for part in each.push([m for m in matches if m.end == end], end) for m in part]
+        last = clauses.last
+        if last is not None and not clauses.distinct:
+            assert len(each._pending) <= max(last, each._reduced) < len(matches) / 3
+        found += [m for part in each.close(()) for m in part]
+        assert [repr(m) for m in found] == [repr(m) for m in expected]
+
+
+def test_what_follows_may_change_other_clauses() -> None:
+    kept = [
+        ("SELECT DISTINCT ?x ?y", "ORDER BY DESC(?z) LIMIT 5"),
+        ("SELECT ?x (COUNT(*) AS ?n)", "GROUP BY ?x LIMIT 2"),
+    ]
+    assert not any(_clauses(*each).few for each in kept)
+
+
+def test_the_first_rows_are_those_of_a_whole_sort() -> None:
+    rng = random.Random(3)
+    for terms in (PLAIN, TERMS, TERMS[7:10]):
+        space = Space(TermTable.of(()))
+        for rows in (1, 7, 60):
+            keys = [np.array([space.number(rng.choice(terms)) for _ in range(rows)], np.int32) for _ in range(2)]
+            keys[1][rng.randrange(rows)] = -1
+            turned = [rng.random() < 0.5, rng.random() < 0.5]
+            places = [ranks(k, space, apart=False) * (-1 if d else 1) for k, d in zip(keys, turned, strict=True)]
+            whole = np.lexsort(places[::-1])
+            for most in (None, 0, 1, 3, 59, 60):
+                assert first_rows(keys, turned, space, most).tolist() == whole[:most].tolist()
+
+
+def test_terms_of_columns_and_of_matches_meet() -> None:
+    """They are told apart by the codes of their owner only while all come from there."""
+    terms = NumberedTerms()
+    codes = terms.of_keys([term_bytes(term) for term in TERMS[:12]])
+    space = SpaceTerms(Space(TermTable.of(())))
+    first = space.numbers_of(terms, codes[2:5])
+    assert space.numbers_of(terms, codes).tolist()[2:5] == first.tolist()
+    assert [space.space.number(term) for term in TERMS[2:5]] == first.tolist()
+    added = space.space.number(TERMS[14])
+    more = terms.of_keys([term_bytes(term) for term in TERMS[12:16]])
+    assert space.numbers_of(terms, more)[2] == added
+    assert len({*space.numbers_of(terms, np.concatenate([codes, more])).tolist()}) == 16 == len(space.space)
 
 
 def test_sums_of_exact_numbers_ask_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -138,11 +138,26 @@ def check_values(given_terms: list[Literal]) -> None:
         for field in dataclasses.fields(columns):
             one, all_of_them = getattr(alone, field.name), getattr(columns, field.name)
             assert same(one, all_of_them[number : number + 1]), (table.key(number), field.name)
+    by_key = values.values_of_keys([table.key(number) for number in range(len(table))])
+    for field in dataclasses.fields(columns):
+        assert same(getattr(by_key, field.name), getattr(columns, field.name)), field.name
 
 
 @pytest.mark.parametrize("name", NAMES, ids=str)
 def test_the_kernel_reads_what_rdflib_reads(name: str) -> None:
     check_values([typed(text, name) for text in TEXTS])
+
+
+def test_values_of_keys_of_any_kind() -> None:
+    """More datatypes than the kernel tells apart, quotes and signs inside of texts, tags, and what is no literal."""
+    terms: list[Literal] = [Literal("1", datatype=URIRef(f"urn:type:{n}")) for n in range(values._DATATYPES + 3)]
+    terms += [typed("17", "integer"), typed("0.30000000000000004", "double"), typed("-1e-7", "float")]
+    terms += [Literal('"^^<a>'), Literal("^^<http://www.w3.org/2001/XMLSchema#integer>"), Literal('"'), Literal("")]
+    terms += [Literal('"5"', lang="de"), Literal("\u00e4\u4e2d", lang="en-gb"), typed("\u4e2d", "integer")]
+    check_values(terms)
+    keys = [b"<urn:a>", b"_:b", b'"5"^^<http://www.w3.org/2001/XMLSchema#integer>']
+    assert values.values_of_keys(keys).kind.tolist() == [Kinds.NO_LITERAL, Kinds.NO_LITERAL, Kinds.INTEGER]
+    assert len(values.values_of_keys([]).kind) == 0
 
 
 numerals = st.from_regex(r"[+-]?[0-9]{0,20}(\.[0-9]{0,20})?([eE][+-]?[0-9]{1,3})?", fullmatch=True)

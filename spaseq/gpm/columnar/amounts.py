@@ -79,10 +79,12 @@ class Amounts:
         rows = np.flatnonzero(good & (self.rank == DOUBLE))
         if len(rows):
             bare = np.zeros(len(rows), bool) if self.bare is None else self.bare[rows]
-            for some, text in ((rows[~bare], double_text), (rows[bare], _whole_text)):
+            suffix = _SUFFIX[DOUBLE]
+            for some, is_bare in ((rows[~bare], False), (rows[bare], True)):
                 used, places = np.unique(self.real[some].view(np.int64), return_inverse=True)
-                values = used.view(np.float64).tolist()
-                found[some] = space.numbers_of_keys([f'"{text(v)}{_SUFFIX[DOUBLE]}'.encode() for v in values])[places]
+                values = used.view(np.float64)
+                text = _whole_text if is_bare else repr if np.isfinite(values).all() else double_text
+                found[some] = space.numbers_of_keys([f'"{text(v)}{suffix}'.encode() for v in values.tolist()])[places]
         return found
 
 

@@ -175,10 +175,9 @@ class _Values:
         np.add.at(whole, groups, given.whole * TENS[np.minimum(up, MOST_DIGITS)])
         if is_real.any():
             is_open |= is_real & (np.bincount(groups[given.rank != DOUBLE], minlength=count) > 0)
-            starts = self.starts.tolist()
+            summed = (is_real & ~is_open)[groups]
             with np.errstate(all="ignore"):
-                for group in np.flatnonzero(is_real & ~is_open).tolist():  # rounding depends on the order
-                    real[group] = np.cumsum(given.real[starts[group] : starts[group + 1]])[-1] + 0.0
+                np.add.at(real, groups[summed], given.real[summed])  # one by one: rounding depends on the order
         rank[wrong] = -1
         return Amounts(rank, whole, scale, real, is_open & ~wrong)
 

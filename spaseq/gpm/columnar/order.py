@@ -16,7 +16,7 @@ from spaseq.gpm.columnar.table import Space, Table
 from spaseq.gpm.comparison import order_place, term_place
 from spaseq.rdf.columns import Kinds
 
-__all__ = ["by_all_terms", "by_keys", "ranks"]
+__all__ = ["by_all_terms", "by_keys", "first_rows", "ranks"]
 
 
 def ranks(numbers: np.ndarray, space: Space, *, apart: bool) -> np.ndarray:
@@ -36,6 +36,30 @@ def ranks(numbers: np.ndarray, space: Space, *, apart: bool) -> np.ndarray:
     places = list(map(_written if apart else _placed, _keyed(used, space)))
     order = {place: i for i, place in enumerate(sorted(set(places)))}
     return np.array([order[place] for place in places], np.int64)[codes]
+
+
+def first_rows(keys: Sequence[np.ndarray], descending: Sequence[bool], space: Space, most: int | None) -> np.ndarray:
+    """The indices of the rows in order of the terms `keys` (int32, -1 for unbound), equal ones as they stand; no more
+    than `most`. O(rows) for numbers and a small `most`, beside sorting as many and those equal to the last."""
+    rows = np.arange(len(keys[0]))
+    if most is not None and most < len(rows):
+        if not most:
+            return rows[:0]
+        own = _values(keys[0], space)
+        place = ranks(keys[0], space, apart=False) if own is None else own
+        place = -place if descending[0] else place
+        rows = np.flatnonzero(place <= np.partition(place, most - 1)[most - 1])
+    places = [ranks(key[rows], space, apart=False) * (-1 if d else 1) for key, d in zip(keys, descending, strict=True)]
+    return rows[np.lexsort(places[::-1])][:most]
+
+
+def _values(numbers: np.ndarray, space: Space) -> np.ndarray | None:
+    """The doubles by which terms are ordered, if all are numbers of which that is true."""
+    literals = space.literals()
+    if not ((numbers >= 0) & literals.numeric(numbers) & literals.exact[numbers]).all():
+        return None
+    values = literals.number[numbers]
+    return None if np.isnan(values).any() else values
 
 
 _Known = tuple[int, str | None, Space]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from rdflib import Literal
 from rdflib.namespace import XSD
 
 from spaseq.rdf import Term, plain_literal, term_bytes, term_from_key, term_key
-from spaseq.rdf.columns import LiteralColumns, TermTable, empty_columns, set_value, set_values
+from spaseq.rdf.columns import LiteralColumns, TermTable, empty_columns, set_value, set_values, values_of_keys
 
 __all__ = ["UNBOUND", "Space", "Table", "distinct", "stacked"]
 
@@ -20,7 +19,6 @@ UNBOUND: Final = -1
 _FLOAT: Final = str(XSD.float)  # texts are compared faster than terms
 _FLOAT_KEY: Final = f'"^^<{_FLOAT}>'.encode()
 _FEW: Final = 8  # so many literals are read one by one, not as columns
-_QUOTE: Final = ord('"')
 _WORD: Final = 8
 
 
@@ -87,6 +85,15 @@ class Space:
             return found
         return self._added_keys(keys)
 
+    def add_keys(self, keys: Sequence[bytes]) -> np.ndarray:
+        """New numbers for terms that the space does not have, given by their bytes: int32."""
+        if self._by_key is None:
+            self._by_key = {}  # filled when a term is looked for
+        first = self.base + len(self._extras)
+        self._extras += keys
+        self.text += sum(map(len, keys))
+        return np.arange(first, first + len(keys), dtype=np.int32)
+
     def _added_keys(self, keys: Sequence[bytes]) -> np.ndarray:
         """The numbers among added terms: int32."""
         index, extras = self._index(), self._extras
@@ -104,8 +111,8 @@ class Space:
         index = self._by_key
         if index is None:
             index = self._by_key = {}
-        for place in range(self._indexed, len(self._extras)):
-            index.setdefault(self.key(self.base + place), self.base + place)
+        for number, term in enumerate(self._extras[self._indexed :], self.base + self._indexed):
+            index.setdefault(term if isinstance(term, bytes) else term_bytes(term), number)
         self._indexed = len(self._extras)
         return index
 
@@ -123,6 +130,15 @@ class Space:
         bounds = zip(own.tolist(), starts.tolist(), (starts + terms.length[places]).tolist(), strict=True)
         text = self._text
         return [text[start:end] if known else None for known, start, end in bounds]
+
+    def all_keys(self, numbers: np.ndarray) -> list[bytes]:
+        """`key` of each term, the numbers ascending."""
+        read = int(np.searchsorted(numbers, self.base))
+        found = [self.key(n) if key is None else key
+                 for n, key in zip(numbers[:read].tolist(), self.keys(numbers[:read]), strict=True)]  # fmt: skip
+        extras = self._extras
+        added = [extras[place] for place in (numbers[read:] - self.base).tolist()]
+        return found + [term if isinstance(term, bytes) else term_bytes(term) for term in added]
 
     def codes(self, owner: object) -> np.ndarray:
         """An array in which `owner` keeps a number for each of the batch's terms, initially -1: int64 (base,). It is
@@ -189,8 +205,10 @@ class Space:
         """Whether a term may be an xsd:float, whose sums are rounded to fewer digits than a double has."""
         extras = self._extras
         if not self._with_floats and self._searched < len(extras):
-            added = islice(extras, self._searched, None)
-            self._with_floats = any(map(_is_float, added))
+            added = extras[self._searched :]
+            texts = [term for term in added if type(term) is bytes]
+            if len(texts) < len(added) or _FLOAT_KEY in b"".join(texts):
+                self._with_floats = any(map(_is_float, added))
             self._searched = len(extras)
         return self._with_floats or (self.base > 0 and self.find(XSD.float) >= 0)
 
@@ -234,18 +252,19 @@ class Space:
         if self._added < len(self._extras):
             if len(known.kind) < len(self):
                 known = _longer(known, max(64, 2 * len(self)))
-            fresh = range(self._added, len(self._extras))
-            extras = self._extras
-            unmade = [(place, key) for place in fresh if isinstance(key := extras[place], bytes) and key[0] == _QUOTE]
+            first = self._added
+            fresh = self._extras[first:]
+            unmade = [place for place, term in enumerate(fresh, first) if type(term) is bytes]
             if len(unmade) > _FEW:
-                table = TermTable.of_keys([key for _, key in unmade])
-                set_values(known, self.base + np.array([place for place, _ in unmade]), table.literals())
+                keys = fresh if len(unmade) == len(fresh) else [self._extras[place] for place in unmade]
+                set_values(known, self.base + np.array(unmade), values_of_keys(cast("list[bytes]", keys)))
             else:
-                for place, _ in unmade:
-                    self._extra(place)
-            for place in fresh:
-                if isinstance(term := extras[place], Literal):
-                    set_value(known, self.base + place, term)
+                for place in unmade:
+                    fresh[place - first] = self._extra(place)
+            if len(unmade) < len(fresh) or len(unmade) <= _FEW:
+                for place, term in enumerate(fresh, first):
+                    if isinstance(term, Literal):
+                        set_value(known, self.base + place, term)
             self._added = len(self._extras)
         self._literals = known
         return known

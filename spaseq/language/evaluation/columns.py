@@ -15,13 +15,13 @@ import pyarrow as pa
 
 from spaseq.engine import CodedRows, MatchBatch
 from spaseq.engine.program.register_ops import NOTHING
-from spaseq.gpm.serialise import nquads_of_key
+from spaseq.gpm.serialise import nquads_of_key, nquads_of_keys
 from spaseq.language.evaluation.history import History
 from spaseq.language.evaluation.match import Match
 from spaseq.language.lowering.encoding import TermCodes
 from spaseq.rdf import GraphEvent
 
-__all__ = ["FoundColumns", "Kept", "Texts", "again", "by_time", "columns_of", "text_ranks"]
+__all__ = ["CodedTerms", "FoundColumns", "Kept", "Texts", "again", "by_time", "columns_of", "text_ranks"]
 
 _TEXTS: Final = 1 << 17
 
@@ -37,15 +37,19 @@ class CodedTerms(Protocol):
         """The bytes of the terms of codes (`term_bytes`)."""
         ...
 
+    def texts(self, numbers: Iterable[int], /) -> list[str]:
+        """`key` of each code."""
+        ...
+
     def term(self, number: int, /) -> Any:
         """The term of a code."""
         ...
 
 
 class Texts:
-    """Texts of terms by their codes, made once for the same terms. `make` gives the text of a `term_key`."""
+    """Texts of terms by their codes, made once for the same terms. `make` gives the texts of `term_key`s."""
 
-    def __init__(self, make: Callable[[str], str]) -> None:
+    def __init__(self, make: Callable[[Sequence[str]], Sequence[str]]) -> None:
         self._make = make
         self._known: dict[int, str] = {}
         self._terms: CodedTerms | None = None
@@ -56,13 +60,11 @@ class Texts:
         if terms is not self._terms or len(self._known) > _TEXTS:
             self._known.clear()
             self._terms = terms
-        known, make, found = self._known, self._make, list[str | None]()
-        for code in used.tolist():
-            text = known.get(code)
-            if text is None and code != NOTHING:
-                text = known[code] = make(terms.key(code))
-            found.append(text)
-        return found, places
+        known, asked = self._known, used.tolist()
+        fresh = [code for code in asked if code not in known and code != NOTHING]
+        if fresh:
+            known.update(zip(fresh, self._make(terms.texts(fresh)), strict=True))
+        return list(map(known.get, asked)), places
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,7 +159,7 @@ class FoundColumns:
             if codes is None:
                 cells = pa.nulls(len(self), pa.string())
             else:
-                found, places = texts.setdefault("", Texts(nquads_of_key)).of(codes, self.terms)
+                found, places = texts.setdefault("", Texts(nquads_of_keys)).of(codes, self.terms)
                 cells = pa.array(found, pa.string()).take(pa.array(places))
             columns[f"?{name}" if name in columns else name] = cells
         return pa.RecordBatch.from_pydict(columns)

@@ -74,12 +74,30 @@ class Computation:
         if clauses.distinct:
             kept = rows.firsts(clauses.select)
             rows, keys = rows.take(kept), [key[kept] for key in keys]
+        last = clauses.last
         if keys:
-            rows = rows.take(np.lexsort(keys[::-1]))
-        last = None if clauses.limit is None else clauses.offset + clauses.limit
+            rows = rows.take(self._first(keys, space))
         if clauses.offset or last is not None:
             rows = rows.take(np.arange(len(rows))[clauses.offset : last])
         return rows
+
+    def reduced(self, gathered: Gathered) -> Gathered:
+        """A window's matches without those that are no results, whatever follows (`Clauses.few`)."""
+        rows = gathered.rows().standing(gathered.space)
+        kept, keys = rows.numbered(), list[np.ndarray]()
+        if self.tree is not None:
+            kept, keys = self._computed(kept, gathered)
+        if self.clauses.distinct:
+            kept = kept.take(kept.firsts(self.clauses.select))
+        if keys:
+            kept = kept.take(np.sort(self._first(keys, gathered.space)))
+        return gathered.of(rows.take(kept.start[: self.clauses.last]).held())
+
+    def _first(self, keys: list[np.ndarray], space: Any) -> np.ndarray:
+        """The indices of the rows that ORDER BY and LIMIT leave, with those that OFFSET takes away."""
+        from spaseq.gpm.columnar.order import first_rows
+
+        return first_rows(keys, [descending for _, descending in self.order], space, self.clauses.last)
 
     def each(self, gathered: Gathered) -> Rows:
         """The rows computed of each match alone, each once among those of its end."""
@@ -96,8 +114,7 @@ class Computation:
         return rows.take(np.delete(np.arange(len(rows)), repeated)) if len(repeated) else rows
 
     def _computed(self, rows: Rows, gathered: Gathered) -> tuple[Rows, list[np.ndarray]]:
-        """The rows computed of solutions, or of groups, with all variables; and the ranks of their keys of ORDER BY."""
-        from spaseq.gpm.columnar.order import ranks
+        """The rows computed of solutions, or of groups, with all variables; and the terms of their keys of ORDER BY."""
         from spaseq.gpm.columnar.table import Table
         from spaseq.gpm.columnar.truth import computed
 
@@ -119,7 +136,7 @@ class Computation:
                 column, given = found.column(name), own[found.events]
                 found = found.with_column(name, np.where(column >= 0, column, given))
         scope = evaluation.scope(found)
-        keys = [ranks(computed(key, scope), space, apart=False) * (-1 if down else 1) for key, down in self.order]
+        keys = [computed(key, scope) for key, _ in self.order]
         if len(found) != len(rows) or (found.events != np.arange(len(rows))).any():
             rows = rows.take(found.events.astype(np.int64))
         return _with_columns(rows, dict(found.columns)), keys

@@ -16,7 +16,7 @@ import numpy as np
 from spaseq.engine.program.register_ops import NOTHING
 from spaseq.gpm import ROUNDS, list_literal
 from spaseq.gpm.columnar.table import Space
-from spaseq.language.evaluation.columns import FoundColumns, Kept, text_ranks
+from spaseq.language.evaluation.columns import CodedTerms, FoundColumns, Kept, text_ranks
 from spaseq.language.evaluation.match import Match
 from spaseq.rdf import GraphEvent
 from spaseq.rdf.columns import TermTable
@@ -30,10 +30,34 @@ _NO_TERMS = TermTable.of(())
 class SpaceTerms:
     """The terms of a space, as `FoundColumns` asks for them."""
 
-    __slots__ = ("space",)
+    __slots__ = ("_codes", "_numbers", "_owner", "space")
 
     def __init__(self, space: Space) -> None:
         self.space = space
+        self._owner: CodedTerms | None = None
+        self._codes = np.zeros(0, np.int64)
+        self._numbers = np.zeros(0, np.int32)
+
+    def numbers_of(self, owner: CodedTerms, codes: np.ndarray) -> np.ndarray:
+        """The numbers of the terms of `codes` (int64, ascending), new ones for those without: int32.
+
+        PERF: terms that all come from one owner are told apart by its codes, not by their bytes: 0.3 µs a term less.
+        """
+        space = self.space
+        if self._owner is None and not len(space):
+            self._owner = owner
+        if self._owner is not owner or len(space) != len(self._codes):  # others may be there, too
+            return space.numbers_of_keys(owner.keys(codes.tolist()))
+        places = np.searchsorted(self._codes, codes)
+        known = places < len(self._codes)
+        known[known] = self._codes[places[known]] == codes[known]
+        fresh = codes[~known]
+        if len(fresh):
+            added = space.add_keys(owner.keys(fresh.tolist()))
+            self._codes = np.insert(self._codes, places[~known], fresh)
+            self._numbers = np.insert(self._numbers, places[~known], added)
+            places = np.searchsorted(self._codes, codes)
+        return self._numbers[places]
 
     def key(self, number: int) -> str:
         """The `term_key` of a number's term."""
@@ -42,6 +66,10 @@ class SpaceTerms:
     def keys(self, numbers: Iterable[int]) -> list[bytes]:
         """The bytes of terms (`term_bytes`)."""
         return list(map(self.space.key, numbers))
+
+    def texts(self, numbers: Iterable[int]) -> list[str]:
+        """`key` of each number."""
+        return list(map(self.space.cased_key, numbers))
 
     def term(self, number: int) -> Any:
         """The term of a number."""
@@ -77,6 +105,17 @@ class Rows:
         rounds = [self.rounds[row] for row in numbers] if self.rounds else ()
         return Rows(self.start[rows], self.end[rows], np.append(begins, len(taken)), self.positions[taken],
                     self.times[taken], columns, lambda row: events(numbers[row]), rounds)  # fmt: skip
+
+    def numbered(self) -> Rows:
+        """The same columns, `start` being the number of the row."""
+        return Rows(np.arange(len(self)), self.end, self.offsets, self.positions, self.times, self.columns, self.events,
+                    self.rounds)  # fmt: skip
+
+    def held(self) -> Rows:
+        """The same rows, which hold no more events than their own."""
+        events = [self.events(row) for row in range(len(self))]
+        return Rows(self.start, self.end, self.offsets, self.positions, self.times, self.columns, events.__getitem__,
+                    self.rounds)  # fmt: skip
 
     def standing(self, space: Space) -> Rows:
         """The matches that stand for the solutions, the pairs of an end and a mapping: the least by (start, positions).
@@ -180,7 +219,7 @@ class Gathered:
             used, places = np.unique(codes, return_inverse=True)
             bound = used != NOTHING
             numbers = np.full(len(used), -1, np.int32)
-            numbers[bound] = self.space.numbers_of_keys(found.terms.keys(used[bound].tolist()))
+            numbers[bound] = self.terms.numbers_of(found.terms, used[bound])
             columns[name] = numbers[places]
         self._parts.append(Rows(found.start, found.end, found.offsets, found.positions, times, columns, events))
 
@@ -231,6 +270,14 @@ class Gathered:
             events,
             rounds,
         )
+
+    def of(self, rows: Rows) -> Gathered:
+        """These rows of it, gathered anew, with no other terms."""
+        fresh = Gathered((), ())
+        fresh._lists, fresh._names = self._lists, self._names
+        if len(rows):
+            fresh.add_columns(rows.found(self.terms))
+        return fresh
 
     def matches(self) -> list[Match]:
         """All of them as matches."""

@@ -63,8 +63,7 @@ def _finish_by_row(clauses: Clauses, matches: Sequence[Match]) -> list[Match]:
         found = list(first.values())
     if clauses.plan is not None and clauses.ordered:
         found = clauses.plan.sort(found, lambda row: tuple(row[1]))
-    last = None if clauses.limit is None else clauses.offset + clauses.limit
-    return [match for match, _ in found[clauses.offset : last]]
+    return [match for match, _ in found[clauses.offset : clauses.last]]
 
 
 def _standing(matches: Iterable[Match]) -> list[Match]:
@@ -126,6 +125,8 @@ def _shown(match: Match, bindings: dict[str, Any], select: tuple[str, ...]) -> M
 
 _TERMS: Final = 1 << 16
 """Matches that are computed alone share terms until there are so many."""
+_MANY: Final = 1 << 16
+"""So many matches of a window are held before those are looked for that are no results."""
 _FEW: Final = 3
 """So many matches are computed one by one, in some 45 µs each; columns begin at some 400 µs."""
 
@@ -140,6 +141,7 @@ class Results:
         self._pending = Gathered(clauses.needed, clauses.lists)
         self._held: list[Match] = []  # of a window, where clauses are not computed as columns
         self._terms: SpaceTerms | None = None  # of the matches computed last, since values come again
+        self._reduced = 0  # twice the matches that were left last time
         self._answered = False
 
     @property
@@ -183,6 +185,7 @@ class Results:
                 end = first + int(np.searchsorted(found.times[first:], self._window.closes(begin)))
             yield from self._over(begin)
             self._pending.add_columns(found.cut(first, end))
+            self._reduce()
             first = end
 
     def _hold(self, matches: list[Match]) -> None:
@@ -190,6 +193,13 @@ class Results:
             self._held += matches
         else:
             self._pending.add_matches(matches)
+            self._reduce()
+
+    def _reduce(self) -> None:
+        """Lets go of matches of the window that are no results, once there are many."""
+        if self._clauses.few and self._computation is not None and len(self._pending) > max(_MANY, self._reduced):
+            self._pending = self._computation.reduced(self._pending)
+            self._reduced = 2 * len(self._pending)
 
     def _computed(self, matches: FoundColumns | Iterable[Match]) -> Iterator[FoundColumns | Iterable[Match]]:
         """The rows computed of each match alone."""

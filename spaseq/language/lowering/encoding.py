@@ -481,9 +481,7 @@ class TermCodes:
         codes = memo[1][numbers]
         unseen = np.unique(numbers[codes == UNKNOWN])
         if len(unseen):
-            pairs = zip(unseen.tolist(), space.keys(unseen), strict=True)
-            keys = [space.key(n) if key is None else key for n, key in pairs]
-            memo[1][unseen] = [self._terms.of_key(key) for key in keys]
+            memo[1][unseen] = self._terms.of_keys(space.all_keys(unseen))
             codes = memo[1][numbers]
         return codes
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
+
+import numpy as np
 
 from spaseq.rdf import Term, is_term_key, term_bytes, term_from_key
 from spaseq.snapshot import expect
@@ -39,6 +41,18 @@ class NumberedTerms:
             self.next += 1
         return number
 
+    def of_keys(self, keys: Sequence[bytes]) -> np.ndarray:
+        """The numbers of terms with these bytes: int64."""
+        index, first = self._keys, self.next
+        fresh = list(dict.fromkeys([key for key in keys if key not in index]))
+        if fresh:
+            self.next = first + len(fresh)
+            index.update(zip(fresh, range(first, self.next), strict=True))
+            self._texts.update(zip(range(first, self.next), fresh, strict=True))
+            if _STRING in b"".join(fresh):
+                self.has_aliases |= any(key.endswith(_STRING) for key in fresh)
+        return np.fromiter(map(index.__getitem__, keys), np.int64, len(keys))
+
     def of(self, term: Term) -> int:
         """The number of a term."""
         return self.of_key(term_bytes(term))
@@ -57,6 +71,10 @@ class NumberedTerms:
     def keys(self, numbers: Iterable[int]) -> list[bytes]:
         """The bytes of terms (`term_bytes`)."""
         return list(map(self._texts.__getitem__, numbers))
+
+    def texts(self, numbers: Iterable[int]) -> list[str]:
+        """`key` of each number."""
+        return [key.decode() for key in map(self._texts.__getitem__, numbers)]
 
     @property
     def full(self) -> bool:

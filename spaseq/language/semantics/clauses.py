@@ -51,6 +51,17 @@ class Clauses:
         return self.plan is not None and self.plan.grouped and not self.plan.over_rounds
 
     @property
+    def last(self) -> int | None:
+        """How many results of a window come before LIMIT ends them, those that OFFSET takes away included."""
+        return None if self.limit is None else self.offset + self.limit
+
+    @property
+    def few(self) -> bool:
+        """Whether some solutions of a window are no results, whatever solutions come behind them: those that ORDER BY
+        and LIMIT put behind enough others, and those that DISTINCT has seen."""
+        return not self.groups and (not self.ordered if self.distinct else self.limit is not None)
+
+    @property
     def rounds(self) -> frozenset[str]:
         """The variables whose values in every round of an iteration matches must keep."""
         aggregated = self.plan.aggregated & self.plan.iterated if self.plan and self.plan.over_rounds else frozenset()

@@ -21,8 +21,8 @@ Not here: matching (`spaseq.gpm`), and anything that looks at single events (`sp
 
 Besides:
 
-* `values` (`Kinds`, `LiteralColumns`, `empty_columns`, `literal_columns`, `set_value`, `set_values`): What the literals
-  of a batch mean, as columns; the same as `rdflib.Literal.value` says, one by one.
+* `values` (`Kinds`, `LiteralColumns`, `empty_columns`, `literal_columns`, `set_value`, `set_values`, `values_of_keys`):
+  What the literals of a batch mean, as columns; the same as `rdflib.Literal.value` says, one by one.
 * `knowledge` (`load_knowledge`, `read_knowledge`, `read_part`): Background knowledge: files of RDF in any format as one
   graph ([SPAseq] Definition 15).
 * `triples` (`GraphColumns`): A graph as columns: different triples over numbered terms, in the order of their source.
@@ -34,7 +34,7 @@ from __future__ import annotations
 from spaseq.rdf.columns.knowledge import load_knowledge, read_knowledge, read_part
 from spaseq.rdf.columns.model import BLANK, IRI, LITERAL, BatchLimits, GraphBatch, Kinds, LiteralColumns, TermTable
 from spaseq.rdf.columns.triples import GraphColumns
-from spaseq.rdf.columns.values import empty_columns, number_of_term, set_value, set_values
+from spaseq.rdf.columns.values import empty_columns, number_of_term, set_value, set_values, values_of_keys
 
 __all__ = [
     "BLANK",
@@ -53,4 +53,5 @@ __all__ = [
     "read_part",
     "set_value",
     "set_values",
+    "values_of_keys",
 ]

@@ -6,7 +6,8 @@ type, times with times. The columns give the kind and a value that decides withi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -17,12 +18,15 @@ import numpy as np
 from rdflib import Literal
 
 from spaseq.jit import attempt_rows
-from spaseq.rdf.terms import Term
+from spaseq.rdf.terms import Term, term_from_key
 
-__all__ = ["Kinds", "LiteralColumns", "empty_columns", "literal_columns", "number_of_term", "set_value", "set_values"]
+__all__ = ["Kinds", "LiteralColumns", "empty_columns", "literal_columns", "number_of_term", "set_value", "set_values",
+           "values_of_keys"]  # fmt: skip
 
 _EXACT: Final = 1 << 53
 _DIGITS: Final = 15
+_LONG_DOUBLE: Final = re.compile(rb"[+-]?[0-9]+\.[0-9]+([eE][+-]?[0-9]+)?")
+_DATATYPES: Final = 64  # of more in one batch, literals are read one by one
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -116,10 +120,63 @@ def literal_columns(
         asked[number] = _KINDS.get(str(term(number)), literals.NOT_SEEN)
     attempt_rows(literals.read_values, 16 * len(datatype), text, start, length, lexical, asked[datatype], columns.kind,
                  columns.number, columns.exact, columns.whole, columns.has_whole)  # fmt: skip
-    for number in np.flatnonzero(columns.kind == literals.NOT_SEEN).tolist():
-        literal = term(number)
-        assert isinstance(literal, Literal)
-        set_value(columns, number, literal)
+    _read_others(columns, text, start, lexical, asked[datatype], term)
+    return columns
+
+
+def _read_others(
+    columns: LiteralColumns,
+    text: np.ndarray,
+    start: np.ndarray,
+    lexical: np.ndarray,
+    asked: np.ndarray,
+    term: Callable[[int], Term],
+) -> None:
+    """Fill in what the kernel leaves: doubles of more digits as Python reads them, the rest from rdflib's terms."""
+    from spaseq.rdf.columns.kernels import literals
+
+    left = np.flatnonzero(columns.kind == literals.NOT_SEEN)
+    doubles = asked[left] == Kinds.DOUBLE
+    for number in left[doubles].tolist():
+        first = int(start[number]) + 1
+        digits = text[first : first + int(lexical[number])].tobytes()
+        if _LONG_DOUBLE.fullmatch(digits):
+            columns.kind[number] = Kinds.DOUBLE
+            columns.number[number] = float(digits)
+            columns.exact[number] = True
+        else:
+            _read(columns, number, term)
+    for number in left[~doubles].tolist():
+        _read(columns, number, term)
+
+
+def _read(columns: LiteralColumns, number: int, term: Callable[[int], Term]) -> None:
+    literal = term(number)
+    assert isinstance(literal, Literal)
+    set_value(columns, number, literal)
+
+
+def values_of_keys(keys: Sequence[bytes]) -> LiteralColumns:
+    """The columns of terms given by their bytes (`spaseq.rdf.terms.term_bytes`), as `literal_columns` has them. No term
+    is made of the usual forms."""
+    from spaseq.rdf.columns.kernels import literals
+
+    count = len(keys)
+    length = np.fromiter(map(len, keys), np.int32, count)
+    start = np.cumsum(length, dtype=np.int64) - length
+    text = np.frombuffer(bytearray(b"".join(keys)), np.uint8)  # which kernels take for one that is written
+    lexical, datatype = np.empty(count, np.int32), np.empty(count, np.int32)
+    firsts = np.zeros(_DATATYPES, np.int64)
+    known = attempt_rows(literals.read_ends, 16 * count, text, start, length, lexical, datatype, firsts)
+    asked = np.full(_DATATYPES + 2, literals.NOT_SEEN, dtype=np.uint8)  # the last but one: no room; the last: none
+    asked[-1] = Kinds.STRING
+    for number, first in enumerate(firsts[:known].tolist()):
+        key = keys[first]
+        asked[number] = _KINDS.get(key[key.rindex(b'"') + 4 : -1].decode(), literals.NOT_SEEN)
+    columns = empty_columns(count)
+    attempt_rows(literals.read_values, 16 * count, text, start, length, lexical, asked[datatype], columns.kind,
+                 columns.number, columns.exact, columns.whole, columns.has_whole)  # fmt: skip
+    _read_others(columns, text, start, lexical, asked[datatype], lambda number: term_from_key(keys[number].decode()))
     return columns
 
 

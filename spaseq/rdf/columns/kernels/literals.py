@@ -212,6 +212,47 @@ def read_values(text, start, length, lexical, kinds, kind, real, exact, whole, h
             read_number(text, at, end, term, wanted, kind, real, exact, whole, has_whole)
 
 
+@kernel
+def read_ends(text, start, length, lexical, datatype, firsts):
+    """For keys of terms: the bytes of a literal's text, otherwise NIL, and the number of its datatype, NIL where it has
+    none. `firsts` gets for each datatype a key that has it; those that it has no room for have the number of its
+    length."""
+    known = 0
+    for term in range(len(start)):
+        lexical[term] = NIL
+        datatype[term] = NIL
+        begin, end = start[term], start[term] + length[term]
+        if byte(text, begin) != 34:
+            continue
+        quote = end - 1
+        while byte(text, quote) != 34:
+            quote -= 1
+        lexical[term] = quote - begin - 1
+        if end - quote < 4 or byte(text, quote + 1) != 94:
+            continue
+        found = 0
+        while found < known and not ends_alike(text, start, length, lexical, firsts[found], quote, end):
+            found += 1
+        datatype[term] = found
+        if found == known and known < len(firsts):
+            firsts[known] = term
+            known += 1
+    return known
+
+
+@inlined
+def ends_alike(text, start, length, lexical, other, at, end):
+    """Whether the key of literal `other` has the bytes `at:end` behind its text."""
+    first = start[other] + lexical[other] + 1
+    size = end - at
+    if start[other] + length[other] - first != size:
+        return False
+    same = 0
+    while same < size and byte(text, first + same) == byte(text, at + same):
+        same += 1
+    return same == size
+
+
 @inlined
 def read_boolean(text, at, end, term, kind, whole, has_whole):
     kind[term] = BOOLEAN
