@@ -48,7 +48,7 @@ def compiled(options: argparse.Namespace, *, warns: bool = True) -> Any:
     from ceql.query import compile_query
 
     text, source = query_text(options.query)
-    query = compile_query(text, source=source, settings=settings_of(options.set, options.evaluator))
+    query = compile_query(text, source=source, settings=settings_of(options))
     warn(query.warnings if warns else ())
     return query
 

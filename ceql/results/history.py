@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
@@ -175,14 +176,18 @@ class Past:
         """Takes the last batch out again."""
         del self.batches[-1], self.lasts[-1], self.keys[-1]
 
-    def evict(self, window: Window, partitioned: bool, position: int, coordinate: int | float) -> None:
-        """Drops the batches that no window ending at this position and coordinate, or later, reaches. A window of
-        events in partitions may reach back any number of positions: there single events are dropped."""
-        if partitioned and window.per_partition:
-            if position >= self._sift_at:
-                self._sift(int(window.size) + 1)
-                self._sift_at = position + self.worth + sum(map(len, self.batches))
-            return
+    def evict_by_key(
+        self, window: Window, position: int, born: Callable[[np.ndarray], np.ndarray] | None = None
+    ) -> None:
+        """Drops single events, where what is needed of them is different in each partition, which may be any number of
+        positions ago: all but the last of a window of events, and those before the position that `born` gives for the
+        number of a partition. To be called before each event from `position` on."""
+        if position >= self._sift_at:
+            self._sift(int(window.size) + 1 if window.per_partition else position + 1, born)
+            self._sift_at = position + self.worth + sum(map(len, self.batches))
+
+    def evict(self, window: Window, position: int, coordinate: int | float) -> None:
+        """Drops the batches that no window ending at this position and coordinate, or later, reaches."""
         if window.by_position:
             reach = window.open_from(position)
             count = bisect.bisect_left(self.batches, reach, key=lambda b: int(b.positions[-1]))
@@ -191,9 +196,9 @@ class Past:
         if 2 * count >= len(self.batches):  # only when half can go, so that a batch is moved O(1) times on average
             del self.batches[:count], self.lasts[:count], self.keys[:count]
 
-    def _sift(self, most: int) -> None:
-        """Drops all but the last `most` events of each partition, and those of none, from batches that lose half of
-        theirs. O(events · log events)."""
+    def _sift(self, most: int, born: Callable[[np.ndarray], np.ndarray] | None) -> None:
+        """Drops all but the last `most` events of each partition, those before `born`, and those of none, from batches
+        that lose half of theirs. O(events · log events)."""
         held = [
             np.array(batch.keys, np.int64) if isinstance(batch, Block) else keys
             for batch, keys in zip(self.batches, self.keys, strict=True)
@@ -205,6 +210,8 @@ class Past:
         behind = np.repeat(ends, np.diff(ends, prepend=-1)) - np.arange(len(order))
         wanted = np.zeros(len(keys), bool)
         wanted[order] = (behind < most) & (keys[order] >= 0)
+        if born is not None and len(keys):
+            wanted &= np.concatenate([np.asarray(batch.positions) for batch in self.batches]) >= born(keys)
         batches, lasts, kept, start = self.batches, self.lasts, known, 0
         self.batches, self.lasts, self.keys = [], [], []
         for batch, last, own in zip(batches, lasts, kept, strict=True):

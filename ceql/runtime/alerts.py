@@ -27,7 +27,7 @@ from ceql.runtime.run import Run
 from ceql.runtime.session import open_session
 from spaseq.automata.rma import RMA, Limits, count_events, determinise, from_pattern
 from spaseq.engine import Choice, Program, Selection, ends_only
-from spaseq.errors import UnsupportedFeature
+from spaseq.errors import OptionError, UnsupportedFeature
 from spaseq.events import EventCounters
 from spaseq.pattern import Predicate
 from spaseq.watch import check, limited_steps
@@ -121,7 +121,10 @@ class Alerts:
         return AlertStream(self._query, self.program, options)
 
     def rows(self, events: Any = None, **options: Any) -> Iterator[QueryRows]:
-        """The batches as a `SingleRun` of `deterministic()` and `spaseq.forecast` take them."""
+        """The batches as a `SingleRun` of `deterministic()` and `spaseq.forecast` take them. `OptionError` with
+        `forget_keys_after`: these would go on with the runs of forgotten keys."""
+        if self._query.settings.forget_keys_after is not None:
+            raise OptionError("forecasts are made without forget_keys_after", "leave the setting out for them")
         return self._rows(matches_of(self._query, events, **options))
 
     def _rows(self, matches: Matches) -> Iterator[QueryRows]:

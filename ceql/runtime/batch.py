@@ -45,9 +45,11 @@ class Partition:
     some bracket belongs to no partition, -1. The key is the value, or the tuple of the values of several brackets.
     """
 
-    def __init__(self, brackets: tuple[tuple[str, ...], ...], window: Window) -> None:
+    def __init__(
+        self, brackets: tuple[tuple[str, ...], ...], window: Window, forget_after: float | None = None
+    ) -> None:
         self.brackets = brackets
-        self.numbers: Partitions = Partitions(window)
+        self.numbers: Partitions = Partitions(window, forget_after)
 
     def keys(self, batch: EventBatch, places: np.ndarray) -> np.ndarray:
         """int64 (n,); `places`: those of the events, in what the window is measured in, ascending.
@@ -68,13 +70,14 @@ class Partition:
         table = np.full(len(found) + 1, -1, np.int64)
         numbers = np.empty(len(codes), np.int64)
         for start in range(0, len(codes), _ROWS):
-            self.numbers.reach(places[start].item())
+            self.numbers.reach(places[start].item(), int(batch.times[start]))
             some = codes[start : start + _ROWS]
             used = np.zeros(len(found) + 1, bool)
             used[some] = True
             there = np.flatnonzero(used[:-1])
             table[there] = self.numbers.of(found if len(there) == len(found) else [found[c] for c in there.tolist()])
-            numbers[start : start + _ROWS] = table[some]
+            part = slice(start, start + _ROWS)
+            numbers[part] = self.numbers.lives(table[some], batch.positions[part], batch.times[part])
         return numbers
 
     def _bracket(self, batch: EventBatch, names: tuple[str, ...]) -> tuple[np.ndarray, list[Any]]:

@@ -49,6 +49,11 @@ class CompiledQuery:
             check(self.tree, text, source)
             self.rewritten: Rewritten = rewrite(self.tree, settings.rewrite_size)
             self.lowered: Lowered = lower(self.rewritten.query, text, source, settings)
+            if settings.forget_keys_after is not None and not self.lowered.partition:
+                raise OptionError(
+                    "forget_keys_after is given, and the query has no keys",
+                    "PARTITION BY gives it some; else leave it out",
+                )
             self.shown: Shown = Shown.of(self.tree)
             self.valuations: bool = lists_attributes(self.tree)
             self.program()
@@ -123,7 +128,7 @@ class CompiledQuery:
         found = (a for guard in guards for a in attributes_of(guard.condition))
         values = dict.fromkeys(f"{(a.variable or '').partition('#')[0]}.{a.name}".lstrip(".") for a in found)
         keys = [" or ".join(bracket) for bracket in self.lowered.partition]
-        return self.lowered.window.growth(keys, list(values))
+        return self.lowered.window.growth(keys, list(values), self.settings.forget_keys_after is not None)
 
     @property
     def attributes(self) -> tuple[str, ...]:

@@ -120,6 +120,7 @@ class Matches:
         stream = EventStream(self._sources, self._options, wanted)
         self.counters = stream.counters
         self._run = Run(self._query.lowered, program or self._query.program(self._valuations))
+        self._run.counters = self.counters
         return self._run, self._checked(stream)
 
     def explain(self) -> str:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from ceql.lowering.lower import Lowered
 from ceql.results.history import History, Past
 from ceql.runtime.batch import Coordinate, EngineBatch, Partition
-from spaseq.events import EventBatch
+from spaseq.events import EventBatch, EventCounters
 from spaseq.snapshot import expect
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from spaseq.engine.opening import AnyEvaluator
 
 __all__ = ["Run"]
+
+_PART: Final = 1 << 16
 
 
 class Run:
@@ -31,36 +33,62 @@ class Run:
         from spaseq.engine.opening import open_evaluator
 
         self.lowered = lowered
-        self.partition: Partition | None = Partition(lowered.partition, lowered.window) if lowered.partition else None
+        pause = program.settings.forget_keys_after
+        keys = lowered.partition
+        self.partition: Partition | None = Partition(keys, lowered.window, pause) if keys else None
         self.coordinate: Coordinate = Coordinate(lowered.window_attribute)
         self.evaluator: AnyEvaluator = evaluator if evaluator is not None else open_evaluator(program)
         self.past: Past = Past()
+        self.counters: EventCounters = EventCounters()
+        self._time: int | None = None
         self._reached: tuple[int, int | float] | None = None
+        self._pauses = self.partition is not None and self.partition.numbers.pauses
+        self.by_key: bool = bool(keys) and (lowered.window.per_partition or program.ends_by_key)
+        """Whether what is needed of the events is different in each partition."""
 
     def advance(self, events: EventBatch, *, at_once: bool = False) -> Iterator[tuple[MatchBatch, History]]:
         """The matches that these events complete, with what they are about. Exhaust it before the next call.
 
         `at_once`: the caller keeps all of them, so they are under the budget `output_bytes`.
         """
+        for part in self._parts(events):
+            yield from self._advance(part, at_once)
+
+    def _parts(self, events: EventBatch) -> Iterator[EventBatch]:
+        """Where keys are forgotten after a pause, their numbers are given away between batches, so these are small."""
+        if not self._pauses:
+            yield events
+            return
+        for start in range(0, len(events), _PART):
+            yield events.part(start, min(start + _PART, len(events)))
+
+    def _advance(self, events: EventBatch, at_once: bool) -> Iterator[tuple[MatchBatch, History]]:
         batch = self.batch(events)
-        partitioned = batch.keys is not None
         reached = int(batch.positions[0]), batch.times[0].item()
         if self.lowered.absent is not None:
             # A match waits for its window to close, and is reported with the first events behind that.
             reached, self._reached = self._reached or reached, (int(batch.positions[-1]), batch.times[-1].item())
-        self.past.evict(self.lowered.window, partitioned, *reached)
-        self.past.append(events, batch.times[-1].item(), batch.keys if self.lowered.window.per_partition else None)
+        self.evict(*reached)
+        self.past.append(events, batch.times[-1].item(), batch.keys if self.by_key else None)
         found = self.evaluator.stream(batch)
         yield from ((m, self.past.of(m)) for m in (self.evaluator.at_once(found) if at_once else found) if len(m))
 
     def count(self, events: EventBatch, most: int | None = None) -> int:
         """How many matches these events complete. Stops soon behind `most`; then the run can go no further."""
-        return self.evaluator.count(self.batch(events), most)
+        found = 0
+        for part in self._parts(events):
+            if most is not None and found >= most:
+                break
+            found += self.evaluator.count(self.batch(part), None if most is None else most - found)
+        return found
 
     def ends(self, events: EventBatch | None) -> np.ndarray:
         """The positions of events at which matches end, as far as these events, or None at the end of the stream,
         decide it: int64, ascending, each once. Keeps no events; not to be mixed with `advance`."""
-        parts = [self.evaluator.close()] if events is None else list(self.evaluator.stream(self.batch(events)))
+        if events is None:
+            parts = [self._closed()]
+        else:
+            parts = [found for part in self._parts(events) for found in self.evaluator.stream(self.batch(part))]
         ends = np.concatenate([matches.end for matches in parts]) if parts else np.zeros(0, np.int64)
         return ends if np.all(ends[1:] > ends[:-1]) else np.unique(ends)
 
@@ -71,6 +99,9 @@ class Run:
 
     def reach(self, now: int) -> tuple[MatchBatch, History] | None:
         """The matches that wait for nothing but the time `now` (ns), before which no event will come any more."""
+        if self._pauses and self.partition is not None:
+            self.partition.numbers.hush(now)
+            self.make_room(self.evaluator.forget)
         if self.lowered.absent is None or self.lowered.window_attribute is not None:
             return None
         matches = self.evaluator.advance(now)
@@ -78,8 +109,35 @@ class Run:
 
     def close(self) -> tuple[MatchBatch, History]:
         """The matches that the end of the stream completes, with the events about them."""
-        matches = self.evaluator.close()
+        matches = self._closed()
         return matches, self.past.of(matches) if len(matches) else History()
+
+    def _closed(self) -> MatchBatch:
+        """What the end of the stream completes; no key is silent for longer."""
+        if self.partition is not None and self._time is not None:
+            self.partition.numbers.hush(self._time)
+            self.make_room(self.evaluator.forget)
+        return self.evaluator.close()
+
+    def make_room(self, forget: Callable[[np.ndarray], int | None]) -> None:
+        """Ends the runs of keys that are forgotten, by `forget`, and counts them. To be called between events."""
+        if self._pauses and self.partition is not None:
+            numbers = self.partition.numbers
+            numbers.make_room(forget)
+            self.counters.forgotten_keys, self.counters.lost_runs = numbers.forgotten, numbers.lost
+
+    def note_time(self, time: int) -> None:
+        """The time (ns) of the last event, where it did not come in a batch."""
+        self._time = time
+
+    def evict(self, position: int, coordinate: int | float) -> None:
+        """Drops the events that nothing from this position and place in the window on needs."""
+        window = self.lowered.window
+        if self.by_key:
+            born = self.partition.numbers.born if self._pauses and self.partition is not None else None
+            self.past.evict_by_key(window, position, born)
+        else:
+            self.past.evict(window, position, coordinate)
 
     @property
     def valuations(self) -> bool:
@@ -99,12 +157,15 @@ class Run:
 
     def batch(self, events: EventBatch) -> EngineBatch:
         """The events as the engine takes them."""
+        self.make_room(self.evaluator.forget)
+        self._time = int(events.times[-1])
         places = self.coordinate.of(events)
         keys = None if self.partition is None else self.partition.keys(events, places)
         return EngineBatch(events, events.positions, places, keys)
 
     def snapshot(self) -> dict[str, Any]:
         """All of it, as plain values."""
+        self.make_room(self.evaluator.forget)
         return {
             "engine": self.evaluator.snapshot(),
             "partition": None if self.partition is None else self.partition.numbers.snapshot(),
@@ -112,6 +173,7 @@ class Run:
             "reached": self._reached,
             "history": self.past.snapshot(),
             "lasts": self.past.lasts,
+            "time": self._time,
         }
 
     @staticmethod
@@ -129,4 +191,6 @@ class Run:
             position, coordinate = run._reached
             expect(type(position) is int and type(coordinate) in (int, float), "a place in the stream")
         run.past.restore(state["history"], state["lasts"])
+        run._time = state["time"]
+        expect(run._time is None or type(run._time) is int, "the time of the last event")
         return run

@@ -46,6 +46,7 @@ class Session:
         self._valuations = valuations
         self._bindings = query.bindings(valuations)
         self._run = Run(query.lowered, program or query.program(valuations))
+        self._run.counters = self._feed.counters
         self._singles: Singles | None = None
         self._untried = True
         self._closed = False
@@ -66,6 +67,7 @@ class Session:
     def counters(self) -> EventCounters:
         """Counts of what was pushed so far."""
         self._to_batches()
+        self._run.make_room(self._run.evaluator.forget)
         return self._feed.counters
 
     def push(self, events: Any, stream: str | None = None) -> list[Match]:
@@ -195,7 +197,8 @@ def identity(query: CompiledQuery) -> Identity:
     return {
         "language": "CEQL",
         "query": print_query(query.tree),
-        "settings": f"evaluator={settings.evaluator}, negated_conditions={settings.negated_conditions}",
+        "settings": f"evaluator={settings.evaluator}, negated_conditions={settings.negated_conditions}, "
+        f"forget_keys_after={settings.forget_keys_after}",
         "automaton": program.cea.describe(),
     }
 
@@ -210,6 +213,7 @@ def restored(query: CompiledQuery, state: dict[str, Any]) -> Session:
     stream = Session(query, tuple(state["names"]), EventOptions(**state["options"]), state["valuations"])
     stream._feed.restore(state["feed"])
     stream._run = Run.restore(query.lowered, query.program(stream._valuations), state["run"])
+    stream._run.counters = stream._feed.counters
     past = stream._run.past.batches
     expect(not past or past[-1].positions[-1] + 1 == stream._feed.position, "the events up to here")
     return stream

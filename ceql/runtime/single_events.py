@@ -94,6 +94,7 @@ class Singles:
         self._scale = unit_nanoseconds(options.time_unit)
         self._limit = ((1 << 63) - 1) // self._scale
         self._partition = run.partition
+        self._pauses = run.partition is not None and run.partition.numbers.pauses
         self._window_attribute = run.lowered.window_attribute
         self._type_column = options.type_column or "type"
         registers = run.lowered.registers
@@ -160,10 +161,14 @@ class Singles:
     def _take(self, event: dict[str, Any], symbol: int, time: int, coordinate: Any, value: Any) -> Found:
         moving = symbol != self._inert
         key = 0
-        if self._partition is not None and (moving or self._engine.counts):
-            key = -1 if value is None else self._partition.numbers.number(value)
-            moving = moving and key >= 0
         position = self._position
+        if self._partition is not None and (moving or self._engine.counts or self._pauses):
+            numbers = self._partition.numbers
+            if value is None:
+                key = -1
+            else:
+                key = numbers.number_at(value, position, time) if self._pauses else numbers.number(value)
+            moving = moving and key >= 0
         self._position = position + 1
         self._high = time
         self._coordinate = coordinate
@@ -171,7 +176,7 @@ class Singles:
             self._note(event)
         block = self._block
         block.stamps.append(time)
-        if self._engine.counts:
+        if self._run.by_key:
             block.keys.append(key)
         if not moving:
             block.events.append(None)
@@ -214,6 +219,7 @@ class Singles:
         feed.counters.events += count
         feed.counters.iso_times |= clock.iso
         clock.records += count
+        self._run.note_time(self._high)
         feed.orderer.reorder.pass_by(count, self._high, ("<events>", clock.records))
         if self._window_attribute is not None:
             self._run.coordinate.last = self._coordinate
@@ -240,9 +246,10 @@ class Singles:
     def _seal(self) -> None:
         past = self._run.past
         past.lasts[-1] = self._coordinate
-        past.evict(self._run.lowered.window, self._partition is not None, self._position, self._coordinate)
+        self._run.evict(self._position, self._coordinate)
         if self._partition is not None:
-            self._partition.numbers.reach(self._coordinate)
+            self._partition.numbers.reach(self._coordinate, self._high)
+            self._run.make_room(self._engine.forget)
         self._begin_block()
 
     def _note(self, event: dict[str, Any]) -> None:

@@ -119,7 +119,7 @@ def _plot(options: argparse.Namespace) -> int:
 def _compiled(options: argparse.Namespace, *, warns: bool = True) -> Query:
     from spaseq.language.query import compile_query
 
-    query = compile_query(*query_text(options.query), settings_of(options.set, options.evaluator))
+    query = compile_query(*query_text(options.query), settings_of(options))
     warn(query.warnings if warns else ())
     return query
 

@@ -49,6 +49,8 @@ def add_query(parser: argparse.ArgumentParser, evaluators: str | None = None) ->
     parser.add_argument("query", metavar="QUERY", help="file of the query, its text, or - for standard input")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
                         help="change a budget that an error names; time_limit=30s, memory_limit=2GB")  # fmt: skip
+    parser.add_argument("--forget-keys-after", metavar="DURATION",
+                        help="forget keys, and their runs, that no event had for so long (never)")  # fmt: skip
     parser.set_defaults(evaluator="compact")
     if evaluators is not None:
         parser.add_argument("--evaluator", choices=EVALUATORS, default="compact", help=evaluators)
@@ -101,14 +103,14 @@ def count(text: str) -> int:
     return int(text)
 
 
-def settings_of(given: list[str], evaluator: str = "compact") -> Any:
-    """The settings with the values of `--set NAME=VALUE`, the others by default. Raises `OptionError` for unknown names
-    and for values that are not counts."""
+def settings_of(options: argparse.Namespace) -> Any:
+    """The settings with the values of `--set NAME=VALUE` and of the options of `add_query`, the others by default.
+    Raises `OptionError` for unknown names and for values that are not counts."""
     from spaseq.engine import Settings
 
     known = {field.name: str(field.type) for field in fields(Settings) if field.name != "evaluator"}
     values: dict[str, Any] = {}
-    for text in given:
+    for text in options.set:
         name, _, value = text.partition("=")
         if name not in known:
             raise OptionError(f"--set {text}: there is no such setting", "there is " + ", ".join(sorted(known)))
@@ -120,17 +122,20 @@ def settings_of(given: list[str], evaluator: str = "compact") -> Any:
             raise OptionError(f"--set {text}: not a count", f"write --set {name}=1000")
         else:
             values[name] = int(value)
-    return Settings(**values, evaluator=evaluator)
+    if options.forget_keys_after is not None:
+        after = options.forget_keys_after
+        values["forget_keys_after"] = _seconds(after, after, "--forget-keys-after ")
+    return Settings(**values, evaluator=options.evaluator)
 
 
-def _seconds(text: str, value: str) -> float:
+def _seconds(text: str, value: str, option: str = "--set ") -> float:
     """The value of a setting that is a duration."""
     from spaseq.events.time import parse_duration
 
     try:
         return parse_duration(value) / 1e9
     except OptionError as error:
-        raise OptionError(f"--set {text}: {error.problem}", error.hint) from None
+        raise OptionError(f"{option}{text}: {error.problem}", error.hint) from None
 
 
 def _bytes(text: str, name: str, value: str) -> int:

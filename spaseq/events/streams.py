@@ -41,6 +41,8 @@ _CHUNKS: Final = 16
 class EventCounters:
     """What was read: events kept, events dropped as late by stream, and the attributes that any event had.
 
+    `forgotten_keys`: keys that were silent for longer than `Settings.forget_keys_after`, so far as it was noticed, one
+    that came back and was silent again once more; `lost_runs`: the runs that ended with them, by the compact structure.
     `seen` tells the kinds of events that sources held (of pushed events nothing); `untimed`: whether they have the
     times of their arrival, although nobody said so.
     """
@@ -51,6 +53,8 @@ class EventCounters:
     iso_times: bool = False
     seen: Seen = field(default_factory=Seen)
     untimed: bool = False
+    forgotten_keys: int = 0
+    lost_runs: int = 0
 
     @property
     def late(self) -> int:
@@ -58,11 +62,15 @@ class EventCounters:
         return sum(self.dropped.values())
 
     def warnings(self) -> list[str]:
-        """A line for each stream that lost events; none if all that was read was looked at."""
-        return [
+        """A line for each stream that lost events, and one for runs that ended with their keys; none if nothing was
+        lost."""
+        late = [
             f"{source}: {'1 event came too late and was' if n == 1 else f'{n:,} events came too late and were'} dropped"
             for source, n in self.dropped.items()
         ]
+        if not self.lost_runs:
+            return late
+        return [*late, f"{self.lost_runs:,} run(s) ended with keys that were silent for longer than forget_keys_after"]
 
 
 @dataclass(slots=True)

@@ -54,6 +54,11 @@ class Query:
         self.settings: Settings = Settings.given(settings)
         with named_query(source):
             self.checked: CheckedQuery = check(parse(text, source), text, source, variants=self.settings.variants)
+            if self.settings.forget_keys_after is not None and not self.checked.partition:
+                raise OptionError(
+                    "forget_keys_after is given, and the query has no keys",
+                    "PARTITION BY gives it some; else leave it out",
+                )
             self.pattern: Pattern = lower(self.checked)
             self._check_start()
             self._program = self.program()
@@ -89,7 +94,8 @@ class Query:
     @property
     def growth(self) -> tuple[str, ...]:
         """What makes the memory of a run grow for ever, in words: nothing, for queries with WITHIN."""
-        return self.window().growth([f"?{name}" for name in self.checked.partition], [])
+        forgets = self.settings.forget_keys_after is not None
+        return self.window().growth([f"?{name}" for name in self.checked.partition], [], forgets)
 
     def window(self, time_unit: str = "s") -> Window:
         """The window over instants, in nanoseconds. `time_unit` reads the number of STARTING AT."""

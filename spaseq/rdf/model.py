@@ -58,7 +58,9 @@ class Counters:
 
     `events` assembled, `triples` read, `late` events dropped because they came too late, `malformed` lines (or
     unfinished events) dropped, `ignored` statements of a default graph that belong to no event, `reopened` graphs
-    whose statements were not together, so that the later ones made an event of their own.
+    whose statements were not together, so that the later ones made an event of their own. `forgotten_keys`: keys of
+    PARTITION BY that were silent for longer than `Settings.forget_keys_after`, so far as it was noticed, one that came
+    back and was silent again once more; `lost_runs`: the runs that ended with them.
     """
 
     events: int = 0
@@ -67,6 +69,8 @@ class Counters:
     malformed: int = 0
     ignored: int = 0
     reopened: int = 0
+    forgotten_keys: int = 0
+    lost_runs: int = 0
 
     def leave_out(self, source: str, line: int, text: bytes) -> None:
         """A line of `source` cannot be read and is dropped: it is counted. Who wants to keep it has its own `Counters`
@@ -84,6 +88,7 @@ class Counters:
             "late": "event(s) dropped: they came later than the lateness allows",
             "malformed": "malformed line(s) or unfinished event(s) dropped",
             "ignored": "statement(s) ignored: they stand in a default graph and give no graph its time",
+            "lost_runs": "run(s) ended with keys that were silent for longer than forget_keys_after",
             "reopened": "event(s) continue a graph that had ended: the statements of one graph should stand together",
         }
         return [f"{getattr(self, name):,} {text}" for name, text in said.items() if getattr(self, name)]

@@ -93,7 +93,7 @@ def test_windows_in_events_and_none_forget_nothing() -> None:
         numbers = Partitions(window)
         for key in range(5_000):
             assert numbers.number(key) == key
-            numbers.reach(key * 10**9)
+            numbers.reach(key * 10**9, key * 10**9)
         assert len(numbers) == 5_000
 
 
@@ -101,7 +101,7 @@ def test_a_key_keeps_its_number_while_the_window_reaches_it() -> None:
     numbers = Partitions(Window("span", 100))
     held = {}
     for place in range(0, 1_000_000, 10):
-        numbers.reach(place)
+        numbers.reach(place, place)
         held[numbers.number("always")] = True
         numbers.number(place)
     assert list(held) == [0]
@@ -114,12 +114,12 @@ def test_a_key_keeps_its_number_while_the_window_reaches_it() -> None:
 ])  # fmt: skip
 def test_numbers_of_a_snapshot_are_checked(wrong: tuple[Any, ...]) -> None:
     with pytest.raises(OptionError):
-        Partitions(Window("span", 1)).restore(wrong, 100)
+        Partitions(Window("span", 1)).restore((*wrong, None), 100)
 
 
 def test_numbers_that_a_snapshot_does_not_use_are_given_away() -> None:
     numbers = Partitions(Window("span", 1))
-    numbers.restore((["a", "b"], [3, 1], [True, False], 7, 0), 100)
+    numbers.restore((["a", "b"], [3, 1], [True, False], 7, 0, None), 100)
     assert [numbers.number(key) for key in "abcdef"] == [3, 1, 0, 2, 4, 5]
 
 

@@ -55,6 +55,8 @@ class Case:
     message: str = ""
     valuations: bool = False
     """Whether it asks for `bindings` in place of `matches`."""
+    forget: float | None = None
+    """`Settings.forget_keys_after`."""
 
     @property
     def is_spaseq(self) -> bool:

@@ -150,7 +150,8 @@ class Within:
 class Query:
     """A CEQL query. `select` None is `*`; `partition` has one entry per bracket.
 
-    `consume` is NONE, ANY or PARTITION. `ending` is the ψ of `φ ; NOT ψ` at the end of the query.
+    `consume` is NONE, ANY or PARTITION. `ending` is the ψ of `φ ; NOT ψ` at the end of the query. `pause`: nanoseconds
+    without an event after which the next one of a key is the first of another substream.
     """
 
     formula: Formula
@@ -162,6 +163,7 @@ class Query:
     consume: str = "NONE"
     limit: int | None = None
     ending: Formula | None = None
+    pause: Fraction | None = None
 
 
 # -------------------------------------------------------------------------------------------------------- valuations
@@ -522,7 +524,15 @@ def substreams(query: Query, stream: Sequence[Event]) -> Iterator[list[int]]:
         key = tuple(_bracket(event, bracket) for bracket in query.partition)
         if None not in key:
             groups.setdefault(key, []).append(position)
-    yield from groups.values()
+    for positions in groups.values():
+        yield from _between_pauses(query, positions, stream)
+
+
+def _between_pauses(query: Query, positions: list[int], stream: Sequence[Event]) -> Iterator[list[int]]:
+    times = [nanoseconds(stream[p], p) for p in positions]
+    pauses = [i for i in range(1, len(times)) if query.pause is not None and times[i] - times[i - 1] > query.pause]
+    for first, last in itertools.pairwise([0, *pauses, len(positions)]):
+        yield positions[first:last]
 
 
 def _bracket(event: Event, bracket: tuple[str, ...]) -> Any:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 Term = str
@@ -283,7 +283,8 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class SpaseqQuery:
-    """`window` in nanoseconds, None for none; `partition` the variables of PARTITION BY; `select` None is `*`."""
+    """`window` in nanoseconds, None for none; `partition` the variables of PARTITION BY; `select` None is `*`. `pause`:
+    nanoseconds without an instant after which the next one of a key is the first of another partition."""
 
     sequence: tuple[Element, ...]
     select: tuple[str, ...] | None
@@ -291,6 +292,7 @@ class SpaseqQuery:
     sliding: bool = False
     origin: int = 0
     partition: tuple[str, ...] = ()
+    pause: int | None = None
 
 
 Owed = tuple[Solution, frozenset[Expression]]
@@ -572,7 +574,11 @@ def _partitions(
         for key in keys:
             if len(key) == len(names):
                 parts.setdefault(key, []).append(Instant(instant.time, instant.graphs, key))
-    yield from parts.values()
+    for own in parts.values():
+        times = [instant.time for instant in own]
+        pauses = [i for i in range(1, len(own)) if query.pause is not None and times[i] - times[i - 1] > query.pause]
+        for first, last in pairwise([0, *pauses, len(own)]):
+            yield own[first:last]
 
 
 def _gpms(what: At) -> list[Gpm]:

@@ -74,16 +74,20 @@ class Road:
 
 
 def _compiled(case: Case, evaluator: str = "compact") -> ceql.Query:
-    query = _ceql_query(case.query, evaluator)
+    query = _ceql_query(case.query, _settings(case, evaluator))
     if isinstance(query, UnsupportedFeature):
         raise query
     return query
 
 
+def _settings(case: Case, evaluator: str = "compact") -> Settings:
+    return Settings(evaluator=evaluator, forget_keys_after=case.forget)
+
+
 @lru_cache(64)
-def _ceql_query(text: str, evaluator: str) -> ceql.Query | UnsupportedFeature:
+def _ceql_query(text: str, settings: Settings) -> ceql.Query | UnsupportedFeature:
     try:
-        return ceql.compile(text, settings=Settings(evaluator=evaluator))
+        return ceql.compile(text, settings=settings)
     except UnsupportedFeature as error:
         return error
 
@@ -166,7 +170,7 @@ def _ceql_snapshot(case: Case, ride: Ride, evaluator: str = "compact") -> Answer
             found += _push(case, stream, part)
         if number == sure or ride.rng.random() < harness.RESTARTS:
             if ride.anew:
-                query = ceql.compile(case.query, settings=Settings(evaluator=evaluator))
+                query = ceql.compile(case.query, settings=_settings(case, evaluator))
             stream = _opened(case, query, stream.snapshot())
     return shown(case, found + stream.close())
 
@@ -204,7 +208,7 @@ def _ceql_command(case: Case, ride: Ride, command: str, more: list[str]) -> list
     query = ride.folder / "query.ceql"
     query.write_text(case.query, "utf-8")
     streams = harness.streams_of(case.events)
-    arguments, piped = [command, str(query), "--format", "jsonl", *more], b""
+    arguments, piped = [command, str(query), "--format", "jsonl", *more, *_options(case)], b""
     if streams is None:
         arguments += ["--events", "-"]
         piped = _json_lines(case.events)
@@ -214,6 +218,11 @@ def _ceql_command(case: Case, ride: Ride, command: str, more: list[str]) -> list
             path.write_bytes(_json_lines(events))
             arguments += ["--stream", f"{name}={path}"]
     return _printed(cli.main, arguments, piped)
+
+
+def _options(case: Case) -> list[str]:
+    """The settings of the case as a command takes them."""
+    return [] if case.forget is None else ["--forget-keys-after", f"{round(case.forget * 1e9)}ns"]
 
 
 def _json_lines(events: Events) -> bytes:
@@ -302,21 +311,25 @@ def _files(case: Case, ride: Ride) -> tuple[dict[str, str], dict[str, str]]:
     return harness.write_streams(case.graphs, ride.folder), harness.write_knowledge(case.kb, ride.folder)
 
 
+def _spaseq_query(case: Case, evaluator: str = "compact") -> spaseq.Query:
+    return _spaseq_compiled(case.query, _settings(case, evaluator))
+
+
 @lru_cache(64)
-def _spaseq_query(text: str, evaluator: str) -> spaseq.Query:
-    return spaseq.compile(text, settings=Settings(evaluator=evaluator))
+def _spaseq_compiled(text: str, settings: Settings) -> spaseq.Query:
+    return spaseq.compile(text, settings=settings)
 
 
 def _spaseq_batch(case: Case, ride: Ride, evaluator: str = "compact", reference: bool = False) -> Answers:
     streams, kb = _files(case, ride)
-    query = _spaseq_query(case.query, evaluator)
+    query = _spaseq_query(case, evaluator)
     return [harness.answer_of(match) for match in query.run(streams=streams, kb=kb, reference=reference)]
 
 
 def _graph_events(case: Case, ride: Ride) -> tuple[list[Any], dict[str, Any]]:
     """The events of all streams in order, and what `open` is given."""
     streams, kb = _files(case, ride)
-    sources = stream_sources(_spaseq_query(case.query, "compact").checked, streams)
+    sources = stream_sources(_spaseq_query(case).checked, streams)
     events, options = open_streams(sources, StreamOptions(), Counters())
     return list(events), {"kb": kb, "options": options}
 
@@ -328,14 +341,14 @@ def _spaseq_pushed(
     events, given = _graph_events(case, ride)
     batches = list(cuts(events, ride.rng))
     sure = ride.rng.randrange(len(batches)) if batches and restarts else -1
-    query = _spaseq_query(case.query, "compact")
+    query = _spaseq_query(case)
     session = query.open(**given, reference=reference)
     found: list[Any] = []
     for number, batch in enumerate(batches):
         found += session.push(batch)
         if number == sure or ride.rng.random() < restarts:
             if ride.anew:
-                query = spaseq.compile(case.query)
+                query = spaseq.compile(case.query, settings=_settings(case))
             session = query.open(session.snapshot(), **given, reference=reference)
     return [harness.answer_of(match) for match in found + session.close()]
 
@@ -351,7 +364,7 @@ def _spaseq_command(case: Case, ride: Ride, *more: str) -> Answers:
     query = ride.folder / "query.rq"
     query.write_text(case.query, "utf-8")
     streams, kb = _files(case, ride)
-    arguments = ["run", str(query), "--format", "jsonl", *more]
+    arguments = ["run", str(query), "--format", "jsonl", *more, *_options(case)]
     first, *others = streams
     piped = Path(streams[first]).read_bytes()
     arguments += ["--stream", f"{first}=-"]
@@ -397,7 +410,7 @@ def _spaseq_micro_batches(case: Case, ride: Ride) -> Answers:
     from tests.support.micro_batches import in_micro_batches
 
     streams, kb = _files(case, ride)
-    query = _spaseq_query(case.query, "compact")
+    query = _spaseq_query(case)
     rows, _ = in_micro_batches(query, streams, kb, ride.rng.randrange(99), ride.rng.choice((1, 3)))
     found = []
     for _, _, _, times, *terms in rows:
@@ -418,7 +431,7 @@ def _spaseq_spark(case: Case, ride: Ride, plan: str) -> Answers:
     import spaseq.spark
 
     streams, kb = _files(case, ride)
-    query, partitions = _spaseq_query(case.query, "compact"), _partitions(ride)
+    query, partitions = _spaseq_query(case), _partitions(ride)
     frame = spaseq.spark.run(query, ride.spark, streams, dict(kb), partitions=partitions, plan=plan)
     return _spark_answers(case, query, spaseq.spark.collect(frame))
 
@@ -429,7 +442,7 @@ def _spaseq_spark_stream(case: Case, ride: Ride) -> Answers:
 
     place = Path(tempfile.mkdtemp(dir=ride.folder))
     streams, kb = _files(case, ride)
-    query = _spaseq_query(case.query, "compact")
+    query = _spaseq_query(case)
     reading = spaseq.spark.Reading(bounded=True, max_bytes=ride.rng.choice((300, 2_000)))
     running = spaseq.spark.start(
         query, ride.spark, streams, dict(kb), checkpoint=str(place / "state"), output=str(place / "out"),
@@ -454,7 +467,7 @@ def _spark_answers(case: Case, query: spaseq.Query, table: Any) -> Answers:
 def _in_no_slices(case: Case) -> str:
     from spaseq.spark.batch.slices import hindrance
 
-    return hindrance(_spaseq_query(case.query, "compact"))
+    return hindrance(_spaseq_query(case))
 
 
 def _ceql_spark(case: Case, ride: Ride) -> Answers:

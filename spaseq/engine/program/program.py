@@ -28,6 +28,11 @@ class Program:
     """For the lazy evaluators: a plan; or why "auto" has none; None where they are not asked for."""
 
     @property
+    def ends_by_key(self) -> bool:
+        """Whether nothing but a pause of its key ends a run."""
+        return self.settings.forget_keys_after is not None and not self.window.is_bounded
+
+    @property
     def labels(self) -> tuple[frozenset[str], ...] | None:
         """The sets of variables that `MatchBatch.labels` number; None where matches are not valuations."""
         return self.cea.labels

@@ -64,6 +64,9 @@ class Settings:
     mappings. Some 20 microseconds each."""
     partitions: int = 10_000_000
     """Keys of PARTITION BY at a time: of those seen in a window of time, or, without one, of all."""
+    forget_keys_after: float | None = None
+    """Seconds, by the times of events, after which a key that no event had is forgotten, with its runs: its next event
+    is the first of a new key. None: only once the window has passed. Of a query that has keys."""
     output_bytes: int = 8 << 30
     """Matches that one push may return at once (iterating in chunks needs no more than a buffer)."""
     variants: int = 256

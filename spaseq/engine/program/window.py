@@ -103,19 +103,25 @@ class Window:
         """What it is measured in: int64 or float64 (n,), ascending."""
         return np.asarray(batch.positions if self.by_position else batch.times)
 
-    def growth(self, keys: Sequence[str], values: Sequence[str]) -> tuple[str, ...]:
+    def growth(self, keys: Sequence[str], values: Sequence[str], forgets: bool = False) -> tuple[str, ...]:
         """What makes the memory of an evaluation grow for ever, in words; empty where this window ends all runs.
 
-        `keys`: what it is partitioned by; `values`: what conditions over several events keep of each.
+        `keys`: what it is partitioned by; `values`: what conditions over several events keep of each; `forgets`:
+        whether keys are forgotten after a pause (`Settings.forget_keys_after`).
         """
+        if forgets:
+            held = "the events of each key that is never silent for as long as forget_keys_after"
+            return () if self.is_bounded else (f"without WITHIN runs end with their keys: memory grows with {held}",)
+        ends = "; forget_keys_after (--forget-keys-after 1h) ends the runs of keys that no event had for so long"
         if self.is_bounded:
             if not (keys and self.per_partition):
                 return ()
-            return (
-                f"WITHIN … EVENTS is counted in each partition: memory grows with the number of distinct {_and(keys)}",
-            )
+            counted = "WITHIN … EVENTS is counted in each partition: memory grows with the number of distinct"
+            return (f"{counted} {_and(keys)}{ends}",)
         grows = [f"the number of distinct {_and(names)}" for names in (keys, values) if names]
         grows.append("the events that some run has taken")
+        if keys:
+            grows[0] += ends
         return tuple(f"without WITHIN no run ever ends: memory grows with {what}" for what in grows)
 
     def lows(self, partitioned: bool) -> Lows:
@@ -315,6 +321,12 @@ class Lows:
             self.recent[key] = places[max(0, len(places) - size) :].copy()
         return lows
 
+    def forget(self, keys: np.ndarray) -> None:
+        """No row of these partitions comes any more; their numbers are those of others then."""
+        if self.recent:
+            for key in keys.tolist():
+                self.recent.pop(key, None)
+
     def snapshot(self) -> dict[str, Any]:
         """The events that windows to come may still hold, as plain values."""
         return {"times": self.times, "positions": self.positions, "recent": self.recent}
@@ -360,6 +372,12 @@ class LowsOfOne:
             self.of = self._tumbling
         else:
             self.of = self._decimal if decimal else self._sliding
+
+    def forget(self, keys: np.ndarray) -> None:
+        """As `Lows.forget`."""
+        self._lows.forget(keys)
+        for key in keys.tolist():
+            self._by_key.pop(key, None)
 
     def close(self) -> None:
         """Hand over to `lows`."""

@@ -93,7 +93,7 @@ class Run(ABC):
 
     `inert`: bool (classes,), whether events of a symbol class move no run. `partitions`: how many there are so far.
     `lows` and `floors`: as in `LiveSets`, but with room for partitions to come. `own_windows`: whether partitions have
-    windows of their own, as those in events are.
+    windows of their own, as those in events are, or end by themselves without a window.
     """
 
     block: ClassVar[int] = 1 << 62
@@ -102,7 +102,7 @@ class Run(ABC):
     def __init__(self, program: Program, arena: Arena) -> None:
         self.program: Program = program
         self.inert: np.ndarray = np.zeros(0, bool)
-        self.own_windows: bool = program.window.per_partition
+        self.own_windows: bool = program.window.per_partition or program.ends_by_key
         self.partitions: int = 0
         self.lows: np.ndarray = np.zeros(0, np.int64)
         self.floors: np.ndarray = np.zeros(0, np.int64)
@@ -125,6 +125,23 @@ class Run(ABC):
     @abstractmethod
     def statistics(self) -> dict[str, int]:
         """Counters for people."""
+
+    def forget(self, numbers: np.ndarray, low: int) -> int:
+        """The runs of these partitions end. How many cells had some that began at `low` or later, were not consumed,
+        and were in their window. To be called between events."""
+        numbers = numbers[numbers < self.partitions]
+        if not len(numbers):
+            return 0
+        alive = np.full(self.partitions, low)
+        if self._consume == k.CONSUME_ANY:
+            alive = np.maximum(alive, self._arena.st[k.FLOOR])
+        found = self._end(numbers, np.maximum(alive, np.maximum(self.lows, self.floors)[: self.partitions]))
+        self.lows[numbers] = self.floors[numbers] = 0
+        return found
+
+    @abstractmethod
+    def _end(self, numbers: np.ndarray, alive: np.ndarray) -> int:
+        """Empties all cells of some partitions; how many were alive by `alive`, the first live start of each."""
 
     @abstractmethod
     def live(self) -> LiveSets:

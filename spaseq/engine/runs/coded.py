@@ -17,7 +17,7 @@ import numpy as np
 
 from spaseq.automata import ACCEPT, INITIAL
 from spaseq.engine.kernels.registers import layout as reg
-from spaseq.engine.kernels.registers.index import rebuild
+from spaseq.engine.kernels.registers.index import leave_cells, rebuild
 from spaseq.engine.kernels.registers.machine import run_guarded
 from spaseq.engine.kernels.registers.operations import remember_answers
 from spaseq.engine.program.matches import CodedRows, Emit, MatchBatch, matches_of
@@ -26,7 +26,7 @@ from spaseq.engine.program.register_ops import Codes
 from spaseq.engine.runs.base import HandOver, LiveSets, Run
 from spaseq.engine.runs.coded_automaton import GuardedAutomaton, GuardTables
 from spaseq.errors import BudgetExceeded
-from spaseq.jit import attempt, attempt_events, run_events
+from spaseq.jit import attempt, attempt_events, attempt_rows, run_events
 from spaseq.pattern import Batch
 from spaseq.snapshot import array, expect
 from spaseq.tecs import Arena, Chunk
@@ -272,6 +272,21 @@ class GuardRun(Run):
             rows.append(held)
             more = following
         return rows
+
+    def _end(self, numbers: np.ndarray, alive: np.ndarray) -> int:
+        ended = np.zeros(self.partitions, bool)
+        ended[numbers] = True
+        keys = self._confs[:, reg.CONF_KEY]
+        cells = np.flatnonzero(self._confs[:, reg.CONF_STATE] >= 0)
+        cells = cells[ended[keys[cells]]]
+        held = self._arena.cells[cells]
+        found = int(np.count_nonzero((held[:, k.HEAD] >= 0) & (held[:, k.HEAD_MAX] >= alive[keys[cells]])))
+        attempt_rows(
+            leave_cells, len(cells), self._arena.cells, self._arena.entries, self._confs,
+            self._held if self._automaton.several else None, self._table, self._heads, self._equals, self._links,
+            self._tops, self._tables.indexed, self._arena.st, cells, self._levels,
+        )  # fmt: skip
+        return found
 
     def live(self) -> LiveSets:
         cells = np.flatnonzero(self._confs[:, reg.CONF_STATE] >= 0)

@@ -20,11 +20,12 @@ from spaseq.engine.program.program import Program
 from spaseq.engine.runs.base import HandOver, LiveSets, Run
 from spaseq.engine.runs.row_sets import registers_of
 from spaseq.errors import BudgetExceeded
-from spaseq.jit import attempt_events, run_events
+from spaseq.jit import attempt_events, attempt_rows, run_events
 from spaseq.pattern import Batch
 from spaseq.snapshot import expect
 from spaseq.tecs import Arena
 from spaseq.tecs.kernels import layout as k
+from spaseq.tecs.kernels.structure import clear_cells
 
 __all__ = ["DeterministicRun"]
 
@@ -146,6 +147,14 @@ class DeterministicRun(Run):
                 sets = [frozenset((q, empty) for q in states) for states in live.sets]
                 raise HandOver(replace(live, sets=sets), int(arena.st[k.ROW])) from None
             self._relocate(self.width, renumbered)
+
+    def _end(self, numbers: np.ndarray, alive: np.ndarray) -> int:
+        arena = self._arena
+        cells = (numbers[:, None] * self.width + np.arange(self.width)).ravel()
+        cells = cells[arena.cells[cells, k.HEAD] >= 0]
+        found = int(np.count_nonzero(arena.cells[cells, k.HEAD_MAX] >= alive[cells // self.width]))
+        attempt_rows(clear_cells, len(cells), arena.cells, arena.entries, arena.st, cells)
+        return found
 
     def live(self) -> LiveSets:
         cells = np.flatnonzero(self._arena.cells[:, k.HEAD] >= 0)

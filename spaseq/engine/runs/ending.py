@@ -8,7 +8,7 @@ end of the stream closes all windows. The interval of the match is that of φ.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,10 +18,14 @@ from spaseq.engine.runs.base import grown
 from spaseq.pattern import Batch, NoneOf
 from spaseq.snapshot import array
 
+_SURE: Final = -2
+_NEVER: Final = 1 << 62
+
 
 @dataclass(slots=True)
 class _Waiting:
-    """Matches whose windows are open, and the partition of each (0 without PARTITION BY)."""
+    """Matches whose windows are open, and the partition of each (0 without PARTITION BY; `_SURE`, of one that is
+    forgotten)."""
 
     matches: MatchBatch = field(default_factory=MatchBatch)
     keys: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -53,9 +57,10 @@ class Ending:
             there = row_keys >= 0
             self._lows = grown(self._lows, int(row_keys.max()) + 1)
             self._lows[row_keys[there]] = lows[there]  # the last row of a key wins
-            open_from = self._lows[keys]
+            open_from = self._lows[np.maximum(keys, 0)]
         else:
             open_from = np.full(len(matches), lows[-1])
+        open_from[keys == _SURE] = _NEVER
         # Rows in order of key and position, as one number each; of a match, the first row that may be a stray.
         stray = np.flatnonzero(strays)
         stray = stray[np.argsort(row_keys[stray], kind="stable")]
@@ -71,15 +76,23 @@ class Ending:
         self._waiting = _Waiting(_pick(matches, waiting), keys[waiting])
         return _pick(matches, closed)
 
+    def forget(self, keys: np.ndarray) -> None:
+        """No row of these partitions comes any more: what waits in them is sure, and given with the next matches."""
+        self._waiting.keys[np.isin(self._waiting.keys, keys)] = _SURE
+        if self._lows_by_key:
+            self._lows[keys[keys < len(self._lows)]] = 0
+
     def advance(self, lows: Lows | None, place: int) -> MatchBatch:
         """The matches whose windows are closed at `place`, as no row before it will come any more.
 
         `lows`: what the rows so far were measured by, None where there was none. `place` is what the window is measured
         in; a window over positions closes by events alone.
         """
-        if lows is None or self._window.by_position or not self._window.is_bounded:
+        closed = self._waiting.keys == _SURE
+        if lows is not None and self._window.is_bounded and not self._window.by_position:
+            closed |= self._waiting.matches.start < lows.at(place)
+        if not closed.any():
             return MatchBatch()
-        closed = self._waiting.matches.start < lows.at(place)
         done = _pick(self._waiting.matches, closed)
         self._waiting = _Waiting(_pick(self._waiting.matches, ~closed), self._waiting.keys[~closed])
         return done
@@ -103,7 +116,7 @@ class Ending:
         matches, keys, lows = state
         self._lows = array(lows, "windows", low=0)
         most = len(self._lows) - 1 if self._lows_by_key else None
-        keys = array(keys, "keys", rows=len(matches[0]), low=0, high=most)
+        keys = array(keys, "keys", rows=len(matches[0]), low=_SURE, high=most)
         self._waiting = _Waiting(MatchBatch.restore(matches), keys)
 
 

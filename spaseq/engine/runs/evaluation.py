@@ -53,6 +53,13 @@ class Pushed(ABC):
     def advance(self, place: int) -> MatchBatch:
         """The matches that only waited for windows which are closed at `place` (`Ending.advance`)."""
 
+    def forget(self, numbers: np.ndarray) -> int | None:
+        """The runs of these partitions end, and their numbers may be those of others from here on. How many runs, as
+        sets of states and of what they hold; None where an evaluator keeps them until the window has passed. Matches
+        of these partitions that only wait for what must not come behind them are sure, and given with the next ones.
+        """
+        return None
+
     @abstractmethod
     def close(self) -> MatchBatch:
         """The matches that the end of the stream completes: those that only waited for their windows to close."""

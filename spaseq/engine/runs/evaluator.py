@@ -40,7 +40,8 @@ _NO_KEYS: Final = np.zeros(0, np.int64)
 class Evaluator(Evaluation):
     """One evaluation of a `program`: the runs alive after the events pushed so far.
 
-    `alphabet` numbers the symbol classes, `run` moves the runs, `last` is the place of the last event.
+    `alphabet` numbers the symbol classes, `run` moves the runs, `last` is the place of the last event, `low` the first
+    live start at the last one that moved a run, where that is the same in all partitions, else 0.
     `spaseq.engine.runs.single_event` shares them: it pushes events past the columns.
     """
 
@@ -51,6 +52,7 @@ class Evaluator(Evaluation):
         self.alphabet: Alphabet = Alphabet(len(program.cea.predicates))
         self.last: tuple[int, Any] | None = None
         self._batch_lows = np.zeros(0, np.int64)
+        self.low: int = 0
         self._handed_over = False
         self.run: Run
         if program.choice.selection is Selection.MAX:
@@ -145,6 +147,14 @@ class Evaluator(Evaluation):
             if over.done < len(events):
                 yield from self.run.advance(batch, events[over.done :], emit, write)
 
+    def forget(self, numbers: np.ndarray, low: int | None = None) -> int:
+        """As of `Pushed`. `low`: the first live start by now, if it is not that of the last batch."""
+        if self.lows is not None:
+            self.lows.forget(numbers)
+        if self.ending is not None:
+            self.ending.forget(numbers)
+        return self.run.forget(numbers, self.low if low is None else low)
+
     def _moving(self, batch: Batch, classes: np.ndarray) -> Iterator[np.ndarray]:
         """The events of a batch that may move a run, as `run_classes` reads them: int64 (n, EVENT_COLUMNS).
 
@@ -161,6 +171,7 @@ class Evaluator(Evaluation):
         else:
             self._batch_lows, keeps = self.lows.of(positions, places, keys)
             lows, keeps = self._batch_lows[rows], keeps[rows]
+        self.low = int(keeps[-1]) if len(keeps) else self.low
         size = self.run.block
         block = np.empty((min(size, len(rows)), k.EVENT_COLUMNS), np.int64)
         for at in range(0, len(rows), size):

@@ -280,6 +280,15 @@ class RegisterRun(Run):
             self._live = {other: sets for other, sets in self._live.items() if any(sets.values())}
             self._sweep_at = 2 * self._count + 256
 
+    def _end(self, numbers: np.ndarray, alive: np.ndarray) -> int:
+        cells, found = self._arena.cells, 0
+        for key in numbers.tolist():
+            for sets in self._live.pop(key, {}).values():
+                for configurations, cell in list(sets.items()):
+                    found += bool(cells[cell, k.HEAD] >= 0 and cells[cell, k.HEAD_MAX] >= alive[key])
+                    self._drop(sets, configurations)
+        return found
+
     def live(self) -> LiveSets:
         live = (
             (cell, key, configurations)

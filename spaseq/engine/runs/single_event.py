@@ -87,11 +87,17 @@ class Single:
     def leave(self, position: int, time: Any) -> None:
         """Hand over to batches, the last event being at `position` and `time`."""
         self._evaluator.last = (position, time)
+        self._evaluator.low = int(self._event[0, k.E_KEEP])
         self._lows.close()
 
     def pass_by(self, position: int, key: int) -> None:
         """An inert event of partition `key` in a window of events by partition."""
         self._low(position, 0, key)
+
+    def forget(self, numbers: np.ndarray) -> int:
+        """`Evaluator.forget`."""
+        self._lows.forget(numbers)
+        return self._evaluator.forget(numbers, int(self._event[0, k.E_KEEP]))
 
     def push(self, symbol: int, position: int, time: Any, key: int, batch: Callable[[], Batch]) -> list[MatchBatch]:
         """The matches that an event completes. `time` is what the window is measured in, `key` its partition or 0."""

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from spaseq.engine import Window
-from spaseq.gpm import IDENTITY, MappingSet, bound_everywhere
+from spaseq.engine import Partitions, Window
+from spaseq.gpm import IDENTITY, MappingSet, bound_everywhere, project
 from spaseq.language.evaluation.history import Made, Pool
 from spaseq.language.lowering.registers import MappingRegisters, Row
 from spaseq.language.semantics.check import CheckedQuery
@@ -56,6 +56,12 @@ class Sightings:
             if holds[row] and self._registers.joined(IDENTITY, conjunction, batch, row):
                 self._seen[place] = number
         return unseen
+
+    def forget(self, numbers: np.ndarray) -> None:
+        """The keys of these partitions are forgotten, and the numbers will be those of others."""
+        if self._seen:
+            gone = set(numbers.tolist())
+            self._seen = {place: window for place, window in self._seen.items() if place[1] not in gone}
 
     def snapshot(self) -> Any:
         """When what was last seen, as plain values."""
@@ -129,6 +135,15 @@ class Endings:
         self._close(now)
         return self._settled()
 
+    def settle(self, partitions: Partitions, variables: Sequence[str]) -> None:
+        """What waits of keys that are forgotten is sure. `variables`: those of PARTITION BY. O(waiting)."""
+        names = frozenset(variables)
+        for match in self._waiting:
+            if match.rows:
+                (key,) = project(match.rows[0][2], names)
+                if match.start < partitions.since(key):
+                    _hold(match)
+
     def close(self) -> list[Waiting]:
         """All that still waits: the streams end, and nothing can come behind."""
         for match in self._waiting:
@@ -151,7 +166,10 @@ class Endings:
 
     def _strike(self, batch: InstantBatch, row: int, conjunction: Conjunction) -> None:
         """Takes off the rows that owe the absence of `conjunction`, which matches at `row`, and join with it."""
+        born = -1 if batch.born is None else int(batch.born[row])
         for match in self._owing.near(conjunction, batch.value(conjunction, row)):
+            if match.start < born:
+                continue  # of the key before it was forgotten, or of another
             match.rows = [
                 run
                 for run in match.rows

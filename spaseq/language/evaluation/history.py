@@ -205,6 +205,17 @@ class History:
             self._blocks[0].drop(before)
             self._firsts[0] = int(self._blocks[0].positions[0])
 
+    def evict_before(self, position: int) -> None:
+        """Drops the instants before `position`."""
+        count = bisect_right(self._firsts, position) - 1
+        while count >= 0 and count < len(self._blocks) and self._blocks[count].positions[-1] < position:
+            count += 1
+        if count > 0:
+            del self._blocks[:count], self._firsts[:count]
+        if self._blocks and (before := int(np.searchsorted(self._blocks[0].positions, position))):
+            self._blocks[0].drop(before)
+            self._firsts[0] = int(self._blocks[0].positions[0])
+
     def snapshot(self, pool: Pool) -> Any:
         """The instants, as plain values; their events are put into `pool`."""
         return [

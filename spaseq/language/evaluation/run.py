@@ -43,6 +43,7 @@ from spaseq.language.solving.instants import InstantBatch, Rows
 from spaseq.language.solving.solve import InstantSolutions, SolvedRows, Solver
 from spaseq.language.syntax.printer import print_query
 from spaseq.rdf import Counters, GraphEvent, Instant
+from spaseq.snapshot import expect
 from spaseq.watch import check, limited, limited_steps
 
 if TYPE_CHECKING:
@@ -133,7 +134,9 @@ class Recogniser:
         registers = MappingRegisters(query.patterns)
         self._sightings = Sightings(query, program.window, registers)
         self._endings = Endings(query, program.window, registers) if any(v.after for v in query.variants) else None
-        self._partitions = Partitions(program.window)
+        self._partitions = Partitions(program.window, program.settings.forget_keys_after)
+        self.counters: Counters = Counters()
+        """Where forgotten keys are counted."""
         self._known: dict[int, int] = {}  # the numbers that the solver's keys have there; not in a snapshot
         self._history = History()
         if solver is not None and keep_events:
@@ -143,6 +146,7 @@ class Recogniser:
         self._single = self._single_road()
         self._entered = False
         self._last = (-1, 0)
+        self._time: int | None = None
 
     def push(self, instants: Sequence[Instant]) -> Iterator[Match]:
         """The matches that these instants complete; exhaust it before the next call."""
@@ -151,6 +155,7 @@ class Recogniser:
         if not instants:
             return
         self._reach(instants[0].time)
+        self._time = instants[-1].time
         if len(instants) <= _SINGLE and self._enter():
             for instant, rows in zip(instants, self._solver.instant_rows(instants), strict=True):
                 yield from self._push_alone(instant, rows)
@@ -174,6 +179,7 @@ class Recogniser:
             raise InternalError("a recogniser without a solver takes rows, not instants")
         self._leave()
         self._reach(int(chunk.times[0]))
+        self._time = int(chunk.times[-1])
         positions = np.arange(chunk.first, chunk.first + len(chunk))
         self._history.add(positions, chunk.times, chunk.events if self._keep_events else None)
         yield from self._blocks(self._solver.rows(chunk))
@@ -184,6 +190,7 @@ class Recogniser:
         if rows:
             self._leave()
             self._reach(rows[0].time)
+            self._time = rows[-1].time
             solved = SolvedRows(rows)
             positions, first = np.unique(solved.positions, return_index=True)
             self._history.add(positions, solved.times[first], None)
@@ -201,6 +208,8 @@ class Recogniser:
             piece = positions[last : last + self._pace.rows]
             first, last = last, int(np.searchsorted(positions, piece[-1], "right"))
             batch = InstantBatch(rows, self._query.patterns, codes, self._sightings, first, last)
+            if codes is not None and self._partitions.pauses:
+                batch.born = self._partitions.born(codes[first:last])
             found = self._pace.noted(within(self._evaluator.stream(batch), self._program.settings.output_bytes))
             passes = self._results.passes
             if self._endings is not None:
@@ -259,16 +268,15 @@ class Recogniser:
                         whole = InstantBatch(rows, self._query.patterns, None, None, row, row + 1)
                         held |= bool(whole.value(conjunction, 0)) << place
             symbol = self._single.symbols[self._vectors[held]]
+            number = rows.number(row)
+            key = 0
+            if number is not None and (symbol >= 0 or self._partitions.pauses):
+                key = self._code_at(number, rows.keys[row], instant)
             if symbol < 0:
                 continue
             if batch is None:
                 self._evict(instant.time)
                 self._history.add(rows.positions[:1], rows.times[:1], self._held(instant))
-            number = rows.number(row)
-            key = 0
-            if number is not None:
-                key = self._code(number, rows.keys[row])
-                self._partitions.see(key)
             batch = InstantBatch(rows, self._query.patterns, None, self._sightings, row, row + 1)
             found += self._single.push(symbol, instant.position, instant.time, key, partial(_same, batch))
         if not found and not self._results.waits:
@@ -313,6 +321,9 @@ class Recogniser:
     def close_blocks(self) -> Iterator[Found]:
         """`close`, as `push_blocks` gives matches."""
         self._leave()
+        if self._time is not None:
+            self._partitions.hush(self._time)
+            self._make_room()
         last = self._evaluator.close()
         matches = self._matches(iter((last,)), None) if len(last) or self._endings is not None else ()
         yield from self._results.close(matches)
@@ -327,7 +338,7 @@ class Recogniser:
         return {
             "query": print_query(self._query.tree),
             "settings": f"variants={settings.variants}, negated_conditions={settings.negated_conditions}, "
-            f"keep_events={self._keep_events}",
+            f"forget_keys_after={settings.forget_keys_after}, keep_events={self._keep_events}",
             "window": f"{window.kind} of {window.size} ns from {window.origin}",
             "schema": self._query.schema,
             "automaton": self._program.cea.describe(),
@@ -336,6 +347,7 @@ class Recogniser:
     def snapshot(self) -> dict[str, Any]:
         """The state between two calls, as plain values and terms; `restore` goes on from it."""
         self._leave()
+        self._make_room()
         pool = Pool()
         return {
             "engine": self._evaluator.snapshot(),
@@ -345,6 +357,7 @@ class Recogniser:
             "endings": None if self._endings is None else self._endings.snapshot(pool),
             "results": self._results.snapshot(pool),
             "events": pool.snapshot(),
+            "time": self._time,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -360,6 +373,8 @@ class Recogniser:
         self._results.restore(state["results"], events)
         if self._endings is not None:
             self._endings.restore(state["endings"], events)
+        self._time = state["time"]
+        expect(self._time is None or type(self._time) is int, "the time of the last instant")
 
     def _partition_codes(self, rows: Rows) -> np.ndarray | None:
         if rows.partitions is None:
@@ -367,7 +382,19 @@ class Recogniser:
         numbers = [-1] * len(rows.keys) if rows.numbers is None else rows.numbers.tolist()
         codes = np.array([self._code(number, key) for number, key in zip(numbers, rows.keys, strict=True)], np.int64)
         self._partitions.see(codes)
-        return codes[rows.partitions]
+        forgotten = self._partitions.forgotten
+        found = self._partitions.lives(codes[rows.partitions], rows.positions, rows.times)
+        if self._partitions.forgotten != forgotten:
+            self._known.clear()
+        return found
+
+    def _code_at(self, number: int, key: Mapping, instant: Instant) -> int:
+        """The number of the partition of a row of an instant, to which it belongs now."""
+        if self._partitions.pauses:
+            return self._partitions.number_at(key, instant.position, instant.time)
+        code = self._code(number, key)
+        self._partitions.see(code)
+        return code
 
     def _code(self, number: int, key: Mapping) -> int:
         """The number of a partition; `number`: the solver's of its key, -1 where it has none."""
@@ -380,10 +407,25 @@ class Recogniser:
 
     def _reach(self, time: int) -> None:
         """No instant will come before `time`: partitions whose window has passed are forgotten, by the solver too."""
-        if self._partitions.reach(time):
+        if self._partitions.reach(time, time):
             self._known.clear()
             if self._solver is not None:
                 self._solver.forget_keys()
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Ends the runs of keys that are forgotten, and counts them."""
+        if self._partitions.pauses:
+            self._partitions.make_room(self._forget)
+            self.counters.forgotten_keys, self.counters.lost_runs = self._partitions.forgotten, self._partitions.lost
+
+    def _forget(self, numbers: np.ndarray) -> int:
+        self._sightings.forget(numbers)
+        if self._endings is not None and self._program.ends_by_key:
+            self._endings.settle(self._partitions, self._query.partition)
+        if self._entered and self._single is not None:
+            return self._single.forget(numbers)
+        return self._evaluator.forget(numbers)
 
     def _matches(self, found: Iterator[MatchBatch], batch: InstantBatch | None) -> Iterator[Match]:
         """The matches settled by what the engine finds in `batch`, or at the end of the streams where that is None."""
@@ -404,8 +446,12 @@ class Recogniser:
         return Waiting(start, end, self._history.time(start), positions, held, sure, owing)
 
     def _evict(self, now: int) -> None:
-        """Drops the instants that no match to come can hold: they left the window."""
-        self._history.evict(self._program.window.open_from(now))
+        """Drops the instants that no match to come can hold: they left the window, or no key had its first event since
+        then."""
+        if self._program.ends_by_key:
+            self._history.evict_before(self._partitions.oldest)
+        else:
+            self._history.evict(self._program.window.open_from(now))
 
 
 class Matches:
@@ -457,6 +503,7 @@ class Matches:
         recogniser = Recogniser(self._query, self._program, solver, keep_events=self._keep_events)
         opened = self._open(None if self._keep_events else solver.wanted)
         self.counters, self._latest = opened.counters, (recogniser, opened.read)
+        recogniser.counters = self.counters
         seen = opened.read.seen
         batches = [counted(part, seen) for part in opened.batches]
         for chunk in merge_batches(batches, solver.solve_batch, apart=opened.apart):

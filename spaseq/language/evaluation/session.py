@@ -38,6 +38,7 @@ class Session:
         self._use = InUse(recogniser.settings)
         self.counters: Counters = Counters()
         """What was pushed so far."""
+        recogniser.counters = self.counters
 
     def push(self, events: GraphEvent | Iterable[GraphEvent]) -> list[Match]:
         """The matches that these events, or this one, complete.
@@ -134,7 +135,7 @@ class Session:
         expect(type(self._position) is int and 0 <= self._position < 1 << 61, "a place in the streams")
         events, triples, late = state["counters"]
         expect(all(type(n) is int for n in (events, triples, late)), "counts of what was pushed")
-        self.counters = Counters(events=events, triples=triples, late=late)
+        self.counters = self._recogniser.counters = Counters(events=events, triples=triples, late=late)
 
     def __enter__(self) -> Session:
         return self

@@ -76,7 +76,8 @@ class InstantBatch:
     computed once, on first use.
 
     `codes`: the number of each row's partition, the same number for a partition in the whole stream. `sightings` is
-    called once for each of its conjunctions, when the batch is made.
+    called once for each of its conjunctions, when the batch is made. `born`, where keys are forgotten after a pause:
+    the position at which each row's key began, int64 (n,).
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class InstantBatch:
         self.positions: np.ndarray = rows.positions[first:last]
         self.times: np.ndarray = rows.times[first:last]
         self.keys: np.ndarray | None = None if codes is None else codes[first:last]
+        self.born: np.ndarray | None = None
         self.rows = rows
         self.first = first
         self._patterns = patterns

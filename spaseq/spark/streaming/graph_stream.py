@@ -132,7 +132,8 @@ def _identity(query: Query, streams: Streams, words: Mapping[str, Any]) -> dict[
     given = {name: words.get(name, getattr(options, name, None)) for name in kept}
     return {
         "query": " ".join(query.text.split()),
-        "settings": f"variants={settings.variants}, negated_conditions={settings.negated_conditions}",
+        "settings": f"variants={settings.variants}, negated_conditions={settings.negated_conditions}, "
+        f"forget_keys_after={settings.forget_keys_after}",
         "options": {name: str(value) for name, value in given.items() if value not in (None, False)},
         "sources": sources_of(query, streams),
     }

@@ -177,6 +177,13 @@ def clear_cell(cells, entries, st, cell):
 
 
 @kernel
+def clear_cells(cells, entries, st, which):
+    """`clear_cell` of each of `which`, int64 (n,)."""
+    for i in range(which.shape[0]):
+        clear_cell(cells, entries, st, which[i])
+
+
+@kernel
 def evict_dead_entries(cells, entries, st, cell, low):
     """Removes the entries whose maximum start is before `low`: they are a suffix of the list (law 3)."""
     kept = 0

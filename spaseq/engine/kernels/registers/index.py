@@ -255,6 +255,16 @@ def sweep(cells, entries, configurations, held, st, key, low, path):
     st[SWEEP_AT] = 2 * st[CONF_COUNT] + 256
 
 
+@kernel
+def leave_cells(cells, entries, confs, held, table, heads, equals, links, tops, index, st, which, path):
+    """Free the configurations of these cells, int64 (n,), whatever runs are in them. The arrays are the fields of
+    `layout.Configurations`."""
+    configurations = Configurations(confs, table, heads, equals, links, tops, index)
+    for i in range(which.shape[0]):
+        clear_cell(cells, entries, st, which[i])
+        leave_all(configurations, held, st, which[i], path)
+
+
 @inlined
 def free_left(cells, configurations, held, st, moves, count, path):
     """Free the configurations that the moves of an event have left without runs."""
