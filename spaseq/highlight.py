@@ -1,6 +1,6 @@
-"""Colours for queries in editors and documents: the words of both languages, lexers for Pygments, grammars for editors.
+"""Colours for queries in editors and documents: lexers for Pygments, grammars for editors.
 
-The words are those of the lark grammars. Pygments finds the lexers by their names, `ceql` and `spaseq`; TextMate
+The words are `spaseq.words`. Pygments finds the lexers by their names, `ceql` and `spaseq`; TextMate
 grammars (VS Code, JetBrains, Sublime Text) are in `docs/editors/vscode`, which `python -m spaseq.highlight FOLDER`
 writes.
 """
@@ -10,34 +10,15 @@ from __future__ import annotations
 import json
 import re
 import sys
-from importlib.resources import files
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from pygments.lexer import RegexLexer, words
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text
 
-__all__ = ["CeqlLexer", "SpaseqLexer", "editor_files", "keywords"]
+from spaseq.words import LANGUAGES, keywords, patterns
 
-_GRAMMARS: Final = {"ceql": "ceql.syntax", "spaseq": "spaseq.language.syntax"}
-_SPARQL: Final = (
-    "a", "as", "asc", "bind", "desc", "distinct", "exists", "false", "filter", "graph", "in", "minus", "not",
-    "optional", "separator", "true", "undef", "union", "values",
-)  # fmt: skip
-"""Words inside of graph patterns and clauses."""
-_UNITS: Final = re.compile(r"/\(([\w|?]+)\)(s\?)?")
-_QUOTED: Final = re.compile(r'"([A-Za-z]+)"i')
-
-
-def keywords(language: str) -> tuple[str, ...]:
-    """The words of a language, in lower case, in order of the alphabet; of SPAseq those of SPARQL too."""
-    grammar = files(_GRAMMARS[language]).joinpath("grammar.lark").read_text("utf-8")
-    lines = "\n".join(line for line in grammar.splitlines() if not line.lstrip().startswith("//"))
-    found = {word.lower() for word in _QUOTED.findall(lines)}
-    for alternatives, plural in _UNITS.findall(lines):
-        for word in alternatives.split("|"):
-            found |= {word.removesuffix("s?"), word.replace("?", ""), word + "s" * bool(plural)}
-    return tuple(sorted(found | set(_SPARQL if language == "spaseq" else ())))
+__all__ = ["CeqlLexer", "SpaseqLexer", "editor_files"]
 
 
 class CeqlLexer(RegexLexer):
@@ -91,40 +72,23 @@ class SpaseqLexer(RegexLexer):
     }
 
 
-def _textmate(language: str, name: str, parts: dict[str, str]) -> str:
-    patterns = [{"name": f"{scope}.{language}", "match": match} for scope, match in parts.items()]
-    grammar = {"name": name, "scopeName": f"source.{language}", "patterns": patterns}
+def _textmate(language: str, name: str) -> str:
+    parts = [
+        {"name": f"{scope}.{language}", "match": "(?i)" * (scope == "keyword.control") + match}
+        for scope, match in patterns(language).items()
+    ]
+    grammar = {"name": name, "scopeName": f"source.{language}", "patterns": parts}
     return json.dumps(grammar, indent=2, ensure_ascii=False) + "\n"
 
 
 def editor_files() -> dict[str, str]:
     """The files of the VS Code folder: their texts by their paths in it."""
-    word = {language: rf"(?i)\b(?:{'|'.join(keywords(language))})\b(?!-)" for language in _GRAMMARS}
-    ceql = {
-        "comment.line": r"--.*$",
-        "comment.block": r"/\*.*?\*/",
-        "string.quoted": r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"",
-        "variable.other": r"`[^`]+`",
-        "keyword.control": word["ceql"],
-        "constant.numeric": r"\b\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\b",
-        "keyword.operator": r":\+|[=<>!+\-*/%;:]+",
-    }
-    spaseq = {
-        "entity.name.type.iri": r"<[^<>\"{}|^`\\\s]*>",
-        "comment.line": r"(?:^|\s)#.*$",
-        "string.quoted": r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'",
-        "variable.other": r"[?$]\w+",
-        "entity.name.tag": r"(?:[A-Za-z][\w.-]*)?:[\w%.-]*[\w%-]",
-        "keyword.control": word["spaseq"],
-        "constant.numeric": r"\b\d+(?:\.\d+)?\b",
-        "keyword.operator": r"[=<>!+\-*/;:,&|?]+",
-    }
     languages = [
         {"id": "ceql", "aliases": ["CEQL"], "extensions": [".ceql"], "configuration": "./ceql.json"},
         {"id": "spaseq", "aliases": ["SPAseq"], "extensions": [".spaseq"], "configuration": "./spaseq.json"},
     ]
     grammars = [
-        {"language": name, "scopeName": f"source.{name}", "path": f"./{name}.tmLanguage.json"} for name in _GRAMMARS
+        {"language": name, "scopeName": f"source.{name}", "path": f"./{name}.tmLanguage.json"} for name in LANGUAGES
     ]
     package = {
         "name": "spaseq-languages",
@@ -139,10 +103,10 @@ def editor_files() -> dict[str, str]:
     pairs = [["{", "}"], ["[", "]"], ["(", ")"]]
     comments = {"ceql": {"lineComment": "--", "blockComment": ["/*", "*/"]}, "spaseq": {"lineComment": "#"}}
     found = {"package.json": json.dumps(package, indent=2) + "\n"}
-    for language, parts in (("ceql", ceql), ("spaseq", spaseq)):
+    for language in LANGUAGES:
         own = {"comments": comments[language], "brackets": pairs, "autoClosingPairs": [*pairs, ['"', '"'], ["'", "'"]]}
         found[f"{language}.json"] = json.dumps(own, indent=2) + "\n"
-        found[f"{language}.tmLanguage.json"] = _textmate(language, "CEQL" if language == "ceql" else "SPAseq", parts)
+        found[f"{language}.tmLanguage.json"] = _textmate(language, "CEQL" if language == "ceql" else "SPAseq")
     return found
 
 

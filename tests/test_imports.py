@@ -29,7 +29,9 @@ ALLOWED: dict[str, set[str]] = {
     "pattern": {"errors", "events"},
     "drawing": {"errors", "events", "measure", "watch"},
     "measure": set(),
-    "highlight": set(),
+    "highlight": {"words"},
+    "words": set(),
+    "studio": {"command", "drawing", "engine", "errors", "events", "measure", "watch", "words"},
     "steps": set(),
     "watch": {"errors"},
     "start": set(),
@@ -47,13 +49,13 @@ ALLOWED: dict[str, set[str]] = {
     "version": set(),
     "lazy_names": set(),
     "protocols": {"automata", "drawing", "engine", "pattern", "steps"},
-    "cli": _LANGUAGE | {"rdf", "gpm", "language", "spark", "command", ""},
+    "cli": _LANGUAGE | {"rdf", "gpm", "language", "spark", "command", "studio", ""},
     "": _LANGUAGE | {"rdf", "gpm", "language", "spark", "version", "lazy_names"},
     "__main__": {"start"},
 }
 CEQL_MAY_USE = {
     "errors", "snapshot", "events", "pattern", "engine", "automata", "drawing", "forecast", "command", "text",
-    "version", "lazy_names", "watch", "start", "steps", "measure",
+    "version", "lazy_names", "watch", "start", "steps", "measure", "studio",
 }  # fmt: skip
 
 # Where a library may be imported at all: packages, or packages inside one.
@@ -68,6 +70,8 @@ CONFINED: dict[str, set[str]] = {
     "pyspark": {"spark"},
     "py4j": {"spark"},
     "graphframes": {"spark"},
+    "starlette": {"studio"},
+    "uvicorn": {"studio"},
 }
 
 

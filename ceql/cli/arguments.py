@@ -10,7 +10,7 @@ from typing import Any, Final
 from spaseq.command import add_query, add_times, note, query_text, settings_of, times_of, warn
 from spaseq.errors import OptionError
 
-__all__ = ["EVALUATOR_HELP", "add_events", "asked", "compiled", "reading", "report"]
+__all__ = ["EVALUATOR_HELP", "add_events", "asked", "compiled", "reading", "remarks", "report"]
 
 EVALUATOR_HELP: Final = (
     "who evaluates: the compact structure, a lazy chain or tree (rare events first), or auto, whichever is the "
@@ -97,18 +97,23 @@ def _streams(options: argparse.Namespace) -> dict[str, Any] | None:
     return {name: files[0] if len(files) == 1 else files for name, files in streams.items()}
 
 
-def report(query: Any, found: Any, written: int | None = None) -> None:
-    """Prints warnings about the run on stderr, and notes: what was assumed of the events, the attributes of the query
-    that no event had, and, where nothing was `written`, what was read. `found`: the matches, or alerts."""
+def remarks(query: Any, found: Any, written: int | None = None) -> tuple[list[str], list[str]]:
+    """Warnings about a run, and notes: what was assumed of the events, the attributes of the query that no event had,
+    and, where nothing was `written`, what was read. `found`: the matches, or alerts."""
     counters = found.counters
-    warn(counters.warnings())
-    note(found.guesses())
+    notes = list(found.guesses())
     if written == 0 and not query.compiled.rewritten.unsatisfiable:  # which has been said
-        note(found.why_none())
-    if not counters.events:
-        return
-    for name in query.attributes:
+        notes += found.why_none()
+    for name in query.attributes if counters.events else ():
         if name not in counters.attributes:
             close = difflib.get_close_matches(name, counters.attributes, 1, 0.6)
             hint = f"; did you mean {close[0]}?" if close else ""
-            note([f"no event has an attribute {name}, so no condition on it holds{hint}"])
+            notes.append(f"no event has an attribute {name}, so no condition on it holds{hint}")
+    return counters.warnings(), notes
+
+
+def report(query: Any, found: Any, written: int | None = None) -> None:
+    """Prints `remarks` on stderr."""
+    warnings, notes = remarks(query, found, written)
+    warn(warnings)
+    note(notes)

@@ -29,6 +29,7 @@ from spaseq.command import (
     run_main,
 )
 from spaseq.command.lines import write_whole_lines
+from spaseq.studio.options import add_studio
 
 __all__ = ["entry", "main"]
 
@@ -69,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     plot.set_defaults(command=_plot)
     add_alerts(commands)
     add_demo(commands, "ceql", parser.parse_args)
+    add_studio(commands, "ceql")
     return parser
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from spaseq.command.writers import Results
 from spaseq.errors import EventError
@@ -15,12 +15,26 @@ from spaseq.events.time import unit_nanoseconds
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ceql.results.bindings import Shown
     from ceql.results.matches import MatchTable
-    from ceql.runtime.evaluation import Matches
+    from spaseq.events import EventCounters
 
 __all__ = ["FoundMatches", "clock"]
 
 _WIDTH: Final = 60
+
+
+class Tables(Protocol):
+    """What is asked of matches (`ceql.Matches`)."""
+
+    counters: EventCounters
+
+    @property
+    def shown(self) -> Shown | None: ...
+
+    def tables(self) -> Iterator[MatchTable]: ...
+
+    def count(self, limit: int | None = None) -> int: ...
 
 
 class FoundMatches(Results):
@@ -29,7 +43,7 @@ class FoundMatches(Results):
     right = (0, 1, 3, 4)
     ruled = False
 
-    def __init__(self, matches: Matches, limit: int | None, unit: str) -> None:
+    def __init__(self, matches: Tables, limit: int | None, unit: str) -> None:
         self._matches = matches
         self._shown = matches.shown
         self._limit = limit

@@ -14,7 +14,7 @@ from spaseq.events.time import CALENDAR, format_time
 from spaseq.measure import shortened
 from spaseq.watch import limited
 
-__all__ = ["match_html", "matches_html", "query_html", "table_html", "time_text"]
+__all__ = ["event_text", "match_html", "matches_html", "query_html", "table_html", "time_text"]
 
 _ROWS: Final = 10
 _COLUMNS: Final = 12
@@ -87,7 +87,7 @@ def match_html(match: Any) -> str:
     except OptionError:
         pairs = zip(match.positions, match.times, strict=False)
         return table_html(("position", "time"), [(place, time_text(time)) for place, time in islice(pairs, _ROWS)])
-    shown = [(step.name, step.position, time_text(step.time), _event(step.event)) for step in steps[: 2 * _ROWS]]
+    shown = [(step.name, step.position, time_text(step.time), event_text(step.event)) for step in steps[: 2 * _ROWS]]
     more = f"{len(steps) - len(shown):,} more steps." if len(steps) > len(shown) else ""
     return table_html(("step", "position", "time", "event"), shown, more)
 
@@ -97,7 +97,8 @@ def time_text(time: int) -> str:
     return format_time(time) if abs(time) >= CALENDAR else f"{time / 1e9:,.9g} s"
 
 
-def _event(event: Any) -> str:
+def event_text(event: Any) -> str:
+    """The first values or triples of an event, for people."""
     if isinstance(event, dict):
         return "  ".join(f"{name}={value}" for name, value in islice(event.items(), _COLUMNS))
     return " . ".join(" ".join(map(str, triple)) for triple in event.triples[:_ROWS])

@@ -96,7 +96,8 @@ class Timeline:
         lines.append(_text(left + _PLOT / 2, bottom + 40, "time (UTC)" if self.dates else self.axis, "axis",
                            ' text-anchor="middle"'))  # fmt: skip
         for row, span in enumerate(self.spans):
-            lines += self._row(span, x, top + _ROW * row + _ROW / 2, left)
+            lines += [f'<g class="match" data-match="{row}">']
+            lines += [*self._row(span, x, top + _ROW * row + _ROW / 2, left), "</g>"]
         return "\n".join([*lines, "</svg>", ""])
 
     def html(self) -> str:

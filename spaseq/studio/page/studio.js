@@ -1,0 +1,364 @@
+// The page of the studio. What it asks the server is described in docs/studio.md.
+
+import { Editor } from "./editor.js";
+
+const VERSION = 1;
+const PAUSE = 200; // ms without a keystroke before the query is checked
+const LONGEST_LINK = 60000; // characters of a shared address
+const MIME = { events: "events.csv", stream: "stream.nq", kb: "knowledge.ttl" };
+const READING = {
+  ceql: ["type_column", "time", "time_unit", "time_from", "interval", "lateness", "late"],
+  spaseq: ["event_by", "time", "time_unit", "time_from", "interval", "ties", "lateness", "late", "malformed", "entailment"],
+};
+const $ = (id) => document.getElementById(id);
+
+let token = "";
+let patterns = {};
+let known = [];
+let files = []; // {role, name, file, text, own}: `own`: as the server has it; text null: read from there
+let current = 0; // of files
+let drawn = []; // texts of the query at the last run
+const state = { setup: "", source: "query", reading: {}, valuations: false };
+const editor = new Editor($("query"), "Query", () => changed());
+
+function element(tag, className, ...children) {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  made.append(...children);
+  return made;
+}
+
+// -- the server
+
+async function ask(address, body) {
+  const request = { headers: { "X-Spaseq-Token": token } };
+  if (body !== undefined) {
+    request.method = "POST";
+    request.headers["Content-Type"] = "application/json";
+    request.body = JSON.stringify({ version: VERSION, ...body });
+  }
+  try {
+    return await (await fetch(address, request)).json();
+  } catch {
+    return failed("the studio does not answer", "is the command still running?");
+  }
+}
+
+function failed(problem, hint) {
+  return { errors: [{ problem, hint, line: null, column: null, start: null, end: null, expected: [] }] };
+}
+
+function asked(texts) {
+  return {
+    language: $("language").value, text: editor.text, source: state.source, setup: state.setup,
+    reading: state.reading, valuations: state.valuations,
+    files: files.map(({ role, name, file, text }) => ({ role, name, file, text: text === null ? null : texts ? text : "" })),
+  };
+}
+
+// -- checks, while the query is written
+
+let waiting = 0;
+let checking = false;
+let again = false;
+
+function changed() {
+  clearTimeout(waiting);
+  waiting = setTimeout(check, PAUSE);
+}
+
+async function check() {
+  if (checking) { again = true; return; }
+  checking = true;
+  const text = editor.text;
+  const found = await ask("/api/check", asked(false));
+  checking = false;
+  if (again || text !== editor.text) { again = false; return check(); }
+  editor.mark(found.errors);
+  say(found);
+  const wrong = found.errors.length > 0;
+  $("results").classList.toggle("old", wrong);
+  document.body.classList.toggle("changed", drawn.length > 0 && drawn[0] !== text);
+  for (const name of ["command", "python"]) $(name).textContent = found[name] || found.input || "";
+  if (wrong) return;
+  $("explain").textContent = found.explain || "";
+  if (found.automaton) {
+    if (found.automaton.svg) picture("automaton", found.automaton.svg);
+    else $("automaton").replaceChildren(element("p", "none", found.automaton.problem, element("br"), found.automaton.hint));
+  }
+}
+
+function say(found) {
+  const lines = found.errors.map((error) => {
+    const place = error.line === null ? "" : `${error.line}:${error.column}: `;
+    const line = element("button", "problem", element("b", "", place), error.problem);
+    if (error.start !== null) line.addEventListener("click", () => editor.select(error.start, error.end));
+    const more = [];
+    if (error.expected && error.expected.length) more.push("expected: " + error.expected.join(", "));
+    if (error.hint) more.push("hint: " + error.hint);
+    if (more.length) line.append(element("span", "hint", more.join("\n")));
+    return line;
+  });
+  if (!lines.length) {
+    lines.push(element("p", "valid", "✓ valid"));
+    for (const text of found.warnings || []) lines.push(element("p", "warning", "warning: " + text));
+    for (const text of found.notes || []) lines.push(element("p", "note", "note: " + text));
+  }
+  $("messages").replaceChildren(...lines);
+}
+
+// -- runs
+
+async function run() {
+  if ($("run").disabled) return;
+  $("run").disabled = true;
+  $("cancel").hidden = false;
+  $("status").textContent = "running …";
+  const text = editor.text;
+  const found = await ask("/api/run", asked(true));
+  $("run").disabled = false;
+  $("cancel").hidden = true;
+  if (found.rows === undefined) {
+    $("status").textContent = found.errors[0].kind === "Cancelled" ? "stopped" : "failed";
+    editor.mark(found.errors);
+    say(found);
+    $("results").classList.add("old");
+    return;
+  }
+  drawn = [text];
+  document.body.classList.remove("changed");
+  $("results").classList.remove("old");
+  show(found);
+  if (text === editor.text && found.errors.length) say(found);
+}
+
+function show(found) {
+  const rows = found.rows.length;
+  const many = `${found.truncated ? "first " : ""}${rows.toLocaleString("en")} ${rows === 1 ? "match" : "matches"}`;
+  $("status").textContent = `${many} in ${found.seconds} s`;
+  $("count").textContent = `${many} · ${found.events.toLocaleString("en")} events read`;
+  const notes = [];
+  for (const error of found.errors) notes.push(element("p", "problem", error.problem, " ", element("span", "hint", error.hint)));
+  for (const text of found.warnings || []) notes.push(element("p", "warning", "warning: " + text));
+  for (const text of found.notes || []) notes.push(element("p", "note", text));
+  if (!rows && !found.errors.length) notes.unshift(element("p", "none", "No match. What was read:"));
+  $("notes").replaceChildren(...notes);
+  $("steps").replaceChildren();
+  $("table").replaceChildren(...(rows ? [table(found)] : []));
+  if (found.timeline) picture("timeline", found.timeline);
+  else $("timeline").replaceChildren(element("p", "none", rows ? "Too much to draw." : "No match to draw."));
+  for (const part of document.querySelectorAll("#timeline g.match"))
+    part.addEventListener("mouseenter", () => lit(found.matches.indexOf(Number(part.dataset.match)), found));
+}
+
+const NUMBERS = new Set(["number", "integer", "decimal", "double", "float", "int", "long", "short", "byte",
+  "nonNegativeInteger", "positiveInteger"]);
+
+function table(found) {
+  const right = found.columns.map((column) => NUMBERS.has(column.kind));
+  const head = element("tr", "", ...found.columns.map((column, i) => {
+    const cell = element("th", right[i] ? "right" : "", column.name, element("small", "", column.kind === column.name ? "\u00a0" : column.kind));
+    cell.scope = "col";
+    return cell;
+  }));
+  const body = element("tbody");
+  found.rows.forEach((cells, number) => {
+    const row = element("tr", "", ...cells.map((cell, i) => element("td", right[i] ? "right" : "", cell)));
+    row.tabIndex = 0;
+    row.addEventListener("focus", () => lit(number, found));
+    row.addEventListener("mouseenter", () => lit(number, found));
+    row.addEventListener("keydown", (event) => {
+      const other = { ArrowDown: row.nextSibling, ArrowUp: row.previousSibling }[event.key];
+      if (other) { event.preventDefault(); other.focus(); }
+    });
+    body.append(row);
+  });
+  return element("table", "", element("thead", "", head), body);
+}
+
+// Shows the steps of the match of a row, and which line of the timeline it is.
+function lit(number, found) {
+  if (number < 0) return;
+  document.querySelectorAll("#table tbody tr").forEach((row, i) => row.classList.toggle("lit", i === number));
+  const match = found.matches[number];
+  document.querySelectorAll("#timeline g.match").forEach((part) =>
+    part.classList.toggle("lit", match !== null && part.dataset.match === String(match)));
+  $("timeline").classList.toggle("some", match !== null && match < found.drawn);
+  const steps = match === null ? [] : found.steps[match];
+  $("steps").replaceChildren(...(steps.length ? [element("table", "", element("tbody", "", ...steps.map(([name, place, time, event]) =>
+    element("tr", "", element("th", "", name), element("td", "right", String(place)), element("td", "", time), element("td", "event", event)))))] : []));
+}
+
+// An SVG document of the server, without anything that could run or load.
+function picture(place, text) {
+  const svg = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+  for (const part of [svg, ...svg.querySelectorAll("*")]) {
+    if (["script", "foreignObject", "iframe"].includes(part.localName)) part.remove();
+    for (const { name } of [...part.attributes])
+      if (name.startsWith("on") || name === "href" || name === "xlink:href" || name === "style") part.removeAttribute(name);
+  }
+  $(place).replaceChildren(document.importNode(svg, true));
+}
+
+// -- the events
+
+function showFiles() {
+  $("files").replaceChildren(...files.map((file, number) => {
+    const tab = element("button", "", file.name && file.role === "stream" ? `${file.name}: ${file.file}` : file.file);
+    tab.setAttribute("aria-pressed", String(number === current));
+    tab.addEventListener("click", () => { current = number; showFiles(); });
+    return tab;
+  }));
+  const file = files[current];
+  $("events").disabled = !file || file.text === null;
+  $("events").value = !file ? "" : file.text === null ? `${file.file} is read from its place; it is too large, or no text.` : file.text;
+  if (!file) { $("file").replaceChildren(); return; }
+  const role = element("select", "", ...["events", "stream", "kb"].map((name) => new Option({ events: "events", stream: "stream", kb: "knowledge" }[name], name, false, name === file.role)));
+  const fixed = file.text === null;
+  role.disabled = fixed;
+  role.addEventListener("change", () => { file.role = role.value; showFiles(); changed(); });
+  const fields = [labelled("as", role)];
+  if (file.role !== "events") fields.push(labelled(file.role === "kb" ? "IRI" : "stream", input(file.name, (value) => { file.name = value; }, fixed)));
+  fields.push(labelled("file", input(file.file, (value) => { file.file = value; }, fixed)));
+  const remove = element("button", "", "remove");
+  remove.addEventListener("click", () => { files.splice(current, 1); current = Math.max(0, current - 1); showFiles(); changed(); });
+  $("file").replaceChildren(...fields, remove);
+}
+
+function labelled(text, field) { return element("label", "", text + " ", field); }
+
+function input(value, set, fixed = false) {
+  const field = element("input");
+  field.value = value;
+  field.disabled = fixed;
+  field.spellcheck = false;
+  field.addEventListener("input", () => { set(field.value); changed(); });
+  return field;
+}
+
+function showReading() {
+  const language = $("language").value;
+  const fields = READING[language].map((name) => labelled(name.replace("_", " "), input(state.reading[name] || "", (value) => {
+    if (value) state.reading[name] = value; else delete state.reading[name];
+  })));
+  if (language === "ceql") {
+    const box = element("input");
+    box.type = "checkbox";
+    box.checked = state.valuations;
+    box.addEventListener("change", () => { state.valuations = box.checked; changed(); });
+    fields.push(labelled("which variable took what", box));
+  }
+  $("reading").replaceChildren(...fields);
+  for (const name of Object.keys(state.reading)) if (!READING[language].includes(name)) delete state.reading[name];
+}
+
+// -- beginnings: an example, the command line, a shared address
+
+async function begin(name) {
+  const found = await ask("/api/examples?name=" + encodeURIComponent(name));
+  if (found.errors.length) { say(found); return; }
+  take({ ...found, setup: name, text: found.query });
+}
+
+function take(found) {
+  state.setup = found.setup || "";
+  state.source = found.source || "query";
+  state.reading = { ...found.reading };
+  state.valuations = found.valuations === true;
+  files = (found.files || []).map((file) => ({ ...file, own: file.text }));
+  current = 0;
+  $("language").value = found.language;
+  editor.patterns = patterns[found.language];
+  editor.text = found.text;
+  $("setup").value = state.setup;
+  showFiles();
+  showReading();
+  check();
+}
+
+// The whole state as a part of an address: JSON, deflated, in base64url. Files as the server has them are only named.
+async function share() {
+  const kept = files.map(({ role, name, file, text, own }) => ({ role, name, file, ...(text === own ? {} : { text }) }));
+  const whole = { v: VERSION, language: $("language").value, text: editor.text, setup: state.setup, source: state.source,
+    reading: state.reading, valuations: state.valuations, files: kept };
+  const bytes = await through(new CompressionStream("deflate-raw"), new TextEncoder().encode(JSON.stringify(whole)));
+  const code = btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  if (code.length > LONGEST_LINK) { $("status").textContent = "too much text for an address"; return; }
+  history.replaceState(null, "", "#share=" + code);
+  try { await navigator.clipboard.writeText(location.href); $("status").textContent = "address copied"; }
+  catch { $("status").textContent = "the address has it now"; }
+}
+
+async function shared(code) {
+  const bytes = Uint8Array.from(atob(code.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
+  const whole = JSON.parse(new TextDecoder().decode(await through(new DecompressionStream("deflate-raw"), bytes)));
+  if (whole.v !== VERSION || typeof whole.text !== "string" || !READING[whole.language]) throw new Error("not a studio's address");
+  const here = known.some((setup) => setup.name === whole.setup) ? await ask("/api/examples?name=" + encodeURIComponent(whole.setup)) : {};
+  const texts = new Map((here.files || []).map((file) => [file.role + file.name + file.file, file.text]));
+  const found = whole.files.map((file) => ({ ...file, text: "text" in file ? file.text : texts.get(file.role + file.name + file.file) ?? "" }));
+  take({ ...whole, files: found });
+}
+
+async function through(stream, bytes) {
+  return new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(stream)).arrayBuffer());
+}
+
+async function fromAddress() {
+  const words = new URLSearchParams(location.hash.slice(1));
+  if (words.get("token")) {
+    token = words.get("token");
+    sessionStorage.setItem("spaseq-token", token);
+    words.delete("token");
+    history.replaceState(null, "", words.size ? "#" + words : location.pathname);
+  }
+  token = token || sessionStorage.getItem("spaseq-token") || "";
+  if (!known.length) {
+    const found = await ask("/api/examples");
+    if (found.errors.length) { say(found); return; }
+    known = found.examples;
+    patterns = found.patterns;
+    const title = (setup) => setup.name ? `${setup.name} (${setup.language === "ceql" ? "CEQL" : "SPAseq"})` : setup.about;
+    $("setup").replaceChildren(...known.map((setup) => { const made = new Option(title(setup), setup.name); made.title = setup.about; return made; }));
+  }
+  if (words.get("share")) {
+    try { await shared(words.get("share")); return; }
+    catch { say(failed("the shared address cannot be read", "it may have been cut")); }
+  }
+  if (!editor.text && known.length) await begin(known[0].name);
+}
+
+// -- the parts of the page
+
+function view(name) {
+  for (const part of document.querySelectorAll(".view")) part.hidden = part.id !== name;
+  for (const tab of document.querySelectorAll("#tabs button")) tab.setAttribute("aria-pressed", String(tab.dataset.view === name));
+}
+
+$("run").addEventListener("click", run);
+$("cancel").addEventListener("click", () => ask("/api/cancel", {}));
+$("share").addEventListener("click", share);
+$("setup").addEventListener("change", () => begin($("setup").value));
+$("language").addEventListener("change", () => {
+  editor.patterns = patterns[$("language").value];
+  editor.draw();
+  showReading();
+  changed();
+});
+$("events").addEventListener("input", () => { if (files[current]) files[current].text = $("events").value; });
+$("add").addEventListener("click", () => {
+  const role = $("language").value === "ceql" ? "events" : "stream";
+  const names = new Set(files.map((file) => file.file));
+  let file = MIME[role];
+  for (let i = 2; names.has(file); i++) file = MIME[role].replace(".", i + ".");
+  files.push({ role, name: role === "stream" ? "S" + (files.filter((other) => other.role === role).length + 1) : "", file, text: "", own: undefined });
+  current = files.length - 1;
+  showFiles();
+  $("events").focus();
+  changed();
+});
+for (const tab of document.querySelectorAll("#tabs button")) tab.addEventListener("click", () => view(tab.dataset.view));
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); run(); }
+});
+window.addEventListener("hashchange", fromAddress);
+fromAddress();

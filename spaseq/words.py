@@ -1,0 +1,68 @@
+"""The words of both languages, and patterns that find the parts of a query: for colours and completion everywhere.
+
+The words are those of the lark grammars. Lexers for Pygments (`spaseq.highlight`), grammars for editors, the studio and
+the language server use them.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from typing import Final
+
+__all__ = ["LANGUAGES", "keywords", "language_of", "patterns"]
+
+LANGUAGES: Final = {"ceql": "ceql.syntax", "spaseq": "spaseq.language.syntax"}
+"""By name the package with the grammar."""
+_SUFFIXES: Final = {".ceql": "ceql", ".rq": "spaseq", ".spaseq": "spaseq", ".sparql": "spaseq"}
+_SPARQL: Final = (
+    "a", "as", "asc", "bind", "desc", "distinct", "exists", "false", "filter", "graph", "in", "minus", "not",
+    "optional", "separator", "true", "undef", "union", "values",
+)  # fmt: skip
+"""Words inside of graph patterns and clauses."""
+_UNITS: Final = re.compile(r"/\(([\w|?]+)\)(s\?)?")
+_QUOTED: Final = re.compile(r'"([A-Za-z]+)"i')
+
+
+def keywords(language: str) -> tuple[str, ...]:
+    """The words of a language, in lower case, in order of the alphabet; of SPAseq those of SPARQL too."""
+    grammar = files(LANGUAGES[language]).joinpath("grammar.lark").read_text("utf-8")
+    lines = "\n".join(line for line in grammar.splitlines() if not line.lstrip().startswith("//"))
+    found = {word.lower() for word in _QUOTED.findall(lines)}
+    for alternatives, plural in _UNITS.findall(lines):
+        for word in alternatives.split("|"):
+            found |= {word.removesuffix("s?"), word.replace("?", ""), word + "s" * bool(plural)}
+    return tuple(sorted(found | set(_SPARQL if language == "spaseq" else ())))
+
+
+def language_of(path: str) -> str | None:
+    """The language that the end of a file's name tells; None where it tells none."""
+    return next((language for suffix, language in _SUFFIXES.items() if path.lower().endswith(suffix)), None)
+
+
+def patterns(language: str) -> dict[str, str]:
+    """By scope, as TextMate names them, the pattern of a part of the text; the first that matches at a place counts.
+
+    Python, JavaScript and Oniguruma read them alike: case is ignored, `$` is the end of a line.
+    """
+    words = rf"\b(?:{'|'.join(keywords(language))})\b(?!-)"
+    if language == "ceql":
+        return {
+            "comment.line": r"--.*$",
+            "comment.block": r"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/",
+            "string.quoted": r"'(?:[^'\n]|'')*'|\"(?:[^\"\n]|\"\")*\"",
+            "variable.other": r"`[^`\n]+`",
+            "keyword.control": words,
+            "constant.numeric": r"\b\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\b",
+            "keyword.operator": r":\+|[=<>!+\-*/%;:]+",
+        }
+    return {
+        "entity.name.type.iri": r"<[^<>\"{}|^`\\\s]*>",
+        "comment.line": r"(?:^|\s)#.*$",
+        "string.quoted": r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'",
+        "variable.other": r"[?$]\w+",
+        "entity.name.tag": r"(?:[A-Za-z][\w.-]*)?:[\w%.-]*[\w%-]|[A-Za-z][\w.-]*:(?!\S)",
+        "keyword.control": words,
+        "constant.numeric": r"\b\d+(?:\.\d+)?\b",
+        "keyword.operator": r"[=<>!+\-*/;:,&|?]+",
+    }
