@@ -11,7 +11,7 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from pygments.lexer import RegexLexer, words
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text
@@ -19,6 +19,39 @@ from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation
 from spaseq.words import LANGUAGES, keywords, patterns
 
 __all__ = ["CeqlLexer", "SpaseqLexer", "editor_files"]
+
+
+_SETTINGS: Final = {
+    "title": "CEQL and SPAseq",
+    "properties": {
+        "spaseq.command": {
+            "type": "array",
+            "items": {"type": "string"},
+            "default": ["spaseq", "lsp"],
+            "description": "The command of the language server, from pip install 'spaseq[lsp]'",
+        }
+    },
+}
+_EXTENSION: Final = """\
+// Starts the language server for queries; without `npm install` in this folder there are colours only.
+
+const vscode = require("vscode");
+let client;
+
+async function activate() {
+  let library;
+  try { library = require("vscode-languageclient/node"); } catch { return; }
+  const [command, ...args] = vscode.workspace.getConfiguration("spaseq").get("command");
+  const selector = [{ language: "ceql" }, { language: "spaseq" }];
+  client = new library.LanguageClient("spaseq", "CEQL and SPAseq", { command, args }, { documentSelector: selector });
+  await client.start();
+}
+
+async function deactivate() { if (client) await client.stop(); }
+
+module.exports = { activate, deactivate };
+"""
+"""Of the folder for VS Code."""
 
 
 class CeqlLexer(RegexLexer):
@@ -93,16 +126,18 @@ def editor_files() -> dict[str, str]:
     package = {
         "name": "spaseq-languages",
         "displayName": "CEQL and SPAseq",
-        "description": "Colours for queries of complex events",
-        "version": "0.1.0",
+        "description": "Colours, errors, hover and completion for queries of complex events",
+        "version": "0.2.0",
         "publisher": "spaseq",
         "license": "Apache-2.0",
-        "engines": {"vscode": "^1.75.0"},
-        "contributes": {"languages": languages, "grammars": grammars},
+        "engines": {"vscode": "^1.82.0"},
+        "main": "./extension.js",
+        "dependencies": {"vscode-languageclient": "^9.0.1"},
+        "contributes": {"languages": languages, "grammars": grammars, "configuration": _SETTINGS},
     }
     pairs = [["{", "}"], ["[", "]"], ["(", ")"]]
     comments = {"ceql": {"lineComment": "--", "blockComment": ["/*", "*/"]}, "spaseq": {"lineComment": "#"}}
-    found = {"package.json": json.dumps(package, indent=2) + "\n"}
+    found = {"package.json": json.dumps(package, indent=2) + "\n", "extension.js": _EXTENSION}
     for language in LANGUAGES:
         own = {"comments": comments[language], "brackets": pairs, "autoClosingPairs": [*pairs, ['"', '"'], ["'", "'"]]}
         found[f"{language}.json"] = json.dumps(own, indent=2) + "\n"

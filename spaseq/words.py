@@ -31,7 +31,7 @@ def keywords(language: str) -> tuple[str, ...]:
     found = {word.lower() for word in _QUOTED.findall(lines)}
     for alternatives, plural in _UNITS.findall(lines):
         for word in alternatives.split("|"):
-            found |= {word.removesuffix("s?"), word.replace("?", ""), word + "s" * bool(plural)}
+            found |= {word.removesuffix("s?"), word.replace("?", "")} | ({word + "s"} if plural else set())
     return tuple(sorted(found | set(_SPARQL if language == "spaseq" else ())))
 
 

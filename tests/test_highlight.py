@@ -55,7 +55,7 @@ def test_the_files_for_editors_are_current() -> None:
     for name, text in files.items():
         again = f"python -m spaseq.highlight {VSCODE.relative_to(ROOT)}"
         assert (VSCODE / name).read_text("utf-8") == text, f"{again} makes it"
-        assert json.loads(text)
+        assert json.loads(text) if name.endswith(".json") else text.startswith("//")
 
 
 def test_the_patterns_for_editors_find_what_they_are_for() -> None:

@@ -31,6 +31,7 @@ ALLOWED: dict[str, set[str]] = {
     "measure": set(),
     "highlight": {"words"},
     "words": set(),
+    "lsp": {"errors", "studio", "version", "words"},
     "studio": {"command", "drawing", "engine", "errors", "events", "measure", "watch", "words"},
     "steps": set(),
     "watch": {"errors"},
@@ -49,7 +50,7 @@ ALLOWED: dict[str, set[str]] = {
     "version": set(),
     "lazy_names": set(),
     "protocols": {"automata", "drawing", "engine", "pattern", "steps"},
-    "cli": _LANGUAGE | {"rdf", "gpm", "language", "spark", "command", "studio", ""},
+    "cli": _LANGUAGE | {"rdf", "gpm", "language", "spark", "command", "studio", "lsp", ""},
     "": _LANGUAGE | {"rdf", "gpm", "language", "spark", "version", "lazy_names"},
     "__main__": {"start"},
 }
@@ -70,6 +71,8 @@ CONFINED: dict[str, set[str]] = {
     "pyspark": {"spark"},
     "py4j": {"spark"},
     "graphframes": {"spark"},
+    "lsprotocol": {"lsp"},
+    "pygls": {"lsp"},
     "starlette": {"studio"},
     "uvicorn": {"studio"},
 }

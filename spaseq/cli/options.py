@@ -9,6 +9,7 @@ from typing import Any
 from spaseq.cli.formats import FORMATS
 from spaseq.command import add_demo, add_explain, add_plot, add_query, add_results, add_times, command_parser
 from spaseq.command.options import count
+from spaseq.lsp import add_lsp
 from spaseq.studio.options import add_studio
 
 __all__ = ["parser"]
@@ -44,6 +45,7 @@ def parser(run: Command, check: Command, explain: Command, plot: Command) -> arg
     add_plot(plotting)
     plotting.set_defaults(command=plot)
     add_studio(commands, "spaseq")
+    add_lsp(commands)
     add_demo(commands, "spaseq", top.parse_args)
     return top
 

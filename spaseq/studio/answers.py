@@ -63,8 +63,10 @@ def query_errors(name: str, text: str, source: str, settings: Settings) -> tuple
         return None, [error_form(error, text)]
 
 
-def check_form(name: str, text: str, source: str, inputs: Inputs, settings: Settings) -> dict[str, Any]:
-    """What is to be said of a query before it is run; the text of its plan and its automaton."""
+def check_form(
+    name: str, text: str, source: str, inputs: Inputs, settings: Settings, *, draws: bool = True
+) -> dict[str, Any]:
+    """What is to be said of a query before it is run; if it `draws`, the text of its plan and its automaton."""
     query, errors = query_errors(name, text, source, settings)
     form: dict[str, Any] = {"version": VERSION, "errors": errors, "warnings": [], "notes": []}
     form |= _as_words(language(name), source, inputs)
@@ -72,8 +74,9 @@ def check_form(name: str, text: str, source: str, inputs: Inputs, settings: Sett
         return form
     form["warnings"] = list(query.warnings)
     form["notes"] = [*query.advice, *query.growth]
-    form["explain"] = _bounded(query.explain())
-    form["automaton"] = _drawn(query)
+    if draws:
+        form["explain"] = _bounded(query.explain())
+        form["automaton"] = _drawn(query)
     return form
 
 

@@ -50,7 +50,8 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     settings = Settings(time_limit=request["seconds"], memory_limit=request["memory"])
     inputs = Inputs(groups=request["groups"], reading=request["reading"], valuations=bool(request["valuations"]))
     if request["do"] == "check":
-        return check_form(name, text, source, with_files(inputs, request["shown"]), settings)
+        shown = with_files(inputs, request["shown"])
+        return check_form(name, text, source, shown, settings, draws=request.get("draws", True))
     os.chdir(request["folder"])
     try:
         return run_form(name, text, source, with_files(inputs, request["files"]), settings, request["limit"])

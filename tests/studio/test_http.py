@@ -50,7 +50,7 @@ def client(folder: Path) -> Iterator[Any]:
     own = of_command_line(_words(str(folder / "query.ceql"), "--events", str(folder / "prices.csv")), "spaseq")
     assert own is not None
     app = server.application(TOKEN, [own, *examples(lambda words: _words(*words))])
-    with testing.TestClient(app, base_url="http://127.0.0.1:8000") as found:
+    with testing.TestClient(app, base_url="http://127.0.0.1") as found:
         found.headers[server.TOKEN] = TOKEN
         yield found
     app.state.close()

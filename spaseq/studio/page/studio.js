@@ -261,6 +261,11 @@ async function begin(name) {
 }
 
 function take(found) {
+  drawn = [];
+  document.body.classList.remove("changed");
+  $("status").textContent = $("count").textContent = "";
+  for (const part of ["notes", "steps", "explain", "automaton"]) $(part).replaceChildren();
+  for (const part of ["table", "timeline"]) $(part).replaceChildren(element("p", "none", "Ctrl+Enter runs the query."));
   state.setup = found.setup || "";
   state.source = found.source || "query";
   state.reading = { ...found.reading };

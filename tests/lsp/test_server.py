@@ -1,0 +1,164 @@
+"""The language server, as an editor talks to it: JSON-RPC over standard input and output."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from spaseq.lsp.editing import Word, meaning, words_at
+from spaseq.words import LANGUAGES, keywords
+from tests.support import hovers
+
+pytest.importorskip("pygls", reason="the extra lsp is not installed")
+
+CEQL = "-- 😀\nSELECT * WHERE A AS first ; B AS second FILTER"
+SPASEQ = """PREFIX e: <http://e.org/>
+SELECT ?x FROM STREAM S1 <http://e.org/s> WHERE {
+  SEQ (On ; Off)
+  DEFINE GPM On ON S1 { ?x e:state "on; |" }
+  DEFINE GPM Off ON S1 { ?x e:state "off" ; e:by ?who }
+}
+"""
+
+
+class Editor:
+    """An editor that knows UTF-16 positions only, as most do."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "spaseq", "lsp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self.number = 0
+        self.said: list[dict[str, Any]] = []
+        self.capabilities = self.ask("initialize", {"processId": None, "rootUri": None, "capabilities": {}})
+        self.tell("initialized", {})
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        self.process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        self.process.stdin.flush()
+
+    def _next(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        length = 0
+        while line := self.process.stdout.readline().strip():
+            name, _, value = line.partition(b":")
+            length = int(value) if name.lower() == b"content-length" else length
+        assert length, "the server has ended"
+        found: dict[str, Any] = json.loads(self.process.stdout.read(length))
+        return found
+
+    def ask(self, method: str, params: dict[str, Any]) -> Any:
+        self.number += 1
+        self._send({"id": self.number, "method": method, "params": params})
+        while (message := self._next()).get("id") != self.number:
+            self.said.append(message)
+        assert "error" not in message, message
+        return message["result"]
+
+    def tell(self, method: str, params: dict[str, Any]) -> None:
+        self._send({"method": method, "params": params})
+
+    def open(self, uri: str, language: str, text: str) -> list[dict[str, Any]]:
+        document = {"uri": uri, "languageId": language, "version": 1, "text": text}
+        self.tell("textDocument/didOpen", {"textDocument": document})
+        return self.diagnostics(uri, 1)
+
+    def change(self, uri: str, version: int, text: str) -> list[dict[str, Any]]:
+        changes = [{"text": text}]
+        self.tell(
+            "textDocument/didChange", {"textDocument": {"uri": uri, "version": version}, "contentChanges": changes}
+        )
+        return self.diagnostics(uri, version)
+
+    def diagnostics(self, uri: str, version: int) -> list[dict[str, Any]]:
+        while True:
+            message = self.said.pop(0) if self.said else self._next()
+            params = message.get("params", {})
+            about = message.get("method"), params.get("uri"), params.get("version")
+            if about == ("textDocument/publishDiagnostics", uri, version):
+                found: list[dict[str, Any]] = params["diagnostics"]
+                return found
+
+    def at(self, method: str, uri: str, line: int, character: int) -> Any:
+        position = {"line": line, "character": character}
+        return self.ask(f"textDocument/{method}", {"textDocument": {"uri": uri}, "position": position})
+
+
+@pytest.fixture(scope="module")
+def editor() -> Iterator[Editor]:
+    found = Editor()
+    yield found
+    found.ask("shutdown", {})
+    found.tell("exit", {})
+    assert found.process.wait(30) == 0
+
+
+def test_what_is_wrong_is_underlined_until_it_is_right(editor: Editor) -> None:
+    uri = "file:///folder/q.ceql"
+    text = "/* 😀 */ SELECT * WHERE A AS x ; B AS y FILTER z.price > 1 WITHIN 9 EVENTS"
+    (found,) = editor.open(uri, "ceql", text)
+    units = text.encode("utf-16-le")
+    start, end = found["range"]["start"]["character"], found["range"]["end"]["character"]
+    assert units[2 * start : 2 * end].decode("utf-16-le").startswith("z") and found["severity"] == 1
+    assert "hint: " in found["message"] and found["source"] == "ceql"
+    assert [one["severity"] for one in editor.change(uri, 2, text.replace("z.", "y."))] in ([], [3], [3, 3])
+    (found,) = [one for one in editor.change(uri, 3, "SELECT * WHERE A AS x\r\nFILTR x.v > 1") if one["severity"] == 1]
+    assert found["range"]["start"]["line"] == 1
+
+
+def test_a_misspelt_gpm_is_underlined(editor: Editor) -> None:
+    uri = "file:///folder/q.rq"
+    (found,) = editor.open(uri, "sparql", SPASEQ.replace("On ;", "Onn ;"))
+    assert found["range"] == {"start": {"line": 2, "character": 7}, "end": {"line": 2, "character": 10}}
+    assert "did you mean On?" in found["message"]
+
+
+def test_a_file_of_another_language_is_left_alone(editor: Editor) -> None:
+    uri = "file:///folder/a.txt"
+    document = {"uri": uri, "languageId": "plaintext", "version": 1, "text": "SELECT"}
+    editor.tell("textDocument/didOpen", {"textDocument": document})
+    assert editor.at("hover", uri, 0, 1) is None
+    assert editor.at("completion", uri, 0, 1)["items"] == []
+
+
+def test_hover_says_what_a_word_means(editor: Editor) -> None:
+    uri = "file:///folder/h.spaseq"
+    editor.open(uri, "spaseq", "# 😀\n" + SPASEQ)
+    found = editor.at("hover", uri, 3, 3)
+    assert found["range"]["start"] == {"line": 3, "character": 2} and "**A query**" in found["contents"]["value"]
+    assert "**Then, first**" in editor.at("hover", uri, 3, 10)["contents"]["value"]
+    assert "**DEFINE GPM**" in editor.at("hover", uri, 4, 10)["contents"]["value"]
+    assert editor.at("hover", uri, 5, 41) is None, "a ; of SPARQL"
+
+
+def test_completion_knows_what_the_text_has_named(editor: Editor) -> None:
+    uri = "file:///folder/c.spaseq"
+    editor.open(uri, "spaseq", SPASEQ.replace("SELECT ?x", "SELECT ?x ?w"))
+    items = editor.at("completion", uri, 1, 12)["items"]
+    assert [item["label"] for item in items] == ["?x", "?who"]
+    assert items[1]["textEdit"]["range"]["start"] == {"line": 1, "character": 10}
+    labels = [item["label"] for item in editor.at("completion", uri, 2, 7)["items"]]
+    assert labels[:2] == ["?x", "?w"] and {"On", "Off", "S1", "e:", "SEQ", "DEFINE"} <= set(labels)
+
+
+def test_every_word_has_a_meaning_from_the_reference() -> None:
+    assert hovers.PLACE.read_text("utf-8") == hovers.hovers(), "python -m tests.support.hovers makes it"
+    for language in LANGUAGES:
+        for word in keywords(language):
+            found = meaning(language, f" {word.upper()} ", 2 if len(word) > 1 else 1)
+            assert found is not None and len(found[2]) > 100, word
+    assert meaning("ceql", "SELECT * WHERE A ; B", 17) == (17, 18, meaning("ceql", ";", 0)[2])  # type: ignore[index]
+    assert meaning("ceql", "-- SELECT", 4) is None and meaning("spaseq", "<http://e.org/select>", 15) is None
+
+
+def test_words_of_comments_and_texts_are_not_offered() -> None:
+    assert Word("first", "variable") in words_at("ceql", CEQL, len(CEQL))
+    text = "-- AS wrong\nSELECT * WHERE A AS x FILTER x.v = 'AS text' "
+    assert {word.text for word in words_at("ceql", text, len(text)) if word.kind == "variable"} == {"x"}

@@ -1,0 +1,77 @@
+"""What editors show of a word, made of the references: `python -m tests.support.hovers` writes it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from spaseq.words import LANGUAGES, keywords
+
+ROOT = Path(__file__).resolve().parents[2]
+PLACE = ROOT / "spaseq" / "lsp" / "hovers.json"
+_LONGEST = 700
+_SIGNS = {
+    "ceql": {";": "Then, skipping", ":": "Then, directly", "+": "Repetition", ":+": "Repetition"},
+    "spaseq": {";": "Then, first", ":": "Then, every", ",": "Then, directly", "+": "Repetition", "?": "Optional",
+               "!": "Negation", "&": "AND and OR", "|": "AND and OR"},
+}  # fmt: skip
+_TITLES = {
+    "ceql": {
+        "Conditions and values": "true false in",
+        "Selection strategies": "all any last max",
+        "PARTITION BY": "by",
+        "SELECT": "none",
+        "WITHIN": "event events microsecond microseconds nanosecond nanoseconds",
+    },
+    "spaseq": {
+        "A query": "seq where",
+        "Query forms": "as ask construct select",
+        "DEFINE GPM": "a on",
+        "WITHIN": "at starting",
+        "Conditions between graph patterns": "in",
+        "Clauses behind WHERE": "by group having order limit offset values asc separator undef",
+        "Prologue, names and literals": "base prefix true false",
+    },
+}
+"""By section, words that are in others too."""
+
+
+def _sections(page: str) -> dict[str, str]:
+    parts = re.split(r"^## (.+)\n", page, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def _intro(section: str) -> str:
+    """The text before the first example, without links."""
+    text = re.split(r"^(?:```(?:ceql|spaseq|console|python)|\*\*Syntax)", section, maxsplit=1, flags=re.MULTILINE)[0]
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text).strip()
+    if len(text) <= _LONGEST:
+        return text
+    return text[:_LONGEST].rsplit(" ", 1)[0] + " …"
+
+
+def hovers() -> str:
+    """The file's text: by language and word the title of a section, by title its beginning."""
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for language in LANGUAGES:
+        sections = _sections((ROOT / "docs" / language / "reference.md").read_text("utf-8"))
+        sections.pop("The keywords", None)
+        words = dict(_SIGNS[language])
+        titles = {word: title for title, some in _TITLES[language].items() for word in some.split()}
+        for word in keywords(language):
+            words[word] = titles.get(word) or _of(word, sections)
+        used = {title: _intro(sections[title]) for title in sections if title in words.values()}
+        found[language] = {"words": words, "sections": used}
+    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+
+
+def _of(word: str, sections: dict[str, str]) -> str:
+    """The section that is called so, else that whose beginning names the word, else the first that has it."""
+    whole = re.compile(rf"(?<![\w-]){re.escape(word.upper())}S?(?![\w-])")
+    places = [dict(zip(sections, sections, strict=True)), {t: _intro(s) for t, s in sections.items()}, sections]
+    return next((title for texts in places for title, text in texts.items() if whole.search(text)), "A query")
+
+
+if __name__ == "__main__":
+    PLACE.write_text(hovers(), "utf-8")
