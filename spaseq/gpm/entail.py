@@ -6,12 +6,14 @@ knowledge together, and from nothing else. Axiomatic triples (everything is an r
 
 `close_knowledge` adds the consequences to each graph. `entailed` rewrites a GPM to one whose solutions on an event are
 those of the GPM on the event's closure: each triple pattern becomes the union of the patterns whose triples entail it,
-without duplicates. So the work on streams grows with the patterns, not with the triples that events entail.
+without duplicates. So the work on streams grows with the patterns, not with the triples that events entail. More than a
+few classes or properties are one pattern with a variable in their place, joined with VALUES: an event's terms are
+looked up there, so its cost does not grow with the schema.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -36,6 +38,10 @@ __all__ = ["Schema", "close_knowledge", "entailed"]
 Terms = Mapping[Any, frozenset[Any]]
 Triple = tuple[Any, Any, Any]
 _NOTHING: Final[frozenset[Any]] = frozenset()
+_CLASSES: Final = 8
+"""More classes than these are looked up, not written out."""
+_PROPERTIES: Final = 64
+"""The same of properties, in whose place a variable makes all triples of an event be looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,19 +232,39 @@ class _Rewriter:
         if not isinstance(p, Variable):
             yield from self._derived(s, p, o)
             return
-        above = {RDF.type, *self._schema.properties}.union(*self._schema.properties.values())
+        properties = self._schema.properties
+        pairs = sorted((below, name) for below, over in properties.items() for name in over)
+        many = len(pairs) > _PROPERTIES
+        if many:
+            yield self._looked_up(_with_predicate(s, o), (p,), pairs)
+        above = {RDF.type, *properties.get(RDF.type, ())}
+        if not many:
+            above = above.union(properties, *properties.values())
         for name in sorted(above):
             s_now, o_now = (name if term == p else term for term in (s, o))
-            for pattern in self._derived(s_now, name, o_now):
+            for pattern in self._typed(s_now, o_now) if many else self._derived(s_now, name, o_now):
                 yield _extended(pattern, p, name)
 
     def _derived(self, s: Any, p: URIRef, o: Any) -> Iterator[CompValue]:
         """A pattern for each other way to entail `s p o`, p being known."""
-        for below in self._schema.below(self._schema.properties, p):
-            if below != p:
-                yield _bgp([(s, below, o)])
-            if below == RDF.type:
-                yield from self._typed(s, o)
+        names = self._schema.below(self._schema.properties, p)
+        yield from self._each_of(_with_predicate(s, o), names[1:], _PROPERTIES)
+        if RDF.type in names:
+            yield from self._typed(s, o)
+
+    def _each_of(self, triple: Callable[[Any], Triple], terms: Sequence[Any], most: int) -> Iterator[CompValue]:
+        """Patterns for the triples with any of `terms`: one each, or if there are more than `most` one for all."""
+        if len(terms) > most:
+            yield self._looked_up(triple, (), [(term,) for term in terms])
+        else:
+            yield from (_bgp([triple(term)]) for term in terms)
+
+    def _looked_up(
+        self, triple: Callable[[Any], Triple], names: tuple[Variable, ...], rows: Sequence[tuple[Any, ...]]
+    ) -> CompValue:
+        """The triples with the first term of a row, and for each the row's other terms as `names`."""
+        term = self._new()
+        return _binary("Join", _bgp([triple(term)]), _inline((term, *names), rows))
 
     def _typed(self, s: Any, o: Any) -> Iterator[CompValue]:
         """A pattern for each way to entail `s rdf:type o` by the schema's classes."""
@@ -246,21 +272,37 @@ class _Rewriter:
             yield from self._instances(s, o)
             return
         schema = self._schema
-        kinds = frozenset().union(*schema.classes.values(), *schema.domains.values(), *schema.ranges.values())
-        for kind in sorted(kinds):
-            for pattern in self._instances(kind if s == o else s, kind):
-                yield _extended(pattern, o, kind)
+        pairs = sorted((below, kind) for below, over in schema.classes.items() for kind in over)
+        for name in schema.below(schema.properties, RDF.type):
+            yield from self._all_of(_with_object(s, name), o, pairs, _CLASSES)
+        for stated, is_domain in ((schema.domains, True), (schema.ranges, False)):
+            pairs = sorted((name, kind) for name, kinds in stated.items() for kind in kinds)
+            other = self._new()
+            ends = (s, other) if is_domain else (other, s)
+            for found in self._all_of(_with_predicate(*ends), o, pairs, _PROPERTIES):
+                yield found if is_domain or not isinstance(s, Variable) else _no_literal(found, s)
+
+    def _all_of(
+        self, triple: Callable[[Any], Triple], name: Variable, pairs: Sequence[tuple[Any, Any]], most: int
+    ) -> Iterator[CompValue]:
+        """Patterns for the triples with the first term of any of `pairs`, the second being `name`."""
+        if len(pairs) > most:
+            yield self._looked_up(triple, (name,), pairs)
+            return
+        for term, value in pairs:
+            s, p, o = (value if end == name else end for end in triple(term))
+            yield _extended(_bgp([(s, p, o)]), name, value)
 
     def _instances(self, s: Any, kind: Any) -> Iterator[CompValue]:
         schema = self._schema
+        below = schema.below(schema.classes, kind)[1:]
         for name in schema.below(schema.properties, RDF.type):
-            for below in schema.below(schema.classes, kind):
-                if below != kind:
-                    yield _bgp([(s, name, below)])
-        for name in sorted(p for p, kinds in schema.domains.items() if kind in kinds):
-            yield _bgp([(s, name, self._new())])
-        for name in sorted(p for p, kinds in schema.ranges.items() if kind in kinds):
-            found = _bgp([(self._new(), name, s)])
+            yield from self._each_of(_with_object(s, name), below, _CLASSES)
+        other = self._new()
+        names = sorted(p for p, kinds in schema.domains.items() if kind in kinds)
+        yield from self._each_of(_with_predicate(s, other), names, _PROPERTIES)
+        names = sorted(p for p, kinds in schema.ranges.items() if kind in kinds)
+        for found in self._each_of(_with_predicate(other, s), names, _PROPERTIES):
             yield _no_literal(found, s) if isinstance(s, Variable) else found
 
     def _new(self) -> Variable:
@@ -307,6 +349,20 @@ def _bgp(triples: list[Triple]) -> CompValue:
 def _binary(name: str, left: CompValue, right: CompValue) -> CompValue:
     more = {"lazy": False} if name == "Join" else {}
     return CompValue(name, p1=left, p2=right, _vars=set(left._vars or ()) | set(right._vars or ()), **more)
+
+
+def _with_predicate(s: Any, o: Any) -> Callable[[Any], Triple]:
+    return lambda term: (s, term, o)
+
+
+def _with_object(s: Any, p: Any) -> Callable[[Any], Triple]:
+    return lambda term: (s, p, term)
+
+
+def _inline(names: tuple[Variable, ...], rows: Sequence[tuple[Any, ...]]) -> CompValue:
+    """VALUES."""
+    found = [dict(zip(names, row, strict=True)) for row in rows]
+    return CompValue("ToMultiSet", p=CompValue("values", res=found), _vars=set(names))
 
 
 def _union(parts: list[CompValue]) -> CompValue:

@@ -14,6 +14,8 @@ import pytest
 from rdflib import Graph
 
 import spaseq
+from spaseq.gpm import entail
+from spaseq.gpm.columnar import plan
 
 E = "http://example.org/"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -176,6 +178,48 @@ def test_random_schemas_and_patterns(block: int, tmp_path: Path) -> None:
         assert _run(pattern, events, kb, tmp_path, entailment="rdfs") == expected, (seed, pattern, events, kb)
         answers += len(expected)
     assert answers >= 20
+
+
+@pytest.fixture
+def looks_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if every schema were a large one."""
+    monkeypatch.setattr(entail, "_CLASSES", 0)
+    monkeypatch.setattr(entail, "_PROPERTIES", 0)
+    monkeypatch.setattr(plan, "_MANY", 0)
+
+
+@pytest.mark.usefixtures("looks_up")
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_large_schemas_are_looked_up(pattern: str, tmp_path: Path) -> None:
+    test_as_if_everything_were_closed(pattern, False, tmp_path)
+
+
+@pytest.mark.usefixtures("looks_up")
+def test_random_large_schemas(tmp_path: Path) -> None:
+    test_random_schemas_and_patterns(1, tmp_path)
+
+
+@pytest.mark.parametrize("pattern", ["?x a :C0", "?x a ?c", "?x :p0 ?y", "?x ?p ?y", "?x :p0/:q ?y"])
+def test_classes_and_properties_without_end(pattern: str, tmp_path: Path) -> None:
+    """No recursion over them, and no pattern for each."""
+    kb = {_t(f"{c}{i} {link} {c}{i // 9}") for c, link in (("C", "<"), ("p", "<<")) for i in range(1, 1_200)}
+    events = [{_t("x a C1199"), _t("x p1199 y"), _t("y q z")}, {_t("x a D")}, {_t("y a C0"), _t("x p5 z")}]
+    schema = _closure_above(kb)
+    closed = [event | {(s, p, d) for s, p, o in event for c, d in schema if p == TYPE and o == c}
+              | {(s, d, o) for s, p, o in event for c, d in schema if p == c} for event in events]  # fmt: skip
+    found = _run(pattern, events, kb, tmp_path, entailment="rdfs")
+    assert found == _run(pattern, closed, {_t("a b c")}, tmp_path) and found
+
+
+def _closure_above(kb: set[Triple]) -> set[tuple[str, str]]:
+    """The pairs of a term and one above it, in a tree."""
+    above, found = {s: o for s, _, o in kb}, set()
+    for first in above:
+        term = first
+        while term in above:
+            term = above[term]
+            found.add((first, term))
+    return found
 
 
 def test_a_sequence_with_entailment(tmp_path: Path) -> None:

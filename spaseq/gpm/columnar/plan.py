@@ -31,7 +31,7 @@ from spaseq.gpm import algebra
 from spaseq.gpm.columnar.basic import BasicPattern, basic_pattern, match
 from spaseq.gpm.columnar.coverage import joins_alike
 from spaseq.gpm.columnar.groups import aggregated
-from spaseq.gpm.columnar.joins import equal_pairs, join, left_join, minus, pairs, semi_join
+from spaseq.gpm.columnar.joins import InlineRows, equal_pairs, expanded, join, left_join, minus, pairs, semi_join
 from spaseq.gpm.columnar.lists import Lists
 from spaseq.gpm.columnar.named import mentioned, reads_knowledge
 from spaseq.gpm.columnar.order import by_all_terms, by_keys
@@ -40,6 +40,9 @@ from spaseq.gpm.columnar.truth import TRUE, Ready, Scope, computed, truth
 from spaseq.rdf import term_bytes
 
 __all__ = ["Evaluation", "KnowledgeRows", "KnowledgeSource"]
+
+_MANY: Final = 1_000
+"""VALUES of more rows are indexed."""
 
 
 class KnowledgeRows(Protocol):
@@ -200,6 +203,10 @@ class Evaluation:
 
     def _joined_inline(self, table: Table, node: algebra.Values) -> Table | None:
         """The join with VALUES by a look-up of the variables that both bind in every row; None where that is not so."""
+        if len(node.rows) > _MANY and self.outer is None and len(table):
+            joined = self._looked_up(table, node)
+            if joined is not None:
+                return joined
         own = self._inline_columns(node)
         shared = [name for name in own if name in table.columns]
         if self.outer is not None or not shared or not len(table) or not len(node.rows):
@@ -212,6 +219,27 @@ class Evaluation:
         found = {name: column[mine] for name, column in table.columns.items()}
         found |= {name: column[theirs] for name, column in own.items() if name not in found}
         return Table(table.events[mine], found)
+
+    def _looked_up(self, table: Table, node: algebra.Values) -> Table | None:
+        """`_joined_inline` by an index of many rows: what a batch costs does not grow with them."""
+        made = self.ready.get(id(node.rows))
+        if made is None:
+            made = self.ready[id(node.rows)] = node, InlineRows.of(node)
+        rows: InlineRows | None = made[1]
+        shared = () if rows is None else tuple(name for name in rows.names if name in table.columns)
+        if rows is None or not shared or any((table.columns[name] < 0).any() for name in shared):
+            return None
+        space = self.lists.space
+        first, kinds = distinct([table.columns[name] for name in shared], len(table))
+        own = [map(space.key, table.columns[name][first].tolist()) for name in shared]
+        low, high, order = rows.ranges(shared, list(zip(*own, strict=True)))
+        mine, places = expanded(low[kinds], high[kinds], self.lists.budget)
+        columns = {name: column[mine] for name, column in table.columns.items()}
+        used, theirs = np.unique(order[places], return_inverse=True)
+        for name in rows.names:
+            if name not in columns:
+                columns[name] = space.numbers_of_keys(rows.keys(name, used.tolist()))[theirs]
+        return Table(table.events[mine], columns)
 
     def _placed(self, table: Table) -> Table:
         """Solutions at events, copied to the instances that they agree with."""
