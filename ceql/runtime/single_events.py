@@ -118,35 +118,15 @@ class Singles:
         return None if bits is None else Singles(run, feed, options, names[0], bits)
 
     def push(self, event: dict[str, Any]) -> Found | None:
-        """The matches that `event` completes, with what they are about; None: it is for the columnar road."""
+        """The matches that `event` completes, with what they are about; None: it is for the columnar road.
+
+        PERF: begins as `_look`, written again: the call, and a tuple, cost 0.2 µs of 2.
+        """
         if not self._entered and not self._enter():
             return None
-        seen = self._look(event, self._position, self._high, self._coordinate)
-        return None if seen is None else self._take(event, *seen)
-
-    def push_all(self, events: list[Any]) -> Found | None:
-        """`push` of several events; None, before anything has changed, where one is for the columnar road.
-
-        Conditions over several events may refuse an event as it is taken, so with them all go that road.
-        """
-        if self._guarded or (not self._entered and not self._enter()):
-            return None
-        looked: list[tuple[int, int, Any, Any]] = []
-        time, coordinate = self._high, self._coordinate
-        for position, event in enumerate(events, self._position):
-            seen = self._look(event, position, time, coordinate) if type(event) is dict else None
-            if seen is None:
-                return None
-            _, time, coordinate, _ = seen
-            looked.append(seen)
-        return [part for event, seen in zip(events, looked, strict=True) for part in self._take(event, *seen)]
-
-    def _look(self, event: dict[str, Any], position: int, high: int, least: Any) -> tuple[int, int, Any, Any] | None:
-        """The event's symbol class, its time, its place in the window and the value of its key; None: it is for the
-        columnar road. `high` and `least` are time and place of the event before."""
         try:
             symbol = self._engine.symbols[self._bits(event)]
-            time = self._stated(event) if self._by_column else self._offset + position * self._interval
+            time = self._stated(event) if self._by_column else self._offset + self._position * self._interval
             coordinate = time if self._window_attribute is None else self._number(event)
             value = None if self._partition is None else self._key(event)
             if self._guarded and symbol != self._inert:
@@ -154,11 +134,8 @@ class Singles:
                     normal(event.get(name))
         except (Unfit, KeyError, EventError):
             return None
-        if time < high or coordinate < least:
+        if time < self._high or coordinate < self._coordinate:
             return None
-        return symbol, time, coordinate, value
-
-    def _take(self, event: dict[str, Any], symbol: int, time: int, coordinate: Any, value: Any) -> Found:
         moving = symbol != self._inert
         key = 0
         position = self._position
@@ -190,6 +167,39 @@ class Singles:
         if len(block.events) >= _BLOCK:
             self._seal()
         return past
+
+    def push_all(self, events: list[Any]) -> Found | None:
+        """`push` of several events; None, before anything has changed, where one is for the columnar road.
+
+        Conditions over several events may refuse an event as it is taken, so with them all go that road.
+        """
+        if self._guarded or (not self._entered and not self._enter()):
+            return None
+        high, least = self._high, self._coordinate
+        for position, event in enumerate(events, self._position):
+            seen = self._look(event, position, high, least) if type(event) is dict else None
+            if seen is None:
+                return None
+            high, least = seen
+        found: Found = []
+        for event in events:
+            taken = self.push(event)
+            assert taken is not None
+            found += taken
+        return found
+
+    def _look(self, event: dict[str, Any], position: int, high: int, least: Any) -> tuple[int, Any] | None:
+        """The event's time, and its place in the window; None: it is for the columnar road. `high` and `least` are time
+        and place of the event before."""
+        try:
+            self._bits(event)
+            time = self._stated(event) if self._by_column else self._offset + position * self._interval
+            coordinate = time if self._window_attribute is None else self._number(event)
+            if self._partition is not None:
+                self._key(event)
+        except (Unfit, KeyError, EventError):
+            return None
+        return None if time < high or coordinate < least else (time, coordinate)
 
     def _row(self) -> EngineBatch:
         """The last event as a batch of one row."""
