@@ -63,7 +63,7 @@ def _run(options: argparse.Namespace) -> int:
 
     with bounded(query.settings):
         matches, source = _matches(options, query)
-        found = FoundResults(matches, query, options.limit, options.follow)
+        found = FoundResults(matches, query, options.limit, options.follow, typed=options.typed)
         try:
             written = _write(options, found, source)
         except KeyboardInterrupt as error:
@@ -171,6 +171,8 @@ def _settle_format(options: argparse.Namespace, query: Query) -> None:
     constructs = query.checked.clauses.template is not None
     default = "nquads" if constructs else "jsonl" if options.follow else "table"
     options.format = chosen_format(FORMATS, options.format, options.output, default, live=options.follow)
+    if options.typed and options.format != "parquet":
+        raise OptionError(f"--typed with --format {options.format}", "it is of Parquet: --output FILE.parquet")
     if options.format == "nquads" and not constructs:
         raise OptionError("--format nquads needs a query that constructs graphs", "CONSTRUCT { … } in place of SELECT")
 

@@ -24,6 +24,8 @@ def parser(run: Command, check: Command, explain: Command, plot: Command) -> arg
     running = commands.add_parser("run", help="run a query over streams", description="Run a query over streams.")
     _add_inputs(running)
     add_results(running, FORMATS, "table, or nquads for CONSTRUCT", "results")
+    running.add_argument("--typed", action="store_true",
+                         help="Parquet with numbers, times and texts in place of terms (held to the end)")  # fmt: skip
     running.set_defaults(command=run)
     checking = commands.add_parser(
         "check", help="check syntax and meaning of a query", description="Check syntax and meaning of a query."

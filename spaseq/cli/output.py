@@ -7,7 +7,7 @@ interval and positions.
 In the solution formats the time is a column named `time` (`_time` if the query selects `?time`). Times from 1973 on are
 written as xsd:dateTime in UTC, smaller ones, which can only be offsets, as a number of seconds; the first one decides
 for the whole output. `jsonl` gives the times of the first and the last matched instant, written alike (numbers as JSON
-numbers); `parquet` gives nanoseconds.
+numbers); `parquet` gives nanoseconds and terms as text, with `--typed` timestamps, numbers and the like.
 
 An ASK is answered in the solution formats by one boolean: in `json` and `xml` as SPARQL's results have it, in the
 others as `true` or `false` on a line of its own. `jsonl` and `parquet` give the match that it found, if any.
@@ -40,9 +40,11 @@ from spaseq.gpm.serialise import (
     xml_term,
 )  # fmt: skip
 from spaseq.language.evaluation.columns import FoundColumns, Texts, by_time
+from spaseq.language.evaluation.gathered import Gathered
 from spaseq.language.evaluation.run import Match, Matches, match_table
 from spaseq.language.evaluation.solutions import distinct_solutions
 from spaseq.language.evaluation.timelines import prefixes_of
+from spaseq.language.evaluation.typed import typed_table
 from spaseq.rdf import term_from_key, term_key
 
 if TYPE_CHECKING:
@@ -70,12 +72,16 @@ _ROWS: Final = 10_000
 
 class FoundResults(Results):
     """The first `limit` solutions of matches; `objects` and `tables` are of the matches themselves. With `live`, where
-    the streams go on, each is written to `out`, the file of the writer, as soon as it is known."""
+    the streams go on, each is written to `out`, the file of the writer, as soon as it is known. `typed`: `tables` have
+    numbers and times in place of terms."""
 
     line_end = "\r\n"
 
-    def __init__(self, matches: Iterable[Match], query: Query, limit: int | None, live: bool) -> None:
+    def __init__(
+        self, matches: Iterable[Match], query: Query, limit: int | None, live: bool, *, typed: bool = False
+    ) -> None:
         self.query = query
+        self.typed = typed
         self.variables = query.variables
         self.time_name = "_time" if "time" in query.variables else "time"
         self.live = live
@@ -204,27 +210,42 @@ class FoundResults(Results):
         return "" if written else "no match\n"
 
     def tables(self) -> Iterator[pa.Table]:
-        """The columns of `match_table`, first none."""
+        """The columns of `match_table`, first none; or all of `typed_table`, whose types are known when all is."""
         import pyarrow as pa
 
+        if self.typed:
+            gathered = Gathered(self.variables, ())
+            for found in self._blocks():
+                gathered.add(found)
+            yield typed_table(gathered, self.variables, terms=False)
+            return
         yield pa.Table.from_batches([match_table([], self.variables)])
+        texts = dict[str, Texts]()
+        for found in self._blocks():
+            if isinstance(found, FoundColumns):
+                yield pa.Table.from_batches([found.table(self.variables, texts)])
+            else:
+                yield pa.Table.from_batches([match_table(found, self.variables)])
+
+    def _blocks(self) -> Iterator[FoundColumns | list[Match]]:
+        """The first `limit` matches."""
         if isinstance(self._matches, Matches) and not self.query.checked.clauses.ask:
-            left, texts = self._limit, dict[str, Texts]()
+            left = self._limit
             for found in self._matches.blocks() if left != 0 else ():
+                some: FoundColumns | list[Match]
                 if isinstance(found, FoundColumns):
                     some = found if left is None else found.cut(0, min(left, len(found)))
-                    table = some.table(self.variables, texts)
                 else:
-                    table = match_table(list(islice(found, left)), self.variables)
-                left = None if left is None else left - len(table)
-                yield pa.Table.from_batches([table])
-                self.written += len(table)
+                    some = list(islice(found, left))
+                yield some
+                left = None if left is None else left - len(some)
+                self.written += len(some)
                 if left == 0:  # the next block is not asked for
                     return
             return
         rows = islice(iter(self._matches), self._limit)
         while batch := list(islice(rows, _ROWS)):
-            yield pa.Table.from_batches([match_table(batch, self.variables)])
+            yield batch
             self.written += len(batch)
 
 

@@ -89,6 +89,10 @@ def test_columns_are_written_as_matches_are(name: str, start: float, tmp_path: P
         path = str(tmp_path / "found.parquet")
         write_results("parquet", FoundResults(query.run(streams), query, limit, False), path)
         assert pq.read_table(path).to_pylist() == table.to_pylist()[:limit]
+        write_results("parquet", FoundResults(query.run(streams), query, limit, False, typed=True), path)
+        whole = query.run(streams).to_arrow(typed=True)
+        assert pq.read_table(path).num_rows == len(table.slice(0, limit))
+        assert limit is not None or pq.read_table(path).equals(whole)
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,15 @@ def test_parquet_and_output(files: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert code == 2 and "--format parquet is written to a file" in err
 
 
+def test_parquet_of_types(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--output", "m.parquet", "--typed") == (0, "", "")
+    table = pq.read_table(files / "m.parquet")
+    assert table.column_names == ["start", "end", "positions", "time", "a", "x", "y", "n"]
+    assert table["a"].to_pylist() == [f"{E}u", f"{E}v"]
+    code, _, err = run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--typed")
+    assert code == 2 and "--typed with --format table" in err and "--output FILE.parquet" in err
+
+
 def test_output_of_text(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--format", "csv", "--output", "m.csv") == (0, "", "")
     assert (files / "m.csv").read_bytes().startswith(b"time,a,x,y,n\r\n")

@@ -412,7 +412,7 @@ _VALUES = {
     "--horizon": ("0", "1", "100", "-1", "1000000"),
     "--events": ("e.jsonl", "e.csv", "*.csv", "e.*", "no.csv", "-", "."),
     "--plan": ("auto", "table"), "--knowledge-rows": ("0", "5"), "--quarantine": ("q",), "--explain": None,
-    "--valuations": None, "--evaluate": None,
+    "--valuations": None, "--evaluate": None, "--typed": None,
 }  # fmt: skip
 
 
@@ -438,7 +438,7 @@ def _options(rng: random.Random) -> Input:
         arguments = ["spaseq", command, "query", *given]
         known = ("--format", "--output", "--limit", "--evaluator", "--time", "--time-from", "--time-unit", "--interval",
                  "--late", "--lateness", "--event-by", "--ties", "--malformed", "--entailment", "--gpm", "--plan",
-                 "--knowledge-rows", "--quarantine")  # fmt: skip
+                 "--knowledge-rows", "--quarantine", "--typed")  # fmt: skip
     for _ in range(rng.choice((1, 1, 2, 3, 4))):
         name = rng.choice(known if rng.random() < 0.97 else tuple(_VALUES))
         values: Any = _VALUES[name]

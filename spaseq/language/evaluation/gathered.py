@@ -207,6 +207,15 @@ class Gathered:
         """The time of the match that came last."""
         return int(self._parts[-1].times[-1])
 
+    def add(self, found: FoundColumns | Iterable[Match]) -> None:
+        """Matches as an evaluation gives them."""
+        if not isinstance(found, FoundColumns):
+            matches = list(found)
+            if matches:
+                self.add_matches(matches)
+        elif len(found):
+            self.add_columns(found)
+
     def add_columns(self, found: FoundColumns) -> None:
         """Matches as columns, at least one."""
         times, events = found.kept_events()

@@ -561,12 +561,7 @@ class Matches:
         gathered = Gathered(self.variables, ())
         with limited(self._program.settings):
             for found in iter([list(self)]) if self._query.clauses.ask else self.blocks():
-                if not isinstance(found, FoundColumns):
-                    found = list(found)
-                    if found:
-                        gathered.add_matches(found)
-                elif len(found):
-                    gathered.add_columns(found)
+                gathered.add(found)
         return typed_table(gathered, self.variables, terms=terms)
 
     def to_pandas(self, *, typed: bool = False, terms: bool = False) -> Any:
