@@ -364,7 +364,10 @@ def _called(draft: Draft) -> str:
 def no_time(draft: Draft, options: StreamOptions, source: str) -> EventError:
     where = "in it" if draft.name is None else "in it, nor about it in the default graph"
     problem = f"{_called(draft)} has no time: there is no <{options.time}> {where}"
-    if draft.repeated:
+    if draft.name is None and any(type(subject) is BNode for subject, _, _ in draft.triples):
+        hint = "its subject is a node written as [ … ], an event by itself here: a named graph for each event keeps"
+        hint += " nodes together, or --event-by size:N where all events have N triples"
+    elif draft.repeated:
         hint = "statements of this graph stood further up already: those of one graph must stand together"
     else:
         hint = "name the predicate that gives the time with --time, or take the order of the file: --time-from arrival"

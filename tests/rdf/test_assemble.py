@@ -194,6 +194,11 @@ class TestSubjectRuns:
         with pytest.raises(EventError, match=r"f.nq:3: event 2 has no time: there is no <urn:at> in it"):
             events(quads("a p 1 .\na at 5 .\na p 2 ."), replace(RUNS, time="urn:at"))
 
+    def test_a_nested_node_without_a_time_is_said_to_be_an_event(self) -> None:
+        text = quads("a at 5 .") + '<urn:a> <urn:result> _:b .\n_:b <urn:value> "1" .\n'
+        with pytest.raises(EventError, match=r"f.nq:3: event 2 has no time.*\nhint: its subject is a node .*size:N"):
+            events(text, replace(RUNS, time="urn:at"))
+
 
 class TestSizes:
     def test_n_statements_make_an_event(self) -> None:
