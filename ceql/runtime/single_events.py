@@ -44,7 +44,7 @@ from spaseq.events.time import unit_nanoseconds
 if TYPE_CHECKING:
     from spaseq.engine import MatchBatch
 
-__all__ = ["Singles"]
+__all__ = ["Found", "Singles"]
 
 Found = list[tuple["MatchBatch", History]]
 _BLOCK: Final = 1024
@@ -95,6 +95,7 @@ class Singles:
         self._limit = ((1 << 63) - 1) // self._scale
         self._partition = run.partition
         self._pauses = run.partition is not None and run.partition.numbers.pauses
+        self._by_key = run.by_key
         self._window_attribute = run.lowered.window_attribute
         self._type_column = options.type_column or "type"
         registers = run.lowered.registers
@@ -139,8 +140,9 @@ class Singles:
         moving = symbol != self._inert
         key = 0
         position = self._position
-        if self._partition is not None and (moving or self._engine.counts or self._pauses):
-            numbers = self._partition.numbers
+        engine, partition = self._engine, self._partition
+        if partition is not None and (moving or engine.counts or self._pauses):
+            numbers = partition.numbers
             if value is None:
                 key = -1
             else:
@@ -153,16 +155,16 @@ class Singles:
             self._note(event)
         block = self._block
         block.stamps.append(time)
-        if self._run.by_key:
+        if self._by_key:
             block.keys.append(key)
-        if not moving:
-            block.events.append(None)
-            if self._engine.counts and key >= 0:
-                self._engine.pass_by(position, key)
-            found: list[MatchBatch] = []
-        else:
+        if moving:
             block.events.append(dict(event))
-            found = self._engine.push(symbol, position, coordinate, key, self._row)
+            found = engine.push(symbol, position, coordinate, key, self._row)
+        else:
+            block.events.append(None)
+            found = []
+            if engine.counts and key >= 0:
+                engine.pass_by(position, key)
         past = [(matches, self._run.past.of(matches)) for matches in found] if found else []
         if len(block.events) >= _BLOCK:
             self._seal()
