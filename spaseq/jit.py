@@ -303,11 +303,11 @@ def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
 
     if _has_locator():
         try:
-            return njit(cache=True, **options)(function)
+            return njit(cache=True, nogil=True, **options)(function)
         except RuntimeError:  # no folder that can be written
             pass
     _warn()
-    return njit(**options)(function)
+    return njit(nogil=True, **options)(function)
 
 
 @cache

@@ -22,7 +22,7 @@ from typing import Any, Final, NoReturn, TypeVar
 
 from spaseq.errors import EventError, LimitReached, OptionError, QueryError
 
-__all__ = ["InUse", "check", "limited", "limited_steps", "resident_bytes"]
+__all__ = ["InUse", "Stopped", "check", "handed_on", "limited", "limited_steps", "resident_bytes"]
 
 _T = TypeVar("_T")
 _EVERY: Final = 0.05
@@ -31,7 +31,7 @@ _END: Final = object()
 
 
 class _Current(threading.local):
-    watch: _Watch | None = None
+    watch: _Watch | _Helping | None = None
 
 
 _CURRENT: Final = _Current()
@@ -57,6 +57,35 @@ class _Watch:
             self.next = min(self.next, self.began + self.seconds)
         if self.memory is not None and (held := resident_bytes()) > self.memory:
             raise LimitReached("memory_limit", self.memory, held, "bytes")
+
+
+class Stopped(BaseException):
+    """Nobody waits any more for what a thread does for another one."""
+
+
+class _Helping:
+    """The limits of another thread, and whether it still waits."""
+
+    def __init__(self, watch: _Watch | _Helping | None, stopped: Callable[[], bool]) -> None:
+        self._watch = watch
+        self._stopped = stopped
+
+    def look(self) -> None:
+        if self._stopped():
+            raise Stopped
+        if self._watch is not None:
+            self._watch.look()
+
+
+def handed_on(stopped: Callable[[], bool]) -> Callable[[], None]:
+    """What a thread that helps this one is to call first: there `check` looks at the limits of this thread's
+    evaluation, too, and raises `Stopped` once `stopped()`."""
+    watch = _Helping(_CURRENT.watch, stopped)
+
+    def begin() -> None:
+        _CURRENT.watch = watch
+
+    return begin
 
 
 def check() -> None:

@@ -25,7 +25,7 @@ _LANGUAGE = _ENGINE | {"engine"}
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "snapshot": {"errors"},
-    "events": {"errors", "snapshot"},
+    "events": {"errors", "snapshot", "watch"},
     "pattern": {"errors", "events"},
     "drawing": {"errors", "events", "measure", "watch"},
     "measure": set(),

@@ -10,7 +10,7 @@ The road: `readers` make Arrow tables of sources; `streams` gives them times and
 
 Modules:
 
-* `ahead` (`ahead`): Work ahead of who uses the results: an iterator run by a thread, a few items before they are asked
+* `ahead` (`Crew`, `ahead`): Work ahead of who uses the results: threads read and work on items before they are asked
   for.
 * `columns`: Columns of a batch as plain arrays, each of one of five kinds.
 * `batch` (`INSTANTS`, `EventBatch`): A batch of typed events in columns, in the order of the stream.

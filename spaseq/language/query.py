@@ -20,6 +20,7 @@ from spaseq.gpm.columnar import uncovered_pattern
 from spaseq.language.evaluation.follow import FollowedMatches
 from spaseq.language.evaluation.knowledge import knowledge_of, with_entailment
 from spaseq.language.evaluation.opened import Opened, named
+from spaseq.language.evaluation.read_ahead import Part
 from spaseq.language.evaluation.run import Matches, Recogniser
 from spaseq.language.evaluation.session import Session
 from spaseq.language.evaluation.unmatched import Input
@@ -173,13 +174,15 @@ class Query:
         knowledge.check(checked.patterns.values())
 
         def open_streams(wanted: frozenset[str] | None) -> Opened:
-            from spaseq.rdf.columns.reader import read_batches  # loads the kernels
+            from spaseq.rdf.columns.reader import may_read_ahead, read_batches  # loads the kernels
 
-            counters = Counters()
             settled = settle(chosen, sources)
-            parts = [part for source in sources for part in merged_files(source, settled)]
-            batches = [read_batches(part, settled, counters, wanted) for part in parts]
-            return Opened(batches, settled.apart, counters, Input(sources, chosen, settled))
+            parts = []
+            for part in (part for source in sources for part in merged_files(source, settled)):
+                counters = Counters()
+                batches = read_batches(part, settled, counters, wanted)
+                parts.append(Part(batches, counters, may_read_ahead(part, settled)))
+            return Opened(parts, settled.apart, Counters(), Input(sources, chosen, settled))
 
         program = self.program(chosen.time_unit)
         return Matches(checked, program, knowledge, open_streams, keep_events=keep_events, reference=reference)

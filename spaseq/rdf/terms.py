@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,17 +39,42 @@ _XSD_STRING: Final = "http://www.w3.org/2001/XMLSchema#string"
 _LANG_STRING: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
 _BOOLEAN: Final = "http://www.w3.org/2001/XMLSchema#boolean"
 _LOG: Final = logging.getLogger("rdflib.term")
+_WARNINGS: Final = threading.Lock()
+"""Held while the filters of warnings, which all threads share, are others for a moment."""
+
+
+class _Quiet:
+    """How many calls, of any thread, want rdflib's log to be silent, and how it was before the first of them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._calls = 0
+        self._before = False
+
+    def begin(self) -> None:
+        with self._lock:
+            if not self._calls:
+                self._before, _LOG.disabled = _LOG.disabled, True
+            self._calls += 1
+
+    def end(self) -> None:
+        with self._lock:
+            self._calls -= 1
+            if not self._calls:
+                _LOG.disabled = self._before
+
+
+_QUIET: Final = _Quiet()
 
 
 @contextmanager
 def quiet_literals() -> Iterator[None]:
     """While it is open, rdflib says nothing about literals whose text does not fit their datatype."""
-    before = _LOG.disabled
-    _LOG.disabled = True
+    _QUIET.begin()
     try:
         yield
     finally:
-        _LOG.disabled = before
+        _QUIET.end()
 
 
 def _literal(lexical: str, datatype: str | None, language: str | None) -> Literal:
@@ -59,7 +85,7 @@ def _literal(lexical: str, datatype: str | None, language: str | None) -> Litera
     with quiet_literals():
         if datatype != _BOOLEAN or lexical.lower() in ("true", "false", "1", "0"):
             return Literal(lexical, datatype=datatype, normalize=False)
-        with warnings.catch_warnings():  # of this datatype alone, rdflib speaks by a warning
+        with _WARNINGS, warnings.catch_warnings():  # of this datatype alone, rdflib speaks by a warning
             warnings.simplefilter("ignore")
             return Literal(lexical, datatype=datatype, normalize=False)
 

@@ -22,7 +22,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from spaseq.errors import UnsupportedFeature
 from spaseq.language.query import stream_sources
 from spaseq.rdf import Counters, StreamOptions, open_streams
 from tests.support import harness, oracle_spaseq
+from tests.support.ahead import in_small_batches
 from tests.support.harness import Case, Events
 
 Answers = list[Any]
@@ -326,6 +327,14 @@ def _spaseq_batch(case: Case, ride: Ride, evaluator: str = "compact", reference:
     return [harness.answer_of(match) for match in query.run(streams=streams, kb=kb, reference=reference)]
 
 
+def _spaseq_threads(case: Case, ride: Ride) -> Answers:
+    """Small batches, read and matched by several threads."""
+    streams, kb = _files(case, ride)
+    query = _spaseq_compiled(case.query, replace(_settings(case), threads=3))
+    with in_small_batches(ride.rng.randrange(1, 12), alone=ride.rng.randrange(3)):
+        return [harness.answer_of(match) for match in query.run(streams=streams, kb=kb)]
+
+
 def _graph_events(case: Case, ride: Ride) -> tuple[list[Any], dict[str, Any]]:
     """The events of all streams in order, and what `open` is given."""
     streams, kb = _files(case, ride)
@@ -529,6 +538,7 @@ ROADS: Sequence[Road] = (
     Road("ceql", "alert --follow -", _ceql_alert_command, _no_following, ends=True, valuations=False),
     Road("ceql", "spark", _ceql_spark, _no_frame, valuations=False, spark=True),
     Road("spaseq", "batch", _spaseq_batch),
+    Road("spaseq", "threads", _spaseq_threads),
     Road("spaseq", "one by one", partial(_spaseq_pushed, cuts=_single)),
     Road("spaseq", "cuts", partial(_spaseq_pushed, cuts=harness.cut)),
     Road("spaseq", "snapshot", partial(_spaseq_pushed, cuts=harness.cut, restarts=harness.RESTARTS)),

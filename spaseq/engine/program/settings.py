@@ -82,6 +82,9 @@ class Settings:
     """Nodes that a rewritten formula may have; rewrites that need not be done stop before it."""
     solution_rows: int = 50_000_000
     """Solutions that one step of a graph pattern may have in a batch of events."""
+    threads: int | None = None
+    """SPAseq: threads that read and match the files of a run, the caller's included; 1: that alone. None: one for each
+    processor of the process, up to two. Answers do not depend on it."""
     evaluator: str = "compact"
     """Who evaluates: "compact" (the compact structure), "chain" or "tree" (lazily), "auto" (whoever is cheapest)."""
     time_limit: float | None = None

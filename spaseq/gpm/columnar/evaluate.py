@@ -137,7 +137,9 @@ class _Columns:
     ) -> np.ndarray:
         """The codes of the rows at `places` of `rows`."""
         # PERF: a key that is known by its terms' bytes is not made of rdflib terms again: 2 µs for each distinct key
-        # and batch became 0.4.
+        # and batch became 0.4; one of a single term is looked up by a kernel, in 0.1.
+        if len(columns) == 1 and self._space.base:
+            return self._asked_singly(rows, columns[0], places, names, keys)
         read = zip(*(self._space.keys(column[places]) for column in columns), strict=True)
         found = []
         for row, key in zip(rows[places].tolist(), read, strict=True):
@@ -148,6 +150,21 @@ class _Columns:
                     keys.known[key] = code
             found.append(code)
         return np.array(found, np.int64)
+
+    def _asked_singly(
+        self, rows: np.ndarray, column: np.ndarray, places: np.ndarray, names: Sequence[str], keys: Keys
+    ) -> np.ndarray:
+        """`_asked` for keys of one variable."""
+        codes = keys.numbers_of(self._space, column[places])
+        fresh = np.flatnonzero(codes < 0)
+        if len(fresh):
+            new = [keys.number(self.mapping(row, names)) for row in rows[places[fresh]].tolist()]
+            codes[fresh] = new
+            named = [(key, code) for key, code in zip(self._space.keys(column[places[fresh]]), new, strict=True)
+                     if key is not None]  # fmt: skip
+            if named:
+                keys.learn(*zip(*named, strict=True))
+        return codes
 
 
 class _Mappings:

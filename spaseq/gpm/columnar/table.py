@@ -12,6 +12,7 @@ from rdflib.namespace import XSD
 
 from spaseq.rdf import Term, plain_literal, term_bytes, term_from_key, term_key
 from spaseq.rdf.columns import LiteralColumns, TermTable, empty_columns, set_value, set_values, values_of_keys
+from spaseq.rdf.columns.model import Finds
 
 __all__ = ["UNBOUND", "Space", "Table", "distinct", "stacked"]
 
@@ -139,6 +140,15 @@ class Space:
         extras = self._extras
         added = [extras[place] for place in (numbers[read:] - self.base).tolist()]
         return found + [term if isinstance(term, bytes) else term_bytes(term) for term in added]
+
+    def found_by(self, find: Finds, numbers: np.ndarray) -> np.ndarray:
+        """What `find` has for the terms `numbers`: int64, -1 for those that it does not have, or that have no bytes
+        here (`keys`)."""
+        terms, found = self._terms, np.full(len(numbers), -1, np.int64)
+        read = np.flatnonzero(numbers < len(terms) - len(terms.own))
+        own = numbers[read]
+        found[read] = find.all(terms.text, terms.start[own], terms.length[own])
+        return found
 
     def codes(self, owner: object) -> np.ndarray:
         """An array in which `owner` keeps a number for each of the batch's terms, initially -1: int64 (base,). It is

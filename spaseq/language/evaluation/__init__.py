@@ -22,7 +22,9 @@ beside the streams; `follow` runs as streams come.
   a table.
 * `unmatched` (`Input`, `why_none`): Why is there no match? What was read, and the parts of the query that no event
   fulfilled.
-* `opened` (`Opened`, `counted`, `named`): The streams of a run: by name, and as they are read.
+* `opened` (`Opened`, `named`): The streams of a run: by name, and as they are read.
+* `read_ahead` (`Part`, `ReadAhead`, `thread_count`): Streams are read, and their GPMs evaluated: in one thread, or,
+  once it is worth it, in some that work ahead.
 * `steps` (`StepFinder`): Which GPM took which event: found again, for a match that somebody looks at.
 * `timelines` (`drawn_matches`, `listed_matches`, `prefixes_of`): Matches to look at: on a time axis, and as the table
   of a notebook.
@@ -42,6 +44,7 @@ __all__ = [
     "match",
     "opened",
     "pace",
+    "read_ahead",
     "results",
     "run",
     "session",

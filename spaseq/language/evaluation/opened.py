@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from spaseq.errors import OptionError
-from spaseq.events import Seen
+from spaseq.language.evaluation.read_ahead import Part
 from spaseq.language.evaluation.unmatched import Input
 from spaseq.language.semantics.check import CheckedQuery
-from spaseq.rdf import Counters, GraphBatch
+from spaseq.rdf import Counters
 
-__all__ = ["Opened", "counted", "named"]
+__all__ = ["Opened", "named"]
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """Streams that are being read: their batches, in the order of the FROM clause, whether each event is an instant of
+    """Streams that are being read: their parts, in the order of the FROM clause, whether each event is an instant of
     its own, and what becomes of the input."""
 
-    batches: Sequence[Iterator[GraphBatch]]
+    parts: Sequence[Part]
     apart: bool
     counters: Counters
     read: Input
-
-
-def counted(batches: Iterator[GraphBatch], seen: Seen) -> Iterator[GraphBatch]:
-    """The batches as they are, their events counted by stream."""
-    for batch in batches:
-        seen.add(batch.stream, len(batch))
-        yield batch
 
 
 def named(streams: MappingABC[str, Any], query: CheckedQuery) -> dict[str, Any]:

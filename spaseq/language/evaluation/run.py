@@ -26,8 +26,9 @@ from spaseq.language.evaluation.columns import FoundColumns, Texts, columns_of
 from spaseq.language.evaluation.gathered import Gathered
 from spaseq.language.evaluation.history import History, Pool
 from spaseq.language.evaluation.match import Match
-from spaseq.language.evaluation.opened import Opened, counted
+from spaseq.language.evaluation.opened import Opened
 from spaseq.language.evaluation.pace import Pace
+from spaseq.language.evaluation.read_ahead import ReadAhead, thread_count
 from spaseq.language.evaluation.results import Results, term_order
 from spaseq.language.evaluation.solutions import distinct_solutions, match_table
 from spaseq.language.evaluation.steps import StepFinder
@@ -380,7 +381,10 @@ class Recogniser:
         if rows.partitions is None:
             return None
         numbers = [-1] * len(rows.keys) if rows.numbers is None else rows.numbers.tolist()
-        codes = np.array([self._code(number, key) for number, key in zip(numbers, rows.keys, strict=True)], np.int64)
+        known = list(map(self._known.get, numbers))
+        if None in known:
+            known = [self._code(number, key) for number, key in zip(numbers, rows.keys, strict=True)]
+        codes = np.array(known, np.int64)
         self._partitions.see(codes)
         forgotten = self._partitions.forgotten
         found = self._partitions.lives(codes[rows.partitions], rows.positions, rows.times)
@@ -498,19 +502,24 @@ class Matches:
     def blocks(self) -> Iterator[Found]:
         """The matches in parts, as columns where they stay that; each is to be read before the next is asked for. An
         ASK is not cut after its first."""
-        rows = self._program.settings.solution_rows
-        solver = Solver(self._query, self._knowledge, solution_rows=rows, reference=self._reference)
+        solver = self._solver()
         recogniser = Recogniser(self._query, self._program, solver, keep_events=self._keep_events)
         opened = self._open(None if self._keep_events else solver.wanted)
         self.counters, self._latest = opened.counters, (recogniser, opened.read)
         recogniser.counters = self.counters
-        seen = opened.read.seen
-        batches = [counted(part, seen) for part in opened.batches]
-        for chunk in merge_batches(batches, solver.solve_batch, apart=opened.apart):
-            check()
-            seen.span(chunk.times)
-            yield from recogniser.push_blocks(chunk)
-        yield from recogniser.close_blocks()
+        seen, threads = opened.read.seen, thread_count(self._program.settings.threads)
+        reading = ReadAhead(opened.parts, solver.solve_batch, lambda: self._solver().solve_batch, opened.counters, seen,
+                          threads)  # fmt: skip
+        with reading:
+            for chunk in merge_batches(reading.streams(), apart=opened.apart):
+                check()
+                seen.span(chunk.times)
+                yield from recogniser.push_blocks(chunk)
+            yield from recogniser.close_blocks()
+
+    def _solver(self) -> Solver:
+        rows = self._program.settings.solution_rows
+        return Solver(self._query, self._knowledge, solution_rows=rows, reference=self._reference)
 
     def _repr_html_(self) -> str:
         return listed_matches(self, self._query)

@@ -1,6 +1,6 @@
 """Merges batches of several streams by time into chunks of instants, without an object per event.
 
-A batch is solved once, when it is read. A chunk has the events of all streams up to a time that every stream has
+A batch is solved once, before it comes here. A chunk has the events of all streams up to a time that every stream has
 reached, so that no earlier event can still come. Events of equal time keep the order of the FROM clause, then that of
 the source.
 """
@@ -20,9 +20,10 @@ from spaseq.rdf import GraphBatch, GraphEvent, Instant
 if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import Solutions
 
-__all__ = ["Chunk", "Piece", "by_stream", "chunk_of", "merge_batches"]
+__all__ = ["Chunk", "Piece", "by_stream", "chunk_of", "merge_batches", "solved"]
 
-Solve = Callable[[GraphBatch], Mapping[str, "Solutions"]]
+Solved = tuple[GraphBatch, Mapping[str, "Solutions"]]
+"""A batch, and the values of its GPMs."""
 SolvePushed = Callable[[str, Sequence[GraphEvent]], Mapping[str, "Solutions"]]
 
 
@@ -73,9 +74,8 @@ class Chunk:
 class _Stream:
     """The events of one stream that have been read and not yet given to a chunk."""
 
-    def __init__(self, batches: Iterator[GraphBatch], solve: Solve) -> None:
+    def __init__(self, batches: Iterator[Solved]) -> None:
         self._batches = batches
-        self._solve = solve
         self._held: deque[tuple[GraphBatch, int, Mapping[str, Solutions]]] = deque()
         self._failure: EventError | None = None
         self.ended = False
@@ -86,14 +86,14 @@ class _Stream:
         if self._failure is not None:
             raise self._failure
         try:
-            batch = next(self._batches, None)
+            found = next(self._batches, None)
         except EventError as error:
             self._failure = error
             return
-        if batch is None:
+        if found is None:
             self.ended = True
-        elif len(batch):
-            self._held.append((batch, 0, self._solve(batch)))
+        elif len(found[0]):
+            self._held.append((found[0], 0, found[1]))
 
     @property
     def latest(self) -> int | None:
@@ -115,14 +115,18 @@ class _Stream:
         return parts
 
 
-def merge_batches(streams: Sequence[Iterator[GraphBatch]], solve: Solve, *, apart: bool) -> Iterator[Chunk]:
+def solved(batches: Iterator[GraphBatch], solve: Callable[[GraphBatch], Mapping[str, Solutions]]) -> Iterator[Solved]:
+    """The batches of a stream, each with what `solve` gives for it when it is asked for."""
+    return ((batch, solve(batch)) for batch in batches)
+
+
+def merge_batches(streams: Sequence[Iterator[Solved]], *, apart: bool) -> Iterator[Chunk]:
     """The instants of streams given in the order of the FROM clause, each in order of time.
 
-    `apart`: each event is an instant of its own. `solve` gives the values of a batch's GPMs; it is called once for each
-    batch. Memory: the batches by which a stream is ahead of the slowest one. An `EventError` of a stream is raised once
-    all instants before it have been yielded.
+    `apart`: each event is an instant of its own. Memory: the batches by which a stream is ahead of the slowest one. An
+    `EventError` of a stream is raised once all instants before it have been yielded.
     """
-    states = [_Stream(batches, solve) for batches in streams]
+    states = [_Stream(batches) for batches in streams]
     first = 0
     while True:
         for state in states:

@@ -205,7 +205,7 @@ class ChunkRows:
         self.keys: list[Mapping] = []
         if names:
             instants, self.partitions, self.numbers = _partitioned(parts, names, keys)
-            self.keys = [keys.mappings[number] for number in self.numbers.tolist()]
+            self.keys = list(map(keys.mappings.__getitem__, self.numbers.tolist()))
         else:
             instants = np.arange(len(chunk))
             for part in parts:
@@ -296,12 +296,11 @@ def _partitioned(
     """The rows of a partitioned table, ordered by instant, then by the key's text: (the instant of each row, the index
     of its key among the keys used, the numbers of these keys). Sets the `rows` of the parts."""
     codes = [part.solutions.codes(names, keys)[part.places] for part in parts]
-    used = np.unique(np.concatenate(codes)) if codes else np.zeros(0, np.int64)
-    used = used[used >= 0]
+    used = _different(codes)
     rows = _cells(parts, codes, used)
     width = max(1, len(used))
     if (rows[1:] // width == rows[:-1] // width).any():
-        used = np.array(sorted(used.tolist(), key=keys.text), np.int64)
+        used = keys.in_order(used)
         rows = _cells(parts, codes, used)
     for part in parts:
         part.rows = np.where(part.rows >= 0, np.searchsorted(rows, part.rows), -1)
@@ -315,5 +314,20 @@ def _cells(parts: Sequence[_Part], codes: Sequence[np.ndarray], used: np.ndarray
     places[used] = np.arange(len(used))
     for part, own in zip(parts, codes, strict=True):
         part.rows = np.where(own >= 0, part.instants * len(used) + places[own], -1)
-    found = np.unique(np.concatenate([part.rows for part in parts])) if parts else np.zeros(0, np.int64)
-    return found[found >= 0]
+    return _different([part.rows for part in parts])
+
+
+def _different(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """What the parts have, but for -1, each once, ascending: int64.
+
+    PERF: GPMs that are alike have equal parts, and events that have one key give them in order; sorting takes a
+    millisecond a batch.
+    """
+    found: list[np.ndarray] = []
+    for part in parts:
+        if not found or not np.array_equal(part, found[-1]):
+            found.append(part)
+    whole = np.concatenate(found) if found else np.zeros(0, np.int64)
+    if not (whole[1:] > whole[:-1]).all():
+        whole = np.unique(whole)
+    return whole[whole >= 0]

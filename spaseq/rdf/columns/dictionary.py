@@ -177,7 +177,7 @@ class Dictionary:
 
     def finder(self) -> Finder:
         """What gives the numbers of terms by their keys, of the terms so far."""
-        return Finder(len(self), self.table, self._keys)
+        return Finder(len(self), self.table)
 
     def carry(self, used: np.ndarray) -> np.ndarray:
         """Restart with the terms `used` (int64, different). Their new numbers: int32, by old number."""
@@ -194,27 +194,26 @@ class Dictionary:
 
 
 class Finder:
-    """Finds the terms below `count` of a table by their keys."""
+    """Finds the terms below `count` of a table by their keys. Others may be added meanwhile, by another thread: no term
+    is found behind one of them, which was put where a look-up had ended before."""
 
-    __slots__ = ("_count", "_keys", "_table")
+    __slots__ = ("_count", "_table")
 
-    def __init__(self, count: int, table: k.Table, keys: Block) -> None:
+    def __init__(self, count: int, table: k.Table) -> None:
         self._count = count
         self._table = table
-        self._keys = keys
 
     def __call__(self, key: bytes) -> int:
         """The number of the term with this key, NIL if there is none."""
-        self._keys.fill(key)
-        found = int(attempt(k.lookup, self._keys.data, len(key), self._table))
-        return found if found < self._count else layout.NIL
+        text = np.frombuffer(key.ljust(len(key) + _PAD, b"\0"), dtype=np.uint8)
+        return int(attempt(k.lookup, text, len(key), self._table, self._count))
 
     def all(self, text: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         """The numbers of terms given by their keys in another table's `text` (uint8), NIL for those that are not here:
         int64."""
         found = np.empty(len(starts), dtype=np.int64)
-        attempt_rows(k.lookup_all, 64 * len(starts), text, starts, lengths, found, self._table)
-        return np.where(found < self._count, found, layout.NIL)
+        attempt_rows(k.lookup_all, 64 * len(starts), text, starts, lengths, found, self._table, self._count)
+        return found
 
 
 def _described(term: Term) -> Described:

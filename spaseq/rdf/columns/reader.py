@@ -19,7 +19,7 @@ from spaseq.rdf.model import Counters, GraphEvent
 from spaseq.rdf.options import ARRIVAL, StreamOptions
 from spaseq.rdf.streams import StreamSource, check_names, file_options, read_stream, settle
 
-__all__ = ["open_batches", "read_batches", "stages"]
+__all__ = ["may_read_ahead", "open_batches", "read_batches", "stages"]
 
 _CUT: Final = ("graph", "subject", "size")
 _LIMITS: Final = BatchLimits()
@@ -63,6 +63,13 @@ def read_batches(
         return _columns(source, paths, options, counters, wanted, limits, chunks)
     events = read_stream(source.iri, source.files, options, counters, event_by=source.event_by)
     return _collected(events, 1 if STDIN in paths else limits.triples)
+
+
+def may_read_ahead(source: StreamSource, options: StreamOptions) -> bool:
+    """Whether a thread may read the stream before its batches are asked for, and gains by it: it is files, read by
+    kernels. Whoever waits for a pipe cannot be stopped, and the parsers of documents hold Python's lock."""
+    paths = expand_files(source.files)
+    return all(path != STDIN and Path(path).is_file() and _by_columns(path, source, options) for path in paths)
 
 
 def _by_columns(path: str, source: StreamSource, options: StreamOptions) -> bool:

@@ -150,6 +150,22 @@ def find(data, begin, size, h, table):
 
 
 @inlined
+def find_below(data, begin, size, count, table):
+    """The term below `count` with these bytes, or NIL. Nothing is read of other terms, which may be being added: the
+    first of them that a look-up meets stands where it would have ended."""
+    h = hash_of(data, begin, size)
+    mask = len(table.slots) - 1
+    slot = np.int64(h & np.uint64(mask))
+    while True:
+        term = np.int64(table.slots[slot])
+        if term == NIL or term >= count:
+            return NIL
+        if table.hashes[term] == h and table.length[term] == size and is_term(data, begin, table, term):
+            return term
+        slot = (slot + 1) & mask
+
+
+@inlined
 def add(data, begin, size, h, slot, kind, lexical, datatype, table, state):
     """A new term of the `size` bytes from `begin`, into the free `slot`. Its number."""
     term = state[TERMS]
@@ -193,20 +209,17 @@ def intern_all(data, begins, sizes, kinds, lexicals, datatypes, terms, table, st
 
 
 @kernel
-def lookup(data, size, table):
-    """The number of the term whose key is the first `size` bytes of `words`, or NIL."""
-    term, _ = find(data, 0, size, hash_of(data, 0, size), table)
-    return term
+def lookup(data, size, table, count):
+    """The number of the term below `count` whose key is the first `size` bytes of `data`, or NIL."""
+    return find_below(data, 0, size, count, table)
 
 
 @kernel
-def lookup_all(text, starts, lengths, found, table):
-    """`found` (int64) receives the number of the term of each key, or NIL; the keys are the `lengths` bytes of `text`
-    (uint8) from `starts`, as a table has them."""
+def lookup_all(text, starts, lengths, found, table, count):
+    """`found` (int64) receives the number of the term of each key, below `count`, or NIL; the keys are the `lengths`
+    bytes of `text` (uint8) from `starts`, as a table has them."""
     for i in range(len(starts)):
-        size = np.int64(lengths[i])
-        term, _ = find(text, starts[i], size, hash_of(text, starts[i], size), table)
-        found[i] = term
+        found[i] = find_below(text, starts[i], np.int64(lengths[i]), count, table)
 
 
 @kernel
