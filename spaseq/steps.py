@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from spaseq.drawing import event_text, step_html, time_text
+from spaseq.measure import shortened
+
 __all__ = ["Step"]
 
 
@@ -20,3 +23,11 @@ class Step:
     position: int
     time: int
     event: Any
+
+    def __repr__(self) -> str:
+        return shortened(
+            f"<Step {self.name} at {self.position}, {time_text(self.time)}: {event_text(self.event)}>", 100
+        )
+
+    def _repr_html_(self) -> str:
+        return step_html(self)

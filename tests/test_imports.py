@@ -33,7 +33,7 @@ ALLOWED: dict[str, set[str]] = {
     "words": set(),
     "lsp": {"errors", "studio", "version", "words"},
     "studio": {"command", "drawing", "engine", "errors", "events", "measure", "watch", "words"},
-    "steps": set(),
+    "steps": {"drawing", "measure"},
     "watch": {"errors"},
     "start": set(),
     "jit": {"errors", "watch"},

@@ -16,6 +16,7 @@ import spaseq
 from spaseq.drawing import Mark, Span, Timeline
 from spaseq.errors import OptionError
 from spaseq.measure import shortened, width_of
+from spaseq.steps import Step
 
 ROOT = Path(__file__).resolve().parent.parent
 SVG = "{http://www.w3.org/2000/svg}"
@@ -203,3 +204,20 @@ def test_a_notebook_shows_graphs_and_terms(tmp_path: Path) -> None:
     assert "1 s" in match._repr_html_()
     broken = query.run({"S": str(tmp_path / "s.nq")}, time="urn:none")
     assert broken._repr_html_().startswith("<pre>")
+
+
+def test_automata_steps_and_matches_say_in_a_line_what_they_are() -> None:
+    query = ceql.compile("SELECT * WHERE A AS x ; B AS y FILTER y.v > x.v WITHIN 9 EVENTS")
+    found = query.run([{"type": "A", "v": 1}, {"type": "B", "v": "<b>" * 90}, {"type": "B", "v": 2}])
+    assert repr(found).startswith("<ceql.Matches of 'SELECT * WHERE A") and width_of(repr(found)) < 85
+    assert repr(query.automaton) == "<CEA of 2 states and 3 transitions; describe() lists them>"
+    shown = query.automaton._repr_html_()
+    assert shown.startswith("<pre>2 states, 3 transitions") and "&gt;" in shown
+    graph = spaseq.GraphEvent("urn:s", 10**9, ((URIRef("urn:x"), URIRef("urn:p"), Literal("<script>")),))
+    for event in ({"type": "B", "v": "<script>" * 90}, graph):
+        step = Step("B", 3, 10**9, event)
+        assert repr(step).startswith("<Step B at 3, 1 s: ") and width_of(repr(step)) <= 100
+        html = step._repr_html_()
+        assert "<script" not in html and "&lt;script&gt;" in html and len(html) < 2_000
+    text = HEAD + "A ; B" + GPMS
+    assert repr(spaseq.compile(text).run({"S": "s.nq", "T": "t.nq"})) == "<spaseq.Matches of ?x>"

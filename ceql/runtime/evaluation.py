@@ -19,6 +19,7 @@ from spaseq.drawing import Timeline, matches_html, time_text, timeline_of
 from spaseq.engine import Program
 from spaseq.errors import EventError, OptionError
 from spaseq.events import EventBatch, EventCounters, EventOptions, EventStream, TupleWords
+from spaseq.measure import shortened
 from spaseq.watch import check, limited, limited_steps
 
 __all__ = ["Matches", "drawn_matches", "matches_of"]
@@ -126,6 +127,9 @@ class Matches:
     def explain(self) -> str:
         """How the events were evaluated, as far as they have been: by which evaluator, and what it counted."""
         return "no events were read" if self._run is None else self._run.explain()
+
+    def __repr__(self) -> str:
+        return f"<ceql.Matches of {shortened(self._query.text, 60)!r}>"
 
     def _repr_html_(self) -> str:
         if any(_once(source) for source in self._sources.values()):

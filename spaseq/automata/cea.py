@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from html import escape
+from typing import Final
 
 from spaseq.pattern import Predicate
 
@@ -17,6 +19,9 @@ ACCEPT = -1
 
 INITIAL = 0
 """The state a run starts in; no transition enters it."""
+
+_SHOWN: Final = 20_000
+"""Characters that a notebook shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,14 @@ class CEA:
     def has_registers(self) -> bool:
         """Whether some transition reads or writes registers."""
         return any(t.actions for out in self.transitions for t in out)
+
+    def __repr__(self) -> str:
+        return f"<CEA of {self.states} states and {sum(map(len, self.transitions))} transitions; describe() lists them>"
+
+    def _repr_html_(self) -> str:
+        """For a notebook; `query.picture()` draws it."""
+        told = self.describe()
+        return f"<pre>{escape(told[:_SHOWN])}{'…' if len(told) > _SHOWN else ''}</pre>"
 
     def describe(self) -> str:
         """The automaton as text, one transition a line."""

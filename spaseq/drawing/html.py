@@ -14,7 +14,7 @@ from spaseq.events.time import CALENDAR, format_time
 from spaseq.measure import shortened
 from spaseq.watch import limited
 
-__all__ = ["event_text", "match_html", "matches_html", "query_html", "table_html", "time_text"]
+__all__ = ["event_text", "match_html", "matches_html", "query_html", "step_html", "table_html", "time_text"]
 
 _ROWS: Final = 10
 _COLUMNS: Final = 12
@@ -90,6 +90,17 @@ def match_html(match: Any) -> str:
     shown = [(step.name, step.position, time_text(step.time), event_text(step.event)) for step in steps[: 2 * _ROWS]]
     more = f"{len(steps) - len(shown):,} more steps." if len(steps) > len(shown) else ""
     return table_html(("step", "position", "time", "event"), shown, more)
+
+
+def step_html(step: Any) -> str:
+    """A step: what it took, an attribute or a triple a row."""
+    if isinstance(step.event, dict):
+        head: tuple[str, ...] = ("attribute", "value")
+        rows: Iterable[Sequence[Any]] = step.event.items()
+    else:
+        head, rows = ("subject", "predicate", "object"), step.event.triples
+    caption = f"{step.name} at position {step.position}, {time_text(step.time)}"
+    return table_html(head, islice(rows, 10 * _ROWS), caption)
 
 
 def time_text(time: int) -> str:

@@ -88,6 +88,7 @@ def _bound(port: int) -> socket.socket:
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind(("127.0.0.1", port))
+        found.listen(128)  # from now on who opens the address waits for the server, and is not refused
     except (OSError, OverflowError) as error:
         found.close()
         reason = getattr(error, "strerror", None) or error

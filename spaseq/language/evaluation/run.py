@@ -43,6 +43,7 @@ from spaseq.language.solving.instant_rows import InstantRows
 from spaseq.language.solving.instants import InstantBatch, Rows
 from spaseq.language.solving.solve import InstantSolutions, SolvedRows, Solver
 from spaseq.language.syntax.printer import print_query
+from spaseq.measure import shortened
 from spaseq.rdf import Counters, GraphEvent, Instant
 from spaseq.snapshot import expect
 from spaseq.watch import check, limited, limited_steps
@@ -520,6 +521,9 @@ class Matches:
     def _solver(self) -> Solver:
         rows = self._program.settings.solution_rows
         return Solver(self._query, self._knowledge, solution_rows=rows, reference=self._reference)
+
+    def __repr__(self) -> str:
+        return f"<spaseq.Matches of {shortened(' '.join(f'?{name}' for name in self.variables), 60)}>"
 
     def _repr_html_(self) -> str:
         return listed_matches(self, self._query)
