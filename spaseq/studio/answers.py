@@ -96,7 +96,8 @@ def run_form(name: str, text: str, source: str, inputs: Inputs, settings: Settin
     seconds = perf_counter() - began
     form = _results(spoken, query, found)
     form["errors"] = [] if found.ended is None else [error_form(found.ended, text)]
-    form["warnings"], form["notes"] = spoken.remarks(query, matches, len(found.rows) or (found.ended is not None))
+    shown = len(found.rows) or int(found.more or found.ended is not None)  # else nothing was found, and it is said why
+    form["warnings"], form["notes"] = spoken.remarks(query, matches, shown)
     return form | {"events": matches.counters.events, "seconds": round(seconds, 3)}
 
 

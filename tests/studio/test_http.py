@@ -344,3 +344,22 @@ def test_text_in_events_is_text(client: Any) -> None:
     found = _run(client, language="spaseq", text=query, files=[file], reading={"time_from": "arrival"})
     assert found["rows"][0][1] == "<script>alert(1)</script>" and found["columns"][1]["kind"] == "text"
     assert "<script" not in found["timeline"]
+
+
+def test_every_form_of_query_has_its_table(client: Any) -> None:
+    lines = [f'<http://e.org/x{i % 3}> <http://e.org/p> "{i}" <http://e.org/g{i}> .\n' for i in range(6)]
+    file = {"role": "stream", "name": "S", "file": "s.nq", "text": "".join(lines)}
+    rest = " FROM STREAM S <http://e.org/s> WHERE { SEQ (A) DEFINE GPM A ON S { ?x <http://e.org/p> ?v } }"
+
+    def found(head: str, tail: str = "", **words: Any) -> dict[str, Any]:
+        asked = {"reading": {"time_from": "arrival"}, "files": [file], **words}
+        return _run(client, language="spaseq", text=head + rest + tail, **asked)
+
+    assert found("ASK")["rows"] == [["true"]]
+    made = found("CONSTRUCT { ?x <http://e.org/q> ?v }")
+    assert made["columns"][0]["kind"] == "graph" and len(made["rows"]) == 2 * len(made["steps"]) == 12
+    grouped = found("SELECT ?x (COUNT(*) AS ?n)", " GROUP BY ?x ORDER BY DESC(?x)")
+    assert [row[1:] for row in grouped["rows"]] == [[f"<http://e.org/x{i}>", "2"] for i in (2, 1, 0)]
+    assert [column["kind"] for column in grouped["columns"]] == ["time", "IRI", "integer"]
+    none = found("SELECT ?x", limit=0)
+    assert none["rows"] == [] and none["truncated"] and none["notes"] == [], "that there is none is not said"

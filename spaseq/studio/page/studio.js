@@ -134,7 +134,10 @@ async function run() {
 
 function show(found) {
   const rows = found.rows.length;
-  const many = `${found.truncated ? "first " : ""}${rows.toLocaleString("en")} ${rows === 1 ? "match" : "matches"}`;
+  const kind = found.columns[0].kind; // a CONSTRUCT has several rows for a match, an ASK one for none
+  const number = kind === "graph" ? found.steps.length : rows;
+  const many = kind === "boolean" ? `answer: ${found.rows[0][0]}`
+    : `${found.truncated ? "first " : ""}${number.toLocaleString("en")} ${number === 1 ? "match" : "matches"}`;
   $("status").textContent = `${many} in ${found.seconds} s`;
   $("count").textContent = `${many} · ${found.events.toLocaleString("en")} events read`;
   const notes = [];
