@@ -112,8 +112,13 @@ class Space:
         index = self._by_key
         if index is None:
             index = self._by_key = {}
-        for number, term in enumerate(self._extras[self._indexed :], self.base + self._indexed):
-            index.setdefault(term if isinstance(term, bytes) else term_bytes(term), number)
+        keys = [term if isinstance(term, bytes) else term_bytes(term) for term in self._extras[self._indexed :]]
+        numbers = range(self.base + self._indexed, self.base + len(self._extras))
+        if not index:  # PERF: a third of the time; of equal terms the first counts, as below
+            index.update(zip(reversed(keys), reversed(numbers), strict=True))
+        else:
+            for key, number in zip(keys, numbers, strict=True):
+                index.setdefault(key, number)
         self._indexed = len(self._extras)
         return index
 
