@@ -21,7 +21,7 @@ from spaseq.events.places import matching, open_file
 __all__ = ["STDIN", "Format", "byte_chunks", "expand_files", "format_of", "has_lines"]
 
 STDIN: Final = "-"
-_CHUNK: Final = 1 << 18
+_CHUNK: Final = 1 << 20
 _COMPRESSED: Final = (".gz", ".zst")
 
 

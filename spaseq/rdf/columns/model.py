@@ -37,7 +37,7 @@ _WORD: Final = 8
 class BatchLimits:
     """When a batch is made of what has been read: after this many triples, or bytes of different terms.
 
-    A batch can be larger by a block of the file (256 KiB, or one line), and what waits (an unfinished event, events
+    A batch can be larger by a block of the file (1 MiB, or one line), and what waits (an unfinished event, events
     within the lateness, graphs whose time stands further on) is held besides.
     """
 
