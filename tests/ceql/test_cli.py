@@ -83,6 +83,7 @@ def test_output_limit_and_standard_input(folder: pathlib.Path) -> None:
 def test_check_and_explain(folder: pathlib.Path) -> None:
     assert good(folder, "check", "query.ceql") == ""
     grows = "note: without WITHIN no run ever ends: memory grows with "
+    forget = "; forget_keys_after (--forget-keys-after 1h) ends the runs of keys that no event had for so long"
     events = "the events that some run has taken"
     for text, expected in (
         ("SELECT * WHERE A WITHIN 2 SECONDS", ""),
@@ -96,11 +97,11 @@ def test_check_and_explain(folder: pathlib.Path) -> None:
         ("SELECT * WHERE A ; B", f"{grows}{events}\n"),
         (
             "SELECT * WHERE A ; B PARTITION BY [k, l], [m]",
-            f"{grows}the number of distinct k or l and m\n{grows}{events}\n",
+            f"{grows}the number of distinct k or l and m{forget}\n{grows}{events}\n",
         ),
         (
             "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 2 EVENTS",
-            "note: WITHIN … EVENTS is counted in each partition: memory grows with the number of distinct k\n",
+            f"note: WITHIN … EVENTS is counted in each partition: memory grows with the number of distinct k{forget}\n",
         ),
     ):
         said = run(folder, "check", "-", stdin=text).stderr.splitlines(keepends=True)

@@ -17,7 +17,7 @@ import numpy as np
 
 from spaseq.automata import ACCEPT, INITIAL
 from spaseq.engine.kernels.registers import layout as reg
-from spaseq.engine.kernels.registers.index import leave_cells, rebuild
+from spaseq.engine.kernels.registers.index import leave_cells, rebuild, rehash
 from spaseq.engine.kernels.registers.machine import run_guarded
 from spaseq.engine.kernels.registers.operations import remember_answers
 from spaseq.engine.program.matches import CodedRows, Emit, MatchBatch, matches_of
@@ -39,6 +39,11 @@ _KEPT = (reg.CONF_ROWS, reg.CONF_HASH, reg.CONF_VALUE)
 """The columns of a configuration that are neither links nor in `LiveSets`."""
 
 
+def _longer(links: np.ndarray, size: int) -> np.ndarray:
+    """As many rows, the new ones without links."""
+    return np.concatenate([links, np.full((size - len(links), *links.shape[1:]), k.NIL, np.int64)])
+
+
 class GuardRun(Run):
     """The live configurations, each with a cell of the arena: a partition, a set of states, and rows of a code per
     register: the first row in `_confs`, others in `_held`."""
@@ -48,7 +53,7 @@ class GuardRun(Run):
         self._codes = codes
         self._automaton = GuardedAutomaton(program.cea, codes)
         width = codes.registers
-        self._tables: GuardTables = self._automaton.tables([], 8)
+        self._tables: GuardTables = self._automaton.tables([], 2)
         self._out = np.zeros((2, width), np.int64)
         self._groups = np.zeros((len(program.labels or ()) + 2, reg.GROUP_REGISTERS + 2 * width), np.int64)
         self._sets = np.zeros((64, width), np.int64)
@@ -62,6 +67,7 @@ class GuardRun(Run):
         self._figures = np.zeros((2, reg.STACK))
         self._confs = np.zeros((0, reg.REGISTERS + width), np.int64)
         self._heads = np.zeros(0, np.int64)
+        self._ordered = False
         arena.st[reg.RANDOM] = 1
         arena.st[reg.SWEEP_AT] = 256
         arena.st[reg.CONF_FREE] = k.NIL
@@ -207,8 +213,13 @@ class GuardRun(Run):
     def _admit(self, events: np.ndarray) -> None:
         room = len(self.floors)
         super()._admit(events)
-        if len(self.floors) > room:
+        if not room:
             self._index_anew()
+        elif len(self.floors) > room:
+            buckets = len(self.floors) * len(self._tables.indexed)
+            self._heads = _longer(self._heads, buckets)
+            if self._ordered:
+                self._tops = _longer(self._tops, buckets)
 
     def _grow(self) -> None:
         """Twice as many cells. Raises `BudgetExceeded` where no more are allowed."""
@@ -220,7 +231,10 @@ class GuardRun(Run):
         fresh[:, reg.CONF_STATE] = k.NIL
         self._confs = np.concatenate([self._confs, fresh])
         self._arena.add_cells(size)
-        self._index_anew()
+        self._new_tables()
+        if self._ordered:
+            self._links = _longer(self._links, size)
+        attempt_rows(rehash, size, self._confs, self._table, self._equals, self._tables.indexed, self._arena.st)
 
     def _grow_held(self, need: int) -> None:
         """Twice as many rows of configurations with several. Raises `BudgetExceeded` where no more are allowed."""
@@ -239,13 +253,21 @@ class GuardRun(Run):
         if rows > 2 * budget:
             raise BudgetExceeded("live_runs", budget, rows // 2, "runs")
 
-    def _index_anew(self) -> None:
-        """Tables for all configurations and partitions there may be, filled."""
+    def _new_tables(self) -> None:
+        """Empty hash tables for all configurations there may be."""
         slots = max(64, 2 * len(self._confs))
-        buckets = len(self.floors) * len(self._tables.indexed)
-        ordered = bool((self._tables.indexed[:, 0] >= reg.BELOW).any())
         self._table = np.full(slots, k.NIL, np.int64)
         self._equals = np.full(slots if (self._tables.indexed[:, 0] == reg.SAME).any() else 1, k.NIL, np.int64)
+
+    def _index_anew(self) -> None:
+        """Tables and lists for all configurations and partitions there may be, filled.
+
+        PERF: where there are more of either, the lists only become longer. 300,000 keys in one batch, each a run under
+        `b.price > a.price`: 4.8 to 2.6 us a key, 1,150 to 645 MB (2026-11-23).
+        """
+        buckets = len(self.floors) * len(self._tables.indexed)
+        ordered = self._ordered = bool((self._tables.indexed[:, 0] >= reg.BELOW).any())
+        self._new_tables()
         self._heads = np.full(buckets, k.NIL, np.int64)
         self._tops = np.full((buckets if ordered else 1, reg.LEVELS), k.NIL, np.int64)
         self._links = np.full((len(self._confs) if ordered else 1, reg.LEVELS), k.NIL, np.int64)

@@ -77,26 +77,33 @@ def skip_path(links, tops, confs, bucket, value, cell, path):
         path[level] = at
 
 
+@hot
+def hang(confs, table, equals, index, cell):
+    """Put a configuration into the two hash tables."""
+    slot = confs[cell, CONF_HASH] & (table.shape[0] - 1)
+    confs[cell, CONF_CHAIN] = table[slot]
+    table[slot] = cell
+    state = confs[cell, CONF_STATE]
+    if index[state, 0] == SAME:
+        slot = equal_slot(confs[cell, CONF_KEY], state, confs[cell, CONF_VALUE], equals)
+        confs[cell, CONF_EQUAL] = equals[slot]
+        equals[slot] = cell
+
+
 @kernel
 def enter(configurations, st, cell, path):
     """Put a new configuration into the table, its state's list, and its state's index."""
     confs, table, heads, equals, links, tops, index = configurations
     key = confs[cell, CONF_KEY]
     state = confs[cell, CONF_STATE]
-    slot = confs[cell, CONF_HASH] & (table.shape[0] - 1)
-    confs[cell, CONF_CHAIN] = table[slot]
-    table[slot] = cell
+    hang(confs, table, equals, index, cell)
     bucket = key * index.shape[0] + state
     confs[cell, CONF_BEFORE] = NIL
     confs[cell, CONF_NEXT] = heads[bucket]
     if heads[bucket] >= 0:
         confs[heads[bucket], CONF_BEFORE] = cell
     heads[bucket] = cell
-    if index[state, 0] == SAME:
-        slot = equal_slot(key, state, confs[cell, CONF_VALUE], equals)
-        confs[cell, CONF_EQUAL] = equals[slot]
-        equals[slot] = cell
-    elif index[state, 0] != ALL_OF_THEM:
+    if index[state, 0] != SAME and index[state, 0] != ALL_OF_THEM:
         x = st[RANDOM]
         x = (x * 2862933555777941757 + 3037000493) & 0x7FFFFFFFFFFFFFFF
         st[RANDOM] = x
@@ -285,6 +292,19 @@ def rebuild(confs, table, heads, equals, links, tops, index, st, path):
         cell = confs.shape[0] - 1 - i
         if confs[cell, CONF_STATE] >= 0:
             enter(configurations, st, cell, path)
+        else:
+            confs[cell, CONF_CHAIN] = st[CONF_FREE]
+            st[CONF_FREE] = cell
+
+
+@kernel
+def rehash(confs, table, equals, index, st):
+    """Fill the two hash tables, emptied, anew, and chain the free cells; lists stay as they are."""
+    st[CONF_FREE] = NIL
+    for i in range(confs.shape[0]):
+        cell = confs.shape[0] - 1 - i
+        if confs[cell, CONF_STATE] >= 0:
+            hang(confs, table, equals, index, cell)
         else:
             confs[cell, CONF_CHAIN] = st[CONF_FREE]
             st[CONF_FREE] = cell
