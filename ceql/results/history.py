@@ -182,7 +182,7 @@ class Past:
         """Drops single events, where what is needed of them is different in each partition, which may be any number of
         positions ago: all but the last of a window of events, and those before the position that `born` gives for the
         number of a partition. To be called before each event from `position` on."""
-        if position >= self._sift_at:
+        if position >= self._sift_at and self.batches:
             self._sift(int(window.size) + 1 if window.per_partition else position + 1, born)
             self._sift_at = position + self.worth + sum(map(len, self.batches))
 
