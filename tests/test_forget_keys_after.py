@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rdflib import URIRef
 
 import ceql
 import spaseq
@@ -220,6 +221,25 @@ def test_what_a_session_holds_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> 
             figures, past = session._run.statistics, session._run.past
             assert figures["keys"] < 200 and figures["arena_bytes"] < 1_000_000, figures
             assert figures["live_nodes"] < 20_000 and sum(map(len, past.batches)) < 1_000
+
+
+def test_a_key_that_paused_between_single_graphs_is_another_in_the_next_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Partitions, "worth", 1 << 40)
+    query = spaseq.compile(_graph_case("SEQ (A ; B)", "").query, settings=Settings(forget_keys_after=5))
+    a, b = (URIRef(f"http://example.org/{name}") for name in "ab")
+
+    def graph(time: int, key: int, predicate: URIRef) -> spaseq.GraphEvent:
+        triple = (URIRef(f"http://example.org/k{key}"), predicate, URIRef("http://example.org/x"))
+        return spaseq.GraphEvent("http://example.org/S", time * 10**9, (triple,))
+
+    with query.open() as session:
+        found = session.push([graph(time, 9 * bool(time), a) for time in range(20)])
+        found += session.push(graph(20, 0, a))
+        found += session.push(graph(21, 7, a))
+        found += session.push([graph(22 + i, 0 if i == 2 else 20 + i, b) for i in range(20)])
+        found += session.close()
+        assert [tuple(t // 10**9 for t in m.times) for m in found] == [(20, 24)]
+        assert session.counters.forgotten_keys > 4
 
 
 def test_counts_are_told(tmp_path: Path) -> None:

@@ -396,6 +396,7 @@ class Recogniser:
     def _code_at(self, number: int, key: Mapping, instant: Instant) -> int:
         """The number of the partition of a row of an instant, to which it belongs now."""
         if self._partitions.pauses:
+            self._known.pop(number, None)  # the key may have another number from here on
             return self._partitions.number_at(key, instant.position, instant.time)
         code = self._code(number, key)
         self._partitions.see(code)
