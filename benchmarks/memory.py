@@ -1,0 +1,150 @@
+"""Resident memory over millions of events: flat behind the first window, whatever the window is.
+
+Claim: with each kind of window, in partitions, with absence, with conditions over several events, with keys that are
+forgotten after a pause, with alerts, and for graphs whose IRIs are ever new, a session holds at the end what it held
+when half of the stream was over, within 5%. Tuples come a millisecond apart, as tables of 50,000, with keys that are
+ever new (10,000 at a time) but for windows of events, which keep the last events of each key: there 1,000 keys come
+again and again. Graphs come one by one, a twentieth as many.
+
+`python -m benchmarks.memory [MILLIONS] [NAME …]` (4 by default) runs each in a process of its own, prints a table and
+appends to results/DATE-memory.csv: megabytes at an eighth, at the half and at the end, the most in the sixteenth before
+each, and the share that was added in the second half. The first half has the first sizes of buffers, the compiling of
+kernels, and what the allocator keeps for itself.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from rdflib import URIRef as IRI
+
+import ceql
+import spaseq
+from spaseq.rdf import GraphEvent
+
+BATCH, SEED, SPAN = 50_000, 7, 10_000
+QUERIES: Final = {
+    "window of time": "SELECT * WHERE A AS a ; B AS b ; D AS d FILTER b[v > 990] WITHIN 50 MILLISECONDS",
+    "window of events": "SELECT * WHERE A AS a ; B AS b ; D AS d FILTER b[v > 990] WITHIN 50 EVENTS",
+    "window over an attribute": "SELECT * WHERE A AS a ; B AS b ; D AS d FILTER b[v > 990] WITHIN 50 [n]",
+    "keys, window of time": "SELECT * WHERE A ; B ; D PARTITION BY [k] WITHIN 1 SECOND",
+    "keys, window of events": "SELECT * WHERE A ; B ; D PARTITION BY [again] WITHIN 5 EVENTS",
+    "keys by conditions": "SELECT * WHERE A AS a ; B AS b ; D AS d FILTER a.k = b.k AND b.k = d.k WITHIN 1 SECOND",
+    "keys forgotten after 20 s": "SELECT * WHERE A ; B ; D PARTITION BY [k]",
+    "keys forgotten after 20 s, an order": "SELECT * WHERE A AS a ; B AS b ; D AS d FILTER b.v > a.v PARTITION BY [k]",
+    "absence between": "SELECT * WHERE A AS a ; NOT B ; C AS c PARTITION BY [k] WITHIN 100 MILLISECONDS",
+    "absence at the end": "SELECT * WHERE A AS a ; NOT B PARTITION BY [k] WITHIN 100 MILLISECONDS",
+    "an order of values": (
+        "SELECT * WHERE A AS a ; B AS b ; D AS d FILTER b.v > a.v AND b[v > 990] WITHIN 100 MILLISECONDS"
+    ),
+    "a join of texts": "SELECT * WHERE A AS a ; B AS b FILTER a.s = b.s WITHIN 20 MILLISECONDS",
+    "alerts": "SELECT * WHERE A AS a ; B AS b ; D AS d FILTER b[v > 990] WITHIN 50 MILLISECONDS",
+}
+GRAPHS: Final = {
+    "graphs, new IRIs": "SELECT ?x ?y WITHIN 1 SECONDS",
+    "graphs, new IRIs, keys": "SELECT ?k ?x WITHIN 1 SECONDS PARTITION BY (?k)",
+    "graphs, new IRIs, keys forgotten after 20 s": "SELECT ?k ?x PARTITION BY (?k)",
+}
+_BODY: Final = """ FROM STREAM S <http://example.org/S>
+WHERE { SEQ (A ; B)
+  DEFINE GPM A ON S { ?k <http://example.org/a> ?x }
+  DEFINE GPM B ON S { ?k <http://example.org/b> ?y } }"""
+_WORTH: Final = 16
+
+
+def _settings(name: str) -> spaseq.Settings:
+    return spaseq.Settings(forget_keys_after=20.0 if "forgotten" in name else None)
+
+
+def _table(rng: np.random.Generator, first: int) -> pa.Table:
+    number = np.arange(first, first + BATCH)
+    key = number // SPAN * SPAN + rng.integers(0, SPAN, BATCH)
+    kinds = pa.DictionaryArray.from_arrays(
+        rng.choice(4, BATCH, p=(0.4, 0.3, 0.2999, 0.0001)).astype(np.int32), list("ABCD")
+    )
+    columns = {"type": kinds, "n": number, "k": key, "again": key % 1_000, "v": rng.integers(0, 1_000, BATCH)}
+    return pa.table(
+        {**columns, "s": pa.array(key.astype(str)), "time": pa.array(number * 1_000_000).cast(pa.timestamp("ns"))}
+    )
+
+
+def _resident() -> float:
+    """Megabytes that this process holds."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * 4096 / 1e6
+
+
+def _tuples(name: str) -> Callable[[int], int]:
+    """What pushes the next of so many batches, and says how many matches there were."""
+    query = ceql.compile(QUERIES[name], settings=_settings(name))
+    rng = np.random.default_rng(SEED)
+    session = query.alerts().open(time="time") if name == "alerts" else query.open(time="time")
+    return lambda batch: len(session.push(_table(rng, batch * BATCH)))
+
+
+def _graphs(name: str) -> Callable[[int], int]:
+    rng = np.random.default_rng(SEED)
+    session = spaseq.compile(GRAPHS[name] + _BODY, settings=_settings(name)).open()
+
+    def push(batch: int) -> int:
+        found = 0
+        for number in range(batch * BATCH // 20, (batch + 1) * BATCH // 20):
+            key = number // 20 * 20 + int(rng.integers(0, 20))
+            triple = (IRI(f"http://example.org/k{key}"), IRI(f"http://example.org/{'ab'[number % 2]}"),
+                      IRI(f"http://example.org/x{number}"))  # fmt: skip
+            found += len(session.push(GraphEvent("http://example.org/S", number * 1_000_000, (triple,))))
+        return found
+
+    return push
+
+
+def measure(name: str, millions: float) -> tuple[int, list[float]]:
+    """The matches of a query over so many million events, and the megabytes after each sixteenth of them: the most in
+    that sixteenth, as memory goes up and down with each batch."""
+    push = _tuples(name) if name in QUERIES else _graphs(name)
+    found, most, steps = 0, 0.0, []
+    batches = int(millions * 1e6) // BATCH
+    for batch in range(batches):
+        found += push(batch)
+        most = max(most, _resident())
+        if (batch + 1) * _WORTH // batches > batch * _WORTH // batches:
+            steps.append(most)
+            most = 0.0
+    return found, steps
+
+
+def main() -> None:
+    """Measures each query in a process of its own."""
+    if "--one" in sys.argv:
+        found, steps = measure(sys.argv[3], float(sys.argv[1]))
+        print(found, *(f"{step:.1f}" for step in steps))
+        return
+    millions = sys.argv[1] if len(sys.argv) > 1 else "4"
+    path = Path(__file__).parent / "results" / f"{datetime.datetime.now(datetime.UTC).date()}-memory.csv"
+    new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if new:
+            writer.writerow(("query", "million events", "matches", "MB at 1/8", "MB at 1/2", "MB at the end", "added"))
+        for name in sys.argv[2:] or (*QUERIES, *GRAPHS):
+            command = [sys.executable, "-m", "benchmarks.memory", millions, "--one", name]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            told, *figures = done.stdout.split()
+            early, half, end = (float(figures[i]) for i in (1, 7, -1))
+            events = float(millions) / (1 if name in QUERIES else 20)
+            row = (name, events, told, early, half, end, f"{end / half - 1:+.1%}")
+            writer.writerow(row)
+            file.flush()
+            print(*row, sep="\t", flush=True)
+
+
+if __name__ == "__main__":
+    main()
