@@ -67,6 +67,7 @@ class GuardRun(Run):
         self._figures = np.zeros((2, reg.STACK))
         self._confs = np.zeros((0, reg.REGISTERS + width), np.int64)
         self._heads = np.zeros(0, np.int64)
+        self._tops = self._links = np.zeros((0, reg.LEVELS), np.int64)
         self._ordered = False
         arena.st[reg.RANDOM] = 1
         arena.st[reg.SWEEP_AT] = 256
