@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import defaultdict
 from functools import reduce
 from pathlib import Path
@@ -89,7 +90,9 @@ def test_messages_of_a_stream(folder: Path, spark: Any, tmp_path: Path) -> None:
             json.dumps({"topic": stream, "timestamp": time, "graph": graph, "value": text})
             for stream, time, graph, text in part
         ]
-        (tmp_path / "in" / f"{number}.json").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        file = tmp_path / "in" / f"{number}.json"
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        os.utime(file, (number, number))  # Spark reads files by age, which three written at once have in common
     raw = spark.readStream.schema("topic string, timestamp long, graph string, value string")
     raw = raw.option("maxFilesPerTrigger", 1).json(str(tmp_path / "in"))
     quads = parse_rdf(raw.withColumnsRenamed({"topic": "stream", "timestamp": "time"}), format="nt")
