@@ -323,13 +323,19 @@ def test_a_run_has_a_limit_of_time(client: Any) -> None:
 
 def test_a_run_is_cancelled_and_there_is_one_at_a_time(client: Any) -> None:
     answers: list[Any] = []
-    thread = threading.Thread(target=lambda: answers.append(client.post("/api/run", json=_asked(**SLOW, seconds=300))))
+
+    def run_slowly() -> None:
+        while (answer := client.post("/api/run", json=_asked(**SLOW, seconds=300))).status_code == 409:
+            time.sleep(0.01)  # the quick one below came first
+        answers.append(answer)
+
+    thread = threading.Thread(target=run_slowly)
     thread.start()
-    while (second := client.post("/api/run", json=_asked())).status_code == 200:
-        time.sleep(0.05)  # the first has not begun
+    while (second := client.post("/api/run", json=_asked())).status_code == 200 and thread.is_alive():
+        time.sleep(0.05)  # the slow one has not begun
     assert second.status_code == 409 and "a run is going on" in second.json()["errors"][0]["problem"]
     assert _check(client)["errors"] == [], "checks go on meanwhile"
-    while not client.post("/api/cancel", json={}).json()["stopped"]:
+    while not client.post("/api/cancel", json={}).json()["stopped"] and thread.is_alive():
         time.sleep(0.05)
     thread.join()
     assert [error["kind"] for error in answers[0].json()["errors"]] == ["Cancelled"]
