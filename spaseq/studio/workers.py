@@ -53,9 +53,10 @@ class Worker:
                 if cancels != self._cancels:
                     return _CANCELLED
                 new, process = self._started()
-            if new:  # whose start is not the request's fault
-                self._asked(process, {"do": "warm"}, _START)
-            found = self._asked(process, request, seconds)
+            # A start is not the request's fault. One that was ended meanwhile answers nothing any more.
+            found = self._asked(process, {"do": "warm"}, _START) if new else {}
+            if found is not None:
+                found = self._asked(process, request, seconds)
             return _CANCELLED if found is None and cancels != self._cancels else found or _ended(process)
 
     def cancel(self) -> None:

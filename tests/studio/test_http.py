@@ -171,12 +171,29 @@ def test_hostile_texts_are_answered(client: Any, language: str, text: str) -> No
 def test_what_takes_too_long_is_ended_with_its_process() -> None:
     worker = Worker()
     asked = {"do": "check", **_asked(), "files": [], "shown": [], "groups": {}, "reading": {}, "valuations": False,
-             "seconds": 1.0, "memory": MEMORY}  # fmt: skip
+             "seconds": 60.0, "memory": MEMORY}  # fmt: skip
     try:
-        answer = worker.ask(asked, 0.01 - GRACE)  # less than a process takes to start
+        answer = worker.ask(asked, -GRACE)  # no time at all
         assert "stopped after" in answer["errors"][0]["problem"]
         answer = worker.ask(asked, 100.0)
         assert answer["errors"] == [] and "explain" in answer
+    finally:
+        worker.close()
+
+
+def test_what_is_cancelled_while_its_process_starts_waits_no_longer() -> None:
+    worker = Worker()
+    asked = {"do": "check", **_asked(), "files": [], "shown": [], "groups": {}, "reading": {}, "valuations": False,
+             "seconds": 60.0, "memory": MEMORY}  # fmt: skip
+    answers: list[Any] = []
+    thread = threading.Thread(target=lambda: answers.append(worker.ask(asked, 1e6)))
+    thread.start()
+    try:
+        while worker._process is None:
+            time.sleep(0.001)
+        worker.cancel()
+        thread.join(100.0)
+        assert [error["kind"] for error in answers[0]["errors"]] == ["Cancelled"]
     finally:
         worker.close()
 

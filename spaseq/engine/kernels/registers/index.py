@@ -79,7 +79,7 @@ def skip_path(links, tops, confs, bucket, value, cell, path):
 
 @hot
 def hang(confs, table, equals, index, cell):
-    """Put a configuration into the two hash tables."""
+    """Put the configuration `cell` into the two hash tables, `table` and `equals`."""
     slot = confs[cell, CONF_HASH] & (table.shape[0] - 1)
     confs[cell, CONF_CHAIN] = table[slot]
     table[slot] = cell
@@ -264,8 +264,8 @@ def sweep(cells, entries, configurations, held, st, key, low, path):
 
 @kernel
 def leave_cells(cells, entries, confs, held, table, heads, equals, links, tops, index, st, which, path):
-    """Free the configurations of these cells, int64 (n,), whatever runs are in them. The arrays are the fields of
-    `layout.Configurations`."""
+    """Free the configurations of the cells `which`, int64 (n,), whatever runs are in them. The other arrays, `heads`,
+    `equals` and `tops` among them, are the fields of `layout.Configurations`."""
     configurations = Configurations(confs, table, heads, equals, links, tops, index)
     for i in range(which.shape[0]):
         clear_cell(cells, entries, st, which[i])
@@ -299,7 +299,7 @@ def rebuild(confs, table, heads, equals, links, tops, index, st, path):
 
 @kernel
 def rehash(confs, table, equals, index, st):
-    """Fill the two hash tables, emptied, anew, and chain the free cells; lists stay as they are."""
+    """Fill `table` and `equals`, emptied, anew, and chain the free cells; lists stay as they are."""
     st[CONF_FREE] = NIL
     for i in range(confs.shape[0]):
         cell = confs.shape[0] - 1 - i
