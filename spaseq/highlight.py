@@ -32,26 +32,6 @@ _SETTINGS: Final = {
         }
     },
 }
-_EXTENSION: Final = """\
-// Starts the language server for queries; without `npm install` in this folder there are colours only.
-
-const vscode = require("vscode");
-let client;
-
-async function activate() {
-  let library;
-  try { library = require("vscode-languageclient/node"); } catch { return; }
-  const [command, ...args] = vscode.workspace.getConfiguration("spaseq").get("command");
-  const selector = [{ language: "ceql" }, { language: "spaseq" }];
-  client = new library.LanguageClient("spaseq", "CEQL and SPAseq", { command, args }, { documentSelector: selector });
-  await client.start();
-}
-
-async function deactivate() { if (client) await client.stop(); }
-
-module.exports = { activate, deactivate };
-"""
-"""Of the folder for VS Code."""
 
 
 class CeqlLexer(RegexLexer):
@@ -115,7 +95,7 @@ def _textmate(language: str, name: str) -> str:
 
 
 def editor_files() -> dict[str, str]:
-    """The files of the VS Code folder: their texts by their paths in it."""
+    """The files of the VS Code folder that follow from the words, beside its `extension.js`: texts by their paths."""
     languages = [
         {"id": "ceql", "aliases": ["CEQL"], "extensions": [".ceql"], "configuration": "./ceql.json"},
         {"id": "spaseq", "aliases": ["SPAseq"], "extensions": [".spaseq"], "configuration": "./spaseq.json"},
@@ -137,7 +117,7 @@ def editor_files() -> dict[str, str]:
     }
     pairs = [["{", "}"], ["[", "]"], ["(", ")"]]
     comments = {"ceql": {"lineComment": "--", "blockComment": ["/*", "*/"]}, "spaseq": {"lineComment": "#"}}
-    found = {"package.json": json.dumps(package, indent=2) + "\n", "extension.js": _EXTENSION}
+    found = {"package.json": json.dumps(package, indent=2) + "\n"}
     for language in LANGUAGES:
         own = {"comments": comments[language], "brackets": pairs, "autoClosingPairs": [*pairs, ['"', '"'], ["'", "'"]]}
         found[f"{language}.json"] = json.dumps(own, indent=2) + "\n"

@@ -312,6 +312,7 @@ def test_tuples_on_spark(text: str, tmp_path: Path, spark_session: Any) -> None:
 @pytest.mark.parametrize(("shape", "window"), [(GRAPHS[1], ""), (GRAPHS[4], WINDOWS[1]), (GRAPHS[5], WINDOWS[2])])
 def test_graphs_on_spark(shape: str, window: str, tmp_path: Path, spark_session: Any) -> None:
     case = _graph_case(shape, window)
-    road = next(road for road in ROADS if road.spark and road.language == "spaseq")
-    found = road.take(case, Ride(random.Random(1), tmp_path, spark_session))
-    assert Counter(map(roads.plain, found)) == Counter(map(roads.plain, _spaseq_expected(case)))
+    expected = Counter(map(roads.plain, _spaseq_expected(case)))
+    for road in (road for road in roads.roads(case) if road.spark and not road.leaves(case)):
+        found = road.take(case, Ride(random.Random(1), tmp_path, spark_session))
+        assert Counter(map(roads.plain, found)) == expected, road.name

@@ -65,11 +65,8 @@ class Worker:
             self._cancels += 1
             self._end()
 
-    def close(self) -> None:
-        """Ends the process for good."""
-        with self._state:
-            self._cancels += 1
-            self._end()
+    close = cancel
+    """The same at the end: nothing is done until somebody asks again."""
 
     def _started(self) -> tuple[bool, subprocess.Popen[bytes]]:
         """Whether the process is a new one, and the process."""
