@@ -131,12 +131,22 @@ def test_a_time_is_found_by_seeking(tmp_path: Path) -> None:
     assert _timed(tmp_path / "none.nq").place_of(5) == 0
 
 
+@pytest.mark.parametrize("text", ["", "\n", "# nothing yet\n\n\t# nor here"])
+def test_files_without_events_are_slices(text: str, tmp_path: Path) -> None:
+    case = Case("", "A; B")
+    (tmp_path / "none.nq").write_text(text, "utf-8")
+    streams = {"S1": str(tmp_path / "none.nq"), "S2": str(tmp_path / "none.nq")}
+    plan = slices.planned_slices(_job(spaseq.compile(case.query()), 3), streams, "", forced=True)
+    assert isinstance(plan, slices.Slices) and len(plan) == 1
+    assert _in_slices(_job(spaseq.compile(case.query()), 3), plan) == ([], Counters(), [])
+
+
 def _seventy(ordered: Path, folder: Path) -> dict[str, Any]:
-    """The second stream in 70 files, one after another; two of them are empty."""
+    """The second stream in 70 files, one after another; two of them have no event."""
     events = re.split(r"(?m)^(?=.*generatedAtTime)", (ordered / "two.nq").read_text("utf-8"))[1:]
     for number in range(70):
         own = [] if number in (3, 69) else events[90 * number // 69 : 90 * (number + 1) // 69]
-        (folder / f"{number:02}.nq").write_text("".join(own), "utf-8")
+        (folder / f"{number:02}.nq").write_text("".join(own) or "\n  # none\n" * (number == 3), "utf-8")
     (folder / "02.nq").write_text("".join(events[90 * 2 // 69 : 90 * 4 // 69]), "utf-8")
     return _streams(ordered) | {"S2": str(folder / "*.nq")}
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO, Final
 
-__all__ = ["first_boundary", "last_boundary", "newlines"]
+__all__ = ["first_boundary", "is_empty", "last_boundary", "newlines"]
 
 _STATEMENT: Final = re.compile(
     rb"""\s*(<[^>]*>|_:[^\s<>"]+)\s*<[^>]*>\s*"""
@@ -28,6 +28,12 @@ def owner(line: bytes) -> bytes | None:
     """What the statement on a line belongs to; None for a comment, a blank line, and what is no statement."""
     found = _STATEMENT.match(line)
     return None if found is None else found[2] or found[1]
+
+
+def is_empty(file: BinaryIO, end: int) -> bool:
+    """Whether the file has nothing but blank lines and comments before `end`. Reads to the first other line."""
+    file.seek(0)
+    return all(line.lstrip()[:1] in (b"", b"#") for line in _lines(file, end))
 
 
 def first_boundary(file: BinaryIO, start: int, end: int) -> int:

@@ -25,7 +25,7 @@ from spaseq.rdf import (
     merged_files,
     parse_statements,
 )
-from spaseq.spark.ingest.boundaries import first_boundary, last_boundary
+from spaseq.spark.ingest.boundaries import first_boundary, is_empty, last_boundary
 from spaseq.spark.ingest.parts import part_chunks
 
 __all__ = ["TimedFile", "first_times", "timed_files"]
@@ -35,8 +35,8 @@ _BY: Final = {True: "graph", False: "subject"}
 
 @dataclass(frozen=True, slots=True)
 class TimedFile:
-    """A file of the stream `source`, which has no other, and its `size` in bytes when it was planned to be read.
-    `options` are settled.
+    """A file of the stream `source`, which has no other, and its `size` in bytes when it was planned to be read, 0 for
+    one of blank lines and comments. `options` are settled.
 
     `chain`: the number of the files that it follows in time, one after another. `turn`: its first time and its last, if
     they have been looked at.
@@ -121,7 +121,10 @@ def timed_files(sources: Sequence[StreamSource], options: StreamOptions) -> tupl
                 form, by = format_of(path, options.format), file_options(path, part, options).event_by
                 if not has_lines(path, form) or by is None or by.kind != _BY[form.named]:
                     return [], f"{path} is not of lines that are graphs in N-Quads or subjects in N-Triples"
-                own = TimedFile(StreamSource(part.iri, (path,), part.event_by), options, file_size(path), chain)
+                size = file_size(path)
+                with open_file(path) as file:
+                    size = 0 if is_empty(file, size) else size
+                own = TimedFile(StreamSource(part.iri, (path,), part.event_by), options, size, chain)
                 if len(paths) > 1:
                     try:
                         own = own.with_turn()
