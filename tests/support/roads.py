@@ -507,7 +507,7 @@ def _cell(value: Any, kind: str) -> Any:
 
 
 def _no_frame(case: Case) -> str:
-    return _no_table(case) if case.events else ""
+    return _no_table(case) if case.events else _unknown_attribute(case)
 
 
 # ----------------------------------------------------------------------------------------------------------- the tables
