@@ -14,10 +14,11 @@ The rules, where the file leaves a choice:
   between do not end it. A graph without triples (`NO_TRIPLE`) is an event too. A name that comes again after that is
   another event, counted as `reopened`. Statements of the default graph are not in any event; those that do not give a
   graph's time are counted as `ignored`.
-* **subject**: a run of statements with one subject (and one graph). It also ends where a predicate comes again: a
-  flat record has one value for each attribute, so the next record of that subject has begun, even with the value it
-  had before. Only `rdf:type` may stand several times, with different types. Events that need several subjects need
-  graphs.
+* **subject**: a run of statements with one subject (and one graph), with those of the blank nodes that belong to it
+  (`_Runs`). It also ends where a predicate of an IRI comes again: a flat record has one value for each attribute, so
+  the next record of that subject has begun, even with the value it had before. Only `rdf:type` may stand several times,
+  with different types. A blank node may have several values: it is described once. Events that need several IRIs as
+  subjects need graphs.
 * **size:N**: N statements make an event, as in the original engine. A rest at the end is malformed.
 * **time**: in the event's graph, the values of the predicate on the graph's own name come first, then those on any
   subject. Only if there are none, what the default graph says about the name, before or after. More than one time is
@@ -29,7 +30,7 @@ from __future__ import annotations
 import zlib
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from rdflib import RDF, BNode, Literal
@@ -42,6 +43,7 @@ from spaseq.rdf.statements import NO_TRIPLE, Statement
 from spaseq.rdf.terms import Term, Triple
 
 __all__ = [
+    "NESTED",
     "Draft",
     "assemble",
     "cut_off",
@@ -75,6 +77,8 @@ class _About:
 
 
 _Item: TypeAlias = Draft | _About
+NESTED: Final = 5
+"""Runs of subjects that may wait for what points at them: `[ … ]` that stand in each other up to four deep."""
 _NO_GRAPHS: Final = "--event-by subject or --event-by size:N makes events of triples that stand in no named graph"
 
 
@@ -188,20 +192,86 @@ def _graphs(
 
 
 def _subjects(statements: Iterable[Statement]) -> Iterator[Draft]:
-    draft: Draft | None = None
-    subject: Term | None = None
-    seen: set[Term | tuple[Term, Term]] = set()
-    for s, p, o, name, record in statements:
-        key = (p, o) if p == RDF.type else p
-        if draft is None or s != subject or name != draft.name or key in seen:
-            if draft is not None:
-                yield draft
-            draft, subject = Draft(name, record, []), s
-            seen.clear()
-        seen.add(key)
-        draft.triples.append((s, p, o))
-    if draft is not None:
-        yield draft
+    runs = _Runs()
+    for statement in statements:
+        yield from runs.add(statement)
+    yield from runs.close()
+
+
+@dataclass(slots=True)
+class _Run:
+    """A run of `subject`: `nodes` are the blank nodes in it, `seen` what an IRI's next record would say again."""
+
+    draft: Draft
+    subject: Term
+    nodes: set[Term] = field(default_factory=set)
+    seen: set[Term | tuple[Term, Term]] = field(default_factory=set)
+
+    def has(self, term: Term) -> bool:
+        return term in self.nodes if type(term) is BNode else term == self.subject
+
+    def take(self, above: _Run) -> None:
+        self.draft.triples += above.draft.triples
+        self.nodes |= above.nodes
+
+
+class _Runs:
+    """The runs of one subject that are not finished, each of them but the first of a blank node.
+
+    A blank node that an open run names belongs to it. Another one has a run of its own, which is put on those there
+    are, as parsers tell of `[ … ]` before they tell what points at it. Where a run says that its subject, or a blank
+    node in it, points at the subject of one above, it takes that run and those above it; so does a run that begins by
+    pointing at one. Whatever else begins a run ends all of them. No more than `NESTED` runs wait, so that events that
+    are blank nodes themselves come out.
+    """
+
+    __slots__ = ("_open",)
+
+    def __init__(self) -> None:
+        self._open: list[_Run] = []
+
+    def add(self, statement: Statement) -> Iterator[Draft]:
+        """Put the statement where it belongs; the events that have ended with that."""
+        s, p, o, name, record = statement
+        if self._open and name != self._open[0].draft.name:
+            yield from self.close()
+        blank, key = type(s) is BNode, (p, o) if p == RDF.type else p
+        runs = self._open
+        home = next((level for level in reversed(range(len(runs))) if runs[level].has(s)), -1)
+        again = home >= 0 and not blank and key in runs[home].seen
+        child = -1
+        if type(o) is BNode:
+            child = next((level for level in range(home + 1, len(runs)) if runs[level].subject == o), -1)
+        if child >= 0 and home >= 0 and not again:
+            self._merge(home)
+        elif child >= 0:
+            self._merge(child)
+            if not blank:
+                yield from self.close(child)
+            runs[-1].subject = s
+        elif again or home < len(runs) - 1 or not runs:
+            if home >= 0 or not blank:
+                yield from self.close()
+            elif len(runs) == NESTED:
+                yield from self.close(1)
+            runs.append(_Run(Draft(name, record, []), s))
+        run = runs[-1]
+        run.draft.triples.append((s, p, o))
+        if not blank:
+            run.seen.add(key)
+        run.nodes.update(term for term in (s, o) if type(term) is BNode)
+
+    def close(self, count: int | None = None) -> Iterator[Draft]:
+        """The first `count` runs, all by default, have ended."""
+        for run in self._open[:count]:
+            yield run.draft
+        del self._open[:count]
+
+    def _merge(self, level: int) -> None:
+        """The run at `level` takes those above."""
+        for above in self._open[level + 1 :]:
+            self._open[level].take(above)
+        del self._open[level + 1 :]
 
 
 def _sizes(
@@ -365,8 +435,8 @@ def no_time(draft: Draft, options: StreamOptions, source: str) -> EventError:
     where = "in it" if draft.name is None else "in it, nor about it in the default graph"
     problem = f"{_called(draft)} has no time: there is no <{options.time}> {where}"
     if draft.name is None and any(type(subject) is BNode for subject, _, _ in draft.triples):
-        hint = "its subject is a node written as [ … ], an event by itself here: a named graph for each event keeps"
-        hint += " nodes together, or --event-by size:N where all events have N triples"
+        hint = "its subject is a blank node, an event by itself unless what points at it stands beside it, and no more"
+        hint += f" than {NESTED - 1} are open in each other: a named graph for each event keeps all nodes together"
     elif draft.repeated:
         hint = "statements of this graph stood further up already: those of one graph must stand together"
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
@@ -23,6 +24,7 @@ from spaseq.rdf import (
     format_of,
     parse_statements,
 )
+from spaseq.rdf.assemble import NESTED
 
 SECOND = 10**9
 GRAPHS = StreamOptions(event_by=EventBy("graph"), time=GENERATED_AT)
@@ -194,10 +196,121 @@ class TestSubjectRuns:
         with pytest.raises(EventError, match=r"f.nq:3: event 2 has no time: there is no <urn:at> in it"):
             events(quads("a p 1 .\na at 5 .\na p 2 ."), replace(RUNS, time="urn:at"))
 
-    def test_a_nested_node_without_a_time_is_said_to_be_an_event(self) -> None:
-        text = quads("a at 5 .") + '<urn:a> <urn:result> _:b .\n_:b <urn:value> "1" .\n'
-        with pytest.raises(EventError, match=r"f.nq:3: event 2 has no time.*\nhint: its subject is a node .*size:N"):
+    def test_a_node_without_a_time_is_said_to_be_an_event(self) -> None:
+        text = quads("a at 5 .") + '<urn:a> <urn:result> _:c .\n_:b <urn:value> "1" .\n'
+        with pytest.raises(EventError, match=r"f.nq:3: event 2 has no time.*\nhint: its subject is a blank node"):
             events(text, replace(RUNS, time="urn:at"))
+
+
+def runs(text: str, **more: object) -> list[list[str]]:
+    """The events by subject of Turtle, each with the last letters of its statements, blank nodes as `_`."""
+    statements = parse_statements([f"@prefix : <urn:> . {text}".encode()], format_of("f.ttl"), "f.ttl")
+    found = assemble(statements, replace(RUNS, **more), stream="urn:s", source="f.ttl")  # type: ignore[arg-type]
+    shown: list[list[str]] = []
+    for event in found:
+        triples = [["_" if isinstance(term, BNode) else str(term)[-1] for term in triple] for triple in event.triples]
+        shown.append(["".join(triple) for triple in triples])
+    return shown
+
+
+class TestNodesOfASubject:
+    def test_a_node_belongs_to_the_subject_that_points_at_it(self) -> None:
+        assert runs(":a :r [ :v 1 ] ; :t 5 . :b :r [ :v 2 ] .") == [["_v1", "ar_", "at5"], ["_v2", "br_"]]
+        assert runs(":a :t 5 ; :r [ :v 1 ; :u [ :w 2 ; :x 3 ] ; :y 4 ] . :b :t 6 .") == [
+            ["at5", "_v1", "_w2", "_x3", "_u_", "_y4", "ar_"],
+            ["bt6"],
+        ]
+
+    def test_nodes_with_labels_before_and_behind(self) -> None:
+        assert runs(":a :r _:x . _:x :v 1 . :a :t 5 . :b :t 6 .") == [["ar_", "_v1", "at5"], ["bt6"]]
+        assert runs("_:x :v 1 . _:y :v 2 . :a :r _:x . :a :s _:y . :b :t 6 .") == [
+            ["_v1", "_v2", "ar_", "as_"],
+            ["bt6"],
+        ]
+        assert runs(":a :r _:x . _:x :u _:y . _:y :v 1 . :b :t 6 .") == [["ar_", "_u_", "_v1"], ["bt6"]]
+
+    def test_a_node_that_nothing_points_at_is_an_event(self) -> None:
+        assert runs("[] :v 1 . :a :t 5 . [] :v 3 . :a :t 6 .") == [["_v1"], ["at5"], ["_v3"], ["at6"]]
+        assert runs("[] :r [ :v 1 ] ; :t 5 . [] :r [ :v 2 ] ; :t 6 .") == [["_v1", "_r_", "_t5"], ["_v2", "_r_", "_t6"]]
+
+    def test_a_node_that_several_point_at_is_in_the_first_and_others_have_nodes_of_their_own(self) -> None:
+        assert runs("_:x :v 1 . :a :r _:x . :b :r _:x .") == [["_v1", "ar_"], ["br_"]]
+
+    def test_a_list(self) -> None:
+        assert [len(triples) for triples in runs(":a :l ( 1 2 3 ) ; :t 5 . :b :l ( [ :v 1 ] [ :v 2 ] ) .")] == [8, 7]
+
+    def test_values_of_a_node_are_not_cut(self) -> None:
+        assert runs(":a :r [ :v 1, 2 ] ; :t 5 .") == [["_v1", "_v2", "ar_", "at5"]]
+        assert runs(":a :r [ :v 1 ], [ :v 2 ] .") == [["_v1", "ar_"], ["_v2", "ar_"]]
+
+    def test_time_in_a_node(self) -> None:
+        text = ":a :p [ :t 5 ] . :b :v 1 ; :p [ :q [ :t 6 ] ] ."
+        assert runs(text, time="urn:t") == [["_t5", "ap_"], ["bv1", "_t6", "_q_", "bp_"]]
+        with pytest.raises(EventError, match="event 1 has 2 times: 5, 6"):
+            runs(":a :p [ :t 5 ] ; :t 6 .", time="urn:t")
+
+    def test_no_more_than_a_few_nodes_wait(self) -> None:
+        def read(count: int) -> int:
+            taken = 0
+
+            def lines() -> Iterator[Statement]:
+                nonlocal taken
+                for number in range(count):
+                    taken += 1
+                    yield BNode(f"b{number}"), URIRef("urn:p"), Literal("1"), None, number + 1
+
+            next(assemble(lines(), RUNS, stream="urn:s", source="f"))
+            return taken
+
+        assert read(100) == NESTED + 1
+
+
+@st.composite
+def described(draw: st.DrawFn, depth: int) -> tuple[str, list[tuple[str, object]]]:
+    """A predicate-object list of Turtle, and what it says: a value is a list of such where it is a node."""
+    said: list[tuple[str, object]] = []
+    words = []
+    for predicate in draw(st.lists(st.sampled_from("pqrs"), min_size=1, max_size=3, unique=True)):
+        if depth and draw(st.booleans()):
+            word, inside = draw(described(depth - 1))
+            words.append(f":{predicate} [ {word} ]")
+            said.append((f"urn:{predicate}", inside))
+        else:
+            value = draw(st.sampled_from("123"))
+            words.append(f":{predicate} {value}")
+            said.append((f"urn:{predicate}", value))
+    return " ; ".join(words), said
+
+
+@given(st.lists(st.tuples(st.booleans(), described(3)), min_size=1, max_size=5))
+def test_an_event_has_what_its_subject_reaches_by_blank_nodes(
+    records: list[tuple[bool, tuple[str, list[tuple[str, object]]]]],
+) -> None:
+    """As trees: from the subject down, with nothing left over."""
+
+    def tree(graph: dict[object, list[tuple[str, object]]], node: object) -> object:
+        return sorted((p, tree(graph, o)) for p, o in graph.pop(node)) if node in graph else str(o_text(node))
+
+    def o_text(node: object) -> str:
+        return str(node)
+
+    def expected(said: list[tuple[str, object]]) -> object:
+        return sorted((p, expected(value) if isinstance(value, list) else value) for p, value in said)
+
+    text = "@prefix : <urn:> .\n" + "\n".join(
+        f"{f':n{number}' if named else '[]'} {word} ." for number, (named, (word, _)) in enumerate(records)
+    )
+    statements = parse_statements([text.encode()], format_of("f.ttl"), "f.ttl")
+    found = list(assemble(statements, RUNS, stream="urn:s", source="f.ttl"))
+    assert len(found) == len(records)
+    for event, (_, (_, said)) in zip(found, records, strict=True):
+        graph: dict[object, list[tuple[str, object]]] = {}
+        for s, p, o in event.triples:
+            graph.setdefault(s, []).append((str(p), o))
+        pointed = {o for _, _, o in event.triples}
+        (root,) = [node for node in graph if node not in pointed]
+        assert tree(graph, root) == expected(said)
+        assert not graph
 
 
 class TestSizes:

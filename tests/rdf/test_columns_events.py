@@ -12,6 +12,7 @@ import io
 import os
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -164,6 +165,20 @@ def triples(draw: st.DrawFn) -> str:
     return "".join(lines)
 
 
+@st.composite
+def linked(draw: st.DrawFn) -> str:
+    """Records with blank nodes: before and behind what points at them, in each other, shared, alone."""
+    few = st.sampled_from([f"_:{label}" for label in "uvwxyz"])
+    lines: list[str] = []
+    for _ in range(draw(st.integers(0, 30))):
+        subject = draw(st.one_of(few, few, st.sampled_from(["<a:s>", "<a:t>", "<a:u>"])))
+        predicate = draw(st.one_of(predicates, st.just(AT)))
+        value = f'"{len(lines) // 5}"' if predicate == AT else draw(st.one_of(few, few, objects))
+        graph = draw(st.sampled_from(["", "", "", "", "", "<a:g> ", "_:u "]))
+        lines += draw(st.integers(1, 2)) * [f"{subject} {predicate} {value} {graph}.\n"]
+    return "".join(lines)
+
+
 options = st.builds(
     StreamOptions,
     event_by=st.sampled_from(
@@ -193,6 +208,25 @@ def test_odd_graphs(folder: Path, text: str, given_options: StreamOptions) -> No
 @settings(max_examples=70)
 def test_records(folder: Path, text: str, given_options: StreamOptions) -> None:
     agree([stream(folder, text, name="a.nt")], given_options)
+
+
+@given(linked(), options)
+@settings(max_examples=200)
+def test_nodes_of_subjects(folder: Path, text: str, given_options: StreamOptions) -> None:
+    options = replace(given_options, event_by=EventBy("subject"))
+    if draws_no_time := given_options.time is None:
+        options = replace(options, time="arrival")
+    agree([stream(folder, text)], options, (1 << 16, 1) if draws_no_time else (7, 1))
+
+
+def test_nodes_whose_links_no_pattern_needs_are_in_their_events(folder: Path) -> None:
+    text = '_:b <a:v> "1" .\n<a:o> <a:r> _:b .\n<a:o> <a:t> "5" .\n'
+    text += '<a:u> <a:r> _:c .\n_:c <a:v> "2" .\n<a:u> <a:t> "6" .\n'
+    options = StreamOptions(event_by=EventBy("subject"), time="a:t")
+    streams, _ = open_batches([stream(folder, text, name="a.nt")], options, wanted=["a:v"])
+    (batch,) = list(streams[0][1])
+    assert batch.times.tolist() == [5 * 10**9, 6 * 10**9]
+    assert [[str(o) for _, _, o in batch.event(i).triples] for i in range(2)] == [["1"], ["2"]]
 
 
 @given(st.lists(st.one_of(graphs(odd=True), triples()), min_size=2, max_size=3), options)

@@ -141,6 +141,34 @@ def test_files_without_events_are_slices(text: str, tmp_path: Path) -> None:
     assert _in_slices(_job(spaseq.compile(case.query()), 3), plan) == ([], Counters(), [])
 
 
+@pytest.mark.parametrize("ahead", [False, True])
+def test_subjects_with_blank_nodes_are_found_by_seeking(ahead: bool, tmp_path: Path) -> None:
+    """Wherever it is looked from, all events from a time on lie behind the early place, none is cut in two."""
+    lines: list[str] = []
+    begins: list[int] = []
+    for number in range(12):
+        begins.append(len("".join(lines)))
+        subject, node = f"<{NS}o{number}>", f"_:b{number}"
+        pointing, told = f"{subject} <{NS}result> {node} .\n", f'{node} <{NS}v> "{number}" .\n'
+        behind = [f'{subject} <{TIME}> "{number}" .\n'] * (number % 3 > 0)
+        before = [f'{subject} <{TIME}> "{number}" .\n'] * (number % 3 == 0)
+        lines += [*before, *([told, pointing] if ahead else [pointing, told]), *behind]
+    (tmp_path / "s.nt").write_text("".join(lines), "utf-8")
+    file = _timed(tmp_path / "s.nt")
+    for time in range(1, 12):
+        early, place = file.place_of(time * 10**9, early=True), file.place_of(time * 10**9)
+        assert early <= begins[time] and early in begins and {place} <= {*begins, file.size} and place >= early
+    assert file.with_turn().turn == (0, 11 * 10**9)
+
+
+def test_events_of_one_subject_are_found_by_seeking(tmp_path: Path) -> None:
+    lines = [f'<{NS}{"ab"[time // 6]}> <{TIME}> "{time}" .\n' for time in range(12)]
+    (tmp_path / "s.nt").write_text("".join(lines), "utf-8")
+    file = _timed(tmp_path / "s.nt")
+    assert (file.place_of(3 * 10**9, early=True), file.place_of(3 * 10**9)) == (0, len("".join(lines[:6])))
+    assert file.with_turn().turn == (0, 11 * 10**9)
+
+
 def _seventy(ordered: Path, folder: Path) -> dict[str, Any]:
     """The second stream in 70 files, one after another; two of them have no event."""
     events = re.split(r"(?m)^(?=.*generatedAtTime)", (ordered / "two.nq").read_text("utf-8"))[1:]

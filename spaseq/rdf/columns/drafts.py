@@ -38,13 +38,15 @@ _DRAFT_DTYPES: Final = a.Drafts(
     repeated=np.uint8,  # type: ignore[arg-type]
     asking=np.int32,  # type: ignore[arg-type]
     file=np.int32,  # type: ignore[arg-type]
+    subject=np.int64,  # type: ignore[arg-type]
 )
 
 
 class Drafting:
     """The events of one stream in the making.
 
-    Drafts 0 to `front` have a time, in the order of the source; those behind wait for one, and the last may be open.
+    Drafts 0 to `front` have a time, in the order of the source; those behind wait for one, and the last may be open,
+    or the last few: runs of blank nodes, which wait for what points at them.
     `files` are the names of the files read so far. A method that returns an error has done all that comes before it.
     """
 
@@ -99,10 +101,10 @@ class Drafting:
         values, status = np.empty(end, dtype=np.int64), np.zeros(end, dtype=np.uint8)
         self._read_times(begin, end, told, values, status)
         self._make_room(end - begin)
-        said, seen = self._by_term(told)
+        said, runs = self._by_term(told)
         at[a.IGNORED] = 0
         code = attempt_rows(a.cut, 16 * (end - begin), scanner.rows, scanner.lines, end, told, self.drafts, values,
-                            status, said, *seen, at)  # fmt: skip
+                            status, said, runs, at)  # fmt: skip
         self._counters.ignored += int(at[a.IGNORED])
         self._mark_names(before)
         scanner.count = self.rows if code == a.DONE else scanner.count
@@ -122,7 +124,9 @@ class Drafting:
                     return error
             else:
                 told = self._rules()
-                code = attempt(a.close, told, self.drafts, self._by_term(told)[0], at)
+                said, _ = self._by_term(told)
+                while code == a.DONE and at[a.CLOSED] < at[a.DRAFTS]:
+                    code = attempt(a.close, told, self.drafts, said, at)
         elif by.kind == "graph" and self._file_rows and not at[a.NUMBER]:
             return no_named_graph(self.files[-1])
         if code != a.DONE:
@@ -215,15 +219,16 @@ class Drafting:
         if int(at[a.SAID]) + rows > len(self._said):
             self._said = grown(self._said, max(int(at[a.SAID]) + rows, 2 * len(self._said)))
 
-    def _by_term(self, told: a.Rules) -> tuple[a.Said, tuple[np.ndarray, np.ndarray]]:
+    def _by_term(self, told: a.Rules) -> tuple[a.Said, a.Runs]:
         """What is kept by term while rows are cut."""
         terms = len(self._dictionary)
         said = a.Said(self._said, *(np.full(terms, layout.NIL, dtype=np.int32) for _ in range(3)))
         subjects = terms if told.by == a.BY_SUBJECT else 0
-        seen, types = (np.full(subjects, layout.NIL, dtype=np.int32) for _ in range(2))
+        seen, types, home = (np.full(subjects, layout.NIL, dtype=np.int32) for _ in range(3))
+        runs = a.Runs(seen, types, home, self._dictionary.table.kind)
         kept = int(self._at[a.DRAFTS]) + int(self._at[a.SAID])
-        attempt_rows(a.restore, 16 * kept, self._scanner.rows, told, self.drafts, said, seen, types, self._at)
-        return said, (seen, types)
+        attempt_rows(a.restore, 16 * kept, self._scanner.rows, told, self.drafts, said, runs, self._at)
+        return said, runs
 
     def _mark_names(self, begin: int) -> None:
         """Notes which of the drafts from `begin` on have the name of one that ended."""

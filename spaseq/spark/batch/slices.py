@@ -245,7 +245,7 @@ class _Slice:
         window, low, high = self._work.window, self._low, self._high
         first = 0 if low is None else file.place_of(low)
         last = file.size if high is None else file.place_of(high)
-        begin = first if low is None else file.place_of(window.open_from(low))
+        begin = first if low is None else file.place_of(window.open_from(low), early=True)
         end = last
         if high is not None and behind and window.slides:
             closes = window.closes_at(high)

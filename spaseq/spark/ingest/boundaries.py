@@ -5,6 +5,10 @@ the graph of that name its time; in N-Triples its subject. A cut falls only wher
 of an event graph, with those beside it about it, stay together. What this does not allow: times of many graphs in one
 block in front of them all; such files are not to be cut (`whole` in `spaseq.spark.ingest.feed`).
 
+A blank node outside of named graphs may belong to the subject before it or to the one behind it
+(`spaseq.rdf.assemble`). So beside one a cut falls only in front of an IRI, other than the last one before, that does
+not point at a blank node. Between two such places there may be several events.
+
 Events of N triples each are told by counting and have no such place.
 """
 
@@ -18,16 +22,41 @@ __all__ = ["first_boundary", "is_empty", "last_boundary", "newlines"]
 
 _STATEMENT: Final = re.compile(
     rb"""\s*(<[^>]*>|_:[^\s<>"]+)\s*<[^>]*>\s*"""
-    rb"""(?:<[^>]*>|_:[^\s<>"]+|"(?:[^"\\]|\\.)*"(?:\^\^<[^>]*>|@[^\s.<_]+)?)\s*"""
+    rb"""(?:<[^>]*>|(_:[^\s<>"]+)|"(?:[^"\\]|\\.)*"(?:\^\^<[^>]*>|@[^\s.<_]+)?)\s*"""
     rb"""(<[^>]*>|_:[^\s<>"]+)?\s*\."""
 )
 _BLOCK: Final = 1 << 18
 
 
-def owner(line: bytes) -> bytes | None:
-    """What the statement on a line belongs to; None for a comment, a blank line, and what is no statement."""
-    found = _STATEMENT.match(line)
-    return None if found is None else found[2] or found[1]
+class _Owners:
+    """Tells, line by line, where an event begins for certain."""
+
+    __slots__ = ("_before", "_iri", "_named")
+
+    def __init__(self) -> None:
+        self._before: bytes | None = None
+        self._named = False  # was that a graph
+        self._iri: bytes | None = None  # the last subject that is an IRI, since the last graph
+
+    def begins(self, line: bytes) -> bool:
+        """Whether an event begins with this line; not with a comment, a blank line, or what is no statement."""
+        found = _STATEMENT.match(line)
+        if found is None:
+            return False
+        subject, pointed, graph = found.groups()
+        mine, before, iri = graph or subject, self._before, self._iri
+        blank = graph is None and subject.startswith(b"_:")
+        if before is None:
+            begins = False
+        elif graph is not None or self._named:
+            begins = mine != before
+        elif before.startswith(b"_:"):
+            begins = not blank and pointed is None and iri is not None and mine != iri
+        else:
+            begins = not blank and mine != before
+        self._before, self._named = mine, graph is not None
+        self._iri = None if graph is not None else iri if blank else mine
+        return begins
 
 
 def is_empty(file: BinaryIO, end: int) -> bool:
@@ -45,13 +74,10 @@ def first_boundary(file: BinaryIO, start: int, end: int) -> int:
     if start:
         file.readline()  # the rest of the line that `start` falls into
     place = file.tell()
-    before: bytes | None = None
+    owners = _Owners()
     for line in _lines(file, end):
-        mine = owner(line)
-        if mine is not None:
-            if before is not None and mine != before:
-                return place
-            before = mine
+        if owners.begins(line):
+            return place
         place += len(line)
     return end
 
@@ -76,14 +102,11 @@ def _last_after(file: BinaryIO, low: int, end: int, *, whole: bool) -> int | Non
     if not whole:
         file.readline()
     place = file.tell()
-    before: bytes | None = None
+    owners = _Owners()
     found: int | None = None
     for line in _lines(file, end):
-        mine = owner(line) if line.endswith(b"\n") else None  # the last line may not be there in full
-        if mine is not None:
-            if before is not None and mine != before:
-                found = place
-            before = mine
+        if line.endswith(b"\n") and owners.begins(line):  # the last line may not be there in full
+            found = place
         place += len(line)
     return found
 

@@ -15,6 +15,7 @@ from spaseq.errors import EventError
 from spaseq.events.places import file_size, open_file, whole_name
 from spaseq.rdf import (
     ARRIVAL,
+    GraphEvent,
     StreamOptions,
     StreamSource,
     assemble,
@@ -52,9 +53,13 @@ class TimedFile:
     def path(self) -> str:
         return self.source.files[0]
 
-    def place_of(self, time: int) -> int:
+    def place_of(self, time: int, *, early: bool = False) -> int:
         """Where the first event begins whose time is not before `time`; the size if there is none. Looks at
-        O(log size) events. EventError where one cannot be read."""
+        O(log size) events. EventError where one cannot be read.
+
+        Where a cut does not fall between any two events (`boundaries`), some of the first ones may lie in front of
+        that place; with `early` it is in front of all of them, and some that are before `time` may lie behind it.
+        """
         size = self.size
         if not size or time <= (self.time_at(0) if self.turn is None else self.turn[0]):
             return 0
@@ -69,20 +74,36 @@ class TimedFile:
                     low = place
                 else:
                     high = middle
-            return first_boundary(file, low, size)
+            behind = first_boundary(file, low, size)
+            while behind < size and self.time_at(behind) < time:  # it is not seen from `middle`, among blank nodes
+                low, behind = behind, first_boundary(file, behind, size)
+        return low if early and self.times_at(low)[1] >= time else behind
 
     def time_at(self, place: int) -> int:
         """The time of the event that begins at byte `place`. EventError where there is none."""
+        return next(self._events_at(place)).time
+
+    def times_at(self, place: int) -> tuple[int, int]:
+        """The times of the first and of the last event between byte `place`, where one begins, and the next place where
+        one is seen to begin. EventError where one cannot be read."""
+        first = last = self.time_at(place)
+        for event in self._events_at(place):
+            last = event.time
+        return first, last
+
+    def _events_at(self, place: int) -> Iterator[GraphEvent]:
         options = file_options(self.path, self.source, self.options)
         with open_file(self.path) as file:
-            end = first_boundary(file, place + 1, self.size)
+            end = first_boundary(file, place, self.size)
         form = format_of(self.path, options.format)
         chunks = part_chunks(self.path, place, end)
         statements = parse_statements(chunks, form, self.path, malformed=options.malformed)
-        event = next(assemble(statements, options, stream=self.source.iri, source=self.path), None)
-        if event is None:
+        events = assemble(statements, options, stream=self.source.iri, source=self.path)
+        first = next(events, None)
+        if first is None:
             raise EventError(f"no event begins at byte {place:,}", source=self.path)
-        return event.time
+        yield first
+        yield from events
 
     def with_turn(self) -> TimedFile:
         """The file with its first time and its last, if it has events. EventError where one cannot be read."""
@@ -90,7 +111,7 @@ class TimedFile:
             return self
         with open_file(self.path) as file:
             last = last_boundary(file, 0, self.size)
-        return replace(self, turn=(self.time_at(0), self.time_at(last)))
+        return replace(self, turn=(self.time_at(0), self.times_at(last)[1]))
 
     def samples(self, count: int) -> Iterator[tuple[int, int]]:
         """The times of about `count` events at equal distances, each with the bytes up to the next."""

@@ -7,12 +7,13 @@ Arrays, owned by `spaseq.rdf.columns.drafts`
 * `rows`, `lines`: as in `kernels`. Rows that belong to no event are squeezed out.
 * `drafts` (`Drafts`), by draft: `name` (int32), `first` row and `size`, `record`, `number` in its file, `time`
   (int64), `known` (uint8: does it have a time), `repeated` (uint8), `asking` (int32: the next draft that waits for a
-  time said about the same name).
+  time said about the same name), `subject` (int64: of a run of one subject, which of its rows has that).
 * `values` (int64), `status` (uint8), by row: the time that the row says, if its predicate is the one for times.
 * `said` (int64, (capacity, 3)): name, time and line of what the default graph said about a time, in order; name NIL
   once a draft has taken it.
 * by term (int32): `said_of`, its row in `said`; `asked_by`, the first draft that asks; `asked_last`, the last one.
-* by term (int32), for runs of one subject: `seen` and `seen_type`, the draft that had this predicate, or this type.
+* by term, for runs of one subject (`Runs`): `seen` and `seen_type` (int32), the draft whose IRI had this predicate, or
+  this type; `home` (int32), the draft that named this blank node last; `kind` (uint8), the kinds of terms.
 * `at` (int64): the numbers below.
 """
 
@@ -24,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spaseq.jit import inlined, kernel
-from spaseq.rdf.columns.kernels.layout import BAD_TIME, NIL, NO_TIME, TIME
+from spaseq.rdf.columns.kernels.layout import BAD_TIME, BLANK, NIL, NO_TIME, TIME
 
 # how events are made
 BY_GRAPH = 0
@@ -40,7 +41,7 @@ WAITS_TOO_LONG = 4  # too many drafts wait: FRONT is the first of them
 
 # places in `at`
 DRAFTS = 0  # drafts there are
-CLOSED = 1  # drafts that have ended: all, or all but the last
+CLOSED = 1  # drafts that have ended: all, or all but the last, or the last NESTED where they are runs of a subject
 FRONT = 2  # drafts that have ended and have a time, up to the first that has none
 NEXT_ROW = 3  # the next row to look at
 USED = 4  # rows kept
@@ -50,14 +51,16 @@ SAID_FIRST = 7  # the first of them that may be alive
 SAID_LIVE = 8
 IGNORED = 9
 ERROR = 10
-OWN = 11  # of the open draft: it has a time on its own name, and its least and greatest; or on any subject
-OWN_LEAST = 12
-OWN_MOST = 13
-ANY = 14
-ANY_LEAST = 15
-ANY_MOST = 16
-CLOCK = 17  # events before, where time is from arrival
-AT_SIZE = 18
+CLOCK = 11  # events before, where time is from arrival
+OWN = 12  # of the first open draft: it has a time on its own name, and its least and greatest; or on any subject
+OWN_LEAST = 13
+OWN_MOST = 14
+ANY = 15
+ANY_LEAST = 16
+ANY_MOST = 17
+TIMES = 6  # such numbers, which the open drafts behind it have behind them
+NESTED = 5  # drafts that may be open, `spaseq.rdf.assemble.NESTED`
+AT_SIZE = OWN + NESTED * TIMES
 
 
 class Drafts(NamedTuple):
@@ -73,6 +76,16 @@ class Drafts(NamedTuple):
     repeated: np.ndarray
     asking: np.ndarray
     file: np.ndarray
+    subject: np.ndarray
+
+
+class Runs(NamedTuple):
+    """What is kept by term for runs of one subject."""
+
+    seen: np.ndarray
+    seen_type: np.ndarray
+    home: np.ndarray
+    kind: np.ndarray
 
 
 class Said(NamedTuple):
@@ -99,7 +112,7 @@ class Rules(NamedTuple):
 
 
 @kernel
-def cut(rows, lines, end, rules, drafts, values, status, said, seen, seen_type, at):
+def cut(rows, lines, end, rules, drafts, values, status, said, runs, at):
     """Looks at the rows `at[NEXT_ROW]:end`. What it comes back with: DONE or an error.
 
     There is room in `drafts` for a draft for each row, and in `said` for each row. O(rows).
@@ -117,20 +130,17 @@ def cut(rows, lines, end, rules, drafts, values, status, said, seen, seen_type, 
                     at[NEXT_ROW] = row
                     return problem
             continue
+        if rules.by == BY_SUBJECT:
+            problem = find_run(row, rows, lines[row], rules, drafts, said, runs, at)
+            if problem != DONE:
+                at[NEXT_ROW] = row
+                return problem
+            draft = at[DRAFTS] - 1
+            keep_row(row, draft, rows, lines, drafts, values, status, at)
+            note_terms(at[USED] - 1, draft, rows, rules, runs)
+            continue
         draft = at[DRAFTS] - 1
-        if at[CLOSED] == at[DRAFTS]:
-            begins = True
-        elif rules.by == BY_GRAPH:
-            begins = g != drafts.name[draft]
-        elif rules.by == BY_SUBJECT:
-            if p == rules.type:
-                again = seen_type[rows[row, 2]] == draft
-            else:
-                again = seen[p] == draft
-            begins = again or g != drafts.name[draft] or s != rows[drafts.first[draft], 0]
-        else:
-            begins = False
-        if begins:
+        if at[CLOSED] == at[DRAFTS] or (rules.by == BY_GRAPH and g != drafts.name[draft]):
             if at[CLOSED] < at[DRAFTS]:
                 problem = close(rules, drafts, said, at)
                 if problem != DONE:
@@ -140,12 +150,7 @@ def cut(rows, lines, end, rules, drafts, values, status, said, seen, seen_type, 
         elif g != drafts.name[draft]:
             forget_name(draft, drafts, at)
         keep_row(row, draft, rows, lines, drafts, values, status, at)
-        if rules.by == BY_SUBJECT:
-            if p == rules.type:
-                seen_type[rows[row, 2]] = draft
-            else:
-                seen[p] = draft
-        elif rules.by == BY_SIZE and drafts.size[draft] == rules.size:
+        if rules.by == BY_SIZE and drafts.size[draft] == rules.size:
             problem = close(rules, drafts, said, at)
             if problem != DONE:
                 at[NEXT_ROW] = row + 1
@@ -169,9 +174,113 @@ def begin(name, line, rules, drafts, at):
     drafts.repeated[draft] = False
     drafts.asking[draft] = NIL
     drafts.file[draft] = rules.file
-    at[OWN] = NO_TIME
-    at[ANY] = NO_TIME
+    drafts.subject[draft] = 0
+    place = (draft - at[CLOSED]) * TIMES
+    at[place + OWN] = NO_TIME
+    at[place + ANY] = NO_TIME
     return draft
+
+
+@kernel
+def find_run(row, rows, line, rules, drafts, said, runs, at):
+    """Sees to it that the last open draft is the one that takes `row`: `spaseq.rdf.assemble._Runs`. DONE or an error.
+
+    O(1), and for each row of a draft that another takes, at most NESTED times.
+    """
+    s = rows[row, 0]
+    p = rows[row, 1]
+    o = rows[row, 2]
+    g = rows[row, 3]
+    if at[CLOSED] < at[DRAFTS] and g != drafts.name[at[CLOSED]]:
+        problem = close_first(at[DRAFTS] - at[CLOSED], rules, drafts, said, at)
+        if problem != DONE:
+            return problem
+    first = at[CLOSED]
+    last = at[DRAFTS] - 1
+    blank = runs.kind[s] == BLANK
+    again = False
+    if blank:
+        home = np.int64(runs.home[s]) if runs.home[s] >= first else np.int64(NIL)
+    else:
+        home = first if first <= last and subject_of(first, rows, drafts) == s else np.int64(NIL)
+        if home != NIL:
+            again = (runs.seen_type[o] if p == rules.type else runs.seen[p]) == home
+    child = np.int64(NIL)
+    if first <= last and o != NIL and runs.kind[o] == BLANK:
+        child = first if home == NIL else home + 1
+        while child <= last and subject_of(child, rows, drafts) != o:
+            child += 1
+        child = child if child <= last else np.int64(NIL)
+    problem = np.int64(DONE)
+    if child != NIL and home != NIL and not again:
+        merge(home, rows, drafts, runs, at)
+    elif child != NIL:
+        merge(child, rows, drafts, runs, at)
+        if not blank:
+            problem = close_first(child - first, rules, drafts, said, at)
+        drafts.subject[child] = drafts.size[child]
+    elif again or home < last or first > last:
+        if home != NIL or not blank:
+            problem = close_first(last + 1 - first, rules, drafts, said, at)
+        elif last + 1 - first == NESTED:
+            problem = close_first(1, rules, drafts, said, at)
+        if problem == DONE:
+            begin(g, line, rules, drafts, at)
+    return problem
+
+
+@inlined
+def subject_of(draft, rows, drafts):
+    """The term whose run a draft with rows is."""
+    return rows[drafts.first[draft] + drafts.subject[draft], 0]
+
+
+@kernel
+def merge(draft, rows, drafts, runs, at):
+    """The open draft takes the rows and the times of those behind it."""
+    low = (draft - at[CLOSED]) * TIMES
+    for above in range(draft + 1, at[DRAFTS]):
+        high = (above - at[CLOSED]) * TIMES
+        for place in (OWN, ANY):
+            if at[high + place] != NO_TIME:
+                note_inside(low + place, at[high + place + 1], at[high + place + 2], at[high + place], at)
+        for row in range(drafts.first[above], drafts.first[above] + drafts.size[above]):
+            note_blanks(row, draft, rows, runs)
+        drafts.size[draft] += drafts.size[above]
+    at[NUMBER] -= at[DRAFTS] - draft - 1
+    at[DRAFTS] = draft + 1
+
+
+@inlined
+def note_blanks(row, draft, rows, runs):
+    """The blank nodes in the row are at home in the draft."""
+    s = rows[row, 0]
+    o = rows[row, 2]
+    if runs.kind[s] == BLANK:
+        runs.home[s] = draft
+    if o != NIL and runs.kind[o] == BLANK:
+        runs.home[o] = draft
+
+
+@inlined
+def note_terms(row, draft, rows, rules, runs):
+    """The draft has the row now."""
+    note_blanks(row, draft, rows, runs)
+    if runs.kind[rows[row, 0]] != BLANK:
+        if rows[row, 1] == rules.type:
+            runs.seen_type[rows[row, 2]] = draft
+        else:
+            runs.seen[rows[row, 1]] = draft
+
+
+@inlined
+def close_first(count, rules, drafts, said, at):
+    """The first `count` open drafts end."""
+    for _ in range(count):
+        problem = close(rules, drafts, said, at)
+        if problem != DONE:
+            return problem
+    return DONE
 
 
 @inlined
@@ -187,12 +296,13 @@ def keep_row(row, draft, rows, lines, drafts, values, status, at):
     at[USED] = to + 1
     drafts.size[draft] += 1
     if status[row] != NO_TIME:
-        note_inside(OWN if rows[to, 0] == drafts.name[draft] else ANY, values[row], values[row], status[row], at)
+        place = (draft - at[CLOSED]) * TIMES + (OWN if rows[to, 0] == drafts.name[draft] else ANY)
+        note_inside(place, values[row], values[row], status[row], at)
 
 
 @inlined
 def note_inside(place, least, most, found, at):
-    """One more time, or several, at `place`, which is OWN or ANY."""
+    """One more time, or several, at `place`, which is OWN or ANY of an open draft."""
     if at[place] == NO_TIME:
         at[place + 1] = least
         at[place + 2] = most
@@ -212,22 +322,31 @@ def forget_name(draft, drafts, at):
 
 @kernel
 def close(rules, drafts, said, at):
-    """The open draft ends: its time is looked for inside, then in what was said."""
+    """The first open draft ends: its time is looked for inside, then in what was said."""
     draft = at[CLOSED]
     at[CLOSED] = draft + 1
+    own = at[OWN]
+    least = at[OWN_LEAST]
+    most = at[OWN_MOST]
+    if own == NO_TIME:
+        own = at[ANY]
+        least = at[ANY_LEAST]
+        most = at[ANY_MOST]
+    if draft + 1 < at[DRAFTS]:
+        for place in range(OWN, AT_SIZE - TIMES):
+            at[place] = at[place + TIMES]
     if rules.arrival:
         drafts.time[draft] = at[CLOCK] * rules.interval
         drafts.known[draft] = True
         at[CLOCK] += 1
         at[FRONT] = draft + 1
         return DONE
-    place = OWN if at[OWN] != NO_TIME else ANY
-    if at[place] != NO_TIME:
-        if at[place] == BAD_TIME or at[place + 1] != at[place + 2]:
+    if own != NO_TIME:
+        if own == BAD_TIME or least != most:
             at[CLOSED] = draft
             at[ERROR] = draft
             return TWO_TIMES
-        drafts.time[draft] = at[place + 1]
+        drafts.time[draft] = least
         drafts.known[draft] = True
     elif drafts.name[draft] != NIL:
         ask(draft, drafts, said, at)
@@ -300,7 +419,7 @@ def note(row, name, line, rules, drafts, values, status, said, at):
 
 
 @kernel
-def restore(rows, rules, drafts, said, seen, seen_type, at):
+def restore(rows, rules, drafts, said, runs, at):
     """Fills in what is kept by term, all NIL before: after terms have got new numbers, and at the beginning."""
     for i in range(at[SAID_FIRST], at[SAID]):
         if said.rows[i, 0] != NIL:
@@ -308,10 +427,7 @@ def restore(rows, rules, drafts, said, seen, seen_type, at):
     for draft in range(at[FRONT], at[CLOSED]):
         if not drafts.known[draft] and drafts.name[draft] != NIL:
             wait(draft, drafts.name[draft], drafts, said)
-    if rules.by == BY_SUBJECT and at[CLOSED] < at[DRAFTS]:
-        draft = at[CLOSED]
-        for row in range(drafts.first[draft], drafts.first[draft] + drafts.size[draft]):
-            if rows[row, 1] == rules.type:
-                seen_type[rows[row, 2]] = draft
-            else:
-                seen[rows[row, 1]] = draft
+    if rules.by == BY_SUBJECT:
+        for draft in range(at[CLOSED], at[DRAFTS]):
+            for row in range(drafts.first[draft], drafts.first[draft] + drafts.size[draft]):
+                note_terms(row, draft, rows, rules, runs)

@@ -399,6 +399,7 @@ def scan_statement(data, at, quads, row, last, rows, table, state, classes):
         if place == 2:
             guess = np.int64(table.before[predicate])
             keep = state[WANTED_END] == 0 or WANTED <= predicate < state[WANTED_END] or predicate == state[KEEP]
+            keep |= byte(data, at) == 95  # a blank node: events of subjects are made by what points at them
         elif place == 1 and last != NIL:
             guess = np.int64(table.follow[rows[last, 1]])
         elif last != NIL:
