@@ -169,3 +169,25 @@ def test_alerts_say_at_once_that_a_word_is_no_option(what: str) -> None:
     alerts = ceql.compile("SELECT * WHERE a ; b").alerts()
     with pytest.raises(OptionError, match="there is no option typo"):
         getattr(alerts, what)([], typo=3)
+
+
+LEFT = """SELECT ?o (COUNT(*) AS ?n) WITHIN 1 MINUTE FROM STREAM S <http://e/s>
+WHERE { SEQ(A) DEFINE GPM A ON S { ?o <http://www.w3.org/ns/sosa/hasSimpleResult> ?v } } GROUP BY ?o """
+
+
+@pytest.mark.parametrize(
+    ("clauses", "said"),
+    [
+        ("HAVING (COUNT(*) > 5)", "there are matches, and HAVING leaves none of them"),
+        ("OFFSET 5 LIMIT 2", "there are matches, and OFFSET and LIMIT leave none of them"),
+        ("VALUES ?o { <http://e/7> }", "there are matches, and VALUES leaves none of them"),
+    ],
+)
+@pytest.mark.parametrize("form", ["jsonl", "json", "csv", "tsv", "table", "xml", "parquet"])
+def test_clauses_that_leave_nothing_of_the_matches_are_named(
+    clauses: str, said: str, form: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every format is written where a window has matches and no result: columns without a row ended jsonl."""
+    words = ["--stream", "S=observed.ttl", "--event-by", "subject", "--time", "http://www.w3.org/ns/sosa/resultTime"]
+    assert spaseq_main(["run", LEFT + clauses, *words, "--format", form, "--output", f"out.{form}"]) == 0
+    assert capsys.readouterr().err.splitlines()[-1] == f"note: {said}"

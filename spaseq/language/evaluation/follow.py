@@ -43,7 +43,8 @@ class FollowedMatches:
 
     def why_none(self) -> list[str]:
         """As `Matches.why_none`."""
-        return why_none(self._query, replace(self._read, seen=self._followed.seen), self._session.progress())
+        read = replace(self._read, seen=self._followed.seen)
+        return why_none(self._query, read, self._session.progress(), matched=self._session.matched)
 
     def guesses(self) -> list[str]:
         """Nothing: with times from arrival, the clock counts."""

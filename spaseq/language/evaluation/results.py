@@ -123,6 +123,12 @@ def _shown(match: Match, bindings: dict[str, Any], select: tuple[str, ...]) -> M
     return replace(match, bindings={name: bindings[name] for name in sorted(select) if name in bindings})
 
 
+def _some(found: FoundColumns) -> Iterator[FoundColumns]:
+    """`found` where it has rows: HAVING, OFFSET or LIMIT may leave none of a window."""
+    if len(found):
+        yield found
+
+
 _TERMS: Final = 1 << 16
 """Matches that are computed alone share terms until there are so many."""
 _MANY: Final = 1 << 16
@@ -143,6 +149,8 @@ class Results:
         self._terms: SpaceTerms | None = None  # of the matches computed last, since values come again
         self._reduced = 0  # twice the matches that were left last time
         self._answered = False
+        self.matched = False
+        """Whether there was a match since the beginning or the snapshot, result or not."""
 
     @property
     def passes(self) -> bool:
@@ -157,7 +165,7 @@ class Results:
 
     def push(self, matches: FoundColumns | Iterable[Match], now: int) -> Iterator[FoundColumns | Iterable[Match]]:
         """What the matches make known, in parts, `now` being the latest time (ns) that has come. All of one end in one
-        call."""
+        call. Columns have a row at least."""
         if self._clauses.by_window:
             if isinstance(matches, FoundColumns) and self._computation is not None:
                 yield from self._gather(matches)
@@ -179,6 +187,7 @@ class Results:
     def _gather(self, found: FoundColumns) -> Iterator[FoundColumns | Iterable[Match]]:
         """Adds matches to the window; the results of those that are over."""
         first, count = 0, len(found)
+        self.matched = self.matched or count > 0
         while first < count:
             begin, end = int(found.times[first]), count
             if self._number(int(found.times[-1])) != self._number(begin):
@@ -189,6 +198,7 @@ class Results:
             first = end
 
     def _hold(self, matches: list[Match]) -> None:
+        self.matched = True
         if self._computation is None:
             self._held += matches
         else:
@@ -218,7 +228,8 @@ class Results:
                 return
             gathered.add_matches(found)
         if len(gathered):
-            yield self._computation.each(gathered).found(gathered.terms)
+            self.matched = True
+            yield from _some(self._computation.each(gathered).found(gathered.terms))
 
     def close(self, matches: Iterable[Match]) -> Iterator[FoundColumns | Iterable[Match]]:
         """The rest, given the last matches."""
@@ -240,7 +251,7 @@ class Results:
             yield _finish_by_row(self._clauses, held)
         if len(self._pending) and self._computation is not None:
             gathered, self._pending = self._pending, Gathered(self._clauses.needed, self._clauses.lists)
-            yield self._computation.results(gathered).found(gathered.terms)
+            yield from _some(self._computation.results(gathered).found(gathered.terms))
 
     def _number(self, time: int) -> int:
         return self._window.number(time)
@@ -249,6 +260,7 @@ class Results:
         seen: set[tuple[int, tuple[int, ...], Mapping]] = set()
         end = -1
         for match in matches:
+            self.matched = True
             if match.end != end:
                 seen.clear()
                 end = match.end

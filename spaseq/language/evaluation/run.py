@@ -304,6 +304,11 @@ class Recogniser:
         """How far the evaluation came."""
         return progress_of(self._evaluator)
 
+    @property
+    def matched(self) -> bool:
+        """Whether there was a match since the beginning or the snapshot, and none is held for the end of its window."""
+        return self._results.matched and not self._results.waits
+
     def found(self, instants: Sequence[Instant]) -> Iterator[MatchBatch]:
         """The engine's matches of these instants, as it gives them."""
         assert self._solver is not None
@@ -535,8 +540,10 @@ class Matches:
 
     def why_none(self) -> list[str]:
         """What was read in the latest use, and which GPMs no event matched, a line each; for who has no match."""
-        latest = self._latest
-        return ["no events were read"] if latest is None else why_none(self._query, latest[1], latest[0].progress())
+        if self._latest is None:
+            return ["no events were read"]
+        recogniser, read = self._latest
+        return why_none(self._query, read, recogniser.progress(), matched=recogniser.matched)
 
     def guesses(self) -> list[str]:
         """What was assumed of the events in the latest use, a line each: times where they have none."""

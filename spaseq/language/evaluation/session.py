@@ -67,6 +67,12 @@ class Session:
         """How far the evaluation came."""
         return self._recogniser.progress()
 
+    @property
+    def matched(self) -> bool:
+        """Whether there was a match since the beginning or the snapshot, and none is held for the end of its window:
+        where there is no result, clauses have left none."""
+        return self._recogniser.matched
+
     def advance(self, now: int) -> list[Match]:
         """The matches that complete because no event before `now` (ns) will come any more. One that does is late."""
         now = nanoseconds_of(now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from spaseq.engine import Progress, stuck
 from spaseq.events import Seen, closest
@@ -14,6 +14,9 @@ from spaseq.pattern import Predicate
 from spaseq.rdf import ARRIVAL, StreamOptions, StreamSource, guessed_events, guessed_times, sampled_predicates
 
 __all__ = ["Input", "why_none"]
+
+_LEAVERS: Final = ("HAVING", "VALUES", "OFFSET", "LIMIT")
+"""Clauses that may leave matches, or groups of them, without a result."""
 
 
 @dataclass(slots=True)
@@ -37,16 +40,20 @@ class Input:
         return guessed_times(self.sources, self.settled, dated=dated) if self.untimed else []
 
 
-def why_none(query: CheckedQuery, read: Input, progress: Progress | None) -> list[str]:
+def why_none(query: CheckedQuery, read: Input, progress: Progress | None, *, matched: bool = False) -> list[str]:
     """A line for each thing that someone should know who wonders why there is no match, the most telling last.
 
-    Nothing was kept for it but counts; files are looked into again, their first statements.
+    `matched`: there were matches, and clauses made no result of them. Nothing was kept for it but counts; files are
+    looked into again, their first statements.
     """
     names = {iri: name for name, iri in query.streams}
     lines = [_named(read.seen, names).told(of="of ")]
     if query.window is None or not read.guesses():  # else they have been said
         lines += read.guesses(dated=False)
     lines += guessed_events(read.sources, read.settled)
+    leavers = [modifier.kind for modifier in query.tree.modifiers if modifier.kind in _LEAVERS]
+    if matched and leavers:
+        return [*lines, f"there are matches, and {' and '.join(leavers)} leave{'s' * (len(leavers) == 1)} none of them"]
     if not read.seen.kinds or progress is None:
         return lines
     silent = [iri for iri in names if iri not in read.seen.kinds]
