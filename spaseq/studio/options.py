@@ -8,6 +8,7 @@ import secrets
 import socket
 import threading
 import webbrowser
+from types import FrameType
 from typing import Any, Final
 
 from spaseq.command.options import add_times, count
@@ -76,7 +77,17 @@ def _serve(options: argparse.Namespace, command: str) -> int:
     if not options.no_browser:
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
     try:
-        uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listening])
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
+        ending = server.handle_exit
+
+        def handle_exit(sig: int, frame: FrameType | None) -> None:
+            # The server waits for the answers that it owes, and so for a run: that ends now. The thread, because a
+            # handler of signals must not wait for a lock.
+            threading.Thread(target=app.state.close, daemon=True).start()
+            ending(sig, frame)
+
+        server.handle_exit = handle_exit  # type: ignore[method-assign]
+        server.run(sockets=[listening])
     finally:
         app.state.close()
     return 0

@@ -6,7 +6,6 @@ No path comes from the browser. A file is text that it sends, or one of a setup,
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any, Final
 from spaseq.errors import OptionError
 from spaseq.studio.language import READING
 from spaseq.studio.replies import VERSION
-from spaseq.studio.setups import TEXT, Setup
+from spaseq.studio.setups import ENDINGS, TEXT, Setup, is_name
 from spaseq.studio.workers import MEMORY
 from spaseq.words import LANGUAGES
 
@@ -29,8 +28,7 @@ SECONDS: Final = 600.0
 _QUERY: Final = 1_000_000
 """Characters of a query."""
 _INPUTS: Final = 64
-_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
-_ENDINGS: Final = (".csv", ".tsv", ".jsonl", ".nt", ".nq", ".ttl", ".trig")
+_CHARACTERS: Final = "a name has none of / \\ : , * ? [ ], and no . - ~ = or space at its beginning"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +55,9 @@ def job(body: Any, do: str, setups: Mapping[str, Setup]) -> Job:
     language = _text(body, "language", 20)
     if language not in LANGUAGES:
         raise OptionError(f"there is no language {language!r}", " or ".join(LANGUAGES))
-    source = _text(body, "source", 100, "query")
-    if not _NAME.fullmatch(source):
-        raise OptionError(f"{source!r} is no name for a file of a query", "letters, digits, - _ and .")
+    source = _text(body, "source", 200, "query")
+    if not is_name(source):
+        raise OptionError(f"{source!r} is no name for a file of a query", _CHARACTERS)
     setup = setups.get(_text(body, "setup", 100, ""))
     request = {
         "do": do, "language": language, "text": _text(body, "text", _QUERY), "source": source,
@@ -79,6 +77,7 @@ def _files(body: Mapping[str, Any], setup: Setup | None) -> tuple[list[Any], lis
         raise OptionError(f"files is a list of at most {_INPUTS} objects")
     known = {} if setup is None else setup.paths
     files, shown, texts = [], [], dict[str, str]()
+    lower: dict[str, tuple[str, str]] = {}  # the name and the text by the name as systems without case have it
     for item in given:
         role, name, file = _text(item, "role", 10), _text(item, "name", 2_000, ""), _text(item, "file", 300)
         if role not in ("events", "stream", "kb") or any(c in name for c in "=,\n"):
@@ -90,11 +89,12 @@ def _files(body: Mapping[str, Any], setup: Setup | None) -> tuple[list[Any], lis
             files.append((role, name, os.path.abspath(own)))
             shown.append((role, name, own))
             continue
-        if not _NAME.fullmatch(file) or not file.lower().endswith(_ENDINGS):
-            raise OptionError(f"{file!r} is no name for a file of events", "it ends with " + ", ".join(_ENDINGS))
-        if file.lower() in map(str.lower, texts):
+        if not is_name(file) or not file.lower().endswith(ENDINGS):
+            hint = f"it ends with {', '.join(ENDINGS)}; {_CHARACTERS}"
+            raise OptionError(f"{file!r} is no name for a file of events", hint)
+        texts[file] = text = _text(item, "text", TEXT, "")
+        if lower.setdefault(file.lower(), (file, text)) != (file, text):
             raise OptionError(f"two files are called {file}", "give each a name of its own")
-        texts[file] = _text(item, "text", TEXT, "")
         files.append((role, name, file))
         shown.append((role, name, file))
     return files, shown, texts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,16 +15,27 @@ from spaseq.errors import OptionError
 from spaseq.studio.language import READING, Inputs
 from spaseq.words import language_of
 
-__all__ = ["TEXT", "File", "Setup", "examples", "of_command_line"]
+__all__ = ["ENDINGS", "TEXT", "File", "Setup", "examples", "is_name", "of_command_line"]
 
 TEXT: Final = 1_000_000
 """Bytes of events that the page shows as text; what is larger is read from its file."""
+ENDINGS: Final = (
+    *(".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json"),
+    *(".nt", ".ntriples", ".nq", ".nquads", ".ttl", ".turtle", ".trig", ".n3", ".rdf", ".owl", ".xml", ".jsonld"),
+)
+"""Of files whose text the page shows: the readers know their form by the name."""
+_NAME: Final = re.compile(r"[^\s\x00-\x1f\x7f/\\:,*?\[\]=.~-][^\x00-\x1f\x7f/\\:,*?\[\]]*")
 _EMPTY: Final = {
     "ceql": "SELECT *\nWHERE A AS x ; B AS y\nWITHIN 10 EVENTS\n",
     "spaseq": "PREFIX : <http://example.org/>\nSELECT ?x\nFROM STREAM S1 <http://example.org/stream>\nWHERE {\n"
     '  SEQ (A; B)\n  DEFINE GPM A ON S1 { ?x :state "on" }\n  DEFINE GPM B ON S1 { ?x :state "off" }\n}\n',
 }
 """What the page begins with where no query is named."""
+
+
+def is_name(text: str) -> bool:
+    """Whether a file of one folder may be called so: it names no folder, no pattern, no list, and no option."""
+    return _NAME.fullmatch(text) is not None and len(text.encode(errors="replace")) <= 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +48,15 @@ class File:
     path: str
 
     def text(self) -> str | None:
-        """What is in it; None for what is no text or too long, and where it names several files."""
+        """What is in it; None for what is no text or too long, and where it names several files or none that a text
+        could be sent for."""
         try:
-            if os.path.getsize(self.path) > TEXT or Path(self.path).suffix in (".gz", ".zst", ".parquet", ".pq"):
+            name = os.path.basename(self.path)
+            if os.path.getsize(self.path) > TEXT or not name.lower().endswith(ENDINGS) or not is_name(name):
                 return None
             return Path(self.path).read_text("utf-8-sig")
         except (OSError, UnicodeDecodeError, ValueError):
             return None
-
-    def form(self, texts: bool = False) -> dict[str, Any]:
-        """As JSON."""
-        shown = {"role": self.role, "name": self.name, "file": os.path.basename(self.path)}
-        return shown | ({"text": self.text()} if texts else {})
 
 
 @dataclass(frozen=True)
@@ -63,9 +72,24 @@ class Setup:
     inputs: Inputs = field(default_factory=Inputs)
 
     @property
+    def names(self) -> list[str]:
+        """What the page calls each of the files: files of two folders have two names, also on a system that knows no
+        case."""
+        names: dict[str, str] = {}  # by path
+        for file in self.files:
+            base = name = os.path.basename(file.path)
+            taken = {other.lower() for path, other in names.items() if path != file.path}
+            number = 1
+            while name.lower() in taken:
+                number += 1
+                name = f"{number}-{base}"
+            names[file.path] = name
+        return [names[file.path] for file in self.files]
+
+    @property
     def paths(self) -> dict[tuple[str, str, str], str]:
-        """By role, name and the file's own name, its path."""
-        return {(file.role, file.name, os.path.basename(file.path)): file.path for file in self.files}
+        """By role, name and what the page calls the file, its path."""
+        return {(f.role, f.name, shown): f.path for f, shown in zip(self.files, self.names, strict=True)}
 
     def form(self, *, whole: bool) -> dict[str, Any]:
         """As JSON; `whole`: with the texts."""
@@ -73,7 +97,10 @@ class Setup:
         if not whole:
             return form
         form |= {"source": os.path.basename(self.file), "query": self.query()}
-        form["files"] = [file.form(texts=True) for file in self.files]
+        form["files"] = [
+            {"role": file.role, "name": file.name, "file": shown, "text": file.text()}
+            for file, shown in zip(self.files, self.names, strict=True)
+        ]
         form |= {"reading": dict(self.inputs.reading), "valuations": self.inputs.valuations}
         return form
 
@@ -107,7 +134,9 @@ def _setup(name: str, about: str, options: argparse.Namespace, command: str) -> 
         reading={word: str(value) for word, value in reading.items() if value is not None},
         valuations=options.valuations,
     )
-    file = options.query or ("query.ceql" if language == "ceql" else "query.rq")
+    file = options.query or ""
+    if not os.path.exists(file) or not is_name(os.path.basename(file)):  # the text of a query, or of standard input
+        file = "query.ceql" if language == "ceql" else "query.rq"
     query = _text(options.query, language)
     return Setup(name, about, language, file, query, tuple(_files(options)), inputs)
 

@@ -40,6 +40,7 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._cancels = 0
+        self._closed = False
 
     def warm(self) -> None:
         """Starts the process and has it import what it needs, in a thread."""
@@ -50,7 +51,7 @@ class Worker:
         cancels = self._cancels
         with self._turn:
             with self._state:
-                if cancels != self._cancels:
+                if self._closed or cancels != self._cancels:
                     return _CANCELLED
                 new, process = self._started()
             # A start is not the request's fault. One that was ended meanwhile answers nothing any more.
@@ -65,8 +66,10 @@ class Worker:
             self._cancels += 1
             self._end()
 
-    close = cancel
-    """The same at the end: nothing is done until somebody asks again."""
+    def close(self) -> None:
+        """The same at the end: whoever asks from now on is told that it was stopped."""
+        self._closed = True
+        self.cancel()
 
     def _started(self) -> tuple[bool, subprocess.Popen[bytes]]:
         """Whether the process is a new one, and the process."""

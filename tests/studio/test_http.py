@@ -6,10 +6,12 @@ import argparse
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,8 +21,10 @@ import pytest
 from ceql.cli.main import main as ceql_main
 from spaseq.cli.main import main as spaseq_main
 from spaseq.studio.options import add_studio_words
+from spaseq.studio.requests import job
 from spaseq.studio.setups import examples, of_command_line
 from spaseq.studio.workers import GRACE, MEMORY, Worker
+from tests.support import harness
 
 testing = pytest.importorskip("starlette.testclient", reason="the extra studio is not installed")
 server = pytest.importorskip("spaseq.studio.server", reason="the extra studio is not installed")
@@ -221,7 +225,8 @@ def test_what_is_cancelled_while_its_process_starts_waits_no_longer() -> None:
         (json.dumps(_asked(reading={"schema": "x"})).encode(), "reading has no 'schema'"),
         (json.dumps(_asked(reading={"time": 3})).encode(), "time is a text"),
         (json.dumps(_asked(files=3)).encode(), "files is a list"),
-        (json.dumps(_asked(files=[EVENTS, EVENTS])).encode(), "two files are called events.csv"),
+        (json.dumps(_asked(files=[EVENTS, {**EVENTS, "text": "type\n"}])).encode(), "two files are called events.csv"),
+        (json.dumps(_asked(files=[EVENTS, {**EVENTS, "file": "Events.CSV"}])).encode(), "are called Events.CSV"),
     ],
 )
 def test_what_is_no_request_is_refused(client: Any, body: bytes, part: str) -> None:
@@ -243,6 +248,58 @@ def test_no_path_comes_from_the_browser(client: Any, file: str) -> None:
     for text in (None, CSV):
         answer = client.post("/api/run", json=_asked(files=[{**EVENTS, "file": file, "text": text}]))
         assert answer.status_code == 400, answer.text
+
+
+def test_files_of_any_name_are_sent_back_as_they_were_named(tmp_path: Path) -> None:
+    """What the page is told of files it may say again: names with spaces and letters of other alphabets, two files of
+    one name in two folders, one file for two streams, knowledge in RDF/XML; the text of a query has no file."""
+    names = ("a/my power.nq", "b/my power.nq", "b/données 1 (b).ttl", "kb.rdf", "list[1].nq", "odd.txt")
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    query = tmp_path / "my query.rq"
+    query.write_text("SELECT")
+    words = [f"--stream=S{i}={tmp_path / name}" for i, name in enumerate((*names, names[0]))]
+    for given, source in ((str(query), "my query.rq"), ("SELECT * FROM STREAM S <http://e/s>", "query.rq")):
+        own = of_command_line(_words(given, *words, f"--kb=http://e/kb={tmp_path / 'kb.rdf'}"), "spaseq")
+        assert own is not None
+        page = own.form(whole=True)
+        assert page["source"] == source
+        assert [f["file"] for f in page["files"]] == [
+            *("my power.nq", "2-my power.nq", "données 1 (b).ttl", "kb.rdf", "list[1].nq", "odd.txt"),
+            *("my power.nq", "kb.rdf"),
+        ]
+        asked = {**page, "text": page["query"], "setup": own.name}
+        done = job(asked, "run", {own.name: own})
+        (tmp_path / source[:5]).mkdir()
+        written = done.written(str(tmp_path / source[:5]))
+        read = [(tmp_path / source[:5] / path).read_text() for _, _, path in written["files"]]
+        assert read == [*names, names[0], "kb.rdf"]
+
+
+def test_ctrl_c_does_not_wait_for_a_run(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "ceql", "studio", "--no-browser"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=harness.hear_interrupts,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        address, _, token = process.stdout.readline().split()[1].partition("/#token=")
+        body = json.dumps(_asked(**SLOW, seconds=600)).encode()
+        asked = urllib.request.Request(f"{address}/api/run", body, {server.TOKEN: token})
+        answers: list[Any] = []
+        thread = threading.Thread(target=lambda: answers.append(json.load(urllib.request.urlopen(asked))))
+        thread.start()
+        while not list(tmp_path.glob("spaseq-studio-*/*")):  # the run begins with its files
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=300)
+        thread.join()
+        assert (process.returncode, said) == (130, "interrupted\n")
+        assert [error["kind"] for error in answers[0]["errors"]] == ["Cancelled"]
+    finally:
+        process.kill()
 
 
 # -- runs
