@@ -57,7 +57,8 @@ docs: $(VENV)/docs-installed
 	$(BIN)/python -m tests.support.railroad
 	$(BIN)/python -m tests.support.gallery
 	$(BIN)/python -m pytest -q tests/docs
-	$(BIN)/zensical build --strict
+	PYTHONPATH=. $(BIN)/zensical build --strict
+	$(BIN)/python -m tests.support.site
 
 $(VENV)/docs-installed: $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'

@@ -6,7 +6,10 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
 from tests.support.fences import ROOT, fences
+from tests.support.site import Task, sections, tasks, titled
 
 SITE = tomllib.loads((ROOT / "zensical.toml").read_text("utf-8"))["project"]
 
@@ -38,3 +41,19 @@ def test_the_generator_is_of_one_version() -> None:
     (bounds,) = [name for name in extras["docs"] if name.startswith("zensical")]
     least, beyond = (version.rpartition(".") for version in bounds.removeprefix("zensical>=").split(",<"))
     assert least[0] == beyond[0] and int(beyond[2]) == int(least[2]) + 1, bounds
+
+
+def test_blocks_have_only_options_that_the_generator_knows() -> None:
+    page = ['```csv file="a.csv"', "x", "```", '```python norun="why"', "```", "````md", '```csv file="b"', "````"]
+    assert titled(page) == ['```csv title="a.csv"', "x", "```", "```python", "```", "````md", *page[6:]]
+
+
+@pytest.mark.parametrize("task", tasks(), ids=lambda task: task.name)
+def test_a_task_is_answered_by_the_section_that_its_words_find(task: Task) -> None:
+    found = {section.anchor: f"{section.heading} {section.text}" for section in sections(task.page)}
+    assert task.anchor in found
+    assert task.found_in(found[task.anchor]), found[task.anchor]
+
+
+def test_there_are_twenty_nine_tasks() -> None:
+    assert len({task.name for task in tasks()}) == 29

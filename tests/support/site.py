@@ -1,0 +1,126 @@
+"""The documentation as a site: blocks with options are made what the site's generator reads, and the site is looked at.
+
+The generator takes a fenced block with an option that it does not know for no block, and loses the headings behind it.
+`zensical.toml` names this module as an extension of Markdown: `file="NAME"` becomes the block's title, the other
+options of `tests.support.fences` are for the tests alone. `python -m tests.support.site` looks at a site that was
+built: whether each heading is there, and whether each task's words are in the section that answers it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+__all__ = ["Section", "Task", "makeExtension", "sections", "tasks", "titled"]
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+DOCS: Final = ROOT / "docs"
+_FENCE: Final = re.compile(r"^( *)(`{3,}|~{3,}) *(\w*) *(.*)$")
+_FILE: Final = re.compile(r'\bfile="([^"]*)"')
+_TASK: Final = re.compile(r"^\| ([^|]+) \| \[[^\]]*\]\(([^)#]+)#([^)]+)\) \| ([^|]+) \|$", re.MULTILINE)
+
+
+def titled(lines: list[str]) -> list[str]:
+    """The lines of a page with the options of its blocks as the generator knows them."""
+    found: list[str] = []
+    closes = ""
+    for line in lines:
+        fence = _FENCE.match(line)
+        if fence is not None and closes and line.strip() == closes:
+            closes = ""
+        elif fence is not None and not closes:
+            closes = fence[2]
+            file = _FILE.search(fence[4])
+            line = f"{fence[1]}{fence[2]}{fence[3]}" + (f' title="{file[1]}"' if file else "")
+        found.append(line)
+    return found
+
+
+def makeExtension(**options: Any) -> Any:
+    """The extension of Python-Markdown, which only an environment with the extra `docs` has."""
+    base = importlib.import_module("markdown.extensions").Extension
+    step = importlib.import_module("markdown.preprocessors").Preprocessor
+    made = type("Titles", (step,), {"run": lambda self, lines: titled(lines)})
+
+    def extend(self: Any, md: Any) -> None:
+        md.preprocessors.register(made(md), "titles", 28)  # in front of fenced blocks, 25
+
+    return type("TitlesExtension", (base,), {"extendMarkdown": extend})(**options)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading of a page and what stands below it, up to the next one."""
+
+    page: str
+    heading: str
+    text: str
+
+    @property
+    def anchor(self) -> str:
+        """As the generator names it; GitHub does, too, where no signs stand alone."""
+        return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", self.heading.lower()).strip())
+
+
+def sections(page: str) -> list[Section]:
+    """The sections of a page of `docs`, the first one being that of its title."""
+    found: list[tuple[str, list[str]]] = []
+    closes = ""
+    for line in (DOCS / page).read_text("utf-8").splitlines():
+        fence = _FENCE.match(line)
+        if fence is not None:
+            closes = fence[2] if not closes else "" if line.strip() == closes else closes
+        if not closes and (heading := re.match(r"#{1,4} (.*)", line)):
+            found.append((heading[1], []))
+        elif found:
+            found[-1][1].append(line)
+    return [Section(page, heading, "\n".join(text)) for heading, text in found]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A row of the table of tasks: where it is answered, and what is searched for."""
+
+    name: str
+    page: str
+    anchor: str
+    words: tuple[str, ...]
+
+    def found_in(self, text: str) -> bool:
+        """Whether all words are in the text, in any case."""
+        return all(word.lower() in text.lower() for word in self.words)
+
+
+def tasks() -> list[Task]:
+    """The tasks of docs/tasks.md."""
+    text = (DOCS / "tasks.md").read_text("utf-8")
+    return [Task(name, page, anchor, tuple(words.split())) for name, page, anchor, words in _TASK.findall(text)]
+
+
+def _problems(site: Path) -> Iterator[str]:
+    """What a site that was built lacks."""
+    items = json.loads((site / "search.json").read_text("utf-8"))["items"]
+    texts = {item["location"]: f"{item['title']} {re.sub('<[^>]+>', '', item['text'])}" for item in items}
+    for path in sorted(DOCS.rglob("*.md")):
+        page = path.relative_to(DOCS).as_posix()
+        html = (site / page).with_suffix(".html").read_text("utf-8")
+        for section in sections(page)[1:]:
+            if f'id="{section.anchor}"' not in html:
+                yield f"{page}: the site has no heading {section.heading!r}"
+    for task in tasks():
+        place = f"{task.page.removesuffix('.md')}.html#{task.anchor}"
+        text = texts.get(place) or texts.get(place.partition("#")[0], "")
+        if not task.found_in(text):
+            yield f"the search does not find {place} by {' '.join(task.words)}"
+
+
+if __name__ == "__main__":
+    problems = list(_problems(ROOT / "build" / "site"))
+    print("\n".join(problems) or "the site has all headings, and answers all tasks")
+    sys.exit(bool(problems))
