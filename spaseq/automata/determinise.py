@@ -20,6 +20,17 @@ from spaseq.snapshot import expect
 
 NONE = -1
 STAY = -2
+TURN = 1 << 10
+PATIENCE = 4
+WORTH = 4
+STEP_ROWS = 4_000
+"""A cache gives up by measured work, as those of RE2 and Rust's regex do: where states are hardly used before there are
+others, it costs more than it saves, and more the larger it is (`Cache.pays`). The unit is a step from a set of states,
+which costs the same with and without a cache; to copy `STEP_ROWS` rows of its tables takes as long.
+
+PERF: `any:+ : A : any : …` of 256 states in a budget for 25, cleared 4 times in 10 events: 380 µs an event, and 1,016
+set by set, kernels interpreted (2026-11-23). A tiny cache pays though hardly any state is used twice.
+"""
 SKIP = -1
 """The label of a transition that does not mark its event."""
 
@@ -109,6 +120,7 @@ class Cache:
 
     The automaton itself never changes. `clear` drops all states but those that some run is in, which get new numbers;
     `clears` counts the calls. If those alone exceed the budget, it raises `BudgetExceeded` (`automaton_bytes`).
+    `pays` says whether it is worth its while.
     """
 
     def __init__(self, cea: CEA, budget: int) -> None:
@@ -116,15 +128,20 @@ class Cache:
         self._budget = budget
         self._vectors: list[int] = []
         self.clears: int = 0
+        self._made = self._copied = self._in_vain = 0
+        self._since: int | None = None
         self._evict([])
 
     def _evict(self, keep: list[frozenset[int]]) -> None:
         self._states = list(keep)
         self._ids = {s: i for i, s in enumerate(keep)}
-        self._rows: dict[int, list[list[Row]]] = {}
+        self._learnt: dict[int, None] = {}
         self._init: list[list[Row]] = []
         self._bytes = sum(map(_state_bytes, keep))
         self._tables: Tables | None = None
+        self._stale = True
+        self._newly: list[int] = []  # since the tables were made, and the rows since then by class
+        self._fresh: list[list[tuple[int, ...]]] = [[] for _ in self._vectors]
         self._extend_init()
 
     def __len__(self) -> int:
@@ -138,7 +155,7 @@ class Cache:
     @property
     def learnt(self) -> Iterable[int]:
         """Those whose transitions are known."""
-        return self._rows.keys()
+        return self._learnt.keys()
 
     def memory_usage(self) -> int:
         """Bytes held, estimated from the tables' rows and the states' sets."""
@@ -152,21 +169,38 @@ class Cache:
             return
         self._vectors = list(vectors)
         self._extend_init()
-        for state, row in list(self._rows.items()):
-            self._add(row, state, vectors[first:])
-        self._tables = None
+        self._fresh += [[] for _ in vectors[first:]]
+        for state in self._learnt:
+            self._add(state, first)
 
     def learn(self, states: list[int]) -> None:
         """Computes the transitions of `states`. O(classes * transitions) each."""
         for state in states:
-            if state not in self._rows:
-                self._add(self._rows.setdefault(state, []), state, self._vectors)
-        self._tables = None
+            if state not in self._learnt:
+                self._learnt[state] = None
+                self._newly.append(state)
+                self._made += 1
+                self._add(state, 0)
 
     @property
     def over_budget(self) -> bool:
         """Whether it is time to `clear`."""
         return self._bytes > self._budget
+
+    def pays(self, live: int, position: int) -> bool:
+        """Whether making states costs less than `WORTH` times what it would cost to follow the sets of states without
+        any; asked at the event at `position`, where runs are in `live` of them.
+
+        A turn is `TURN` states made, those after a `clear` again. Without tables each event would make a step from
+        each live state. It does not pay where `PATIENCE` turns on end did not.
+        """
+        if self._since is None:
+            self._since = position
+        if self._made >= TURN:
+            work = self._made + self._copied // STEP_ROWS
+            self._in_vain = self._in_vain + 1 if work > WORTH * live * (position - self._since) else 0
+            self._made, self._copied, self._since = 0, 0, position
+        return self._in_vain < PATIENCE
 
     def clear(self, live: list[int]) -> dict[int, int]:
         """Drops all states but the `live` ones; returns their new numbers by their old ones. Raises `BudgetExceeded`
@@ -188,30 +222,39 @@ class Cache:
         self._evict(list(states))
 
     def tables(self) -> Tables:
-        """The transitions as arrays; rebuilt if some were added."""
-        if self._tables is None:
-            count = len(self._states)
-            known = np.zeros(count, bool)
-            known[list(self._rows)] = True
-            lists: list[list[tuple[int, ...]]] = [[] for _ in self._vectors]
-            for state in sorted(self._rows):
-                for c, rows in enumerate(self._rows[state]):
-                    lists[c] += [(state, *row) for row in rows]
-            self._tables = Tables(*_flat(self._init, 5), *_flat(lists, 6), known)
+        """The transitions as arrays. What is new since the last call is put behind what is there, class by class, so a
+        row is made of Python's numbers once. O(bytes of the arrays) if there is something new."""
+        old = self._tables
+        if old is None or self._stale:
+            init = _flat(self._init, 5) if old is None or len(old.init_from) <= len(self._init) else old[:2]
+            affected = _flat(self._fresh, 6) if old is None else _joined(old.affected_from, old.affected, self._fresh)
+            self._fresh = [[] for _ in self._vectors]
+            known = np.zeros(len(self._states), bool)
+            if old is None:
+                known[list(self._learnt)] = True
+            else:
+                known[: len(old.known)] = old.known
+                known[self._newly] = True
+            self._tables = Tables(*init, *affected, known)
+            self._copied += len(self._tables.affected)
+            self._stale, self._newly = False, []
         return self._tables
 
     def _extend_init(self) -> None:
         for vector in self._vectors[len(self._init) :]:
             step = self._stepper.step(frozenset({INITIAL}), vector)
             self._init.append(self._ways(step, self._id(step.skip), NONE))
+        self._stale = True
 
-    def _add(self, rows: list[list[Row]], state: int, vectors: list[int]) -> None:
-        """Appends the rows of `state` on `vectors`."""
-        for vector in vectors:
+    def _add(self, state: int, first: int) -> None:
+        """The rows of `state` on the classes from `first` on."""
+        for c, vector in enumerate(self._vectors[first:], first):
             step = self._stepper.step(self._states[state], vector)
             skip = STAY if step.skip == self._states[state] else self._id(step.skip)
-            rows.append(self._ways(step, skip, STAY))
-            self._bytes += 20 * max(1, len(rows[-1]))
+            rows = self._ways(step, skip, STAY)
+            self._fresh[c] += [(state, *row) for row in rows]
+            self._bytes += 20 * max(1, len(rows))
+        self._stale = True
 
     def _ways(self, step: Step, skip: int, idle: int) -> list[Row]:
         """The rows of a step, one for each label. No row if it marks nothing and its only other effect is `idle`, which
@@ -240,3 +283,18 @@ def _flat(lists: Sequence[Sequence[tuple[int, ...]]], width: int) -> tuple[np.nd
     """Offsets of the lists, int64 (lists + 1,), and their rows one after another, int32 (rows, width)."""
     rows = [row for rows in lists for row in rows]
     return np.cumsum([0, *map(len, lists)]).astype(np.int64), np.array(rows, np.int32).reshape(-1, width)
+
+
+def _joined(
+    offsets: np.ndarray, rows: np.ndarray, lists: Sequence[Sequence[tuple[int, ...]]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """`_flat` of lists of which the first ones begin with what `offsets` and `rows` have of them."""
+    before = np.append(offsets, np.full(len(lists) + 1 - len(offsets), offsets[-1]))
+    ends = before + np.cumsum([0, *map(len, lists)])
+    found = np.empty((int(ends[-1]), rows.shape[1]), np.int32)
+    for c, more in enumerate(lists):
+        middle = int(ends[c] + before[c + 1] - before[c])
+        found[ends[c] : middle] = rows[before[c] : before[c + 1]]
+        if more:
+            found[middle : ends[c + 1]] = more
+    return ends, found

@@ -1,7 +1,8 @@
 """The run of an automaton without registers: deterministic states made when first reached, and one kernel over them.
 
-A pattern may have more deterministic states alive at one time than `Settings.automaton_bytes` holds. Then it hands
-over: where each live set of states goes is worked out at every event, and no table of it is kept.
+A pattern may have more deterministic states alive at one time than `Settings.automaton_bytes` holds, or make new ones
+all the time (`Cache.pays`). Then it hands over: where each live set of states goes is worked out at every event, and no
+table of it is kept.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class DeterministicRun(Run):
             if status == k.DONE:
                 return
             if status == k.NEED_STATES:
-                self._learn()
+                self._learn(events)
                 self.fit()
 
     def add_moves(self) -> None:
@@ -125,28 +126,34 @@ class DeterministicRun(Run):
         heads = self._arena.cells[:, k.HEAD].reshape(-1, self.width)
         return [int(s) for s in np.flatnonzero((heads >= 0).any(axis=0))]
 
-    def _learn(self) -> None:
+    def _learn(self, events: np.ndarray) -> None:
         """Give the states that became active their transitions; forget the others where the budget is spent.
 
-        Raises `HandOver` where that is not enough.
+        Raises `HandOver` where that is not enough, or no longer worth its while.
         """
-        arena = self._arena
+        arena, cache = self._arena, self._cache
         arena.st[k.UNKNOWN_STATE] = 0
-        self._cache.learn(self._active())
-        if self._cache.over_budget:
+        active = self._active()
+        cache.learn(active)
+        position = int(events[max(int(arena.st[k.ROW]), 1) - 1, k.E_POSITION])
+        if not cache.pays(len(active), position):
+            raise self._without(self.live(), "makes deterministic states that are hardly used, within")
+        if cache.over_budget:
             live = self.live()
             try:
-                renumbered = self._cache.clear(self._active())
+                renumbered = cache.clear(active)
             except BudgetExceeded:
-                _LOG.warning(
-                    "the automaton has more live deterministic states than automaton_bytes (%s bytes) can hold: "
-                    "evaluated set by set from here on, which is slower",
-                    f"{self.program.settings.automaton_bytes:,}",
-                )
-                empty = registers_of(self.program).empty
-                sets = [frozenset((q, empty) for q in states) for states in live.sets]
-                raise HandOver(replace(live, sets=sets), int(arena.st[k.ROW])) from None
+                raise self._without(live, "has more live deterministic states than") from None
             self._relocate(self.width, renumbered)
+
+    def _without(self, live: LiveSets, why: str) -> HandOver:
+        """The end of this run; where its sets of states go is worked out at each event from here on."""
+        budget = f"{self.program.settings.automaton_bytes:,}"
+        message = "the automaton %s automaton_bytes (%s bytes): evaluated set by set from here on, which is slower"
+        _LOG.warning(message, why, budget)
+        empty = registers_of(self.program).empty
+        sets = [frozenset((q, empty) for q in states) for states in live.sets]
+        return HandOver(replace(live, sets=sets), int(self._arena.st[k.ROW]))
 
     def _end(self, numbers: np.ndarray, alive: np.ndarray) -> int:
         arena = self._arena
