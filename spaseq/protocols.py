@@ -16,6 +16,7 @@ import pyarrow as pa
 from spaseq.automata import CEA
 from spaseq.drawing import Picture
 from spaseq.engine import Settings
+from spaseq.held import Memory
 from spaseq.pattern import Pattern
 from spaseq.steps import Step
 
@@ -81,6 +82,11 @@ class Counters(Protocol):
     @property
     def late(self) -> int:
         """Events that were dropped because they came too late."""
+        ...
+
+    @property
+    def memory(self) -> Memory:
+        """What the evaluation holds in memory, in bytes, by what it is for; how many keys and events these are."""
         ...
 
     def warnings(self) -> list[str]:

@@ -18,14 +18,15 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 # Who may import whom inside spaseq; a package may always import itself. `""` is spaseq/__init__.py, the facade.
-_BASE = {"errors", "events", "snapshot", "watch"}
+_BASE = {"errors", "events", "held", "snapshot", "watch"}
 _COMPILE = _BASE | {"pattern"}
 _ENGINE = _COMPILE | {"automata", "tecs", "drawing", "jit", "lazy_names"}
 _LANGUAGE = _ENGINE | {"engine"}
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "snapshot": {"errors"},
-    "events": {"errors", "snapshot", "watch"},
+    "events": {"errors", "held", "snapshot", "watch"},
+    "held": set(),
     "pattern": {"errors", "events"},
     "drawing": {"errors", "events", "measure", "watch"},
     "measure": set(),
@@ -49,14 +50,14 @@ ALLOWED: dict[str, set[str]] = {
     "command": {"errors", "engine", "events", "measure", "start", "version", "watch"},
     "version": set(),
     "lazy_names": set(),
-    "protocols": {"automata", "drawing", "engine", "pattern", "steps"},
+    "protocols": {"automata", "drawing", "engine", "held", "pattern", "steps"},
     "cli": _LANGUAGE | {"rdf", "gpm", "language", "spark", "command", "studio", "lsp", ""},
     "": _LANGUAGE | {"rdf", "gpm", "language", "spark", "version", "lazy_names"},
     "__main__": {"start"},
 }
 CEQL_MAY_USE = {
     "errors", "snapshot", "events", "pattern", "engine", "automata", "drawing", "forecast", "command", "text",
-    "version", "lazy_names", "watch", "start", "steps", "measure", "studio",
+    "version", "lazy_names", "watch", "start", "steps", "measure", "studio", "held",
 }  # fmt: skip
 
 # Where a library may be imported at all: packages, or packages inside one.

@@ -17,6 +17,7 @@ from spaseq.command import (
     accounted,
     add_demo,
     add_explain,
+    add_memory,
     add_plot,
     add_query,
     add_results,
@@ -56,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="run a query over events and print its matches")
     _add_run(run)
     add_results(run, MATCHES, "table", "matches")
+    add_memory(run)
     run.set_defaults(command=_run)
     check = commands.add_parser("check", help="check a query: exit 0 if it can be run, 2 if not")
     add_query(check, EVALUATOR_HELP)
@@ -105,12 +107,16 @@ def _run(options: argparse.Namespace) -> int:
     form = chosen_format(MATCHES, options.format, options.output, "table")
     query, matches = _found(options)
     found = FoundMatches(matches, options.limit, options.time_unit)
-    with (
-        bounded(query.settings),
-        opened(options.output, MATCHES[form]) as out,
-        accounted(lambda: matches.counters.events, lambda: found.written, "matches"),
-    ):
-        written = MATCHES[form].load()(found, out)
+    try:
+        with (
+            bounded(query.settings),
+            opened(options.output, MATCHES[form]) as out,
+            accounted(lambda: matches.counters.events, lambda: found.written, "matches"),
+        ):
+            written = MATCHES[form].load()(found, out)
+    finally:
+        if options.memory:
+            note(matches.counters.memory.told())
     if options.explain:
         print(matches.explain(), file=sys.stderr)
     report(query, matches, None if options.limit == 0 else written)

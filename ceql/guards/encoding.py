@@ -55,6 +55,11 @@ class ValueCodes:
         return self._forms[g].ops(action, self._first[g])
 
     @property
+    def terms(self) -> Texts:
+        """The texts that codes stand for."""
+        return self._texts
+
+    @property
     def extras(self) -> np.ndarray:
         """No rows: in CEQL an event has one value for each column."""
         return np.zeros((0, self.registers), np.int64)

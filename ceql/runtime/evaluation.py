@@ -122,6 +122,7 @@ class Matches:
         self.counters = stream.counters
         self._run = Run(self._query.lowered, program or self._query.program(self._valuations))
         self._run.counters = self.counters
+        self.counters.about(self._run)
         return self._run, self._checked(stream)
 
     def explain(self) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -11,6 +12,7 @@ from ceql.lowering.lower import Lowered
 from ceql.results.history import History, Past
 from ceql.runtime.batch import Coordinate, EngineBatch, Partition
 from spaseq.events import EventBatch, EventCounters
+from spaseq.held import Memory, Parts, joined, measured
 from spaseq.snapshot import expect
 
 if TYPE_CHECKING:
@@ -148,6 +150,14 @@ class Run:
     def statistics(self) -> dict[str, int]:
         keys = {} if self.partition is None else {"keys": len(self.partition.numbers)}
         return self.evaluator.statistics | keys
+
+    def held(self, outside: Parts = MappingProxyType({}), ignored: Iterable[Any] = ()) -> Memory:
+        """What it holds in memory, and what else is held `outside`, but for what can be reached from `ignored`."""
+        keys = 0 if self.partition is None else len(self.partition.numbers)
+        own: Parts = {"keys": [self.partition], "events": [self.past], "rest": [self]}
+        compiled = [*ignored, self.lowered, self.evaluator.program]
+        events = sum(map(len, self.past.batches))
+        return measured(joined(self.evaluator.parts(), own, outside), compiled, keys_held=keys, events_held=events)
 
     def explain(self) -> str:
         """Who evaluates, and what was counted, as text."""

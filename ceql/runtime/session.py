@@ -17,6 +17,7 @@ from spaseq.errors import OptionError
 from spaseq.events import EventCounters, EventFeed, EventOptions, TupleWords
 from spaseq.events.batch import INSTANTS
 from spaseq.events.time import nanoseconds_of
+from spaseq.held import Memory
 from spaseq.snapshot import Identity, expect, seal, unseal
 from spaseq.watch import InUse
 
@@ -69,7 +70,12 @@ class Session:
         """Counts of what was pushed so far."""
         self._to_batches()
         self._run.make_room(self._run.evaluator.forget)
+        self._feed.counters.about(self)
         return self._feed.counters
+
+    def held(self) -> Memory:
+        """What the evaluation holds in memory: `counters.memory`."""
+        return self._run.held({"waiting": [self._feed.orderer], "runs": [self._singles], "rest": [self]}, [self._query])
 
     def push(self, events: Any, stream: str | None = None) -> list[Match]:
         """The matches that these events complete. `stream` names their stream, where there are several.

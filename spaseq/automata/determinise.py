@@ -235,10 +235,10 @@ class Cache:
             else:
                 known[: len(old.known)] = old.known
                 known[self._newly] = True
-            self._tables = Tables(*init, *affected, known)
-            self._copied += len(self._tables.affected)
+            old = self._tables = Tables(*init, *affected, known)
+            self._copied += len(old.affected)
             self._stale, self._newly = False, []
-        return self._tables
+        return old
 
     def _extend_init(self) -> None:
         for vector in self._vectors[len(self._init) :]:

@@ -73,6 +73,9 @@ def _run(options: argparse.Namespace) -> int:
             print(": ".join(["interrupted", *error.__notes__]), file=sys.stderr)
             _report(source, found.written)
             return INTERRUPTED
+        finally:
+            if options.memory:
+                note(source.counters.memory.told())
     _report(source, None if options.limit == 0 else written)
     return 0
 
@@ -155,6 +158,8 @@ def _refuse(options: argparse.Namespace) -> None:
     """What cannot be asked for together."""
     if options.quarantine and options.engine != "spark":
         raise OptionError("--quarantine needs --engine spark", "--malformed drop leaves such lines out and counts them")
+    if options.memory and options.engine == "spark":
+        raise OptionError("--memory is of the local engine", "Spark's own pages tell what its tasks hold")
     if options.knowledge_rows is not None and options.engine != "spark":
         raise OptionError("--knowledge-rows needs --engine spark", "the local engine has all knowledge in memory")
     if options.spark and options.engine != "spark":

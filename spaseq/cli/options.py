@@ -7,7 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 from spaseq.cli.formats import FORMATS
-from spaseq.command import add_demo, add_explain, add_plot, add_query, add_results, add_times, command_parser
+from spaseq.command import (
+    add_demo,
+    add_explain,
+    add_memory,
+    add_plot,
+    add_query,
+    add_results,
+    add_times,
+    command_parser,
+)
 from spaseq.command.options import count
 from spaseq.lsp import add_lsp
 from spaseq.studio.options import add_studio
@@ -24,6 +33,7 @@ def parser(run: Command, check: Command, explain: Command, plot: Command) -> arg
     running = commands.add_parser("run", help="run a query over streams", description="Run a query over streams.")
     _add_inputs(running)
     add_results(running, FORMATS, "table, or nquads for CONSTRUCT", "results")
+    add_memory(running)
     running.add_argument("--typed", action="store_true",
                          help="Parquet with numbers, times and texts in place of terms (held to the end)")  # fmt: skip
     running.set_defaults(command=run)

@@ -14,6 +14,7 @@ from spaseq.command.formats import Format, chosen_format
 from spaseq.command.frame import accounted, bounded, note, opened, query_text, run_main, warn
 from spaseq.command.options import (
     add_explain,
+    add_memory,
     add_plot,
     add_query,
     add_results,
@@ -31,6 +32,7 @@ __all__ = [
     "accounted",
     "add_demo",
     "add_explain",
+    "add_memory",
     "add_plot",
     "add_query",
     "add_results",

@@ -12,8 +12,8 @@ from typing import Any, Final, NoReturn
 from spaseq.errors import OptionError
 from spaseq.version import VERSION
 
-__all__ = ["EVALUATORS", "add_explain", "add_plot", "add_query", "add_results", "add_times", "command_parser", "count",
-           "settings_of", "times_of"]  # fmt: skip
+__all__ = ["EVALUATORS", "add_explain", "add_memory", "add_plot", "add_query", "add_results", "add_times",
+           "command_parser", "count", "settings_of", "times_of"]  # fmt: skip
 
 EVALUATORS: Final = ("auto", "compact", "chain", "tree")
 _EXIT_CODES: Final = (
@@ -82,6 +82,12 @@ def add_results(parser: argparse.ArgumentParser, formats: Iterable[str], default
                          help=f"how to write {what} (that of the output's suffix, else {default})")  # fmt: skip
     results.add_argument("--output", metavar="PATH", help="where to write them (standard output)")
     results.add_argument("--limit", type=count, metavar="N", help=f"stop after N {what}")
+
+
+def add_memory(parser: argparse.ArgumentParser) -> None:
+    """Adds --memory, for which `counters.memory.told()` is noted behind the run."""
+    parser.add_argument("--memory", action="store_true",
+                        help="say afterwards, on standard error, what is held in memory, and for what")  # fmt: skip
 
 
 def add_explain(parser: argparse.ArgumentParser) -> None:

@@ -27,6 +27,7 @@ from spaseq.events.readers import common_schema, source_name, tables
 from spaseq.events.reorder import Released, Reorderer
 from spaseq.events.seen import Seen
 from spaseq.events.time import decimal_times, parse_time, unit_nanoseconds
+from spaseq.held import Tells
 from spaseq.snapshot import array, expect
 
 __all__ = ["EventCounters", "EventFeed", "EventStream"]
@@ -38,13 +39,13 @@ _CHUNKS: Final = 16
 
 
 @dataclass(slots=True)
-class EventCounters:
+class EventCounters(Tells):
     """What was read: events kept, events dropped as late by stream, and the attributes that any event had.
 
     `forgotten_keys`: keys that were silent for longer than `Settings.forget_keys_after`, so far as it was noticed, one
     that came back and was silent again once more; `lost_runs`: the runs that ended with them, by the compact structure.
     `seen` tells the kinds of events that sources held (of pushed events nothing); `untimed`: whether they have the
-    times of their arrival, although nobody said so.
+    times of their arrival, although nobody said so. `memory` tells what the evaluation holds.
     """
 
     events: int = 0

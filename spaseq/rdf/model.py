@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
+from spaseq.held import Tells
 from spaseq.rdf.terms import Term, Triple, term_from_key, term_key
 
 __all__ = ["Counters", "GraphEvent", "Instant"]
@@ -53,14 +54,15 @@ class Instant:
 
 
 @dataclass(slots=True)
-class Counters:
+class Counters(Tells):
     """What became of the input. Everything that did not reach an event is counted here.
 
     `events` assembled, `triples` read, `late` events dropped because they came too late, `malformed` lines (or
     unfinished events) dropped, `ignored` statements of a default graph that belong to no event, `reopened` graphs
     whose statements were not together, so that the later ones made an event of their own. `forgotten_keys`: keys of
     PARTITION BY that were silent for longer than `Settings.forget_keys_after`, so far as it was noticed, one that came
-    back and was silent again once more; `lost_runs`: the runs that ended with them.
+    back and was silent again once more; `lost_runs`: the runs that ended with them. `memory` tells what the evaluation
+    holds.
     """
 
     events: int = 0

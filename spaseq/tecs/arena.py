@@ -192,7 +192,8 @@ class Arena:
     def _charge(self, extra: int) -> None:
         used = self.memory_usage() + self.stack.nbytes + self.path.nbytes + extra
         if used > self._budget:
-            raise BudgetExceeded("arena_bytes", self._budget, int(used))
+            hint = "raise arena_bytes, or narrow the window: give a WITHIN where there is none"
+            raise BudgetExceeded("arena_bytes", self._budget, int(used), hint=hint)
 
     def _grow_nodes(self, need: int) -> None:
         old = len(self.nodes)

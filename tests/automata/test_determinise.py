@@ -14,7 +14,6 @@ import ceql
 from ceql import Settings
 from spaseq.automata import CEA, determinise
 from spaseq.automata.determinise import PATIENCE, TURN, Cache, Tables
-from spaseq.engine import Evaluator
 
 _MANY = "SELECT * WHERE (A OR B):+ : A : (A OR B) : (A OR B) : (A OR B) : (A OR B) WITHIN 7 EVENTS"
 """More deterministic states the longer it is: which of the last events were an A."""
@@ -106,7 +105,7 @@ def test_what_does_not_pay_is_given_up(
     expected = [match.positions for match in ceql.compile(_MANY).open().push(_EVENTS)]
     query = ceql.compile(_MANY, settings=Settings(automaton_bytes=6_000))
 
-    def found() -> tuple[list[Any], Evaluator]:
+    def found() -> tuple[list[Any], Any]:
         session = query.open()
         parts = [[event] for event in _EVENTS] if single else [_EVENTS]
         return [m.positions for part in parts for m in session.push(part)], session._run.evaluator

@@ -134,6 +134,20 @@ def test_solution_rows_can_be_set(folder: Path, capsys: pytest.CaptureFixture[st
     assert "solution_rows is 1,000 rows" in capsys.readouterr().err
 
 
+def test_an_order_without_a_window_is_said_before_and_ends_at_a_budget(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each b is above all the a's before it, so the structure grows with their pairs."""
+    query = "SELECT * WHERE A AS a ; B AS b FILTER b.v > a.v"
+    assert ceql_main(["check", query]) == 0
+    assert "memory grows with the number of distinct b.v and a.v" in capsys.readouterr().err
+    rows = [*(f"A,{n}" for n in range(200)), *(f"B,{n}" for n in range(500, 600))]
+    (folder / "e.csv").write_text("\n".join(["type,v", *rows]))
+    assert ceql_main(["run", query, "--events", "e.csv", "--output", "out.csv", "--set", "arena_bytes=600KB"]) == 4
+    error = capsys.readouterr().err
+    assert "arena_bytes is 600,000 bytes" in error and "give a WITHIN where there is none" in error
+
+
 # -- Ctrl-C
 
 

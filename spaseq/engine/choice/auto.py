@@ -112,6 +112,9 @@ class AutoEvaluator(Pushed):
     def close(self) -> MatchBatch:
         return self._current.close()
 
+    def parts(self) -> dict[str, list[Any]]:
+        return {**self._current.parts(), "rest": [self]}
+
     @property
     def evaluator(self) -> str:
         """The name of the evaluator in charge."""

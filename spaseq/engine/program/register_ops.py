@@ -124,7 +124,8 @@ class Codes(Protocol):
 
     `registers`: how many there are, at most 62. `outputs`: those that tell matches apart, and come with them. `extras`:
     the further values of events that have several (`ForEachValue`), of the batch loaded last: int64 (rows, columns).
-    `asked`: the most codes that a question is about (`ResidualTest`), 0 where there are none.
+    `asked`: the most codes that a question is about (`ResidualTest`), 0 where there are none. `terms`: the texts or
+    terms that codes stand for, with their numbers, for those who ask how much is held.
     """
 
     @property
@@ -138,6 +139,9 @@ class Codes(Protocol):
 
     @property
     def asked(self) -> int: ...
+
+    @property
+    def terms(self) -> Any: ...
 
     def ops(self, transition: Transition) -> tuple[Op, ...]:
         """What the actions of a transition do, in their order."""

@@ -126,6 +126,11 @@ class Run(ABC):
     def statistics(self) -> dict[str, int]:
         """Counters for people."""
 
+    def parts(self) -> dict[str, list[Any]]:
+        """What it holds, the structure aside, by the parts of `spaseq.held.Memory`: lists and arrays to be looked
+        through. Whatever none of them leads to is of `runs`."""
+        return {"keys": [self.lows, self.floors], "automaton": [self._stepper, self._vectors]}
+
     def forget(self, numbers: np.ndarray, low: int) -> int:
         """The runs of these partitions end. How many cells had some that began at `low` or later, were not consumed,
         and were in their window. To be called between events."""

@@ -78,6 +78,12 @@ class GuardRun(Run):
     def statistics(self) -> dict[str, int]:
         return {"live_runs": int(self._arena.st[reg.CONF_COUNT])}
 
+    def parts(self) -> dict[str, list[Any]]:
+        found = super().parts()
+        keys = [self._heads, self._tops] if self.partitions > 1 else []
+        made = [self._automaton, self._tables]
+        return {"keys": found["keys"] + keys, "values": [self._codes.terms], "automaton": found["automaton"] + made}
+
     @property
     def reached(self) -> frozenset[int] | None:
         return frozenset().union(*self._automaton.sets[1:])

@@ -52,6 +52,11 @@ class DeterministicRun(Run):
         return {"deterministic_states": len(self._cache), "automaton_bytes": self._cache.memory_usage(),
                 "automaton_clears": self._cache.clears}  # fmt: skip
 
+    def parts(self) -> dict[str, list[Any]]:
+        found = super().parts()
+        keys = [self._arena.cells] if self.partitions > 1 else []
+        return found | {"keys": found["keys"] + keys, "automaton": [*found["automaton"], self._cache]}
+
     @property
     def reached(self) -> frozenset[int] | None:
         if self._cache.clears:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,10 @@ class Pushed(ABC):
 
     def __init__(self, program: Program) -> None:
         self.program: Program = program
+
+    def parts(self) -> dict[str, list[Any]]:
+        """What it holds, by the parts of `spaseq.held.Memory`; all that they lead to counts."""
+        return {"runs": [self]}
 
     def none(self) -> MatchBatch:
         """No match, with the columns of all others."""

@@ -92,6 +92,14 @@ class Evaluator(Evaluation):
                 break
         return int(self._arena.st[k.COUNTED]) - before
 
+    def parts(self) -> dict[str, list[Any]]:
+        found, arena = self.run.parts(), self._arena
+        if self.lows is not None and self.lows.partitioned:
+            found["keys"].append(self.lows)
+        found["automaton"].append(self.alphabet)
+        buffers = [arena.matches, arena.places, arena.moves, arena.outs, arena.stack, arena.path, arena.heap]
+        return {**found, "waiting": [self.ending], "buffers": buffers, "runs": [self]}
+
     @property
     def statistics(self) -> dict[str, int]:
         """Counters for people: bytes of the structure, live nodes, deterministic states, clears, symbol classes.

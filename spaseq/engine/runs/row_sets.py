@@ -64,6 +64,10 @@ class RegisterRun(Run):
     def statistics(self) -> dict[str, int]:
         return {"live_runs": self._count}
 
+    def parts(self) -> dict[str, list[Any]]:
+        found = super().parts()
+        return found | {"automaton": [*found["automaton"], self._enabled, self._moves_on, self._out]}
+
     @property
     def has_rows(self) -> bool:
         return True

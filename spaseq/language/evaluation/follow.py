@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
+from spaseq.held import Memory
 from spaseq.language.evaluation.match import Match
 from spaseq.language.evaluation.session import Session
 from spaseq.language.evaluation.unmatched import Input, why_none
@@ -39,7 +40,13 @@ class FollowedMatches:
     @property
     def counters(self) -> Counters:
         """What became of the input so far."""
-        return self._followed.counters
+        counters = self._followed.counters
+        counters.about(self)
+        return counters
+
+    def held(self) -> Memory:
+        """What the evaluation holds in memory: `counters.memory`."""
+        return self._session.held()
 
     def why_none(self) -> list[str]:
         """As `Matches.why_none`."""

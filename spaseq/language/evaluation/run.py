@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice, repeat
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from spaseq.engine import MatchBatch, Partitions, Program, Progress, Settings, p
 from spaseq.engine.program.matches import within
 from spaseq.errors import InternalError
 from spaseq.gpm import IDENTITY, Knowledge, Mapping, MappingSet, project
+from spaseq.held import Memory, Parts, joined, measured
 from spaseq.language.evaluation.absence import Endings, Sightings, Waiting, mappings_of
 from spaseq.language.evaluation.columns import FoundColumns, Texts, columns_of
 from spaseq.language.evaluation.gathered import Gathered
@@ -309,6 +311,19 @@ class Recogniser:
         """Whether there was a match since the beginning or the snapshot, and none is held for the end of its window."""
         return self._results.matched and not self._results.waits
 
+    def held(self, outside: Parts = MappingProxyType({})) -> Memory:
+        """What it holds in memory, and what else is held `outside`."""
+        solver = self._solver
+        own: Parts = {
+            "knowledge": [] if solver is None else [solver.knowledge], "patterns": [solver],
+            "keys": [self._partitions, self._known], "events": [self._history],
+            "waiting": [self._endings, self._results], "runs": [self._sightings, self._single], "rest": [self],
+        }  # fmt: skip
+        return measured(
+            joined(self._evaluator.parts(), own, outside), [self._query, self._program],
+            keys_held=len(self._partitions) if self._query.partition else 0, events_held=len(self._history),
+        )  # fmt: skip
+
     def found(self, instants: Sequence[Instant]) -> Iterator[MatchBatch]:
         """The engine's matches of these instants, as it gives them."""
         assert self._solver is not None
@@ -514,6 +529,7 @@ class Matches:
         opened = self._open(None if self._keep_events else solver.wanted)
         self.counters, self._latest = opened.counters, (recogniser, opened.read)
         recogniser.counters = self.counters
+        self.counters.about(recogniser)
         seen, threads = opened.read.seen, thread_count(self._program.settings.threads)
         reading = ReadAhead(opened.parts, solver.solve_batch, lambda: self._solver().solve_batch, opened.counters, seen,
                           threads)  # fmt: skip

@@ -9,6 +9,7 @@ from spaseq.engine import Progress, Settings
 from spaseq.errors import EventError, OptionError
 from spaseq.events.reorder import SingleReorderer
 from spaseq.events.time import nanoseconds_of
+from spaseq.held import Memory
 from spaseq.language.evaluation.history import Pool
 from spaseq.language.evaluation.match import Match
 from spaseq.language.evaluation.run import Recogniser
@@ -39,6 +40,7 @@ class Session:
         self.counters: Counters = Counters()
         """What was pushed so far."""
         recogniser.counters = self.counters
+        self.counters.about(self)
 
     def push(self, events: GraphEvent | Iterable[GraphEvent]) -> list[Match]:
         """The matches that these events, or this one, complete.
@@ -62,6 +64,10 @@ class Session:
     def settings(self) -> Settings:
         """The budgets of the evaluation."""
         return self._recogniser.settings
+
+    def held(self) -> Memory:
+        """What the evaluation holds in memory: `counters.memory`."""
+        return self._recogniser.held({"waiting": [self._held, self._reorder], "rest": [self]})
 
     def progress(self) -> Progress | None:
         """How far the evaluation came."""
@@ -142,6 +148,7 @@ class Session:
         events, triples, late = state["counters"]
         expect(all(type(n) is int for n in (events, triples, late)), "counts of what was pushed")
         self.counters = self._recogniser.counters = Counters(events=events, triples=triples, late=late)
+        self.counters.about(self)
 
     def __enter__(self) -> Session:
         return self

@@ -201,7 +201,7 @@ class TermCodes:
             self._blank[0, self._columns[conjunction, "present", ""]] = UNKNOWN
         self._nothing: list[int] = self._blank[0].tolist()
         self._no_extras = np.zeros((0, self._width), np.int64)
-        self._terms = NumberedTerms()
+        self.terms: NumberedTerms = NumberedTerms()
         self._spaces: dict[int, tuple[Space, np.ndarray]] = {}
         self._last: tuple[Rows, np.ndarray | None] | None = None
         self._extras: list[np.ndarray] = []
@@ -469,7 +469,7 @@ class TermCodes:
         found = solutions.column(name)
         if found is None:
             mappings = (dict(solutions.mapping(i, (name,))) for i in places.tolist())
-            return np.array([self._terms.of(m[name]) if name in m else NOTHING for m in mappings], np.int64)
+            return np.array([self.terms.of(m[name]) if name in m else NOTHING for m in mappings], np.int64)
         numbers, space = found[0][places], found[1]
         memo = self._spaces.get(id(space))
         if memo is None or len(memo[1]) < len(space) + 1:
@@ -481,7 +481,7 @@ class TermCodes:
         codes = memo[1][numbers]
         unseen = np.unique(numbers[codes == UNKNOWN])
         if len(unseen):
-            memo[1][unseen] = self._terms.of_keys(space.all_keys(unseen))
+            memo[1][unseen] = self.terms.of_keys(space.all_keys(unseen))
             codes = memo[1][numbers]
         return codes
 
@@ -506,7 +506,7 @@ class TermCodes:
         if side in self._ordered or not (good | named | (numbers < 0)).all():
             return None
         names = _NAMES + self._term_codes(solutions, places, side.name)
-        if self._terms.has_aliases:
+        if self.terms.has_aliases:
             return None
         return np.where(numbers < 0, NOTHING, np.where(good, _ordered(doubles), names))
 
@@ -524,7 +524,7 @@ class TermCodes:
 
     def _near_code(self, code: int) -> int:
         """The code of the double nearest to the value of the term of `code`."""
-        number = None if code == NOTHING else near_number(self._terms.term(code))
+        number = None if code == NOTHING else near_number(self.terms.term(code))
         if number is None:
             return NOTHING if code == NOTHING else UNKNOWN
         return int(_ordered(np.array([number]))[0])
@@ -536,7 +536,7 @@ class TermCodes:
         known = self._values.get((side, code))
         if known is None:
             prologue = self._patterns[conjunction[0]].prologue
-            known = self._values[side, code] = self._value_code(side, value_of(side, self._terms.term(code), prologue))
+            known = self._values[side, code] = self._value_code(side, value_of(side, self.terms.term(code), prologue))
         return known
 
     def _value_code(self, side: Side, term: Any) -> int | None:
@@ -548,8 +548,8 @@ class TermCodes:
             return int(_ordered(np.array([number]))[0])
         if side in self._ordered or not is_name(term):
             return None
-        code = _NAMES + self._terms.of(term)
-        return None if self._terms.has_aliases else code
+        code = _NAMES + self.terms.of(term)
+        return None if self.terms.has_aliases else code
 
     def _one_by_one(self, batch: InstantBatch, conjunction: Conjunction, values: np.ndarray) -> bool:
         """As `_chunk`, from the mapping sets of a conjunction of several GPMs, or of rows solved elsewhere."""
@@ -575,7 +575,7 @@ class TermCodes:
         for kind, what in read:
             name = what.name if isinstance(what, Side) else what
             term = mapping.get(name)
-            code = NOTHING if term is None else self._terms.of(term)
+            code = NOTHING if term is None else self.terms.of(term)
             if isinstance(what, Side):
                 compared = self._compared_by(conjunction, what, code)
                 if compared is None:
@@ -593,7 +593,7 @@ class TermCodes:
         question = self._questions[number]
         bound = [(name, code) for name, code in zip(question.names, codes, strict=False) if code != NOTHING]
         return holds(
-            question.condition, freeze((name, self._terms.term(code)) for name, code in bound), question.prologue
+            question.condition, freeze((name, self.terms.term(code)) for name, code in bound), question.prologue
         )
 
     # -- back to rows
@@ -601,7 +601,7 @@ class TermCodes:
     def row(self, codes: list[list[int]], state: int) -> Any:
         """The register row (`lower.Row`) of a run in a state of the automaton, or accepted."""
         omega = frozenset(
-            freeze([(name, self._terms.term(row[i])) for name, i in self._ids.items() if row[i] != NOTHING])
+            freeze([(name, self.terms.term(row[i])) for name, i in self._ids.items() if row[i] != NOTHING])
             for row in codes
         )
         bound, pending, owed = self._bound.get(state, (frozenset(), frozenset(), ()))
@@ -609,22 +609,22 @@ class TermCodes:
 
     def columns(self, names: frozenset[str]) -> tuple[dict[str, int], NumberedTerms] | None:
         """The registers of `names`, and the terms that codes number; None where two codes may be one term."""
-        return None if self._terms.has_aliases else ({n: r for n, r in self._ids.items() if n in names}, self._terms)
+        return None if self.terms.has_aliases else ({n: r for n, r in self._ids.items() if n in names}, self.terms)
 
     @property
     def full(self) -> bool:
         """Whether it is time to `evict`."""
-        return self._terms.full
+        return self.terms.full
 
     def evict(self, held: np.ndarray) -> None:
         """Let go of the terms that are in none of these registers: int64 (runs, registers)."""
-        self._terms.keep(self._used(held))
+        self.terms.keep(self._used(held))
         self._forget()
 
     def _used(self, held: np.ndarray) -> set[int]:
         """The numbers of terms in these registers, and what stands there for no term."""
         named = held[:, len(self._ids) :]
-        named = named[(named >= _NAMES) & (named < _NAMES + self._terms.next)] - _NAMES
+        named = named[(named >= _NAMES) & (named < _NAMES + self.terms.next)] - _NAMES
         return {*np.unique(held[:, : len(self._ids)]).tolist(), *np.unique(named).tolist()}
 
     def _forget(self) -> None:
@@ -633,11 +633,11 @@ class TermCodes:
 
     def snapshot(self) -> Any:
         """The numbered terms, as plain values."""
-        return self._terms.snapshot()
+        return self.terms.snapshot()
 
     def restore(self, state: Any, held: np.ndarray) -> None:
         """The opposite of `snapshot`; as of `Codes.restore`."""
-        known = self._terms.restore(state)
+        known = self.terms.restore(state)
         self._forget()
         expect(self._used(held) <= {*known, NOTHING, UNKNOWN}, "a term for each number of one")
 

@@ -72,6 +72,7 @@ class Solver:
         reference: bool = False,
     ) -> None:
         knowledge.check(query.patterns.values())
+        self.knowledge = knowledge
         self._partition = tuple(sorted(query.partition))
         self._reference = reference
         self._solution_rows = solution_rows
