@@ -9,6 +9,7 @@ Modules:
   local mode.
 * `formats` (`FORMATS`): The formats of `spaseq run`: those that both commands share, and its own.
 * `inputs` (`knowledge_files`, `stream_files`): What `--stream`, `--streams` and `--kb` name.
+* `knowledge` (`add_knowledge`): `spaseq knowledge`: background knowledge kept as a file, and what is in one.
 * `options` (`parser`): The words of the `spaseq` command.
 * `output` (`FoundResults`, `write_results`): The results of `spaseq run` in the shapes that writers of formats ask for,
   and the writers of its own formats.

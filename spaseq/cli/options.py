@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from spaseq.cli.formats import FORMATS
+from spaseq.cli.knowledge import add_knowledge
 from spaseq.command import (
     add_demo,
     add_explain,
@@ -56,6 +57,7 @@ def parser(run: Command, check: Command, explain: Command, plot: Command) -> arg
     _add_inputs(plotting)
     add_plot(plotting)
     plotting.set_defaults(command=plot)
+    add_knowledge(commands)
     add_studio(commands, "spaseq")
     add_lsp(commands)
     add_demo(commands, "spaseq", top.parse_args)
@@ -98,7 +100,7 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
 
 def _add_knowledge(inputs: Any) -> None:
     inputs.add_argument("--kb", action="append", default=[], metavar="IRI=FILE[,FILE…]",
-                        help="background knowledge for GRAPH <IRI>: RDF in any format; globs too")  # fmt: skip
+                        help="background knowledge for GRAPH <IRI>: RDF of any format, or built; globs")  # fmt: skip
     inputs.add_argument("--groups", action="append", default=[], metavar="IRI=PROPERTY[,PROPERTY…]",
                         help="groups of what these connect: in GRAPH <IRI> ?x <urn:spaseq:group> ?g")  # fmt: skip
 

@@ -5,8 +5,8 @@
     for instant in instants(events, options): …
 
 `assemble` is the step from statements to events alone, for whoever reads the files in another way. `load_knowledge`
-reads background knowledge. All memory is bounded: by the lateness, by `StreamOptions.lookahead`, and by one event's
-size; a Turtle or TriG document is parsed as it is read.
+reads background knowledge, `build_knowledge` keeps it as a file. All memory is bounded: by the lateness, by
+`StreamOptions.lookahead`, and by one event's size; a Turtle or TriG document is parsed as it is read.
 
 `GraphBatch` holds events as columns (`spaseq.rdf.columns`).
 
@@ -46,7 +46,20 @@ Modules:
 from __future__ import annotations
 
 from spaseq.rdf.assemble import assemble
-from spaseq.rdf.columns import GraphBatch, GraphColumns, TermTable, load_knowledge, read_knowledge, read_part
+from spaseq.rdf.columns import (
+    GraphBatch,
+    GraphColumns,
+    KeptKnowledge,
+    TermTable,
+    build_knowledge,
+    check_kept,
+    described_kept,
+    is_kept,
+    load_knowledge,
+    open_kept,
+    read_knowledge,
+    read_part,
+)
 from spaseq.rdf.files import Format, byte_chunks, expand_files, format_of, has_lines
 from spaseq.rdf.follow import Followed
 from spaseq.rdf.grouping import GROUP, Grouped, group_labels, group_triples
@@ -94,6 +107,7 @@ __all__ = [
     "GraphEvent",
     "Grouped",
     "Instant",
+    "KeptKnowledge",
     "Statement",
     "StreamOptions",
     "StreamSource",
@@ -103,9 +117,12 @@ __all__ = [
     "Terms",
     "Triple",
     "assemble",
+    "build_knowledge",
     "byte_chunks",
+    "check_kept",
     "close_owl_rl",
     "described",
+    "described_kept",
     "expand_files",
     "file_options",
     "format_of",
@@ -116,11 +133,13 @@ __all__ = [
     "has_lines",
     "in_order",
     "instants",
+    "is_kept",
     "is_table",
     "is_term_key",
     "load_knowledge",
     "merge_streams",
     "merged_files",
+    "open_kept",
     "open_streams",
     "parse_statements",
     "parse_streams_file",

@@ -16,6 +16,7 @@ from rdflib import Graph
 import spaseq
 from spaseq.gpm import entail
 from spaseq.gpm.columnar import plan
+from spaseq.rdf import build_knowledge
 
 E = "http://example.org/"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -77,13 +78,14 @@ def _run(
         lines += [f"{s} {p} {o} <{E}g{number}> .\n" for s, p, o in sorted(event)]
     (folder / "s.nq").write_text("".join(lines), "utf-8")
     (folder / "kb.nt").write_text(_nt(kb), "utf-8")
+    known = str(folder / "kb.nt")
+    if more and not reference:
+        known = build_knowledge(known, str(folder / "kb.spaseq-kb")).path
     query = spaseq.compile(
         f"PREFIX : <{E}> PREFIX rdfs: <{RDFS}> SELECT * FROM STREAM S <{E}S> "
         f"SEQ (A) {{ DEFINE GPM A ON S {{ {pattern} }} }}"
     )
-    found = query.run(
-        {"S": str(folder / "s.nq")}, {KB: str(folder / "kb.nt")}, time_from="arrival", reference=reference, **more
-    )
+    found = query.run({"S": str(folder / "s.nq")}, {KB: known}, time_from="arrival", reference=reference, **more)
     return {(m.positions, frozenset((name, term.n3()) for name, term in m.bindings.items())) for m in found}
 
 

@@ -10,7 +10,7 @@ import rdflib
 
 import spaseq
 from spaseq.errors import EventError, OptionError, UnsupportedFeature
-from spaseq.rdf import load_knowledge, term_key
+from spaseq.rdf import build_knowledge, load_knowledge, term_key
 from spaseq.spark import Reading, start, wait
 from spaseq.spark.ingest import knowledge_files
 from spaseq.spark.session.layout import event_part, late_conditions
@@ -139,7 +139,7 @@ def test_files_cut_for_tasks_have_the_triples_of_the_whole(tmp_path: Path, monke
     (tmp_path / "a.nt").write_text("# first\n" + "\n".join(lines) + "\n", encoding="utf-8")
     (tmp_path / "b.ttl").write_text("@prefix : <http://example.org/> . [] :p0 [ :p1 1 ] .", encoding="utf-8")
     for name, tasks in (("a.nt", 13), ("b.ttl", 2)):
-        pieces = list(knowledge_files._pieces(name, tasks))
+        pieces = list(knowledge_files._pieces(name, None, tasks))
         assert len(pieces) == (tasks if name == "a.nt" else 1)
         found = [triple for piece in pieces for triple in knowledge_files._triples(piece, None)]
         whole = [tuple(map(term_key, triple)) for triple in load_knowledge(name)]  # type: ignore[arg-type]
@@ -147,9 +147,17 @@ def test_files_cut_for_tasks_have_the_triples_of_the_whole(tmp_path: Path, monke
         used = frozenset({"http://example.org/p1"})
         some = [triple for piece in pieces for triple in knowledge_files._triples(piece, used)]
         assert sorted(some) == sorted(triple for triple in whole if "p1" in triple[1]) != []
+    monkeypatch.setattr(knowledge_files, "_KEPT_ROWS", 1)
+    build_knowledge(["a.nt", "b.ttl"], "c.spaseq-kb")
+    whole = [tuple(map(term_key, triple)) for triple in load_knowledge(["a.nt", "b.ttl"])]  # type: ignore[arg-type]
+    for names in (None, frozenset({"http://example.org/p1", "http://example.org/p2"})):
+        pieces = list(knowledge_files._pieces("c.spaseq-kb", names, 5))
+        assert len(pieces) == 5
+        found = [triple for piece in pieces for triple in knowledge_files._triples(piece, names)]
+        assert sorted(found) == sorted(t for t in whole if names is None or t[1][1:-1] in names) != []
     (tmp_path / "a.nt").write_text("\n".join([*lines, "<a> nonsense", *lines]), encoding="utf-8")
     with pytest.raises(EventError) as told:
-        [list(knowledge_files._triples(piece, None)) for piece in knowledge_files._pieces("a.nt", 13)]
+        [list(knowledge_files._triples(piece, None)) for piece in knowledge_files._pieces("a.nt", None, 13)]
     assert (told.value.source, told.value.record) == ("a.nt", 41)
 
 

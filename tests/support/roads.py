@@ -32,7 +32,7 @@ import spaseq
 from spaseq.engine import Settings
 from spaseq.errors import UnsupportedFeature
 from spaseq.language.query import stream_sources
-from spaseq.rdf import Counters, StreamOptions, open_streams
+from spaseq.rdf import Counters, StreamOptions, build_knowledge, open_streams
 from tests.support import harness, oracle_spaseq
 from tests.support.ahead import in_small_batches
 from tests.support.harness import Case, Events
@@ -309,7 +309,11 @@ def plain(answer: oracle_spaseq.Answer) -> oracle_spaseq.Answer:
 
 
 def _files(case: Case, ride: Ride) -> tuple[dict[str, str], dict[str, str]]:
-    return harness.write_streams(case.graphs, ride.folder), harness.write_knowledge(case.kb, ride.folder)
+    """The streams, and the knowledge: on every road some cases have it as files that are built."""
+    kb = harness.write_knowledge(case.kb, ride.folder)
+    if kb and ride.rng.random() < 0.5:
+        kb = {iri: build_knowledge(path, f"{path}.spaseq-kb").path for iri, path in kb.items()}
+    return harness.write_streams(case.graphs, ride.folder), kb
 
 
 def _spaseq_query(case: Case, evaluator: str = "compact") -> spaseq.Query:

@@ -132,8 +132,8 @@ class Space:
             self._text = terms.text.tobytes()
         own = numbers < len(terms) - len(terms.own)
         places = np.where(own, numbers, 0)
-        starts = terms.start[places]
-        bounds = zip(own.tolist(), starts.tolist(), (starts + terms.length[places]).tolist(), strict=True)
+        starts, lengths = terms.spans(places)
+        bounds = zip(own.tolist(), starts.tolist(), (starts + lengths).tolist(), strict=True)
         text = self._text
         return [text[start:end] if known else None for known, start, end in bounds]
 
@@ -152,7 +152,7 @@ class Space:
         terms, found = self._terms, np.full(len(numbers), -1, np.int64)
         read = np.flatnonzero(numbers < len(terms) - len(terms.own))
         own = numbers[read]
-        found[read] = find.all(terms.text, terms.start[own], terms.length[own])
+        found[read] = find.all(terms.text, *terms.spans(own))
         return found
 
     def codes(self, owner: object) -> np.ndarray:
@@ -301,8 +301,10 @@ def _longer(columns: LiteralColumns, count: int) -> LiteralColumns:
 
 
 def _locate(terms: TermTable, term: Term) -> int:
-    """The number of a term in a table, -1 if it is not there. Searches the whole table by array operations, which is
-    enough for the few terms of a query."""
+    """The number of a term in a table, -1 if it is not there. Where no kernel finds it, the whole table is searched by
+    array operations, which is enough for the few terms of a query."""
+    if terms.finds is not None:
+        return terms.finds(term_bytes(term))
     key = term_bytes(term)
     named = len(terms) - len(terms.own)
     places = np.flatnonzero(terms.length[:named] == len(key))

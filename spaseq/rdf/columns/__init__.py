@@ -23,15 +23,18 @@ Besides:
 
 * `values` (`Kinds`, `LiteralColumns`, `empty_columns`, `literal_columns`, `set_value`, `set_values`, `values_of_keys`):
   What the literals of a batch mean, as columns; the same as `rdflib.Literal.value` says, one by one.
-* `knowledge` (`load_knowledge`, `read_knowledge`, `read_part`): Background knowledge: files of RDF in any format as one
-  graph ([SPAseq] Definition 15).
-* `triples` (`GraphColumns`): A graph as columns: different triples over numbered terms, in the order of their source.
+* `knowledge` (`build_knowledge`, `load_knowledge`, `read_knowledge`, `read_part`): Background knowledge: files of RDF
+  in any format as one graph ([SPAseq] Definition 15).
+* `kept` (`KeptKnowledge`, `check_kept`, `described_kept`, `is_kept`, `open_kept`): Knowledge kept as a file: a graph's
+  arrays as they are in memory, mapped when it is opened.
+* `triples` (`GraphColumns`): A graph as columns: different triples over numbered terms, those of a predicate together.
 * `model`: The data model: the terms of one batch, numbered, and the events of one batch over those numbers.
 """
 
 from __future__ import annotations
 
-from spaseq.rdf.columns.knowledge import load_knowledge, read_knowledge, read_part
+from spaseq.rdf.columns.kept import KeptKnowledge, check_kept, described_kept, is_kept, open_kept
+from spaseq.rdf.columns.knowledge import build_knowledge, load_knowledge, read_knowledge, read_part
 from spaseq.rdf.columns.model import BLANK, IRI, LITERAL, BatchLimits, GraphBatch, Kinds, LiteralColumns, TermTable
 from spaseq.rdf.columns.triples import GraphColumns
 from spaseq.rdf.columns.values import empty_columns, number_of_term, set_value, set_values, values_of_keys
@@ -43,12 +46,18 @@ __all__ = [
     "BatchLimits",
     "GraphBatch",
     "GraphColumns",
+    "KeptKnowledge",
     "Kinds",
     "LiteralColumns",
     "TermTable",
+    "build_knowledge",
+    "check_kept",
+    "described_kept",
     "empty_columns",
+    "is_kept",
     "load_knowledge",
     "number_of_term",
+    "open_kept",
     "read_knowledge",
     "read_part",
     "set_value",

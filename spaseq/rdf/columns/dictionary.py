@@ -182,14 +182,20 @@ class Dictionary:
     def carry(self, used: np.ndarray) -> np.ndarray:
         """Restart with the terms `used` (int64, different). Their new numbers: int32, by old number."""
         old, count, size = self.table, len(self), self.text_bytes
-        literals = old.kind[used] == layout.LITERAL
-        types = np.unique(old.datatype[used[literals]])
+        self.restart(max(len(old.start), 2 * len(used)), max(len(old.text) << 3, size))
+        terms = self.take(old, count, used)
+        self._carried = len(self), self.text_bytes
+        return terms
+
+    def take(self, other: k.Table, count: int, used: np.ndarray) -> np.ndarray:
+        """Adds the terms `used` (int64, different), and their datatypes, of another table, which has `count`. Their
+        numbers here: int32, by the number there, NIL for others."""
+        literals = other.kind[used] == layout.LITERAL
+        types = np.unique(other.datatype[used[literals]])
         order = np.concatenate((types[types >= 0].astype(np.int64), used[~literals], used[literals]))
         terms = np.full(count, layout.NIL, dtype=np.int32)
-        self.restart(max(len(old.start), 2 * len(order)), max(len(old.text) << 3, size))
-        self.room(len(order), int(old.length[order].sum()))
-        attempt_rows(k.carry, 64 * len(order), old.text.view(np.uint8), order, old, terms, self.table, self.state)
-        self._carried = len(self), self.text_bytes
+        self.room(len(order), int(other.length[order].sum()))
+        attempt_rows(k.carry, 64 * len(order), other.text.view(np.uint8), order, other, terms, self.table, self.state)
         return terms
 
 
@@ -197,22 +203,22 @@ class Finder:
     """Finds the terms below `count` of a table by their keys. Others may be added meanwhile, by another thread: no term
     is found behind one of them, which was put where a look-up had ended before."""
 
-    __slots__ = ("_count", "_table")
+    __slots__ = ("count", "table")
 
     def __init__(self, count: int, table: k.Table) -> None:
-        self._count = count
-        self._table = table
+        self.count: int = count
+        self.table: k.Table = table
 
     def __call__(self, key: bytes) -> int:
         """The number of the term with this key, NIL if there is none."""
         text = np.frombuffer(key.ljust(len(key) + _PAD, b"\0"), dtype=np.uint8)
-        return int(attempt(k.lookup, text, len(key), self._table, self._count))
+        return int(attempt(k.lookup, text, len(key), self.table, self.count))
 
     def all(self, text: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         """The numbers of terms given by their keys in another table's `text` (uint8), NIL for those that are not here:
         int64."""
         found = np.empty(len(starts), dtype=np.int64)
-        attempt_rows(k.lookup_all, 64 * len(starts), text, starts, lengths, found, self._table, self._count)
+        attempt_rows(k.lookup_all, 64 * len(starts), text, starts, lengths, found, self.table, self.count)
         return found
 
 

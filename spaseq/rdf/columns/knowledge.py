@@ -18,10 +18,12 @@ import pyoxigraph
 import rdflib
 
 from spaseq.errors import EventError
+from spaseq.events.places import file_size
 from spaseq.jit import attempt_rows
+from spaseq.rdf.columns.kept import KeptKnowledge, described_kept, is_kept, open_kept, write_kept
 from spaseq.rdf.columns.model import BLANK, TermTable
 from spaseq.rdf.columns.triples import GraphColumns
-from spaseq.rdf.files import Format, byte_chunks, expand_files, format_of
+from spaseq.rdf.files import STDIN, Format, byte_chunks, expand_files, format_of
 from spaseq.rdf.model import Counters
 from spaseq.rdf.statements import parse_statements, unmarked
 
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from spaseq.rdf.columns.dictionary import Dictionary
     from spaseq.rdf.columns.scanner import Scanner
 
-__all__ = ["load_knowledge", "read_knowledge", "read_part"]
+__all__ = ["build_knowledge", "load_knowledge", "read_knowledge", "read_part"]
 
 _QUADS: Final = pyoxigraph.RdfFormat.N_QUADS
 _LINES: Final = Format("N-Quads", _QUADS, lines=True, named=True)
@@ -50,13 +52,54 @@ def read_knowledge(path: str | Sequence[str], *, format: str | None = None) -> G
     The format is told by the extension (N-Triples, N-Quads, TriG, Turtle, N3, RDF/XML, JSON-LD; `.gz` and `.zst` are
     decompressed) or by `format`. Blank nodes of different files stay different. EventError with file and line for
     what cannot be read. About a microsecond for a triple of a file of lines, two in a document.
+
+    A file that `build_knowledge` made is mapped, not read, if it is the only one. Else its triples are added to those
+    of the others.
     """
     from spaseq.rdf.columns.dictionary import Dictionary
 
+    files = expand_files([path] if isinstance(path, str) else path)
+    if len(files) == 1 and format is None and is_kept(files[0]):
+        return open_kept(files[0])
     dictionary, parts = Dictionary(), list[np.ndarray]()
-    for file in expand_files([path] if isinstance(path, str) else path):
-        parts += _rows(byte_chunks(file), format_of(file, format, documents=True), file, file, dictionary)
+    for file in files:
+        if format is None and is_kept(file):
+            parts.append(_added(open_kept(file), dictionary))
+        else:
+            parts += _rows(byte_chunks(file), format_of(file, format, documents=True), file, file, dictionary)
     return _graph(parts, dictionary)
+
+
+def build_knowledge(path: str | Sequence[str], into: str, *, format: str | None = None) -> KeptKnowledge:
+    """Keeps what `read_knowledge` reads of `path` in the file `into`, which must end in `.spaseq-kb`: what is in it.
+
+    The file stands for its sources wherever knowledge is named by files, and is mapped there. It is one graph; its IRI
+    is said where it is used. Errors as of `read_knowledge`; OptionError for another name, EventError where it cannot
+    be written.
+    """
+    files = expand_files([path] if isinstance(path, str) else path)
+    sources = [(file, None if file == STDIN else file_size(file)) for file in files]
+    write_kept(_alone(read_knowledge(files, format=format)), into, sources)
+    return described_kept(into)
+
+
+def _alone(graph: GraphColumns) -> GraphColumns:
+    """A graph without the terms that none of its triples has, as labels that a parser made up."""
+    from spaseq.rdf.columns.dictionary import Dictionary
+
+    dictionary = Dictionary()
+    return _graph([_added(graph, dictionary)], dictionary)
+
+
+def _added(graph: GraphColumns, dictionary: Dictionary) -> np.ndarray:
+    """The rows of a graph that was read, over the terms of `dictionary`, which gets them."""
+    from spaseq.rdf.columns.dictionary import Finder
+
+    terms, rows, finder = graph.terms, graph.rows, graph.terms.finds
+    assert isinstance(finder, Finder)
+    terms.check()
+    numbers: np.ndarray = dictionary.take(finder.table, len(terms), np.unique(rows).astype(np.int64))[rows]
+    return numbers
 
 
 def read_part(chunks: Iterable[bytes], form: Format, source: str, path: str, *, first_line: int = 1) -> GraphColumns:

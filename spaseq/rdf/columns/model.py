@@ -12,6 +12,7 @@ long as the batch).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
@@ -20,17 +21,25 @@ from typing import Final, Protocol
 import numpy as np
 from rdflib import BNode, Literal, URIRef
 
+from spaseq.errors import EventError
 from spaseq.rdf.columns.values import Kinds, LiteralColumns, literal_columns
 from spaseq.rdf.model import GraphEvent
 from spaseq.rdf.terms import Term, Triple, plain_literal, term_bytes, term_from_key
 
-__all__ = ["BLANK", "IRI", "LITERAL", "BatchLimits", "Finds", "GraphBatch", "Kinds", "LiteralColumns", "TermTable"]
+__all__ = ["BLANK", "IRI", "LITERAL", "BatchLimits", "Finds", "GraphBatch", "Kinds", "LiteralColumns", "TermTable",
+           "damaged_file"]  # fmt: skip
 
 IRI: Final = 0
 BLANK: Final = 1
 LITERAL: Final = 2
 _NONE: Final = -1
 _WORD: Final = 8
+_KEY: Final = re.compile(
+    rb'<[^\x00-\x20<>"{}|\\^`]*>|_:[^\x00-\x20<>"]+|'
+    rb'".*"(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*|\^\^<[^\x00-\x20<>"{}|\\^`]*>)?',
+    re.DOTALL,
+)
+"""What a key looks like, if nothing has happened to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +76,15 @@ class TermTable:
     * `own`: int64 (k, 2), for the last k terms of the table, which are blank nodes without a key: the number of their
       event in its file, from 1, and their own number in the event, from 0. Their labels are made of `scope` and these.
       Other blank nodes in such a table are names of the file, in no event.
+    * `kept`: the file from which the arrays are mapped (`spaseq.rdf.columns.kept`), otherwise empty. What it says of a
+      term is checked when it is used: EventError (`damaged`) where it does not fit together.
 
     Arrays are not to be written. Equal numbers are equal terms and different numbers are different ones, as rdflib
     compares them with `==`.
     """
 
-    __slots__ = ("_find", "_ids", "_made", "_values", "datatype", "kind", "length", "lexical", "own", "scope", "start",
-                 "text")  # fmt: skip
+    __slots__ = ("_ids", "_made", "_values", "datatype", "finds", "kept", "kind", "length", "lexical", "own", "scope",
+                 "start", "text")  # fmt: skip
 
     def __init__(
         self,
@@ -98,7 +109,9 @@ class TermTable:
         self.scope: str = scope
         self._made = made if made is not None and not len(self.own) else {}
         self._ids: dict[bytes, int] | None = None
-        self._find = find
+        self.finds: Finds | None = find
+        """What finds terms by a kernel, in tables that were read: all but those of `own`."""
+        self.kept: str = ""
         self._values: LiteralColumns | None = None
 
     @staticmethod
@@ -145,8 +158,8 @@ class TermTable:
     def find_keys(self, keys: Sequence[bytes]) -> np.ndarray:
         """The numbers of terms given by their keys, -1 for those that the table does not have: int32. By a kernel for
         tables that were read, else a Python step for each."""
-        if self._find is not None and not len(self.own):
-            return self._find.all(*_texts(keys)).astype(np.int32)
+        if self.finds is not None and not len(self.own):
+            return self.finds.all(*_texts(keys)).astype(np.int32)
         return np.array([self._id_of_key(key) for key in keys], np.int32)
 
     def key(self, number: int) -> bytes:
@@ -155,25 +168,50 @@ class TermTable:
         if number >= named:
             event, rank = self.own[number - named]
             return f"_:{self.scope}{event}b{rank}".encode()
-        start = int(self.start[number])
-        return self.text[start : start + int(self.length[number])].tobytes()
+        start, length = int(self.start[number]), int(self.length[number])
+        if self.kept:
+            self.spans(np.array([number]))
+        return self.text[start : start + length].tobytes()
+
+    def spans(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """`start` and `length` of the terms `numbers`, whose keys are then in `text`."""
+        starts, lengths = self.start[numbers], self.length[numbers]
+        if self.kept:
+            last = len(self.start) - 1
+            ends = np.where(numbers < last, self.start[np.minimum(numbers + 1, last)], len(self.text))
+            if not _are_spans(starts, lengths, ends, len(self.text)):
+                raise self.damaged()
+        return starts, lengths
+
+    def damaged(self) -> EventError:
+        """The error that says so of the file from which the table is mapped."""
+        return damaged_file(self.kept)
 
     def term(self, number: int) -> Term:
         """rdflib's term `number`, as `spaseq.rdf.terms` makes it; made once."""
         found = self._made.get(number)
         if found is None:
-            found = self._made[number] = term_from_key(self.key(number).decode())
+            found = self._made[number] = self._read(number)
         return found
+
+    def _read(self, number: int) -> Term:
+        key = self.key(number)
+        if self.kept and _KEY.fullmatch(key) is None:
+            raise self.damaged()
+        try:
+            return term_from_key(key.decode())
+        except UnicodeDecodeError:
+            raise self.damaged() from None
 
     def id_of(self, term: Term) -> int:
         """The number of `term`, -1 where the batch does not have it."""
         return self._id_of_key(term_bytes(term))
 
     def _id_of_key(self, key: bytes) -> int:
-        if self._find is not None and not (len(self.own) and key.startswith(b"_:")):
-            return self._find(key)
+        if self.finds is not None and not (len(self.own) and key.startswith(b"_:")):
+            return self.finds(key)
         if self._ids is None:
-            first = len(self) - len(self.own) if self._find is not None else 0
+            first = len(self) - len(self.own) if self.finds is not None else 0
             self._ids = {self.key(number): number for number in range(first, len(self))}
         return self._ids.get(key, _NONE)
 
@@ -184,9 +222,9 @@ class TermTable:
         if not len(self):
             return found
         named = np.flatnonzero(numbers < len(other) - len(other.own))
-        if self._find is not None:
+        if self.finds is not None:
             own = numbers[named]
-            found[named] = self._find.all(other.text, other.start[own], other.length[own])
+            found[named] = self.finds.all(other.text, *other.spans(own))
             if not len(self.own):
                 return found
             named = named[(found[named] < 0) & (other.kind[own] == BLANK)]
@@ -197,8 +235,19 @@ class TermTable:
     def literals(self) -> LiteralColumns:
         """What the literals mean, as columns (`LiteralColumns`); computed when first asked for, each term once."""
         if self._values is None:
+            self.check()
             self._values = literal_columns(self.text, self.start, self.length, self.lexical, self.datatype, self.term)
         return self._values
+
+    def check(self) -> None:
+        """Raises `damaged` where the arrays of a table that is kept do not agree with each other. O(terms)."""
+        if not self.kept:
+            return
+        ends = np.append(self.start[1:], len(self.text))[: len(self.start)]
+        whole = _are_spans(self.start, self.length, ends, len(self.text))
+        text = bool((self.lexical >= _NONE).all() and (self.lexical <= self.length - 2).all())
+        if not whole or not text or not ((self.datatype >= _NONE) & (self.datatype < len(self))).all():
+            raise self.damaged()
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray]:
         """(values float64 (t,), is_number bool (t,)): the literals of SPARQL's numeric types, by value.
@@ -269,6 +318,18 @@ class GraphBatch:
             np.array([event.record for event in events], dtype=np.int64),
             _table(numbers),
         )
+
+
+def damaged_file(path: str, what: str = "damaged: what it says does not fit together") -> EventError:
+    """The error for a file of kept knowledge that cannot be used."""
+    return EventError(what, source=path, hint=f"build it again: spaseq knowledge build FILE… -o {path}")
+
+
+def _are_spans(starts: np.ndarray, lengths: np.ndarray, ends: np.ndarray, size: int) -> bool:
+    """Whether all are keys in a text of `size` bytes, each padded up to where the next begins."""
+    padded = (lengths.astype(np.int64) + _WORD - 1) // _WORD * _WORD
+    inside = (starts >= 0) & (lengths > 0) & (starts % _WORD == 0) & (ends <= size)
+    return bool((inside & (ends - padded == starts)).all())
 
 
 def _row(triple: Triple, numbers: dict[Term, int]) -> tuple[int, int, int]:

@@ -1,27 +1,47 @@
-"""A graph as columns: different triples over numbered terms, in the order of their source."""
+"""A graph as columns: different triples over numbered terms, those of a predicate together."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 import numpy as np
 import rdflib
 
+from spaseq.jit import attempt_rows
 from spaseq.rdf.columns.model import TermTable
 from spaseq.rdf.terms import Term, Triple, plain_literal
 
-__all__ = ["GraphColumns"]
+__all__ = ["GraphColumns", "Orders"]
+
+Orders = Mapping[int, np.ndarray]
+"""By place, 0 (subject) and 2 (object): the indices of all rows, int32 (n,), those of a predicate together as in `rows`
+and by their term at the place, equal ones in the order of `rows`."""
+_FEW: Final = 1 << 16
 
 
 class GraphColumns:
-    """A graph. `rows`: int32 (n, 3), the terms of subject, predicate and object, each triple once; `terms`: all of
-    them, and possibly some more."""
+    """A graph. `terms`: all of its terms, and possibly some more. `groups`: for each predicate, by its number, the
+    range of its rows.
 
-    __slots__ = ("rows", "terms")
+    `orders`: what `find` needs; made by predicate when it is asked for, unless it is given. Rows of a graph that is
+    kept in a file (`spaseq.rdf.columns.kept`) are checked when they are taken, as their terms are: EventError where
+    they are none.
+    """
 
-    def __init__(self, rows: np.ndarray, terms: TermTable) -> None:
-        self.rows: np.ndarray = rows
+    __slots__ = ("_made", "_orders", "_rows", "groups", "terms")
+
+    def __init__(
+        self,
+        rows: np.ndarray,
+        terms: TermTable,
+        groups: Mapping[int, tuple[int, int]] | None = None,
+        orders: Orders | None = None,
+    ) -> None:
         self.terms: TermTable = terms
+        self._rows, self.groups = _grouped(rows, len(terms)) if groups is None else (rows, groups)
+        self._orders = orders
+        self._made: dict[tuple[int, int], np.ndarray] = {}
 
     @staticmethod
     def of(triples: Iterable[Triple]) -> GraphColumns:
@@ -34,20 +54,76 @@ class GraphColumns:
         }  # fmt: skip
         return GraphColumns(np.array(list(rows), dtype=np.int32).reshape(-1, 3), TermTable.of(numbers))
 
+    @property
+    def rows(self) -> np.ndarray:
+        """int32 (n, 3): the terms of subject, predicate and object, each triple once. Those of a predicate stand
+        together, in the order of their source; predicates by their numbers."""
+        return self._checked(self._rows)
+
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self._rows)
 
     def __iter__(self) -> Iterator[Triple]:
         term = self.terms.term
         for s, p, o in self.rows.tolist():
             yield term(s), term(p), term(o)
 
+    def numbers(self, predicates: Iterable[str]) -> list[int]:
+        """The numbers of those of `predicates`, given by IRI, that the graph has, ascending."""
+        found = {self.terms.id_of(rdflib.URIRef(predicate)) for predicate in predicates}
+        return sorted(found & self.groups.keys())
+
     def about(self, predicates: Iterable[str]) -> np.ndarray:
-        """The rows of the triples with one of `predicates`, given by IRI: int32 (·, 3)."""
-        numbers = [self.terms.id_of(rdflib.URIRef(predicate)) for predicate in predicates]
-        if len(numbers) == 1:
-            return self.rows[self.rows[:, 1] == numbers[0]]
-        return self.rows[np.isin(self.rows[:, 1], numbers)]
+        """The rows of the triples with one of `predicates`, given by IRI: int32 (·, 3). What it costs does not depend
+        on the other triples."""
+        ranges = [self.groups[number] for number in self.numbers(predicates)]
+        if len(ranges) == 1:
+            return self._checked(self._rows[slice(*ranges[0])])
+        parts = [self._rows[low:high] for low, high in ranges]
+        return self._checked(np.concatenate([np.zeros((0, 3), np.int32), *parts]))
+
+    def find(self, predicate: int, place: int, terms: np.ndarray) -> np.ndarray:
+        """The indices in `rows` of a predicate's triples that have one of `terms` (int32, different) as their subject
+        (`place` 0) or object (2): int64, ascending. O(log n) for each term, and what is found."""
+        from spaseq.rdf.columns.kernels.gathering import find_rows
+
+        low, high = self.groups.get(predicate, (0, 0))
+        order = self._order(predicate, place, low, high)
+        ranges = np.empty((len(terms), 2), np.int64)
+        cost = 64 * len(terms)
+        if not attempt_rows(find_rows, cost, self._rows, order, place, low, high, terms.astype(np.int32), ranges):
+            raise self.terms.damaged()
+        lengths = ranges[:, 1] - ranges[:, 0]
+        within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        found = order[np.repeat(ranges[:, 0], lengths) + within].astype(np.int64)
+        found.sort()
+        if len(found) and not low <= int(found[0]) <= int(found[-1]) < high:
+            raise self.terms.damaged()
+        return found
+
+    def at(self, indices: np.ndarray) -> np.ndarray:
+        """The rows at `indices`: int32 (·, 3)."""
+        return self._checked(self._rows[indices])
+
+    def orders(self) -> Orders:
+        """`find`'s indices of all rows."""
+        parts = {place: [self._order(number, place, low, high) for number, (low, high) in self.groups.items()]
+                 for place in (0, 2)}  # fmt: skip
+        return {place: np.concatenate([np.zeros(0, np.int32), *own]) for place, own in parts.items()}
+
+    def _order(self, predicate: int, place: int, low: int, high: int) -> np.ndarray:
+        if self._orders is not None:
+            return self._orders[place][low:high]
+        made = self._made.get((predicate, place))
+        if made is None:
+            order = np.argsort(self._rows[low:high, place], kind="stable") + low
+            made = self._made[predicate, place] = order.astype(np.int32)
+        return made
+
+    def _checked(self, rows: np.ndarray) -> np.ndarray:
+        if self.terms.kept and len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < len(self.terms):
+            raise self.terms.damaged()
+        return rows
 
     def graph(self, identifier: rdflib.URIRef | None = None) -> rdflib.Graph:
         """An rdflib graph of the triples. Some 20 µs and 1 KB for each."""
@@ -55,3 +131,17 @@ class GraphColumns:
         for triple in self:
             made.add(triple)
         return made
+
+
+def _grouped(rows: np.ndarray, terms: int) -> tuple[np.ndarray, dict[int, tuple[int, int]]]:
+    """The rows by predicate, in their order, and the range of each predicate's."""
+    present = np.zeros(terms, bool)
+    present[rows[:, 1]] = True
+    numbers = np.flatnonzero(present)
+    places = np.zeros(terms, np.uint16 if len(numbers) < _FEW else np.int32)  # of 16 bits, numpy sorts in O(n)
+    places[numbers] = np.arange(len(numbers))
+    own = places[rows[:, 1]]
+    ends = np.cumsum(np.bincount(own, minlength=len(numbers)))
+    begins = ends - np.diff(ends, prepend=0)
+    groups = dict(zip(numbers.tolist(), zip(begins.tolist(), ends.tolist(), strict=True), strict=True))
+    return rows if len(numbers) < 2 else rows[np.argsort(own, kind="stable")], groups

@@ -1,7 +1,8 @@
 """Files of background knowledge as a DataFrame of triples, which tasks read.
 
 Files of lines are cut for several tasks; documents (Turtle, RDF/XML, …) and compressed files are read whole, one a
-task. Only triples that the query can use become rows. Blank nodes have the names that they have locally.
+task; built files (`spaseq.rdf.columns.kept`) are mapped by tasks, each of which has some of their rows. Only triples
+that the query can use become rows. Blank nodes have the names that they have locally.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from spaseq.errors import EventError
-from spaseq.events.places import file_size, open_file, whole_name
-from spaseq.rdf import expand_files, format_of, has_lines, read_part
+from spaseq.events.places import file_size, is_elsewhere, open_file, whole_name
+from spaseq.rdf import GraphColumns, expand_files, format_of, has_lines, is_kept, open_kept, read_part
 from spaseq.spark.ingest.boundaries import newlines
 from spaseq.spark.ingest.parts import part_chunks
 from spaseq.spark.session.failures import carried
@@ -32,14 +33,17 @@ __all__ = ["triples_of_files"]
 _SMALLEST: Final = 4 << 20
 """Bytes below which a file is not cut for another task: they take about half a second to read."""
 _ROWS: Final = 10_000
+_KEPT_ROWS: Final = 100_000
+"""Rows below which a built file is not cut for another task."""
 _UNPACKED: Final = 10
 """How many times the bytes of a compressed file or a document its triples may have as lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """The lines of a file that begin in its bytes [`start`, `end`); `end` None: all of it, decompressed. `name`: as the
-    user called it, which may say less than the `path` does where tasks run."""
+    """The lines of a file that begin in its bytes [`start`, `end`); `end` None: all of it, decompressed. Of a built
+    file, these of the rows that the query can use. `name`: as the user called it, which may say less than the `path`
+    does where tasks run."""
 
     name: str
     path: str
@@ -54,26 +58,36 @@ def triples_of_files(spark: SparkSession, files: Sequence[str], used: frozenset[
     A file that is not there is an EventError now; what is wrong inside of one, when it is read.
     """
     access = access_to(spark, files)
-    pieces = [piece for name in expand_files(files) for piece in _pieces(name, tasks)]
+    pieces = [piece for name in expand_files(files) for piece in _pieces(name, used, tasks)]
     rows = [(number, pickle.dumps(piece, pickle.HIGHEST_PROTOCOL)) for number, piece in enumerate(pieces)]
     given = spark.createDataFrame(rows, spark_schema(INPUTS))
     parted = given.repartitionById(max(1, min(len(rows), tasks)), given["number"] % min(len(rows), tasks))
     found = parted.mapInArrow(partial(_read, used, access), spark_schema(KNOWLEDGE))
-    size = sum(file_size(name) * (1 if has_lines(name, format_of(name, documents=True)) else _UNPACKED)
+    size = sum(file_size(name) * (1 if is_kept(name) or has_lines(name, format_of(name, documents=True)) else _UNPACKED)
                for name in expand_files(files))  # fmt: skip
     # Spark takes the triples for as small as the list of the pieces, and would broadcast any file.
     return found.hint("merge") if size > broadcast_bytes(spark) else found
 
 
-def _pieces(name: str, tasks: int) -> Iterator[_Piece]:
+def _pieces(name: str, used: frozenset[str] | None, tasks: int) -> Iterator[_Piece]:
     path = whole_name(name)
-    if not has_lines(path, format_of(path, documents=True)):
+    if is_kept(path):
+        count = len(_rows_of(open_kept(path), used))
+        step = max(1, count) if is_elsewhere(path) else max(_KEPT_ROWS, -(-count // tasks))
+        for start in range(0, max(1, count), step):
+            yield _Piece(name, path, start, min(count, start + step))
+    elif not has_lines(path, format_of(path, documents=True)):
         yield _Piece(name, path, 0, None)
-        return
-    size = file_size(path)
-    step = max(_SMALLEST, -(-size // tasks))
-    for start in range(0, max(1, size), step):
-        yield _Piece(name, path, start, min(size, start + step))
+    else:
+        size = file_size(path)
+        step = max(_SMALLEST, -(-size // tasks))
+        for start in range(0, max(1, size), step):
+            yield _Piece(name, path, start, min(size, start + step))
+
+
+def _rows_of(graph: GraphColumns, used: frozenset[str] | None) -> np.ndarray:
+    """The rows of the triples with the predicates `used` (None: all), int32 (·, 3)."""
+    return graph.rows if used is None else graph.about(sorted(used))
 
 
 @carried
@@ -90,18 +104,26 @@ def _read(
 
 
 def _triples(piece: _Piece, used: frozenset[str] | None) -> Iterator[tuple[str, str, str]]:
+    if is_kept(piece.path):
+        found = open_kept(piece.path)
+        rows = _rows_of(found, used)[piece.start : piece.end]
+    else:
+        found = _read_lines(piece)
+        rows = _rows_of(found, used)
+    keys = {number: found.terms.key(number).decode() for number in np.unique(rows).tolist()}
+    for s, p, o in rows.tolist():
+        yield keys[s], keys[p], keys[o]
+
+
+def _read_lines(piece: _Piece) -> GraphColumns:
     form = format_of(piece.path, documents=True)
     start, end = _lines(piece)
     first = 2 if start else 1  # only a file begins with the mark of its encoding
     chunks = part_chunks(piece.path, start, end)
     try:
-        found = read_part(chunks, form, piece.name, piece.path, first_line=first)
+        return read_part(chunks, form, piece.name, piece.path, first_line=first)
     except EventError as error:
         raise _told(error, piece, start) from None
-    rows = found.rows if used is None else found.about(sorted(used))
-    keys = {number: found.terms.key(number).decode() for number in np.unique(rows).tolist()}
-    for s, p, o in rows.tolist():
-        yield keys[s], keys[p], keys[o]
 
 
 def _lines(piece: _Piece) -> tuple[int, int | None]:

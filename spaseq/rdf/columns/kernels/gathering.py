@@ -68,6 +68,31 @@ def distinct_triples(triples, slots):
     return to
 
 
+@kernel
+def find_rows(rows, order, place, low, high, sought, ranges):
+    """Where rows have the terms `sought` at `place`: `ranges` (int64 (·, 2)) receives for each its range in `order`,
+    which has the indices `low:high` of `rows` by their terms there. False where it has others."""
+    for i in range(len(sought)):
+        term = sought[i]
+        for side in range(2):
+            begin = np.int64(0)
+            end = np.int64(len(order))
+            while begin < end:
+                middle = (begin + end) >> 1
+                row = np.int64(order[middle])
+                if row < low or row >= high:
+                    return False
+                own = rows[row, place]
+                if own < term or (side == 1 and own == term):
+                    begin = middle + 1
+                else:
+                    end = middle
+            ranges[i, side] = begin
+        if ranges[i, 1] < ranges[i, 0]:
+            return False
+    return True
+
+
 @inlined
 def own_blank(term, event, number, rank, blanks, blank_of, blank_in, named, own):
     """(the event's own term for the blank node, its next rank, blank nodes so far)."""

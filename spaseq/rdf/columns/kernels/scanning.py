@@ -152,17 +152,21 @@ def find(data, begin, size, h, table):
 @inlined
 def find_below(data, begin, size, count, table):
     """The term below `count` with these bytes, or NIL. Nothing is read of other terms, which may be being added: the
-    first of them that a look-up meets stands where it would have ended."""
+    first of them that a look-up meets stands where it would have ended. Nothing is read outside of the arrays,
+    whatever is in them: a table may be one that is kept in a file."""
     h = hash_of(data, begin, size)
     mask = len(table.slots) - 1
     slot = np.int64(h & np.uint64(mask))
-    while True:
+    for _ in range(mask + 1):
         term = np.int64(table.slots[slot])
-        if term == NIL or term >= count:
+        if term < 0 or term >= count:
             return NIL
-        if table.hashes[term] == h and table.length[term] == size and is_term(data, begin, table, term):
-            return term
+        if table.hashes[term] == h and table.length[term] == size:
+            start = table.start[term]
+            if 0 <= start <= (len(table.text) << 3) - size and is_term(data, begin, table, term):
+                return term
         slot = (slot + 1) & mask
+    return NIL
 
 
 @inlined
