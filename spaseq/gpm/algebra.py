@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from typing import Any
+from operator import itemgetter
+from typing import Any, Final
 
 from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, SequencePath
 from rdflib.plugins.sparql.parserutils import CompValue, Expr
@@ -268,11 +269,18 @@ def _convert_subquery(value: CompValue) -> Node:
             raise InternalError(f"the SPARQL algebra has a node {name!r} that this version does not know")
 
 
+_NAME: Final = itemgetter(0)
+
+
 def _multiset(value: Any) -> Node:
     """The node for a subquery or for inline data, which is `values` in rdflib."""
     if value.name != "values":
         return convert(value)
-    rows = tuple(tuple((str(k), v) for k, v in sorted(row.items()) if v != "UNDEF") for row in value.res)
+    # PERF: a schema's pairs of classes come here too; rdflib's terms compare themselves in Python, a microsecond each.
+    rows = tuple(
+        tuple(sorted(((str(k), v) for k, v in row.items() if type(v) is not str or v != "UNDEF"), key=_NAME))
+        for row in value.res
+    )
     names = {str(name) for row in value.res[:1] for name in row}
     return Values(rows, frozenset(names) - {name for row in rows for name, _ in row})
 

@@ -72,7 +72,7 @@ class Schema:
 
     def below(self, what: Terms, above: Any) -> list[Any]:
         """`above` and all that are below it."""
-        return [above, *sorted(term for term, over in what.items() if above in over and term != above)]
+        return [above, *sorted((term for term, over in what.items() if above in over and term != above), key=str)]
 
 
 def _named(terms: Terms) -> Terms:
@@ -233,7 +233,7 @@ class _Rewriter:
             yield from self._derived(s, p, o)
             return
         properties = self._schema.properties
-        pairs = sorted((below, name) for below, over in properties.items() for name in over)
+        pairs = _by_text((below, name) for below, over in properties.items() for name in over)
         many = len(pairs) > _PROPERTIES
         if many:
             yield self._looked_up(_with_predicate(s, o), (p,), pairs)
@@ -272,11 +272,11 @@ class _Rewriter:
             yield from self._instances(s, o)
             return
         schema = self._schema
-        pairs = sorted((below, kind) for below, over in schema.classes.items() for kind in over)
+        pairs = _by_text((below, kind) for below, over in schema.classes.items() for kind in over)
         for name in schema.below(schema.properties, RDF.type):
             yield from self._all_of(_with_object(s, name), o, pairs, _CLASSES)
         for stated, is_domain in ((schema.domains, True), (schema.ranges, False)):
-            pairs = sorted((name, kind) for name, kinds in stated.items() for kind in kinds)
+            pairs = _by_text((name, kind) for name, kinds in stated.items() for kind in kinds)
             other = self._new()
             ends = (s, other) if is_domain else (other, s)
             for found in self._all_of(_with_predicate(*ends), o, pairs, _PROPERTIES):
@@ -349,6 +349,12 @@ def _bgp(triples: list[Triple]) -> CompValue:
 def _binary(name: str, left: CompValue, right: CompValue) -> CompValue:
     more = {"lazy": False} if name == "Join" else {}
     return CompValue(name, p1=left, p2=right, _vars=set(left._vars or ()) | set(right._vars or ()), **more)
+
+
+def _by_text(pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """Pairs of IRIs in order."""
+    # PERF: of the classes of a large schema there are many pairs, and IRIs of rdflib compare themselves in Python.
+    return sorted(pairs, key=lambda pair: (str(pair[0]), str(pair[1])))
 
 
 def _with_predicate(s: Any, o: Any) -> Callable[[Any], Triple]:
