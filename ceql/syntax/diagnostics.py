@@ -272,6 +272,10 @@ def _hint(text: str, start: int, found: str, expected: set[str]) -> str:
         return "units of time are DAYS, HOURS, MINUTES, SECONDS, MILLISECONDS"
     if found in ("=", "==", "<", "<=", ">", ">=", "!=", "<>") and "AND" in expected:
         return "compare two values at a time: a = b AND b = c"
+    if not before and word in ("PREFIX", "BASE", "CONSTRUCT", "ASK"):
+        return "this begins as a query of SPAseq does: spaseq run"
+    if before.upper() == "SELECT" and rest.startswith("?"):
+        return "variables of CEQL have no ?; a query over streams of RDF is one of SPAseq: spaseq run"
     if word == "SELECT" or not before:
         return "a query begins with SELECT: SELECT * FROM s WHERE A; B"
     if before[-1:] in "'\"’”" and re.match(r"\w", rest):

@@ -50,8 +50,9 @@ def chosen_format(
 ) -> str:
     """The format that `--format` names (`asked`), else that of the output's suffix, else the default.
 
-    Raises `OptionError` for a binary format without an output file, and with `live`, when results are to be read as
-    they come, for a format that is `whole`.
+    Raises `OptionError` for a suffix that says a form which is none of the formats, unless `--format` is given, for a
+    binary format without an output file, and with `live`, when results are to be read as they come, for a format that
+    is `whole`.
     """
     name = asked or _by_suffix(formats, output) or default
     if live and formats[name].whole:
@@ -65,5 +66,20 @@ def chosen_format(
 
 
 def _by_suffix(formats: Mapping[str, Format], output: str | None) -> str | None:
-    suffix = PurePath(output or "").suffix.lower().removeprefix(".")
-    return next((name for name, form in formats.items() if suffix in form.suffixes), None)
+    path = PurePath(output or "")
+    suffix = path.suffix.lower().removeprefix(".")
+    found = next((name for name, form in formats.items() if suffix in form.suffixes), None)
+    if found is None and suffix in _OTHERS:
+        known = ", ".join(f".{s}" for form in formats.values() for s in form.suffixes)
+        packed = "results are not compressed: " if suffix in _PACKED else ""
+        hint = f"{packed}end it with one of {known}, or say by --format what to write there"
+        raise OptionError(f"cannot write {path.name}: no format is called .{suffix}", hint)
+    return found
+
+
+_PACKED: Final = ("gz", "zst", "bz2", "xz", "zip")
+_OTHERS: Final = frozenset((
+    *_PACKED, "arrow", "avro", "db", "feather", "html", "ipc", "json", "n3", "nq", "nt", "ods", "orc",
+    "parquet", "pdf", "pickle", "pkl", "png", "rdf", "sqlite", "svg", "trig", "ttl", "xls", "xlsx", "xml", "yml",
+))  # fmt: skip
+"""Suffixes that say a form: what has one of them and is a table of text cannot be read as that."""

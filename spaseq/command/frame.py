@@ -115,7 +115,7 @@ def query_text(path: str) -> tuple[str, str]:
         with open(path, encoding="utf-8-sig") as file:
             return file.read(), name
     except UnicodeDecodeError:
-        raise OptionError(f"cannot read the query {name}: it is not UTF-8 text") from None
+        raise OptionError(f"cannot read the query {name}: it is not UTF-8 text", "save it as UTF-8") from None
     except OSError as error:
         hint = "the query is given as a file or as its text; - reads it from standard input"
         raise OptionError(f"cannot read the query {name}: {error.strerror or error}", hint) from None

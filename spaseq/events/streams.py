@@ -136,11 +136,16 @@ class TimestampAssigner:
             raise EventError(f"two columns are called {twice!r}", source=self.source, attribute=twice)
         if name in table.column_names:
             return
+        names = table.column_names
+        hint = "name the column that holds the event type: --type-column COLUMN (type_column= in Python)"
+        if len(names) == 1 and (sign := next((c for c in ";\t|" if c in names[0]), None)):
+            known = "; with tabs between them it is .tsv" if sign == "\t" else ""
+            hint = f"this is one column: fields of .csv are separated by commas, and here is {sign!r}{known}"
         raise EventError(
-            f"no column {name!r}, which would say the type of each event; there are: {_listed(table.column_names)}",
+            f"no column {name!r}, which would say the type of each event; there are: {_listed(names)}",
             source=self.source,
             attribute=name,
-            hint="name the column that holds the event type: --type-column COLUMN (type_column= in Python)",
+            hint=hint,
         )
 
     def _choose(self, table: pa.Table) -> str | None:

@@ -159,6 +159,14 @@ def test_wrong_uses() -> None:
         query.run([{"kind": "A"}]).count()
 
 
+@pytest.mark.parametrize(("sign", "hint"), [(";", "here is ';'"), ("\t", "with tabs between them it is .tsv")])
+def test_a_csv_with_other_signs_between_its_fields_is_told_so(sign: str, hint: str, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "e.csv").write_text(f"type{sign}v\nA{sign}1\n")
+    with pytest.raises(EventError, match="no column 'type'") as caught:
+        ceql.compile("SELECT * WHERE A").run(tmp_path / "e.csv").count()
+    assert caught.value.hint.startswith("this is one column") and caught.value.hint.endswith(hint)
+
+
 def test_operands_that_do_not_go_together_are_an_error_with_its_place() -> None:
     events = [{"type": "A"}, {"type": "A", "name": "x", "p": 1}, {"type": "B", "name": "y", "p": 2}]
     with pytest.raises(EventError) as caught:

@@ -166,7 +166,9 @@ def test_wrong_numbers_and_missing_files(run: Run, capsys: pytest.CaptureFixture
     [
         (None, None, False, "table"),
         (None, "x.ndjson", False, "jsonl"),
-        (None, "x.json.gz", False, "table"),
+        (None, "x.txt", False, "table"),
+        (None, "x.2026", False, "table"),
+        ("json", "x.xlsx", False, "json"),
         (None, "-", False, "table"),
         ("json", "x.parquet", False, "json"),
         (None, "x.jsonl", True, "jsonl"),
@@ -174,6 +176,15 @@ def test_wrong_numbers_and_missing_files(run: Run, capsys: pytest.CaptureFixture
 )
 def test_chosen_format(asked: str | None, output: str | None, live: bool, chosen: str) -> None:
     assert chosen_format(FORMATS, asked, output, "table", live=live) == chosen
+
+
+@pytest.mark.parametrize(
+    ("output", "hint"), [("a/x.xlsx", "end it with"), ("x.json.gz", "results are not compressed: end it with")]
+)
+def test_a_suffix_that_says_another_form_gets_no_table(output: str, hint: str) -> None:
+    with pytest.raises(OptionError, match=r"cannot write x\.[a-z.]+: no format is called \.[xlsgz]+") as error:
+        chosen_format(FORMATS, None, output, "table")
+    assert error.value.hint.startswith(hint)
 
 
 def test_formats_that_do_not_fit() -> None:

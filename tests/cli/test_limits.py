@@ -26,7 +26,7 @@ _EXPLOSION = "SELECT * WHERE A AS x ; A+ AS y ; A AS z"
 """Over n events some 2^n matches."""
 _DENSE = """PREFIX : <urn:e#> SELECT ?s ?t FROM STREAM S <urn:s>
 WHERE { SEQ (A: B+: C) DEFINE GPM A ON S { ?s :p ?x } DEFINE GPM B ON S { ?v :p ?z } DEFINE GPM C ON S { ?t :p ?y } }"""
-_WRONG = [("time_limit", "30s"), ("live_runs", -1), ("memory_limit", 1.5), ("variants", True)]
+_WRONG = [("time_limit", "30s"), ("live_runs", -1), ("memory_limit", 1.5), ("variants", True), ("threads", 0)]
 _TEXTS = {"jsonl", "csv", "tsv", "table", "json"}
 
 

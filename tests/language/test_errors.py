@@ -21,6 +21,24 @@ def _query(body: str, head: str = HEAD) -> str:
 
 
 GOLDEN: dict[str, tuple[str, type[spaseq.QueryError], str]] = {
+    "a query of CEQL": (
+        "SELECT * WHERE A ; B",
+        spaseq.QuerySyntaxError,
+        """<query>:1:16: found 'A'
+  SELECT * WHERE A ; B
+                 ^
+expected: '{', SEQ
+hint: SEQ (A ; B) with a DEFINE GPM for each; a query over typed tuples is one of CEQL: ceql run""",
+    ),
+    "variables of CEQL": (
+        "SELECT a WHERE A AS a ; B",
+        spaseq.QuerySyntaxError,
+        """<query>:1:8: found 'a'
+  SELECT a WHERE A AS a ; B
+         ^
+expected: '*', DISTINCT, a ?variable, an expression ( … )
+hint: variables begin with ?; a query over typed tuples is one of CEQL: ceql run""",
+    ),
     "zero or more as in regular expressions": (
         _query("  SEQ (A ; B*)\n" + A),
         spaseq.QuerySyntaxError,

@@ -102,6 +102,8 @@ class Settings:
             fits = isinstance(value, known) and not isinstance(value, bool)
             if not fits or (not isinstance(value, str) and not value >= 0):
                 raise OptionError(f"Settings({name}={value!r}): this is not a {_KINDS[kind]}")
+        if self.threads == 0:
+            raise OptionError("threads is 0: the thread of the caller is one of them", "1 is that thread alone")
 
     @staticmethod
     def given(settings: Settings | None) -> Settings:

@@ -170,6 +170,10 @@ def _hint(found: str, before: str) -> str:
                 return hint
     if found == "[" and re.search(r"\bSTREAM\b[^{}]*$", before, re.IGNORECASE):
         return "the window is that of the query: WITHIN n SECONDS between SELECT and WHERE"
+    if re.search(r"\bWHERE\s*$", before, re.IGNORECASE) and re.match(r"[\w(]", found):
+        return "SEQ (A ; B) with a DEFINE GPM for each; a query over typed tuples is one of CEQL: ceql run"
+    if re.search(r"^\s*SELECT\s*$", before, re.IGNORECASE) and re.match(r"\w", found):
+        return "variables begin with ?; a query over typed tuples is one of CEQL: ceql run"
     if re.search(r"\bWHERE\s*\{\s*$", before, re.IGNORECASE):
         return "graph patterns have names and an order: WHERE { SEQ (A ; B) DEFINE GPM A ON S { … } … }"
     return ""
