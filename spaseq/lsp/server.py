@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any, Final
 
 from lsprotocol import types
@@ -18,6 +19,7 @@ __all__ = ["language_server", "serve"]
 
 _PAUSE: Final = 0.15
 """Seconds without a change before a text is checked."""
+_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _SEVERITY: Final = {
     "error": types.DiagnosticSeverity.Error,
     "warning": types.DiagnosticSeverity.Warning,
@@ -38,20 +40,36 @@ def _language(document: TextDocument) -> str | None:
     return language_of(document.uri)
 
 
+def _lines(text: str) -> list[str]:
+    """Lines with their ends as the protocol has them. pygls ends them at every sign that Python takes for one, a form
+    feed or U+2028 in a text as well, so it is asked for nothing that counts lines."""
+    return _LINE.findall(text)
+
+
 def _place(text: str, offset: int) -> ServerTextPosition:
-    """In code points; lines end as the protocol has it."""
+    """In code points."""
     lines = text[:offset].replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return ServerTextPosition(len(lines) - 1, len(lines[-1]))
 
 
 def _range(document: TextDocument, start: int, end: int) -> types.Range:
     text = document.source
-    return document.range_to_client_units(ServerTextRange(_place(text, start), _place(text, end)))
+    return document.position_codec.range_to_client_units(
+        _lines(text), ServerTextRange(_place(text, start), _place(text, end))
+    )
+
+
+def _offset(document: TextDocument, position: types.Position) -> int:
+    lines = _lines(document.source)
+    if position.line >= len(lines):  # behind the last line's end
+        return len(document.source)
+    place = document.position_codec.position_from_client_units(lines, position)
+    return sum(map(len, lines[: place.line])) + place.character
 
 
 def language_server(worker: Worker) -> LanguageServer:
     """The server; `worker` checks queries."""
-    server = LanguageServer("spaseq", VERSION)
+    server = LanguageServer("spaseq", VERSION, types.TextDocumentSyncKind.Full)
 
     async def checked(uri: str) -> None:
         document = server.workspace.get_text_document(uri)
@@ -86,8 +104,7 @@ def language_server(worker: Worker) -> LanguageServer:
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     def hover(params: types.HoverParams) -> types.Hover | None:
-        document, offset = _at(params)
-        language = _language(document)
+        document, language, offset = _at(params)
         found = None if language is None else meaning(language, document.source, offset)
         if found is None:
             return None
@@ -96,15 +113,16 @@ def language_server(worker: Worker) -> LanguageServer:
 
     @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=["?", "$"]))
     def completion(params: types.CompletionParams) -> types.CompletionList:
-        document, offset = _at(params)
-        language = _language(document)
+        document, language, offset = _at(params)
         words = [] if language is None else words_at(language, document.source, offset)
         items = [_item(document, offset, word.text, word.kind) for word in words]
         return types.CompletionList(is_incomplete=False, items=items)
 
-    def _at(params: Any) -> tuple[TextDocument, int]:
+    def _at(params: Any) -> tuple[TextDocument, str | None, int]:
+        """The document, its language and the offset; no language for a document that is not open."""
         document = server.workspace.get_text_document(params.text_document.uri)
-        return document, document.offset_at_position(params.position)
+        language = None if document.version is None else _language(document)
+        return document, language, 0 if language is None else _offset(document, params.position)
 
     return server
 

@@ -113,6 +113,27 @@ def test_what_is_wrong_is_underlined_until_it_is_right(editor: Editor) -> None:
     assert found["range"]["start"]["line"] == 1
 
 
+def test_lines_end_as_the_protocol_has_it(editor: Editor) -> None:
+    """Python ends lines at U+2028 and form feeds, too, which texts may have: places behind them were wrong, and edits
+    of a part went there. So documents come whole."""
+    assert editor.capabilities["capabilities"]["textDocumentSync"]["change"] == 1
+    uri = "file:///folder/lines.rq"
+    text = SPASEQ.replace("on; |", "\u2028 \x0c \x85 😀").replace('e:state "off', 'f:state "off')
+    (found,) = [one for one in editor.open(uri, "spaseq", text) if one["severity"] == 1]
+    assert found["range"]["start"] == {"line": 4, "character": 28}
+    assert editor.at("hover", uri, 4, 3)["range"] == {
+        "start": {"line": 4, "character": 2}, "end": {"line": 4, "character": 8}
+    }  # fmt: skip
+    offered = editor.at("completion", uri, 4, 24)["items"][0]["textEdit"]["range"]
+    assert offered == {"start": {"line": 4, "character": 24}, "end": {"line": 4, "character": 24}}
+    text = text.replace("\n", "\r\n")
+    (found,) = [one for one in editor.change(uri, 2, text) if one["severity"] == 1]
+    assert found["range"]["start"] == {"line": 4, "character": 28}
+    assert editor.at("hover", "file:///folder/never-opened.rq", 0, 0) is None
+    editor.change(uri, 3, "SELECT ?x # 😀\n")
+    assert [item["label"] for item in editor.at("completion", uri, 1, 0)["items"]], "behind the last line's end"
+
+
 def test_a_misspelt_gpm_is_underlined(editor: Editor) -> None:
     uri = "file:///folder/q.rq"
     (found,) = editor.open(uri, "sparql", SPASEQ.replace("On ;", "Onn ;"))
