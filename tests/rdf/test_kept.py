@@ -101,6 +101,11 @@ PATTERNS = [
     "?y ?p ?z",
     "?z :p ?y . ?z ?p ?w",
     ":a :n ?n",
+    "?z :p :b . ?z :q ?y",
+    ":none :n ?n",
+    ":a :p 'x' . ?y :n 1.5",
+    ":a :q _:w . _:w :q ?y",
+    "?y :q ?z . ?z :q :a",
     "?y :n ?n FILTER (?n > 2)",
     "?y :q ?z OPTIONAL { ?z :n ?n }",
     "?y :q+ ?z",
@@ -120,6 +125,7 @@ def test_a_built_file_gives_the_answers_of_its_sources(pattern: str, tmp_path: P
     built = _built(tmp_path)
     expected = _answers(tmp_path, pattern, _sources(tmp_path))
     assert _answers(tmp_path, pattern, built) == expected
+    assert sorted(map(str, _answers(tmp_path, pattern, open_kept(built).graph()))) == sorted(map(str, expected))
     assert expected or "none" in pattern
 
 

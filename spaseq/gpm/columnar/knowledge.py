@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from rdflib.term import URIRef
+from rdflib.term import Literal, URIRef
 
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar.coverage import counts, read_predicates, uncovered
@@ -23,7 +23,7 @@ from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.evaluate import PatternEvaluator
 from spaseq.gpm.mappings import IDENTITY, IndexedMappings, MappingSet
 from spaseq.gpm.pattern import Part
-from spaseq.rdf import GraphBatch, TermTable
+from spaseq.rdf import GraphBatch, GraphColumns, TermTable, plain_literal
 
 __all__ = ["Graphs", "KnowledgeColumns"]
 
@@ -169,6 +169,27 @@ def _placed(values: np.ndarray, sought: np.ndarray) -> tuple[np.ndarray, np.ndar
     return np.where(there, places, 0), there
 
 
+def _asked(graph: GraphColumns, node: algebra.Node) -> np.ndarray | None:
+    """The rows that a basic graph pattern can use, where a triple pattern of it names a subject or an object: what is
+    looked up costs what is found. None for other patterns."""
+    if not isinstance(node, algebra.BGP):
+        return None
+    parts, looked_up = [np.zeros(0, np.int64)], False
+    for s, p, o in node.triples:
+        if not isinstance(p, URIRef):
+            return None
+        for predicate in graph.numbers([p]):
+            named = [(place, term) for place, term in ((0, s), (2, o)) if isinstance(term, (URIRef, Literal))]
+            looked_up |= bool(named)
+            if named:
+                place, term = named[0]
+                numbers = np.array([graph.terms.id_of(plain_literal(term))], np.int32)
+                parts.append(graph.find(predicate, place, numbers[numbers >= 0]))
+            else:
+                parts.append(np.arange(*graph.groups[predicate]))
+    return graph.at(np.unique(np.concatenate(parts))) if looked_up else None
+
+
 def _number(mapping: Any, name: str, space: Space) -> int:
     for own, term in mapping:
         if own == name:
@@ -235,7 +256,9 @@ class Graphs:
         """The solutions of a pattern on a registered graph, and the space of their terms."""
         read = read_predicates(node)
         graph = self._evaluator.columns(iri)
-        rows = graph.rows if read is None else graph.about(sorted(read))
+        rows = _asked(graph, node)
+        if rows is None:
+            rows = graph.rows if read is None else graph.about(sorted(read))
         one = np.zeros(1, np.int64)
         batch = GraphBatch(
             iri, iri, rows, np.array([0, len(rows)]), one, one.astype(np.int32) - 1, one + 1, graph.terms
