@@ -232,5 +232,5 @@ def test_both_languages_run_from_a_zip_file(tmp_path: Path) -> None:
     )
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "packages.zip"), "SPASEQ_INTERPRET": "1000"}
     command = [sys.executable, "-c", script]
-    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100)
+    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
     assert result.stdout == "True True 1 64\n", result.stderr
