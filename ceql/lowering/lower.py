@@ -37,7 +37,7 @@ from ceql.syntax.walk import aggregates_of
 from spaseq import pattern as algebra
 from spaseq.engine import Choice, Consume, Selection, Settings, Window
 from spaseq.errors import InternalError, Span, UnsupportedFeature
-from spaseq.pattern import NoneOf, Pattern, Predicate, Skip
+from spaseq.pattern import NoneOf, Pattern, Predicate, Skip, all_shown, told_by_positions
 
 __all__ = ["Lowered", "lower"]
 
@@ -50,7 +50,7 @@ class Lowered:
 
     `window_attribute` is None where the window is over time or events. `partition` has the attributes of each bracket
     of PARTITION BY, and `keys`, which come from conditions (`ceql.lowering.partition_keys`). `absent`: the event of a
-    NOT at the end.
+    NOT at the end, and `against` matches with such an event behind them, where that is a condition between both.
     """
 
     pattern: Pattern
@@ -62,6 +62,8 @@ class Lowered:
     choice: Choice = Choice()  # noqa: RUF009 - frozen
     absent: NoneOf | None = None
     keys: tuple[str, ...] = ()
+    against: Pattern | None = None
+    against_registers: GuardRegisters | None = None
 
 
 _ALTERNATIVES: Final = 16
@@ -78,7 +80,7 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
     lowering = _Lowering(text, source, settings)
     formula, ending = without_ending(query.where)
     part = lowering.formula(formula)
-    absent = None if ending is None else lowering.absent_at_the_end(ending, part, query)
+    absent, against = (None, None) if ending is None else lowering.absent_at_the_end(ending, part, query)
     if part.pending:
         raise InternalError("a condition found no scope")
     pattern = part.pattern
@@ -99,6 +101,8 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
         choice,
         absent,
         keys,
+        against,
+        None if against is None else GuardRegisters(tuple(dict.fromkeys(_guards(against)))),
     )
 
 
@@ -313,16 +317,13 @@ class _Lowering:
         together = functools.reduce(ast.And, conditions)
         return Guard(together, frozenset((mark,)).union(*outside))
 
-    def absent_at_the_end(self, node: ast.Without, part: _Part, query: ast.Query) -> NoneOf:
-        """The predicate of events that must not follow a match, for `φ ; NOT ψ` as the whole formula."""
-        alternatives, _ = self.alternatives(node.child, part.defined)
-        for alternative in alternatives:
-            for leaf in alternative.conditions[:1]:
-                raise self.unsupported(
-                    "a condition that relates a NOT at the end to other events",
-                    leaf.span,
-                    "PARTITION BY keeps to events of one key; A; NOT B; C may compare B with A",
-                )
+    def absent_at_the_end(self, node: ast.Without, part: _Part, query: ast.Query) -> tuple[NoneOf, Pattern | None]:
+        """What must not follow a match, for `φ ; NOT ψ` as the whole formula: the predicate of the events of ψ, and the
+        pattern `φ ; ψ` of those alternatives of ψ that have conditions on φ, None if none has."""
+        alternatives, number = self.alternatives(node.child, part.defined)
+        related = [alternative for alternative in alternatives if alternative.conditions]
+        for alternative in related:
+            self.refuse_untold(alternative, part.pattern, query)
         if query.selection.strategy not in (None, ast.Strategy.ALL, ast.Strategy.STRICT):
             strategy = f"NOT at the end with the selection strategy {query.selection.strategy.value}"
             raise self.unsupported(strategy, node.span, "leave the strategy out for ALL")
@@ -330,7 +331,38 @@ class _Lowering:
             raise self.unsupported(f"NOT at the end with CONSUME BY {query.consume.policy.value}", node.span)
         if query.limit is not None:
             raise self.unsupported("NOT at the end with LIMIT", node.span, "--limit N stops after N matches in all")
-        return NoneOf(frozenset(a.predicates for a in alternatives))
+        plain = NoneOf(frozenset(a.predicates for a in alternatives if not a.conditions))
+        return plain, self.followed(part.pattern, related, f"#{number}") if related else None
+
+    def followed(self, pattern: Pattern, related: Iterable[_Alternative], mark: str) -> Pattern:
+        """`pattern`, and later an event of one of the alternatives."""
+        found: list[Pattern] = []
+        for alternative in related:
+            guard = self.guard_of(alternative, mark, pattern)
+            assert guard is not None
+            event = algebra.Atom(alternative.predicates, frozenset((mark,)))
+            both = algebra.Sequence(pattern, event, Skip.ANY)
+            found.append(algebra.Correlate(both, guard.variables, guard))
+        return functools.reduce(algebra.Or, found)
+
+    def refuse_untold(self, alternative: _Alternative, pattern: Pattern, query: ast.Query) -> None:
+        """A match is compared with what follows it by its positions: they must say what the variables of the condition
+        have taken, and SELECT must leave none of them out."""
+        leaf = alternative.conditions[0]
+        names = frozenset(name for one in alternative.conditions for name in one.variables) - alternative.names
+        items = query.selection.items
+        if not told_by_positions(pattern, names):
+            raise self.unsupported(
+                "a condition that relates a NOT at the end to a part with OR, AND or two repetitions",
+                leaf.span,
+                "PARTITION BY keeps to events of one key",
+            )
+        if items is not None and not all_shown(pattern, frozenset(item.variable for item in items)):
+            raise self.unsupported(
+                "a condition that relates a NOT at the end to other events, with a SELECT that leaves out some events",
+                leaf.span,
+                "SELECT * shows all of them, as does a SELECT that names each",
+            )
 
     def alternatives(self, node: ast.Formula, known: frozenset[str]) -> tuple[list[_Alternative], int]:
         """The alternatives of what a NOT forbids, and a fresh number for the name of its event. Conditions may name

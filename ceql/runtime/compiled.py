@@ -71,12 +71,21 @@ class CompiledQuery:
                     strict=self.lowered.strict,
                     choice=self.lowered.choice,
                     absent=self.lowered.absent,
+                    against=self._against(),
                     registers=self.lowered.registers,
                     settings=self.settings,
                     valuations=valuations,
                     shown=frozenset(self.shown.variables) if valuations else None,
                 )
         return self._programs[valuations]
+
+    def _against(self) -> Program | None:
+        """What finds the events that call off a match which waits for its window to close."""
+        lowered = self.lowered
+        if lowered.against is None:
+            return None
+        registers = lowered.against_registers
+        return compile_program(lowered.against, lowered.window, registers=registers, settings=self.settings)
 
     def bindings(self, valuations: bool, schema: Schema | None = None) -> Bindings | None:
         """How matches name what their variables took; None where they do not."""
@@ -124,7 +133,8 @@ class CompiledQuery:
         """What makes the memory of a run grow for ever, in words."""
         if self.rewritten.unsatisfiable or (self.automaton.states == 1 and not self.lowered.partition):
             return ()  # no run lives on behind its first event
-        guards = () if self.lowered.registers is None else self.lowered.registers.guards
+        both = (self.lowered.registers, self.lowered.against_registers)
+        guards = [guard for registers in both if registers is not None for guard in registers.guards]
         found = (a for guard in guards for a in attributes_of(guard.condition))
         values = dict.fromkeys(f"{(a.variable or '').partition('#')[0]}.{a.name}".lstrip(".") for a in found)
         keys = [" or ".join(bracket) for bracket in self.lowered.partition]
@@ -209,7 +219,8 @@ class CompiledQuery:
         if lowered.strict:
             lines.append("selection: STRICT, matched positions are consecutive")
         if lowered.absent is not None:
-            lines.append(f"at the end: {lowered.absent}; matches are reported as their windows close")
+            behind = "" if lowered.against is None else ", and none that its conditions relate to the match"
+            lines.append(f"at the end: {lowered.absent}{behind}; matches are reported as their windows close")
         return "\n".join([*lines, "automaton:", *("  " + line for line in self.program().explain().splitlines())])
 
     def _explain_rewrites(self) -> Iterator[str]:

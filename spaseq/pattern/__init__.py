@@ -7,6 +7,7 @@ Modules:
 
 * `nodes`: The nodes of the pattern algebra.
 * `variables`: Which variables a pattern may bind.
+* `takes` (`all_shown`, `told_by_positions`): Which variables of a match can be told from its positions alone.
 * `balanced`: Many parts under one associative operator.
 * `push_filters`: Moves conditions over several variables to the smallest part of a pattern that has all of them.
 """
@@ -31,6 +32,7 @@ from spaseq.pattern.nodes import (
     Skip,
 )
 from spaseq.pattern.push_filters import push_filters
+from spaseq.pattern.takes import all_shown, told_by_positions
 from spaseq.pattern.variables import variables
 
 __all__ = [
@@ -48,7 +50,9 @@ __all__ = [
     "Project",
     "Sequence",
     "Skip",
+    "all_shown",
     "balanced",
     "push_filters",
+    "told_by_positions",
     "variables",
 ]

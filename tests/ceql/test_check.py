@@ -116,7 +116,12 @@ def test_errors_name_the_thing_and_the_place(text: str) -> None:
         ("SELECT * WHERE A ; NOT B+ ; D", "NOT of more than one event", "B+"),
         ("SELECT * WHERE A ; NOT NOT B ; D", "NOT of more than one event", "NOT B"),
         ("SELECT * WHERE A ; NOT (B AS b FILTER b.p > c.p) ; C AS c", "condition on c in this NOT", "b.p > c.p"),
-        ("SELECT * WHERE A AS a ; NOT (B FILTER B.p > a.p)", "relates a NOT at the end", "B.p > a.p"),
+        (
+            "SELECT * WHERE (A AS a OR C) ; NOT (B FILTER B.p > a.p)",
+            "relates a NOT at the end to a part with OR",
+            "B.p > a.p",
+        ),
+        ("SELECT C WHERE A AS a ; C ; NOT (B FILTER B.p > a.p)", "SELECT that leaves out some events", "B.p > a.p"),
         ("SELECT * WHERE A AS a ; NOT (B FILTER B.p > AVG(a.p)) ; C", "an aggregate in a NOT", "B.p > AVG(a.p)"),
         ("SELECT MAX * WHERE A ; NOT B", "NOT at the end with the selection strategy MAX", "NOT B"),
         ("SELECT * WHERE A ; NOT B CONSUME BY ANY", "NOT at the end with CONSUME BY ANY", "NOT B"),

@@ -587,23 +587,30 @@ def evaluate_valuations(query: Query, stream: Sequence[Event]) -> list[tuple[int
 def _evaluate(query: Query, stream: Sequence[Event], find: Callable[..., Iterator[Valuation]]) -> list[Match]:
     by_end: dict[int, tuple[int, Sequence[int], Found]] = {}
     for number, positions in enumerate(substreams(query, stream)):
-        found = {(v.start, v.end, _data(v, query.select)) for v in find(query, positions, stream) if not v.owed}
+        matched = [v for v in find(query, positions, stream) if not v.owed]
         if query.ending is not None:
-            found = _not_followed(query, found, positions, stream)
+            matched = _not_followed(query, matched, positions, stream)
+        found = {(v.start, v.end, _data(v, query.select)) for v in matched}
         for c in found:
             by_end.setdefault(positions[c[1]], (number, positions, set()))[2].add(c)
     return sorted(_reported(query, by_end))
 
 
-def _not_followed(query: Query, found: Found, positions: Sequence[int], stream: Sequence[Event]) -> Found:
-    """φ ; NOT ψ: the complex events of φ behind whose end no ψ begins inside the window."""
+def _not_followed(
+    query: Query, found: list[Valuation], positions: Sequence[int], stream: Sequence[Event]
+) -> list[Valuation]:
+    """φ ; NOT ψ: the valuations of φ behind whose end, inside the window, no ψ begins that meets its conditions."""
     assert query.ending is not None
-    spoilers = {v.start for v in valuations(query.ending, [stream[p] for p in positions])}
-    return {
-        (i, j, d)
-        for i, j, d in found
-        if not any(j < k and inside(query.within, i, k, positions, stream) for k in spoilers)
-    }
+    events = [stream[p] for p in positions]
+    spoilers = valuations(query.ending, events)
+    return [
+        v
+        for v in found
+        if not any(
+            v.end < w.start and inside(query.within, v.start, w.start, positions, stream) and _meets(w, v, events)
+            for w in spoilers
+        )
+    ]
 
 
 def _reported(query: Query, by_end: dict[int, tuple[int, Sequence[int], Found]]) -> Iterator[Match]:

@@ -26,6 +26,8 @@ class Program:
     absent: NoneOf | None = None
     lazy: LazyPlan | str | None = None
     """For the lazy evaluators: a plan; or why "auto" has none; None where they are not asked for."""
+    against: Program | None = None
+    """Of matches that wait for their windows to close, those with one event more which calls them off."""
 
     @property
     def ends_by_key(self) -> bool:
@@ -90,16 +92,18 @@ def compile_program(
     registers: Registers | None = None,
     settings: Settings = Settings(),  # noqa: B008 - frozen
     absent: NoneOf | None = None,
+    against: Program | None = None,
     valuations: bool = False,
     shown: frozenset[str] | None = None,
 ) -> Program:
     """Compile `pattern`; guards need `registers`. `strict` keeps only matches whose positions are an interval.
 
     `absent`, if given, fails for the events that must not follow a match inside its window; then matches are reported
-    as their windows close (only with selection ALL). With `valuations`, matches are valuations ([CEL] §3): two
-    that differ only in which variables take which positions are two, and `MatchBatch.labels` tells them apart; of the
-    variables `shown` alone, if given. Selection compares positions as ever, so valuations of one complex event are
-    reported together or not at all; ANY and LIMIT count valuations.
+    as their windows close (only with selection ALL). `against`, with it, is a program whose matches are those of
+    `pattern`, with all of their positions, and an event more: then they are not reported. With `valuations`,
+    matches are valuations ([CEL] §3): two that differ only in which variables take which positions are two, and
+    `MatchBatch.labels` tells them apart; of the variables `shown` alone, if given. Selection compares positions as
+    ever, so valuations of one complex event are reported together or not at all; ANY and LIMIT count valuations.
     """
     if absent is not None and choice != Choice():
         raise InternalError("absence at the end is evaluated with selection ALL, without consumption or limit")
@@ -108,4 +112,6 @@ def compile_program(
     )
     lazy = planned(settings.evaluator, pattern, strict=strict, choice=choice, registers=registers,
                    valuations=valuations)  # fmt: skip
-    return Program(cea, window, choice, registers, settings, absent, lazy)
+    if against is not None and settings.evaluator == "auto":
+        lazy = "what must not come at the end has conditions on what came before"
+    return Program(cea, window, choice, registers, settings, absent, lazy, against)

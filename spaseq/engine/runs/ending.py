@@ -3,12 +3,16 @@
 Matches of φ wait here. Where an event of ψ comes behind the end of a waiting match and inside its window, the match is
 off. When the window's first live start has passed a match's own, its window has closed, and the match is reported. The
 end of the stream closes all windows. The interval of the match is that of φ.
+
+Where ψ has conditions on what φ took, `Ending.against` evaluates `φ ; ψ`: its matches are those of φ that are off, with
+the event of ψ behind them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -31,10 +35,21 @@ class _Waiting:
     keys: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
+class Calling(Protocol):
+    """What finds the matches that are off, each with one event more (`spaseq.engine.runs.evaluation.Pushed`)."""
+
+    def stream(self, batch: Batch) -> Iterator[MatchBatch]: ...
+
+    def forget(self, numbers: np.ndarray) -> int | None: ...
+
+    def snapshot(self) -> dict[str, Any]: ...
+
+
 class Ending:
-    """The waiting matches of one evaluation."""
+    """The waiting matches of one evaluation. `against`: set by whoever opens it."""
 
     def __init__(self, absent: NoneOf, window: Window) -> None:
+        self.against: Calling | None = None
         self._absent = absent
         self._window = window
         self._lows_by_key = window.per_partition
@@ -71,13 +86,32 @@ class Ending:
         mine = mine[row_keys[stray[place[mine]]] == keys[mine]]
         off = np.zeros(len(matches), bool)
         off[mine] = matches.start[mine] >= lows[stray[place[mine]]]
+        if self.against is not None:
+            off[self._called_off(self.against.stream(batch), matches)] = True
         closed = ~off & (matches.start < open_from)
         waiting = ~off & ~closed
         self._waiting = _Waiting(_pick(matches, waiting), keys[waiting])
         return _pick(matches, closed)
 
+    @staticmethod
+    def _called_off(found: Iterable[MatchBatch], matches: MatchBatch) -> list[int]:
+        """Which of the matches are `found` with an event behind them. O(matches + found)."""
+        off: list[int] = []
+        places: dict[tuple[int, bytes], list[int]] = {}
+        for part in found:  # to its end
+            if not places:
+                for i in range(len(matches)):
+                    taken = matches.positions[matches.offsets[i] : matches.offsets[i + 1]]
+                    places.setdefault((int(matches.start[i]), taken.tobytes()), []).append(i)
+            for i in range(len(part)):
+                taken = part.positions[part.offsets[i] : part.offsets[i + 1] - 1]
+                off += places.get((int(part.start[i]), taken.tobytes()), ())
+        return off
+
     def forget(self, keys: np.ndarray) -> None:
         """No row of these partitions comes any more: what waits in them is sure, and given with the next matches."""
+        if self.against is not None:
+            self.against.forget(keys)
         self._waiting.keys[np.isin(self._waiting.keys, keys)] = _SURE
         if self._lows_by_key:
             self._lows[keys[keys < len(self._lows)]] = 0
@@ -108,12 +142,13 @@ class Ending:
         return rest
 
     def snapshot(self) -> Any:
-        """What waits, as plain values."""
-        return self._waiting.matches.snapshot(), self._waiting.keys, self._lows
+        """What waits, as plain values, and behind them what `against` has, where that is set."""
+        plain = self._waiting.matches.snapshot(), self._waiting.keys, self._lows
+        return plain if self.against is None else (*plain, self.against.snapshot())
 
     def restore(self, state: Any) -> None:
-        """The opposite of `snapshot`."""
-        matches, keys, lows = state
+        """The opposite of `snapshot`, but for `against`."""
+        matches, keys, lows = state[:3]
         self._lows = array(lows, "windows", low=0)
         most = len(self._lows) - 1 if self._lows_by_key else None
         keys = array(keys, "keys", rows=len(matches[0]), low=_SURE, high=most)
