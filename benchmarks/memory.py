@@ -50,6 +50,7 @@ QUERIES: Final = {
 }
 GRAPHS: Final = {
     "graphs, new IRIs": "SELECT ?x ?y WITHIN 1 SECONDS",
+    "graphs, new IRIs, several mappings": "SELECT ?x ?y WITHIN 1 SECONDS",
     "graphs, new IRIs, keys": "SELECT ?k ?x WITHIN 1 SECONDS PARTITION BY (?k)",
     "graphs, new IRIs, keys forgotten after 20 s": "SELECT ?k ?x PARTITION BY (?k)",
 }
@@ -91,16 +92,16 @@ def _tuples(name: str) -> Callable[[int], int]:
 
 
 def _graphs(name: str) -> Callable[[int], int]:
-    rng = np.random.default_rng(SEED)
+    rng, several = np.random.default_rng(SEED), 3 if "several" in name else 1
     session = spaseq.compile(GRAPHS[name] + _BODY, settings=_settings(name)).open()
 
     def push(batch: int) -> int:
         found = 0
         for number in range(batch * BATCH // 20, (batch + 1) * BATCH // 20):
             key = number // 20 * 20 + int(rng.integers(0, 20))
-            triple = (IRI(f"http://example.org/k{key}"), IRI(f"http://example.org/{'ab'[number % 2]}"),
-                      IRI(f"http://example.org/x{number}"))  # fmt: skip
-            found += len(session.push(GraphEvent("http://example.org/S", number * 1_000_000, (triple,))))
+            about = IRI(f"http://example.org/k{key}"), IRI(f"http://example.org/{'ab'[number % 2]}")
+            graph = tuple((*about, IRI(f"http://example.org/x{number}/{n}")) for n in range(several))
+            found += len(session.push(GraphEvent("http://example.org/S", number * 1_000_000, graph)))
         return found
 
     return push

@@ -310,3 +310,19 @@ def test_the_column_of_times_is_named_as_in_the_command() -> None:
         assert [match.positions for match in query.open(**word).push(events)] == [(0, 1)]
     with pytest.raises(spaseq.OptionError, match="two names of one option"):
         query.open(time="at", time_column="at")
+
+
+@pytest.mark.parametrize("language", ["ceql", "spaseq"])
+def test_without_pandas_frames_say_so_and_nothing_is_read(language: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A base install has none."""
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    matches: Any = (
+        ceql.compile("SELECT * WHERE A").run(events=[{"type": "A"}])
+        if language == "ceql"
+        else spaseq.compile(
+            "SELECT ?x FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?s <urn:a> ?x } }"
+        ).run({"S": "nowhere.nt"})
+    )
+    with pytest.raises(spaseq.OptionError, match="to_pandas needs pandas, which is not installed") as caught:
+        matches.to_pandas()
+    assert "to_arrow()" in str(caught.value) and matches.counters.events == 0

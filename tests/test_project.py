@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.bounds import lowest
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -58,6 +60,12 @@ def test_every_dependency_has_both_bounds() -> None:
     needed = project["dependencies"] + [r for extra in project["optional-dependencies"].values() for r in extra]
     unbounded = [r for r in needed if not r.startswith("spaseq[") and not (">=" in r and "<" in r)]
     assert not unbounded
+
+
+def test_the_lowest_dependencies_are_told_apart() -> None:
+    """`make test-bounds` installs exactly these."""
+    needed = _project()["project"]["dependencies"]
+    assert len(lowest()) == len(needed) and all(re.fullmatch(r"[\w.-]+==[\d.]+", each) for each in lowest())
 
 
 def test_no_machine_is_named_in_the_text() -> None:

@@ -18,7 +18,7 @@ from ceql.semantics.types import check_types
 from spaseq.drawing import Timeline, matches_html, time_text, timeline_of
 from spaseq.engine import Program
 from spaseq.errors import EventError, OptionError
-from spaseq.events import EventBatch, EventCounters, EventOptions, EventStream, TupleWords
+from spaseq.events import EventBatch, EventCounters, EventOptions, EventStream, TupleWords, frame_of
 from spaseq.measure import shortened
 from spaseq.watch import check, limited, limited_steps
 
@@ -108,8 +108,8 @@ class Matches:
         return self._query.shown if self._valuations else None
 
     def to_pandas(self) -> Any:
-        """All matches as a `pandas.DataFrame`."""
-        return self.to_arrow().to_pandas()
+        """All matches as a `pandas.DataFrame`. `OptionError` without pandas."""
+        return frame_of(self.to_arrow)
 
     def begin(
         self, wanted: Collection[str] | None = None, program: Program | None = None

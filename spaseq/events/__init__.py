@@ -22,7 +22,8 @@ Modules:
 * `growing` (`GrowingBytes`, `GrowingFile`, `Watched`): Files of text that grow, read as lines are added, and standard
   input as it comes.
 * `places`: Where files are: on this machine, or on a file system that only Spark's libraries read.
-* `readers` (`FORMATS`, `source_name`, `tables`): Readers: whatever holds events becomes a run of Arrow tables.
+* `readers` (`FORMATS`, `frame_of`, `source_name`, `tables`): Readers: whatever holds events becomes a run of Arrow
+  tables.
 * `time`: Time as the project holds it: an integer count of nanoseconds since 1970-01-01T00:00:00Z.
 * `options` (`Duration`, `EventOptions`, `TimeOptions`, `TupleWords`): How the times of tuples and graphs are read, and
   in what order events may come.
@@ -49,7 +50,7 @@ from spaseq.events.columns import (
 )
 from spaseq.events.growing import GrowingFile
 from spaseq.events.options import Duration, EventOptions, TimeOptions, TupleWords
-from spaseq.events.readers import source_name, tables
+from spaseq.events.readers import frame_of, source_name, tables
 from spaseq.events.seen import Seen, closest
 from spaseq.events.streams import EventCounters, EventFeed, EventStream
 from spaseq.events.time import format_duration, format_time, parse_duration, parse_time
@@ -76,6 +77,7 @@ __all__ = [
     "column_of",
     "format_duration",
     "format_time",
+    "frame_of",
     "parse_duration",
     "parse_time",
     "source_name",

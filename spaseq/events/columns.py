@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import pyarrow as pa
@@ -97,6 +97,11 @@ Column = NumberColumn | TextColumn | TruthColumn | TimeColumn | ListColumn
 
 _FEW = 6
 _INT64_MAX = (1 << 63) - 1
+
+
+_NUMBERS: Final = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64"
+_KINDS: Final = {pa.from_numpy_dtype(np.dtype(name)): np.dtype(name) for name in _NUMBERS.split()}
+"""Arrow's types of numbers, and numpy's."""
 
 
 def rows_of(column: Column, rows: slice) -> Column:
@@ -180,9 +185,10 @@ def _filled(array: pa.Array, known: np.ndarray | None) -> np.ndarray:
     """The numbers of an array of a fixed width, 0 where NULL, as a view where nothing is NULL.
 
     Off the buffer: making an Arrow scalar, as `fill_null` does, imports pandas where it is installed (half a second).
+    So does `to_pandas_dtype`, which pyarrow 18 cannot do without pandas.
     """
     data = array.buffers()[1]
-    kind = np.dtype(array.type.to_pandas_dtype())
+    kind = _KINDS[array.type]
     numbers = np.frombuffer(data, kind, len(array), array.offset * kind.itemsize) if len(array) else np.zeros(0, kind)
     return numbers if known is None else np.where(known, numbers, kind.type(0))
 

@@ -12,7 +12,7 @@ import contextlib
 import os
 import sys
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -26,7 +26,7 @@ from spaseq.events.growing import GrowingBytes, GrowingFile
 from spaseq.events.json_lines import read_json_lines
 from spaseq.events.places import matching
 
-__all__ = ["FORMATS", "source_name", "tables"]
+__all__ = ["FORMATS", "frame_of", "source_name", "tables"]
 
 FORMATS: Final = {
     ".csv": "csv",
@@ -105,6 +105,16 @@ def _from_pandas(frame: Any) -> pa.Table:
         return pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowException, TypeError, ValueError) as error:  # sparse columns, two of one name
         raise EventError(f"the frame cannot be read as columns: {first_line(error)}") from None
+
+
+def frame_of(rows: Callable[[], pa.Table]) -> Any:
+    """The rows as a `pandas.DataFrame`. `OptionError` without pandas, before any are made."""
+    try:
+        import pandas  # noqa: F401
+    except ImportError:
+        hint = "install pandas, or take to_arrow(), whose tables Polars, DuckDB and others read"
+        raise OptionError("to_pandas needs pandas, which is not installed", hint) from None
+    return rows().to_pandas()
 
 
 def from_dicts(events: Sequence[Mapping[str, Any]]) -> pa.Table:

@@ -21,6 +21,7 @@ from spaseq.drawing import Timeline
 from spaseq.engine import MatchBatch, Partitions, Program, Progress, Settings, progress_of
 from spaseq.engine.program.matches import within
 from spaseq.errors import InternalError
+from spaseq.events import frame_of
 from spaseq.gpm import IDENTITY, Knowledge, Mapping, MappingSet, project
 from spaseq.held import Memory, Parts, joined, measured
 from spaseq.language.evaluation.absence import Endings, Sightings, Waiting, mappings_of
@@ -602,5 +603,5 @@ class Matches:
         return typed_table(gathered, self.variables, terms=terms)
 
     def to_pandas(self, *, typed: bool = False, terms: bool = False) -> Any:
-        """`to_arrow` as a `pandas.DataFrame`."""
-        return self.to_arrow(typed=typed, terms=terms).to_pandas()
+        """`to_arrow` as a `pandas.DataFrame`. `OptionError` without pandas."""
+        return frame_of(partial(self.to_arrow, typed=typed, terms=terms))
