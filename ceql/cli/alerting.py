@@ -14,8 +14,8 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from ceql.cli import arguments
 from ceql.cli.formats import ALERTS, FORECASTS
-from spaseq.command import accounted, add_results, bounded, chosen_format, opened, settle_interrupt
-from spaseq.command.frame import INTERRUPTED
+from spaseq.command import accounted, add_results, bounded, chosen_format, opened
+from spaseq.command.frame import end_interrupted
 from spaseq.command.writers import Results
 from spaseq.errors import OptionError
 
@@ -84,7 +84,7 @@ def _alert(options: argparse.Namespace) -> int:
         counted = ALERTS[form].load()(found, out)
     written = found.written if interrupted else counted
     arguments.report(query, alerts, None if options.limit == 0 else written)
-    return INTERRUPTED if interrupted else 0
+    return interrupted[0] if interrupted else 0
 
 
 def _reading(options: argparse.Namespace) -> dict[str, Any]:
@@ -100,19 +100,17 @@ def _reading(options: argparse.Namespace) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _until_interrupted(options: argparse.Namespace, query: Any, alerts: Alerts, found: _Found) -> Iterator[list[bool]]:
-    """Makes Ctrl-C end the events regularly, with `--follow`: the list is then not empty. Limits are those of the
+def _until_interrupted(options: argparse.Namespace, query: Any, alerts: Alerts, found: _Found) -> Iterator[list[int]]:
+    """Makes Ctrl-C end the events regularly, with `--follow`: the list then has the exit code. Limits are those of the
     query."""
-    interrupted: list[bool] = []
+    interrupted: list[int] = []
     try:
         with bounded(query.settings), accounted(lambda: alerts.counters.events, lambda: found.written, "lines"):
             yield interrupted
     except KeyboardInterrupt as error:
         if not options.follow:
             raise
-        settle_interrupt()
-        print(": ".join(["interrupted", *error.__notes__]), file=sys.stderr)
-        interrupted.append(True)
+        interrupted.append(end_interrupted(error))
 
 
 def _alerts(alerts: Alerts, options: argparse.Namespace, reading: dict[str, Any]) -> Iterator[list[Line]]:
@@ -155,10 +153,11 @@ def _forecast(options: argparse.Namespace) -> int:
     query = arguments.asked(options)
     reading = _reading(options)
     alerts = query.alerts()
-    run = SingleRun(alerts.deterministic())
     past = arguments.reading(options)
     past |= {"events": options.train[0] if len(options.train) == 1 else options.train, "streams": None}
-    model = learn(run, alerts.rows(**past), order=options.order, least=options.least)
+    with bounded(query.settings):
+        run = SingleRun(alerts.deterministic())
+        model = learn(run, alerts.rows(**past), order=options.order, least=options.least)
     forecaster = Forecaster(model, threshold=options.threshold, horizon=options.horizon)
     seen: list[tuple[np.ndarray, Forecasts]] = []
     names = ("position", "time", "first", "last", "probability", "match")
@@ -172,7 +171,7 @@ def _forecast(options: argparse.Namespace) -> int:
     if options.evaluate:
         print(_evaluation(seen), file=sys.stderr)
     arguments.report(query, alerts)
-    return INTERRUPTED if interrupted else 0
+    return interrupted[0] if interrupted else 0
 
 
 def _forecasts(

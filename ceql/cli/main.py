@@ -110,8 +110,8 @@ def _run(options: argparse.Namespace) -> int:
     try:
         with (
             bounded(query.settings),
-            opened(options.output, MATCHES[form]) as out,
             accounted(lambda: matches.counters.events, lambda: found.written, "matches"),
+            opened(options.output, MATCHES[form]) as out,
         ):
             written = MATCHES[form].load()(found, out)
     finally:

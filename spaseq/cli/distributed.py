@@ -8,6 +8,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from spaseq.errors import OptionError
@@ -18,7 +19,7 @@ from spaseq.rdf import Counters, StreamSource, term_from_key
 if TYPE_CHECKING:
     from spaseq.spark.session.options import QueryWords
 
-__all__ = ["explained", "followed_matches", "local_spark", "spark_matches"]
+__all__ = ["explained", "followed_matches", "local_spark", "spark_matches", "without_time_limit"]
 
 _LOOK: Final = 0.5  # seconds between two looks at whether the query still runs
 
@@ -53,6 +54,11 @@ def explained(query: Query, knowledge: Mapping[str, Any], configuration: Mapping
     if not knowledge:
         return str(spark.explain(query))
     return str(spark.explain(query, knowledge, spark=local_spark(configuration)))
+
+
+def without_time_limit(query: Query) -> Query:
+    """The query for Spark, whose tasks refuse that limit."""
+    return Query(query.text, query.source, replace(query.settings, time_limit=None))
 
 
 def followed_matches(

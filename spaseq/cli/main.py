@@ -24,11 +24,10 @@ from spaseq.command import (
     run_command,
     run_main,
     settings_of,
-    settle_interrupt,
     times_of,
     warn,
 )
-from spaseq.command.frame import INTERRUPTED
+from spaseq.command.frame import end_interrupted
 from spaseq.command.lines import write_whole_lines
 from spaseq.errors import OptionError
 
@@ -69,10 +68,9 @@ def _run(options: argparse.Namespace) -> int:
         except KeyboardInterrupt as error:
             if not options.follow:
                 raise
-            settle_interrupt()
-            print(": ".join(["interrupted", *error.__notes__]), file=sys.stderr)
+            code = end_interrupted(error)
             _report(source, found.written)
-            return INTERRUPTED
+            return code
         finally:
             if options.memory:
                 note(source.counters.memory.told())
@@ -138,7 +136,7 @@ def _matches(
     words: dict[str, Any] = {"options": _stream_options(options), "entailment": options.entailment}
     words["reference"] = options.gpm == "rdflib"
     if options.engine == "spark":
-        from spaseq.cli.distributed import followed_matches, local_spark, spark_matches
+        from spaseq.cli.distributed import followed_matches, local_spark, spark_matches, without_time_limit
         from spaseq.rdf import Counters
 
         if options.knowledge_rows is not None:
@@ -148,6 +146,7 @@ def _matches(
         counted = Counters()
         found = followed_matches if options.follow else spark_matches  # they show their own progress
         session = partial(local_spark, spark_settings(options.spark))
+        query = without_time_limit(query)  # which the command itself looks at
         matches = found(session, query, streams, knowledge, counted, options.quarantine or "", **words)
         return matches, _OnSpark(counted)
     local = (query.follow if options.follow else query.run)(streams, knowledge, keep_events=keep_events, **words)

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spaseq.command.colours import styled
 from spaseq.command.formats import Format
-from spaseq.command.process import given_up, interrupted, look_at_limits, settle_interrupt, unbroken
+from spaseq.command.lines import is_cut, moves, whole_lines
+from spaseq.command.process import given_up, interrupted, limit_reached, look_at_limits, settle_interrupt, unbroken
 from spaseq.command.progress import watching
 from spaseq.errors import BudgetExceeded, EventError, InternalError, OptionError, SpaseqError
 from spaseq.watch import limited
@@ -26,7 +27,7 @@ from spaseq.watch import limited
 if TYPE_CHECKING:
     from spaseq.engine import Settings
 
-__all__ = ["INTERRUPTED", "accounted", "bounded", "note", "opened", "query_text", "run_main", "warn"]
+__all__ = ["accounted", "bounded", "end_interrupted", "note", "opened", "query_text", "run_main", "warn"]
 
 INTERRUPTED: Final = 130
 """The exit code of a command that Ctrl-C ended."""
@@ -45,19 +46,17 @@ def run_main(name: str, parser: Callable[[], argparse.ArgumentParser], arguments
         options = parser().parse_args(arguments)
         return int(options.command(options))
     except SpaseqError as error:
-        settle_interrupt()
-        _flush_output()
-        first, *others = "\n".join([str(error), *getattr(error, "__notes__", ())]).split("\n")
-        print("\n".join([styled(first, "error", sys.stderr), *others]), file=sys.stderr)
-        return error.exit_code
+        return _told(error)
     except KeyboardInterrupt as error:
-        return _interrupted(error)
+        return end_interrupted(error)
     except BrokenPipeError:
         _discard_output()  # the process that read our output has ended
         return 0
     except Exception as error:
         if interrupted():  # and a library made another error of it
-            return _interrupted(error)
+            return end_interrupted(error)
+        if (limit := limit_reached()) is not None:
+            return _told(limit)
         if isinstance(error, OSError) and not isinstance(error, (ConnectionError, TimeoutError)):
             _discard_output()
             where = "cannot write the results" if error.filename is None else error.filename
@@ -70,11 +69,22 @@ def run_main(name: str, parser: Callable[[], argparse.ArgumentParser], arguments
         return InternalError.exit_code
 
 
-def _interrupted(error: BaseException) -> int:
+def _told(error: SpaseqError) -> int:
+    """Says what it was that ended the command; the exit code."""
     settle_interrupt()
-    if given_up():
-        _discard_output()
+    _flush_output()
+    first, *others = "\n".join([str(error), *getattr(error, "__notes__", ())]).split("\n")
+    print("\n".join([styled(first, "error", sys.stderr), *others]), file=sys.stderr)
+    return error.exit_code
+
+
+def end_interrupted(error: BaseException) -> int:
+    """Says that Ctrl-C ended the command, how far it came, and whether its output is whole; the exit code."""
+    settle_interrupt()
     print(": ".join(["interrupted", *getattr(error, "__notes__", ())]), file=sys.stderr)
+    if given_up():
+        cut = ", and its last line is cut off" if _Whole.cut else ""
+        warn([f"the output was not read for a second, so the last results are missing from it{cut}"])
     return INTERRUPTED
 
 
@@ -136,12 +146,16 @@ def opened(path: str | None, form: Format) -> Iterator[Any]:
         file = open(path, "w", encoding="utf-8", newline="")  # noqa: SIM115 - closed below, also on errors
     except OSError as error:
         raise OptionError(f"cannot write {path}: {error.strerror or error}") from None
-    with file, _whole(file) as out:
+    with file, _whole(whole_lines(file)) as out:
         yield out
 
 
 class _Whole:
-    """A file that gets texts in blocks. A text that was given to `write` comes out whole, whatever ends the command."""
+    """A file that gets texts in blocks. A text that was given to `write` comes out whole, whatever ends the command,
+    unless an interrupt has to wait too long for the reader: then the others are dropped. `cut`: in the middle of a
+    line."""
+
+    cut = False
 
     def __init__(self, file: Any) -> None:
         self._file = file
@@ -167,14 +181,25 @@ class _Whole:
             self.write(text)
 
     def _pass_on(self) -> None:
-        with unbroken():
+        with self._unbroken():
             waiting, self._waiting, self._size = self._waiting, [], 0
             self._file.write("".join(waiting))
 
     def flush(self) -> None:
         self._pass_on()
-        with unbroken():
+        with self._unbroken():
             self._file.flush()
+
+    @contextlib.contextmanager
+    def _unbroken(self) -> Iterator[None]:
+        try:
+            with unbroken(lambda: moves(self._file)):
+                yield
+        except KeyboardInterrupt:
+            if given_up():  # whatever comes would stand behind a line that may be cut off
+                _Whole.cut = is_cut(self._file)
+                _discard(self._file)
+            raise
 
 
 @contextlib.contextmanager
@@ -206,5 +231,10 @@ def _flush_output() -> None:
 
 def _discard_output() -> None:
     """Redirects standard output to nowhere, so that Python does not try to flush it again at exit."""
+    _discard(sys.stdout)
+
+
+def _discard(file: Any) -> None:
+    """Redirects a file to nowhere, with what it holds back."""
     with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())

@@ -1,45 +1,90 @@
-"""Standard output in whole lines, also where the process is killed."""
+"""Output in whole lines, also where the process is killed or interrupted."""
 
 from __future__ import annotations
 
+import fcntl
 import io
 import os
 import select
 import stat
 import sys
+import termios
 from typing import Any
 
-__all__ = ["write_whole_lines"]
+__all__ = ["is_cut", "moves", "whole_lines", "write_whole_lines"]
 
 
 class _Pipe(io.FileIO):
     """A pipe that gets whole lines, at most PIPE_BUF bytes at a time: these it takes at once or not at all (POSIX). A
-    longer line goes in pieces."""
+    longer line goes in pieces. `cut`: whether what was written ends in the middle of a line."""
+
+    cut = False
+    unread = 0
 
     def write(self, data: Any, /) -> int:
         """The number of bytes that were written: callers go on with the others."""
         piece = bytes(data[: select.PIPE_BUF])
-        return super().write(piece[: piece.rfind(b"\n") + 1] or piece)
+        piece = piece[: piece.rfind(b"\n") + 1] or piece
+        written = super().write(piece)
+        if written:
+            self.cut = piece[written - 1] != 10  # a newline
+        return written
+
+    def moves(self) -> bool:
+        """Whether somebody has read since this was asked last."""
+        before, self.unread = self.unread, _unread(self.fileno())
+        return before != self.unread
 
 
-def write_whole_lines() -> None:
-    """Makes `sys.stdout`, where it is a pipe, one that is cut after a line whenever the process ends.
+def _unread(number: int) -> int:
+    """The bytes in a pipe that nobody has read so far; 0 where the system does not tell."""
+    try:
+        return int.from_bytes(fcntl.ioctl(number, termios.FIONREAD, bytes(4)), sys.byteorder)
+    except OSError:
+        return 0
+
+
+def whole_lines(stream: Any) -> Any:
+    """`stream`, or, where it is a pipe or a socket, one in its place that is cut behind a line when the process ends.
 
     A process that is killed while it waits for the reader of a full pipe would leave the part of its block that fitted.
     Files take a block at once.
     """
-    stream = sys.stdout
     try:
         number = stream.fileno()
-        if not (isinstance(stream, io.TextIOWrapper) and stat.S_ISFIFO(os.fstat(number).st_mode)):
-            return
+        mode = os.fstat(number).st_mode
     except (AttributeError, OSError, ValueError):  # closed, or none
-        return
+        return stream
+    if not (isinstance(stream, io.TextIOWrapper) and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))):
+        return stream
     stream.flush()
-    sys.stdout = io.TextIOWrapper(
+    return io.TextIOWrapper(
         io.BufferedWriter(_Pipe(number, "wb", closefd=False)),
         encoding=stream.encoding,
         errors=stream.errors,
+        newline="",
         line_buffering=stream.line_buffering,
         write_through=stream.write_through,
     )
+
+
+def write_whole_lines() -> None:
+    """Makes `sys.stdout` one of `whole_lines`."""
+    sys.stdout = whole_lines(sys.stdout)
+
+
+def _pipe(stream: Any) -> _Pipe | None:
+    raw = getattr(getattr(stream, "buffer", None), "raw", None)
+    return raw if isinstance(raw, _Pipe) else None
+
+
+def is_cut(stream: Any) -> bool:
+    """Whether what was written to a stream of `whole_lines` ends in the middle of a line, which is a long one."""
+    pipe = _pipe(stream)
+    return pipe is not None and pipe.cut
+
+
+def moves(stream: Any) -> bool:
+    """Whether such a stream is in the middle of a line, and somebody has read since this was asked last."""
+    pipe = _pipe(stream)
+    return pipe is not None and pipe.moves() and pipe.cut

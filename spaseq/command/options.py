@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import fields
 from decimal import Decimal
@@ -103,10 +104,10 @@ def add_plot(parser: argparse.ArgumentParser) -> None:
 
 
 def count(text: str) -> int:
-    """The type of an argument that is a count: digits only."""
+    """The type of an argument that is a count: digits only. One that nobody will reach is `sys.maxsize`."""
     if not text.isascii() or not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a count")
-    return int(text)
+    return int(text) if len(text) <= _DIGITS else sys.maxsize
 
 
 def settings_of(options: argparse.Namespace) -> Any:

@@ -1,7 +1,8 @@
 """Interrupts, limits, and the end of the process, for both commands.
 
 Ctrl-C raises KeyboardInterrupt, and a limit of time or memory `LimitReached`, wherever the command happens to be. But
-not while output is written (`unbroken`): there a line may be half out. They come when it has been written.
+not while output is written (`unbroken`): there a line may be half out. They come when it has been written; an
+interrupt, whether or not, once the reader has had a second.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from spaseq.errors import LimitReached
 from spaseq.start import leave
 from spaseq.watch import check
 
-__all__ = ["given_up", "interrupted", "look_at_limits", "run_command", "settle_interrupt", "unbroken"]
+__all__ = ["given_up", "interrupted", "limit_reached", "look_at_limits", "run_command", "settle_interrupt", "unbroken"]
 
 _AGAIN: Final = 1.0
 """Seconds until an interrupt that has had no effect is repeated."""
@@ -28,12 +29,16 @@ _LOOK: Final = 0.2
 
 class _Signals:
     """What has come, and whether it has to wait. `asked`: an interrupt; `waits`: how often one has come in vain while
-    output was written; `limits`: whether somebody asked for looks at the limits."""
+    output was written, which `moves` tells of; `limits`: whether somebody asked for looks at the limits, `reached`: one
+    that was; `gave_up`: an interrupt has cut off the writing of output."""
 
     asked = False
     writing = False
     waits = 0
     limits = False
+    reached: LimitReached | None = None
+    gave_up = False
+    moves: Callable[[], bool] = bool
 
 
 def run_command(main: Callable[[], int]) -> NoReturn:
@@ -70,9 +75,14 @@ def interrupted() -> bool:
     return _Signals.asked
 
 
+def limit_reached() -> LimitReached | None:
+    """The limit that ends the command, whatever a library made of it."""
+    return _Signals.reached
+
+
 def given_up() -> bool:
-    """Whether the interrupt cut off the writing of output, which nobody was reading."""
-    return _Signals.waits > 1
+    """Whether the interrupt cut off the writing of output, for which its reader took too long."""
+    return _Signals.gave_up
 
 
 def look_at_limits() -> None:
@@ -83,15 +93,17 @@ def look_at_limits() -> None:
 
 
 @contextlib.contextmanager
-def unbroken() -> Iterator[None]:
+def unbroken(moves: Callable[[], bool] = bool) -> Iterator[None]:
     """Output is written inside: what interrupts waits for it, but an interrupt no longer than a second, since whoever
-    reads may have stopped reading."""
-    _Signals.writing = True
+    reads may have stopped reading. It waits on while `moves()`, which is asked each second: a line is half out, and
+    somebody reads. A second Ctrl-C does not wait."""
+    _Signals.writing, _Signals.moves = True, moves
     try:
         yield
     finally:
         _Signals.writing = False
     if _Signals.waits:
+        _Signals.waits = 0
         raise KeyboardInterrupt
 
 
@@ -104,13 +116,16 @@ def _interrupt(number: int, frame: Any) -> None:
             if not _Signals.writing:
                 try:
                     check()
-                except LimitReached:
+                except LimitReached as limit:
+                    _Signals.reached = limit
                     signal.setitimer(signal.ITIMER_REAL, _AGAIN)
                     raise
         return
     signal.setitimer(signal.ITIMER_REAL, _AGAIN)
     if _Signals.writing:
         _Signals.waits += 1
-        if _Signals.waits == 1:
+        moving = _Signals.moves()  # also the first time: since then
+        if _Signals.waits == 1 or (moving and number != signal.SIGINT):
             return
+        _Signals.waits, _Signals.gave_up = 0, True
     raise KeyboardInterrupt

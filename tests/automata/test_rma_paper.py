@@ -230,6 +230,8 @@ def test_limits_on_states_and_minterms() -> None:
         rma.unroll(automaton, 40, limits=rma.Limits(max_states=50))
     with pytest.raises(BudgetExceeded, match="max_minterms is 1 "):
         rma.determinise(rma.unroll(automaton, 4), output_agnostic=True, limits=rma.Limits(max_minterms=1))
+    with pytest.raises(BudgetExceeded, match=r"max_moves is 10 .*\n.*rma\.Limits"):
+        rma.determinise(rma.unroll(automaton, 4), output_agnostic=True, limits=rma.Limits(max_moves=10))
 
 
 def test_complement_needs_a_deterministic_automaton() -> None:

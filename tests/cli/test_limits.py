@@ -63,6 +63,14 @@ def test_a_limit_stops_the_work(folder: Path, language: str, form: str) -> None:
         assert (folder / "out").stat().st_size > 0
 
 
+@pytest.mark.parametrize("form", ["json", "jsonl", "csv"])
+def test_a_limit_beyond_numbers_is_none(folder: Path, form: str) -> None:
+    (folder / "q.rq").write_text(_DENSE.replace("B+: C", "C").replace("DEFINE GPM B ON S { ?v :p ?z }", ""))
+    (folder / "s.nt").write_text('<urn:g> <urn:e#p> "1" .\n' * 3)
+    assert spaseq_main([*_SPASEQ, "--limit", "1" + "0" * 5_000, "--format", form, "--output", "out"]) == 0
+    assert (folder / "out").read_text().count("urn:g") == 2 * (3 if form == "jsonl" else 2)
+
+
 def test_an_iterator_left_early_costs_little(folder: Path) -> None:
     assert next(iter(ceql.compile(_EXPLOSION).run("e.csv"))).start == 0
     query = spaseq.compile(_DENSE)

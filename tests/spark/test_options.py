@@ -10,9 +10,14 @@ from unittest.mock import MagicMock
 
 import pytest
 
+import ceql
+import spaseq
+from spaseq.engine import Settings
 from spaseq.errors import OptionError
 from spaseq.events import EventOptions, TupleWords
 from spaseq.rdf import EventWords, StreamOptions
+from spaseq.spark.batch.job import explain, matches, run
+from spaseq.spark.batch.tuples import run_tuples
 from spaseq.spark.session.options import QueryOptions, QueryWords
 from spaseq.spark.streaming import tuple_stream
 from spaseq.spark.streaming.checkpoint import check_note
@@ -45,6 +50,23 @@ def test_keywords_make_the_value() -> None:
         QueryOptions.of(None, **{"events": whole})  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="give options= or late=, not both"):
         QueryOptions.of(None, options=whole, late="drop")
+
+
+@pytest.mark.parametrize("limit", ["time_limit", "memory_limit"])
+def test_limits_that_no_task_looks_at_are_refused_before_spark_is_asked(limit: str) -> None:
+    """By each of the five functions; a session that is asked would answer anything."""
+    settings = Settings(**{limit: 1})
+    graphs = spaseq.compile("SELECT ?x FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?x ?p ?o } }",
+                            settings=settings)  # fmt: skip
+    tuples = ceql.compile("SELECT * WHERE A", settings=settings)
+    session, said = MagicMock(), f"{limit} does not hold in Spark's tasks\nhint: leave it out"
+    for function in (run, matches, stream_matches):
+        with pytest.raises(OptionError, match=said):
+            list(function(graphs, session, {"S": "s.nt"}))
+    for about in (run_tuples, stream_tuples):
+        with pytest.raises(OptionError, match=said):
+            about(tuples, session)
+    assert limit not in explain(graphs)
 
 
 @pytest.mark.parametrize("note", ["", "null", "5", "[]", "[[1, 2]]", '"query"', "[" * 100_000, '{"query": 1', "NaN"])

@@ -31,6 +31,7 @@ from spaseq.automata.rma.formulas import Formula
 from spaseq.automata.rma.limits import Limits
 from spaseq.automata.rma.simulation import simulators
 from spaseq.errors import OptionError
+from spaseq.watch import check
 
 __all__ = ["complement", "determinise", "is_complete", "told_apart"]
 
@@ -62,8 +63,8 @@ def determinise(
     which accepts at an event if and only if some match ends there; it marks the events that some run of `automaton`
     marks. With `complete`, which needs `output_agnostic`, every event allows a transition.
 
-    Raises `BudgetExceeded` (`max_registers`, `max_states` or `max_minterms`); without a window there may be no bound on
-    registers and states. Cost: states × minterms; both may be exponential.
+    Raises `BudgetExceeded` (`max_registers`, `max_states`, `max_moves` or `max_minterms`); without a window there may
+    be no bound on registers and states. Cost: states × minterms; both may be exponential.
     """
     if complete and not output_agnostic:
         raise OptionError("a complete automaton must be output-agnostic", "determinise(…, output_agnostic=True)")
@@ -81,6 +82,7 @@ class _Determiniser:
         self._limits = limits
         self._numbers: dict[frozenset[_Thread], int] = {}
         self._todo: list[frozenset[_Thread]] = []
+        self._moves = 0
         self._minterms: dict[tuple[Formula, ...], list[tuple[Formula, frozenset[int]]]] = {}
         self._simulators = simulators(automaton) if agnostic else None
 
@@ -130,7 +132,10 @@ class _Determiniser:
         place = {formula: i for i, formula in enumerate(formulas)}
         found = []
         for term, chosen in terms:
+            check()
             moved = [o for o in options if place[o.formula] in chosen]
+            self._moves += len(moved)
+            self._limits.moves(self._moves)
             if moved or self._complete:
                 target, written = self._moved(moved)
                 found.append(

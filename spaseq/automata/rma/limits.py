@@ -19,6 +19,8 @@ class Limits:
     """Registers of a deterministic automaton. Without a window there may be no bound at all ([RMA] Theorem 6.2)."""
     max_minterms: int = 4_096
     """Minterms of the transitions of one state: 2ⁿ for n independent conditions."""
+    max_moves: int = 200_000
+    """Threads that the transitions of a determinisation move, in all: its work, some 35 µs each."""
     max_configurations: int = 1_000_000
     """Pairs of a state and register contents that are kept at one time."""
 
@@ -35,6 +37,12 @@ class Limits:
             raise BudgetExceeded("max_registers", self.max_registers, count, "registers",
                                  "give the expression a window (unroll): without one, no number of registers may be "
                                  "enough for a deterministic automaton")  # fmt: skip
+
+    def moves(self, count: int) -> None:
+        """Raises `BudgetExceeded` if determinisation has moved more than `max_moves` threads."""
+        if count > self.max_moves:
+            hint = "narrow the window, or raise it: query.alerts(limits=rma.Limits(max_moves=1_000_000))"
+            raise BudgetExceeded("max_moves", self.max_moves, count, "moves of threads", hint)
 
     def minterms(self, count: int) -> None:
         """Raises `BudgetExceeded` if the conditions of one state have more than `max_minterms` minterms."""

@@ -38,7 +38,7 @@ from spaseq.spark.session.bar import progress_bar
 from spaseq.spark.session.connecting import task_count
 from spaseq.spark.session.failures import carried, clear_errors
 from spaseq.spark.session.layout import Layout, lay_out
-from spaseq.spark.session.options import KNOWLEDGE_ROWS, QueryOptions, QueryWords
+from spaseq.spark.session.options import KNOWLEDGE_ROWS, NOT_IN_TASKS, QueryOptions, QueryWords, refuse_limits
 from spaseq.spark.session.query_text import QueryText, under_entailment
 from spaseq.spark.session.session import local_session
 from spaseq.spark.session.steps import step
@@ -163,7 +163,8 @@ def _plan_lines(query: Query) -> Iterator[str]:
 
 def _limit_lines(query: Query, words: QueryWords) -> Iterator[str]:
     """What each task, and the driver, may use."""
-    settings = {name: value for name, value in asdict(query.settings).items() if isinstance(value, (int, float))}
+    settings = {name: value for name, value in asdict(query.settings).items()
+                if isinstance(value, (int, float)) and name not in (*NOT_IN_TASKS, "threads")}  # fmt: skip
     said = ", ".join(f"{name} {value:,}" for name, value in settings.items())
     yield f"limits of the engine in each task (spaseq.Settings, --set): {said}"
     rows = words.get("knowledge_rows", KNOWLEDGE_ROWS)
@@ -211,7 +212,9 @@ class Prepared(NamedTuple):
 
 
 def prepared(spark: SparkSession, query: Query, kb: Any, options: QueryOptions) -> Prepared:
-    """The query with its knowledge, as entailment has them. OptionError for a graph that is not given."""
+    """The query with its knowledge, as entailment has them. OptionError for a graph that is not given, and for limits
+    that no task looks at."""
+    refuse_limits(query.settings)
     plain, rows, whole = QueryText.of(query), options.knowledge_rows, options.entailment is not None
     known = known_of(spark, kb, plain, lay_out(query), rows=rows, whole=whole, way=options.graphs)
     text, closed = under_entailment(query, known.knowledge, options.entailment, reference=options.reference)

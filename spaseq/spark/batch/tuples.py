@@ -44,6 +44,7 @@ from spaseq.spark.ingest.time_ranges import parted_at, quantiles
 from spaseq.spark.session.connecting import task_count
 from spaseq.spark.session.failures import carried, clear_errors
 from spaseq.spark.session.keeping import keep
+from spaseq.spark.session.options import refuse_limits
 from spaseq.spark.session.steps import step
 from spaseq.spark.session.tables import TUPLE_MATCHES, spark_schema, with_own_names, with_plain_names
 
@@ -78,6 +79,7 @@ def run_tuples(
     The order is worked out when this is called, the matches when somebody asks for rows. Raises `OptionError` and
     `EventError`; what goes wrong in the last step comes out as clearly only through `spaseq.spark.collect`.
     """
+    refuse_limits(query.settings)
     named = named_streams(query, events)
     spark = next(iter(named.values())).sparkSession
     tasks = task_count(spark) if partitions is None else partitions

@@ -17,8 +17,8 @@
   engine runs on separately.
 * `steps` (`step`, `streams_and_patterns`): What tasks do, under names that Spark shows: in `explain()`, and on the
   pages of its jobs.
-* `options` (`KNOWLEDGE_ROWS`, `QueryOptions`, `QueryWords`): How Spark is to run a SPAseq query, in a batch as in a
-  stream: a frozen value, made of a function's keywords.
+* `options` (`KNOWLEDGE_ROWS`, `NOT_IN_TASKS`, `QueryOptions`, `QueryWords`, `refuse_limits`): How Spark is to run a
+  SPAseq query, in a batch as in a stream: a frozen value, made of a function's keywords.
 * `tables` (`batch_of`, `spark_schema`, and each table by its name): The tables that flow between Spark's tasks: each is
   an Arrow schema, from which Spark's own follows.
 """

@@ -5,15 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
+from spaseq.errors import OptionError
 from spaseq.language.query import stream_options
 from spaseq.rdf import EventWords, StreamOptions
 
 if TYPE_CHECKING:
+    from spaseq.engine import Settings
     from spaseq.language.query import Query
 
-__all__ = ["KNOWLEDGE_ROWS", "QueryOptions", "QueryWords"]
+__all__ = ["KNOWLEDGE_ROWS", "NOT_IN_TASKS", "QueryOptions", "QueryWords", "refuse_limits"]
 
 KNOWLEDGE_ROWS: Final = 100_000
+NOT_IN_TASKS: Final = {
+    "time_limit": "leave it out, and cancel Spark's job, or stop the stream; `spaseq run` takes --set time_limit",
+    "memory_limit": "leave it out; spark.executor.pyspark.memory is what a Python process of Spark's may hold",
+}
+"""Limits of an evaluation in one process, and what there is on Spark in their place."""
+
+
+def refuse_limits(settings: Settings) -> None:
+    """Raises `OptionError` for a limit that no task looks at: an evaluation is there many processes, at work whenever
+    somebody asks for rows. The other budgets hold in each task."""
+    for name, hint in NOT_IN_TASKS.items():
+        if getattr(settings, name) is not None:
+            raise OptionError(f"{name} does not hold in Spark's tasks", hint)
 
 
 class QueryWords(EventWords, total=False):

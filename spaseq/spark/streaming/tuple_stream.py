@@ -34,6 +34,7 @@ from spaseq.spark.ingest.datasource import Told
 from spaseq.spark.ingest.messages import readable
 from spaseq.spark.session.connecting import task_count
 from spaseq.spark.session.failures import carried
+from spaseq.spark.session.options import refuse_limits
 from spaseq.spark.session.tables import PARCELS, TUPLE_ROWS, spark_schema, with_own_names, with_plain_names
 from spaseq.spark.streaming.bucket_messages import Parcel, parcel_batch
 from spaseq.spark.streaming.graph_stream import Sink, begin, columns_of, spread
@@ -104,6 +105,7 @@ def stream_tuples(
     `malformed`: what to do with a message that `parse_json` could not read, and with a tuple whose time cannot be read:
     "error", or "drop" it and count. Raises OptionError for tuples without a time column.
     """
+    refuse_limits(query.settings)
     options = EventOptions.parse(**reading)
     one_of("malformed", malformed, "error", "drop")
     named = named_streams(query, events)
