@@ -55,7 +55,8 @@ def test_keywords_make_the_value() -> None:
 @pytest.mark.parametrize("limit", ["time_limit", "memory_limit"])
 def test_limits_that_no_task_looks_at_are_refused_before_spark_is_asked(limit: str) -> None:
     """By each of the five functions; a session that is asked would answer anything."""
-    settings = Settings(**{limit: 1})
+    given: dict[str, Any] = {limit: 1}
+    settings = Settings(**given)
     graphs = spaseq.compile("SELECT ?x FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?x ?p ?o } }",
                             settings=settings)  # fmt: skip
     tuples = ceql.compile("SELECT * WHERE A", settings=settings)

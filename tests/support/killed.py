@@ -62,6 +62,7 @@ def _one(rng: random.Random, number: int) -> tuple[str, bool, bytes]:
     """The command and where it wrote to, whether it was killed while it wrote, and what it wrote."""
     words, into = rng.choice(COMMANDS), rng.choice(("pipe", "slow pipe", "file"))
     path, found, begun = f"out{number}", list[bytes](), threading.Event()
+    ends: tuple[int | None, int]
     if into == "file":
         ends = None, os.open(path, os.O_WRONLY | os.O_CREAT)
     else:

@@ -24,7 +24,7 @@ from pyspark.sql import Window as Rows
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DateType, NumericType, TimestampType
 
-from spaseq.engine import Consume, Program, Window
+from spaseq.engine import Consume, Program, Settings, Window
 from spaseq.errors import OptionError
 from spaseq.spark.session.tables import plain_name
 
@@ -57,6 +57,9 @@ class TupleQuery(Protocol):
 
     @property
     def text(self) -> str: ...
+
+    @property
+    def settings(self) -> Settings: ...
 
     def program(self) -> Program: ...
 
