@@ -244,6 +244,20 @@ def _many(count: int) -> list[Any]:
     return [(URIRef(f"{E}n{i % 50}"), URIRef(E + "pq"[i % 2]), URIRef(f"{E}n{i * 7 % 50}")) for i in range(count)]
 
 
+@pytest.mark.parametrize("value", ["1", "'x'", ":b"])
+@pytest.mark.parametrize(
+    "asked", ["GRAPH ?g { ?x ?m ?v }", "GRAPH :kb { :a :p ?v }", "?x :q :a . GRAPH :kb { ?x :p ?v }"]
+)
+def test_terms_that_values_and_knowledge_have_and_no_event(asked: str, value: str) -> None:
+    named = {f"{E}kb": [(URIRef(E + "a"), URIRef(E + "p"), o) for o in (Literal(1), Literal("x"), URIRef(E + "b"))]}
+    known = Knowledge({iri: event_graph(triples) for iri, triples in named.items()})
+    graphs = [[(URIRef(E + s), URIRef(E + "q"), URIRef(E + "a"))] for s in "abca"]
+    compiled = pattern(f"{{ ?x :q :a . VALUES ?v {{ {value} }} FILTER (EXISTS {{ {asked} }}) }}")
+    expected = [by_definition(compiled, triples, named) for triples in graphs]
+    assert [bool(after) for _, after in expected] == ["?x" not in asked or s == "a" for s in "abca"]
+    assert solved(compiled, graphs, known) == expected == pushed(compiled, graphs, 1, known)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -130,8 +130,14 @@ class Oracle:
         """The value, None for an error."""
         try:
             match expression:
-                case algebra.Exists():
-                    return Literal(bool(self.truth(expression, mapping)))
+                case algebra.Exists() | algebra.Call(
+                    "ConditionalAndExpression" | "ConditionalOrExpression" | "UnaryNot", _
+                ):
+                    decided = self.truth(expression, mapping)
+                    return None if decided is None else Literal(decided)
+                case algebra.Call("Builtin_IF", (condition, yes, no)):
+                    decided = self.truth(condition, mapping)
+                    return None if decided is None else self.attempt(yes if decided else no, mapping)
                 case _:
                     return plain_literal(self.term(expression, mapping))
         except SPARQLError:

@@ -249,10 +249,15 @@ class Space:
             term = other.term(int(used[place]))
             found = self._known.get(term)
             if found is None or found < 0:
-                found = self.number(term) if used[place] >= other.base else self._append(term)
+                found = self.number(term) if used[place] >= other.base else self._unread(term)
                 self._known[term] = found
             own[place] = found
         return own.astype(np.int32)[places]
+
+    def _unread(self, term: Term) -> int:
+        """The number of a term that is not the batch's: that which a query added by its bytes, or a new one."""
+        found = None if self._by_key is None else self._index().get(term_bytes(term))
+        return self._append(term) if found is None else found
 
     def _append(self, term: Term) -> int:
         self._extras.append(term)
