@@ -64,7 +64,7 @@ class ValueCodes:
         """No rows: in CEQL an event has one value for each column."""
         return np.zeros((0, self.registers), np.int64)
 
-    def load(self, batch: Any) -> np.ndarray | None:
+    def load(self, batch: Any, rows: np.ndarray) -> np.ndarray | None:
         """The codes of a batch: int64 (n, registers); None where they cannot be compared with those of earlier batches
         (`Codes.load`). `EventError` where a side of a comparison cannot be computed."""
         self._events = batch.events

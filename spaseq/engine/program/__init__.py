@@ -14,6 +14,8 @@ A `program` is an automaton with its `window`, `settings`, guards as `register_o
 * `batch_order` (`check_order`, `last_place`): The order that evaluators need their events in.
 * `guard_conditions` (`Conditions`, `HasConditions`, `Memory`): What the lazy evaluators need of guards: conditions on
   tuples of events, in any order, checked column by column.
+* `needed` (`Narrows`, `Needed`): Where in a batch the predicates of an automaton may matter: at events that a run may
+  meet in a state that asks for them.
 * `normal_form`: A pattern as a disjunction of branches, each a conjunction that can be evaluated in any order ([Lazy]
   §5.2).
 * `lazy_plan` (`LazyPlan`, `plan_of`, `planned`): What of a program lazy evaluation needs: decided once, when the
@@ -27,6 +29,7 @@ __all__ = [
     "guard_conditions",
     "lazy_plan",
     "matches",
+    "needed",
     "normal_form",
     "partitions",
     "program",

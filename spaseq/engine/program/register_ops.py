@@ -147,9 +147,9 @@ class Codes(Protocol):
         """What the actions of a transition do, in their order."""
         ...
 
-    def load(self, batch: Any) -> np.ndarray | None:
-        """The codes of each event: int64 (n, columns). None where the values of this batch cannot be held against those
-        before as numbers."""
+    def load(self, batch: Any, rows: np.ndarray) -> np.ndarray | None:
+        """The codes of each event: int64 (n, columns), of which only `rows` (ascending) will be read, before the next
+        call. None where the values of these rows cannot be held against those before as numbers."""
         ...
 
     def answer(self, number: int, codes: list[int], row: int) -> bool:

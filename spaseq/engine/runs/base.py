@@ -152,6 +152,19 @@ class Run(ABC):
     def live(self) -> LiveSets:
         """What is alive between two events. O(cells)."""
 
+    def waiting(self, low: int, most: int) -> list[tuple[frozenset[int], np.ndarray]] | None:
+        """The sets of states that runs are in which began at `low` or later, and the partitions of these: int64. None
+        where a run does not tell, or would look at more than `most` cells. O(cells)."""
+        return None
+
+    def _waiting(self, low: int) -> list[tuple[frozenset[int], np.ndarray]]:
+        """`waiting`, where `live` tells sets of states."""
+        live = self.live()
+        held = self._arena.cells[live.cells]
+        alive = (held[:, k.HEAD] >= 0) & (held[:, k.HEAD_MAX] >= low)
+        numbers, keys = live.numbers[alive], live.keys[alive]
+        return [(live.sets[number], keys[numbers == number]) for number in np.unique(numbers).tolist()]
+
     @property
     def reached(self) -> frozenset[int] | None:
         """The states that some run has been in so far; None where that is not kept."""

@@ -88,6 +88,9 @@ class GuardRun(Run):
     def reached(self) -> frozenset[int] | None:
         return frozenset().union(*self._automaton.sets[1:])
 
+    def waiting(self, low: int, most: int) -> list[tuple[frozenset[int], np.ndarray]] | None:
+        return None if int(self._arena.st[reg.CONF_COUNT]) > most else self._waiting(low)
+
     @property
     def has_rows(self) -> bool:
         return bool(self._tables.automaton.outputs)
@@ -116,7 +119,7 @@ class GuardRun(Run):
             live = self._confs[self._confs[:, reg.CONF_STATE] >= 0, reg.REGISTERS :]
             self._codes.evict(np.concatenate([live, self._held[:, reg.HELD_REGISTERS :]]))
         self._admit(events)
-        values = self._codes.load(batch)
+        values = self._codes.load(batch, events[:, k.E_ROW])
         if values is not None:
             yield from self._move(events, np.ascontiguousarray(values), self._codes.extras, emit, write)
             self._note_lows(events)
@@ -178,7 +181,7 @@ class GuardRun(Run):
         False where there is more to be done than the kernel can, by `advance`, whatever has been done so far.
         """
         codes = self._codes
-        values = None if codes.full else codes.load(batch)
+        values = None if codes.full else codes.load(batch, event[:, k.E_ROW])
         if values is None:
             return False
         state = self._arena.st

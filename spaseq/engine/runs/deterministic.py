@@ -168,6 +168,9 @@ class DeterministicRun(Run):
         attempt_rows(clear_cells, len(cells), arena.cells, arena.entries, arena.st, cells)
         return found
 
+    def waiting(self, low: int, most: int) -> list[tuple[frozenset[int], np.ndarray]] | None:
+        return None if len(self._arena.cells) > most else self._waiting(low)
+
     def live(self) -> LiveSets:
         cells = np.flatnonzero(self._arena.cells[:, k.HEAD] >= 0)
         return LiveSets(cells, *np.divmod(cells, self.width), self._cache.states, *self._bounds())

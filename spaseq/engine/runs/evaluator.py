@@ -17,6 +17,7 @@ from spaseq.automata.alphabet import Alphabet
 from spaseq.engine.kernels.drivers import gather_events, moving_rows
 from spaseq.engine.program.batch_order import check_order, last_place
 from spaseq.engine.program.matches import Emit, MatchBatch, label_bits
+from spaseq.engine.program.needed import Needed
 from spaseq.engine.program.program import Program, codes_of
 from spaseq.engine.program.settings import Selection
 from spaseq.engine.program.window import Lows
@@ -35,6 +36,9 @@ from spaseq.tecs.kernels import layout as k
 from spaseq.watch import check
 
 _NO_KEYS: Final = np.zeros(0, np.int64)
+_FOR_EACH: Final = 8
+_FOR_ALL: Final = 512
+"""Of more runs, for each event of a batch and besides, it is not asked what they wait for."""
 
 
 class Evaluator(Evaluation):
@@ -54,6 +58,8 @@ class Evaluator(Evaluation):
         self._batch_lows = np.zeros(0, np.int64)
         self.low: int = 0
         self._handed_over = False
+        self._needed = Needed(program.cea)
+        self._met = [0, 0]  # so many symbol classes have been looked at, and what has held in them
         self.run: Run
         if program.choice.selection is Selection.MAX:
             self.run = MaxRun(program, self._arena)
@@ -120,17 +126,28 @@ class Evaluator(Evaluation):
         if not count:
             return
         self.last = check_order(batch, self.last)
-        predicates = self.program.cea.predicates
-        truth = np.zeros((len(predicates), count), bool)
-        for p, predicate in enumerate(predicates):
-            truth[p] = predicate.evaluate(batch)
-        classes = self.alphabet.classify(truth)
+        classes = self.alphabet.classify(self._truth(batch))
         self.run.add_classes(self.alphabet.vectors)
         if self.lows is None:
             self.lows = Lows(self.program.window, batch.keys is not None)
         if batch.keys is not None:
             check_partitions(int(batch.keys.max()), self.program.settings.partitions)
         yield from self.move(batch, self._moving(batch, classes), emit, write)
+
+    def _truth(self, batch: Batch) -> np.ndarray:
+        """The truth of each predicate at each event, or where it may matter: bool (predicates, n)."""
+        predicates = self.program.cea.predicates
+        if hasattr(batch, "narrowed") and self._needed.applies and self.ending is None:
+            waiting = self.run.waiting(self.low, _FOR_EACH * len(batch) + _FOR_ALL)
+            if waiting is not None:
+                for vector in self.alphabet.vectors[self._met[0] :]:
+                    self._met[1] |= vector
+                self._met[0] = len(self.alphabet.vectors)
+                return self._needed.truth(batch, batch.keys, waiting, self._met[1])
+        truth = np.zeros((len(predicates), len(batch)), bool)
+        for p, predicate in enumerate(predicates):
+            truth[p] = predicate.evaluate(batch)
+        return truth
 
     def move(self, batch: Batch, blocks: Iterable[np.ndarray], emit: Emit, write: bool) -> Iterator[None]:
         """`Run.advance` over blocks of events, and the last of the matches."""

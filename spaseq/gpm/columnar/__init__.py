@@ -37,8 +37,8 @@ Modules:
   the next.
 * `alone` (`PAIRS`, `Alone`, `GraphRows`, `Listed`, `listed`, `prepared`): One small graph by itself: what the plan
   gives on a batch of one event, over rdflib's terms, without arrays.
-* `evaluate` (`SOLUTION_ROWS`, `BatchEvaluator`, `Found`, `Solutions`, `value_on`): Evaluates compiled GPMs on batches
-  of events, and on a few that are pushed.
+* `evaluate` (`SOLUTION_ROWS`, `BatchEvaluator`, `Found`, `Solutions`, `Unsolved`, `value_on`): Evaluates compiled GPMs
+  on batches of events, and on a few that are pushed.
 """
 
 from __future__ import annotations

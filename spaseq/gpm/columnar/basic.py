@@ -111,7 +111,7 @@ def match(pattern: BasicPattern, lists: Lists, events: np.ndarray, counting: boo
     names = [name for name, _ in pattern.names]
     # Sequences often ask several times for the same triples, under different FILTERs.
     held = None if pattern.shape is None else lists.known_matches.get(pattern.shape)
-    if held is not None and np.array_equal(held[0], events):
+    if held is not None and (held[0] is events or np.array_equal(held[0], events)):
         return Table(held[1], {name: held[2][slot] for name, slot in pattern.names})
     laid = _lay_out(pattern, lists, counting)
     if laid is None or not len(events):
@@ -129,10 +129,11 @@ def match(pattern: BasicPattern, lists: Lists, events: np.ndarray, counting: boo
         capacity = min(4 * capacity, lists.budget)
         found_events, found = _grown(found_events, capacity), _grown(found, capacity)
     count = int(state[1])
-    slots = found[:count].T.copy()
+    found_events = found_events[:count]
+    slots = tuple(found[:count].T.copy())  # the same arrays for all that ask: they are told apart by identity
     if pattern.shape is not None:
-        lists.known_matches[pattern.shape] = events, found_events[:count], slots
-    return Table(found_events[:count], {name: slots[slot] for name, slot in pattern.names})
+        lists.known_matches[pattern.shape] = events, found_events, slots
+    return Table(found_events, {name: slots[slot] for name, slot in pattern.names})
 
 
 def _most_tried(starts: np.ndarray, steps: np.ndarray, events: np.ndarray) -> int:

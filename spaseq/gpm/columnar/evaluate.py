@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from collections.abc import Mapping as MappingABC
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple, Protocol
 
@@ -26,7 +27,7 @@ from spaseq.gpm.evaluate import EventGraph, PatternEvaluator
 from spaseq.gpm.mappings import Mapping, MappingSet
 from spaseq.rdf import GraphBatch, GraphEvent, Triple
 
-__all__ = ["SOLUTION_ROWS", "BatchEvaluator", "Found", "Solutions", "value_on"]
+__all__ = ["SOLUTION_ROWS", "BatchEvaluator", "Found", "Solutions", "Unsolved", "value_on"]
 
 SOLUTION_ROWS: Final = Settings().solution_rows
 """By default, how many rows one step of a pattern may have in one batch."""
@@ -35,11 +36,24 @@ SOLUTION_ROWS: Final = Settings().solution_rows
 class Solutions(Protocol):
     """The value of a GPM at each event of a batch: a row for each solution, in order of `events`, int32 (r,).
 
-    `kept`: bool (r,), whether the GPM's own top-level FILTERs are true for the row. Rows of one event may be equal.
+    Rows of one event may be equal.
     """
 
     events: np.ndarray
-    kept: np.ndarray
+
+    @property
+    def kept(self) -> np.ndarray:
+        """Whether the GPM's own top-level FILTERs are true for the row: bool (r,)."""
+        ...
+
+    @property
+    def waits(self) -> bool:
+        """Whether the FILTERs wait until somebody asks."""
+        ...
+
+    def kept_at(self, rows: np.ndarray) -> np.ndarray:
+        """`kept` of `rows`, ascending indices; FILTERs that wait are computed for these alone."""
+        ...
 
     def mapping(self, row: int, names: Sequence[str] | None) -> Mapping:
         """The mapping of a row, restricted to the variables `names` (sorted) unless they are None."""
@@ -73,15 +87,37 @@ class _Late(NamedTuple):
 
 
 class _Columns:
-    """Solutions from the plan, in columns; rdflib terms are made only for mappings."""
+    """Solutions from the plan, in columns; rdflib terms are made only for mappings.
 
-    def __init__(self, table: Table, kept: np.ndarray, space: Space, late: _Late | None = None) -> None:
+    `kept`: as of `Solutions`, or what gives it for rows of `table`.
+    """
+
+    def __init__(
+        self, table: Table, kept: np.ndarray | Callable[[Table], np.ndarray], space: Space, late: _Late | None = None
+    ) -> None:
         self.events = table.events
-        self.kept = kept
+        self._table = table
+        self._kept = kept
         self._columns = sorted(table.columns.items())
         self._space = space
         self._late = late
         self._codes: tuple[Keys, np.ndarray] | None = None
+
+    @property
+    def kept(self) -> np.ndarray:
+        if callable(self._kept):
+            self._kept = self._kept(self._table)
+        return self._kept
+
+    @property
+    def waits(self) -> bool:
+        return callable(self._kept)
+
+    def kept_at(self, rows: np.ndarray) -> np.ndarray:
+        if callable(self._kept) and 2 * len(rows) < len(self.events):
+            return self._kept(self._table.take(rows))
+        found: np.ndarray = self.kept[rows]
+        return found
 
     def _complete(self) -> None:
         """Work out what a BIND gives in the other rows, too."""
@@ -107,15 +143,27 @@ class _Columns:
             self._complete()
         if self._codes is None or self._codes[0] is not keys:
             columns = [column for name, column in self._columns if name in names]
-            bound = np.ones(len(self.events), bool)
-            for column in columns:
-                bound &= column >= 0
-            codes = np.full(len(self.events), -1, np.int64)
-            if len(columns) == len(names):
-                rows = np.flatnonzero(bound)
-                codes[rows] = self._coded(rows, [column[rows] for column in columns], names, keys)
-            self._codes = keys, codes
+            if len(columns) < len(names):
+                self._codes = keys, np.full(len(self.events), -1, np.int64)
+            elif not self._space.base:  # the space of pushed events, which stays
+                self._codes = keys, self._all_coded(columns, names, keys)
+            else:  # the same array for all GPMs that have the same columns
+                known = self._space.coded(keys)
+                own = tuple(map(id, columns))
+                if own not in known:
+                    known[own] = columns, self._all_coded(columns, names, keys)
+                self._codes = keys, known[own][1]
         return self._codes[1]
+
+    def _all_coded(self, columns: Sequence[np.ndarray], names: Sequence[str], keys: Keys) -> np.ndarray:
+        """`codes`, of all `names`."""
+        bound = np.ones(len(self.events), bool)
+        for column in columns:
+            bound &= column >= 0
+        codes = np.full(len(self.events), -1, np.int64)
+        rows = np.flatnonzero(bound)
+        codes[rows] = self._coded(rows, [column[rows] for column in columns], names, keys)
+        return codes
 
     def _coded(self, rows: np.ndarray, columns: Sequence[np.ndarray], names: Sequence[str], keys: Keys) -> np.ndarray:
         """The codes of `rows`, which bind all `names`; `columns` have their terms."""
@@ -172,8 +220,20 @@ class _Mappings:
 
     def __init__(self, events: Sequence[int], mappings: Sequence[Mapping], kept: Sequence[bool]) -> None:
         self.events = np.array(events, np.int32)
-        self.kept = np.array(kept, bool)
+        self._kept = np.array(kept, bool)
         self._mappings = mappings
+
+    @property
+    def kept(self) -> np.ndarray:
+        return self._kept
+
+    @property
+    def waits(self) -> bool:
+        return False
+
+    def kept_at(self, rows: np.ndarray) -> np.ndarray:
+        found: np.ndarray = self._kept[rows]
+        return found
 
     def mapping(self, row: int, names: Sequence[str] | None) -> Mapping:
         whole = self._mappings[row]
@@ -185,6 +245,16 @@ class _Mappings:
     def codes(self, names: Sequence[str], keys: Keys) -> np.ndarray:
         restricted = [tuple(pair for pair in mapping if pair[0] in names) for mapping in self._mappings]
         return np.array([keys.number(key) if len(key) == len(names) else -1 for key in restricted], np.int64)
+
+
+@dataclass(slots=True, eq=False)
+class Unsolved:
+    """A GPM that has not been evaluated at `events` of a batch: int32, ascending. `solved`: what it is at others."""
+
+    lists: Lists
+    batch: GraphBatch
+    events: np.ndarray
+    solved: list[Solutions] = field(default_factory=list)
 
 
 class BatchEvaluator:
@@ -212,13 +282,38 @@ class BatchEvaluator:
 
     def solve(self, batch: GraphBatch) -> dict[str, Solutions]:
         """The value of each GPM, by its name, at each event of a batch of its stream. Raises `BudgetExceeded`."""
+        return {
+            name: found for name, found in self.solve_ahead(batch, (), ()).items() if not isinstance(found, Unsolved)
+        }
+
+    def solve_ahead(
+        self, batch: GraphBatch, filtered_later: Collection[str], left: Collection[str]
+    ) -> dict[str, Solutions | Unsolved]:
+        """`solve`, but the FILTERs of some GPMs wait until somebody asks, and some GPMs are `left` (`solve_left`)."""
         lists = Lists.of(batch, Space(batch.terms), self._wanted, self._budget)
-        found: dict[str, Solutions] = {}
+        found: dict[str, Solutions | Unsolved] = {}
         for gpm in self._gpms:
             events = lists.holding(gpm.required)
-            if len(events):
-                found[gpm.name] = gpm.solve(lists, events, lambda event: batch.event(event).triples)
+            if not len(events):
+                continue
+            if gpm.name in left:
+                found[gpm.name] = Unsolved(lists, batch, events)
+            else:
+                found[gpm.name] = gpm.solve(
+                    lists, events, lambda event: batch.event(event).triples, later=gpm.name in filtered_later
+                )
         return found
+
+    def solve_left(self, name: str, unsolved: Unsolved, events: np.ndarray) -> None:
+        """Evaluate a GPM that was left, at `events`, bool (events of the batch,). One with a plan is evaluated at all
+        events from the first of these on, since a call costs as much as a hundred of them."""
+        (gpm,) = (gpm for gpm in self._gpms if gpm.name == name)
+        asked = events[unsolved.events]
+        if gpm.plan is not None:
+            asked = np.logical_or.accumulate(asked)
+        now, unsolved.events = unsolved.events[asked], unsolved.events[~asked]
+        if len(now):
+            unsolved.solved.append(gpm.solve(unsolved.lists, now, lambda event: unsolved.batch.event(event).triples))
 
     def solve_pushed(self, events: Sequence[GraphEvent]) -> dict[str, Solutions]:
         """`solve` for pushed events. An event without the required predicates costs only the look-up of its predicates;
@@ -297,12 +392,14 @@ class _Gpm:
         self.required = sorted(evaluator.pattern.required)
         self.needs = frozenset(places[str(predicate)] for predicate in self.required)
 
-    def solve(self, lists: Lists, events: np.ndarray, triples: Callable[[int], Iterable[Triple]]) -> Solutions:
+    def solve(
+        self, lists: Lists, events: np.ndarray, triples: Callable[[int], Iterable[Triple]], *, later: bool = False
+    ) -> Solutions:
         """The value of the GPM at `events`, int32, ascending. `triples(event)` makes the rdflib triples of an event; it
-        is called only if the GPM has no plan."""
+        is called only if the GPM has no plan. `later`: its FILTERs may wait."""
         if self.plan is None:
             return _by_event(self.evaluator, events, triples, lists.budget)
-        return self.plan.solve(lists, events)
+        return self.plan.solve(lists, events, later=later)
 
 
 def value_on(evaluator: PatternEvaluator, graph: Iterable[Triple]) -> MappingSet:
@@ -364,7 +461,7 @@ class _Plan:
             return None
         return prepared(self._event, self._local, self._prologue, places)
 
-    def solve(self, lists: Lists, events: np.ndarray) -> Solutions:
+    def solve(self, lists: Lists, events: np.ndarray, *, later: bool = False) -> Solutions:
         evaluation = Evaluation(lists, self._prologue, events, self._graphs, self._counting, self._ready)
         if self._binds:
             return self._bound_late(evaluation, evaluation.table(self._before))
@@ -373,6 +470,8 @@ class _Plan:
             table = self._knowledge.join(table, lists.space, self._budget, compared=self._compared)
         if not self._local or not len(table):
             return _Columns(table, np.ones(len(table), bool), lists.space)
+        if later and not any(map(algebra.has_exists, self._local)):
+            return _Columns(table, partial(_kept, self._local, evaluation), lists.space)
         return _Columns(table, _kept(self._local, evaluation, table), lists.space)
 
     def _bound_late(self, evaluation: Evaluation, table: Table) -> Solutions:

@@ -94,7 +94,8 @@ class Lists:
         attempt_rows(k.list_triples, len(triples) + self.starts.size, triples, offsets, which, self.rows, self.starts,
                      self._longest)  # fmt: skip
         self.known_pairs: dict[Any, Pairs] = {}
-        self.known_matches: dict[Any, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+        self.known_matches: dict[Any, tuple[np.ndarray, np.ndarray, tuple[np.ndarray, ...]]] = {}
+        self._held: dict[tuple[URIRef, ...], np.ndarray] = {}
 
     @staticmethod
     def of(batch: GraphBatch, space: Space, wanted: Iterable[URIRef], budget: int) -> Lists:
@@ -125,6 +126,13 @@ class Lists:
 
     def holding(self, predicates: Iterable[URIRef]) -> np.ndarray:
         """The events that have all of `predicates`, which must be wanted ones: int32, ascending."""
+        asked = tuple(predicates)
+        found = self._held.get(asked)
+        if found is None:
+            found = self._held[asked] = self._holding(asked)
+        return found
+
+    def _holding(self, predicates: Iterable[URIRef]) -> np.ndarray:
         found = np.ones(len(self), bool)
         for predicate in predicates:
             number = self.number(predicate)

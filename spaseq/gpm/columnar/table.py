@@ -21,6 +21,7 @@ _FLOAT: Final = str(XSD.float)  # texts are compared faster than terms
 _FLOAT_KEY: Final = f'"^^<{_FLOAT}>'.encode()
 _FEW: Final = 8  # so many literals are read one by one, not as columns
 _WORD: Final = 8
+_SPARSE: Final = 1_000  # from so many bytes of terms for each that is asked for, they are read one by one
 
 
 class Space:
@@ -31,8 +32,8 @@ class Space:
     number of characters of added terms.
     """
 
-    __slots__ = ("_added", "_by_key", "_codes", "_constants", "_extras", "_indexed", "_known", "_literals", "_searched",
-                 "_terms", "_text", "_with_floats", "base", "text")  # fmt: skip
+    __slots__ = ("_added", "_by_key", "_coded", "_codes", "_constants", "_extras", "_indexed", "_known", "_literals",
+                 "_searched", "_terms", "_text", "_with_floats", "base", "text")  # fmt: skip
 
     def __init__(self, terms: TermTable) -> None:
         self.base: int = len(terms)
@@ -44,6 +45,7 @@ class Space:
         self._terms = terms
         self._text: bytes | None = None
         self._codes: tuple[object, np.ndarray] | None = None
+        self._coded: tuple[object, dict[tuple[int, ...], tuple[Sequence[np.ndarray], np.ndarray]]] | None = None
         self._known: dict[Term, int] = {}
         self._constants: dict[int, tuple[tuple[Any, ...], np.ndarray]] = {}
         self._literals: LiteralColumns | None = None
@@ -128,13 +130,18 @@ class Space:
         terms = self._terms
         if not self.base:
             return [None] * len(numbers)
-        if self._text is None:
+        few = self._text is None and _SPARSE * len(numbers) < len(terms.text)
+        if self._text is None and not few:
             self._text = terms.text.tobytes()
         own = numbers < len(terms) - len(terms.own)
         places = np.where(own, numbers, 0)
         starts, lengths = terms.spans(places)
         bounds = zip(own.tolist(), starts.tolist(), (starts + lengths).tolist(), strict=True)
+        if few:  # without the copy of all terms
+            whole = terms.text.data
+            return [whole[start:end].tobytes() if known else None for known, start, end in bounds]
         text = self._text
+        assert text is not None
         return [text[start:end] if known else None for known, start, end in bounds]
 
     def all_keys(self, numbers: np.ndarray) -> list[bytes]:
@@ -161,6 +168,13 @@ class Space:
         if self._codes is None or self._codes[0] is not owner:
             self._codes = owner, np.full(self.base, -1, np.int64)
         return self._codes[1]
+
+    def coded(self, owner: object) -> dict[tuple[int, ...], tuple[Sequence[np.ndarray], np.ndarray]]:
+        """What `owner` keeps for columns of the batch's terms, by their ids: the columns themselves, and an array. Lost
+        when another owner asks."""
+        if self._coded is None or self._coded[0] is not owner:
+            self._coded = owner, {}
+        return self._coded[1]
 
     def places(self, other: Space, numbers: np.ndarray) -> np.ndarray:
         """The numbers in this space of the terms `numbers` of another one, -1 for those without: int32. By a kernel for

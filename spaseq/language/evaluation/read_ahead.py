@@ -14,7 +14,7 @@ from spaseq.events.ahead import Crew
 from spaseq.rdf import Counters, GraphBatch
 
 if TYPE_CHECKING:
-    from spaseq.gpm.columnar.evaluate import Solutions
+    from spaseq.gpm.columnar.evaluate import Solutions, Unsolved
 
 __all__ = ["ALONE", "Part", "ReadAhead", "thread_count"]
 
@@ -25,7 +25,7 @@ _DEPTH: Final = 4
 _MOST: Final = 2
 """Threads by default, at most."""
 
-Solve = Callable[[GraphBatch], "MappingABC[str, Solutions]"]
+Solve = Callable[[GraphBatch], "MappingABC[str, Solutions | Unsolved]"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class ReadAhead:
         self._seen = seen
         self._helpers = threads - 1 if all(part.ahead for part in parts) else 0
         self._alone = ALONE
-        self._crew: Crew[_Step, MappingABC[str, Solutions]] | None = None
+        self._crew: Crew[_Step, MappingABC[str, Solutions | Unsolved]] | None = None
 
     def __enter__(self) -> ReadAhead:
         return self
@@ -94,11 +94,11 @@ class ReadAhead:
         if self._crew is not None:
             self._crew.__exit__(kind, error, trace)
 
-    def streams(self) -> list[Iterator[tuple[GraphBatch, MappingABC[str, Solutions]]]]:
+    def streams(self) -> list[Iterator[tuple[GraphBatch, MappingABC[str, Solutions | Unsolved]]]]:
         """The solved batches of each part, in order. Errors are raised behind what comes before them."""
         return [self._stream(place) for place in range(len(self._steps))]
 
-    def _stream(self, place: int) -> Iterator[tuple[GraphBatch, MappingABC[str, Solutions]]]:
+    def _stream(self, place: int) -> Iterator[tuple[GraphBatch, MappingABC[str, Solutions | Unsolved]]]:
         while True:
             step, solved = self._next(place)
             self._count(place, step.counters)
@@ -109,7 +109,7 @@ class ReadAhead:
             self._seen.add(step.batch.stream, len(step.batch))
             yield step.batch, _of_step(self._solve)(step) if solved is None else solved
 
-    def _next(self, place: int) -> tuple[_Step, MappingABC[str, Solutions] | None]:
+    def _next(self, place: int) -> tuple[_Step, MappingABC[str, Solutions | Unsolved] | None]:
         """The next step of a part, and the values where they are known already."""
         if self._crew is None and self._helpers and not self._alone:
             self._crew = Crew(self._steps, _of_step(self._solve), lambda: _of_step(self._helper()),
@@ -141,5 +141,5 @@ def _steps(part: Part) -> Iterator[_Step]:
             return
 
 
-def _of_step(solve: Solve) -> Callable[[_Step], MappingABC[str, Solutions]]:
+def _of_step(solve: Solve) -> Callable[[_Step], MappingABC[str, Solutions | Unsolved]]:
     return lambda step: solve(step.batch) if step.batch is not None and len(step.batch) else {}

@@ -8,6 +8,7 @@ events are pushed to a `Session` (`spaseq.language.evaluation.session`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice, repeat
@@ -53,6 +54,8 @@ from spaseq.watch import check, limited, limited_steps
 
 if TYPE_CHECKING:
     from spaseq.engine.runs.single_event import Single
+    from spaseq.gpm.columnar.evaluate import Solutions, Unsolved
+    from spaseq.rdf import GraphBatch
 
 __all__ = ["Match", "Matches", "Recogniser", "match_table"]
 
@@ -187,7 +190,9 @@ class Recogniser:
         self._time = int(chunk.times[-1])
         positions = np.arange(chunk.first, chunk.first + len(chunk))
         self._history.add(positions, chunk.times, chunk.events if self._keep_events else None)
-        yield from self._blocks(self._solver.rows(chunk))
+        rows = self._solver.rows(chunk)
+        yield from self._blocks(rows)
+        self._solver.learn(rows)
         self._evict(int(chunk.times[-1]))
 
     def push_rows(self, rows: Sequence[InstantSolutions]) -> Iterator[Match]:
@@ -532,14 +537,21 @@ class Matches:
         recogniser.counters = self.counters
         self.counters.about(recogniser)
         seen, threads = opened.read.seen, thread_count(self._program.settings.threads)
-        reading = ReadAhead(opened.parts, solver.solve_batch, lambda: self._solver().solve_batch, opened.counters, seen,
-                          threads)  # fmt: skip
+        reading = ReadAhead(
+            opened.parts, solver.solve_ahead, lambda: self._helper(solver), opened.counters, seen, threads
+        )
         with reading:
             for chunk in merge_batches(reading.streams(), apart=opened.apart):
                 check()
                 seen.span(chunk.times)
                 yield from recogniser.push_blocks(chunk)
             yield from recogniser.close_blocks()
+
+    def _helper(self, solver: Solver) -> Callable[[GraphBatch], MappingABC[str, Solutions | Unsolved]]:
+        """The solver of another thread, which leaves what the first one does."""
+        helper = self._solver()
+        helper.rare = solver.rare
+        return helper.solve_ahead
 
     def _solver(self) -> Solver:
         rows = self._program.settings.solution_rows

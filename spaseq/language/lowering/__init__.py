@@ -5,8 +5,8 @@ mappings; `encoding` lets the kernels join mappings, as codes.
 
 * `guards` (`Free`, `Meets`, `Pass`, `Take`): The guards of a query's pattern: what a run is asked at an instant. Who
   decides them: `spaseq.language.lowering.registers`.
-* `bound` (`Bound`, `bound_in_states`, `freed_by_rounds`, `transitions`): What a run in a state of the automaton has
-  bound, as far as the states tell.
+* `bound` (`Bound`, `MayBind`, `bound_in_states`, `freed_by_rounds`, `transitions`): What a run in a state of the
+  automaton has bound, as far as the states tell.
 * `terms` (`NumberedTerms`): Numbers for the terms that runs hold.
 * `encoding` (`TermCodes`, `term_codes`): Runs as codes: what the kernels need to join mappings themselves.
 * `registers` (`MappingRegisters`, `Row`): The meaning of guards on sets of mappings: what a run holds, and what becomes

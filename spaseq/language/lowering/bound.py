@@ -8,11 +8,11 @@ from collections.abc import Mapping as MappingABC
 from spaseq.automata import ACCEPT, CEA, INITIAL, Action, Again, Transition
 from spaseq.automata import Take as TakeAction
 from spaseq.gpm import GraphPattern
-from spaseq.language.lowering.guards import Take
+from spaseq.language.lowering.guards import Free, Take
 from spaseq.language.semantics.expand import Conjunction
 from spaseq.language.semantics.filters import conjunction_binds
 
-__all__ = ["Bound", "bound_in_states", "freed_by_rounds", "transitions"]
+__all__ = ["Bound", "MayBind", "bound_in_states", "freed_by_rounds", "transitions"]
 
 Bound = tuple[frozenset[str], frozenset[str], tuple[Conjunction, ...]]
 """The variables bound by elements left behind, those bound by the round now taken, and what must stay absent from now
@@ -66,3 +66,46 @@ def freed_by_rounds(
                     return None
             way = _after(patterns, way, action)
     return found
+
+
+class MayBind:
+    """Which variables a run may have bound, given those that another round of a Kleene+ frees (`freed_by_rounds`)."""
+
+    def __init__(
+        self,
+        patterns: MappingABC[str, GraphPattern],
+        freed: MappingABC[frozenset[str], frozenset[str]],
+        cea: CEA,
+    ) -> None:
+        self._patterns = patterns
+        self._freed = freed
+        self._in_state: dict[int, frozenset[str]] = dict.fromkeys(range(cea.states), frozenset())
+        reached, todo = {INITIAL}, [INITIAL]
+        while todo:
+            for t in cea.transitions[todo.pop()]:
+                known = self.behind(t)
+                if t.target != ACCEPT and (t.target not in reached or not known <= self._in_state[t.target]):
+                    reached.add(t.target)
+                    self._in_state[t.target] |= known
+                    todo.append(t.target)
+
+    def before(self, transition: Transition) -> frozenset[str]:
+        """The variables that a run may have bound in front of a transition."""
+        return self._in_state[transition.source]
+
+    def behind(self, transition: Transition) -> frozenset[str]:
+        """Those behind it."""
+        known = self.before(transition)
+        for action in transition.actions:
+            known = self.after(known, action)
+        return known
+
+    def after(self, known: frozenset[str], action: Action) -> frozenset[str]:
+        """Those behind an action, given those before it."""
+        match action:
+            case TakeAction(Take(conjunction, keep)):
+                return (known | conjunction_binds(self._patterns, conjunction)) & keep
+            case Again(Free(names)):
+                return known - self._freed[names]
+            case _:
+                return known

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from spaseq.automata import ACCEPT, CEA, INITIAL, Action, Again, Avoid, Transition
+from spaseq.automata import CEA, INITIAL, Action, Again, Avoid, Transition
 from spaseq.automata import Take as TakeAction
 from spaseq.engine.program import register_ops as do
 from spaseq.engine.program.register_ops import NOTHING, UNKNOWN, Op
@@ -42,7 +42,7 @@ from spaseq.gpm import (
     value_of,
 )
 from spaseq.gpm.columnar import unsteady
-from spaseq.language.lowering.bound import Bound, bound_in_states, freed_by_rounds, transitions
+from spaseq.language.lowering.bound import Bound, MayBind, bound_in_states, freed_by_rounds, transitions
 from spaseq.language.lowering.guards import Free, Meets, Pass, Take
 from spaseq.language.lowering.terms import NumberedTerms
 from spaseq.language.semantics.expand import Conjunction
@@ -61,8 +61,6 @@ __all__ = ["TermCodes", "term_codes"]
 _MIRROR: Final = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NAMES: Final = NOTHING + 16
 """Where the codes begin that equal no number's: doubles are above them."""
-
-_NO_NAMES: Final[frozenset[str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +171,10 @@ class TermCodes:
         self.asked: int = max((len(question.names) for question in self._questions), default=0)
         self._bound = bound
         self._freed = freed
-        self._may_bind = self._may_bind_in(cea)
+        self._may_bind = MayBind(patterns, freed, cea)
+        # PERF: `keep` of a step names what later ones bind, too. A sequence of 20 GPMs of four variables, of which they
+        # share one, has 2 registers; it had 59, and one of 21 GPMs more than the kernel takes.
+        kept &= frozenset().union(*map(self._may_bind.behind, transitions(cea)))
         self._ids = {name: i for i, name in enumerate(sorted(kept))}
         comparisons = [c for all_of in compared.values() for c in all_of]
         outer = dict.fromkeys(c.outer for c in comparisons)
@@ -203,10 +204,11 @@ class TermCodes:
         self._no_extras = np.zeros((0, self._width), np.int64)
         self.terms: NumberedTerms = NumberedTerms()
         self._spaces: dict[int, tuple[Space, np.ndarray]] = {}
-        self._last: tuple[Rows, np.ndarray | None] | None = None
+        self._last: Rows | None = None
+        self._wholes: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}
+        self._room = np.empty((0, self._width), np.int64)
         self._extras: list[np.ndarray] = []
         self._values: dict[tuple[Side, int], int | None] = {}
-        self._of_chunk = 0
 
     def _read(self, conjunction: Conjunction) -> list[tuple[_Kind, str | Side]]:
         """The columns of a conjunction: of its `ForEachValue`, whether it has a mapping, terms, and numbers."""
@@ -229,13 +231,13 @@ class TermCodes:
     def ops(self, transition: Transition) -> tuple[Op, ...]:
         """What the actions of a transition do to the registers."""
         ops: list[Op] = []
-        known = self._may_bind[transition.source]
+        known = self._may_bind.before(transition)
         for action in transition.actions:
             if transition.source == INITIAL:
                 unseen = [self._before[c] for c in getattr(getattr(action, "guard", None), "before", ())]
                 ops += [do.ColumnTest("=", column, column) for column in unseen]
             ops += self._ops(action, known)
-            known = self._known_after(known, action)
+            known = self._may_bind.after(known, action)
         return tuple(ops)
 
     def _ops(self, action: Action, known: frozenset[str]) -> tuple[Op, ...]:
@@ -251,32 +253,6 @@ class TermCodes:
                 return tuple(do.Drop(register) for name, register in self._registers() if name in freed)
             case _:
                 raise InternalError(f"no operations for {action}")
-
-    def _known_after(self, known: frozenset[str], action: Action) -> frozenset[str]:
-        """The variables that a run may have bound behind an action, given those before it."""
-        match action:
-            case TakeAction(Take(conjunction, keep)):
-                return (known | conjunction_binds(self._patterns, conjunction)) & keep
-            case Again(Free(names)):
-                return known - self._freed[names]
-            case _:
-                return known
-
-    def _may_bind_in(self, cea: CEA) -> dict[int, frozenset[str]]:
-        """For each state the variables that a run in it may have bound."""
-        found = dict.fromkeys(range(cea.states), _NO_NAMES)
-        reached, todo = {INITIAL}, [INITIAL]
-        while todo:
-            state = todo.pop()
-            for t in cea.transitions[state]:
-                known = found[state]
-                for action in t.actions:
-                    known = self._known_after(known, action)
-                if t.target != ACCEPT and (t.target not in reached or not known <= found[t.target]):
-                    reached.add(t.target)
-                    found[t.target] |= known
-                    todo.append(t.target)
-        return found
 
     def _take(self, conjunction: Conjunction, keep: frozenset[str], known: frozenset[str]) -> tuple[Op, ...]:
         ops: list[Op] = [self._each(conjunction), *self._joins(conjunction, known)]
@@ -341,31 +317,32 @@ class TermCodes:
 
     # -- the values
 
-    def load(self, batch: InstantBatch) -> np.ndarray | None:
-        """int64 (n, columns), as of `Codes.load`; None where a FILTER compares something else than numbers."""
+    def load(self, batch: InstantBatch, rows: np.ndarray) -> np.ndarray | None:
+        """int64 (n, columns), as of `Codes.load`; None where a FILTER compares something else than numbers.
+
+        PERF: only `rows` are written, in an array that is kept: a sequence of 20 GPMs has 145 columns. 25,000 instants
+        of which one in nine moves a run (benchmarks/graphs.py, "SEQ of 20"): 29 ms became 17.
+        """
         if len(batch) == 1 and not batch.rows.has_columns:
             return self._load_one(batch)
-        rows, first = batch.rows, batch.first
-        if self._last is None or self._last[0] is not rows:
-            self._spaces, self._extras = {}, []
-            self._last = rows, self._chunk(batch)
-            self._of_chunk = len(self._extras)
-        whole = self._last[1]
-        del self._extras[self._of_chunk :]
-        if whole is None:
-            return None
-        values = whole[first : first + len(batch)]
-        singly = [conjunction for conjunction in self._compared if self._solutions(batch, conjunction) is None]
-        if self._before or singly:
-            values = values.copy()
+        if self._last is not batch.rows:
+            self._spaces, self._wholes, self._last = {}, {}, batch.rows
+        self._extras = []
+        if len(self._room) < len(batch):
+            self._room = np.empty((len(batch), self._width), np.int64)
+        values = self._room[: len(batch)]
+        values[rows] = self._blank
+        moving = np.zeros(len(batch), bool)
+        moving[rows] = True
         for conjunction, column in self._before.items():
-            values[:, column] = np.where(batch.unseen(conjunction), NOTHING, UNKNOWN)
-        return values if all(self._one_by_one(batch, conjunction, values) for conjunction in singly) else None
+            values[rows, column] = np.where(batch.unseen(conjunction)[rows], NOTHING, UNKNOWN)
+        entered = (self._enter_all(batch, conjunction, moving, values) for conjunction in self._compared)
+        return values if all(entered) else None
 
     def _load_one(self, batch: InstantBatch) -> np.ndarray | None:
         """As `load`, of a row whose solutions are mappings.
 
-        PERF: a row of four terms took 26 µs by the arrays of `_chunk` and `_enter`, 6 as a list.
+        PERF: a row of four terms took 26 µs by the arrays of `_enter_all` and `_enter`, 6 as a list.
         """
         self._last, self._extras = None, []
         row = self._nothing.copy()
@@ -403,20 +380,38 @@ class TermCodes:
         """The solutions of a conjunction as columns; None where it has to be joined, or has none such."""
         return batch.rows.solutions(conjunction[0]) if len(conjunction) == 1 else None
 
-    def _chunk(self, batch: InstantBatch) -> np.ndarray | None:
-        """The codes of all rows that the batch is cut from, of the conjunctions whose solutions stand in columns."""
-        values = np.repeat(self._blank, len(batch.rows.positions), axis=0)
-        for conjunction in self._compared if batch.rows.has_columns else ():
-            found = [
-                (rows, self._coded(conjunction, solutions, places))
-                for rows, solutions, places in self._solutions(batch, conjunction) or ()
-            ]
-            if any(codes is None for _, codes in found):
-                return None
-            if found:
-                self._enter(values, conjunction, np.concatenate([rows for rows, _ in found]),
-                            np.concatenate([codes for _, codes in found if codes is not None]))  # fmt: skip
-        return values
+    def _enter_all(self, batch: InstantBatch, conjunction: Conjunction, moving: np.ndarray, values: np.ndarray) -> bool:
+        """Enter the mappings that a conjunction has in the rows `moving` (bool (n,)); False where one has no codes."""
+        solved = self._solutions(batch, conjunction)
+        if solved is None:
+            return self._one_by_one(batch, conjunction, moving, values)
+        found: list[tuple[np.ndarray, np.ndarray]] = []
+        for rows, solutions, places in solved:
+            if not len(rows):
+                continue
+            low, high = np.searchsorted(rows, [batch.first, batch.first + len(batch)])
+            own = rows[low:high] - batch.first
+            read = np.flatnonzero(moving[own])
+            if len(read):
+                # What the rows have may grow with the next batches (`Rows.present_in`); it ends here then.
+                dense = 2 * len(read) > len(own) and (not low or high < len(rows) or id(places) in self._wholes)
+                whole = self._coded_whole(conjunction, solutions, places) if dense else None
+                few = self._coded(conjunction, solutions, places[low:high][read]) if whole is None else None
+                codes = few if whole is None else whole[low:high][read]
+                if codes is None:
+                    return False
+                found.append((own[read], codes))
+        if found:
+            self._enter(values, conjunction, np.concatenate([rows for rows, _ in found]),
+                        np.concatenate([codes for _, codes in found]))  # fmt: skip
+        return True
+
+    def _coded_whole(self, conjunction: Conjunction, solutions: Solutions, places: np.ndarray) -> np.ndarray | None:
+        """`_coded` of all that the rows have which batches are cut from: once, not for each of many batches (PERF)."""
+        known = self._wholes.get(id(places))
+        if known is None:
+            known = self._wholes[id(places)] = places, self._coded(conjunction, solutions, places)
+        return known[1]
 
     def _coded(self, conjunction: Conjunction, solutions: Solutions, places: np.ndarray) -> np.ndarray | None:
         """The codes of the solutions at `places`: int64 (places, value columns); None if a number is asked of what is
@@ -441,6 +436,10 @@ class TermCodes:
         if len(rows) == 1:
             values[rows[0], self._columns[conjunction, "present", ""]] = 1
             values[rows[0], at] = codes[0]
+            return
+        if (rows[1:] > rows[:-1]).all():  # PERF: a third of the time, where no instant has several
+            values[rows, self._columns[conjunction, "present", ""]] = 1
+            values[rows[:, None], at] = codes
             return
         order = np.lexsort((*codes.T[::-1], rows))
         rows, codes = rows[order], codes[order]
@@ -479,8 +478,9 @@ class TermCodes:
                 fresh[: len(memo[1]) - 1] = memo[1][:-1]
             memo = self._spaces[id(space)] = space, fresh
         codes = memo[1][numbers]
-        unseen = np.unique(numbers[codes == UNKNOWN])
-        if len(unseen):
+        unknown = codes == UNKNOWN
+        if unknown.any():
+            unseen = np.unique(numbers[unknown])
             memo[1][unseen] = self.terms.of_keys(space.all_keys(unseen))
             codes = memo[1][numbers]
         return codes
@@ -551,12 +551,14 @@ class TermCodes:
         code = _NAMES + self.terms.of(term)
         return None if self.terms.has_aliases else code
 
-    def _one_by_one(self, batch: InstantBatch, conjunction: Conjunction, values: np.ndarray) -> bool:
-        """As `_chunk`, from the mapping sets of a conjunction of several GPMs, or of rows solved elsewhere."""
+    def _one_by_one(
+        self, batch: InstantBatch, conjunction: Conjunction, moving: np.ndarray, values: np.ndarray
+    ) -> bool:
+        """As `_enter_all`, from the mapping sets of a conjunction of several GPMs, or of rows solved elsewhere."""
         read = self._values_read[conjunction]
         rows: list[int] = []
         codes: list[list[int]] = []
-        for row in batch.holding(conjunction) if len(batch) > 1 else (0,):
+        for row in np.flatnonzero(batch.holds(conjunction) & moving).tolist() if len(batch) > 1 else (0,):
             for mapping in map(dict, batch.mappings(conjunction, row)):
                 found = self._codes_of(conjunction, read, mapping)
                 if found is None:
@@ -629,7 +631,7 @@ class TermCodes:
 
     def _forget(self) -> None:
         """Nothing is remembered of numbers that may stand for nothing any more."""
-        self._spaces, self._values, self._last = {}, {}, None
+        self._spaces, self._wholes, self._values, self._last = {}, {}, {}, None
 
     def snapshot(self) -> Any:
         """The numbered terms, as plain values."""

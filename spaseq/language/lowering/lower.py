@@ -27,7 +27,7 @@ from spaseq.language.syntax.ast import Operator
 from spaseq.pattern import Atom, Iterate, Or, Pattern, Predicate, Sequence, Skip, balanced
 
 if TYPE_CHECKING:
-    from spaseq.language.solving.instants import InstantBatch
+    from spaseq.language.solving.instants import InstantBatch, Narrowed
 
 __all__ = ["Holds", "Vectors", "lower"]
 
@@ -43,7 +43,7 @@ class Holds:
     def __str__(self) -> str:
         return " & ".join(self.conjunction)
 
-    def evaluate(self, batch: InstantBatch | _Held) -> np.ndarray:
+    def evaluate(self, batch: InstantBatch | Narrowed | _Held) -> np.ndarray:
         """Truth per row of the batch: bool, shape (n,)."""
         return batch.holds(self.conjunction)
 

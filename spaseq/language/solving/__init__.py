@@ -10,8 +10,8 @@ pushed one by one.
   a chunk ([SPAseq] Definition 8).
 * `instant_rows` (`InstantRows`, `Solved`): The rows of one instant, for events that are pushed one at a time: the same
   table as `ChunkRows`, without arrays.
-* `instants` (`Before`, `InstantBatch`, `Rows`): The batches that the engine reads: rows of the table, and the mapping
-  sets of conjunctions at them.
+* `instants` (`Before`, `InstantBatch`, `Narrowed`, `Rows`): The batches that the engine reads: rows of the table, and
+  the mapping sets of conjunctions at them.
 * `solve` (`ChunkRows`, `InstantSolutions`, `SolvedRows`, `Solver`): Evaluates the GPMs and makes the table: the value
   of every GPM at every instant.
 """

@@ -18,11 +18,11 @@ from spaseq.errors import EventError
 from spaseq.rdf import GraphBatch, GraphEvent, Instant
 
 if TYPE_CHECKING:
-    from spaseq.gpm.columnar.evaluate import Solutions
+    from spaseq.gpm.columnar.evaluate import Solutions, Unsolved
 
 __all__ = ["Chunk", "Piece", "by_stream", "chunk_of", "merge_batches", "solved"]
 
-Solved = tuple[GraphBatch, Mapping[str, "Solutions"]]
+Solved = tuple[GraphBatch, Mapping[str, "Solutions | Unsolved"]]
 """A batch, and the values of its GPMs."""
 SolvePushed = Callable[[str, Sequence[GraphEvent]], Mapping[str, "Solutions"]]
 
@@ -45,7 +45,7 @@ class Piece:
     low: int
     high: int
     instants: np.ndarray
-    solutions: Mapping[str, Solutions]
+    solutions: Mapping[str, Solutions | Unsolved]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +76,7 @@ class _Stream:
 
     def __init__(self, batches: Iterator[Solved]) -> None:
         self._batches = batches
-        self._held: deque[tuple[GraphBatch, int, Mapping[str, Solutions]]] = deque()
+        self._held: deque[tuple[GraphBatch, int, Mapping[str, Solutions | Unsolved]]] = deque()
         self._failure: EventError | None = None
         self.ended = False
 
@@ -100,7 +100,7 @@ class _Stream:
         """The time of the last event that has been read and not taken; None if there is none."""
         return int(self._held[-1][0].times[-1]) if self._held else None
 
-    def take(self, before: int | None) -> list[tuple[GraphBatch, int, int, Mapping[str, Solutions]]]:
+    def take(self, before: int | None) -> list[tuple[GraphBatch, int, int, Mapping[str, Solutions | Unsolved]]]:
         """Takes the events before a time (None: all), as parts of batches (batch, low, high, solutions)."""
         parts = []
         while self._held:
@@ -115,7 +115,9 @@ class _Stream:
         return parts
 
 
-def solved(batches: Iterator[GraphBatch], solve: Callable[[GraphBatch], Mapping[str, Solutions]]) -> Iterator[Solved]:
+def solved(
+    batches: Iterator[GraphBatch], solve: Callable[[GraphBatch], Mapping[str, Solutions | Unsolved]]
+) -> Iterator[Solved]:
     """The batches of a stream, each with what `solve` gives for it when it is asked for."""
     return ((batch, solve(batch)) for batch in batches)
 
@@ -147,7 +149,9 @@ def merge_batches(streams: Sequence[Iterator[Solved]], *, apart: bool) -> Iterat
                     state.read()
 
 
-def _chunk(first: int, parts: Sequence[tuple[GraphBatch, int, int, Mapping[str, Solutions]]], apart: bool) -> Chunk:
+def _chunk(
+    first: int, parts: Sequence[tuple[GraphBatch, int, int, Mapping[str, Solutions | Unsolved]]], apart: bool
+) -> Chunk:
     every = np.concatenate([batch.times[low:high] for batch, low, high, _ in parts])
     if apart:
         order = np.argsort(every, kind="stable")

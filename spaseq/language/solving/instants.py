@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import Solutions
     from spaseq.language.solving.conjunctions import Joined
 
-__all__ = ["Before", "InstantBatch", "Rows"]
+__all__ = ["Before", "InstantBatch", "Narrowed", "Rows"]
 
 
 class Rows(Protocol):
@@ -46,13 +46,18 @@ class Rows(Protocol):
         """Where a GPM's value is not empty: bool (n,)."""
         ...
 
+    def present_in(self, name: str, first: int, within: np.ndarray) -> np.ndarray:
+        """`present` of the rows from `first` on, as many as `within` has: bool (len(within),). Where `within` is not
+        true, it may say that there is nothing."""
+        ...
+
     def mappings(self, name: str, row: int) -> Collection[Mapping]:
         """The mappings of a GPM's value at a row; one may occur more than once."""
         ...
 
     def solutions(self, name: str) -> list[tuple[np.ndarray, Solutions, np.ndarray]] | None:
         """A GPM's solutions as columns, in pieces: (the row of each, ascending; the solutions; the index of each in
-        them). None if they are not in columns."""
+        them), in the rows that it was asked about. None if they are not in columns."""
         ...
 
     def joined(self, patterns: Sequence[GraphPattern], conditions: Sequence[tuple[Condition, Any]]) -> Joined | None:
@@ -69,6 +74,33 @@ class Before(Protocol):
     def pass_over(self, batch: InstantBatch, conjunction: Conjunction) -> np.ndarray:
         """For each row of the next batch whether the conjunction has not matched before it: bool (n,)."""
         ...
+
+
+class Narrowed:
+    """A batch, of which only some rows are asked about: what predicates ask of it (`spaseq.engine.program.needed`)."""
+
+    def __init__(self, batch: InstantBatch, rows: np.ndarray) -> None:
+        self._batch = batch
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def positions(self) -> np.ndarray:
+        return self._batch.positions
+
+    @property
+    def times(self) -> np.ndarray:
+        return self._batch.times
+
+    @property
+    def keys(self) -> np.ndarray | None:
+        return self._batch.keys
+
+    def holds(self, conjunction: Conjunction) -> np.ndarray:
+        """Where the conjunction's mapping set is not empty, of these rows: bool (n,)."""
+        return self._batch.holds(conjunction, self._rows)
 
 
 class InstantBatch:
@@ -103,10 +135,18 @@ class InstantBatch:
     def __len__(self) -> int:
         return len(self.positions)
 
-    def holds(self, conjunction: Conjunction) -> np.ndarray:
+    def narrowed(self, rows: np.ndarray) -> Narrowed:
+        """The batch, of which only `rows` are asked about: bool (n,)."""
+        return Narrowed(self, rows)
+
+    def holds(self, conjunction: Conjunction, within: np.ndarray | None = None) -> np.ndarray:
         """Where the conjunction's mapping set is not empty: bool (n,). The join is computed only where no value of its
-        GPMs is empty."""
+        GPMs is empty. With `within`, bool (n,), of these rows alone, and False in the others."""
         first, last = self.first, self.first + len(self)
+        if within is not None:
+            if len(conjunction) > 1:
+                return self.holds(conjunction) & within if within.any() else np.zeros(len(self), bool)
+            return self.rows.present_in(conjunction[0], first, within) & within
         found: np.ndarray = np.logical_and.reduce([self.rows.present(name)[first:last] for name in conjunction])
         if (joined := self._columns(conjunction)) is not None:
             begin, end = np.searchsorted(joined.rows, [first, last])

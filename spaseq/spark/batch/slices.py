@@ -226,7 +226,7 @@ class _Slice:
         parts: list[Iterator[GraphBatch]] = []
         for _, files in groupby(self._work.slices.files, key=lambda file: file.chain):
             parts += self._of_chain(list(files), solver.wanted, behind)
-        chunks = merge_batches([solved(part, solver.solve_batch) for part in parts], apart=options.apart)
+        chunks = merge_batches([solved(part, solver.solve_ahead) for part in parts], apart=options.apart)
         pushed = (match for chunk in chunks for match in recogniser.push_chunk(self._counted(chunk)))
         for match in chain(pushed, _closing(recogniser)):
             if self._is_own(match.times[-1]):
