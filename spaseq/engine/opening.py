@@ -10,7 +10,6 @@ from spaseq.engine.program.program import Program
 if TYPE_CHECKING:
     from spaseq.engine.choice.auto import AutoEvaluator
     from spaseq.engine.lazy.evaluator import LazyEvaluator
-    from spaseq.engine.runs.ending import Ending
     from spaseq.engine.runs.evaluator import Evaluator
 
     AnyEvaluator: TypeAlias = Evaluator | LazyEvaluator | AutoEvaluator
@@ -20,15 +19,6 @@ __all__ = ["explain_evaluator", "open_evaluator", "restore_evaluator"]
 
 def open_evaluator(program: Program) -> AnyEvaluator:
     """An evaluation of `program` from its first event on."""
-    evaluator = _opened(program)
-    if program.against is not None:
-        from spaseq.engine.runs.evaluator import Evaluator
-
-        _ending(evaluator).against = Evaluator(program.against)
-    return evaluator
-
-
-def _opened(program: Program) -> AnyEvaluator:
     plan: Any = program.lazy
     if not isinstance(plan, LazyPlan):
         from spaseq.engine.runs.evaluator import Evaluator
@@ -45,22 +35,6 @@ def _opened(program: Program) -> AnyEvaluator:
 
 def restore_evaluator(program: Program, state: dict[str, Any]) -> AnyEvaluator:
     """An evaluation that goes on where `snapshot` was taken, of the same program and evaluator."""
-    evaluator = _restored(program, state)
-    if program.against is not None:
-        from spaseq.engine.runs.evaluator import Evaluator
-
-        _ending(evaluator).against = Evaluator.restore(program.against, state["ending"][-1])
-    return evaluator
-
-
-def _ending(evaluator: AnyEvaluator) -> Ending:
-    """Where the matches of an evaluator wait."""
-    ending: Ending | None = getattr(evaluator, "ending", None)
-    assert ending is not None
-    return ending
-
-
-def _restored(program: Program, state: dict[str, Any]) -> AnyEvaluator:
     plan: Any = program.lazy
     if not isinstance(plan, LazyPlan):
         from spaseq.engine.runs.evaluator import Evaluator

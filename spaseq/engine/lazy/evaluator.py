@@ -29,6 +29,7 @@ from spaseq.engine.program.normal_form import Test, tests_of
 from spaseq.engine.program.window import Lows
 from spaseq.engine.runs.base import grown
 from spaseq.engine.runs.evaluation import Evaluation
+from spaseq.engine.runs.evaluator import open_against, restore_ending
 from spaseq.errors import BudgetExceeded, InternalError
 from spaseq.pattern import Batch, Predicate
 from spaseq.snapshot import expect
@@ -58,6 +59,7 @@ class LazyEvaluator(Evaluation):
         `first_chance`, `trace`: see `BranchPlan`, `Trace`.
         """
         super().__init__(program)
+        open_against(self)
         self._plan = plan
         self._kinds: Kinds = {}
         self._plans = [BranchPlan(branch, self._kinds, first_chance) for branch in plan.branches]
@@ -344,8 +346,7 @@ class LazyEvaluator(Evaluation):
         evaluator._last = last_place(state["last"])
         pushed, in_window = evaluator._pushed, evaluator.events_in_window = state["pushed"], state["in_window"]
         expect(type(pushed) is int and (in_window is None or type(in_window) in (int, float)), "counts of events")
-        if evaluator.ending is not None:
-            evaluator.ending.restore(state["ending"])
+        restore_ending(evaluator, state["ending"])
         if state["started"] is not None:
             evaluator._restart(state["started"])
         return evaluator

@@ -46,7 +46,7 @@ class Calling(Protocol):
 
 
 class Ending:
-    """The waiting matches of one evaluation. `against`: set by whoever opens it."""
+    """The waiting matches of one evaluation. `against`: set by whoever opens the evaluation."""
 
     def __init__(self, absent: NoneOf, window: Window) -> None:
         self.against: Calling | None = None

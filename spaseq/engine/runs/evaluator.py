@@ -68,6 +68,7 @@ class Evaluator(Evaluation):
             self.run = RegisterRun(program, self._arena) if codes is None else GuardRun(program, self._arena, codes)
         else:
             self.run = DeterministicRun(program, self._arena)
+        open_against(self)
 
     def none(self) -> MatchBatch:
         return self.run.none()
@@ -233,12 +234,28 @@ class Evaluator(Evaluation):
             evaluator.lows.restore(state["lows"])
         last = -1 if evaluator.last is None else evaluator.last[0]
         expect(state["arena"]["last"] <= last, "the structure is as old as the stream")
-        if evaluator.ending is not None:
-            evaluator.ending.restore(state["ending"])
+        restore_ending(evaluator, state["ending"])
         if state["handed_over"]:
             evaluator._handed_over, evaluator.run = True, RegisterRun(program, evaluator._arena)
         evaluator.run.restore(state["run"], evaluator.alphabet.vectors)
         return evaluator
+
+
+def open_against(evaluation: Evaluation) -> None:
+    """Opens what finds the matches of an evaluation that are called off (`Ending.against`)."""
+    against = evaluation.program.against
+    if evaluation.ending is not None and against is not None:
+        evaluation.ending.against = Evaluator(against)
+
+
+def restore_ending(evaluation: Evaluation, state: Any) -> None:
+    """What waits in an evaluation, as it was in `Ending.snapshot`."""
+    if evaluation.ending is None:
+        return
+    evaluation.ending.restore(state)
+    against = evaluation.program.against
+    if against is not None:
+        evaluation.ending.against = Evaluator.restore(against, state[-1])
 
 
 def check_partitions(key: int, budget: int) -> None:
