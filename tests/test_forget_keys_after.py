@@ -309,7 +309,11 @@ def test_tuples_on_spark(text: str, tmp_path: Path, spark_session: Any) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("shape", "window"), [(GRAPHS[1], ""), (GRAPHS[4], WINDOWS[1]), (GRAPHS[5], WINDOWS[2])])
+@pytest.mark.parametrize(("shape", "window"), [
+    pytest.param(GRAPHS[1], "", marks=pytest.mark.slow),
+    (GRAPHS[4], WINDOWS[1]),
+    pytest.param(GRAPHS[5], WINDOWS[2], marks=pytest.mark.slow),
+])  # fmt: skip
 def test_graphs_on_spark(shape: str, window: str, tmp_path: Path, spark_session: Any) -> None:
     case = _graph_case(shape, window)
     expected = Counter(map(roads.plain, _spaseq_expected(case)))

@@ -64,6 +64,7 @@ class Broker:
             f"listeners=PLAINTEXT://{self.servers},CONTROLLER://127.0.0.1:{control}\n"
             f"controller.quorum.voters=1@127.0.0.1:{control}\nlog.dirs={folder}/log\nnum.partitions={partitions}\n"
             "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT\n"
+            "broker.session.timeout.ms=3000\nbroker.heartbeat.interval.ms=500\n"  # how soon a killed one may come again
             "offsets.topic.replication.factor=1\ntransaction.state.log.replication.factor=1\n"
             "transaction.state.log.min.isr=1\ngroup.initial.rebalance.delay.ms=0\n"
         )
