@@ -335,13 +335,14 @@ class _Lowering:
         return plain, self.followed(part.pattern, related, f"#{number}") if related else None
 
     def followed(self, pattern: Pattern, related: Iterable[_Alternative], mark: str) -> Pattern:
-        """`pattern`, and later an event of one of the alternatives."""
+        """`pattern`, and the first event behind it, of each of the alternatives, that the condition holds with: later
+        ones call off nothing that is not off."""
         found: list[Pattern] = []
         for alternative in related:
             guard = self.guard_of(alternative, mark, pattern)
             assert guard is not None
             event = algebra.Atom(alternative.predicates, frozenset((mark,)))
-            both = algebra.Sequence(pattern, event, Skip.ANY)
+            both = algebra.Sequence(pattern, event, Skip.NEXT)
             found.append(algebra.Correlate(both, guard.variables, guard))
         return functools.reduce(algebra.Or, found)
 

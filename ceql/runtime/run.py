@@ -132,6 +132,10 @@ class Run:
         """The time (ns) of the last event, where it did not come in a batch."""
         self._time = time
 
+    def note_reached(self, position: int, coordinate: int | float) -> None:
+        """The last event, where it did not come in a batch and matches wait for their windows to close."""
+        self._reached = position, coordinate
+
     def evict(self, position: int, coordinate: int | float) -> None:
         """Drops the events that nothing from this position and place in the window on needs."""
         window = self.lowered.window

@@ -63,7 +63,7 @@ class Session:
     @property
     def undecided(self) -> int | None:
         """The first event of which it is not known yet whether a match ends there; None if there is none."""
-        return self._run.undecided
+        return self._run.undecided if self._singles is None else self._singles.undecided
 
     @property
     def counters(self) -> EventCounters:

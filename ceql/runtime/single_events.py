@@ -6,8 +6,8 @@ out of the ordinary (a value that is no plain number, text, truth or time in an 
 type; a time that goes back; any error) is left to that road, before anything has changed. The two roads share one
 engine; they take turns by `enter` and `leave`, so batches and single events may be mixed.
 
-It exists where events come in order on one stream: not with a lateness, not with several streams, and not where matches
-wait for their windows to close (NOT at the end). Attributes that the query does not read are not looked at. Events that
+It exists where events come in order on one stream: not with a lateness, not with several streams, and not with NOT at
+the end where keys are forgotten after a pause. Attributes that the query does not read are not looked at. Events that
 move a run are slower with conditions over several events and with MAX: the engine gets them as batches of one row.
 """
 
@@ -81,7 +81,7 @@ class Singles:
     """The road of single events into a `Run`."""
 
     def __init__(self, run: Run, feed: EventFeed, options: EventOptions, name: str, bits: Callable[[Any], int]) -> None:
-        from spaseq.engine.runs.single_event import INERT, Single
+        from spaseq.engine.runs.single_event import INERT, Single, SingleWaiting
 
         self._run = run
         self._feed = feed
@@ -89,7 +89,8 @@ class Singles:
         self._options = options
         self._clock = feed.clocks[name]
         self._bits = bits
-        self._engine = Single(cast(Any, run.evaluator))
+        self._waits = run.lowered.absent is not None
+        self._engine: Single | SingleWaiting = (SingleWaiting if self._waits else Single)(cast(Any, run.evaluator))
         self._inert = INERT
         self._scale = unit_nanoseconds(options.time_unit)
         self._limit = ((1 << 63) - 1) // self._scale
@@ -98,8 +99,8 @@ class Singles:
         self._by_key = run.by_key
         self._window_attribute = run.lowered.window_attribute
         self._type_column = options.type_column or "type"
-        registers = run.lowered.registers
-        guards = () if registers is None else registers.guards
+        both = (run.lowered.registers, run.lowered.against_registers)
+        guards = [guard for registers in both if registers is not None for guard in registers.guards]
         self._guarded = tuple(dict.fromkeys(a.name for g in guards for a in attributes_of(g.condition)))
         self._shape: tuple[Any, ...] = ()
         self._block = Block(0, self._type_column)
@@ -111,11 +112,17 @@ class Singles:
     @staticmethod
     def of(run: Run, feed: EventFeed, options: EventOptions, names: tuple[str, ...]) -> Singles | None:
         """The road, where there is one."""
-        from spaseq.engine.runs.single_event import Single
+        from spaseq.engine.runs.single_event import Single, SingleWaiting
 
-        if len(names) != 1 or options.lateness or run.valuations or not Single.applies(run.evaluator):
+        if len(names) != 1 or options.lateness or run.valuations:
             return None
-        bits = compile_bits(run.evaluator.program.cea.predicates, options.type_column or "type", names[0])
+        if SingleWaiting.applies(run.evaluator):
+            predicates = SingleWaiting.predicates(cast(Any, run.evaluator))
+        elif Single.applies(run.evaluator):
+            predicates = run.evaluator.program.cea.predicates
+        else:
+            return None
+        bits = compile_bits(predicates, options.type_column or "type", names[0])
         return None if bits is None else Singles(run, feed, options, names[0], bits)
 
     def push(self, event: dict[str, Any]) -> Found | None:
@@ -162,9 +169,7 @@ class Singles:
             found = engine.push(symbol, position, coordinate, key, self._row)
         else:
             block.events.append(None)
-            found = []
-            if engine.counts and key >= 0:
-                engine.pass_by(position, key)
+            found = engine.pass_by(position, coordinate, key) if engine.counts and key >= engine.least else []
         past = [(matches, self._run.past.of(matches)) for matches in found] if found else []
         if len(block.events) >= _BLOCK:
             self._seal()
@@ -209,6 +214,11 @@ class Singles:
         row = Row(self._block.events[-1] or {}, self._type_column, self._high, position, (self._name,))
         return EngineBatch(row, row.positions, np.array([self._coordinate]), None)
 
+    @property
+    def undecided(self) -> int | None:
+        """As of `Run`."""
+        return self._engine.undecided if self._entered else self._run.undecided
+
     def leave(self) -> None:
         """Hand over to batches."""
         if not self._entered:
@@ -235,6 +245,8 @@ class Singles:
         feed.orderer.reorder.pass_by(count, self._high, ("<events>", clock.records))
         if self._window_attribute is not None:
             self._run.coordinate.last = self._coordinate
+        if self._waits and count:
+            self._run.note_reached(self._position - 1, self._coordinate)
 
     def _enter(self) -> bool:
         """Take over from batches; False before the first event, which decides where times come from."""
@@ -258,7 +270,7 @@ class Singles:
     def _seal(self) -> None:
         past = self._run.past
         past.lasts[-1] = self._coordinate
-        self._run.evict(self._position, self._coordinate)
+        self._run.evict(self._position - self._waits, self._coordinate)  # what waits may be reported with the next
         if self._partition is not None:
             self._partition.numbers.reach(self._coordinate, self._high)
             self._run.make_room(self._engine.forget)

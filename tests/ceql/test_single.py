@@ -20,6 +20,7 @@ from ceql.expressions.codegen import Unfit, compile_bits
 from ceql.expressions.predicates import Satisfies, StreamIs, TypeIs
 from ceql.runtime.batch import EngineBatch
 from spaseq.engine import Settings
+from spaseq.engine.runs import ending, waiting
 from spaseq.errors import BudgetExceeded, EventError
 from spaseq.events import EventOptions, EventStream
 from spaseq.pattern import NoneOf, Predicate
@@ -103,6 +104,9 @@ QUERIES = [
     "SELECT * WHERE A AS a ; B AS b FILTER b.t = a.t AND b.v != a.v PARTITION BY [t] WITHIN 4 EVENTS",
     "SELECT * WHERE A ; NOT B ; C WITHIN 6 SECONDS",
     "SELECT * WHERE A ; NOT C WITHIN 2 SECONDS",
+    "SELECT * WHERE A ; (B OR C) ; NOT (A OR D) PARTITION BY [t] WITHIN 3 EVENTS",
+    "SELECT * WHERE A AS a ; NOT (C AS c FILTER c.v != a.v) WITHIN 3 SECONDS",
+    "SELECT * WHERE A AS a ; B+ ; NOT (C AS c FILTER c.t = a.t OR c[v > 1]) PARTITION BY [t] WITHIN 4 [n]",
     "SELECT * WHERE AND(A, B) ; C WITHIN 5 EVENTS",
 ]
 OPTIONS: list[dict[str, Any]] = [{}, {"time_from": "arrival", "interval": "700ms"}, {"lateness": "2s"}]
@@ -236,6 +240,45 @@ def test_single_events_take_their_own_road() -> None:
         assert stream._singles is not None and stream._singles._entered
         assert len(stream._run.past.batches) <= 4  # blocks that the window has left are forgotten
         assert len(stream.push({"type": "B"})) == 5
+
+
+@pytest.mark.parametrize("related", ["", " FILTER b.k = a.k"])
+def test_a_not_at_the_end_takes_the_road_of_single_events(related: str) -> None:
+    query = ceql.compile(f"SELECT * WHERE A AS a ; NOT (B AS b{related}) WITHIN 5 EVENTS")
+    with query.open() as stream:
+        stream.push({"type": "A", "k": -1})
+        found = [m for k in range(3000) for m in stream.push({"type": "A", "k": k})]
+        assert stream._singles is not None and stream._singles._entered
+        assert [m.start for m in found] == list(range(2995))
+        assert len(stream._run.past.batches) <= 4  # blocks that the window has left are forgotten
+        assert [m.start for m in stream.push({"type": "B", "k": 2999})] == [2995]
+        assert [m.start for m in stream.close()] == ([2996, 2997, 2998, 2999] if related else [])
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_of_many_that_wait_only_those_called_off_are_looked_at(single: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the steps in Python nor the matches that are found off grow with what waits and stays."""
+    looked: list[int] = []
+    name, call_off = ending._name, waiting.WaitingOnes.call_off
+
+    def counted(matches: Any, row: int, behind: int = 0) -> Any:
+        looked.append(row)
+        return name(matches, row, behind)
+
+    def each_counted(ones: Any, found: Any) -> None:
+        looked.extend(found.start.tolist())
+        call_off(ones, found)
+
+    monkeypatch.setattr(ending, "_name", counted)
+    monkeypatch.setattr(waiting.WaitingOnes, "call_off", each_counted)
+    query = ceql.compile("SELECT * WHERE A AS a ; NOT (B AS b FILTER b.v > a.v)")
+    alarms = [{"type": "A", "v": k} for k in range(300)]
+    with query.open() as stream:
+        stream.push(alarms)
+        for k in [1, 5, 5, 5, 9]:
+            stream.push({"type": "B", "v": k} if single else [{"type": "B", "v": k}] * 2)
+        left = [m.start for m in stream.close()]
+    assert left == list(range(9, 300)) and len(looked) == (9 if single else 18)
 
 
 @pytest.mark.parametrize("text", QUERIES)

@@ -27,6 +27,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import ceql
+from spaseq.errors import UnsupportedFeature
 from tests.support import graph_patterns, harness, oracle, roads, strategies
 from tests.support.graph_patterns import PatternCase
 from tests.support.harness import Case
@@ -250,6 +252,19 @@ def _long_ceql(rng: random.Random) -> strategies.CeqlCase:
     )
 
 
+def _ending(rng: random.Random) -> strategies.CeqlCase:
+    """A query that is not refused, as what its NOT relates can be told."""
+    while True:
+        case = strategies.interesting(
+            strategies.ending_case, lambda case: len(oracle.evaluate(case.query, case.stream)), rng
+        )
+        try:
+            ceql.compile(case.text)
+        except UnsupportedFeature:
+            continue
+        return case
+
+
 # -- valuations
 
 
@@ -334,6 +349,10 @@ KINDS = {
     ),
     "long ceql": _ceql(
         _long_ceql, oracle.evaluate_long, frozenset({"batch", "cuts", "snapshot", "alerts", "pushed alerts"})
+    ),
+    "endings": _ceql(
+        _ending, oracle.evaluate,
+        frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts", "pushed alerts"}),
     ),
     "valuations": Kind(
         ceql_with_matches, lambda drawn: Case("a random query", drawn.text, drawn.stream, valuations=True), _bindings,

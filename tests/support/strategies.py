@@ -107,6 +107,30 @@ def _widened(rng: random.Random) -> CeqlCase:
     return case
 
 
+def ending_case(rng: random.Random) -> CeqlCase:
+    """A NOT at the end, as a rule with conditions on what came before it."""
+    formula = draw_formula(rng, rng.choice((0, 1, 1, 2, 2, 3)))
+    names = sorted(variables_of(formula))
+    ending = As(Type(rng.choice(TYPES)), "n")
+    conditions = []
+    for _ in range(rng.choice((0, 1, 1, 2))):
+        total = rng.random() < 0.15
+        far = draw_total(rng, names) if total else ("of", rng.choice(names), rng.choice(NUMERIC))
+        conditions.append((rng.choice(("=", "!=", "<", ">=")), ("of", "n", rng.choice(NUMERIC)), far))
+    related: Formula = ending
+    for condition in conditions:
+        related = Filter(related, ("for all", condition))
+    if rng.random() < 0.25:
+        related = Or(related, draw_absent(rng, ()))
+    strategy = "STRICT" if rng.random() < 0.1 else "ALL"
+    keys = rng.choice(((), (), (("k",),), (("k",), ("s",))))
+    case = CeqlCase(Query(formula, None, strategy, keys, draw_window(rng), (), "NONE", None, related), draw_stream(rng))
+    kind = rng.randrange(8)
+    if kind == 0:
+        return replace(case, query=replace(case.query, partition=(("k",),)), events=_odd_keys(rng, case.events))
+    return _at_the_edge(rng, case) if kind == 1 else _of_streams(rng, case) if kind == 2 else case
+
+
 def _two_names(rng: random.Random, formula: Formula) -> Formula:
     """A formula under a condition between two names that one event has."""
     names = sorted(variables_of(formula))

@@ -3,8 +3,8 @@
 `evaluator` turns batches into symbol classes and hands them to one of the runs: `deterministic` without registers,
 `coded` where guards are operations on codes (`coded_automaton` is the automaton as its kernel reads it), `row_sets` for
 all other guards, `maximal` for MAX. The first two hand over to the third what is beyond them; `base` says how, and what
-all have in common. `ending` holds back matches until their windows close; `single_event` is the short way of events
-that come one by one.
+all have in common. `ending` holds back matches until their windows close; `single_event`, with `waiting`, is the short
+way of events that come one by one.
 
 * `base` (`HandOver`, `LiveSets`, `Run`, `grown`): What is common to the runs, and how one goes on where another stops.
 * `ending`: Absence at the end: `φ ; NOT ψ` holds for a match of φ once its window has closed without a ψ behind it.
@@ -17,7 +17,10 @@ that come one by one.
 * `coded`: Evaluation of automata whose guards are operations on codes: configurations in arrays, moved by the kernel.
 * `evaluation` (`Evaluation`, `Pushed`): What this evaluator and the lazy ones share: how matches leave them.
 * `evaluator`: Evaluate a program over a stream, batch by batch.
-* `single_event` (`INERT`, `Single`): One event at a time: what a batch does, without arrays for each event.
+* `waiting` (`WaitingOnes`): `Ending` for one event at a time: the same, without an array operation over all matches
+  that wait.
+* `single_event` (`INERT`, `Single`, `SingleWaiting`): One event at a time: what a batch does, without arrays for each
+  event.
 """
 
 __all__ = [
@@ -31,4 +34,5 @@ __all__ = [
     "maximal",
     "row_sets",
     "single_event",
+    "waiting",
 ]

@@ -11,7 +11,7 @@ the event of ψ behind them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -29,10 +29,17 @@ _NEVER: Final = 1 << 62
 @dataclass(slots=True)
 class _Waiting:
     """Matches whose windows are open, and the partition of each (0 without PARTITION BY; `_SURE`, of one that is
-    forgotten)."""
+    forgotten). `codes`: those of `_codes`, where they have been asked for."""
 
     matches: MatchBatch = field(default_factory=MatchBatch)
     keys: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    codes: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint64))
+
+    def coded(self) -> np.ndarray:
+        """The codes of the matches."""
+        if len(self.codes) != len(self.matches):
+            self.codes = _codes(self.matches)
+        return self.codes
 
 
 class Calling(Protocol):
@@ -50,14 +57,14 @@ class Ending:
 
     def __init__(self, absent: NoneOf, window: Window) -> None:
         self.against: Calling | None = None
+        self.window: Window = window
         self._absent = absent
-        self._window = window
         self._lows_by_key = window.per_partition
         self._waiting = _Waiting()
         self._lows = np.zeros(0, np.int64)
 
     def push(self, batch: Batch, found: MatchBatch, lows: np.ndarray) -> MatchBatch:
-        """The matches whose windows close within `batch`, given those of φ that it completes.
+        """The matches whose windows close within `batch`, given those of φ that it completes; without register rows.
 
         `lows`: first live start at each row, int64 (n,). Positions must differ from row to row. O((matches + rows) log
         rows).
@@ -65,6 +72,7 @@ class Ending:
         positions = np.asarray(batch.positions, np.int64)
         row_keys = np.zeros(len(positions), np.int64) if batch.keys is None else np.asarray(batch.keys, np.int64)
         found_keys = row_keys[np.searchsorted(positions, found.end)] if len(found) else np.zeros(0, np.int64)
+        found = replace(found, rows=None)
         matches = MatchBatch.concat([self._waiting.matches, found]) if len(found) else self._waiting.matches
         keys = np.concatenate([self._waiting.keys, found_keys])
         strays = ~self._absent.evaluate(batch) & (row_keys >= 0)
@@ -86,27 +94,14 @@ class Ending:
         mine = mine[row_keys[stray[place[mine]]] == keys[mine]]
         off = np.zeros(len(matches), bool)
         off[mine] = matches.start[mine] >= lows[stray[place[mine]]]
+        codes = np.zeros(0, np.uint64)
         if self.against is not None:
-            off[self._called_off(self.against.stream(batch), matches)] = True
+            codes = np.concatenate([self._waiting.coded(), _codes(found)])
+            off[_called_off(self.against.stream(batch), matches, codes)] = True
         closed = ~off & (matches.start < open_from)
         waiting = ~off & ~closed
-        self._waiting = _Waiting(_pick(matches, waiting), keys[waiting])
+        self._waiting = _Waiting(_pick(matches, waiting), keys[waiting], codes[waiting] if len(codes) else codes)
         return _pick(matches, closed)
-
-    @staticmethod
-    def _called_off(found: Iterable[MatchBatch], matches: MatchBatch) -> list[int]:
-        """Which of the matches are `found` with an event behind them. O(matches + found)."""
-        off: list[int] = []
-        places: dict[tuple[int, bytes], list[int]] = {}
-        for part in found:  # to its end
-            if not places:
-                for i in range(len(matches)):
-                    taken = matches.positions[matches.offsets[i] : matches.offsets[i + 1]]
-                    places.setdefault((int(matches.start[i]), taken.tobytes()), []).append(i)
-            for i in range(len(part)):
-                taken = part.positions[part.offsets[i] : part.offsets[i + 1] - 1]
-                off += places.get((int(part.start[i]), taken.tobytes()), ())
-        return off
 
     def forget(self, keys: np.ndarray) -> None:
         """No row of these partitions comes any more: what waits in them is sure, and given with the next matches."""
@@ -123,7 +118,7 @@ class Ending:
         in; a window over positions closes by events alone.
         """
         closed = self._waiting.keys == _SURE
-        if lows is not None and self._window.is_bounded and not self._window.by_position:
+        if lows is not None and self.window.is_bounded and not self.window.by_position:
             closed |= self._waiting.matches.start < lows.at(place)
         if not closed.any():
             return MatchBatch()
@@ -135,6 +130,19 @@ class Ending:
     def undecided(self) -> int | None:
         """The least end of a match that waits; None if none does."""
         return int(self._waiting.matches.end.min()) if len(self._waiting.matches) else None
+
+    @property
+    def waiting(self) -> tuple[MatchBatch, np.ndarray]:
+        """The matches that wait, and the partition of each: int64 (m,)."""
+        return self._waiting.matches, self._waiting.keys
+
+    def take_back(self, matches: MatchBatch, keys: np.ndarray, lows: dict[int, int]) -> None:
+        """What waits from here on (`waiting`), and, where windows are of partitions, the first live start of each of
+        which there were events besides."""
+        self._waiting = _Waiting(matches, keys)
+        if lows:
+            self._lows = grown(self._lows, max(lows) + 1)
+            self._lows[list(lows)] = list(lows.values())
 
     def close(self) -> MatchBatch:
         """All that still waits: the stream ends, and nothing can come between."""
@@ -153,6 +161,45 @@ class Ending:
         most = len(self._lows) - 1 if self._lows_by_key else None
         keys = array(keys, "keys", rows=len(matches[0]), low=_SURE, high=most)
         self._waiting = _Waiting(MatchBatch.restore(matches), keys)
+
+
+def _called_off(found: Iterable[MatchBatch], matches: MatchBatch, codes: np.ndarray) -> list[int]:
+    """Which of the matches, whose `_codes` are given, are `found` with an event behind them.
+
+    O(matches) array operations where any are found, besides a look at those that are.
+    """
+    off: list[int] = []
+    for part in found:  # to its end
+        others = _codes(part, 1)
+        places: dict[tuple[int, bytes], list[int]] = {}
+        for i in np.flatnonzero(np.isin(codes, others)).tolist():
+            places.setdefault(_name(matches, i), []).append(i)
+        for i in np.flatnonzero(np.isin(others, codes)).tolist():
+            off += places.get(_name(part, i, 1), ())
+    return off
+
+
+def _name(matches: MatchBatch, row: int, behind: int = 0) -> tuple[int, bytes]:
+    """What a match is told apart by, without its last `behind` positions."""
+    taken = matches.positions[matches.offsets[row] : matches.offsets[row + 1] - behind]
+    return int(matches.start[row]), taken.tobytes()
+
+
+def _codes(matches: MatchBatch, behind: int = 0) -> np.ndarray:
+    """A number for each match, equal for those of equal `_name`, and hardly ever for others: uint64 (m,)."""
+    summed = np.zeros(len(matches.positions) + 1, np.uint64)
+    np.cumsum(_mixed(matches.positions), out=summed[1:])  # wraps around
+    own: np.ndarray = summed[matches.offsets[1:] - behind] - summed[matches.offsets[:-1]]
+    return own + _mixed(~matches.start)
+
+
+def _mixed(values: np.ndarray) -> np.ndarray:
+    """Integers scattered over 64 bits (the finaliser of splitmix64)."""
+    mixed = values.astype(np.uint64)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    found: np.ndarray = mixed ^ (mixed >> np.uint64(31))
+    return found
 
 
 def _pick(matches: MatchBatch, wanted: np.ndarray) -> MatchBatch:

@@ -8,6 +8,8 @@ counts the events of each partition (`LowsOfOne`): there `pass_by` is told of th
 What moves goes to the kernel over symbol classes, or to that over registers with a batch of one row that the caller
 makes, on arrays that are kept. The first event of a partition, and one at which a kernel stops (for want of room, for
 transitions not met yet, for a run beyond it), goes to the evaluator's `move`.
+
+`SingleWaiting` is the same where matches wait for their windows to close (NOT at the end).
 """
 
 from __future__ import annotations
@@ -15,21 +17,23 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
 from spaseq.engine.kernels.drivers import run_classes
-from spaseq.engine.program.matches import MatchBatch
+from spaseq.engine.program.matches import MatchBatch, within
 from spaseq.engine.program.window import Lows, LowsOfOne
 from spaseq.engine.runs.coded import GuardRun
 from spaseq.engine.runs.deterministic import DeterministicRun
 from spaseq.engine.runs.evaluator import Evaluator, check_partitions
+from spaseq.engine.runs.waiting import WaitingOnes
+from spaseq.errors import InternalError
 from spaseq.jit import attempt, interprets
-from spaseq.pattern import Batch
+from spaseq.pattern import Batch, Predicate
 from spaseq.tecs.kernels import layout as k
 
-__all__ = ["INERT", "Single"]
+__all__ = ["INERT", "Single", "SingleWaiting"]
 
 INERT: Final = -1
 
@@ -51,6 +55,11 @@ class Single:
     `symbols[bits]` is the symbol class of an event or `INERT`. `counts` says whether inert events must be told to
     `pass_by`, `reads` whether what moves is looked at again in its batch.
     """
+
+    least: Final = 0
+    """Of events of lower partitions (-1: of none) `pass_by` need not be told."""
+    undecided: Final = None
+    """As of `Evaluation`."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
@@ -90,9 +99,19 @@ class Single:
         self._evaluator.low = int(self._event[0, k.E_KEEP])
         self._lows.close()
 
-    def pass_by(self, position: int, key: int) -> None:
-        """An inert event of partition `key` in a window of events by partition."""
-        self._low(position, 0, key)
+    def pass_by(self, position: int, time: Any, key: int) -> list[MatchBatch]:
+        """An inert event of partition `key` in a window of events by partition, which completes nothing."""
+        self.tell(position, time, key)
+        return []
+
+    def tell(self, position: int, time: Any, key: int) -> int:
+        """The first live start at an event that is not pushed."""
+        return self._low(position, time, key)
+
+    @property
+    def low(self) -> int:
+        """The first live start at the last event that was pushed."""
+        return int(self._event[0, k.E_LOW])
 
     def forget(self, numbers: np.ndarray) -> int:
         """`Evaluator.forget`."""
@@ -170,3 +189,121 @@ class Single:
         self._run.add_classes(evaluator.alphabet.vectors)
         self._refresh()
         return INERT if self._run.inert[symbol] else symbol
+
+
+class SingleWaiting:
+    """`Single` where matches wait: each event may close windows, and what must not follow a match is looked for, too.
+
+    `symbols[bits]` is a number for what an event is to the pattern, to what must not follow and to `Ending.against`.
+    Its bits are those of `predicates`.
+    """
+
+    counts: Final = True
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        ending, absent = evaluator.ending, evaluator.program.absent
+        assert ending is not None and absent is not None
+        self._ending = ending
+        self._output_bytes = evaluator.program.settings.output_bytes
+        self._inner = Single(evaluator)
+        against = cast("Evaluator | None", ending.against)
+        self._behind = None if against is None else Single(against)
+        place = {predicate: i for i, predicate in enumerate(self.predicates(evaluator))}
+        behind = () if against is None else against.program.cea.predicates
+        self._absent = place[absent]
+        self._own = [place[predicate] for predicate in evaluator.program.cea.predicates]
+        self._other = [place[predicate] for predicate in behind]
+        self._meanings: list[tuple[int, bool, int]] = []
+        self.symbols: _Symbols = _Symbols(self._learn)
+        self.least: int = 0
+        self._waiting: WaitingOnes | None = None
+
+    @staticmethod
+    def predicates(evaluator: Evaluator) -> tuple[Predicate, ...]:
+        """What an event's bits say: the truth of the pattern's predicates, of `Program.absent` and of the predicates of
+        `Program.against`, each once."""
+        program = evaluator.program
+        assert program.absent is not None
+        behind = program.against.cea.predicates if program.against else ()
+        return tuple(dict.fromkeys((*program.cea.predicates, program.absent, *behind)))
+
+    @staticmethod
+    def applies(evaluator: Any) -> bool:
+        """Whether this road exists: for the compact structure, where keys are not forgotten after a pause."""
+        if not isinstance(evaluator, Evaluator) or evaluator.ending is None:
+            return False
+        return evaluator.program.settings.forget_keys_after is None
+
+    def enter(self, partitioned: bool) -> None:
+        """As of `Single`. O(matches that wait) besides."""
+        self._inner.enter(partitioned)
+        self.least = 0 if self._inner.counts else -1
+        if self._behind is not None:
+            self._behind.enter(partitioned)
+        self._waiting = WaitingOnes(self._ending)
+
+    def leave(self, position: int, time: Any) -> None:
+        """As of `Single`. O(matches that wait) besides."""
+        self._inner.leave(position, time)
+        if self._behind is not None:
+            self._behind.leave(position, time)
+        if self._waiting is not None:
+            self._waiting.close()
+        self._waiting = None
+
+    def forget(self, numbers: np.ndarray) -> int:
+        """Never asked for (`applies`)."""
+        raise InternalError("keys are forgotten where matches wait, one event at a time")
+
+    def pass_by(self, position: int, time: Any, key: int) -> list[MatchBatch]:
+        """An event that is nothing to any of the three; `key` -1 for one of no partition."""
+        assert self._waiting is not None
+        if self._behind is not None and self._behind.counts:
+            self._behind.tell(position, time, key)
+        return self._sure(self._inner.tell(position, time, key), key)
+
+    def push(self, symbol: int, position: int, time: Any, key: int, batch: Callable[[], Batch]) -> list[MatchBatch]:
+        """The matches whose windows the event closes. Arguments: those of `Single.push`."""
+        own, forbids, other = self._meanings[symbol]
+        waiting = self._waiting
+        assert waiting is not None
+        if own == INERT:
+            found, low = [], self._inner.tell(position, time, key)
+        else:
+            found = self._inner.push(own, position, time, key, batch)
+            low = self._inner.low
+        closed = self._sure(low, key)
+        if forbids:
+            waiting.forbid(key)
+        if self._behind is not None:
+            if other != INERT:
+                for matches in self._behind.push(other, position, time, key, batch):
+                    waiting.call_off(matches)
+            elif self._behind.counts:
+                self._behind.tell(position, time, key)
+        for matches in found:
+            waiting.add(matches, key)
+        return closed
+
+    def _sure(self, low: int, key: int) -> list[MatchBatch]:
+        assert self._waiting is not None
+        closed = self._waiting.reach(low, key)
+        return list(within(closed, self._output_bytes)) if closed else closed
+
+    @property
+    def undecided(self) -> int | None:
+        """As of `Evaluation`."""
+        return None if self._waiting is None else self._waiting.undecided
+
+    def _learn(self, vector: int) -> int:
+        own, forbids = self._inner.symbols[_chosen(vector, self._own)], not vector >> self._absent & 1
+        other = INERT if self._behind is None else self._behind.symbols[_chosen(vector, self._other)]
+        if own == other == INERT and not forbids:
+            return INERT
+        self._meanings.append((own, forbids, other))
+        return len(self._meanings) - 1
+
+
+def _chosen(vector: int, places: list[int]) -> int:
+    """The bits of a vector at some places, in their order."""
+    return sum((vector >> place & 1) << i for i, place in enumerate(places))
