@@ -15,12 +15,14 @@ from ceql.runtime.alerts import Alerts
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.evaluation import Matches, matches_of
 from ceql.runtime.session import Session, identity, open_session, opened, restored
+from ceql.runtime.ways import are_valuations, ways_of
 from ceql.syntax import ast
 from spaseq.automata import CEA
 from spaseq.automata.diagram import automaton_diagram
 from spaseq.automata.rma import Limits
 from spaseq.drawing import Picture, query_html
 from spaseq.engine import Program, Settings
+from spaseq.engine.light import given, light_of
 from spaseq.errors import OptionError
 from spaseq.events import TupleWords
 from spaseq.measure import shortened
@@ -128,9 +130,18 @@ class Query:
         """
         return self.compiled.explain(format)
 
-    def picture(self) -> Picture:
-        """The automaton as a drawing: `svg()`, `dot`, `save(path)`; a notebook shows it."""
-        return Picture(automaton_diagram(self.automaton))
+    def picture(self, run: Any = None) -> Picture:
+        """The automaton as a drawing: `svg()`, `dot`, `save(path)`; a notebook shows it.
+
+        `run` lights it up: the ways of matches with their numbers, and what no run came to. It is what `run(…)` gives,
+        the events of which are read anew; or a match, or a list of matches, which tell their own ways alone. Drawn are
+        the ways of the first 200. Raises `OptionError` for anything else, and for events that can be read only once.
+        """
+        if run is None:
+            return Picture(automaton_diagram(self.automaton))
+        of = given(run)
+        program = self.compiled.program(are_valuations(of))
+        return Picture(automaton_diagram(program.cea, light_of(of, lambda matches: ways_of(program, matches))))
 
     def _repr_html_(self) -> str:
         return query_html(self.text, self.warnings, self.picture())

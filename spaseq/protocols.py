@@ -195,8 +195,9 @@ class Query(Protocol):
         """How it is run, for people (`text`), its automaton as a picture (`dot`, `svg`), or both as `json`."""
         ...
 
-    def picture(self) -> Picture:
-        """The automaton as a drawing: `svg()`, `dot`, `save(path)`; a notebook shows it."""
+    def picture(self, run: Any = None) -> Picture:
+        """The automaton as a drawing: `svg()`, `dot`, `save(path)`; a notebook shows it. Lit by `run`: what `run(…)`
+        gives, a match, or a list of matches."""
         ...
 
     @property

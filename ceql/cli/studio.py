@@ -10,8 +10,11 @@ from ceql.cli.output import FoundMatches
 from ceql.query import compile_query
 from ceql.results.matches import Match, MatchTable
 from ceql.runtime.evaluation import drawn_matches
-from spaseq.drawing import Timeline
+from ceql.runtime.ways import ways_of
+from spaseq.automata.diagram import automaton_diagram, classes_of
+from spaseq.drawing import Picture, Timeline
 from spaseq.engine import Settings
+from spaseq.engine.light import lit_by
 from spaseq.errors import OptionError, SpaseqError
 from spaseq.studio.language import Found, Inputs, one_or_all, python_run, reading_words
 
@@ -68,6 +71,13 @@ class _Ceql:
 
     def timeline(self, query: Any, matches: Sequence[Any]) -> Timeline:
         return drawn_matches(matches, query.source, len(matches))
+
+    def lit(self, query: Any, matches: Any, found: Found) -> tuple[Picture, Sequence[Sequence[str]]]:
+        program = query.compiled.program(matches.shown is not None)
+        ways = ways_of(program, found.matches)
+        stopped = found.more or found.ended
+        progress = None if stopped else matches.progress()
+        return Picture(automaton_diagram(program.cea, lit_by(ways, len(ways), progress))), list(map(classes_of, ways))
 
     def remarks(self, query: Any, matches: Any, written: int) -> tuple[list[str], list[str]]:
         return remarks(query, matches, written)

@@ -19,7 +19,7 @@ from spaseq.snapshot import array, expect
 if TYPE_CHECKING:
     from spaseq.engine import MatchBatch
 
-__all__ = ["Block", "History", "Past", "first_position"]
+__all__ = ["Block", "History", "Past", "events_of", "first_position"]
 
 Held: TypeAlias = "dict[str, Any] | pa.Table | None"
 
@@ -66,9 +66,13 @@ class Block:
 
     def event(self, row: int) -> dict[str, Any]:
         """The attributes of one event that are not NULL, as Python values."""
+        zero = np.zeros(1, np.int64)
+        return EventBatch(self.table(row), self.type_column, zero, zero).event(0)
+
+    def table(self, row: int) -> pa.Table:
+        """One event as a table."""
         held = self.events[row]
-        table = held if isinstance(held, pa.Table) else from_dicts([held or {}])
-        return EventBatch(table, self.type_column, np.zeros(1, np.int64), np.zeros(1, np.int64)).event(0)
+        return held if isinstance(held, pa.Table) else from_dicts([held or {}])
 
     def snapshot(self) -> tuple[Any, ...]:
         """The events and their times, as plain values."""
@@ -139,6 +143,11 @@ class History:
 
     def event(self, position: int) -> dict[str, Any]:
         """The attributes of an event."""
+        batch, row = self.place(position)
+        return batch.event(row)
+
+    def place(self, position: int) -> tuple[EventBatch | Block, int]:
+        """The batch of an event, and its row there."""
         batch = self.batches[bisect.bisect_right(self.batches, position, key=first_position) - 1]
         places = batch.positions
         row = position - int(places[0])
@@ -146,7 +155,15 @@ class History:
             row = int(np.searchsorted(np.asarray(places), position))
         there = 0 <= row < len(batch) and places[row] == position
         expect(there, "a match names events that are there")  # fails only after a damaged snapshot
-        return batch.event(row)
+        return batch, row
+
+
+def events_of(batch: EventBatch | Block, rows: np.ndarray) -> EventBatch:
+    """These rows, ascending, as events in columns."""
+    if isinstance(batch, EventBatch):
+        return batch.take(rows)
+    table = common_schema([batch.table(row) for row in rows.tolist()], "<events>")
+    return EventBatch(table, batch.type_column, batch.times[rows], np.asarray(batch.positions)[rows])
 
 
 def first_position(batch: EventBatch | Block) -> int:

@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from ceql.results.bindings import Bindings, Shown
-from ceql.results.history import History
+from ceql.results.history import Block, History
 from spaseq.drawing import match_html
 from spaseq.engine import MatchBatch
 from spaseq.errors import OptionError
+from spaseq.events import EventBatch
 from spaseq.steps import Step
 
 __all__ = ["Match", "MatchTable", "empty_table"]
@@ -79,6 +80,11 @@ class Match:
             for position in self.positions
             for name in taken.get(position, () if taken else (str(events[position].get(column, "")),))
         )
+
+    @property
+    def pieces(self) -> list[tuple[EventBatch | Block, int]]:
+        """The batch and the row there of each of `positions`; none where the match does not know its events."""
+        return [] if self._history is None else list(map(self._history.place, self.positions))
 
     @property
     def times(self) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ events that are there, `session` over events that are pushed, those that come on
   and the window's coordinate.
 * `run` (`Run`): One evaluation of a query over event batches: what the engine needs besides the pattern.
 * `compiled` (`CompiledQuery`): A query, checked and compiled: what the evaluations of it are made of. It never changes.
+* `ways` (`are_valuations`, `ways_of`): The ways of matches through the automaton of their query, for pictures of it.
 * `unmatched` (`guessed_times`, `why_none`): Why is there no match? What was read, and the parts of the query that no
   event fulfilled.
 * `evaluation` (`Matches`, `matches_of`): The matches of a query over events that are there: read, checked and evaluated
@@ -20,4 +21,4 @@ events that are there, `session` over events that are pushed, those that come on
   one pass, without enumerating matches.
 """
 
-__all__ = ["alerts", "batch", "compiled", "evaluation", "run", "session", "single_events", "unmatched"]
+__all__ = ["alerts", "batch", "compiled", "evaluation", "run", "session", "single_events", "unmatched", "ways"]

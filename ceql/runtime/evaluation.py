@@ -16,7 +16,7 @@ from ceql.runtime.unmatched import guessed_times, why_none
 from ceql.semantics.schemas import Schema, inferred
 from ceql.semantics.types import check_types
 from spaseq.drawing import Timeline, matches_html, time_text, timeline_of
-from spaseq.engine import Program
+from spaseq.engine import Program, Progress, progress_of
 from spaseq.errors import EventError, OptionError
 from spaseq.events import EventBatch, EventCounters, EventOptions, EventStream, TupleWords, frame_of
 from spaseq.measure import shortened
@@ -150,6 +150,10 @@ class Matches:
         if self._run is None:
             return ["no events were read"]
         return why_none(self._query, self._run, self.counters, self._options)
+
+    def progress(self) -> Progress | None:
+        """How far the latest use came; None where it is not known: before the first, and of lazy evaluators."""
+        return None if self._run is None else progress_of(self._run.evaluator)
 
     def guesses(self) -> list[str]:
         """What was assumed of the events in the latest use, a line each: times where they have none."""

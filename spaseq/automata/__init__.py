@@ -11,7 +11,8 @@ Modules:
 * `cea`: Complex event automata: a pattern compiled to states and transitions ([CORE] §3, [CEL] §6).
 * `compile`: Compile a pattern to a complex event automaton ([CORE], proof of Theorem 2; [CEL] Theorem 3).
 * `determinise`: Lazy I/O-determinisation of an automaton without registers ([CORE] §4.4, "on the fly").
-* `diagram` (`automaton_data`, `automaton_diagram`, `automaton_text`): A complex event automaton as DOT, SVG and JSON.
+* `diagram` (`Light`, `automaton_data`, `automaton_diagram`, `automaton_text`, `classes_of`): A complex event automaton
+  as DOT, SVG and JSON, perhaps lit by a run.
 * `states` (`alike`, `closure`): States of an automaton, of whatever kind: which can be reached, and which have the same
   future.
 * `rma/`: Register match automata ([RMA]): expressions, constructions, runs.

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any, Final
 
+from spaseq.automata.diagram import automaton_diagram, classes_of
 from spaseq.cli.inputs import grouped_files, knowledge_files
 from spaseq.cli.output import FoundResults, write_nquads
-from spaseq.drawing import Timeline
+from spaseq.drawing import Picture, Timeline
 from spaseq.engine import Settings
+from spaseq.engine.light import lit_by
 from spaseq.errors import OptionError, SpaseqError
 from spaseq.gpm import freeze
 from spaseq.gpm.serialise import json_term, short_text
@@ -72,6 +74,14 @@ class _Spaseq:
 
     def timeline(self, query: Query, matches: Sequence[Any]) -> Timeline:
         return drawn_matches(matches, query.checked, len(matches), query.source)
+
+    def lit(self, query: Query, matches: Any, found: Found) -> tuple[Picture, Sequence[Sequence[str]]]:
+        ways = [match.way for match in found.matches]
+        stopped = found.more or found.ended or (query.checked.clauses.ask and found.matches)
+        progress = None if stopped else matches.progress()
+        return Picture(automaton_diagram(query.automaton, lit_by(ways, len(ways), progress))), list(
+            map(classes_of, ways)
+        )
 
     def remarks(self, query: Query, matches: Any, written: int) -> tuple[list[str], list[str]]:
         return matches.counters.warnings(), [*matches.guesses(), *([] if written else matches.why_none())]

@@ -6,7 +6,8 @@ needs nothing else.
 
 Modules:
 
-* `diagram` (`Diagram`, `Edge`, `Node`): A graph to draw: labelled nodes, and labelled edges between them.
+* `diagram` (`Diagram`, `Edge`, `Lit`, `Node`, `edge_class`, `node_class`): A graph to draw: labelled nodes, and
+  labelled edges between them, perhaps lit by a run.
 * `dot` (`to_dot`): A diagram in the language of Graphviz, written so that labels stay short.
 * `layout` (`LARGEST`, `to_svg`): A diagram as SVG, laid out by Graphviz.
 * `picture` (`Picture`): A drawing of an automaton to look at: in a notebook, in a file.
@@ -18,7 +19,7 @@ Modules:
 
 from __future__ import annotations
 
-from spaseq.drawing.diagram import Diagram, Edge, Node
+from spaseq.drawing.diagram import Diagram, Edge, Lit, Node, edge_class, node_class
 from spaseq.drawing.dot import to_dot
 from spaseq.drawing.html import event_text, match_html, matches_html, query_html, step_html, table_html, time_text
 from spaseq.drawing.layout import LARGEST, to_svg
@@ -29,14 +30,17 @@ __all__ = [
     "LARGEST",
     "Diagram",
     "Edge",
+    "Lit",
     "Mark",
     "Node",
     "Picture",
     "Span",
     "Timeline",
+    "edge_class",
     "event_text",
     "match_html",
     "matches_html",
+    "node_class",
     "query_html",
     "step_html",
     "table_html",

@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
-__all__ = ["Diagram", "Edge", "Node"]
+__all__ = ["Diagram", "Edge", "Lit", "Node", "edge_class", "node_class"]
+
+Lit: TypeAlias = Literal["", "taken", "open", "never"]
+"""What became of a part of an automaton in a run: it is on the way of a match; runs may have come there, and no match;
+nothing came there. `""` where nothing is said of a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A state: `name` is unique in its diagram, `label` is shown. `start`: a run begins here; `final`: it may end."""
+    """A state: `name` is unique in its diagram, `label` is shown. `start`: a run begins here; `final`: it may end.
+    `lit`: what became of it, and `count`: of how many matches it is on the way."""
 
     name: str
     label: str
     start: bool = False
     final: bool = False
+    lit: Lit = ""
+    count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
     """A transition between two nodes, given by name, with its label. `notes`: what is said in the legend, where its
-    number stands behind the label. `dashed`: whether it passes over its event, or takes none."""
+    number stands behind the label. `dashed`: whether it passes over its event, or takes none. `lit` and `count`: as of
+    nodes."""
 
     source: str
     target: str
     label: str
     notes: tuple[str, ...] = ()
     dashed: bool = False
+    lit: Lit = ""
+    count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +48,13 @@ class Diagram:
     edges: tuple[Edge, ...]
     title: str = ""
     legend: tuple[str, ...] = ()
+
+
+def node_class(name: str) -> str:
+    """The class of a node in the SVG of a diagram that is lit."""
+    return f"state-{name}"
+
+
+def edge_class(source: str, target: str, dashed: bool) -> str:
+    """The class of an edge in the SVG of a diagram that is lit."""
+    return f"{'over' if dashed else 'move'}-{source}-{target}"

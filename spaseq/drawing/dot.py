@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import Final
 
-from spaseq.drawing.diagram import Diagram, Edge, Node
+from spaseq.drawing.diagram import Diagram, Edge, Lit, Node, edge_class, node_class
 
 __all__ = ["to_dot"]
 
@@ -15,6 +15,19 @@ _FONT: Final = 'fontname="Helvetica,Arial,sans-serif"'
 _LABEL: Final = 28
 """Letters of a line of an edge's label."""
 _LEGEND: Final = 90
+_BLUE, _GREY = "#10568f", "#858585"
+_NODES: Final[dict[Lit, str]] = {
+    "": "",
+    "taken": f'style="{{also}}filled", color="{_BLUE}", fillcolor="#dcebf9", penwidth=2',
+    "open": "",
+    "never": f'style="{{also}}dotted", color="{_GREY}", fontcolor="{_GREY}"',
+}
+_EDGES: Final[dict[Lit, str]] = {
+    "": "",
+    "taken": f'color="{_BLUE}", fontcolor="{_BLUE}", penwidth=2',
+    "open": "",
+    "never": f'style=dotted, color="{_GREY}", fontcolor="{_GREY}"',
+}
 _NUMBERS: Final = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -39,18 +52,23 @@ def _lines(diagram: Diagram) -> Iterator[str]:
     yield f"  edge [{_FONT}, fontsize=11, arrowsize=0.7];"
     for node in diagram.nodes:
         yield from _node(node)
-    bundles: dict[tuple[str, str, bool], list[Edge]] = {}
+    bundles: dict[tuple[str, str, bool, Lit], list[Edge]] = {}
     for edge in diagram.edges:
-        bundles.setdefault((edge.source, edge.target, edge.dashed), []).append(edge)
-    for (source, target, dashed), edges in bundles.items():
-        yield _edge(source, target, dashed, edges, notes)
+        bundles.setdefault((edge.source, edge.target, edge.dashed, edge.lit), []).append(edge)
+    for edges in bundles.values():
+        yield _edge(edges, notes)
     yield "}"
 
 
 def _node(node: Node) -> Iterator[str]:
-    about = [f"label={_quoted(node.label)}"]
-    if len(node.label) > 3:
-        about.append('shape=box, style=rounded, fixedsize=false, height=0.42, margin="0.12,0.04"')
+    label = " · ".join([node.label, *_times(node.count)])
+    about, boxed = [f"label={_quoted(label)}"], len(label) > 3
+    if boxed:
+        style = "" if _NODES[node.lit] else " style=rounded,"
+        about.append(f'shape=box,{style} fixedsize=false, height=0.42, margin="0.12,0.04"')
+    if node.lit == "taken":
+        about.append(f"class={_quoted(node_class(node.name))}")
+    about += [_NODES[node.lit].format(also="rounded," if boxed else "")] * bool(_NODES[node.lit])
     if node.final:
         about.append("peripheries=2")
     yield f"  {_quoted(node.name)} [{', '.join(about)}];"
@@ -60,12 +78,20 @@ def _node(node: Node) -> Iterator[str]:
         yield f"  {entry} -> {_quoted(node.name)};"
 
 
-def _edge(source: str, target: str, dashed: bool, edges: list[Edge], notes: dict[str, int]) -> str:
-    labels = dict.fromkeys(_labelled(edge, notes) for edge in edges)
-    label = "\\n".join(_escaped(line) for text in labels for line in _wrapped(text, _LABEL))
+def _edge(edges: list[Edge], notes: dict[str, int]) -> str:
+    source, target, dashed, lit = edges[0].source, edges[0].target, edges[0].dashed, edges[0].lit
+    labels: dict[str, int] = {}
+    for edge in edges:
+        text = _labelled(edge, notes)
+        labels[text] = labels.get(text, 0) + edge.count
+    lines = [line for text, count in labels.items() for line in [*_wrapped(text, _LABEL), *_times(count)]]
+    label = "\\n".join(map(_escaped, lines))
     about = [f'label="{label}"', f"labeltooltip={_quoted('; '.join(labels))}"]
-    if dashed:
-        about.append('style=dashed, color="#777777", fontcolor="#777777"')
+    if dashed and lit != "never":
+        about.append("style=dashed" if lit == "taken" else 'style=dashed, color="#777777", fontcolor="#777777"')
+    if lit == "taken":
+        about.append(f"class={_quoted(edge_class(source, target, dashed))}")
+    about += [_EDGES[lit]] * bool(_EDGES[lit])
     return f"  {_quoted(source)} -> {_quoted(target)} [{', '.join(about)}];"
 
 
@@ -73,6 +99,11 @@ def _labelled(edge: Edge, notes: dict[str, int]) -> str:
     """The label with the numbers of its notes. They do not part from the last word."""
     numbers = "\N{NO-BREAK SPACE}".join(_superscript(notes[note]) for note in edge.notes)
     return f"{edge.label}\N{NO-BREAK SPACE}{numbers}" if numbers else edge.label
+
+
+def _times(count: int) -> list[str]:
+    """How often, if that is known."""
+    return [f"{count:,}×"] if count else []
 
 
 def _superscript(number: int) -> str:

@@ -13,7 +13,8 @@ Rooms, each of which imports only from those before it:
   programs.
 * `choice`: Which evaluator suits a stream, and changing it while the stream runs.
 
-`opening` opens the evaluator that a program asks for; `progress` says how far an evaluation came.
+`opening` opens the evaluator that a program asks for; `progress` says how far an evaluation came, and `light` what a
+picture of the automaton shows of it.
 """
 
 from __future__ import annotations

@@ -21,11 +21,13 @@ class Progress:
     """How far an evaluation came. A step is the predicates that one event has to fulfil together.
 
     `unmet`: the steps that no event fulfilled, in order of the automaton. `next`: where it is known, the steps that the
-    runs which came the furthest were waiting for; None where it is not known or no run began.
+    runs which came the furthest were waiting for; None where it is not known or no run began. `reached`: the states
+    that runs were in; None where it is not known.
     """
 
     unmet: tuple[frozenset[Predicate], ...]
     next: tuple[frozenset[Predicate], ...] | None
+    reached: frozenset[int] | None
 
 
 def progress_of(evaluator: Any) -> Progress | None:
@@ -44,7 +46,7 @@ def progress_of(evaluator: Any) -> Progress | None:
     steps = [t for out in cea.transitions for t in out if t.marks or t.target != t.source]
     unmet = dict.fromkeys(_predicates(cea, t) for t in steps if not met(t))
     reached = evaluator.run.reached
-    return Progress(tuple(unmet), None if not reached else _awaited(cea, steps, reached))
+    return Progress(tuple(unmet), None if not reached else _awaited(cea, steps, reached), reached)
 
 
 def stuck(

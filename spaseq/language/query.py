@@ -12,6 +12,7 @@ from spaseq.automata import CEA
 from spaseq.automata.diagram import automaton_diagram, automaton_text
 from spaseq.drawing import Picture, query_html
 from spaseq.engine import Program, Settings, Window, compile_program
+from spaseq.engine.light import given, light_of
 from spaseq.errors import EventError, OptionError, QuerySemanticsError, named_query
 from spaseq.events.options import known_words
 from spaseq.events.time import parse_time
@@ -254,9 +255,15 @@ class Query:
             return "\n".join(self._explain_lines()) + "\n"
         return automaton_text(self.automaton, format, self._about())
 
-    def picture(self) -> Picture:
-        """The automaton as a drawing: `svg()`, `dot`, `save(path)`; a notebook shows it."""
-        return Picture(automaton_diagram(self.automaton))
+    def picture(self, run: Any = None) -> Picture:
+        """The automaton as a drawing: `svg()`, `dot`, `save(path)`; a notebook shows it.
+
+        `run` lights it up: the ways of matches with their numbers, and what no run came to. It is what `run(…)` gives,
+        the events of which are read anew; or a match, or a list of matches, which tell their own ways alone. Drawn are
+        the ways of the first 200. Raises `OptionError` for anything else.
+        """
+        light = None if run is None else light_of(given(run), lambda matches: [match.way for match in matches])
+        return Picture(automaton_diagram(self.automaton, light))
 
     def _repr_html_(self) -> str:
         return query_html(self.text, self.warnings, self.picture())

@@ -13,7 +13,7 @@ from itertools import islice
 from time import perf_counter
 from typing import Any, Final
 
-from spaseq.drawing import event_text, time_text
+from spaseq.drawing import Picture, event_text, time_text
 from spaseq.engine import Settings
 from spaseq.errors import OptionError, QueryError, SpaseqError
 from spaseq.measure import shortened
@@ -76,7 +76,7 @@ def check_form(
     form["notes"] = [*query.advice, *query.growth]
     if draws:
         form["explain"] = _bounded(query.explain())
-        form["automaton"] = _drawn(query)
+        form["automaton"] = _drawn(query.picture())
     return form
 
 
@@ -95,6 +95,7 @@ def run_form(name: str, text: str, source: str, inputs: Inputs, settings: Settin
         return {"version": VERSION, "errors": [error_form(error, text)]}
     seconds = perf_counter() - began
     form = _results(spoken, query, found)
+    form |= _lit(spoken, query, matches, found, settings)
     form["errors"] = [] if found.ended is None else [error_form(found.ended, text)]
     shown = len(found.rows) or int(found.more or found.ended is not None)  # else nothing was found, and it is said why
     form["warnings"], form["notes"] = spoken.remarks(query, matches, shown)
@@ -128,9 +129,19 @@ def _steps(match: Any) -> list[list[Any]]:
     ]
 
 
-def _drawn(query: Any) -> dict[str, str]:
+def _lit(spoken: Language, query: Any, matches: Any, found: Found, settings: Settings) -> dict[str, Any]:
+    """The automaton as the run left it, and by match the classes of what lies on its way."""
     try:
-        svg = _bounded(query.picture().svg())
+        with limited(settings):
+            picture, ways = spoken.lit(query, matches, found)
+    except SpaseqError:  # the limits are spent: the matches are what was asked for
+        return {"ways": []}
+    return {"automaton": _drawn(picture), "ways": list(map(list, ways))}
+
+
+def _drawn(picture: Picture) -> dict[str, str]:
+    try:
+        svg = _bounded(picture.svg())
     except SpaseqError as error:
         form = error_form(error)
         return {"svg": "", "problem": form["problem"], "hint": form["hint"]}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
-    from spaseq.drawing import Timeline
+    from spaseq.drawing import Picture, Timeline
     from spaseq.engine import Settings
     from spaseq.errors import SpaseqError
 
@@ -67,6 +67,11 @@ class Language(Protocol):
 
     def timeline(self, query: Any, matches: Sequence[Any]) -> Timeline:
         """Matches on a time axis."""
+        ...
+
+    def lit(self, query: Any, matches: Any, found: Found) -> tuple[Picture, Sequence[Sequence[str]]]:
+        """The automaton, lit by the run that gave `matches`, and the classes of what
+        lies on the way of each match in `found` there."""
         ...
 
     def remarks(self, query: Any, matches: Any, written: int) -> tuple[list[str], list[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import html
 import json
 import os
 import shlex
@@ -443,3 +444,23 @@ def test_every_form_of_query_has_its_table(client: Any) -> None:
     assert [column["kind"] for column in grouped["columns"]] == ["time", "IRI", "integer"]
     none = found("SELECT ?x", limit=0)
     assert none["rows"] == [] and none["truncated"] and none["notes"] == [], "that there is none is not said"
+
+
+@pytest.mark.parametrize("language", ["ceql", "spaseq"])
+def test_a_run_lights_the_automaton_and_the_way_of_each_match(client: Any, language: str) -> None:
+    text, files = CEQL, [EVENTS]
+    if language == "spaseq":
+        text = (
+            "PREFIX : <urn:e#> SELECT ?v FROM STREAM S <urn:s> WHERE { SEQ (A ; B)\n"
+            "DEFINE GPM A ON S { ?x :a ?v } DEFINE GPM B ON S { ?x :b ?w } }"
+        )
+        lines = [f'<urn:x> <urn:e#{kind}> "1" <urn:g{i}> .\n' for i, kind in enumerate("aabb")]
+        files = [{"role": "stream", "name": "S", "file": "s.nq", "text": "".join(lines)}]
+    reading = {"time_from": "arrival"} if language == "spaseq" else {}
+    found = _run(client, language=language, text=text, files=files, reading=reading)
+    assert found["errors"] == [] and len(found["ways"]) == len(found["steps"]) > 0
+    svg = html.unescape(found["automaton"]["svg"])
+    for way in found["ways"]:
+        assert {"state-0", "state-1", "state-accept", "move-0-1", "move-1-accept"} <= set(way)
+        assert all(f' {name}"' in svg for name in way)
+    assert f"{len(found['steps'])}×" in svg and "blue: the ways of" in svg

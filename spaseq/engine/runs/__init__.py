@@ -21,6 +21,7 @@ way of events that come one by one.
   that wait.
 * `single_event` (`INERT`, `Single`, `SingleWaiting`): One event at a time: what a batch does, without arrays for each
   event.
+* `ways` (`Taken`, `Ways`): The way of a match through its automaton, found again for a match that somebody looks at.
 """
 
 __all__ = [
@@ -35,4 +36,5 @@ __all__ = [
     "row_sets",
     "single_event",
     "waiting",
+    "ways",
 ]

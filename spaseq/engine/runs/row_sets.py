@@ -220,30 +220,12 @@ class RegisterRun(Run):
         for transitions in enabled:
             fired = []
             for t in transitions:
-                after = self._act(row, t, event) if t.actions else row
+                after = acted(self.registers, row, t, event) if t.actions else row
                 if after is not None:
                     fired.append((t, after))
             if fired:
                 return fired
         return []
-
-    def _act(self, row: Hashable, transition: Transition, event: int) -> Hashable | None:
-        for action in transition.actions:
-            match action:
-                case Take(guard, variables):
-                    row = self.registers.take(row, guard, variables, event)
-                    if row is None:
-                        return None
-                case Avoid(guard, variables):
-                    if self.registers.take(row, guard, variables, event) is not None:
-                        return None
-                case Leave(guard):
-                    row = self.registers.leave(row, guard)
-                    if row is None:
-                        return None
-                case Again(what):
-                    row = self.registers.again(row, what)
-        return row
 
     def _cell(self, live: _Live, target: Any) -> int:
         """The cell of a set of configurations, given one if it has none; NIL for the empty set."""
@@ -340,6 +322,27 @@ def _step_of(fired: list[tuple[Transition, Hashable]]) -> Step:
             to.add((t.target, row))
     ways = tuple((label, frozenset(to), frozenset(rows)) for label, (to, rows) in sorted(marks.items()))
     return Step(ways, frozenset(skip), frozenset(skip_rows))
+
+
+def acted(registers: Registers, row: Hashable, transition: Transition, event: int) -> Hashable | None:
+    """The register row behind a transition on an event of the batch that `registers` have loaded; None where a guard
+    rejects it."""
+    for action in transition.actions:
+        match action:
+            case Take(guard, variables):
+                row = registers.take(row, guard, variables, event)
+                if row is None:
+                    return None
+            case Avoid(guard, variables):
+                if registers.take(row, guard, variables, event) is not None:
+                    return None
+            case Leave(guard):
+                row = registers.leave(row, guard)
+                if row is None:
+                    return None
+            case Again(what):
+                row = registers.again(row, what)
+    return row
 
 
 def registers_of(program: Program) -> Registers:

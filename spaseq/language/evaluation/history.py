@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, overload
+from typing import Any, Protocol, overload
 
 import numpy as np
 
@@ -17,8 +17,14 @@ __all__ = ["Events", "History", "Made", "Pool"]
 _Events = tuple[GraphEvent, ...]
 Made = Callable[[Sequence[int]], tuple[GraphEvent, ...]]
 """The events of a snapshot by their numbers."""
-Teller = Callable[[Any, Sequence[_Events]], Any]
-"""Says something of a match and the events of its instants."""
+
+
+class Teller(Protocol):
+    """Says something of a match and the events of its instants."""
+
+    def steps(self, match: Any, instants: Sequence[_Events]) -> Any: ...
+
+    def way(self, match: Any, instants: Sequence[_Events]) -> Any: ...
 
 
 class Events(Sequence[GraphEvent]):
@@ -42,10 +48,15 @@ class Events(Sequence[GraphEvent]):
             self._parts = ()  # what they stand in is not kept any longer
         return self._all
 
-    def told(self, match: Any) -> Any:
+    def steps(self, match: Any) -> Any:
         """What `History.teller` says of a match that has these events; None where there is none."""
         self._made()
-        return None if self._teller is None else self._teller(match, self._instants)
+        return None if self._teller is None else self._teller.steps(match, self._instants)
+
+    def way(self, match: Any) -> Any:
+        """The same of its way."""
+        self._made()
+        return None if self._teller is None else self._teller.way(match, self._instants)
 
     @overload
     def __getitem__(self, index: int) -> GraphEvent: ...
@@ -123,7 +134,7 @@ def _not_held(position: int) -> OptionError:
 class History:
     """Instants by position. They are added in order, and forgotten from the front.
 
-    `teller`: as `Events.told` asks it.
+    `teller`: as `Events` ask it.
     """
 
     def __init__(self) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from spaseq.automata.cea import Transition
 from spaseq.drawing import match_html
 from spaseq.errors import OptionError
 from spaseq.language.evaluation.history import Events, Made, Pool
@@ -43,12 +44,19 @@ class Match:
         Raises `OptionError` where the events are not known: the run was told not to keep them, or the match was pickled
         or is one of Spark's.
         """
-        found = self.events.told(self) if isinstance(self.events, Events) and self.events else None
+        found = self.events.steps(self) if isinstance(self.events, Events) and self.events else None
         if found is None:
             hint = "matches of run(…) and open(…) know their events, unless keep_events=False"
             raise OptionError("this match does not know its events", hint)
         steps: tuple[Step, ...] = found
         return steps
+
+    @property
+    def way(self) -> tuple[Transition, ...]:
+        """Its way through the automaton of the query, worked out anew; an empty one where its events are not known."""
+        found = self.events.way(self) if isinstance(self.events, Events) and self.events else None
+        way: tuple[Transition, ...] = found or ()
+        return way
 
     def snapshot(self, pool: Pool) -> tuple[Any, ...]:
         """The match as plain values and terms; its events are put into `pool`."""

@@ -148,7 +148,7 @@ class Recogniser:
         self._known: dict[int, int] = {}  # the numbers that the solver's keys have there; not in a snapshot
         self._history = History()
         if solver is not None and keep_events:
-            self._history.teller = StepFinder(query, program.settings, solver, Recogniser)
+            self._history.teller = StepFinder(query, program, solver, Recogniser)
         self._vectors = Vectors(program.cea.predicates)
         self._pace = Pace()
         self._single = self._single_road()
@@ -573,6 +573,10 @@ class Matches:
             return ["no events were read"]
         recogniser, read = self._latest
         return why_none(self._query, read, recogniser.progress(), matched=recogniser.matched)
+
+    def progress(self) -> Progress | None:
+        """How far the latest use came; None before the first."""
+        return None if self._latest is None else self._latest[0].progress()
 
     def guesses(self) -> list[str]:
         """What was assumed of the events in the latest use, a line each: times where they have none."""

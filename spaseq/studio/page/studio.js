@@ -82,10 +82,13 @@ async function check() {
   for (const name of ["command", "python"]) $(name).textContent = found[name] || found.input || "";
   if (wrong) return;
   $("explain").textContent = found.explain || "";
-  if (found.automaton) {
-    if (found.automaton.svg) picture("automaton", found.automaton.svg);
-    else $("automaton").replaceChildren(element("p", "none", found.automaton.problem, element("br"), found.automaton.hint));
-  }
+  if (found.automaton && drawn[0] !== text) automaton(found.automaton); // else it is lit by the run
+}
+
+function automaton(found) {
+  if (found.svg) picture("automaton", found.svg);
+  else $("automaton").replaceChildren(element("p", "none", found.problem, element("br"), found.hint));
+  $("automaton").classList.remove("some");
 }
 
 function say(found) {
@@ -150,6 +153,7 @@ function show(found) {
   $("table").replaceChildren(...(rows ? [table(found)] : []));
   if (found.timeline) picture("timeline", found.timeline);
   else $("timeline").replaceChildren(element("p", "none", rows ? "Too much to draw." : "No match to draw."));
+  if (found.automaton) automaton(found.automaton);
   for (const part of document.querySelectorAll("#timeline g.match"))
     part.addEventListener("mouseenter", () => lit(found.matches.indexOf(Number(part.dataset.match)), found));
 }
@@ -179,7 +183,7 @@ function table(found) {
   return element("table", "", element("thead", "", head), body);
 }
 
-// Shows the steps of the match of a row, and which line of the timeline it is.
+// Shows the steps of the match of a row, which line of the timeline it is, and its way through the automaton.
 function lit(number, found) {
   if (number < 0) return;
   document.querySelectorAll("#table tbody tr").forEach((row, i) => row.classList.toggle("lit", i === number));
@@ -187,6 +191,10 @@ function lit(number, found) {
   document.querySelectorAll("#timeline g.match").forEach((part) =>
     part.classList.toggle("lit", match !== null && part.dataset.match === String(match)));
   $("timeline").classList.toggle("some", match !== null && match < found.drawn);
+  const way = new Set(match === null ? [] : found.ways[match]);
+  $("automaton").classList.toggle("some", way.size > 0);
+  for (const part of document.querySelectorAll("#automaton g.node, #automaton g.edge"))
+    part.classList.toggle("lit", [...part.classList].some((name) => way.has(name)));
   const steps = match === null ? [] : found.steps[match];
   $("steps").replaceChildren(...(steps.length ? [element("table", "", element("tbody", "", ...steps.map(([name, place, time, event]) =>
     element("tr", "", element("th", "", name), element("td", "right", String(place)), element("td", "", time), element("td", "event", event)))))] : []));
