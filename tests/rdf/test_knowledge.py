@@ -40,6 +40,8 @@ XML = (
 def _stated(path: str) -> set[tuple[str, ...]]:
     """The triples by the reader of statements, with the names of blank nodes as `read_knowledge` gives them."""
     form = format_of(path, documents=True)
+    data = Path(path).read_bytes()
+    own = path.encode() + b"%d" % len(data) + data[: 1 << 14] + data[-(1 << 14) :]
     names: dict[str, str] = {}
     found = set()
     for s, p, o, _, _ in read_statements(path, form):
@@ -47,7 +49,7 @@ def _stated(path: str) -> set[tuple[str, ...]]:
         for key in map(term_key, (s, p, o)):
             if key.startswith("_:"):
                 label = key[2:] if form.lines else str(len(names))
-                key = names.setdefault(key, f"_:k{zlib.crc32(path.encode()):08x}b{label}")
+                key = names.setdefault(key, f"_:k{zlib.crc32(own):08x}b{label}")
             triple.append(key)
         found.add(tuple(triple))
     return found

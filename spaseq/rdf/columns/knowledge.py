@@ -8,6 +8,7 @@ statements, which knows the lines.
 from __future__ import annotations
 
 import io
+import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -18,7 +19,7 @@ import pyoxigraph
 import rdflib
 
 from spaseq.errors import EventError
-from spaseq.events.places import file_size
+from spaseq.events.places import file_size, is_elsewhere, local_path, open_file
 from spaseq.jit import attempt_rows
 from spaseq.rdf.columns.kept import KeptKnowledge, described_kept, is_kept, open_kept, write_kept
 from spaseq.rdf.columns.model import BLANK, TermTable
@@ -39,6 +40,8 @@ _WRITTEN: Final = 1 << 14
 """Statements of a document that are written as lines at once."""
 _ROWS: Final = 1 << 20
 """Rows that the reader holds before they are put aside."""
+_SEEN: Final = 1 << 14
+"""Bytes at both ends of a file that tell it from others of its name and size."""
 
 
 def load_knowledge(path: str | Sequence[str], *, format: str | None = None) -> rdflib.Graph:
@@ -133,7 +136,7 @@ def _rows(
     from spaseq.rdf.columns.scanner import Scanner
 
     scanner = Scanner(dictionary, Counters(), "error")
-    blanks = _Blanks(dictionary, source, form)
+    blanks = _Blanks(dictionary, source, path, form)
     if form.lines:
         blocks = scanner.read(chunks, form, path, first_line)
     else:
@@ -194,16 +197,33 @@ class _File(io.RawIOBase):
         return out
 
 
+def _sample(path: str) -> bytes:
+    """The size of a file and its first and last bytes; nothing of what can be read only once."""
+    if path == STDIN or not (is_elsewhere(path) or os.path.isfile(local_path(path))):
+        return b""
+    try:
+        size = file_size(path)
+        with open_file(path) as file:
+            head = file.read(_SEEN)
+            file.seek(max(0, size - _SEEN))
+            return b"%d" % size + head + file.read(_SEEN)
+    except OSError:  # which the reader tells
+        return b""
+
+
 class _Blanks:
     """Gives each blank node of a file a name that no other file has.
 
     Lines keep their own labels in it, so that a part of a file has the names that the whole file has; in documents,
     where a parser makes up labels, blank nodes are numbered as they come.
+
+    A file is told from others by its name and by what `_sample` sees of it: what was built of a file may be used beside
+    another that has its name, in another folder or at another time.
     """
 
-    def __init__(self, dictionary: Dictionary, source: str, form: Format) -> None:
+    def __init__(self, dictionary: Dictionary, source: str, path: str, form: Format) -> None:
         self._dictionary = dictionary
-        self._prefix = f"_:k{zlib.crc32(source.encode()):08x}b".encode()
+        self._prefix = f"_:k{zlib.crc32(source.encode() + _sample(path)):08x}b".encode()
         self._numbered = not form.lines
         self._names: dict[int, int] = {}
 
