@@ -34,6 +34,7 @@ Modules:
 * `evaluate`: Evaluates compiled GPMs by `reference`, one event graph at a time, and expressions on one mapping
   (`holds`, `verdict`).
 * `columnar/`: Graph patterns over whole batches of events: tables of numbered terms instead of a mapping at a time.
+* `inline`: Rows of inline data that are kept as columns, for VALUES of many IRIs.
 * `entail` (`Schema`, `close_knowledge`, `entailed`): RDFS entailment: the background knowledge is closed and graph
   patterns are rewritten, so that streams need no change.
 * `result_clauses` (`ROUNDS`, `Piece`, `SolutionPlan`, `Template`, `compile_solutions`, `compile_template`): SELECT

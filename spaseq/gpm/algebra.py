@@ -20,6 +20,7 @@ from rdflib.plugins.sparql.parserutils import CompValue, Expr
 from rdflib.term import Identifier, URIRef, Variable
 
 from spaseq.errors import InternalError, UnsupportedFeature
+from spaseq.gpm.inline import InlineBindings, InlineTerms
 from spaseq.pattern import balanced
 
 __all__ = [
@@ -154,10 +155,10 @@ class Extend(Node):
 
 @dataclass(frozen=True, slots=True)
 class Values(Node):
-    """Inline data: rows of (variable, term) pairs, without the unbound variables. `undefined`: the variables of VALUES
-    that no row binds (UNDEF); they are in scope nevertheless (SPARQL 1.1 §18.2.1)."""
+    """Inline data: rows of (variable, term) pairs, without the unbound variables, or these as columns. `undefined`: the
+    variables of VALUES that no row binds (UNDEF); they are in scope nevertheless (SPARQL 1.1 §18.2.1)."""
 
-    rows: tuple[tuple[tuple[str, Identifier], ...], ...]
+    rows: tuple[tuple[tuple[str, Identifier], ...], ...] | InlineTerms
     undefined: frozenset[str] = frozenset()
 
 
@@ -276,7 +277,8 @@ def _multiset(value: Any) -> Node:
     """The node for a subquery or for inline data, which is `values` in rdflib."""
     if value.name != "values":
         return convert(value)
-    # PERF: a schema's pairs of classes come here too; rdflib's terms compare themselves in Python, a microsecond each.
+    if isinstance(value.res, InlineBindings):
+        return Values(value.res.rows)
     rows = tuple(
         tuple(sorted(((str(k), v) for k, v in row.items() if type(v) is not str or v != "UNDEF"), key=_NAME))
         for row in value.res
@@ -360,6 +362,8 @@ def visible(node: Node) -> frozenset[str]:
             return visible(child) | ({str(name)} if isinstance(name, Variable) else frozenset())
         case Extend(child, variable, _):
             return visible(child) | {variable}
+        case Values(InlineTerms() as rows):
+            return frozenset(rows.names)
         case Values(rows, undefined):
             return undefined.union(name for row in rows for name, _ in row)
         case Projected(_, names):
@@ -387,6 +391,8 @@ def certain(node: Node) -> frozenset[str]:
             return certain(child) | ({str(name)} if isinstance(name, Variable) else frozenset())
         case Extend(child, _, _):
             return certain(child)
+        case Values(InlineTerms() as rows):
+            return frozenset(rows.names) if len(rows) else frozenset()
         case Values(rows):
             return frozenset.intersection(*(frozenset(n for n, _ in row) for row in rows)) if rows else frozenset()
         case Projected(child, names):

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rdflib import Graph
+from rdflib import BNode, Graph
 
 import spaseq
 from spaseq.gpm import entail
 from spaseq.gpm.columnar import plan
-from spaseq.rdf import build_knowledge
+from spaseq.gpm.inline import InlineTerms
+from spaseq.rdf import GraphColumns, build_knowledge, read_knowledge
 
 E = "http://example.org/"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -211,6 +212,70 @@ def test_classes_and_properties_without_end(pattern: str, tmp_path: Path) -> Non
               | {(s, d, o) for s, p, o in event for c, d in schema if p == c} for event in events]  # fmt: skip
     found = _run(pattern, events, kb, tmp_path, entailment="rdfs")
     assert found == _run(pattern, closed, {_t("a b c")}, tmp_path) and found
+
+
+def test_nothing_is_made_for_each_pair_of_classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a graph of rdflib's, nor its terms, for a hierarchy of which an event asks little."""
+
+    def refused(*_: object) -> None:
+        raise AssertionError("made for all")
+
+    monkeypatch.setattr(GraphColumns, "graph", refused)
+    monkeypatch.setattr(InlineTerms, "__iter__", refused)
+    kb = {_t(f"{c}{i} {link} {c}{i // 9}") for c, link in (("C", "<"), ("p", "<<")) for i in range(1, 1_200)}
+    events = [{_t("x a C100"), _t("x p5 y")}]
+    for pattern, expected in (("?x a ?c", 4), ("?x a :C0", 1), ("?x ?p ?y", 6), ("?x :p0 ?y", 1)):
+        assert len(_run(pattern, events, kb, tmp_path, entailment="rdfs")) == expected
+
+
+def _closed_together(graphs: list[set[Triple]]) -> list[set[Triple]]:
+    while True:
+        schema = set().union(*graphs)
+        grown = [graph | _consequences(graph, schema) for graph in graphs]
+        if grown == graphs:
+            return graphs
+        graphs = grown
+
+
+def _columns(graph: set[Triple]) -> GraphColumns:
+    triples: Any = Graph().parse(data=_nt(graph), format="nt")
+    return GraphColumns.of(triples)
+
+
+def _text(term: Any) -> str:
+    if isinstance(term, BNode):
+        return "_:z0" if term.startswith("k") else "_:z1"
+    return str(term.n3())
+
+
+@pytest.mark.parametrize("one", [False, True])
+def test_knowledge_is_closed_as_the_rules_say(one: bool, tmp_path: Path) -> None:
+    """Also where the schema is about its own predicates, and where several graphs have parts of it."""
+    words = {TYPE: "a", BELOW: "<", UNDER: "<<", DOMAIN: "dom", RANGE: "ran"}
+    grown = 0
+    for seed in range(60):
+        rng = random.Random(seed)
+        links = list(words) if seed % 3 == 0 else [BELOW, UNDER, DOMAIN, RANGE, f"<{E}p>", f"<{E}q>"]
+        names = [f"<{E}{n}>" for n in "abcpq"] + (list(words) if seed % 3 == 0 else [])
+        graphs = []
+        for number in range(1 if one else 2):
+            ends = [*names, f"_:z{number}", '"t"']
+            graphs.append({(rng.choice(names), rng.choice(links), rng.choice(ends)) for _ in range(7)})
+        (tmp_path / "kb.nt").write_text(_nt(graphs[0]), "utf-8")
+        known = {"0": read_knowledge(str(tmp_path / "kb.nt"))}
+        for number, graph in enumerate(graphs[1:], 1):
+            known[str(number)] = _columns(graph)
+        closed, _ = entail.close_knowledge(known)
+        for number, expected in enumerate(_closed_together(graphs)):
+            found = {(_text(s), _text(p), _text(o)) for s, p, o in closed[str(number)]}
+            assert _proper(found) == _proper(expected), (seed, number)
+            grown += len(expected) - len(graphs[number])
+    assert grown > 100
+
+
+def test_a_graph_of_which_nothing_follows_stays() -> None:
+    graph = _columns({_t("x a C"), _t("D < E")})
+    assert entail.close_knowledge({"g": graph})[0]["g"] is graph
 
 
 def _closure_above(kb: set[Triple]) -> set[tuple[str, str]]:

@@ -15,7 +15,7 @@ from rdflib.term import Literal, URIRef
 
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar.coverage import counts, read_predicates, uncovered
-from spaseq.gpm.columnar.joins import expanded
+from spaseq.gpm.columnar.joins import expanded, placed
 from spaseq.gpm.columnar.lists import Lists
 from spaseq.gpm.columnar.named import inward, with_known_graphs
 from spaseq.gpm.columnar.plan import Evaluation
@@ -136,8 +136,8 @@ class KnowledgeColumns:
         codes, found = np.zeros(len(table), np.int64), np.ones(len(table), bool)
         for name, (terms, combined) in zip(keys, steps, strict=True):
             used, kinds = np.unique(table.columns[name], return_inverse=True)
-            own, known = _placed(terms, self._space.places(space, used))
-            codes, these = _placed(combined, codes * len(terms) + own[kinds])
+            own, known = placed(terms, self._space.places(space, used))
+            codes, these = placed(combined, codes * len(terms) + own[kinds])
             found &= known[kinds] & these
         if len(begins) == 1:  # no rows
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -157,16 +157,6 @@ class KnowledgeColumns:
             begins = np.searchsorted(codes[order], np.arange(count + 1))
             found = self._indexes[keys] = steps, begins, order
         return found
-
-
-def _placed(values: np.ndarray, sought: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The places of `sought` in the ascending `values`, and whether they are there; place 0 for those that are not."""
-    if not len(values):
-        return np.zeros(len(sought), np.int64), np.zeros(len(sought), bool)
-    places = np.searchsorted(values, sought)
-    places[places == len(values)] = 0
-    there = values[places] == sought
-    return np.where(there, places, 0), there
 
 
 def _asked(graph: GraphColumns, node: algebra.Node) -> np.ndarray | None:

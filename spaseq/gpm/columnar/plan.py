@@ -37,6 +37,7 @@ from spaseq.gpm.columnar.named import mentioned, reads_knowledge
 from spaseq.gpm.columnar.order import by_all_terms, by_keys
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.columnar.truth import TRUE, Ready, Scope, computed, truth
+from spaseq.gpm.inline import InlineTerms
 from spaseq.rdf import term_bytes
 
 __all__ = ["Evaluation", "KnowledgeRows", "KnowledgeSource"]
@@ -232,13 +233,13 @@ class Evaluation:
         space = self.lists.space
         first, kinds = distinct([table.columns[name] for name in shared], len(table))
         own = [map(space.key, table.columns[name][first].tolist()) for name in shared]
-        low, high, order = rows.ranges(shared, list(zip(*own, strict=True)))
+        low, high, order = rows.ranges(shared, own)
         mine, places = expanded(low[kinds], high[kinds], self.lists.budget)
         columns = {name: column[mine] for name, column in table.columns.items()}
         used, theirs = np.unique(order[places], return_inverse=True)
         for name in rows.names:
             if name not in columns:
-                columns[name] = space.numbers_of_keys(rows.keys(name, used.tolist()))[theirs]
+                columns[name] = space.numbers_of_keys(rows.keys(name, used))[theirs]
         return Table(table.events[mine], columns)
 
     def _placed(self, table: Table) -> Table:
@@ -324,7 +325,12 @@ class Evaluation:
 def _columns_of(node: algebra.Values) -> dict[str, tuple[np.ndarray, list[bytes], list[tuple[int, Any]]]]:
     """For each variable of VALUES the rows that bind it, int64, and the keys of its terms there; and by themselves the
     rows and terms with a language tag, which results have as it is written."""
-    found = {}
+    found: dict[str, tuple[np.ndarray, list[bytes], list[tuple[int, Any]]]] = {}
+    if isinstance(node.rows, InlineTerms):
+        keys = node.rows.keys
+        for name, column in node.rows.columns.items():
+            found[name] = np.arange(len(column)), [keys[place] for place in column.tolist()], []
+        return found
     for name in sorted(algebra.visible(node)):
         bound: list[tuple[int, Any]] = [
             (i, term) for i, row in enumerate(node.rows) for other, term in row if other == name

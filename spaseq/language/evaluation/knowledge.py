@@ -77,10 +77,9 @@ def close_under(knowledge: Knowledge, entailment: str) -> tuple[Knowledge, Schem
             f"--entailment {entailment} without background knowledge",
             "what follows is told by classes and properties: --kb IRI=ONTOLOGY.ttl",
         )
-    graphs: Mapping[str, Any] = knowledge.graphs
     if entailment == "owl-rl":
-        graphs = {iri: close_owl_rl(graph) for iri, graph in graphs.items()}
-    closed, schema = close_knowledge(graphs)
+        knowledge = Knowledge({iri: close_owl_rl(graph) for iri, graph in knowledge.graphs.items()})
+    closed, schema = close_knowledge({iri: knowledge.columns(iri) for iri in knowledge.graphs})
     return Knowledge(closed), schema
 
 

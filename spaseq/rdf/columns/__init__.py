@@ -28,11 +28,14 @@ Besides:
 * `kept` (`KeptKnowledge`, `check_kept`, `described_kept`, `is_kept`, `open_kept`): Knowledge kept as a file: a graph's
   arrays as they are in memory, mapped when it is opened.
 * `triples` (`GraphColumns`): A graph as columns: different triples over numbered terms, those of a predicate together.
+* `closing` (`SchemaColumns`, `close_rdfs`): What follows in graphs from the classes and properties that they describe
+  (RDFS).
 * `model`: The data model: the terms of one batch, numbered, and the events of one batch over those numbers.
 """
 
 from __future__ import annotations
 
+from spaseq.rdf.columns.closing import SchemaColumns, close_rdfs
 from spaseq.rdf.columns.kept import KeptKnowledge, check_kept, described_kept, is_kept, open_kept
 from spaseq.rdf.columns.knowledge import build_knowledge, load_knowledge, read_knowledge, read_part
 from spaseq.rdf.columns.model import BLANK, IRI, LITERAL, BatchLimits, GraphBatch, Kinds, LiteralColumns, TermTable
@@ -49,9 +52,11 @@ __all__ = [
     "KeptKnowledge",
     "Kinds",
     "LiteralColumns",
+    "SchemaColumns",
     "TermTable",
     "build_knowledge",
     "check_kept",
+    "close_rdfs",
     "described_kept",
     "empty_columns",
     "is_kept",

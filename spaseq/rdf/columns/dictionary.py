@@ -11,7 +11,7 @@ from rdflib import Literal
 from spaseq.jit import attempt, attempt_rows
 from spaseq.rdf.columns.kernels import layout
 from spaseq.rdf.columns.kernels import scanning as k
-from spaseq.rdf.columns.model import kind_of
+from spaseq.rdf.columns.model import TermTable, kind_of
 from spaseq.rdf.terms import Term, term_bytes
 
 __all__ = ["RESERVED", "Block", "Described", "Dictionary", "Finder", "byte_classes"]
@@ -178,6 +178,19 @@ class Dictionary:
     def finder(self) -> Finder:
         """What gives the numbers of terms by their keys, of the terms so far."""
         return Finder(len(self), self.table)
+
+    def as_terms(self) -> TermTable:
+        """The terms so far as a table that finds them by a kernel."""
+        count, table = len(self), self.table
+        return TermTable(
+            table.text.view(np.uint8),
+            table.start[:count],
+            table.length[:count],
+            table.kind[:count],
+            table.lexical[:count],
+            table.datatype[:count],
+            find=self.finder(),
+        )
 
     def carry(self, used: np.ndarray) -> np.ndarray:
         """Restart with the terms `used` (int64, different). Their new numbers: int32, by old number."""

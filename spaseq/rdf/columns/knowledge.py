@@ -20,10 +20,9 @@ import rdflib
 
 from spaseq.errors import EventError
 from spaseq.events.places import file_size, is_elsewhere, local_path, open_file
-from spaseq.jit import attempt_rows
 from spaseq.rdf.columns.kept import KeptKnowledge, described_kept, is_kept, open_kept, write_kept
-from spaseq.rdf.columns.model import BLANK, TermTable
-from spaseq.rdf.columns.triples import GraphColumns
+from spaseq.rdf.columns.model import BLANK
+from spaseq.rdf.columns.triples import GraphColumns, different
 from spaseq.rdf.files import STDIN, Format, byte_chunks, expand_files, format_of
 from spaseq.rdf.model import Counters
 from spaseq.rdf.statements import parse_statements, unmarked
@@ -67,7 +66,7 @@ def read_knowledge(path: str | Sequence[str], *, format: str | None = None) -> G
     dictionary, parts = Dictionary(), list[np.ndarray]()
     for file in files:
         if format is None and is_kept(file):
-            parts.append(_added(open_kept(file), dictionary))
+            parts.append(open_kept(file).rows_over(dictionary))
         else:
             parts += _rows(byte_chunks(file), format_of(file, format, documents=True), file, file, dictionary)
     return _graph(parts, dictionary)
@@ -91,18 +90,7 @@ def _alone(graph: GraphColumns) -> GraphColumns:
     from spaseq.rdf.columns.dictionary import Dictionary
 
     dictionary = Dictionary()
-    return _graph([_added(graph, dictionary)], dictionary)
-
-
-def _added(graph: GraphColumns, dictionary: Dictionary) -> np.ndarray:
-    """The rows of a graph that was read, over the terms of `dictionary`, which gets them."""
-    from spaseq.rdf.columns.dictionary import Finder
-
-    terms, rows, finder = graph.terms, graph.rows, graph.terms.finds
-    assert isinstance(finder, Finder)
-    terms.check()
-    numbers: np.ndarray = dictionary.take(finder.table, len(terms), np.unique(rows).astype(np.int64))[rows]
-    return numbers
+    return _graph([graph.rows_over(dictionary)], dictionary)
 
 
 def read_part(chunks: Iterable[bytes], form: Format, source: str, path: str, *, first_line: int = 1) -> GraphColumns:
@@ -115,18 +103,9 @@ def read_part(chunks: Iterable[bytes], form: Format, source: str, path: str, *, 
 
 
 def _graph(parts: list[np.ndarray], dictionary: Dictionary) -> GraphColumns:
-    from spaseq.rdf.columns.kernels import gathering, layout
-
     rows = np.concatenate(parts) if parts else np.zeros((0, 3), dtype=np.int32)
     parts.clear()
-    slots = np.full(1 << max(4, (2 * len(rows)).bit_length()), layout.NIL, dtype=np.int64)
-    rows = rows[: attempt_rows(gathering.distinct_triples, 16 * len(rows), rows, slots)]
-    count, table = len(dictionary), dictionary.table
-    start, length, kind, lexical, datatype = (
-        column[:count] for column in (table.start, table.length, table.kind, table.lexical, table.datatype)
-    )
-    text = table.text.view(np.uint8)
-    return GraphColumns(rows, TermTable(text, start, length, kind, lexical, datatype, find=dictionary.finder()))
+    return GraphColumns(different(rows), dictionary.as_terms())
 
 
 def _rows(

@@ -173,6 +173,13 @@ class TermTable:
             self.spans(np.array([number]))
         return self.text[start : start + length].tobytes()
 
+    def keys(self, numbers: np.ndarray) -> list[bytes]:
+        """`key` of each of `numbers`, in a table without `own`."""
+        starts, lengths = self.spans(numbers)
+        text = self.text.data
+        bounds = zip(starts.tolist(), (starts + lengths).tolist(), strict=True)
+        return [text[start:end].tobytes() for start, end in bounds]
+
     def spans(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """`start` and `length` of the terms `numbers`, whose keys are then in `text`."""
         starts, lengths = self.start[numbers], self.length[numbers]

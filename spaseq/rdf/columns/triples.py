@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import rdflib
@@ -12,7 +12,10 @@ from spaseq.jit import attempt_rows
 from spaseq.rdf.columns.model import TermTable
 from spaseq.rdf.terms import Term, Triple, plain_literal
 
-__all__ = ["GraphColumns", "Orders"]
+if TYPE_CHECKING:
+    from spaseq.rdf.columns.dictionary import Dictionary
+
+__all__ = ["GraphColumns", "Orders", "different"]
 
 Orders = Mapping[int, np.ndarray]
 """By place, 0 (subject) and 2 (object): the indices of all rows, int32 (n,), those of a predicate together as in `rows`
@@ -105,6 +108,20 @@ class GraphColumns:
         """The rows at `indices`: int32 (·, 3)."""
         return self._checked(self._rows[indices])
 
+    def rows_over(self, dictionary: Dictionary) -> np.ndarray:
+        """The rows over the terms of `dictionary`, which gets those of them that it does not have: int32 (n, 3). By a
+        kernel for terms that were read, else a Python step for each."""
+        used = np.unique(self.rows).astype(np.int64)
+        table = getattr(self.terms.finds, "table", None)
+        if table is None:
+            numbers = np.zeros(len(self.terms), np.int32)
+            numbers[used] = dictionary.intern_terms([self.terms.term(number) for number in used.tolist()])
+        else:
+            self.terms.check()
+            numbers = dictionary.take(table, len(self.terms), used)
+        found: np.ndarray = numbers[self.rows]
+        return found
+
     def orders(self) -> Orders:
         """`find`'s indices of all rows."""
         parts = {place: [self._order(number, place, low, high) for number, (low, high) in self.groups.items()]
@@ -131,6 +148,14 @@ class GraphColumns:
         for triple in self:
             made.add(triple)
         return made
+
+
+def different(rows: np.ndarray) -> np.ndarray:
+    """The different ones of `rows`, int32 (n, 3), which are overwritten, in their order: those at the front."""
+    from spaseq.rdf.columns.kernels import gathering, layout
+
+    slots = np.full(1 << max(4, (2 * len(rows)).bit_length()), layout.NIL, dtype=np.int64)
+    return rows[: attempt_rows(gathering.distinct_triples, 16 * len(rows), rows, slots)]
 
 
 def _grouped(rows: np.ndarray, terms: int) -> tuple[np.ndarray, dict[int, tuple[int, int]]]:

@@ -1,0 +1,201 @@
+"""What follows in graphs from the classes and properties that they describe (RDFS), over numbered terms.
+
+The rules are those with consequences for instances: rdfs7 and rdfs9 (sub-properties, subclasses), rdfs2 and rdfs3
+(domain, range), with the schema closed under rdfs5 and rdfs11. The schema comes from all graphs together, and from
+nothing else. Axiomatic triples (everything is an rdfs:Resource) are left out. Pairs of terms are int32 (n, 2), each
+once, in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from typing import Any, Final
+
+import numpy as np
+from rdflib.namespace import RDF, RDFS
+
+from spaseq.rdf.columns.model import LITERAL, TermTable
+from spaseq.rdf.columns.triples import GraphColumns, different
+from spaseq.rdf.terms import term_bytes
+
+__all__ = ["SchemaColumns", "close_rdfs"]
+
+_CLASSES, _PROPERTIES, _DOMAINS, _RANGES = range(4)
+_LINKS: Final = (RDFS.subClassOf, RDFS.subPropertyOf, RDFS.domain, RDFS.range)
+"""The predicates that say them."""
+_NONE: Final = np.zeros((0, 2), np.int32)
+
+
+class SchemaColumns:
+    """A schema, closed, of the terms that are IRIs: neither events nor patterns can name the others.
+
+    `keys`: the terms, as `term_bytes`, in the order of their texts; a number is a place there. `classes`, `properties`:
+    pairs of a term and one above it, never itself; `domains`, `ranges`: of a property and a class of its subjects or
+    its objects.
+    """
+
+    __slots__ = ("classes", "domains", "keys", "properties", "ranges")
+
+    def __init__(
+        self, keys: list[bytes], classes: np.ndarray, properties: np.ndarray, domains: np.ndarray, ranges: np.ndarray
+    ) -> None:
+        self.keys: list[bytes] = keys
+        self.classes: np.ndarray = classes
+        self.properties: np.ndarray = properties
+        self.domains: np.ndarray = domains
+        self.ranges: np.ndarray = ranges
+
+
+def close_rdfs(graphs: Mapping[str, GraphColumns]) -> tuple[dict[str, GraphColumns], SchemaColumns]:
+    """The graphs with their consequences, and the schema of all of them together.
+
+    A graph from which nothing follows is the same object. O(triples + consequences), with a Python step for each pair
+    of terms of the schema; repeated while the graphs grow, if the schema says something about its own predicates (as
+    that a property is below rdfs:subClassOf). EventError where a graph that is kept in a file is damaged.
+    """
+    terms, closed = _over_one_table(graphs)
+    while True:
+        schema = _schema_of(terms, closed.values())
+        links = _numbers(terms, (RDF.type, *_LINKS))
+        grown = {iri: _closed(graph, schema, links) for iri, graph in closed.items()}
+        same = all(grown[iri] is closed[iri] for iri in closed)
+        about = np.concatenate([schema[_PROPERTIES].ravel(), schema[_DOMAINS][:, 0], schema[_RANGES][:, 0]])
+        closed = grown
+        if same or not np.isin(about, list(links.values())).any():
+            return closed, _of_iris(terms, schema)
+
+
+def _over_one_table(graphs: Mapping[str, GraphColumns]) -> tuple[TermTable, dict[str, GraphColumns]]:
+    """The graphs over one table, which has rdf:type if anything may follow. One graph stays as it is if it can."""
+    from spaseq.rdf.columns.dictionary import Dictionary  # loads the kernels
+
+    says = [graph for graph in graphs.values() if graph.numbers(_LINKS)]
+    first = next(iter(graphs.values()))
+    if not says or (len(graphs) == 1 and first.terms.id_of(RDF.type) >= 0):
+        return first.terms, dict(graphs)
+    dictionary = Dictionary()
+    dictionary.intern([term_bytes(RDF.type)])
+    rows = {iri: graph.rows_over(dictionary) for iri, graph in graphs.items()}
+    terms = dictionary.as_terms()
+    return terms, {iri: GraphColumns(own, terms) for iri, own in rows.items()}
+
+
+def _numbers(terms: TermTable, wanted: Iterable[Any]) -> dict[Any, int]:
+    found = {term: terms.id_of(term) for term in wanted}
+    return {term: number for term, number in found.items() if number >= 0}
+
+
+def _schema_of(terms: TermTable, graphs: Iterable[GraphColumns]) -> list[np.ndarray]:
+    """The pairs of classes, properties, domains and ranges, closed, by the terms' numbers."""
+    graphs = tuple(graphs)
+    stated = []
+    for link in _LINKS:
+        parts = [graph.about([link])[:, [0, 2]] for graph in graphs if graph.numbers([link])]
+        stated.append(_once(np.concatenate([_NONE, *parts])))
+    classes, properties = _transitive(stated[_CLASSES]), _transitive(stated[_PROPERTIES])
+    found = [classes, properties]
+    for own in stated[_DOMAINS:]:
+        own = np.concatenate([own, _composed(properties, own)])  # what is above a property speaks of it
+        found.append(_once(np.concatenate([own, _composed(own, classes)])))
+    return found
+
+
+def _once(pairs: np.ndarray) -> np.ndarray:
+    """The different pairs, in order."""
+    codes = np.unique(pairs[:, 0].astype(np.int64) << 32 | pairs[:, 1])
+    return np.stack([codes >> 32, codes & 0xFFFFFFFF], axis=1).astype(np.int32)
+
+
+def _transitive(direct: np.ndarray) -> np.ndarray:
+    """The pairs of a term and one that is reached from it, without itself."""
+    if not len(direct):
+        return _NONE
+    # PERF: sets of numbers. By arrays, a round for each level costs more where levels are many, as in a chain.
+    starts, begins = np.unique(direct[:, 0], return_index=True)
+    ends = [*begins[1:].tolist(), len(direct)]
+    above = direct[:, 1].tolist()
+    over = {term: above[low:high] for term, low, high in zip(starts.tolist(), begins.tolist(), ends, strict=True)}
+    found: dict[int, set[int]] = {}
+    for start, first in over.items():
+        reached: set[int] = set()
+        queue = list(first)
+        while queue:
+            term = queue.pop()
+            if term not in reached:
+                reached.add(term)
+                if term in found:
+                    reached |= found[term]
+                else:
+                    queue += over.get(term, ())
+        reached.discard(start)
+        found[start] = reached
+    sizes = np.fromiter(map(len, found.values()), np.int64, len(found))
+    ends_of = np.fromiter(chain.from_iterable(found.values()), np.int32, int(sizes.sum()))
+    return _once(np.stack([np.repeat(starts, sizes), ends_of], axis=1))
+
+
+def _composed(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """(a, c) for each (a, b) of `left` and (b, c) of `right`, which is in order."""
+    mine, theirs = _met(left[:, 1], right)
+    return np.stack([left[mine, 0], right[theirs, 1]], axis=1)
+
+
+def _met(terms: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(place in `terms`, place in `pairs`) of each term and each pair that it begins."""
+    low, high = (np.searchsorted(pairs[:, 0], terms, side) for side in ("left", "right"))
+    lengths = high - low
+    mine = np.repeat(np.arange(len(terms)), lengths)
+    within = np.arange(len(mine)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return mine, np.repeat(low, lengths) + within
+
+
+def _closed(graph: GraphColumns, schema: list[np.ndarray], links: Mapping[Any, int]) -> GraphColumns:
+    """The graph with what follows from each of its triples; the same object if that is nothing new."""
+    if not any(map(len, schema)):
+        return graph
+    classes, properties, domains, ranges = schema
+    kind, rows = links[RDF.type], graph.rows
+    found = []
+    for predicate, (low, high) in graph.groups.items():
+        own = rows[low:high]
+        for above in _of(properties, predicate):
+            found.append(_triples(own[:, 0], above, own[:, 2]))
+        if len(of_subject := _of(domains, predicate)):
+            subjects = np.unique(own[:, 0])
+            found += [_triples(subjects, kind, above) for above in of_subject]
+        if len(of_object := _of(ranges, predicate)):
+            objects = np.unique(own[:, 2])
+            objects = objects[graph.terms.kind[objects] != LITERAL]
+            found += [_triples(objects, kind, above) for above in of_object]
+    for link, pairs in ((RDF.type, classes), (RDFS.subClassOf, classes), (RDFS.subPropertyOf, properties)):
+        low, high = graph.groups.get(links.get(link, -1), (0, 0))
+        mine, theirs = _met(rows[low:high, 2], pairs)
+        found.append(_triples(rows[low:high, 0][mine], links.get(link, -1), pairs[theirs, 1]))
+    whole = different(np.concatenate([rows, *found]))
+    return graph if len(whole) == len(rows) else GraphColumns(whole, graph.terms)
+
+
+def _of(pairs: np.ndarray, term: int) -> list[int]:
+    """The second terms of the pairs that begin with a term."""
+    low, high = (int(np.searchsorted(pairs[:, 0], term, side)) for side in ("left", "right"))
+    found: list[int] = pairs[low:high, 1].tolist()
+    return found
+
+
+def _triples(s: np.ndarray, p: int, o: np.ndarray | int) -> np.ndarray:
+    found = np.empty((len(s), 3), np.int32)
+    found[:, 0], found[:, 1], found[:, 2] = s, p, o
+    return found
+
+
+def _of_iris(terms: TermTable, schema: list[np.ndarray]) -> SchemaColumns:
+    """The schema over keys of its own."""
+    used = np.unique(np.concatenate([pairs.ravel() for pairs in schema]))
+    keys = terms.keys(used)
+    places = sorted((i for i, key in enumerate(keys) if key.startswith(b"<")), key=lambda i: keys[i][1:-1])
+    numbers = np.full(len(keys), -1, np.int32)
+    numbers[places] = np.arange(len(places))
+    own = (numbers[np.searchsorted(used, pairs)] for pairs in schema)
+    found = [_once(pairs[(pairs >= 0).all(axis=1)]) for pairs in own]
+    return SchemaColumns([keys[place] for place in places], *found)
