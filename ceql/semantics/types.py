@@ -122,6 +122,8 @@ class _Types:
         )
         problem = f"{print_expression(node)}: {KIND_WORDS[one]} cannot be combined with {KIND_WORDS[two]}"
         hint = f"in {self.schema.source}, {' and '.join(said)}" if said else ""
+        if {one, two} == {"time", "number"} and any(isinstance(side, ast.Arithmetic) for side in (left, right)):
+            hint += "; a time is written as a text: '2026-01-05', '2026-01-05T10:00:00Z'"
         return self.error(problem, node.span, hint)
 
     def kind(self, node: ast.Expression, variable: str | None) -> str | None:

@@ -87,7 +87,11 @@ _SLIPS: Final = tuple(
             r"\(",
             "aggregates are conditions, FILTER AVG(x.v) > 3; SELECT x[v] reports the values that they are made of",
         ),
-        (r"(?:SELECT|,)\s*\w+", r"\.", "SELECT lists variables, whose events are reported whole: SELECT a, b"),
+        (
+            r"(?:SELECT|,)\s*\w+",
+            r"\.",
+            "SELECT lists variables, and attributes of them in brackets: SELECT a, b[price]",
+        ),
         (r"SELECT\s+[\w,\s]+", r"AS\b", "variables get their names in the formula: SELECT a WHERE SELL AS a"),
         (r"SELECT\s+DISTINCT", r"", "no match is reported twice: leave DISTINCT out"),
         (r"SELECT\s+(?:TOP|FIRST)", r"", "LIMIT 5 reports at most 5 matches for each event that completes some"),
@@ -99,6 +103,11 @@ _SLIPS: Final = tuple(
             "events are related by a FILTER: WHERE A AS a; B AS b FILTER a.id = b.id",
         ),
         (r"FROM\s+[\w,\s]+", r"AS\b", "streams have no other names; s>A is an A of stream s"),
+        (
+            r"FROM\s+\w+",
+            r"\.(?:csv|tsv|jsonl?|ndjson|parquet)\b",
+            "FROM names streams: the command has --stream NAME=FILE for each, or --events FILE where FROM is left out",
+        ),
         (r"FROM\s+\w+", r"[.#]", "windows stand at the end: WITHIN 30 SECONDS"),
         (r"\bEVERY", r"\w", "every match is reported anyway; SELECT ANY, NEXT, LAST or MAX reports fewer"),
         (r"", r"ORDER\s+BY\b", "matches come in the order of their ends"),
@@ -114,6 +123,7 @@ _SLIPS: Final = tuple(
         (r"WITHIN", r"", _WINDOW),
         (r"", r"WHERE\s+TIMER\b", "a window is WITHIN 10 SECONDS, at the end"),
         (r"", r"AFTER\s+MATCH\b", "CONSUME BY ANY makes the runs so far forgotten once a match is found"),
+        (r"(?:WHERE|[;:]|\bOR|\bNOT)\s*", r"['\"]", "event types stand without quotes, or in back-quotes: `a type`"),
         (r"", r"OFFSET\b", "there is no OFFSET; LIMIT n reports at most n matches for each event that completes some"),
     )
 )

@@ -84,7 +84,8 @@ def _split(text: str, known: dict[str, str], option: str, form: str, what: str =
             return name, _some(text[len(name) + 1 :], text, option, form, what)
     name, equals, files = text.partition("=")
     if not equals or not name:
-        raise OptionError(f"{option} {text}: not of the form {form}")
+        hint = f"name it too: {option} {next(iter(known))}={text}" if known and not equals else ""
+        raise OptionError(f"{option} {text}: not of the form {form}", hint)
     return name, _some(files, text, option, form, what)
 
 

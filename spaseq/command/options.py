@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import re
 import sys
 from collections.abc import Iterable
@@ -29,12 +30,31 @@ _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?) ?((?:[kmgt]i?)?b|)", re.ASCII | re.I
 
 
 class _Parser(argparse.ArgumentParser):
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """A subcommand says itself what it does not know, as it knows what it could be."""
+        found, left = super().parse_known_args(args, namespace)
+        if left and " " in self.prog:
+            self.error(f"unrecognized arguments: {' '.join(left)}")
+        return found, left
+
     def error(self, message: str) -> NoReturn:
         left = message.removeprefix("unrecognized arguments: ")
-        if left != message and not left.startswith("-"):
+        if left == message:
+            wrong, *choices = re.findall(r"'([^']*)'", message.partition("invalid choice: ")[2]) or [""]
+            hint = _did_you_mean(wrong, choices)
+        elif left.startswith("-"):
+            hint = _did_you_mean(
+                left.split()[0].partition("=")[0], re.findall(r"(?<![\w-])--[\w-]+", self.format_help())
+            )
+        else:
             option = "--stream NAME=FILE" if self.prog.startswith("spaseq") else "--events FILE"
-            message += f"\nhint: events are named by {option}, and a query with blanks needs quotes"
-        super().error(message)
+            hint = f"events are named by {option}, and a query with blanks needs quotes"
+        super().error(message + (f"\nhint: {hint}" if hint else ""))
+
+
+def _did_you_mean(wrong: str, names: Iterable[str]) -> str:
+    close = difflib.get_close_matches(wrong, list(dict.fromkeys(names)), 1, 0.6)
+    return f"did you mean {close[0]}?" if close else ""
 
 
 def command_parser(name: str, description: str) -> argparse.ArgumentParser:

@@ -138,6 +138,8 @@ class TimestampAssigner:
             return
         names = table.column_names
         hint = "name the column that holds the event type: --type-column COLUMN (type_column= in Python)"
+        if self.options.type_column is not None:
+            hint = _did_you_mean(name, names) or hint
         if len(names) == 1 and (sign := next((c for c in ";\t|" if c in names[0]), None)):
             known = "; with tabs between them it is .tsv" if sign == "\t" else ""
             hint = f"this is one column: fields of .csv are separated by commas, and here is {sign!r}{known}"

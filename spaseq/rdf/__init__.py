@@ -35,8 +35,8 @@ Modules:
   said otherwise, and what is in files.
 * `columns/`: Graph events as columns: batches of numbered terms in arrays, instead of a Python object per triple.
 * `follow` (`Followed`): Streams as they come: files that grow, folders that get files, standard input.
-* `iri` (`local_name`, `resolve_iri`): IRIs of a query: relative to BASE, with escapes, and as prefixed names (SPARQL
-  1.1 §4.1.1; RFC 3986).
+* `iri` (`closest_iri`, `local_name`, `resolve_iri`): IRIs of a query: relative to BASE, with escapes, and as prefixed
+  names (SPARQL 1.1 §4.1.1; RFC 3986).
 * `grouping` (`GROUP`, `Grouped`, `group_labels`, `group_triples`): Groups of entities that belong together, as
   background knowledge: connected components over some properties.
 * `knowledge` (`close_owl_rl`, `is_table`, `table_knowledge`): Background knowledge from tables of triples, and its

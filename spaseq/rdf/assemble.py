@@ -37,6 +37,7 @@ from rdflib import RDF, BNode, Literal
 
 from spaseq.errors import EventError
 from spaseq.events.time import parse_time
+from spaseq.rdf.iri import closest_iri
 from spaseq.rdf.model import Counters, GraphEvent
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, EventBy, StreamOptions
 from spaseq.rdf.statements import NO_TRIPLE, Statement
@@ -441,6 +442,8 @@ def no_time(draft: Draft, options: StreamOptions, source: str) -> EventError:
         hint = "statements of this graph stood further up already: those of one graph must stand together"
     else:
         hint = "name the predicate that gives the time with --time, or take the order of the file: --time-from arrival"
+        close = closest_iri(options.time or "", {str(predicate) for _, predicate, _ in draft.triples})
+        hint = f"did you mean <{close}>? Else {hint}" if close else hint
     return EventError(problem, source=source, record=draft.record, attribute=options.time or "", hint=hint)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["local_name", "resolve_iri"]
+__all__ = ["closest_iri", "local_name", "resolve_iri"]
 
 _PARTS: Final = re.compile(
     r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):)?(?://(?P<authority>[^/?#]*))?(?P<path>[^?#]*)(?P<rest>.*)", re.DOTALL
@@ -61,3 +62,16 @@ def _without_dots(path: str) -> str:
 def local_name(written: str) -> str:
     r"""The local part of a prefixed name: `a\,b` is `a,b`."""
     return _ESCAPED.sub(r"\1", written)
+
+
+def closest_iri(iri: str, known: Iterable[str]) -> str | None:
+    """What `iri` may be a slip for, by what is behind the last `#` or `/`: another namespace may be a slip, too."""
+    from spaseq.events.seen import closest  # which loads more than a query needs
+
+    names = {_behind(other): other for other in sorted(known)}
+    found = closest(_behind(iri), names)
+    return None if found is None else names[found]
+
+
+def _behind(iri: str) -> str:
+    return iri.replace("#", "/").rstrip("/").rpartition("/")[2]

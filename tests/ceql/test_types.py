@@ -37,6 +37,7 @@ WRONG = [
     ("SELL AS x FILTER x.price IN RANGE('a', 'b')", "a number cannot be combined with a text", "x.price is a number"),
     ("SELL AS x FILTER x.open > TRUE", "1:33: x.open > TRUE: a truth value cannot be combined with a truth value", ""),
     ("SELL AS x FILTER x.t > 'noon'", "1:39: 'noon' is not a time", ""),
+    ("SELL AS x FILTER x.t > 2026-01-05", "cannot be combined", "a number; a time is written as a text: '2026-01-05',"),
     ("SELL AS x FILTER x.t > 5", "a time cannot be combined with a number", "x.t is a time"),
     ("SELL AS x FILTER x.h = x.h", "a list of numbers cannot be combined with a list of numbers", ""),
     (

@@ -137,6 +137,15 @@ def test_a_gpm_that_no_event_matches_and_a_slip_in_it(folder: Path, capsys: pyte
     )
 
 
+def test_a_predicate_that_nothing_has_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query = RISING.replace("?p sosa:hasSimpleResult", "?p sosa:madeBySensor")
+    assert spaseq_main(_spaseq(folder, query, "--event-by", "subject", "--time", "sosa:resultTime")) == 0
+    assert capsys.readouterr().err.endswith(
+        "note: no event matches GPM B; it needs <http://www.w3.org/ns/sosa/madeBySensor>, which no statement has at "
+        "the beginning of its files\n"
+    )
+
+
 def test_the_library_says_the_same(folder: Path) -> None:
     matches = ceql.compile("SELECT * WHERE failed").run("logins.csv")
     assert matches.why_none() == ["no events were read"]

@@ -176,6 +176,21 @@ def test_explain_of_spark_starts_no_java(
         assert run(capsys, "explain", "q.rq", *words)[0] == 2
 
 
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["run", "q.rq", "--steam", "S=s.nt"], "hint: did you mean --stream?\n"),
+        (["run", "q.rq", "--stream", "S=s.nt", "--format", "cvs"], "hint: did you mean csv?\n"),
+        (["rnu", "q.rq"], "hint: did you mean run?\n"),
+        (["run", "q.rq", "--stream", "S=s.nt", "--zzzzzz"], "unrecognized arguments: --zzzzzz\n"),
+    ],
+)
+def test_words_that_are_nearly_right(capsys: pytest.CaptureFixture[str], words: list[str], hint: str) -> None:
+    with pytest.raises(SystemExit) as end:
+        run(capsys, *words)
+    assert end.value.code == 2 and capsys.readouterr().err.endswith(hint)
+
+
 def test_explain(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "explain", "q.rq")
     assert code == 0 and "GPM A on" in out and "states" in out
@@ -189,6 +204,7 @@ def test_explain(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "q.rq"], 2, "no file is given for stream S"),
         (["run", "q.rq", "--stream", "T=s.nt"], 2, "the query has no stream T"),
         (["run", "q.rq", "--stream", "s.nt"], 2, "not of the form NAME=FILE"),
+        (["run", "q.rq", "--stream", "s.nt"], 2, "hint: name it too: --stream S=s.nt"),
         (["run", "q.rq", "--stream", "S="], 2, "names no file"),
         (["run", "q.rq", "--stream", "S=s.nt", "--stream", "S=s.nt"], 2, "is given twice"),
         (["run", "q.rq", "--stream", "S=no.nt"], 3, "no.nt"),

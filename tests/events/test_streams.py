@@ -58,6 +58,7 @@ def test_times_from_arrival() -> None:
     [
         ([{"kind": "A", "event_type": "B"}], {}, "no column 'type'.*there are: kind, event_type", None),
         ([{"type": "A"}], {"type_column": "kind"}, "no column 'kind'", None),
+        ([{"kind": "A"}], {"type_column": "knd"}, "hint: did you mean 'kind'", None),
         ([{"type": "A", "tme": 1}], {"time": "time"}, "no column 'time'", None),
         ([{"type": "A", "time": 1}, {"type": "A"}], {}, "has no time", 2),
         ([{"type": "A", "time": None}], {}, "has no time", 1),

@@ -196,6 +196,10 @@ class TestSubjectRuns:
         with pytest.raises(EventError, match=r"f.nq:3: event 2 has no time: there is no <urn:at> in it"):
             events(quads("a p 1 .\na at 5 .\na p 2 ."), replace(RUNS, time="urn:at"))
 
+    def test_a_time_of_nearly_that_name_is_named(self) -> None:
+        with pytest.raises(EventError, match=r"no <urn:at> in it\nhint: did you mean <urn:att>\? Else name the"):
+            events(quads("a p 1 .\na att 5 ."), replace(RUNS, time="urn:at"))
+
     def test_a_node_without_a_time_is_said_to_be_an_event(self) -> None:
         text = quads("a at 5 .") + '<urn:a> <urn:result> _:c .\n_:b <urn:value> "1" .\n'
         with pytest.raises(EventError, match=r"f.nq:3: event 2 has no time.*\nhint: its subject is a blank node"):

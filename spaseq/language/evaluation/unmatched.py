@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from spaseq.engine import Progress, stuck
-from spaseq.events import Seen, closest
+from spaseq.events import Seen
 from spaseq.language.lowering.lower import Holds
 from spaseq.language.semantics.check import CheckedQuery
 from spaseq.pattern import Predicate
 from spaseq.rdf import ARRIVAL, StreamOptions, StreamSource, guessed_events, guessed_times, sampled_predicates
+from spaseq.rdf.iri import closest_iri
 
 __all__ = ["Input", "why_none"]
 
@@ -87,16 +88,13 @@ def _slip(pattern: Any, read: Input) -> str:
     there = frozenset[str]().union(
         *(sampled_predicates(source, read.settled) for source in read.sources if source.iri in pattern.streams)
     )
-    names = {_local(iri): iri for iri in sorted(there)}
-    for predicate in sorted(pattern.required):
-        if str(predicate) not in there and (other := closest(_local(predicate), names)) is not None:
-            return f"; it needs <{predicate}>, did you mean <{names[other]}>?"
-    return ""
-
-
-def _local(iri: str) -> str:
-    """Behind the last `#` or `/`: what has another namespace may be a slip, too."""
-    return iri.replace("#", "/").rstrip("/").rpartition("/")[2]
+    missing = [str(predicate) for predicate in sorted(pattern.required) if str(predicate) not in there]
+    for predicate in missing:
+        if (other := closest_iri(predicate, there)) is not None:
+            return f"; it needs <{predicate}>, did you mean <{other}>?"
+    return (
+        f"; it needs <{missing[0]}>, which no statement has at the beginning of its files" if missing and there else ""
+    )
 
 
 def _stuck(query: CheckedQuery, progress: Progress) -> str:
