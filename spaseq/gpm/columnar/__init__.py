@@ -31,8 +31,8 @@ Modules:
 * `groups` (`aggregated`): Groups and aggregates of a subquery, per event (SPARQL 1.1 §18.5.1).
 * `plan` (`Evaluation`, `KnowledgeRows`, `KnowledgeSource`): The columnar plan of a graph pattern: the algebra evaluated
   bottom up over all events of a batch at once.
-* `knowledge` (`Graphs`, `KnowledgeColumns`): The solutions of background knowledge as columns, joined with a batch by
-  an index over the shared variables.
+* `knowledge` (`Graphs`, `KnowledgeColumns`, `KnowledgeOnDemand`): The solutions of background knowledge as columns,
+  joined with a batch by an index over the shared variables, or looked up for the terms of a batch.
 * `pushed` (`PushedTerms`): Lists for events that are pushed one by one; their terms keep their numbers from one push to
   the next.
 * `alone` (`PAIRS`, `Alone`, `GraphRows`, `Listed`, `listed`, `prepared`): One small graph by itself: what the plan

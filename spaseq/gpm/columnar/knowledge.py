@@ -3,15 +3,20 @@
 A GPM's patterns over knowledge are evaluated once. Their terms have numbers of their own; the rows are indexed by the
 shared variables at the first join. A batch looks up each distinct choice of terms once, so the cost of an event does
 not depend on the size of the knowledge.
+
+Where a pattern has triples with large predicates, the first batches do not wait for all of its solutions: the triples
+that their terms can use are looked up in the graph's orders, and the pattern is evaluated over these
+(`KnowledgeOnDemand`), until that has cost about as much as evaluating it once for all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
-from rdflib.term import Literal, URIRef
+from rdflib.term import Literal, URIRef, Variable
 
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar.coverage import counts, read_predicates, uncovered
@@ -25,7 +30,14 @@ from spaseq.gpm.mappings import IDENTITY, IndexedMappings, MappingSet
 from spaseq.gpm.pattern import Part
 from spaseq.rdf import GraphBatch, GraphColumns, TermTable, plain_literal
 
-__all__ = ["Graphs", "KnowledgeColumns"]
+__all__ = ["Graphs", "KnowledgeColumns", "KnowledgeOnDemand"]
+
+_LARGE: Final = 10_000
+"""A pattern over fewer triples is evaluated once for all when it is first used."""
+_LOOKED_UP: Final = 3_000
+"""What a look-up costs besides what it finds, in triples of an evaluation for all."""
+_SPARSE: Final = 8
+"""Terms are looked up in a predicate with so many times as many triples."""
 
 _Index = tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray, np.ndarray]
 """For each variable its terms, and the codes of their combinations with the choices of the variables before, both
@@ -47,6 +59,10 @@ class KnowledgeColumns:
 
     def __len__(self) -> int:
         return self._rows.shape[1]
+
+    def count(self, budget: int) -> int:
+        """How many solutions there are."""
+        return len(self)
 
     @staticmethod
     def of_table(table: Table, space: Space) -> KnowledgeColumns:
@@ -159,25 +175,122 @@ class KnowledgeColumns:
         return found
 
 
-def _asked(graph: GraphColumns, node: algebra.Node) -> np.ndarray | None:
-    """The rows that a basic graph pattern can use, where a triple pattern of it names a subject or an object: what is
-    looked up costs what is found. None for other patterns."""
-    if not isinstance(node, algebra.BGP):
-        return None
-    parts, looked_up = [np.zeros(0, np.int64)], False
-    for s, p, o in node.triples:
-        if not isinstance(p, URIRef):
+class KnowledgeOnDemand:
+    """The solutions of a pattern over a graph, as `KnowledgeColumns`, evaluated when they are asked for: those that
+    agree with a batch's terms where that is less, else all, which are kept.
+
+    `evaluated(rows, budget)`: the solutions over some rows of the graph, or over all that the pattern uses.
+    """
+
+    def __init__(
+        self,
+        graph: GraphColumns,
+        node: algebra.Node,
+        evaluated: Callable[[np.ndarray | None, int], KnowledgeColumns],
+    ) -> None:
+        self.names: list[str] = sorted(algebra.visible(node))
+        self._graph = graph
+        self._terms = Space(graph.terms)
+        self._node = node
+        self._evaluated = evaluated
+        self._size = _triples_of(graph, node)
+        self._spent = 0
+        self._whole: KnowledgeColumns | None = None
+
+    def count(self, budget: int) -> int:
+        """How many solutions there are. Raises `BudgetExceeded` (`solution_rows`), as all below."""
+        return len(self._all(budget))
+
+    def join(self, table: Table, space: Space, budget: int, *, compared: bool) -> Table:
+        """As of `KnowledgeColumns`."""
+        return self._for(table, space, budget).join(table, space, budget, compared=compared)
+
+    def beside(self, table: Table, space: Space, budget: int) -> Table:
+        """As of `KnowledgeColumns`."""
+        return self._for(table, space, budget).beside(table, space, budget)
+
+    def _all(self, budget: int) -> KnowledgeColumns:
+        if self._whole is None:
+            self._whole = self._evaluated(None, budget)
+        return self._whole
+
+    def _for(self, table: Table, space: Space, budget: int) -> KnowledgeColumns:
+        """Solutions among which are all that are compatible with a row of `table`."""
+        if self._whole is not None or self._size < _LARGE or self._spent > self._size:
+            return self._all(budget)
+        if not len(table):
+            return self._evaluated(self._graph.at(np.zeros(0, np.int64)), budget)
+        known: dict[Any, np.ndarray] = {}
+        for name in self.names:
+            column = table.columns.get(name)
+            if column is not None and (column >= 0).all():
+                places = self._terms.places(space, np.unique(column))
+                known[Variable(name)] = places[places >= 0]
+        # What a look-up costs grows a little with the terms of the graph, of which arrays are made.
+        self._spent += _LOOKED_UP + sum(map(len, known.values())) + len(self._terms) // 500
+        rows = _asked(self._graph, self._node, known) if known else None
+        if rows is None or _SPARSE * len(rows) > self._size:
+            return self._all(budget)
+        self._spent += 4 * len(rows)
+        return self._evaluated(rows, budget)
+
+
+def _basic(node: algebra.Node) -> algebra.BGP | None:
+    """The basic graph pattern of a node whose solutions are made of those of it, one of one; None for other nodes."""
+    while isinstance(node, (algebra.Filter, algebra.Extend)):
+        if algebra.has_exists(node.condition if isinstance(node, algebra.Filter) else node.value):
             return None
-        for predicate in graph.numbers([p]):
-            named = [(place, term) for place, term in ((0, s), (2, o)) if isinstance(term, (URIRef, Literal))]
-            looked_up |= bool(named)
-            if named:
-                place, term = named[0]
-                numbers = np.array([graph.terms.id_of(plain_literal(term))], np.int32)
-                parts.append(graph.find(predicate, place, numbers[numbers >= 0]))
-            else:
-                parts.append(np.arange(*graph.groups[predicate]))
+        node = node.child
+    if isinstance(node, algebra.BGP) and node.triples and all(isinstance(p, URIRef) for _, p, _ in node.triples):
+        return node
+    return None
+
+
+def _triples_of(graph: GraphColumns, node: algebra.Node) -> int:
+    """How many triples a pattern may use, 0 for patterns in which nothing is looked up."""
+    basic = _basic(node)
+    groups = () if basic is None else graph.numbers({str(p) for _, p, _ in basic.triples})
+    return sum(high - low for low, high in (graph.groups[number] for number in groups))
+
+
+def _asked(graph: GraphColumns, node: algebra.Node, known: Mapping[Any, np.ndarray]) -> np.ndarray | None:
+    """The rows that a pattern can use where its variables have `known` terms (numbers, different) and where it names
+    subjects and objects: what is looked up costs what is found. None where nothing is looked up."""
+    basic = _basic(node)
+    if basic is None:
+        return None
+    terms = dict(known)
+    for s, _, o in basic.triples:
+        for term in (s, o):
+            if isinstance(term, (URIRef, Literal)):
+                number = graph.terms.id_of(plain_literal(term))
+                terms[term] = np.array([number] if number >= 0 else [], np.int32)
+    parts, looked_up = [np.zeros(0, np.int64)], False
+    left = [(s, graph.terms.id_of(p), o) for s, p, o in basic.triples]
+    while left:
+        # From triple to triple: what is found for one says which terms the others may have.
+        triple = min(left, key=lambda triple: _candidates(graph, triple, terms))
+        left.remove(triple)
+        low, high = graph.groups.get(triple[1], (0, 0))
+        ends = [(len(terms[triple[place]]), place) for place in (0, 2) if triple[place] in terms]
+        count, place = min(ends, default=(high, 0))
+        if not ends or _SPARSE * count > high - low:
+            parts.append(np.arange(low, high))
+            continue
+        looked_up = True
+        parts.append(graph.find(triple[1], place, terms[triple[place]]))
+        rows = graph.at(parts[-1])
+        for place in (0, 2):
+            own, end = np.unique(rows[:, place]), triple[place]
+            if end not in terms or len(own) < len(terms[end]):
+                terms[end] = own
     return graph.at(np.unique(np.concatenate(parts))) if looked_up else None
+
+
+def _candidates(graph: GraphColumns, triple: tuple[Any, int, Any], terms: Mapping[Any, np.ndarray]) -> int:
+    """How many terms are looked up for a triple pattern, or how many triples it has where none are."""
+    low, high = graph.groups.get(triple[1], (0, 0))
+    return min([high - low, *(len(terms[end]) for end in (triple[0], triple[2]) if end in terms)])
 
 
 def _number(mapping: Any, name: str, space: Space) -> int:
@@ -195,12 +308,20 @@ class Graphs:
         self._budget = budget
         self._moved: dict[int, tuple[algebra.GraphNode, algebra.Node]] = {}
 
-    def columns(self, node: algebra.GraphNode) -> KnowledgeColumns:
+    def columns(self, node: algebra.GraphNode) -> KnowledgeColumns | KnowledgeOnDemand:
         """The solutions of a GRAPH with a constant name; equal ones are kept."""
-        made: KnowledgeColumns = self._evaluator.once(
-            "graph", node, lambda: KnowledgeColumns.of_table(*self._solved(str(node.name), node.child))
+        iri = str(node.name)
+        made: KnowledgeOnDemand = self._evaluator.once(
+            "graph",
+            node,
+            lambda: KnowledgeOnDemand(
+                self._evaluator.columns(iri), node.child, partial(self._columns, iri, node.child)
+            ),
         )
         return made
+
+    def _columns(self, iri: str, node: algebra.Node, rows: np.ndarray | None, budget: int) -> KnowledgeColumns:
+        return KnowledgeColumns.of_table(*self._solved(iri, node, budget, rows))
 
     def inward(self, node: algebra.GraphNode) -> algebra.Node:
         """An equivalent pattern with GRAPH around basic graph patterns only."""
@@ -209,7 +330,7 @@ class Graphs:
             found = self._moved[id(node)] = node, inward(URIRef(node.name), node.child)
         return found[1]
 
-    def whole(self) -> KnowledgeColumns | None:
+    def whole(self) -> KnowledgeColumns | KnowledgeOnDemand | None:
         """The solutions of the GPM's knowledge parts, joined, as a set; None if it has no knowledge parts.
 
         A part that the plan covers is evaluated by it, with the graph as one event; other parts by rdflib.
@@ -220,7 +341,9 @@ class Graphs:
         if any(iri not in self._evaluator.graphs for iri, _ in parts):
             return KnowledgeColumns.of(frozenset())
         if len(parts) == 1 and uncovered(parts[0][1].node) is None:
-            return KnowledgeColumns.of_table(*self._of_part(*parts[0]))
+            iri, part = parts[0]
+            node = with_known_graphs(part.node, self._evaluator.graphs)
+            return KnowledgeOnDemand(self._evaluator.columns(iri), node, partial(self._once, iri, node))
         found = IDENTITY
         for iri, part in parts:
             found = IndexedMappings(found).join(self._mappings_of(iri, part))
@@ -229,24 +352,23 @@ class Graphs:
     def _mappings_of(self, iri: str, part: Part) -> MappingSet:
         if uncovered(part.node) is not None:
             return self._evaluator.of_part(iri, part)
-        table, space = self._of_part(iri, part)
+        node = with_known_graphs(part.node, self._evaluator.graphs)
+        table, space = _each_once(*self._solved(iri, node, self._budget))
         columns = [(name, column.tolist()) for name, column in sorted(table.columns.items())]
         return frozenset(
             tuple((name, space.term(column[row])) for name, column in columns if column[row] >= 0)
             for row in range(len(table))
         )
 
-    def _of_part(self, iri: str, part: Part) -> tuple[Table, Space]:
-        """The solutions of a covered part, each once, and the space of their terms."""
-        table, space = self._solved(iri, with_known_graphs(part.node, self._evaluator.graphs))
-        first, _ = distinct(list(table.columns.values()), len(table))
-        return table.take(np.sort(first)), space
+    def _once(self, iri: str, node: algebra.Node, rows: np.ndarray | None, budget: int) -> KnowledgeColumns:
+        return KnowledgeColumns.of_table(*_each_once(*self._solved(iri, node, budget, rows)))
 
-    def _solved(self, iri: str, node: algebra.Node) -> tuple[Table, Space]:
-        """The solutions of a pattern on a registered graph, and the space of their terms."""
+    def _solved(self, iri: str, node: algebra.Node, budget: int, rows: np.ndarray | None = None) -> tuple[Table, Space]:
+        """The solutions of a pattern on some rows of a registered graph, or on all, and the space of their terms."""
         read = read_predicates(node)
         graph = self._evaluator.columns(iri)
-        rows = _asked(graph, node)
+        if rows is None:
+            rows = _asked(graph, node, {})
         if rows is None:
             rows = graph.rows if read is None else graph.about(sorted(read))
         one = np.zeros(1, np.int64)
@@ -254,7 +376,13 @@ class Graphs:
             iri, iri, rows, np.array([0, len(rows)]), one, one.astype(np.int32) - 1, one + 1, graph.terms
         )
         space = Space(graph.terms)
-        lists = Lists.of(batch, space, sorted(read or algebra.predicates_named(node)), self._budget)
+        lists = Lists.of(batch, space, sorted(read or algebra.predicates_named(node)), budget)
         prologue = self._evaluator.pattern.prologue
         evaluation = Evaluation(lists, prologue, np.zeros(1, np.int32), self, counts(node), {})
         return evaluation.table(node), space
+
+
+def _each_once(table: Table, space: Space) -> tuple[Table, Space]:
+    """The different rows."""
+    first, _ = distinct(list(table.columns.values()), len(table))
+    return table.take(np.sort(first)), space

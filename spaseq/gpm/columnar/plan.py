@@ -49,7 +49,9 @@ _MANY: Final = 1_000
 class KnowledgeRows(Protocol):
     """The solutions of one GRAPH."""
 
-    def __len__(self) -> int: ...
+    def count(self, budget: int) -> int:
+        """How many there are."""
+        ...
 
     def beside(self, table: Table, space: Space, budget: int) -> Table:
         """The rows that are compatible with a row of `table`, at the event of that row."""
@@ -306,7 +308,7 @@ class Evaluation:
         while isinstance(pattern, algebra.Join) and _EMPTY in (pattern.left, pattern.right):
             pattern = pattern.right if pattern.left == _EMPTY else pattern.left
         if isinstance(pattern, algebra.GraphNode) and not mentioned(pattern) & table.columns.keys():
-            return np.full(len(table), len(self.graphs.columns(pattern)) > 0)
+            return np.full(len(table), self.graphs.columns(pattern).count(self.lists.budget) > 0)
         if joins_alike(pattern):
             return semi_join(table, self.table(pattern, (table,)), self.lists.budget)
         names = mentioned(pattern) & table.columns.keys()
