@@ -41,6 +41,9 @@ __all__ = [
 
 UNNAMED: Final = "<query>"
 """What errors call a query that came from no file."""
+_SHOWN: Final = 400
+_BEFORE: Final = 60
+"""Characters that are shown of a long line, and how many of them in front of the error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +140,20 @@ def _rebuild(cls: type[SpaseqError], state: dict[str, object]) -> SpaseqError:
 
 
 def caret_lines(text: str, span: Span) -> list[str]:
-    """The line of `text` that holds `span` and a line of carets under it."""
+    """The line of `text` that holds `span`, of a long one the part around it, and a line of carets under it."""
     lines = text.splitlines()
     if not 1 <= span.line <= len(lines):
         return []
     line = lines[span.line - 1]
     width = max(1, min(span.end - span.start, len(line) - span.column + 1))
     lead = "".join("\t" if c == "\t" else " " for c in line[: span.column - 1])
-    return ["  " + line, "  " + lead + "^" * width]
+    under = lead + "^" * width
+    if len(line) <= _SHOWN:
+        return ["  " + line, "  " + under]
+    first = max(0, min(span.column - 1 - _BEFORE, len(line) - _SHOWN))
+    before, behind = "…" if first else "", "…" if first + _SHOWN < len(line) else ""
+    part = slice(first, first + _SHOWN)
+    return ["  " + before + line[part] + behind, "  " + " " * len(before) + under[part]]
 
 
 class QuerySyntaxError(QueryError):

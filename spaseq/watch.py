@@ -7,6 +7,8 @@ by bit. Of evaluations inside one another the outermost one's limits count.
 
 Kernels cannot be interrupted, nor can they look at a clock: they are called for so many events that a call takes a
 fraction of a second (`spaseq.jit.attempt_events`). Python hears Ctrl-C between two calls, too.
+
+Expressions that make long texts of shorter ones call `made_text` first, and whoever makes large arrays `to_hold`.
 """
 
 from __future__ import annotations
@@ -20,14 +22,23 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Final, NoReturn, TypeVar
 
-from spaseq.errors import EventError, LimitReached, OptionError, QueryError
+from spaseq.errors import BudgetExceeded, EventError, LimitReached, OptionError, QueryError
 
-__all__ = ["InUse", "Stopped", "check", "handed_on", "limited", "limited_steps", "resident_bytes"]
+__all__ = [
+    "TEXT_LENGTH", "InUse", "Stopped", "check", "handed_on", "limited", "limited_steps", "made_text", "resident_bytes",
+    "to_hold",
+]  # fmt: skip
 
 _T = TypeVar("_T")
 _EVERY: Final = 0.05
 """Seconds between two looks at the memory."""
 _END: Final = object()
+TEXT_LENGTH: Final = 1_000_000
+"""`Settings.text_length` by default."""
+_LARGE: Final = 10_000_000
+"""Bytes of an array from which on it is a reason to look at the memory before it is made."""
+_LONG: Final = 10_000
+"""Characters of a text from which on its making is a reason to look at the limits."""
 
 
 class _Current(threading.local):
@@ -38,11 +49,12 @@ _CURRENT: Final = _Current()
 
 
 class _Watch:
-    """Limits, and when to look next. `until`: of `monotonic`."""
+    """Limits, and when to look next: a time of `monotonic`. `text`: the characters that a text may have."""
 
-    def __init__(self, seconds: float | None, memory: int | None) -> None:
-        self.seconds = seconds
-        self.memory = memory
+    def __init__(self, settings: Any) -> None:
+        self.seconds: float | None = settings.time_limit
+        self.memory: int | None = settings.memory_limit
+        self.text: int = settings.text_length
         self.began = monotonic()
         self.next = self.began
 
@@ -55,7 +67,10 @@ class _Watch:
             if now - self.began >= self.seconds:
                 raise LimitReached("time_limit", self.seconds, now - self.began, "seconds")
             self.next = min(self.next, self.began + self.seconds)
-        if self.memory is not None and (held := resident_bytes()) > self.memory:
+        self.hold(0)
+
+    def hold(self, more: int) -> None:
+        if self.memory is not None and (held := resident_bytes() + more) > self.memory:
             raise LimitReached("memory_limit", self.memory, held, "bytes")
 
 
@@ -69,12 +84,17 @@ class _Helping:
     def __init__(self, watch: _Watch | _Helping | None, stopped: Callable[[], bool]) -> None:
         self._watch = watch
         self._stopped = stopped
+        self.text: int = TEXT_LENGTH if watch is None else watch.text
 
     def look(self) -> None:
         if self._stopped():
             raise Stopped
         if self._watch is not None:
             self._watch.look()
+
+    def hold(self, more: int) -> None:
+        if self._watch is not None:
+            self._watch.hold(more)
 
 
 def handed_on(stopped: Callable[[], bool]) -> Callable[[], None]:
@@ -95,13 +115,37 @@ def check() -> None:
         watch.look()
 
 
+def made_text(length: int) -> None:
+    """Raises `BudgetExceeded` where an expression is about to make a text of more characters than `text_length` of this
+    thread's evaluation, and looks at the limits before a long one."""
+    watch = _CURRENT.watch
+    most = TEXT_LENGTH if watch is None else watch.text
+    if length > most:
+        hint = "raise text_length, or make shorter texts: CONCAT, REPLACE and GROUP_CONCAT lengthen them"
+        raise BudgetExceeded("text_length", most, length, "characters", hint)
+    if length > _LONG:
+        check()
+
+
+def to_hold(more: int) -> None:
+    """Raises `LimitReached` where `more` bytes would be beyond the `memory_limit` of this thread's evaluation."""
+    watch = _CURRENT.watch
+    if watch is not None and more > _LARGE:
+        watch.hold(more)
+
+
+def _has_limits(settings: Any) -> bool:
+    own = settings.time_limit is not None or settings.memory_limit is not None
+    return own or settings.text_length != TEXT_LENGTH
+
+
 @contextmanager
 def limited(settings: Any) -> Iterator[None]:
     """For the calls inside, the limits of `settings`, whose time runs from here."""
-    if _CURRENT.watch is not None or (settings.time_limit is None and settings.memory_limit is None):
+    if _CURRENT.watch is not None or not _has_limits(settings):
         yield
         return
-    _CURRENT.watch = _Watch(settings.time_limit, settings.memory_limit)
+    _CURRENT.watch = _Watch(settings)
     try:
         yield
     finally:
@@ -110,13 +154,11 @@ def limited(settings: Any) -> Iterator[None]:
 
 def limited_steps(items: Iterator[_T], settings: Any) -> Iterator[_T]:
     """`items`, found within the limits of `settings`; the time runs from the first step, between two steps as well."""
-    if settings.time_limit is None and settings.memory_limit is None:
-        return items
-    return _steps(items, settings)
+    return _steps(items, settings) if _has_limits(settings) else items
 
 
 def _steps(items: Iterator[_T], settings: Any) -> Iterator[_T]:
-    watch = _Watch(settings.time_limit, settings.memory_limit)
+    watch = _Watch(settings)
     while True:
         outer = _CURRENT.watch
         _CURRENT.watch = outer or watch
@@ -148,7 +190,7 @@ class InUse:
         self.acquire: Callable[[bool], bool] = lock.acquire
         self.release: Callable[[], None] = lock.release
         self._broken = ""
-        self._settings: Any = settings if settings.time_limit or settings.memory_limit else None
+        self._settings: Any = settings if _has_limits(settings) else None
         self._limits: Any = None
 
     @property

@@ -7,7 +7,7 @@ import argparse
 import difflib
 from typing import Any, Final
 
-from spaseq.command import add_query, add_times, note, query_text, settings_of, times_of, warn
+from spaseq.command import add_query, add_times, bounded, note, query_text, settings_of, times_of, warn
 from spaseq.errors import OptionError
 
 __all__ = ["EVALUATOR_HELP", "add_events", "asked", "compiled", "reading", "remarks", "report"]
@@ -48,7 +48,9 @@ def compiled(options: argparse.Namespace, *, warns: bool = True) -> Any:
     from ceql.query import compile_query
 
     text, source = query_text(options.query)
-    query = compile_query(text, source=source, settings=settings_of(options))
+    settings = settings_of(options)
+    with bounded(settings):
+        query = compile_query(text, source=source, settings=settings)
     warn(query.warnings if warns else ())
     return query
 

@@ -120,7 +120,9 @@ def _plot(options: argparse.Namespace) -> int:
 def _compiled(options: argparse.Namespace, *, warns: bool = True) -> Query:
     from spaseq.language.query import compile_query
 
-    query = compile_query(*query_text(options.query), settings_of(options))
+    settings = settings_of(options)
+    with bounded(settings):
+        query = compile_query(*query_text(options.query), settings)
     warn(query.warnings if warns else ())
     return query
 

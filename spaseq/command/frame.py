@@ -46,7 +46,7 @@ def run_main(name: str, parser: Callable[[], argparse.ArgumentParser], arguments
         options = parser().parse_args(arguments)
         return int(options.command(options))
     except SpaseqError as error:
-        return _told(error)
+        return _told(limit_reached() or error)
     except KeyboardInterrupt as error:
         return end_interrupted(error)
     except BrokenPipeError:

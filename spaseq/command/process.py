@@ -51,9 +51,11 @@ def run_command(main: Callable[[], int]) -> NoReturn:
     Ctrl-C raises KeyboardInterrupt repeatedly until `main` calls `settle_interrupt`, because libraries that catch all
     exceptions, as rdflib does in some places, would swallow a single one.
     """
-    if hasattr(signal, "setitimer") and signal.getsignal(signal.SIGINT) in (signal.default_int_handler, leave):
-        signal.signal(signal.SIGINT, _interrupt)
-        signal.signal(signal.SIGALRM, _interrupt)
+    if hasattr(signal, "setitimer"):
+        if signal.getsignal(signal.SIGALRM) is signal.SIG_DFL:  # limits are looked at in the background, too,
+            signal.signal(signal.SIGALRM, _interrupt)
+        if signal.getsignal(signal.SIGINT) in (signal.default_int_handler, leave):  # where a shell ignores Ctrl-C
+            signal.signal(signal.SIGINT, _interrupt)
     code = main()
     settle_interrupt()
     atexit._run_exitfuncs()

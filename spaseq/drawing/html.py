@@ -12,7 +12,7 @@ from spaseq.drawing.picture import Picture
 from spaseq.errors import LimitReached, OptionError, SpaseqError
 from spaseq.events.time import CALENDAR, format_time
 from spaseq.measure import shortened
-from spaseq.watch import limited
+from spaseq.watch import TEXT_LENGTH, limited
 
 __all__ = ["event_text", "match_html", "matches_html", "query_html", "step_html", "table_html", "time_text"]
 
@@ -30,6 +30,7 @@ class _TwoSeconds:
 
     time_limit = 2.0
     memory_limit = None
+    text_length = TEXT_LENGTH
 
 
 def table_html(head: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> str:

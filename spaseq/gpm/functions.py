@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation
+from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation, Overflow
 from decimal import localcontext as decimal_context
 from fractions import Fraction
 from functools import partial
@@ -26,6 +26,7 @@ from rdflib.plugins.sparql.sparql import SPARQLError
 from rdflib.term import BNode, Literal, URIRef
 
 from spaseq.gpm import regex as expressions
+from spaseq.watch import made_text
 
 __all__ = [
     "arithmetic", "cast_to", "concatenation", "double_text", "effective_truth", "is_function", "mean", "number_of",
@@ -41,6 +42,11 @@ _TYPES: Final = (XSD.integer, XSD.decimal, XSD.float, XSD.double)
 _FLOAT, _DOUBLE = 2, 3
 _TAG: Final = re.compile(r"[a-zA-Z]{1,8}(?:-[a-zA-Z0-9]{1,8})*")
 _PRECISION: Final = Context(prec=28)
+_DIGITS: Final = 4_300
+"""Digits of an integer or a decimal before or behind its point, at most: as many as Python reads. More are an overflow,
+which is an error (XPath §4.2, FOAR0002); a decimal that is nearer to 0 is 0."""
+_BITS: Final = 14_284
+"""An integer of no more has no more than `_DIGITS` digits."""
 
 _Function = Callable[[Expr, Any], Any]
 
@@ -107,7 +113,10 @@ def _literal(rank: int, value: int | Decimal | float) -> Literal:
     if rank == _FLOAT:
         with np.errstate(over="ignore"):
             value = float(str(np.float32(value)))
-    text = double_text(value) if isinstance(value, float) else str(value) if rank == 0 else _decimal_text(value)
+    if rank == 0:
+        text = str(_bounded(cast("int", value)))
+    else:
+        text = double_text(value) if isinstance(value, float) else _decimal_text(value)
     return Literal(text, datatype=_TYPES[rank], normalize=False)
 
 
@@ -125,6 +134,12 @@ def double_text(value: float) -> str:
     if value in (float("inf"), float("-inf")):
         return "INF" if value > 0 else "-INF"
     return repr(value)
+
+
+def _bounded(value: int) -> int:
+    if value.bit_length() > _BITS:
+        raise SPARQLError(f"an integer of more than {_DIGITS} digits")
+    return value
 
 
 def _as_float(value: int | Decimal | float) -> float:
@@ -146,11 +161,16 @@ def _combined(sign: str, left: tuple[int, Any], right: tuple[int, Any]) -> tuple
             raise SPARQLError("division by zero")
     try:
         if rank == 0:
-            return 0, a + b if sign == "+" else a - b if sign == "-" else a * b
+            return 0, _bounded(a + b if sign == "+" else a - b if sign == "-" else a * b)
         with decimal_context(_PRECISION):
             x, y = Decimal(a), Decimal(b)
-            return 1, x + y if sign == "+" else x - y if sign == "-" else x * y if sign == "*" else x / y
-    except InvalidOperation as error:
+            found = x + y if sign == "+" else x - y if sign == "-" else x * y if sign == "*" else x / y
+        if found and abs(found.adjusted()) >= _DIGITS:
+            if found.adjusted() > 0:
+                raise SPARQLError(f"a decimal of more than {_DIGITS} digits")
+            return 1, Decimal(0)
+        return 1, found
+    except (InvalidOperation, Overflow) as error:
         raise SPARQLError(str(error)) from None
 
 
@@ -216,6 +236,7 @@ def concatenation(terms: list[Any], separator: str) -> Literal:
     """The texts of terms joined by `separator` (SPARQL 1.1 §18.5.1.7). SPARQLError for a blank node."""
     if any(isinstance(term, BNode) for term in terms):
         raise SPARQLError("a blank node has no text")
+    made_text(sum(map(len, terms)) + len(separator) * max(len(terms) - 1, 0))
     return Literal(separator.join(map(str, terms)))
 
 
@@ -408,6 +429,7 @@ def _concatenated(expression: Expr, context: Any) -> Literal:
     given = dict.get(expression, "arg")
     arguments = [_string(term) for term in (expression.arg if isinstance(given, list) else [])]
     tags = {term.language for term in arguments}
+    made_text(sum(map(len, arguments)))
     return Literal("".join(map(str, arguments)), lang=tags.pop() if len(tags) == 1 else None)
 
 
@@ -478,7 +500,9 @@ def _whole(rounded: Callable[[Any], int]) -> _Function:
         _, value = number_of(term)
         if isinstance(value, float) and not math.isfinite(value):
             return term
-        return Literal(str(rounded(value)), datatype=term.datatype, normalize=False)  # its value is that of its text
+        return Literal(
+            str(_bounded(rounded(value))), datatype=term.datatype, normalize=False
+        )  # its value is that of its text
 
     return of
 

@@ -18,6 +18,7 @@ from typing import Final
 from rdflib.plugins.sparql.sparql import SPARQLError
 
 from spaseq.errors import UnsupportedFeature
+from spaseq.watch import made_text
 
 __all__ = ["Pattern", "found", "found_in", "pattern_of", "replaced"]
 
@@ -35,6 +36,8 @@ _CLASSES: Final = {"d": r"\p{Nd}", "w": r"\p{L}\p{M}\p{N}\p{S}_", "s": _SPACE, "
 """The multi-character escapes (XML Schema §G.4.2.5), as the inside of a character class of RE2."""
 _PLAIN: Final = frozenset("nrtbBpP")
 """Letters whose escapes have the same meaning in RE2."""
+_SHORT: Final = 100_000
+"""Characters that a replacement may give without matches being counted first."""
 _TOO_LARGE: Final = ("pattern too large", "invalid repetition size")
 
 
@@ -190,7 +193,8 @@ def _matches(pattern: str, texts: Sequence[str]) -> list[bool]:
 def replaced(pattern: Pattern, text: str, replacement: str, *, literal: bool) -> str:
     """`text` with each match replaced; unless `literal`, `$1` to `$9` stand for groups. O(pattern · text).
 
-    SPARQLError if the pattern matches the empty text, or if the replacement is not one of XPath.
+    SPARQLError if the pattern matches the empty text, or if the replacement is not one of XPath; `BudgetExceeded`
+    (`text_length`) where the result may be too long: each group that the replacement names may be the whole text.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -198,8 +202,12 @@ def replaced(pattern: Pattern, text: str, replacement: str, *, literal: bool) ->
     if found(pattern, ""):
         raise SPARQLError("REPLACE with a pattern that matches nothing at all")
     new = replacement.replace("\\", r"\\") if literal else "".join(_rewritten(replacement, pattern.groups))
-    made = pc.replace_substring_regex(pa.array([text], pa.string()), pattern.text, new)
-    return str(made[0].as_py())
+    texts = pa.array([text], pa.string())
+    if len(text) * (len(new) + 1) > _SHORT:
+        count = pc.count_substring_regex(texts, pattern.text)[0].as_py()
+        references = 0 if literal else replacement.count("$")
+        made_text(len(text) * (1 + references) + count * len(new))
+    return str(pc.replace_substring_regex(texts, pattern.text, new)[0].as_py())
 
 
 def _rewritten(replacement: str, groups: int) -> Iterator[str]:

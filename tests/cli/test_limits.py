@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import tomllib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,18 @@ def test_a_time_limit_ends_a_query_with_whole_results(
 def test_a_memory_limit_ends_a_query(folder: Path, language: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(language, "--set", "memory_limit=1MB", "--output", "out") == 4
     assert "stopped at memory_limit, which is 1,000,000 bytes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("background", [False, True], ids=["Ctrl-C is heard", "a shell has it ignored"])
+def test_a_time_limit_counts_while_the_query_is_compiled(folder: Path, background: bool) -> None:
+    rows = " ".join(f"<urn:{n}>" for n in range(10_000))
+    (folder / "q.rq").write_text(_DENSE.replace("?s :p ?x", f"?s :p ?x VALUES ?s {{ {rows} }}"))
+    done = subprocess.run(
+        [sys.executable, "-m", "spaseq", "check", "q.rq", "--set", "time_limit=300ms"], cwd=folder, text=True,
+        capture_output=True, check=False,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_IGN) if background else harness.hear_interrupts,
+    )  # fmt: skip
+    assert done.returncode == 4 and "stopped at time_limit, which is 0.3 seconds" in done.stderr
 
 
 def test_alerts_have_limits(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,8 @@ python -m tests.fuzz --seconds 3600 --first 1000 --into finds
 
 A find is an input after which the process is dead, hangs, or holds more memory than it should, that takes more than ten
 seconds, or of which something comes that may not (`checks`). It is written to the folder `--into`, and
-`python -m tests.fuzz --again FILE` runs it again. An input is what its kind and its seed make it.
+`python -m tests.fuzz --again FILE` runs it again. An input is what its kind and its seed make it. The file `progress`
+of that folder says after each round what came so far, by kind.
 """
 
 from __future__ import annotations
@@ -202,6 +203,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     return 1 if campaign.finds else 0
                 campaign.run(name, first, end)
             first = end
+            (campaign.into / "progress").write_text(f"{campaign}\nseeds up to {first:,}\n", "utf-8")
     finally:
         campaign.close()
         print(campaign, flush=True)

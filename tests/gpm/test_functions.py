@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+import contextlib
 
-from spaseq.errors import UnsupportedFeature
+import pytest
+from rdflib import Literal, URIRef
+
+import spaseq
+from spaseq import GraphEvent, Settings
+from spaseq.errors import BudgetExceeded, UnsupportedFeature
 from tests.gpm.test_columnar import pattern, solved
 
 CASES = {
@@ -103,6 +108,14 @@ CASES = {
     "REPLACE with flags": ("replace('aAb', 'a', '-', 'i')", "'--b'"),
     "REPLACE of nothing": ("replace('ab', 'x*', '-')", None),
     "CONCAT of nothing": ("concat()", "''"),
+    "integers as long as Python reads": (f"{10**2_149} * {10**2_149}", str(10**4_298)),
+    "a longer one overflows": (f"{10**2_151} * {10**2_151}", None),
+    "a sum that overflows": (f"{10**4_299 * 9} + {10**4_299 * 9}", None),
+    "a decimal that overflows": (f"{10**2_151}.5 * {10**2_151}.5", None),
+    "a decimal beyond what decimals hold": (" * ".join([f"{10**4_000}.5"] * 300), None),
+    "a decimal that is nearly 0": (f"0.{'0' * 2_200}1 * 0.{'0' * 2_200}1", "0.0"),
+    "ROUND of a decimal that is longer than integers": (f"round({'9' * 5_000}.5)", None),
+    "a cast of one": (f"xsd:integer({'9' * 5_000}.5)", None),
     "CONCAT of one language": ("concat('a'@en, 'b'@en)", "'ab'@en"),
     "STRDT takes no tag": ("strdt('a'@en, :t)", None),
     "COALESCE of nothing": ("coalesce()", None),
@@ -148,10 +161,46 @@ def test_regular_expressions_without_a_bound(expression: str, message: str) -> N
         solved(compiled, [[]])
 
 
+def _matches(session: spaseq.Session, *events: GraphEvent) -> list[spaseq.Match]:
+    return [*session.push(events), *session.close()]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "concat(?t, ?t)",
+        "concat(?t, ?t, str(?t), lang(?t))",
+        "replace(?t, 'a', 'aa')",
+        "replace(?t, '(.+)', '$1$1')",
+        "replace(?t, 'a', 'aa', 'q')",
+        "replace(?t, '.', 'bcd')",
+    ],
+)
+@pytest.mark.parametrize("reference", [False, True], ids=["columns", "one by one"])
+def test_texts_that_grow_end_at_text_length(expression: str, reference: bool) -> None:
+    """Ten times twice as long is a thousand times as long: forty times was the end of the memory."""
+    steps = " ".join(f"BIND({expression.replace('?t', f'?t{n}')} AS ?t{n + 1})" for n in range(40))
+    text = "PREFIX : <urn:e#> SELECT ?s FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?s :p ?t0 %s } }"
+    event = GraphEvent("urn:s", 0, ((URIRef("urn:a"), URIRef("urn:e#p"), Literal("aaaa")),))
+    for settings, most in ((Settings(), "1,000,000"), (Settings(text_length=1000), "1,000")):
+        with pytest.raises(BudgetExceeded, match=f"text_length is {most} characters and"):
+            _matches(spaseq.compile(text % steps, settings=settings).open(reference=reference), event)
+    few = spaseq.compile(text % steps[: steps.index("BIND", 5)], settings=settings).open(reference=reference)
+    assert len(_matches(few, event)) == 1
+
+
+def test_a_group_that_is_too_long_ends_at_text_length() -> None:
+    text = "SELECT (GROUP_CONCAT(?t; SEPARATOR='--') AS ?all) WITHIN 1 SECONDS FROM STREAM S <urn:s> WHERE { SEQ (A) "
+    text += "DEFINE GPM A ON S { ?s <urn:e#p> ?t } }"
+    triples = tuple((URIRef(f"urn:{n}"), URIRef("urn:e#p"), Literal("aaaa")) for n in range(20))
+    for most, needed in ((118, True), (117, False)):
+        session = spaseq.compile(text, settings=Settings(text_length=most)).open()
+        with contextlib.nullcontext() if needed else pytest.raises(BudgetExceeded, match="117 characters and 118 are"):
+            assert len(_matches(session, GraphEvent("urn:s", 0, triples))) == 1
+
+
 def test_what_exists_asks_compares_as_sparql_does() -> None:
     """In a FILTER inside EXISTS rdflib's own comparison stayed: text was greater than a number."""
-    from rdflib import Literal, URIRef
-
     graph = [(URIRef("http://example.org/a"), URIRef("http://example.org/p"), Literal("x"))]
     assert solved(pattern("{ ?a :p ?v FILTER NOT EXISTS { ?a :p ?z FILTER (?z > 1) } }"), [graph])[0][1]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import ceql
 import spaseq
 from spaseq.engine import Settings
 
@@ -530,3 +531,14 @@ def test_a_window_behind_a_stream() -> None:
     with pytest.raises(spaseq.QuerySyntaxError) as error:
         spaseq.compile("SELECT ?x FROM STREAM S <urn:s> [RANGE 5s] WHERE { SEQ (A) DEFINE GPM A ON S { ?x ?p ?y } }")
     assert error.value.hint == "the window is that of the query: WITHIN n SECONDS between SELECT and WHERE"
+
+
+@pytest.mark.parametrize(("before", "behind"), [(0, 900), (900, 0), (900, 900), (30, 30)])
+def test_of_a_long_line_the_part_around_the_error_is_shown(before: int, behind: int) -> None:
+    """Half a megabyte of parentheses were shown with half a megabyte of blanks under them."""
+    with pytest.raises(ceql.QuerySyntaxError) as raised:
+        ceql.compile(f"SELECT * WHERE {'A OR ' * before}A ) {'OR A ' * behind}")
+    head, line, carets, *_ = str(raised.value).splitlines()
+    assert "')'" in head and len(line) <= 405 and len(carets) <= 405
+    assert line[carets.index("^")] == ")" and carets.strip() == "^"
+    assert line.startswith("  …") == (before == 900) and line.endswith("…") == (behind == 900)

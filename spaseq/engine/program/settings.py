@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from spaseq.errors import OptionError
+from spaseq.watch import TEXT_LENGTH
 
 
 class Selection(enum.Enum):
@@ -82,6 +83,8 @@ class Settings:
     """Nodes that a rewritten formula may have; rewrites that need not be done stop before it."""
     solution_rows: int = 50_000_000
     """Solutions that one step of a graph pattern may have in a batch of events."""
+    text_length: int = TEXT_LENGTH
+    """Characters of a text that CONCAT, REPLACE or GROUP_CONCAT makes (SPAseq)."""
     threads: int | None = None
     """SPAseq: threads that read and match the files of a run, the caller's included; 1: that alone. None: one for each
     processor of the process, up to two. Answers do not depend on it."""

@@ -22,7 +22,7 @@ from spaseq.gpm.columnar.lists import Lists
 from spaseq.gpm.columnar.paths import pairs_of
 from spaseq.gpm.columnar.table import Table
 from spaseq.jit import attempt_rows, interprets
-from spaseq.watch import check
+from spaseq.watch import check, to_hold
 
 __all__ = ["BasicPattern", "basic_pattern", "match"]
 
@@ -127,6 +127,7 @@ def match(pattern: BasicPattern, lists: Lists, events: np.ndarray, counting: boo
         if capacity >= lists.budget:
             raise BudgetExceeded("solution_rows", lists.budget, capacity + 1, "rows")
         capacity = min(4 * capacity, lists.budget)
+        to_hold(4 * capacity * (1 + pattern.slots))
         found_events, found = _grown(found_events, capacity), _grown(found, capacity)
     count = int(state[1])
     found_events = found_events[:count]

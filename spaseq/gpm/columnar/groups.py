@@ -31,6 +31,7 @@ from spaseq.gpm.columnar.amounts import (
 from spaseq.gpm.columnar.order import ranks
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.columnar.truth import Scope, computed
+from spaseq.watch import made_text
 
 __all__ = ["aggregated"]
 
@@ -212,6 +213,7 @@ class _Values:
         for group in np.flatnonzero(~self.broken).tolist():
             own = whole[starts[group] : starts[group + 1]]
             if None not in own:
+                made_text(sum(map(len, own)) + len(separator) * max(len(own) - 1, 0))
                 keys.append(f'"{separator.join(own)}"'.encode())
                 groups.append(group)
         found[groups] = space.numbers_of_keys(keys)

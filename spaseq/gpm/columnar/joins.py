@@ -18,6 +18,7 @@ from spaseq.gpm.columnar.table import UNBOUND, Table, distinct, stacked
 from spaseq.gpm.inline import InlineTerms
 from spaseq.jit import attempt_rows, interprets
 from spaseq.rdf import term_bytes
+from spaseq.watch import to_hold
 
 __all__ = ["InlineRows", "equal_pairs", "expanded", "join", "left_join", "merged", "minus", "pairs", "placed",
            "semi_join"]  # fmt: skip
@@ -58,6 +59,7 @@ def semi_join(left: Table, right: Table, budget: int) -> np.ndarray:
 
 def merged(left: Table, right: Table, mine: np.ndarray, theirs: np.ndarray) -> Table:
     """The unions of pairs of compatible rows."""
+    to_hold(4 * len(mine) * (1 + len(left.columns) + len(right.columns)))
     columns = {name: column[mine] for name, column in left.columns.items()}
     for name, column in right.columns.items():
         own = columns.get(name)
@@ -96,7 +98,9 @@ def _nested_pairs(
                            overlap, state, mine, theirs):  # fmt: skip
         if capacity >= budget:
             raise BudgetExceeded("solution_rows", budget, capacity + 1, "rows")
-        more = np.zeros(min(3 * capacity, max(budget - capacity, 1)), np.int64)
+        added = min(3 * capacity, max(budget - capacity, 1))
+        to_hold(16 * (capacity + added))
+        more = np.zeros(added, np.int64)
         mine, theirs = np.concatenate([mine, more]), np.concatenate([theirs, more])
         capacity = len(mine)
     return mine[: state[2]], theirs[: state[2]]
@@ -127,6 +131,7 @@ def expanded(low: np.ndarray, high: np.ndarray, budget: int) -> tuple[np.ndarray
     total = int(lengths.sum())
     if total > budget:
         raise BudgetExceeded("solution_rows", budget, total, "rows")
+    to_hold(5 * 8 * total)
     rows = np.repeat(np.arange(len(low)), lengths)
     within = np.arange(total) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     return rows, np.repeat(low, lengths) + within

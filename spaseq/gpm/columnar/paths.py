@@ -18,6 +18,7 @@ from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.joins import equal_pairs
 from spaseq.gpm.columnar.lists import Lists, Pairs
 from spaseq.jit import attempt_rows
+from spaseq.watch import to_hold
 
 __all__ = ["pairs_of"]
 
@@ -82,6 +83,7 @@ def _closed(steps: Pairs, terms: int, budget: int) -> Pairs:
                            state, marks, queue, out):  # fmt: skip
         if len(out) >= budget:
             raise BudgetExceeded("solution_rows", budget, len(out) + 1, "rows")
+        to_hold(3 * out.nbytes)
         out = np.concatenate([out, np.zeros_like(out)])
     return Pairs.of(out[: state[1]], False)
 

@@ -18,6 +18,7 @@ from rdflib.term import Identifier
 
 from spaseq.gpm import regex as expressions
 from spaseq.gpm.columnar.table import Space
+from spaseq.watch import made_text
 
 __all__ = ["ASK", "ERROR", "values_of"]
 
@@ -186,10 +187,13 @@ def _keys(numbers: np.ndarray, space: Space) -> list[str]:
 def _joined(arguments: list[np.ndarray], space: Space) -> list[Any]:
     """CONCAT of strings without tags."""
     rows = zip(*(_keys(column, space) for column in arguments), strict=True)
-    return [
-        _plain("".join([key[1:-1] for key in keys])) if all(key[0] == key[-1] == '"' for key in keys) else ASK
-        for keys in rows
-    ]
+    return [_one_of(keys) if all(key[0] == key[-1] == '"' for key in keys) else ASK for keys in rows]
+
+
+def _one_of(keys: Sequence[str]) -> str:
+    text = "".join([key[1:-1] for key in keys])
+    made_text(len(text))
+    return _plain(text)
 
 
 def _found(arguments: list[np.ndarray], space: Space) -> list[Any]:

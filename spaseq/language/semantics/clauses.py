@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Set
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -17,6 +18,8 @@ __all__ = ["Clauses", "Scope", "check_clauses"]
 _VARIABLE: Final = re.compile(r"[?$](\w+)")
 _ALIAS: Final = re.compile(r"\bAS\s*[?$](\w+)\s*\)\s*$", re.IGNORECASE)
 _LIST: Final = re.compile(r"^\(\s*[?$](?P<variable>\w+)\s*\+\s*AS\b", re.IGNORECASE)
+_DIGITS: Final = 18
+"""More digits than these count beyond all rows."""
 _TEXTUAL: Final = ("GROUP BY", "HAVING", "ORDER BY", "VALUES")
 
 
@@ -272,7 +275,7 @@ class _Clauses:
             return None
         if not modifier.text.isdecimal():
             self._fail(f"{kind} is not a count", modifier.span, f"write a whole number: {kind} 10")
-        return int(modifier.text)
+        return int(modifier.text) if len(modifier.text) <= _DIGITS else sys.maxsize
 
     # -- CONSTRUCT
 

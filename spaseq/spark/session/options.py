@@ -18,6 +18,7 @@ __all__ = ["KNOWLEDGE_ROWS", "NOT_IN_TASKS", "QueryOptions", "QueryWords", "refu
 KNOWLEDGE_ROWS: Final = 100_000
 NOT_IN_TASKS: Final = {
     "time_limit": "leave it out, and cancel Spark's job, or stop the stream; `spaseq run` takes --set time_limit",
+    "text_length": "leave it out: tasks make texts of up to 1,000,000 characters",
     "memory_limit": "leave it out; spark.executor.pyspark.memory is what a Python process of Spark's may hold",
 }
 """Limits of an evaluation in one process, and what there is on Spark in their place."""
@@ -27,7 +28,7 @@ def refuse_limits(settings: Settings) -> None:
     """Raises `OptionError` for a limit that no task looks at: an evaluation is there many processes, at work whenever
     somebody asks for rows. The other budgets hold in each task."""
     for name, hint in NOT_IN_TASKS.items():
-        if getattr(settings, name) is not None:
+        if getattr(settings, name) != type(settings).__dataclass_fields__[name].default:
             raise OptionError(f"{name} does not hold in Spark's tasks", hint)
 
 
