@@ -55,7 +55,7 @@ def _lines(diagram: Diagram) -> Iterator[str]:
     bundles: dict[tuple[str, str, bool, Lit], list[Edge]] = {}
     for edge in diagram.edges:
         bundles.setdefault((edge.source, edge.target, edge.dashed, edge.lit), []).append(edge)
-    for edges in bundles.values():
+    for edges in sorted(bundles.values(), key=_is_label_behind):
         yield _edge(edges, notes)
     yield "}"
 
@@ -76,6 +76,11 @@ def _node(node: Node) -> Iterator[str]:
         entry = _quoted("to " + node.name)
         yield f'  {entry} [shape=point, width=0.06, label=""];'
         yield f"  {entry} -> {_quoted(node.name)};"
+
+
+def _is_label_behind(edges: list[Edge]) -> bool:
+    """Of several loops of a state that which takes its event is drawn last, over the lines of the others."""
+    return edges[0].source == edges[0].target and not edges[0].dashed
 
 
 def _edge(edges: list[Edge], notes: dict[str, int]) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from html import unescape
 from typing import Final
 
 from spaseq.drawing.diagram import Diagram
 from spaseq.drawing.dot import to_dot
 from spaseq.errors import InternalError, OptionError
+from spaseq.measure import width_of
 
 __all__ = ["LARGEST", "to_svg"]
 
@@ -18,6 +20,10 @@ LARGEST: Final = 2_000
 nothing."""
 _DRAWN: Final = 0.9
 """The size of letters, as a part of that for which Graphviz left room: other fonts than Helvetica are wider."""
+_WIDE: Final = 0.57
+"""The width of a letter of a wide font, as a part of its height."""
+_EDGE: Final = re.compile(r'<g id="edge\d+".*?</g>', re.DOTALL)
+_HALO: Final = 'paint-order="stroke" stroke="white" stroke-width="2.5" stroke-linejoin="round"'
 _PATIENCE: Final = 60
 """Seconds."""
 
@@ -37,7 +43,29 @@ def to_svg(diagram: Diagram) -> str:
     whole = re.search(r"<svg.*</svg>", re.sub(r"<!--.*?-->\s*", "", drawn, flags=re.DOTALL), re.DOTALL)
     if whole is None:
         raise InternalError("Graphviz made no SVG")
-    return re.sub(r'font-size="([\d.]+)"', lambda size: f'font-size="{float(size[1]) * _DRAWN:.1f}"', whole[0]) + "\n"
+    svg = re.sub(r'font-size="([\d.]+)"', lambda size: f'font-size="{float(size[1]) * _DRAWN:.1f}"', whole[0])
+    # A line may pass behind the label of another loop of the same state.
+    svg = _EDGE.sub(lambda edge: edge[0].replace("<text ", f"<text {_HALO} "), svg)
+    return _widened(svg) + "\n"
+
+
+def _widened(svg: str) -> str:
+    """The picture with room for its legend in fonts that are wider than Helvetica."""
+    sizes = re.search(r'width="([\d.]+)pt"(\s+height="[\d.]+pt"\s+)viewBox="0.00 0.00 ([\d.]+)', svg)
+    lines = re.findall(r'text-anchor="start" x="([-\d.]+)".*? font-size="([\d.]+)">([^<]*)<', svg)
+    needed = (
+        max((float(x) + width_of(unescape(line)) * float(size) * _WIDE for x, size, line in lines), default=0.0) + 8
+    )
+    if sizes is None or needed <= float(sizes[3]):
+        return svg
+    wide = f"{needed:.2f}"
+    svg = svg.replace(sizes[0], f'width="{wide}pt"{sizes[2]}viewBox="0.00 0.00 {wide}', 1)
+    return re.sub(
+        r'(<polygon fill="white" stroke="none" points="-4,4 -4,)([-\d.]+) [\d.]+,\2 [\d.]+,4',
+        lambda part: f"{part[1]}{part[2]} {wide},{part[2]} {wide},4",
+        svg,
+        count=1,
+    )
 
 
 def _rendered(dot: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from itertools import combinations
 from pathlib import Path
@@ -59,6 +60,30 @@ def test_what_is_drawn_of_a_query_can_be_read(name: str) -> None:
 def test_the_examples_can_be_read(path: Path) -> None:
     language = spaseq if path.suffix == ".rq" else ceql
     _check(language.compile(path.read_text("utf-8")).picture().diagram)
+
+
+def test_a_legend_has_room_in_wide_fonts_and_labels_stand_before_lines() -> None:
+    """DejaVu Sans, which stands in for Helvetica on many systems, needs 0.54 of its height for a letter."""
+    query = spaseq.compile((ROOT / "examples" / "traffic" / "spread.rq").read_text("utf-8"))
+    svg = query.picture().svg()
+    shown = drawn(svg)
+    legend = [(text, box) for text, box in shown.boxes if " under a join " in text]
+    assert len(legend) == 2
+    for text, box in legend:
+        assert box.left + (box.right - box.left) * 0.54 / 0.45 <= shown.canvas.right, text
+    background = re.search(r'<polygon fill="white" stroke="none" points="([^"]*)"', svg)
+    assert background is not None
+    assert max(float(point.split(",")[0]) for point in background[1].split()) >= shown.canvas.right - 4
+    labels = [text for text in re.findall("<text [^>]*>", svg) if 'text-anchor="middle"' in text]
+    assert sum('paint-order="stroke"' in text for text in labels) == 3
+
+
+def test_of_two_loops_that_which_takes_its_event_is_drawn_last() -> None:
+    dot = ceql.compile("SELECT * WHERE A ; B+ ; C").picture().dot
+    loops = [line for line in dot.splitlines() if '"1" -> "1"' in line or '"2" -> "2"' in line]
+    taking = [number for number, line in enumerate(dot.splitlines()) if line in loops and "dashed" not in line]
+    over = [number for number, line in enumerate(dot.splitlines()) if line in loops and "dashed" in line]
+    assert taking and over and min(taking) > max(over)
 
 
 @pytest.mark.parametrize("figure", FIGURES)
