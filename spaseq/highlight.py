@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final
 from pygments.lexer import RegexLexer, words
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text
 
-from spaseq.words import LANGUAGES, keywords, patterns
+from spaseq.words import LANGUAGES, TYPE_OF, keywords, patterns
 
 __all__ = ["CeqlLexer", "SpaseqLexer", "editor_files"]
 
@@ -77,7 +77,8 @@ class SpaseqLexer(RegexLexer):
             (r"\d+(?:\.\d+)?(?:e[+-]?\d+)?", Number),
             (r"(?:[^\W\d_][\w.-]*)?:(?:[\w%\\.-]*[\w%\\-])", Name.Tag),
             (r"[^\W\d_][\w.-]*:(?!\S)|_:\w+", Name.Tag),
-            (words(keywords("spaseq"), prefix=r"\b", suffix=r"(?![\w-])"), Keyword),
+            (TYPE_OF, Keyword),
+            (words([word for word in keywords("spaseq") if word != "a"], prefix=r"\b", suffix=r"(?![\w-])"), Keyword),
             (r"[^\W\d][\w-]*", Name),
             (r"\^\^|&&|\|\||!=|<=|>=|[=<>+\-*/;:,&|!?^]", Operator),
             (r"[\[\](){}.]", Punctuation),

@@ -10,7 +10,7 @@ import re
 from importlib.resources import files
 from typing import Final
 
-__all__ = ["LANGUAGES", "keywords", "language_of", "patterns"]
+__all__ = ["LANGUAGES", "TYPE_OF", "keywords", "language_of", "patterns"]
 
 LANGUAGES: Final = {"ceql": "ceql.syntax", "spaseq": "spaseq.language.syntax"}
 """By name the package with the grammar."""
@@ -20,6 +20,8 @@ _SPARQL: Final = (
     "optional", "separator", "true", "undef", "union", "values",
 )  # fmt: skip
 """Words inside of graph patterns and clauses."""
+TYPE_OF: Final = r"\ba(?=\s+(?:[<?$]|[\w-]*:\w))"
+"""The word `a` of SPARQL, before a term: case is ignored, and A is what the first GPM of most queries is called."""
 _UNITS: Final = re.compile(r"/\(([\w|?]+)\)(s\?)?")
 _QUOTED: Final = re.compile(r'"([A-Za-z]+)"i')
 
@@ -45,7 +47,7 @@ def patterns(language: str) -> dict[str, str]:
 
     Python, JavaScript and Oniguruma read them alike: case is ignored, `$` is the end of a line.
     """
-    words = rf"\b(?:{'|'.join(keywords(language))})\b(?!-)"
+    words = rf"\b(?:{'|'.join(word for word in keywords(language) if word != 'a')})\b(?!-)"
     if language == "ceql":
         return {
             "comment.line": r"--.*$",
@@ -62,7 +64,7 @@ def patterns(language: str) -> dict[str, str]:
         "string.quoted": r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'",
         "variable.other": r"[?$]\w+",
         "entity.name.tag": r"(?:[A-Za-z][\w.-]*)?:[\w%.-]*[\w%-]|[A-Za-z][\w.-]*:(?!\S)",
-        "keyword.control": words,
+        "keyword.control": f"{words}|{TYPE_OF}",
         "constant.numeric": r"\b\d+(?:\.\d+)?\b",
         "keyword.operator": r"[=<>!+\-*/;:,&|?]+",
     }

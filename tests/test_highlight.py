@@ -49,6 +49,16 @@ def test_the_words_are_those_of_the_grammars() -> None:
         assert len(quoted) > 15 and quoted <= set(keywords(language))
 
 
+def test_a_gpm_called_a_is_no_keyword_and_the_predicate_a_is_one() -> None:
+    query = "SELECT ?x WHERE { SEQ (A ; B) DEFINE GPM A ON S { ?x a :C ; :p ?y . ?y a <urn:D> } }"
+    kinds = [(text, kind in pygments_token.Keyword) for kind, text in highlight.SpaseqLexer().get_tokens(query)]
+    assert [keyword for text, keyword in kinds if text == "A"] == [False, False]
+    assert [keyword for text, keyword in kinds if text == "a"] == [True, True]
+    grammar = json.loads(highlight.editor_files()["spaseq.tmLanguage.json"])
+    pattern = next(part["match"] for part in grammar["patterns"] if part["name"] == "keyword.control.spaseq")
+    assert [word for word in re.findall(pattern, query) if word in "aA"] == ["a", "a"]
+
+
 def test_the_files_for_editors_are_current() -> None:
     files = highlight.editor_files()
     assert {path.name for path in VSCODE.iterdir()} == files.keys() | {"extension.js"}

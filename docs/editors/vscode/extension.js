@@ -9,7 +9,9 @@ async function activate() {
   const [command, ...args] = vscode.workspace.getConfiguration("spaseq").get("command");
   const selector = [{ language: "ceql" }, { language: "spaseq" }];
   client = new library.LanguageClient("spaseq", "CEQL and SPAseq", { command, args }, { documentSelector: selector });
-  await client.start();
+  try { await client.start(); } catch (error) {
+    vscode.window.showWarningMessage(`${command} ${args.join(" ")} does not start (${error.message}): pip install 'spaseq[lsp]', or name it in the setting spaseq.command`);
+  }
 }
 
 async function deactivate() { if (client) await client.stop(); }
