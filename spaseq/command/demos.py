@@ -35,7 +35,7 @@ DEMOS: Final = {
                   "a large purchase, then two sales within ten seconds, each dearer"),
     "smart-grid": Demo("spaseq", "smart-grid", "{}/query.rq --stream S1={}/power.nq --stream S2={}/weather.nq "
                        "--stream S3={}/storage.nq --kb http://smartgrid.org/db={}/kb.ttl",
-                       "power has become dear, then sun for a while, then storage for less: three streams"),
+                       "dear power, then sun for a while, then cheaper storage"),
     "card-fraud": Demo("spaseq", "card-fraud", "{}/query.rq --stream S1={}/withdrawals.nq "
                        "--kb http://creditcard.org/db={}/kb.ttl", "a large withdrawal, then small ones"),
     "head-and-shoulders": Demo("spaseq", "stock-patterns", f"{{}}/head-and-shoulders.rq {_STOCK}",
@@ -50,7 +50,7 @@ DEMOS: Final = {
         "spaseq", "traffic", f"{{}}/networks.rq {_TRAFFIC} --kb http://traffic.org/roads={{}}/roads.ttl "
         "--groups http://traffic.org/roads=http://traffic.org/ns#connectedTo", "congestion by networks of roads"),
     "vessels": Demo("spaseq", "vessels", "{}/query.rq --stream S1={}/boats.nq --kb http://harbour.org/db={}/kb.ttl",
-                    "vessels that leave the harbour on a steady course and lie still where the fish are"),
+                    "vessels that leave the harbour and lie still where fish are"),
 }  # fmt: skip
 """By name, those of both commands."""
 

@@ -43,6 +43,12 @@ def test_every_query_among_the_examples_has_a_demo(capsys: pytest.CaptureFixture
     assert "there is no example nothing\nhint: spaseq demo has smart-grid, " in capsys.readouterr().err
 
 
+def test_the_list_of_examples_fits_into_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    for main in (ceql_main, spaseq_main):
+        assert main(["demo"]) == 0
+        assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+
+
 def test_what_demos_read_is_installed() -> None:
     files = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["data-files"]
     for demo in DEMOS.values():
