@@ -172,19 +172,21 @@ def _many(many: int) -> list[GraphEvent]:
     }.values(),
 )
 @pytest.mark.parametrize("clause", ["", "PARTITION BY (?r)", "WITHIN 40 SECONDS"])
-def test_single_pushes_outgrow_what_they_began_with(gpms: str, clause: str) -> None:
+@pytest.mark.parametrize("sequence", ["A; B", "A; B!"])
+def test_single_pushes_outgrow_what_they_began_with(gpms: str, clause: str, sequence: str) -> None:
     """More runs, more rows of a run, more matches at one event, more states than there is room for at first: what a
     single event cannot do is done as in a batch, and a snapshot between any two goes on from there."""
     if "PARTITION" in clause and gpms.count("?r ") + gpms.count("?r}") < 2:
         clause = ""
-    query = spaseq.compile(f"{PREFIXES} SELECT * {clause} FROM STREAM S <{S}> WHERE {{ SEQ (A; B) {gpms} }}")
+    query = spaseq.compile(f"{PREFIXES} SELECT * {clause} FROM STREAM S <{S}> WHERE {{ SEQ ({sequence}) {gpms} }}")
     events = _many(70)
     expected = _pushed(query, events, len(events))
-    assert len(expected) > 20
+    assert len(expected) > 20 or sequence == "A; B!"
     assert _pushed(query, events, 1) == expected
     session, found = query.open(), []
     for i, event in enumerate(events):
         if i % 29 == 0:
             session = query.open(session.snapshot())
         found += session.push(event)
+    assert session._recogniser._entered  # past batches of rows
     assert _shown([*found, *session.close()]) == expected

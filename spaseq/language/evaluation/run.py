@@ -242,10 +242,13 @@ class Recogniser:
     # -- single instants
 
     def _single_road(self) -> Single | None:
-        """The engine's road of single events, where nothing is looked at behind a row."""
+        """The engine's road of single events, where nothing is looked at behind a row but what must not follow matches,
+        and that not where keys are forgotten after a pause."""
         from spaseq.engine.runs.single_event import Single
 
-        applies = self._endings is None and not self._sightings.conjunctions and Single.applies(self._evaluator)
+        applies = not self._sightings.conjunctions and Single.applies(self._evaluator)
+        if self._endings is not None and self._partitions.pauses:
+            applies = False
         return Single(self._evaluator) if applies else None
 
     def _enter(self) -> bool:
@@ -275,8 +278,8 @@ class Recogniser:
                     if len(conjunction) == 1:  # no condition is left to be decided here
                         held |= 1 << place
                     else:
-                        whole = InstantBatch(rows, self._query.patterns, None, None, row, row + 1)
-                        held |= bool(whole.value(conjunction, 0)) << place
+                        one = InstantBatch(rows, self._query.patterns, None, None, row, row + 1)
+                        held |= bool(one.value(conjunction, 0)) << place
             symbol = self._single.symbols[self._vectors[held]]
             number = rows.number(row)
             key = 0
@@ -289,10 +292,10 @@ class Recogniser:
                 self._history.add(rows.positions[:1], rows.times[:1], self._held(instant))
             batch = InstantBatch(rows, self._query.patterns, None, self._sightings, row, row + 1)
             found += self._single.push(symbol, instant.position, instant.time, key, partial(_same, batch))
-        if not found and not self._results.waits:
+        if not found and not self._results.waits and self._endings is None:
             return
-        settled = (self._found(s, e, at, mappings_of(each)) for some in found for s, e, at, each in _parts(some))
-        yield from chain.from_iterable(self._results.push(_distinct(settled, self._selected), instant.time))
+        whole = InstantBatch(rows, self._query.patterns, None, None, 0, len(rows))
+        yield from chain.from_iterable(self._results.push(self._matches(iter(found), whole), instant.time))
 
     def _held(self, instant: Instant) -> Callable[[int], tuple[GraphEvent, ...]] | None:
         return (instant.events,).__getitem__ if self._keep_events else None
