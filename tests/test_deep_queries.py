@@ -76,3 +76,17 @@ def test_ceql_says_so_too(part: str) -> None:
 def test_construct_of_nothing() -> None:
     query = spaseq.compile(_query("G0", "?x :p ?y").replace("SELECT ?y", "CONSTRUCT { }"))
     assert query.construct({}) == ()
+
+
+def test_counts_of_thousands_of_digits() -> None:
+    """They were refused by Python, and so was the query, as "a bug"."""
+    many = "9" * 5_000
+    data = ":a :p 1 . :b :p 2 ."
+    for inside, found in ((f"LIMIT {many}", [1, 2]), (f"LIMIT 1 OFFSET {many}", []), (f"OFFSET {many}", [])):
+        query = _query("G0", f"{{ SELECT ?y {{ ?x :p ?y }} ORDER BY ?y {inside} }}")
+        assert _pushed(query, data) == found
+        assert _pushed(query, data, reference=True) == found
+    outer = _query("G0", "?x :p ?y") + f" ORDER BY ?y LIMIT {many}"
+    assert _pushed(outer, data) == [1, 2]
+    with pytest.raises(QueryError, match="is outside the times that can be held"):
+        spaseq.compile(outer.replace("1 HOURS", f"1 HOURS STARTING AT {many}"))

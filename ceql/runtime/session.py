@@ -228,6 +228,7 @@ def restored(query: CompiledQuery, state: dict[str, Any]) -> Session:
     stream._feed.restore(state["feed"])
     stream._run = Run.restore(query.lowered, query.program(stream._valuations), state["run"])
     stream._run.counters = stream._feed.counters
-    past = stream._run.past.batches
+    last, past = stream._run.evaluator.last_position, stream._run.past.batches
+    expect(last is None or last < stream._feed.position, "the last event is in front of the next")
     expect(not past or past[-1].positions[-1] + 1 == stream._feed.position, "the events up to here")
     return stream

@@ -54,6 +54,8 @@ _DURATION_UNITS: Final[dict[str, int]] = {
 
 _INT64_MAX: Final = (1 << 63) - 1
 _EXACT: Final = 1 << 52
+_WHOLE: Final = 30
+"""Characters of a whole number that Python is to read: it refuses thousands of them."""
 _DATE_TIME: Final = re.compile(
     r"(?P<year>-?\d{4,})-(?P<month>\d\d)-(?P<day>\d\d)"
     r"(?:[Tt ](?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d+))?)?)?"
@@ -120,7 +122,7 @@ def decimal_times(values: np.ndarray, scale: int) -> tuple[np.ndarray, np.ndarra
 
 def _scaled(literal: str, scale: int) -> int:
     """`literal` x `scale`, exactly, without what lies below one."""
-    if literal.lstrip("+-").isdigit():
+    if len(literal) <= _WHOLE and literal.lstrip("+-").isdigit():
         return int(literal) * scale
     try:
         return int((Decimal(literal) * scale).to_integral_value(ROUND_FLOOR))
@@ -129,6 +131,8 @@ def _scaled(literal: str, scale: int) -> int:
 
 
 def _date_time_nanoseconds(match: re.Match[str], text: str) -> int:
+    if len(match["year"]) > _WHOLE:
+        raise EventError(f"{_quoted(text)} is outside the times that can be held (1677 to 2262)")
     year, month, day = (int(match[k]) for k in ("year", "month", "day"))
     hour, minute, second = (int(match[k] or 0) for k in ("hour", "minute", "second"))
     end_of_day = hour == 24 and minute == 0 and second == 0 and not (match["fraction"] or "").strip("0")

@@ -179,6 +179,8 @@ class _Names:
         )
 
 
+_BEYOND: Final = 1 << 60
+"""For LIMIT and OFFSET, more than all rows."""
 _IRI_TOKEN: Final = re.compile(r"< *>")
 """An IRI in masked text, where its inside is blank."""
 
@@ -313,6 +315,10 @@ def settled(value: Any) -> Any:
             value.graph = settled(inner)
         if value.name == "ToMultiSet" and value.p == []:  # VALUES without rows, which rdflib cannot evaluate
             value["p"] = CompValue("values", res=[])
+        if value.name == "Slice":
+            for name in ("start", "length"):
+                if isinstance(dict.get(value, name), Literal):  # of more digits than rdflib reads
+                    value[name] = _BEYOND
         comparison.settle(value)
         return value
     if isinstance(value, (list, ParseResults)):

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from unittest import mock
 
 import pyarrow.parquet as pq
@@ -353,6 +353,65 @@ def _counted(given: Input, counters: Counters, streams: dict[str, str], words: d
         raise Wrong(f"{bad} lines cannot be read, {counters.malformed} are counted")
 
 
+# -- the studio and editors
+
+
+def _studio(given: Input) -> str:
+    """A request to the studio, from its bytes to the answer, but for HTTP and the process of its own."""
+    from spaseq.studio.requests import job
+    from spaseq.studio.worker import answer
+
+    try:
+        body = json.loads(given.files["body"])
+    except (ValueError, RecursionError):
+        return "no JSON"
+    try:
+        asked = job(body, given.arguments[0], {})
+    except OptionError as error:
+        return _told(error)
+    request = asked.written(str(Path.cwd()))
+    request["seconds"] = min(request["seconds"], 3.0)
+    return _form(answer(request))
+
+
+def _form(form: Any) -> str:
+    """What an answer is, once it is one that may be given."""
+    json.dumps(form)
+    for error in form["errors"]:
+        text = _without_input(f"{error['problem']}\n{error['hint']}")
+        if error["kind"] == "InternalError" or not error["problem"].strip() or _INNER.search(text):
+            raise Wrong(f"{error['kind']}: {error['problem']}")
+    return str(form["errors"][0]["kind"]) if form["errors"] else "answered"
+
+
+class _InProcess:
+    """Answers as the process of a language server does."""
+
+    def ask(self, request: Any, seconds: float) -> Any:
+        from spaseq.studio.worker import answer
+
+        found = answer(request)
+        _form(found)
+        return found
+
+
+def _editor(given: Input) -> str:
+    from spaseq.lsp import editing
+
+    language, *places = given.arguments
+    text = given.files["text"].decode("utf-8", "surrogatepass")
+    said = editing.remarks(cast(Any, _InProcess()), language, text, "query")
+    wrong = [remark for remark in said if not 0 <= remark.start <= remark.end <= len(text) + 1 or not remark.text]
+    for place in map(int, places):
+        editing.words_at(language, text, place)
+        found = editing.meaning(language, text, place)
+        if found is not None and not 0 <= found[0] <= place < found[1] <= len(text):
+            raise Wrong(f"what is meant at {place} stands at {found}")
+    if wrong:
+        raise Wrong(f"remarks outside of the text: {wrong}")
+    return said[0].kind if said else "nothing to say"
+
+
 # -- states
 
 
@@ -393,6 +452,8 @@ _CHECKS: dict[str, Callable[[Input], str]] = {
     "roads": _roads,
     "events": _events,
     "graphs": _graphs,
+    "studio": _studio,
+    "editor": _editor,
     "snapshot": _snapshot,
     "note": _note,
 }

@@ -531,6 +531,63 @@ def _follow(rng: random.Random) -> Input:
     return Input("command", tuple(arguments), files, mutated_lines(data, rng))
 
 
+# -- the studio and editors
+
+
+def _studio(rng: random.Random) -> Input:
+    """What a page sends: right, or with fields left out, exchanged and of other types, or with a slip in its JSON."""
+    language = rng.choice(("ceql", "spaseq"))
+    files: list[dict[str, Any]]
+    if language == "ceql":
+        case = _ceql_case(rng)
+        data, name = rng.choice(((_as_csv(case.events), "e.csv"), (_as_jsonl(case.events), "e.jsonl")))
+        files = [{"role": "events", "name": "", "file": name, "text": _utf8_text(mutated_lines(data, rng))}]
+    else:
+        case = _spaseq_case(rng)
+        streams, knowledge = _written(case)
+        given = [("stream", name, "trig" if b"{" in data else "nq", data) for name, data in streams.items()]
+        given += [("kb", iri, "nt", data) for iri, data in knowledge.items()]
+        files = [
+            {"role": role, "name": name, "file": f"f{number}.{suffix}", "text": _utf8_text(data)}
+            for number, (role, name, suffix, data) in enumerate(given)
+        ]
+    query = case.query if rng.random() < 0.5 else _slipped(language, case.query, rng)
+    body: dict[str, Any] = {
+        "version": 1, "language": language, "text": query, "source": f"query.{language}", "files": files,
+        "reading": rng.choice(({}, {}, {"time": "t"}, {"late": "drop"}, {"time_from": "arrival"}, {"ties": "x"})),
+        "valuations": rng.random() < 0.3, "limit": rng.choice((0, 1, 20, 500)), "seconds": 3,
+    }  # fmt: skip
+    for _ in range(rng.choice((0, 0, 1, 1, 2))):
+        holder = rng.choice((body, body, *files)) if files else body
+        name = rng.choice(list(holder))
+        match rng.randrange(3):
+            case 0:
+                del holder[name]
+            case 1:
+                holder[name] = rng.choice((None, True, -1, 1e300, 10**400, "", "x", "\ud800", [], {}, [[]], {"a": {}}))
+            case _:
+                holder[name] = rng.choice((*NUMBERS, *TEXTS))
+        if not holder:
+            break
+    text = json.dumps(body).encode()
+    return Input("studio", (rng.choice(("check", "run", "run")),), {"body": text if rng.random() < 0.8 else
+                                                                  mutated_bytes(text, rng)})  # fmt: skip
+
+
+def _utf8_text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _editor(rng: random.Random) -> Input:
+    """A text as it is being written, and places in it."""
+    language = rng.choice(("ceql", "spaseq"))
+    text = _slipped(language, _query(language, rng), rng)
+    if rng.random() < 0.3:
+        text = text[: rng.randrange(len(text) + 1)]
+    places = [str(rng.randrange(len(text) + 1)) for _ in range(5)]
+    return Input("editor", (language, "0", str(len(text)), *places), {"text": _utf8(text)})
+
+
 # -- states
 
 
@@ -589,6 +646,8 @@ KINDS: Mapping[str, Callable[[random.Random], Input]] = {
     "options": _options,
     "settings": _settings,
     "follow": _follow,
+    "studio request": _studio,
+    "editor": _editor,
     "snapshot": _snapshot,
     "checkpoint note": _note,
 }

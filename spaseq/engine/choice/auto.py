@@ -112,6 +112,10 @@ class AutoEvaluator(Pushed):
     def close(self) -> MatchBatch:
         return self._current.close()
 
+    @property
+    def last_position(self) -> int | None:
+        return self._current.last_position
+
     def parts(self) -> dict[str, list[Any]]:
         return {**self._current.parts(), "rest": [self]}
 

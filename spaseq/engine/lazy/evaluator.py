@@ -87,6 +87,10 @@ class LazyEvaluator(Evaluation):
         return dict(zip(self._kinds, counts, strict=True))
 
     @property
+    def last_position(self) -> int | None:
+        return None if self._last is None else self._last[0]
+
+    @property
     def statistics(self) -> dict[str, int]:
         """Counters for people."""
         if not self._started:

@@ -24,6 +24,11 @@ class Pushed(ABC):
     def __init__(self, program: Program) -> None:
         self.program: Program = program
 
+    @property
+    @abstractmethod
+    def last_position(self) -> int | None:
+        """The position of the last event; None before the first."""
+
     def parts(self) -> dict[str, list[Any]]:
         """What it holds, by the parts of `spaseq.held.Memory`; all that they lead to counts."""
         return {"runs": [self]}

@@ -70,6 +70,10 @@ class Evaluator(Evaluation):
             self.run = DeterministicRun(program, self._arena)
         open_against(self)
 
+    @property
+    def last_position(self) -> int | None:
+        return None if self.last is None else self.last[0]
+
     def none(self) -> MatchBatch:
         return self.run.none()
 
