@@ -37,8 +37,8 @@ Modules:
 * `inline`: Rows of inline data that are kept as columns, for VALUES of many IRIs.
 * `entail` (`Schema`, `close_knowledge`, `entailed`): RDFS entailment: the background knowledge is closed and graph
   patterns are rewritten, so that streams need no change.
-* `result_clauses` (`ROUNDS`, `Piece`, `SolutionPlan`, `Template`, `compile_solutions`, `compile_template`): SELECT
-  expressions, aggregates, GROUP BY, HAVING and ORDER BY over solutions, and CONSTRUCT templates.
+* `result_clauses` (`ROUNDS`, `Piece`, `SolutionPlan`, `Template`, `compile_solutions`, `compile_template`,
+  `in_columns`): SELECT expressions, aggregates, GROUP BY, HAVING and ORDER BY over solutions, and CONSTRUCT templates.
 * `scope` (`hidden_variables`): The variables of a GPM's nested parts, which cannot have the value of another GPM.
 * `serialise`: RDF terms and mappings as text, in the syntaxes of result formats.
 """
@@ -49,7 +49,15 @@ from spaseq.gpm.comparison import Program, Side, compared_sides, is_name, near_n
 from spaseq.gpm.evaluate import EventGraph, Knowledge, PatternEvaluator, event_graph, holds, value_of
 from spaseq.gpm.mappings import IDENTITY, Mapping, MappingSet, bound_everywhere, freeze, join, project, restrict
 from spaseq.gpm.pattern import Condition, GraphPattern, Source, compile_pattern
-from spaseq.gpm.result_clauses import ROUNDS, Piece, SolutionPlan, Template, compile_solutions, compile_template
+from spaseq.gpm.result_clauses import (
+    ROUNDS,
+    Piece,
+    SolutionPlan,
+    Template,
+    compile_solutions,
+    compile_template,
+    in_columns,
+)
 from spaseq.gpm.serialise import list_literal
 
 __all__ = [
@@ -76,6 +84,7 @@ __all__ = [
     "event_graph",
     "freeze",
     "holds",
+    "in_columns",
     "is_name",
     "join",
     "list_literal",

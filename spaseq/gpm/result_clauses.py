@@ -26,7 +26,8 @@ from spaseq.gpm.reference import solutions as solved
 from spaseq.gpm.sparql import Piece, Source, settled, translated
 from spaseq.rdf import plain_literal
 
-__all__ = ["ROUNDS", "Piece", "SolutionPlan", "Template", "compile_solutions", "compile_template"]
+__all__ = ["ROUNDS", "Piece", "SolutionPlan", "Template", "compile_solutions", "compile_template",
+           "in_columns"]  # fmt: skip
 
 Bindings = dict[str, Any]
 Triple = tuple[Any, Any, Any]
@@ -145,6 +146,11 @@ class SolutionPlan:
         fixed = {name: term for name, term in own.items() if name not in self.iterated}
         fixed |= {_LAST + name: term for name, term in own.items()}
         return [fixed | dict(taken) for taken in solution.get(ROUNDS, ())] or [fixed]
+
+    @staticmethod
+    def is_leaf(node: algebra.Values) -> bool:
+        """Whether the solutions replace this inline data, not a VALUES of the query."""
+        return _NO_VARIABLE in node.undefined
 
     @staticmethod
     def last_name(name: str) -> str:
@@ -270,6 +276,14 @@ class Template:
 
 def _is_triple(s: Any, p: Any, o: Any) -> bool:
     return isinstance(s, (URIRef, BNode)) and isinstance(p, URIRef) and isinstance(o, (URIRef, BNode, Literal))
+
+
+def in_columns(node: algebra.Values) -> bool:
+    """Whether a VALUES behind WHERE is joined as columns in the order, and with the terms, that rdflib's algebra gives:
+    not with UNDEF, nor with tags of texts, of which the case is that of VALUES there."""
+    width = len(algebra.visible(node))
+    terms = (term for row in node.rows for _, term in row)
+    return all(len(row) == width for row in node.rows) and not any(getattr(term, "language", None) for term in terms)
 
 
 def compile_template(source: Source, template: Piece) -> Template:

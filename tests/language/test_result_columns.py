@@ -41,6 +41,7 @@ TERMS: list[Any] = [
     Literal("a"), Literal("b"), Literal("a", lang="en"), URIRef("urn:a"), URIRef("urn:b"), BNode("n"),
     *_typed("date", "2026-06-15"), *_typed("integer", "x"),
 ]  # fmt: skip
+VALUES = "(1 'one') (2 'two') (1 'eins') ('a' 'text') (<urn:a> 1.0)"
 CLAUSES = [
     ("SELECT DISTINCT ?x", ""),
     ("SELECT DISTINCT ?x ?y", "ORDER BY DESC(?y) ?x LIMIT 5"),
@@ -57,6 +58,12 @@ CLAUSES = [
     ("SELECT ?x (SUM(?z * 2 + 1) / COUNT(*) AS ?a) (MAX(STR(?y)) AS ?b)", "GROUP BY ?x STR(?y) LIMIT 6"),
     ("SELECT DISTINCT (COUNT(?z) AS ?n)", "GROUP BY ?x ORDER BY ?n"),
     ("SELECT ?x (COALESCE(SUM(?y), 'none') AS ?a)", "GROUP BY ?x ORDER BY ?a"),
+    ("SELECT ?x ?y ?k", f"VALUES (?x ?k) {{ {VALUES} }}"),
+    ("SELECT ?x ?y ?k", f"ORDER BY ?k ?y LIMIT 9 VALUES (?x ?k) {{ {VALUES} }}"),
+    ("SELECT DISTINCT ?k", f"VALUES (?k ?x) {{ {VALUES} }}"),
+    ("SELECT ?x (?z + ?k AS ?w)", "ORDER BY ?w VALUES (?x ?k) { (1 10) (2 20) (1 'x') }"),
+    ("SELECT ?x (SUM(?z) AS ?a) ?k", f"GROUP BY ?x ORDER BY ?a LIMIT 7 VALUES (?x ?k) {{ {VALUES} }}"),
+    ("SELECT ?x", "ORDER BY ?x VALUES ?x { }"),
 ]  # fmt: skip
 
 
@@ -91,14 +98,23 @@ def test_columns_give_what_rows_give(select: str, tail: str, terms: list[Any], m
         assert [repr(m) for m in found] == [repr(m) for m in expected]
 
 
-def test_rows_are_computed_of_each_match_alone() -> None:
-    clauses = _clauses("SELECT ?y (?z * 2 AS ?w) (IF(BOUND(?x), ?x, ?z) AS ?v)", "")
+@pytest.mark.parametrize("tail", ["", f"VALUES (?x ?k) {{ {VALUES} }}", "VALUES ?y { }"])
+def test_rows_are_computed_of_each_match_alone(tail: str) -> None:
+    clauses = _clauses(f"SELECT ?y {'?k' if '?k' in tail else ''} (?z * 2 AS ?w) (IF(BOUND(?x), ?x, ?z) AS ?v)", tail)
     rng = random.Random(4)
     matches = sorted(_matches(rng, TERMS, 60), key=lambda match: match.end)
     computed, by_row = Results(clauses, Window("none")), Results(clauses, Window("none"))
     by_row._computation = None
     found = [[match for part in each.push(iter(matches), 0) for match in part] for each in (computed, by_row)]
     assert [repr(m) for m in found[0]] == [repr(m) for m in found[1]]
+
+
+def test_values_with_tags_are_shown_as_they_are_written() -> None:
+    assert Computation.of(_clauses("SELECT ?x", "VALUES ?x { 'a'@EN }")) is None
+    assert Computation.of(_clauses("SELECT ?x", "VALUES (?x ?y) { (1 UNDEF) }")) is None
+    matches = [Match(0, 1, (0, 1), {"t": URIRef("urn:t"), "x": Literal("a", lang="en")}, (0, 1), ())]
+    (found,) = finish(_clauses("SELECT ?x", "VALUES ?x { 'a'@EN }"), matches)
+    assert found.bindings["x"].language == "EN"
 
 
 def test_windows_are_cut_and_survive_a_snapshot() -> None:
@@ -127,6 +143,8 @@ FEW = [
     ("SELECT ?x ?y", "ORDER BY ?y LIMIT 0"),
     ("SELECT DISTINCT ?x", ""),
     ("SELECT DISTINCT ?y", "LIMIT 3 OFFSET 1"),
+    ("SELECT ?x ?k", f"ORDER BY ?z ?k LIMIT 4 VALUES (?x ?k) {{ {VALUES} }}"),
+    ("SELECT DISTINCT ?k", f"VALUES (?k ?x) {{ {VALUES} }}"),
 ]
 
 

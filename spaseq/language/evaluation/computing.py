@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from spaseq.engine import Settings
-from spaseq.gpm import SolutionPlan, algebra
+from spaseq.gpm import SolutionPlan, algebra, in_columns
 from spaseq.gpm.columnar import uncovered, unsteady
 from spaseq.language.evaluation.gathered import Gathered, Rows
 from spaseq.language.semantics.clauses import Clauses
@@ -41,8 +41,8 @@ class Computation:
 
     @staticmethod
     def of(clauses: Clauses) -> Computation | None:
-        """None if they need rdflib's evaluator: VALUES, EXISTS, what is another value each time, and windows over
-        solutions with lists of rounds."""
+        """None if they need rdflib's evaluator: EXISTS, what is another value each time, some VALUES (`in_columns`),
+        and windows over solutions with lists of rounds."""
         plan = clauses.plan
         if clauses.by_window and clauses.rounds:
             return None
@@ -51,13 +51,18 @@ class Computation:
         tree = algebra.convert(plan.node)
         order = tuple((algebra.convert_expression(key), descending) for key, descending in plan.order)
         nodes = list(algebra.walk(tree))
-        leaves = [node for node in nodes if isinstance(node, algebra.Values)]
+        inline = [node for node in nodes if isinstance(node, algebra.Values)]
+        leaves = [node for node in inline if plan.is_leaf(node)]
+        if any(node not in leaves and not in_columns(node) for node in inline):
+            return None
         keys = (key for key, _ in order)
         if len(leaves) != 1 or uncovered(tree) is not None or any(unsteady(k) or algebra.has_exists(k) for k in keys):
             return None
         if not all(isinstance(node, _PARTS) or node == algebra.BGP(()) for node in nodes):
             return None
         grouping = next((node for node in nodes if isinstance(node, algebra.Grouped)), None)
+        if grouping is not None and sum(isinstance(node, algebra.Values) for node in algebra.walk(grouping)) > 1:
+            return None  # a solution would be in several groups
         return Computation(clauses, tree, leaves[0], grouping, order)
 
     def results(self, gathered: Gathered) -> Rows:
