@@ -176,7 +176,8 @@ class Query:
                 arrival. `time_from="arrival"` takes them from arrival in any case.
             time_unit: s, ms, us or ns, of times that are numbers.
             interval: between events whose times are taken from arrival ("1ms"; a timedelta, or int nanoseconds).
-            lateness, late: how far time may go back, and whether what goes further is an "error" or to "drop".
+            lateness: how far time may go back.
+            late: whether what goes further is an "error" or to "drop".
             valuations: matches say which variable took which positions (`Match.bindings`), and two that differ in that
                 are two. A list of attributes in SELECT asks for it too.
             schema: what kinds of attributes events have: a pyarrow Schema, a dict or a file

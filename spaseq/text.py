@@ -10,11 +10,20 @@ from lark import Token
 
 from spaseq.errors import QuerySyntaxError, Span
 
-__all__ = ["ESCAPE", "WholeWords", "check_characters", "check_escapes", "unescaped"]
+__all__ = ["ESCAPE", "WholeWords", "check_characters", "check_escapes", "file_hint", "unescaped"]
 
 ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|\\)")
 r"""An escape of SPARQL, \u00E9 or \U000000E9 (SPARQL 1.1 §19.2), or a backslash that is itself escaped."""
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
+
+_FILE: Final = re.compile(r"\s*\S+\.(?:ceql|rq|spaseq|sparql)\s*", re.IGNORECASE)
+
+
+def file_hint(text: str) -> str:
+    """A hint where the text of a query is the name of a file; else nothing."""
+    if _FILE.fullmatch(text) is None:
+        return ""
+    return "this is the name of a file, and a query is the text in it: open(path).read()"
 
 
 class WholeWords:

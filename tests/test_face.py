@@ -326,3 +326,14 @@ def test_without_pandas_frames_say_so_and_nothing_is_read(language: str, monkeyp
     with pytest.raises(spaseq.OptionError, match="to_pandas needs pandas, which is not installed") as caught:
         matches.to_pandas()
     assert "to_arrow()" in str(caught.value) and matches.counters.events == 0
+
+
+@pytest.mark.parametrize("module, name", [(ceql, "logins.ceql"), (spaseq, "queries/hot.rq")])
+def test_the_name_of_a_file_is_no_query(module: Any, name: str) -> None:
+    with pytest.raises(spaseq.QuerySyntaxError, match=r"this is the name of a file.*open\(path\)\.read\(\)"):
+        module.compile(name)
+
+
+def test_a_picture_says_in_a_line_what_it_is() -> None:
+    shown = repr(ceql.compile("SELECT * WHERE A ; B").picture())
+    assert shown == "<Picture of 3 states and 3 transitions; svg(), dot, save(path)>"

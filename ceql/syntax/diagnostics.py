@@ -14,6 +14,7 @@ from lark import Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
 
 from spaseq.errors import QuerySyntaxError, Span
+from spaseq.text import file_hint
 
 __all__ = ["syntax_error"]
 
@@ -286,6 +287,8 @@ def _hint(text: str, start: int, found: str, expected: set[str]) -> str:
         return "this begins as a query of SPAseq does: spaseq run"
     if before.upper() == "SELECT" and rest.startswith("?"):
         return "variables of CEQL have no ?; a query over streams of RDF is one of SPAseq: spaseq run"
+    if hint := file_hint(text):
+        return hint
     if word == "SELECT" or not before:
         return "a query begins with SELECT: SELECT * FROM s WHERE A; B"
     if before[-1:] in "'\"’”" and re.match(r"\w", rest):

@@ -13,7 +13,7 @@ from spaseq.errors import OptionError
 __all__ = ["Picture"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Picture:
     """What `query.picture()` gives; a notebook shows it."""
 
@@ -42,6 +42,10 @@ class Picture:
             file.write_text(text, encoding="utf-8")
         except OSError as error:
             raise OptionError(f"cannot write {path}: {error.strerror or error}") from None
+
+    def __repr__(self) -> str:
+        nodes, edges = len(self.diagram.nodes), len(self.diagram.edges)
+        return f"<Picture of {nodes} states and {edges} transitions; svg(), dot, save(path)>"
 
     def _repr_svg_(self) -> str:
         return self.svg()
