@@ -1,10 +1,11 @@
 """Resident memory over millions of events: flat behind the first window, whatever the window is.
 
 Claim: with each kind of window, in partitions, with absence, with conditions over several events, with keys that are
-forgotten after a pause, with alerts, and for graphs whose IRIs are ever new, a session holds at the end what it held
-when half of the stream was over, within 5%. Tuples come a millisecond apart, as tables of 50,000, with keys that are
-ever new (10,000 at a time) but for windows of events, which keep the last events of each key: there 1,000 keys come
-again and again. Graphs come one by one, a twentieth as many.
+forgotten after a pause, with alerts, and for graphs whose IRIs are ever new, a session, or `spaseq run --follow` on a
+pipe, holds at the end what it held when half of the stream was over, within 5%. Tuples come a millisecond apart, as
+tables of 50,000, with keys that are ever new (10,000 at a time) but for windows of events, which keep the last events
+of each key: there 1,000 keys come again and again. Graphs come one by one, a twentieth as many; the pipe has a line,
+which is a graph, a millisecond.
 
 `python -m benchmarks.memory [MILLIONS] [NAME …]` (4 by default) runs each in a process of its own, prints a table and
 appends to results/DATE-memory.csv: megabytes at an eighth, at the half and at the end, the most in the sixteenth before
@@ -18,6 +19,7 @@ import csv
 import datetime
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -54,6 +56,11 @@ GRAPHS: Final = {
     "graphs, new IRIs, keys": "SELECT ?k ?x WITHIN 1 SECONDS PARTITION BY (?k)",
     "graphs, new IRIs, keys forgotten after 20 s": "SELECT ?k ?x PARTITION BY (?k)",
 }
+FOLLOWED: Final = {
+    "--follow, new IRIs": "SELECT ?k ?x ?y WITHIN 1 SECONDS",
+    "--follow, new IRIs, keys": "SELECT ?k ?x ?y WITHIN 1 SECONDS PARTITION BY (?k)",
+}
+"""By `spaseq run --follow` on a pipe."""
 _BODY: Final = """ FROM STREAM S <http://example.org/S>
 WHERE { SEQ (A ; B)
   DEFINE GPM A ON S { ?k <http://example.org/a> ?x }
@@ -77,9 +84,9 @@ def _table(rng: np.random.Generator, first: int) -> pa.Table:
     )
 
 
-def _resident() -> float:
-    """Megabytes that this process holds."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
+def _resident(process: int | str = "self") -> float:
+    """Megabytes that a process holds."""
+    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
     return pages * 4096 / 1e6
 
 
@@ -110,6 +117,8 @@ def _graphs(name: str) -> Callable[[int], int]:
 def measure(name: str, millions: float) -> tuple[int, list[float]]:
     """The matches of a query over so many million events, and the megabytes after each sixteenth of them: the most in
     that sixteenth, as memory goes up and down with each batch."""
+    if name in FOLLOWED:
+        return _followed(name, millions)
     push = _tuples(name) if name in QUERIES else _graphs(name)
     found, most, steps = 0, 0.0, []
     batches = int(millions * 1e6) // BATCH
@@ -120,6 +129,34 @@ def measure(name: str, millions: float) -> tuple[int, list[float]]:
             steps.append(most)
             most = 0.0
     return found, steps
+
+
+def _followed(name: str, millions: float) -> tuple[int, list[float]]:
+    """`measure` of the command, which is fed by a pipe: it holds that much while the next lines wait."""
+    command = [sys.executable, "-m", "spaseq", "run", FOLLOWED[name] + _BODY, "--stream", "S=-", "--format", "jsonl"]
+    more = ["--follow", "--event-by", "size:1", "--time-from", "arrival"]
+    rng, batches, most, steps = np.random.default_rng(SEED), int(millions * 1e6) // BATCH, 0.0, []
+    with tempfile.TemporaryFile() as out:
+        process = subprocess.Popen([*command, *more], stdin=subprocess.PIPE, stdout=out)
+        assert process.stdin is not None
+        for batch in range(batches):
+            numbers = range(batch * BATCH, (batch + 1) * BATCH)
+            keys = (n // 20 * 20 + int(k) for n, k in zip(numbers, rng.integers(0, 20, BATCH), strict=True))
+            lines = (
+                f"<http://example.org/k{key}> <http://example.org/{'ab'[n % 2]}> <http://example.org/x{n}> .\n"
+                for n, key in zip(numbers, keys, strict=True)
+            )
+            process.stdin.write("".join(lines).encode())
+            process.stdin.flush()
+            most = max(most, _resident(process.pid))
+            if (batch + 1) * _WORTH // batches > batch * _WORTH // batches:
+                steps.append(most)
+                most = 0.0
+        process.stdin.close()
+        if process.wait():
+            raise RuntimeError(f"{name}: exit {process.returncode}")
+        out.seek(0)
+        return sum(1 for _ in out), steps
 
 
 def main() -> None:
@@ -135,12 +172,12 @@ def main() -> None:
         writer = csv.writer(file, lineterminator="\n")
         if new:
             writer.writerow(("query", "million events", "matches", "MB at 1/8", "MB at 1/2", "MB at the end", "added"))
-        for name in sys.argv[2:] or (*QUERIES, *GRAPHS):
+        for name in sys.argv[2:] or (*QUERIES, *GRAPHS, *FOLLOWED):
             command = [sys.executable, "-m", "benchmarks.memory", millions, "--one", name]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             told, *figures = done.stdout.split()
             early, half, end = (float(figures[i]) for i in (1, 7, -1))
-            events = float(millions) / (1 if name in QUERIES else 20)
+            events = float(millions) / (20 if name in GRAPHS else 1)
             row = (name, events, told, early, half, end, f"{end / half - 1:+.1%}")
             writer.writerow(row)
             file.flush()
