@@ -385,7 +385,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     different = 0
     with ExitStack() as stack:
         if options.spark:
-            share = partial(_share, spark=_session(options.spark, stack))
+            share = partial(_share, spark=session_on(options.spark, stack))
             every: Callable[..., Iterator[Report]] = map
         else:
             share, every = partial(_share), stack.enter_context(ProcessPoolExecutor(options.processes)).map
@@ -405,7 +405,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if different else 0
 
 
-def _session(where: str, stack: ExitStack) -> Any:
+def session_on(where: str, stack: ExitStack) -> Any:
     """A session of Spark in local mode, or on a cluster of its own, ended with `stack`."""
     import spaseq.spark
 
