@@ -237,7 +237,11 @@ def _parquet(source: Any, name: str, wanted: Collection[str] | None) -> Iterator
     import pyarrow.parquet as pq
 
     rows = 0
-    with pq.ParquetFile(source) as file:
+    try:
+        opened = pq.ParquetFile(source)
+    except UnicodeDecodeError as error:  # pyarrow reads the names of columns as it opens the file
+        raise EventError(f"the name of a column is not UTF-8: {error.object!r}", source=name) from None
+    with opened as file:
         names = file.schema_arrow.names
         columns = None if wanted is None else [n for n in names if n in wanted]
         for batch in file.iter_batches(batch_size=_ROWS, columns=columns):

@@ -129,6 +129,15 @@ def test_damaged_files(tmp_path: pathlib.Path, name: str, content: bytes, messag
     assert caught.value.source == str(path) and caught.value.record == record
 
 
+def test_parquet_with_a_column_name_that_is_not_utf8(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "e.parquet"
+    pq.write_table(pa.table({"type": ["A"], "naXe": ["x"]}), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"naXe", b"na\x80e"))
+    with pytest.raises(EventError, match=r"the name of a column is not UTF-8: b'na\\x80e'") as caught:
+        rows(str(path))
+    assert caught.value.source == str(path)
+
+
 def test_parquet_that_reads_as_fewer_events_than_it_holds(tmp_path: pathlib.Path) -> None:
     """The reader takes a damaged header of a page at its word, and would end early."""
     path = tmp_path / "e.parquet"
