@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import itertools
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ceql.lowering.lower import Lowered, lower
@@ -84,8 +85,9 @@ class CompiledQuery:
         lowered = self.lowered
         if lowered.against is None:
             return None
-        registers = lowered.against_registers
-        return compile_program(lowered.against, lowered.window, registers=registers, settings=self.settings)
+        # The automaton finds them, whatever evaluator the query has: the lazy ones do not take skip-till-next.
+        settings = replace(self.settings, evaluator="compact")
+        return compile_program(lowered.against, lowered.window, registers=lowered.against_registers, settings=settings)
 
     def bindings(self, valuations: bool, schema: Schema | None = None) -> Bindings | None:
         """How matches name what their variables took; None where they do not."""
