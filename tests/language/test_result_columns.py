@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from spaseq.language.evaluation.gathered import Gathered, SpaceTerms
 from spaseq.language.evaluation.history import Pool
 from spaseq.language.evaluation.match import Match
 from spaseq.language.evaluation.results import Results, finish
+from spaseq.language.lowering import terms as numbered
 from spaseq.language.lowering.terms import NumberedTerms
 from spaseq.rdf import term_bytes
 from spaseq.rdf.columns import TermTable
@@ -234,3 +236,36 @@ def test_what_is_computed_of_a_float_is_a_float(count: int, tmp_path: Path) -> N
     rows = [m.bindings for m in query.run({"S": str(path)}, time_from="arrival")]
     assert len(rows) == len(lines)
     assert all(row["n"].datatype == row["x"].datatype for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("select", "tail", "expected"),
+    [("?c (COUNT(?t) AS ?n)", "GROUP BY ?c", ["600"] * 5), ("(COUNT(DISTINCT ?c) + 0 * COUNT(?t) AS ?n)", "", ["5"])],
+)
+def test_a_window_has_more_terms_than_the_engine_keeps(
+    select: str, tail: str, expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A term that the engine let go of and meets again is the same to the clauses: its groups fell apart."""
+    kept: list[int] = []
+    keep = NumberedTerms.keep
+    monkeypatch.setattr(numbered, "_TERMS", 64)
+
+    def counted(self: NumberedTerms, numbers: Collection[int]) -> None:
+        kept.append(len(numbers))
+        keep(self, numbers)
+
+    monkeypatch.setattr(NumberedTerms, "keep", counted)
+    path = tmp_path / "trades.nq"
+    path.write_text("".join(
+        f'<urn:g{i}> <http://www.w3.org/ns/prov#generatedAtTime> '
+        f'"2026-06-15T08:{i // 60 % 60:02}:{i % 60:02}Z"^^<{XSD_}dateTime> <urn:g{i}> .\n'
+        f"<urn:t{i}> <urn:company> <urn:c{i % 5}> <urn:g{i}> .\n"
+        for i in range(3_000)
+    ))  # fmt: skip
+    query = spaseq.compile(
+        f"SELECT {select} WITHIN 2 DAYS FROM STREAM S <urn:s> "
+        f"WHERE {{ SEQ (A) DEFINE GPM A ON S {{ ?t <urn:company> ?c }} }} {tail}"
+    )
+    counts = [str(match.bindings["n"]) for match in query.run({"S": str(path)})]
+    assert kept  # else there is nothing to see
+    assert counts == expected

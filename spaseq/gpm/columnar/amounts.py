@@ -7,7 +7,7 @@ not hold a value (long integers, decimals of many digits, quotients that do not 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -84,7 +84,8 @@ class Amounts:
                 used, places = np.unique(self.real[some].view(np.int64), return_inverse=True)
                 values = used.view(np.float64)
                 text = _whole_text if is_bare else repr if np.isfinite(values).all() else double_text
-                found[some] = space.numbers_of_keys([f'"{text(v)}{suffix}'.encode() for v in values.tolist()])[places]
+                if len(values):
+                    found[some] = space.numbers_of_keys(_keys(map(text, values.tolist()), suffix))[places]
         return found
 
 
@@ -117,7 +118,16 @@ def _literals(whole: np.ndarray, scale: np.ndarray, rank: int, space: Space) -> 
         _, first, places = np.unique(code, return_index=True, return_inverse=True)
     suffix = _SUFFIX[rank]
     pairs = zip(whole[first].tolist(), scale[first].tolist(), strict=True)
-    return space.numbers_of_keys([f'"{decimal_digits(w, s)}{suffix}'.encode() for w, s in pairs])[places.reshape(-1)]
+    keys = _keys([decimal_digits(w, s) for w, s in pairs], suffix)
+    return space.numbers_of_keys(keys)[places.reshape(-1)]
+
+
+def _keys(texts: Iterable[str], suffix: str) -> list[bytes]:
+    """The bytes of literals with these texts, of which there is one at least, without line ends.
+
+    PERF: encoded all at once, a quarter of the time.
+    """
+    return ('"' + f'{suffix}\n"'.join(texts) + suffix).encode().split(b"\n")
 
 
 def decimal_digits(whole: int, scale: int) -> str:

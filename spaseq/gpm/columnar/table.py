@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, TypeGuard, cast
 
 import numpy as np
 from rdflib import Literal
@@ -77,6 +77,13 @@ class Space:
         found = self._extras[number - self.base] if number >= self.base else self._terms.key(number)
         return found.decode() if isinstance(found, bytes) else term_key(found)
 
+    def cased_keys(self, numbers: Iterable[int]) -> list[str]:
+        """`cased_key` of each number."""
+        if self.base:
+            return list(map(self.cased_key, numbers))
+        found = map(self._extras.__getitem__, numbers)
+        return [term.decode() if isinstance(term, bytes) else term_key(term) for term in found]
+
     def numbers_of_keys(self, keys: Sequence[bytes]) -> np.ndarray:
         """The numbers of terms given by their bytes (`term_bytes`), new ones for those without: int32. No rdflib term
         is made."""
@@ -100,13 +107,15 @@ class Space:
     def _added_keys(self, keys: Sequence[bytes]) -> np.ndarray:
         """The numbers among added terms: int32."""
         index, extras = self._index(), self._extras
-        fresh = list(dict.fromkeys(key for key in keys if key not in index))
+        fresh = list(dict.fromkeys([key for key in keys if key not in index]))
         if fresh:
             first = self.base + len(extras)
             index.update(zip(fresh, range(first, first + len(fresh)), strict=True))
             extras += fresh
             self.text += sum(map(len, fresh))
             self._indexed = len(extras)
+            if len(fresh) == len(keys):  # PERF: all are new, each is there once
+                return np.arange(first, first + len(keys), dtype=np.int32)
         return np.fromiter(map(index.__getitem__, keys), np.int32, len(keys))
 
     def _index(self) -> dict[bytes, int]:
@@ -114,7 +123,8 @@ class Space:
         index = self._by_key
         if index is None:
             index = self._by_key = {}
-        keys = [term if isinstance(term, bytes) else term_bytes(term) for term in self._extras[self._indexed :]]
+        fresh = self._extras[self._indexed :]
+        keys = fresh if _are_bytes(fresh) else [t if isinstance(t, bytes) else term_bytes(t) for t in fresh]
         numbers = range(self.base + self._indexed, self.base + len(self._extras))
         if not index:  # PERF: a third of the time; of equal terms the first counts, as below
             index.update(zip(reversed(keys), reversed(numbers), strict=True))
@@ -151,7 +161,7 @@ class Space:
                  for n, key in zip(numbers[:read].tolist(), self.keys(numbers[:read]), strict=True)]  # fmt: skip
         extras = self._extras
         added = [extras[place] for place in (numbers[read:] - self.base).tolist()]
-        return found + [term if isinstance(term, bytes) else term_bytes(term) for term in added]
+        return found + (added if _are_bytes(added) else [t if isinstance(t, bytes) else term_bytes(t) for t in added])
 
     def found_by(self, find: Finds, numbers: np.ndarray) -> np.ndarray:
         """What `find` has for the terms `numbers`: int64, -1 for those that it does not have, or that have no bytes
@@ -235,7 +245,7 @@ class Space:
         extras = self._extras
         if not self._with_floats and self._searched < len(extras):
             added = extras[self._searched :]
-            texts = [term for term in added if type(term) is bytes]
+            texts = added if _are_bytes(added) else [term for term in added if type(term) is bytes]
             if len(texts) < len(added) or _FLOAT_KEY in b"".join(texts):
                 self._with_floats = any(map(_is_float, added))
             self._searched = len(extras)
@@ -288,7 +298,9 @@ class Space:
                 known = _longer(known, max(64, 2 * len(self)))
             first = self._added
             fresh = self._extras[first:]
-            unmade = [place for place, term in enumerate(fresh, first) if type(term) is bytes]
+            unmade: Sequence[int] = range(first, len(self._extras))
+            if not _are_bytes(fresh):
+                unmade = [place for place, term in enumerate(fresh, first) if type(term) is bytes]
             if len(unmade) > _FEW:
                 keys = fresh if len(unmade) == len(fresh) else [self._extras[place] for place in unmade]
                 set_values(known, self.base + np.array(unmade), values_of_keys(cast("list[bytes]", keys)))
@@ -302,6 +314,11 @@ class Space:
             self._added = len(self._extras)
         self._literals = known
         return known
+
+
+def _are_bytes(terms: Sequence[Term | bytes]) -> TypeGuard[list[bytes]]:
+    """Whether no term was made of any of these bytes. PERF: a tenth of the time of asking one by one."""
+    return set(map(type, terms)) <= {bytes}
 
 
 def _is_float(term: Term | bytes) -> bool:

@@ -27,7 +27,9 @@ _TEXTS: Final = 1 << 17
 
 
 class CodedTerms(Protocol):
-    """The terms that codes stand for."""
+    """The terms that codes stand for. `forgotten`: how often some were let go of; a term may have another code then."""
+
+    forgotten: int
 
     def key(self, number: int, /) -> str:
         """The `term_key` of a code's term."""

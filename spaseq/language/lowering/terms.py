@@ -20,12 +20,14 @@ _STRING: Final = b"^^<http://www.w3.org/2001/XMLSchema#string>"
 class NumberedTerms:
     """Numbers terms from 0 as they come, by their bytes (`term_bytes`); `keep` lets go of others.
 
-    `next`: the number of the next new one. `has_aliases`: whether a term may have two numbers.
+    `next`: the number of the next new one. `has_aliases`: whether a term may have two numbers. `forgotten`: how often
+    terms were let go of; a term may have had another number before.
     """
 
     def __init__(self) -> None:
         self.next: int = 0
         self.has_aliases: bool = False
+        self.forgotten: int = 0
         self._keys: dict[bytes, int] = {}
         self._texts: dict[int, bytes] = {}
         self._terms: dict[int, Term] = {}
@@ -82,7 +84,8 @@ class NumberedTerms:
         return len(self._keys) > self._full
 
     def keep(self, numbers: Collection[int]) -> None:
-        """Forget the other terms. The numbers stay."""
+        """Forget the other terms. The numbers stay, and stand for no other term later."""
+        self.forgotten += 1
         self._texts = {number: key for number, key in self._texts.items() if number in numbers}
         self._index()
 
