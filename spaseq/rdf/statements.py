@@ -145,6 +145,8 @@ def _block(block: bytes, form: Format, source: str, line: int, terms: Terms, cou
         at = min(line + (error.lineno or 1) - 1, last)  # the parser sees what is missing where the block ends
         failed = _malformed(error, form, source, at, not block.endswith(b"\n") and at == last, error.offset)
         begun = next(numbers, at)
+        if held is not None and number < at and not _is_whole(block.split(b"\n")[number - line], form):
+            begun = number  # the parser gave the statement, and then missed the dot
         if begun < at:  # and it sees on a later line that this one was cut off
             failed = EventError(f"not {form.name}: the line ends within a statement", source=source, record=begun)
     if held is not None and (failed is None or failed.record != number):
@@ -152,6 +154,14 @@ def _block(block: bytes, form: Format, source: str, line: int, terms: Terms, cou
         yield held
     if failed is not None:
         raise failed from None
+
+
+def _is_whole(text: bytes, form: Format) -> bool:
+    """Whether a line can be read by itself."""
+    try:
+        return len(list(pyoxigraph.parse(text, form.code))) == 1
+    except SyntaxError:
+        return False
 
 
 def _statement_lines(block: bytes, line: int) -> Iterator[int]:

@@ -171,6 +171,20 @@ class TestWrongInput:
             statements(path)
         assert error.value.record == (2 if kept == [1] else 1)
 
+    @pytest.mark.parametrize(
+        ("behind", "kept", "dropped"), [("", [1, 3], 1), (".\n", [1, 4], 2), ("\n# no\n", [1, 5], 1)]
+    )
+    def test_a_quad_without_its_dot_is_bad(self, tmp_path: Path, behind: str, kept: list[int], dropped: int) -> None:
+        """The parser gives it, and misses the dot on a later line, which was dropped in its place."""
+        quad = "<urn:a> <urn:p> <urn:b> <urn:g>"
+        path = write(tmp_path, "s.nq", f"{quad} .\n{quad}\n{behind}{quad} .\n")
+        counters = Counters()
+        found = list(read_statements(path, format_of(path), counters=counters, malformed="drop"))
+        assert ([statement[4] for statement in found], counters.malformed) == (kept, dropped)
+        with pytest.raises(EventError, match="the line ends within a statement") as error:
+            statements(path)
+        assert error.value.record == 2
+
     def test_a_truncated_trig_file(self, tmp_path: Path) -> None:
         path = write(tmp_path, "s.trig", TRIG[: TRIG.index("25")])
         with pytest.raises(EventError, match=r"s\.trig:9: not TriG at column \d+: .*\nhint: .*cut off"):
