@@ -77,7 +77,7 @@ def _over_one_table(graphs: Mapping[str, GraphColumns]) -> tuple[TermTable, dict
     dictionary = Dictionary()
     dictionary.intern([term_bytes(RDF.type)])
     rows = {iri: graph.rows_over(dictionary) for iri, graph in graphs.items()}
-    terms = dictionary.as_terms()
+    terms = dictionary.as_terms(dictionary.finder())
     return terms, {iri: GraphColumns(own, terms) for iri, own in rows.items()}
 
 

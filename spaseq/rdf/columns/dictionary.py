@@ -179,8 +179,8 @@ class Dictionary:
         """What gives the numbers of terms by their keys, of the terms so far."""
         return Finder(len(self), self.table)
 
-    def as_terms(self) -> TermTable:
-        """The terms so far as a table that finds them by a kernel."""
+    def as_terms(self, find: Finder | None = None) -> TermTable:
+        """The terms so far as a table, which finds them by `find`, or else by an index of its own."""
         count, table = len(self), self.table
         return TermTable(
             table.text.view(np.uint8),
@@ -189,7 +189,7 @@ class Dictionary:
             table.kind[:count],
             table.lexical[:count],
             table.datatype[:count],
-            find=self.finder(),
+            find=find,
         )
 
     def carry(self, used: np.ndarray) -> np.ndarray:

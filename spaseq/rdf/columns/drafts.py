@@ -161,15 +161,7 @@ class Drafting:
 
     def terms(self) -> TermTable:
         """The terms as they are numbered now, blank nodes with the labels of the file."""
-        count, table = len(self._dictionary), self._dictionary.table
-        return TermTable(
-            table.text.view(np.uint8),
-            table.start[:count],
-            table.length[:count],
-            table.kind[:count],
-            table.lexical[:count],
-            table.datatype[:count],
-        )
+        return self._dictionary.as_terms()
 
     # Inside ----------------------------------------------------------------------------------------------------------
 

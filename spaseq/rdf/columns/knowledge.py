@@ -105,7 +105,7 @@ def read_part(chunks: Iterable[bytes], form: Format, source: str, path: str, *, 
 def _graph(parts: list[np.ndarray], dictionary: Dictionary) -> GraphColumns:
     rows = np.concatenate(parts) if parts else np.zeros((0, 3), dtype=np.int32)
     parts.clear()
-    return GraphColumns(different(rows), dictionary.as_terms())
+    return GraphColumns(different(rows), dictionary.as_terms(dictionary.finder()))
 
 
 def _rows(
