@@ -12,7 +12,7 @@ from ceql.results.matches import Match, MatchTable
 from ceql.runtime.evaluation import drawn_matches
 from ceql.runtime.ways import ways_of
 from spaseq.automata.diagram import automaton_diagram, classes_of
-from spaseq.drawing import Picture, Timeline
+from spaseq.drawing import Picture, Timeline, event_text
 from spaseq.engine import Settings
 from spaseq.engine.light import lit_by
 from spaseq.errors import OptionError, SpaseqError
@@ -69,8 +69,11 @@ class _Ceql:
         texts = [[str(cell) for cell in row] for row in rows]
         return Found(taken, columns, texts, range(len(rows)), more, ended)
 
-    def timeline(self, query: Any, matches: Sequence[Any]) -> Timeline:
-        return drawn_matches(matches, query.source, len(matches))
+    def timeline(self, query: Any, matches: Sequence[Any], limit: int) -> Timeline:
+        return drawn_matches(matches, query.source, limit)
+
+    def event(self, query: Any, event: Any) -> str:
+        return event_text(event)
 
     def lit(self, query: Any, matches: Any, found: Found) -> tuple[Picture, Sequence[Sequence[str]]]:
         program = query.compiled.program(matches.shown is not None)

@@ -90,7 +90,7 @@ class _Lamp:
         else:
             lines = [f"{of}, of which no way is known" if matches else "no match"]
         if self._light.reached is not None:
-            lines.append("black: runs came here too; dotted grey: none did, or no event fulfils the condition")
+            lines.append("thin: runs came here too; dotted grey: none did, or no event fulfils the condition")
         elif self._light.unmet:
             lines.append("dotted grey: no event fulfils the condition")
         return tuple(lines)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 
 from spaseq.automata.diagram import automaton_diagram, classes_of
 from spaseq.cli.inputs import grouped_files, knowledge_files
 from spaseq.cli.output import FoundResults, write_nquads
-from spaseq.drawing import Picture, Timeline
+from spaseq.drawing import Picture, Timeline, event_text
 from spaseq.engine import Settings
 from spaseq.engine.light import lit_by
 from spaseq.errors import OptionError, SpaseqError
@@ -72,8 +73,11 @@ class _Spaseq:
         columns = [(results.time_name, "time"), *(("?" + n, " or ".join(sorted(kinds[n]))) for n in query.variables)]
         return Found(taken, columns, rows, of, more, ended)
 
-    def timeline(self, query: Query, matches: Sequence[Any]) -> Timeline:
-        return drawn_matches(matches, query.checked, len(matches), query.source)
+    def timeline(self, query: Query, matches: Sequence[Any], limit: int) -> Timeline:
+        return drawn_matches(matches, query.checked, limit, query.source)
+
+    def event(self, query: Query, event: Any) -> str:
+        return event_text(event, partial(short_text, prefixes=prefixes_of(query.checked)))
 
     def lit(self, query: Query, matches: Any, found: Found) -> tuple[Picture, Sequence[Sequence[str]]]:
         ways = [match.way for match in found.matches]

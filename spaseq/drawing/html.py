@@ -109,11 +109,11 @@ def time_text(time: int) -> str:
     return format_time(time) if abs(time) >= CALENDAR else f"{time / 1e9:,.9g} s"
 
 
-def event_text(event: Any) -> str:
-    """The first values or triples of an event, for people."""
+def event_text(event: Any, term: Callable[[Any], str] = str) -> str:
+    """The first values or triples of an event, for people; `term` writes a term of a triple."""
     if isinstance(event, dict):
         return "  ".join(f"{name}={value}" for name, value in islice(event.items(), _COLUMNS))
-    return " . ".join(" ".join(map(str, triple)) for triple in event.triples[:_ROWS])
+    return " . ".join(" ".join(map(term, triple)) for triple in event.triples[:_ROWS])
 
 
 def _cell(value: Any) -> str:

@@ -7,7 +7,7 @@ by its characters, wide ones as two, so that a browser's font may differ from ou
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass, field
 from html import escape
 from itertools import islice
@@ -158,7 +158,8 @@ def timeline_of(matches: Iterable[Any], labels: Any, *, title: str, limit: int =
     shown = list(islice(matches, limit))
     dated = bool(shown) and all(match.time >= CALENDAR for match in shown)
     spans = tuple(Span(tuple(_marks(match, dated)), labels(match)) for match in shown)
-    title += f"{': ' if title else ''}{len(spans)} match" + ("" if len(spans) == 1 else "es")
+    first = "first " if isinstance(matches, Sized) and len(matches) > len(spans) else ""
+    title += f"{': ' if title else ''}{first}{len(spans)} match" + ("" if len(spans) == 1 else "es")
     return Timeline(spans, title, dates=dated)
 
 

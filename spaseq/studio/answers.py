@@ -13,7 +13,7 @@ from itertools import islice
 from time import perf_counter
 from typing import Any, Final
 
-from spaseq.drawing import Picture, event_text, time_text
+from spaseq.drawing import Picture, time_text
 from spaseq.engine import Settings
 from spaseq.errors import OptionError, QueryError, SpaseqError
 from spaseq.measure import shortened
@@ -104,7 +104,7 @@ def run_form(name: str, text: str, source: str, inputs: Inputs, settings: Settin
 
 def _results(spoken: Language, query: Any, found: Found) -> dict[str, Any]:
     rows = [[shortened(cell, _CELL) for cell in row] for row in found.rows]
-    timeline = spoken.timeline(query, found.matches[:_DRAWN]).svg() if found.matches else ""
+    timeline = spoken.timeline(query, found.matches, _DRAWN).svg() if found.matches else ""
     return {
         "version": VERSION,
         "columns": [{"name": name, "kind": kind} for name, kind in found.columns],
@@ -113,18 +113,18 @@ def _results(spoken: Language, query: Any, found: Found) -> dict[str, Any]:
         "truncated": found.more,
         "timeline": timeline if len(timeline) <= _SIZE else "",
         "drawn": min(len(found.matches), _DRAWN),
-        "steps": [_steps(match) for match in found.matches],
+        "steps": [_steps(spoken, query, match) for match in found.matches],
     }
 
 
-def _steps(match: Any) -> list[list[Any]]:
+def _steps(spoken: Language, query: Any, match: Any) -> list[list[Any]]:
     """(name, position, time, event) of the steps of a match, as far as they are known."""
     try:
         steps = match.steps
     except OptionError:
         return []
     return [
-        [step.name, step.position, time_text(step.time), shortened(event_text(step.event), 400)]
+        [step.name, step.position, time_text(step.time), shortened(spoken.event(query, step.event), 400)]
         for step in islice(steps, _STEPS)
     ]
 

@@ -65,8 +65,12 @@ class Language(Protocol):
         """The first `limit` matches."""
         ...
 
-    def timeline(self, query: Any, matches: Sequence[Any]) -> Timeline:
-        """Matches on a time axis."""
+    def timeline(self, query: Any, matches: Sequence[Any], limit: int) -> Timeline:
+        """The first `limit` of the matches on a time axis."""
+        ...
+
+    def event(self, query: Any, event: Any) -> str:
+        """An event as a line of text."""
         ...
 
     def lit(self, query: Any, matches: Any, found: Found) -> tuple[Picture, Sequence[Sequence[str]]]:

@@ -42,6 +42,16 @@ export class Editor {
     this.errors = [];
     this.area.addEventListener("input", () => { this.errors = []; this.draw(); changed(); });
     this.area.addEventListener("scroll", () => this.follow());
+    new ResizeObserver(() => this.reveal()).observe(this.area); // what is said below takes room from it
+  }
+
+  // Scrolls so far that the line where one writes is not below the end of what is shown.
+  reveal() {
+    if (document.activeElement !== this.area) return;
+    const style = getComputedStyle(this.area);
+    const lines = this.text.slice(0, this.area.selectionEnd).split("\n").length;
+    const end = parseFloat(style.paddingTop) + lines * parseFloat(style.lineHeight);
+    this.area.scrollTop = Math.max(this.area.scrollTop, end - this.area.clientHeight);
   }
 
   get text() { return this.area.value; }

@@ -5,10 +5,16 @@ import { Editor } from "./editor.js";
 const VERSION = 1;
 const PAUSE = 200; // ms without a keystroke before the query is checked
 const LONGEST_LINK = 60000; // characters of a shared address
+const KEPT = "spaseq-studio"; // of the session's storage: what was written, for a reload
 const MIME = { events: "events.csv", stream: "stream.nq", kb: "knowledge.ttl" };
 const READING = {
   ceql: ["type_column", "time", "time_unit", "time_from", "interval", "lateness", "late"],
   spaseq: ["event_by", "time", "time_unit", "time_from", "interval", "ties", "lateness", "late", "malformed", "entailment"],
+};
+const PLACEHOLDERS = {
+  type_column: "type", event_by: "graph, subject, size:N", time: { ceql: "column", spaseq: "predicate" }, time_unit: "s, ms, us, ns",
+  time_from: "arrival", interval: "1ms", ties: "instant, arrival", lateness: "0s", late: "drop, error", malformed: "drop, error",
+  entailment: "rdfs, owl-rl",
 };
 const $ = (id) => document.getElementById(id);
 
@@ -17,7 +23,12 @@ let patterns = {};
 let known = [];
 let files = []; // {role, name, file, text, own}: `own`: as the server has it; text null: read from there
 let current = 0; // of files
-let drawn = []; // texts of the query at the last run
+let drawn = null; // the text of the query at the last run
+let running = false;
+let begun = false; // whether there is something to work on
+let origin = ""; // what the page began with, as `written` has it
+let address = ""; // the same, of what the address has
+let drafts = {}; // by the name of a setup: what was made of it, as `written` has it
 const state = { setup: "", source: "query", reading: {}, valuations: false };
 const editor = new Editor($("query"), "Query", () => changed());
 
@@ -64,7 +75,7 @@ let again = false;
 
 function changed() {
   clearTimeout(waiting);
-  waiting = setTimeout(check, PAUSE);
+  waiting = setTimeout(() => { remember(); check(); }, PAUSE);
 }
 
 async function check() {
@@ -78,11 +89,11 @@ async function check() {
   say(found);
   const wrong = found.errors.length > 0;
   $("results").classList.toggle("old", wrong);
-  document.body.classList.toggle("changed", drawn.length > 0 && drawn[0] !== text);
+  $("since").hidden = drawn === null || drawn === text;
   for (const name of ["command", "python"]) $(name).textContent = found[name] || found.input || "";
   if (wrong) return;
   $("explain").textContent = found.explain || "";
-  if (found.automaton && drawn[0] !== text) automaton(found.automaton); // else it is lit by the run
+  if (found.automaton && drawn !== text) automaton(found.automaton); // else it is lit by the run
 }
 
 function automaton(found) {
@@ -112,24 +123,31 @@ function say(found) {
 
 // -- runs
 
+function stop() { return ask("/api/cancel", {}); }
+
 async function run() {
-  if ($("run").disabled) return;
-  $("run").disabled = true;
+  if (running) return;
+  running = true;
+  $("run").setAttribute("aria-disabled", "true"); // not `disabled`: that would take the focus away
   $("cancel").hidden = false;
   $("status").textContent = "running …";
   const text = editor.text;
   const found = await ask("/api/run", asked(true));
-  $("run").disabled = false;
+  running = false;
+  $("run").setAttribute("aria-disabled", "false");
+  if (document.activeElement === $("cancel")) $("run").focus();
   $("cancel").hidden = true;
   if (found.rows === undefined) {
-    $("status").textContent = found.errors[0].kind === "Cancelled" ? "stopped" : "failed";
-    editor.mark(found.errors);
+    const stopped = found.errors[0].kind === "Cancelled";
+    $("status").textContent = stopped ? "stopped" : "failed";
+    if (stopped) return;
+    if (text === editor.text) editor.mark(found.errors);
     say(found);
     $("results").classList.add("old");
     return;
   }
-  drawn = [text];
-  document.body.classList.remove("changed");
+  drawn = text;
+  $("since").hidden = drawn === editor.text;
   $("results").classList.remove("old");
   show(found);
   if (text === editor.text && found.errors.length) say(found);
@@ -149,7 +167,8 @@ function show(found) {
   for (const text of found.notes || []) notes.push(element("p", "note", text));
   if (!rows && !found.errors.length) notes.unshift(element("p", "none", "No match. What was read:"));
   $("notes").replaceChildren(...notes);
-  $("steps").replaceChildren();
+  const some = found.steps.some((steps) => steps.length);
+  $("steps").replaceChildren(...(some ? [element("p", "none", "Point at a match, or go through them with the arrow keys: what it took stands here.")] : []));
   $("table").replaceChildren(...(rows ? [table(found)] : []));
   if (found.timeline) picture("timeline", found.timeline);
   else $("timeline").replaceChildren(element("p", "none", rows ? "Too much to draw." : "No match to draw."));
@@ -171,11 +190,15 @@ function table(found) {
   const body = element("tbody");
   found.rows.forEach((cells, number) => {
     const row = element("tr", "", ...cells.map((cell, i) => element("td", right[i] ? "right" : "", cell)));
-    row.tabIndex = 0;
-    row.addEventListener("focus", () => lit(number, found));
+    row.tabIndex = number ? -1 : 0; // Tab comes to one of them, the arrow keys to the others
+    row.addEventListener("focus", () => {
+      for (const other of body.querySelectorAll("[tabindex='0']")) other.tabIndex = -1;
+      row.tabIndex = 0;
+      lit(number, found);
+    });
     row.addEventListener("mouseenter", () => lit(number, found));
     row.addEventListener("keydown", (event) => {
-      const other = { ArrowDown: row.nextSibling, ArrowUp: row.previousSibling }[event.key];
+      const other = { ArrowDown: row.nextSibling, ArrowUp: row.previousSibling, Home: body.firstChild, End: body.lastChild }[event.key];
       if (other) { event.preventDefault(); other.focus(); }
     });
     body.append(row);
@@ -206,7 +229,7 @@ function picture(place, text) {
   for (const part of [svg, ...svg.querySelectorAll("*")]) {
     if (["script", "foreignObject", "iframe"].includes(part.localName)) part.remove();
     for (const { name } of [...part.attributes])
-      if (name.startsWith("on") || name === "href" || name === "xlink:href" || name === "style") part.removeAttribute(name);
+      if (name.startsWith("on") || name === "href" || name === "xlink:href" || name === "style" || name === "tabindex") part.removeAttribute(name);
   }
   $(place).replaceChildren(document.importNode(svg, true));
 }
@@ -249,9 +272,13 @@ function input(value, set, fixed = false) {
 
 function showReading() {
   const language = $("language").value;
-  const fields = READING[language].map((name) => labelled(name.replace("_", " "), input(state.reading[name] || "", (value) => {
-    if (value) state.reading[name] = value; else delete state.reading[name];
-  })));
+  const fields = READING[language].map((name) => {
+    const field = input(state.reading[name] || "", (value) => {
+      if (value) state.reading[name] = value; else delete state.reading[name];
+    });
+    field.placeholder = PLACEHOLDERS[name][language] || PLACEHOLDERS[name];
+    return labelled(name.replace("_", " "), field);
+  });
   if (language === "ceql") {
     const box = element("input");
     box.type = "checkbox";
@@ -265,15 +292,34 @@ function showReading() {
 
 // -- beginnings: an example, the command line, a shared address
 
-async function begin(name) {
-  const found = await ask("/api/examples?name=" + encodeURIComponent(name));
-  if (found.errors.length) { say(found); return; }
-  take({ ...found, setup: name, text: found.query });
+// An example or the command line, as it was left, or else as it is; `draft`: as `written` had it.
+async function begin(name, draft = drafts[name]) {
+  let found = { files: [] };
+  if (known.some((setup) => setup.name === name)) {
+    found = await ask("/api/examples?name=" + encodeURIComponent(name));
+    if (found.errors.length) { say(found); return; }
+    take({ ...found, setup: name, text: found.query });
+    origin = JSON.stringify(written());
+  } else origin = "";
+  if (draft) {
+    const texts = new Map(found.files.map((file) => [file.role + file.name + file.file, file.text]));
+    const missing = [];
+    const whole = draft.files.map((file) => {
+      const own = texts.get(file.role + file.name + file.file); // null: the server reads it
+      if (!("text" in file) && own === undefined) missing.push(file.file);
+      return { text: own === undefined ? "" : own, ...file, own };
+    });
+    take({ ...draft, setup: name, files: whole });
+    if (missing.length) $("status").textContent = `not in this studio: ${missing.join(", ")}`;
+  }
+  begun = true;
+  remember();
+  check();
 }
 
 function take(found) {
-  drawn = [];
-  document.body.classList.remove("changed");
+  drawn = null;
+  $("since").hidden = true;
   $("status").textContent = $("count").textContent = "";
   for (const part of ["notes", "steps", "explain", "automaton"]) $(part).replaceChildren();
   for (const part of ["table", "timeline"]) $(part).replaceChildren(element("p", "none", "Ctrl+Enter runs the query."));
@@ -281,7 +327,7 @@ function take(found) {
   state.source = found.source || "query";
   state.reading = { ...found.reading };
   state.valuations = found.valuations === true;
-  files = (found.files || []).map((file) => ({ ...file, own: file.text }));
+  files = found.files.map((file) => ({ own: file.text, ...file }));
   current = 0;
   $("language").value = found.language;
   editor.patterns = patterns[found.language];
@@ -289,17 +335,44 @@ function take(found) {
   $("setup").value = state.setup;
   showFiles();
   showReading();
-  check();
 }
 
-// The whole state as a part of an address: JSON, deflated, in base64url. Files as the server has them are only named.
-async function share() {
+// All that was written. Files as the server has them are only named.
+function written() {
   const kept = files.map(({ role, name, file, text, own }) => ({ role, name, file, ...(text === own ? {} : { text }) }));
-  const whole = { v: VERSION, language: $("language").value, text: editor.text, setup: state.setup, source: state.source,
+  return { v: VERSION, language: $("language").value, text: editor.text, setup: state.setup, source: state.source,
     reading: state.reading, valuations: state.valuations, files: kept };
+}
+
+// Keeps it for a reload, and for who goes to another example and comes back; false where there is too much of it.
+function remember() {
+  if (!begun) return true;
+  const whole = written();
+  const same = JSON.stringify(whole) === origin;
+  if (same) delete drafts[state.setup]; else drafts[state.setup] = whole;
+  $("reset").hidden = same || !origin;
+  if (location.hash && JSON.stringify(whole) !== address) history.replaceState(null, "", location.pathname);
+  try {
+    sessionStorage.setItem(KEPT, JSON.stringify({ token, setup: state.setup, drafts }));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function reset() {
+  $("setup").focus(); // the button goes away
+  delete drafts[state.setup];
+  return begin(state.setup);
+}
+
+// The same as a part of an address: JSON, deflated, in base64url.
+async function share() {
+  const whole = written();
   const bytes = await through(new CompressionStream("deflate-raw"), new TextEncoder().encode(JSON.stringify(whole)));
   const code = btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
   if (code.length > LONGEST_LINK) { $("status").textContent = "too much text for an address"; return; }
+  address = JSON.stringify(whole);
   history.replaceState(null, "", "#share=" + code);
   try { await navigator.clipboard.writeText(location.href); $("status").textContent = "address copied"; }
   catch { $("status").textContent = "the address has it now"; }
@@ -309,10 +382,8 @@ async function shared(code) {
   const bytes = Uint8Array.from(atob(code.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
   const whole = JSON.parse(new TextDecoder().decode(await through(new DecompressionStream("deflate-raw"), bytes)));
   if (whole.v !== VERSION || typeof whole.text !== "string" || !READING[whole.language]) throw new Error("not a studio's address");
-  const here = known.some((setup) => setup.name === whole.setup) ? await ask("/api/examples?name=" + encodeURIComponent(whole.setup)) : {};
-  const texts = new Map((here.files || []).map((file) => [file.role + file.name + file.file, file.text]));
-  const found = whole.files.map((file) => ({ ...file, text: "text" in file ? file.text : texts.get(file.role + file.name + file.file) ?? "" }));
-  take({ ...whole, files: found });
+  address = JSON.stringify(whole);
+  await begin(whole.setup, whole);
 }
 
 async function through(stream, bytes) {
@@ -323,11 +394,13 @@ async function fromAddress() {
   const words = new URLSearchParams(location.hash.slice(1));
   if (words.get("token")) {
     token = words.get("token");
-    sessionStorage.setItem("spaseq-token", token);
     words.delete("token");
     history.replaceState(null, "", words.size ? "#" + words : location.pathname);
   }
-  token = token || sessionStorage.getItem("spaseq-token") || "";
+  let kept = {};
+  try { kept = JSON.parse(sessionStorage.getItem(KEPT)) || {}; }
+  catch { } // no storage, or none of ours
+  token = token || kept.token || "";
   if (!known.length) {
     const found = await ask("/api/examples");
     if (found.errors.length) { say(found); return; }
@@ -336,11 +409,15 @@ async function fromAddress() {
     const title = (setup) => setup.name ? `${setup.name} (${setup.language === "ceql" ? "CEQL" : "SPAseq"})` : setup.about;
     $("setup").replaceChildren(...known.map((setup) => { const made = new Option(title(setup), setup.name); made.title = setup.about; return made; }));
   }
+  const again = !begun && kept.token === token; // a reload
+  if (again) drafts = kept.drafts;
+  let wrong = "";
   if (words.get("share")) {
     try { await shared(words.get("share")); return; }
-    catch { say(failed("the shared address cannot be read", "it may have been cut")); }
+    catch { wrong = "the shared address cannot be read; it may have been cut"; }
   }
-  if (!editor.text && known.length) await begin(known[0].name);
+  if (!begun && known.length) await begin(again ? kept.setup : known[0].name);
+  if (wrong) $("status").textContent = wrong;
 }
 
 // -- the parts of the page
@@ -351,16 +428,21 @@ function view(name) {
 }
 
 $("run").addEventListener("click", run);
-$("cancel").addEventListener("click", () => ask("/api/cancel", {}));
+$("cancel").addEventListener("click", stop);
+$("reset").addEventListener("click", reset);
 $("share").addEventListener("click", share);
-$("setup").addEventListener("change", () => begin($("setup").value));
+$("setup").addEventListener("change", () => {
+  const name = $("setup").value;
+  remember();
+  return begin(name);
+});
 $("language").addEventListener("change", () => {
   editor.patterns = patterns[$("language").value];
   editor.draw();
   showReading();
   changed();
 });
-$("events").addEventListener("input", () => { if (files[current]) files[current].text = $("events").value; });
+$("events").addEventListener("input", () => { if (files[current]) { files[current].text = $("events").value; changed(); } });
 $("add").addEventListener("click", () => {
   const role = $("language").value === "ceql" ? "events" : "stream";
   const names = new Set(files.map((file) => file.file));
@@ -375,6 +457,8 @@ $("add").addEventListener("click", () => {
 for (const tab of document.querySelectorAll("#tabs button")) tab.addEventListener("click", () => view(tab.dataset.view));
 document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); run(); }
+  if (event.key === "Escape" && running) stop();
 });
+window.addEventListener("beforeunload", (event) => { if (!remember()) event.preventDefault(); });
 window.addEventListener("hashchange", fromAddress);
 fromAddress();
