@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 
 from spaseq.automata import ACCEPT, CEA, INITIAL, Action, Again, Transition
@@ -33,13 +33,24 @@ def bound_in_states(patterns: MappingABC[str, GraphPattern], cea: CEA) -> dict[i
             way = found[state]
             for action in t.actions:
                 way = _after(patterns, way, action)
-            if t.target == ACCEPT:  # where only what is owed is looked at
-                way = frozenset(), frozenset(), way[2]
+            # At the end only what is owed is looked at. Before it nothing owed is, and the next step adds what the
+            # round has bound to what was bound before, and keeps what it tracks.
+            way = (
+                (frozenset(), frozenset(), way[2])
+                if t.target == ACCEPT
+                else (_tracked(cea.transitions[t.target], way[0] | way[1]), frozenset(), ())
+            )
             if found.setdefault(t.target, way) != way:
                 return None
             if t.target not in (ACCEPT, *todo):
                 todo.append(t.target)
     return found
+
+
+def _tracked(out: Sequence[Transition], names: frozenset[str]) -> frozenset[str]:
+    """Those of `names` that the transitions out of a state look at."""
+    takes = [[a.guard for a in t.actions if isinstance(a, TakeAction) and isinstance(a.guard, Take)] for t in out]
+    return names & frozenset().union(*(take.track for own in takes for take in own)) if all(takes) else names
 
 
 def _after(patterns: MappingABC[str, GraphPattern], way: Bound, action: Action) -> Bound:
