@@ -1,16 +1,9 @@
-"""The studio's page in headless Chromium (`pytest -m browser`): one browser and one studio, a tab for each test.
-
-It needs Selenium, Chromium and its driver (Debian: `chromium`, `chromium-driver`); CHROMIUM and CHROMEDRIVER name them
-where they are not on the PATH. A test fails, too, where the page asks anything but its own server, or the console has a
-line: an error, or something that its policy forbids.
-"""
+"""The studio's page in headless Chromium (`pytest -m browser`): one browser and one studio, a tab for each test."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,20 +12,13 @@ from typing import Any
 
 import pytest
 
+from tests.support.browser import Keys, Tab, browser, tab_of
+
 pytestmark = pytest.mark.browser
-webdriver = pytest.importorskip("selenium.webdriver", reason="Selenium is not installed")
 pytest.importorskip("starlette", reason="the extra studio is not installed")
-Keys: Any = pytest.importorskip("selenium.webdriver.common.keys").Keys
-Wait: Any = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWait
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-DRIVER = os.environ.get("CHROMEDRIVER") or shutil.which("chromedriver")
-if CHROMIUM is None or DRIVER is None:
-    pytest.skip("there is no Chromium, or no chromedriver", allow_module_level=True)
 
 EDITOR = "#query textarea"
 ROWS = "#table tbody tr"
-SECONDS = 120
-"""That a wait may take: the first run after an installation compiles kernels."""
 
 
 class Studio:
@@ -55,50 +41,16 @@ class Studio:
         self._process.stdout.close()
 
 
-class Page:
-    """A tab, as someone uses it."""
-
-    def __init__(self, driver: Any) -> None:
-        self.driver = driver
-        self.host = ""
+class Page(Tab):
+    """The page of the studio."""
 
     def go(self, address: str, *, valid: bool = True) -> None:
-        self.host = address.split("#")[0]
-        self.driver.get(address)
+        super().go(address)
         if valid:
             self.until("document.querySelector('#messages .valid')")
 
-    def js(self, expression: str, *arguments: Any) -> Any:
-        return self.driver.execute_script(f"return {expression}", *arguments)
-
-    def until(self, holds: str) -> None:
-        Wait(self.driver, SECONDS, poll_frequency=0.03).until(lambda _: self.js(holds), holds)
-
-    def find(self, selector: str) -> Any:
-        return self.driver.find_element("css selector", selector)
-
-    def count(self, selector: str) -> int:
-        return int(self.js("document.querySelectorAll(arguments[0]).length", selector))
-
-    def text(self, selector: str) -> str:
-        return str(self.js("document.querySelector(arguments[0]).innerText", selector))
-
-    def press(self, *keys: str) -> None:
-        """Keys at once, the last of them held no longer than the others."""
-        actions = webdriver.ActionChains(self.driver, duration=0)
-        for key in keys[:-1]:
-            actions.key_down(key)
-        actions.send_keys(keys[-1])
-        for key in keys[:-1]:
-            actions.key_up(key)
-        actions.perform()
-
     def write(self, text: str, into: str = EDITOR) -> None:
-        """As if it were pasted in place of all."""
-        self.js(
-            "(([area, text]) => { area.focus(); area.select(); document.execCommand('insertText', false, text); })"
-            "([document.querySelector(arguments[0]), arguments[1]])", into, text,
-        )  # fmt: skip
+        super().write(text, into)
 
     def choose(self, select: str, value: str) -> None:
         self.find(f"#{select} option[value='{value}']").click()
@@ -109,35 +61,11 @@ class Page:
         self.until("document.getElementById('run').getAttribute('aria-disabled') === 'false'")
         return self.count(ROWS)
 
-    def size(self, width: int, height: int, scheme: str) -> None:
-        sizes = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", sizes)
-        feature = {"name": "prefers-color-scheme", "value": scheme}
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
-
-    def asked(self) -> list[str]:
-        """The addresses that were asked since the last time."""
-        logged = [json.loads(line["message"])["message"] for line in self.driver.get_log("performance")]
-        return [m["params"]["request"]["url"] for m in logged if m["method"] == "Network.requestWillBeSent"]
-
-    def said(self) -> list[str]:
-        """The lines of the console since the last time."""
-        return [line["message"] for line in self.driver.get_log("browser")]
-
 
 @pytest.fixture(scope="module")
 def driver() -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for word in ("headless=new", "disable-gpu", "disable-dev-shm-usage", "no-first-run",
-                 "disable-background-networking", "window-size=1400,900"):  # fmt: skip
-        options.add_argument(f"--{word}")
-    if hasattr(os, "geteuid") and os.geteuid() == 0:
-        options.add_argument("--no-sandbox")  # Chromium's is not for root
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    found = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield found
-    found.quit()
+    with browser() as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
@@ -151,18 +79,8 @@ def studio() -> Iterator[str]:
 @pytest.fixture
 def tab(driver: Any) -> Iterator[Page]:
     """An empty tab."""
-    first = driver.current_window_handle
-    driver.switch_to.new_window("tab")
-    page = Page(driver)
-    page.size(1400, 900, "light")
-    page.asked(), page.said()
-    yield page
-    foreign = [url for url in page.asked() if not url.startswith((page.host, "data:", "about:"))]
-    said = page.said()
-    driver.close()
-    driver.switch_to.window(first)
-    assert foreign == [], "only its own server is asked"
-    assert said == [], "the console is empty"
+    with tab_of(driver, Page) as found:
+        yield found
 
 
 @pytest.fixture

@@ -3,7 +3,8 @@
 The generator takes a fenced block with an option that it does not know for no block, and loses the headings behind it.
 `zensical.toml` names this module as an extension of Markdown: `file="NAME"` becomes the block's title, the other
 options of `tests.support.fences` are for the tests alone. `python -m tests.support.site` looks at a site that was
-built: whether each heading is there, and whether each task's words are in the section that answers it.
+built: whether each heading is there, whether each task's words are in the section that answers it, and whether no page
+fetches anything from another host.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 DOCS: Final = ROOT / "docs"
 _FENCE: Final = re.compile(r"^( *)(`{3,}|~{3,}) *(\w*) *(.*)$")
 _FILE: Final = re.compile(r'\bfile="([^"]*)"')
+_FOREIGN: Final = re.compile(
+    r"""<(?:script|img|iframe)\b[^>]*\bsrc="(https?:[^"]*)|<link\b[^>]*\brel="(?:stylesheet|preload)"[^>]*\bhref="(https?:[^"]*)"""
+)
+"""What a page fetches from another host."""
 _TASK: Final = re.compile(r"^\| ([^|]+) \| \[[^\]]*\]\(([^)#]+)#([^)]+)\) \| ([^|]+) \|$", re.MULTILINE)
 
 
@@ -110,6 +115,8 @@ def _problems(site: Path) -> Iterator[str]:
     for path in sorted(DOCS.rglob("*.md")):
         page = path.relative_to(DOCS).as_posix()
         html = (site / page).with_suffix(".html").read_text("utf-8")
+        for found in _FOREIGN.finditer(html):
+            yield f"{page}: the site fetches {found[1] or found[2]}"
         for section in sections(page)[1:]:
             if f'id="{section.anchor}"' not in html:
                 yield f"{page}: the site has no heading {section.heading!r}"
@@ -122,5 +129,5 @@ def _problems(site: Path) -> Iterator[str]:
 
 if __name__ == "__main__":
     problems = list(_problems(ROOT / "build" / "site"))
-    print("\n".join(problems) or "the site has all headings, and answers all tasks")
+    print("\n".join(problems) or "the site has all headings, answers all tasks, and is complete by itself")
     sys.exit(bool(problems))
