@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -63,10 +64,15 @@ def add_demo(commands: Any, command: str, parse: Callable[[list[str]], argparse.
         help="run an example",
         description="Run an example, or list them. The command that runs it is shown; more words of it may follow.",
     )
+    parser.add_argument("--copy", metavar="FOLDER", help="make a folder with the files of all examples")
     parser.add_argument("name", nargs="?", metavar="NAME", help=f"one of {', '.join(own)}")
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="…", help=f"more words of {command} run")
 
     def run(options: argparse.Namespace) -> int:
+        if options.copy is not None:
+            made = _copy(Path(options.copy))
+            print(f"{options.copy} has {', '.join(made)}")
+            return 0
         if options.name is None:
             table = Table(sys.stdout, ["name", "what it shows"], rule=False)
             for name, demo in own.items():
@@ -84,6 +90,21 @@ def add_demo(commands: Any, command: str, parse: Callable[[list[str]], argparse.
         return int(asked.command(asked))
 
     parser.set_defaults(command=run)
+
+
+def _copy(into: Path) -> list[str]:
+    """Makes a folder with the files of all examples, and says what is in it. Raises `OptionError` where there is one
+    already, or it cannot."""
+    folder, names = examples_folder(), list(dict.fromkeys(demo.folder for demo in DEMOS.values()))
+    try:
+        into.mkdir(parents=True)
+        for name in names:
+            shutil.copytree(folder / name, into / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+    except FileExistsError:
+        raise OptionError(f"{into} is there already", "name a folder that is to be made") from None
+    except (OSError, shutil.Error) as error:
+        raise OptionError(f"cannot make {into}: {getattr(error, 'strerror', None) or error}") from None
+    return names
 
 
 def examples_folder() -> Path:

@@ -29,6 +29,10 @@ _UNITS: Final = {"": 1, "B": 1, **{f"{letter}B": 1000 ** (i + 1) for i, letter i
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?) ?((?:[kmgt]i?)?b|)", re.ASCII | re.IGNORECASE)
 
 
+_QUERY: Final = re.compile(r"\.(ceql|spaseq|rq|sparql)$|\s", re.IGNORECASE)
+"""The file of a query, or a query."""
+
+
 class _Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """A subcommand says itself what it does not know, as it knows what it could be."""
@@ -42,6 +46,8 @@ class _Parser(argparse.ArgumentParser):
         if left == message:
             wrong, *choices = re.findall(r"'([^']*)'", message.partition("invalid choice: ")[2]) or [""]
             hint = _did_you_mean(wrong, choices)
+            if not hint and "run" in choices and _QUERY.search(wrong):
+                hint = f"what is to be done with the query comes first: {self.prog} run …"
         elif left.startswith("-"):
             hint = _did_you_mean(
                 left.split()[0].partition("=")[0], re.findall(r"(?<![\w-])--[\w-]+", self.format_help())
@@ -49,7 +55,14 @@ class _Parser(argparse.ArgumentParser):
         else:
             option = "--stream NAME=FILE" if self.prog.startswith("spaseq") else "--events FILE"
             hint = f"events are named by {option}, and a query with blanks needs quotes"
-        super().error(message + (f"\nhint: {hint}" if hint else ""))
+        usage = self.format_usage()
+        if usage.count("\n") > 2:  # what is wrong would stand below a wall of options
+            needed = usage.removeprefix(f"usage: {self.prog}")
+            while (less := re.sub(r"\[[^][]*\]", "", needed)) != needed:  # they lie in each other
+                needed = less
+            needed = " ".join(needed.split())
+            usage = f"usage: {self.prog} [OPTION …] {needed}\n       {self.prog} --help lists the options\n"
+        self.exit(2, f"{usage}{self.prog}: error: {message}\n" + (f"hint: {hint}\n" if hint else ""))
 
 
 def _did_you_mean(wrong: str, names: Iterable[str]) -> str:

@@ -43,6 +43,17 @@ def test_every_query_among_the_examples_has_a_demo(capsys: pytest.CaptureFixture
     assert "there is no example nothing\nhint: spaseq demo has smart-grid, " in capsys.readouterr().err
 
 
+def test_the_examples_are_copied_for_who_has_no_checkout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "some" / "examples"
+    assert ceql_main(["demo", "--copy", str(folder)]) == 0
+    assert capsys.readouterr().out == f"{folder} has {', '.join(dict.fromkeys(d.folder for d in DEMOS.values()))}\n"
+    query, events = folder / "stock" / "query.ceql", folder / "stock" / "trades.csv"
+    words = ["run", str(query), "--events", str(events), "--type-column", "event_type", "--format", "count"]
+    assert ceql_main(words) == 0 and capsys.readouterr().out == "40\n"
+    assert spaseq_main(["demo", "--copy", str(folder)]) == 2, "nothing is written over"
+    assert f"{folder} is there already" in capsys.readouterr().err
+
+
 def test_the_list_of_examples_fits_into_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     for main in (ceql_main, spaseq_main):
         assert main(["demo"]) == 0
