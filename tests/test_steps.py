@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from itertools import combinations
 from pathlib import Path
@@ -187,6 +188,10 @@ def test_what_a_notebook_shows_is_escaped_and_bounded() -> None:
     assert matches.counters is before, "looking is a use of its own"
     match = next(iter(matches))
     assert "<script" not in match._repr_html_() and "&lt;script&gt;" in match._repr_html_()
+    head = re.findall(r'<th style="text-align:(\w+)">([^<]*)', html)
+    assert ("right", "start") in head and ("left", "positions") in head, "as the values below"
+    none = ceql.compile("SELECT * WHERE A AS x ; Z AS z").run(events)._repr_html_()
+    assert "0 matches." in none and "no event has the type Z" in none
     once = query.run(iter([events]), valuations=True)
     assert "read only once" in once._repr_html_() and once.count() == 30, "and it was not read"
 
@@ -194,16 +199,17 @@ def test_what_a_notebook_shows_is_escaped_and_bounded() -> None:
 def test_a_notebook_shows_graphs_and_terms(tmp_path: Path) -> None:
     text = HEAD.replace("FROM STREAM T <urn:t> ", "") + "A ) DEFINE GPM A ON S { ?x :a ?v } }"
     query = spaseq.compile(text)
-    assert "<pre>PREFIX : &lt;urn:e#&gt;" in query._repr_html_() and len(repr(query)) <= 80
+    assert ">PREFIX : &lt;urn:e#&gt;" in query._repr_html_() and len(repr(query)) <= 80
     (tmp_path / "s.nq").write_text('<urn:x&y> <urn:e#a> "<b>" <urn:g> .\n<urn:g> <urn:at> "1" .\n')
     matches = query.run({"S": str(tmp_path / "s.nq")}, time="urn:at")
     assert "1 match." in matches._repr_html_() and "urn:x&amp;y" in matches._repr_html_()
     (match,) = matches
+    assert "urn:x&amp;y urn:e#a &lt;b&gt;" in match._repr_html_(), "of IRIs with // the last part"
     assert "&lt;b&gt;" in match._repr_html_() and "<b>" not in match._repr_html_()
     (match,) = query.run({"S": str(tmp_path / "s.nq")}, time="urn:at", keep_events=False)
     assert "1 s" in match._repr_html_()
     broken = query.run({"S": str(tmp_path / "s.nq")}, time="urn:none")
-    assert broken._repr_html_().startswith("<pre>")
+    assert broken._repr_html_().startswith("<pre ")
 
 
 def test_automata_steps_and_matches_say_in_a_line_what_they_are() -> None:
@@ -212,7 +218,7 @@ def test_automata_steps_and_matches_say_in_a_line_what_they_are() -> None:
     assert repr(found).startswith("<ceql.Matches of 'SELECT * WHERE A") and width_of(repr(found)) < 85
     assert repr(query.automaton) == "<CEA of 2 states and 3 transitions; describe() lists them>"
     shown = query.automaton._repr_html_()
-    assert shown.startswith("<pre>2 states, 3 transitions") and "&gt;" in shown
+    assert shown.startswith("<pre ") and ">2 states, 3 transitions" in shown and "&gt;" in shown
     graph = spaseq.GraphEvent("urn:s", 10**9, ((URIRef("urn:x"), URIRef("urn:p"), Literal("<script>")),))
     for event in ({"type": "B", "v": "<script>" * 90}, graph):
         step = Step("B", 3, 10**9, event)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from html import escape
 from typing import Final
 
+from spaseq.drawing import text_html
 from spaseq.pattern import Predicate
 
 ACCEPT = -1
@@ -100,7 +100,7 @@ class CEA:
     def _repr_html_(self) -> str:
         """For a notebook; `query.picture()` draws it."""
         told = self.describe()
-        return f"<pre>{escape(told[:_SHOWN])}{'…' if len(told) > _SHOWN else ''}</pre>"
+        return text_html(told[:_SHOWN] + ("…" if len(told) > _SHOWN else ""))
 
     def describe(self) -> str:
         """The automaton as text, one transition a line."""

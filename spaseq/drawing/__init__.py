@@ -11,8 +11,8 @@ Modules:
 * `dot` (`to_dot`): A diagram in the language of Graphviz, written so that labels stay short.
 * `layout` (`LARGEST`, `to_svg`): A diagram as SVG, laid out by Graphviz.
 * `picture` (`Picture`): A drawing of an automaton to look at: in a notebook, in a file.
-* `html` (`event_text`, `match_html`, `matches_html`, `query_html`, `step_html`, `table_html`, `time_text`): What a
-  notebook shows of queries, matches and steps: HTML of bounded size, with all text escaped.
+* `html` (`event_text`, `match_html`, `matches_html`, `query_html`, `step_html`, `table_html`, `text_html`,
+  `time_text`): What a notebook shows of queries, matches and steps: HTML of bounded size, with all text escaped.
 * `timeline` (`Mark`, `Span`, `Timeline`, `timeline_of`): Matches on a time axis, as SVG: a row for each match, a line
   from its start to its end, a mark for each event it took.
 """
@@ -21,7 +21,16 @@ from __future__ import annotations
 
 from spaseq.drawing.diagram import Diagram, Edge, Lit, Node, edge_class, node_class
 from spaseq.drawing.dot import to_dot
-from spaseq.drawing.html import event_text, match_html, matches_html, query_html, step_html, table_html, time_text
+from spaseq.drawing.html import (
+    event_text,
+    match_html,
+    matches_html,
+    query_html,
+    step_html,
+    table_html,
+    text_html,
+    time_text,
+)
 from spaseq.drawing.layout import LARGEST, to_svg
 from spaseq.drawing.picture import Picture
 from spaseq.drawing.timeline import Mark, Span, Timeline, timeline_of
@@ -44,6 +53,7 @@ __all__ = [
     "query_html",
     "step_html",
     "table_html",
+    "text_html",
     "time_text",
     "timeline_of",
     "to_dot",

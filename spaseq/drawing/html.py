@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from itertools import islice
@@ -14,7 +15,16 @@ from spaseq.events.time import CALENDAR, format_time
 from spaseq.measure import shortened
 from spaseq.watch import TEXT_LENGTH, limited
 
-__all__ = ["event_text", "match_html", "matches_html", "query_html", "step_html", "table_html", "time_text"]
+__all__ = [
+    "event_text",
+    "match_html",
+    "matches_html",
+    "query_html",
+    "step_html",
+    "table_html",
+    "text_html",
+    "time_text",
+]
 
 _ROWS: Final = 10
 _COLUMNS: Final = 12
@@ -34,25 +44,29 @@ class _TwoSeconds:
 
 
 def table_html(head: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> str:
-    """A table; numbers are aligned at the right, and texts shortened."""
-    lines = [
-        "<table>",
-        "<thead><tr>" + "".join(f"<th>{_cell(name)}</th>" for name in head[:_COLUMNS]) + "</tr></thead>",
-    ]
+    """A table; numbers are aligned at the right, a column's name as its first value, and texts shortened."""
+    rows = list(rows)
+    named = "".join(
+        f'<th style="text-align:{_side(rows[0][i] if rows else name)}">{_cell(name)}</th>'
+        for i, name in enumerate(head[:_COLUMNS])
+    )
+    lines = ["<table>", f"<thead><tr>{named}</tr></thead>"]
     for row in rows:
-        cells = (
-            f'<td style="text-align:{"right" if isinstance(cell, int | float) else "left"}">{_cell(cell)}</td>'
-            for cell in row[:_COLUMNS]
-        )
+        cells = (f'<td style="text-align:{_side(cell)}">{_cell(cell)}</td>' for cell in row[:_COLUMNS])
         lines.append(f"<tr>{''.join(cells)}</tr>")
     more = f" {len(head) - _COLUMNS} more columns." if len(head) > _COLUMNS else ""
     lines.append("</table>")
     return "\n".join([*lines, f"<p>{escape(caption)}{more}</p>"] if caption or more else lines)
 
 
+def text_html(text: str) -> str:
+    """Lines of text, in letters of one width, which a notebook does not give them by itself."""
+    return f'<pre style="font-family:monospace; white-space:pre-wrap">{escape(text)}</pre>'
+
+
 def query_html(text: str, warnings: Sequence[str], picture: Picture) -> str:
     """The text of a query, its warnings, and its automaton where Graphviz can draw it."""
-    lines = [f"<pre>{escape(text[:_TEXT])}{'…' if len(text) > _TEXT else ''}</pre>"]
+    lines = [text_html(text[:_TEXT] + ("…" if len(text) > _TEXT else ""))]
     lines += [f"<p>warning: {escape(shortened(warning, 400))}</p>" for warning in warnings[:_ROWS]]
     try:
         svg = picture.svg()
@@ -62,23 +76,27 @@ def query_html(text: str, warnings: Sequence[str], picture: Picture) -> str:
 
 
 def matches_html(matches: Any, head: Sequence[str], row: Callable[[Any], Sequence[Any]]) -> str:
-    """The first matches. What is shown is found by a use of its own, of two seconds at most, so that `matches` and its
-    counters stay as they are."""
+    """The first matches, or why there is none. What is shown is found by a use of its own, of two seconds at most, so
+    that `matches` and its counters stay as they are."""
     rows: list[Sequence[Any]] = []
+    notes: list[str] = []
     ended = True
     said = ""
     try:
         with limited(_TwoSeconds()):
-            for match in islice(copy.copy(matches), _ROWS + 1):
+            used = copy.copy(matches)
+            for match in islice(used, _ROWS + 1):
                 ended = len(rows) < _ROWS
                 if ended:
                     rows.append(row(match))
+            notes = [] if rows else used.why_none()
     except LimitReached:
         ended, said = False, "; nothing was looked for beyond two seconds"
     except SpaseqError as error:
-        return f"<pre>{escape(str(error))}</pre>"
+        return text_html(str(error))
     count = f"{len(rows)} match{'' if len(rows) == 1 else 'es'}" if ended else f"the first {len(rows)} matches"
-    return table_html(head, rows, f"{count}{said}.")
+    told = [f"<p>{escape(shortened(note, 400))}</p>" for note in notes]
+    return "\n".join([table_html(head, rows, f"{count}{said}."), *told])
 
 
 def match_html(match: Any) -> str:
@@ -88,7 +106,9 @@ def match_html(match: Any) -> str:
     except OptionError:
         pairs = zip(match.positions, match.times, strict=False)
         return table_html(("position", "time"), [(place, time_text(time)) for place, time in islice(pairs, _ROWS)])
-    shown = [(step.name, step.position, time_text(step.time), event_text(step.event)) for step in steps[: 2 * _ROWS]]
+    shown = [
+        (step.name, step.position, time_text(step.time), event_text(step.event, _local)) for step in steps[: 2 * _ROWS]
+    ]
     more = f"{len(steps) - len(shown):,} more steps." if len(steps) > len(shown) else ""
     return table_html(("step", "position", "time", "event"), shown, more)
 
@@ -114,6 +134,16 @@ def event_text(event: Any, term: Callable[[Any], str] = str) -> str:
     if isinstance(event, dict):
         return "  ".join(f"{name}={value}" for name, value in islice(event.items(), _COLUMNS))
     return " . ".join(" ".join(map(term, triple)) for triple in event.triples[:_ROWS])
+
+
+def _local(term: Any) -> str:
+    """A term as short as it can be: of an IRI the last part, since a cell has not room for a triple."""
+    text = str(term)
+    return re.split("[/#]", text.rstrip("/#"))[-1] if re.match(r"\w+://\S+$", text) else text
+
+
+def _side(value: Any) -> str:
+    return "right" if isinstance(value, int | float) else "left"
 
 
 def _cell(value: Any) -> str:

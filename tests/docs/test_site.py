@@ -45,6 +45,7 @@ def test_the_generator_is_of_one_version() -> None:
 
 def test_blocks_have_only_options_that_the_generator_knows() -> None:
     page = ['```csv file="a.csv"', "x", "```", '```python norun="why"', "```", "````md", '```csv file="b"', "````"]
+    assert titled(['```sql file="a.ceql"', "```"])[0] == '```ceql title="a.ceql"', "its own colours"
     assert titled(page) == ['```csv title="a.csv"', "x", "```", "```python", "```", "````md", *page[6:]]
 
 

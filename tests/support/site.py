@@ -23,6 +23,8 @@ __all__ = ["Section", "Task", "makeExtension", "sections", "tasks", "titled"]
 ROOT: Final = Path(__file__).resolve().parents[2]
 DOCS: Final = ROOT / "docs"
 _FENCE: Final = re.compile(r"^( *)(`{3,}|~{3,}) *(\w*) *(.*)$")
+_LEXERS: Final = {".ceql": "ceql", ".rq": "spaseq"}
+"""By the file of a block, whose colours it has on the site; on GitHub it is SQL or SPARQL."""
 _FILE: Final = re.compile(r'\bfile="([^"]*)"')
 _FOREIGN: Final = re.compile(
     r"""<(?:script|img|iframe)\b[^>]*\bsrc="(https?:[^"]*)|<link\b[^>]*\brel="(?:stylesheet|preload)"[^>]*\bhref="(https?:[^"]*)"""
@@ -42,7 +44,8 @@ def titled(lines: list[str]) -> list[str]:
         elif fence is not None and not closes:
             closes = fence[2]
             file = _FILE.search(fence[4])
-            line = f"{fence[1]}{fence[2]}{fence[3]}" + (f' title="{file[1]}"' if file else "")
+            language = _LEXERS.get(Path(file[1]).suffix, fence[3]) if file else fence[3]
+            line = f"{fence[1]}{fence[2]}{language}" + (f' title="{file[1]}"' if file else "")
         found.append(line)
     return found
 
