@@ -5,6 +5,8 @@
 automaton's transitions test; `codegen` compiles all predicates of an automaton to one Python function.
 
 * `values`: The operators on single values; `ceql.expressions.vectorized` has the same meaning on whole columns.
+* `exact` (`compared`, `same_as`): Comparisons of columns of numbers by value: whole numbers of 64 bits and doubles,
+  exactly.
 * `members` (`Members`, `members`): The values of `x IN {…}`, prepared once, so that a test takes a look-up however many
   they are.
 * `scalar` (`compile_condition`, `compile_value`): Expressions as closures, for guards, which read a few events at a
@@ -16,4 +18,4 @@ automaton's transitions test; `codegen` compiles all predicates of an automaton 
   generated function returns their truth values as the bits of an int.
 """
 
-__all__ = ["codegen", "members", "predicates", "scalar", "values", "vectorized"]
+__all__ = ["codegen", "exact", "members", "predicates", "scalar", "values", "vectorized"]

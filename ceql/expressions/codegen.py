@@ -8,7 +8,7 @@ that an event costs a few look-ups:
 * type predicates: their bits are looked up by the event's type;
 * predicates on one attribute whose value is a text: their bits are looked up by the text, and computed when it first
   occurs (at most `_TEXTS` texts are cached, then the cache is cleared);
-* comparisons of an attribute with a number: Python comparisons, of ints exactly and of doubles as doubles;
+* comparisons of an attribute with a number: Python comparisons, which are by value;
 * all others: the closures of `ceql.expressions.scalar`.
 
 Every condition is evaluated on every event, as on columns, so that single events and batches report the same values of
@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import datetime
 import functools
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -37,7 +38,6 @@ __all__ = ["Unfit", "compile_bits", "normal"]
 Event = Mapping[str, Any]
 _TEXTS: Final = 1 << 16
 _LOW, _HIGH = -(1 << 63), (1 << 63) - 1
-_EXACT: Final = 1 << 53
 _MIRROR: Final = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _PYTHON: Final = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _EPOCH: Final = datetime.datetime(1970, 1, 1)
@@ -195,19 +195,17 @@ class _Source:
                 return f"({self._positive(left, value)} & {self._positive(right, value)})"
             case ast.Or(left, right):
                 return f"({self._positive(left, value)} | {self._positive(right, value)})"
-            case ast.Compare(symbol, ast.Attribute(), ast.Number(number)) if abs(number) <= _EXACT:
+            case ast.Compare(symbol, ast.Attribute(), ast.Number(number)) if math.isfinite(number):
                 return _number_comparison(symbol, number)
-            case ast.Compare(symbol, ast.Number(number), ast.Attribute()) if abs(number) <= _EXACT:
+            case ast.Compare(symbol, ast.Number(number), ast.Attribute()) if math.isfinite(number):
                 return _number_comparison(_MIRROR[symbol], number)
         test = compile_condition(node, lambda attribute: _itself)
         return f"({self._name('test', test)}({value}) is True)"
 
 
 def _number_comparison(symbol: str, number: int | float) -> str:
-    operator = _PYTHON[symbol]
-    as_int = f"v {operator} {number!r}" if isinstance(number, int) else f"float(v) {operator} {number!r}"
     other = f"compare({symbol!r}, v, {number!r}) is True"
-    return f"({as_int} if kind is int else v {operator} {float(number)!r} if kind is float else {other})"
+    return f"(v {_PYTHON[symbol]} {number!r} if kind is int or kind is float else {other})"
 
 
 def _normalised(indent: str) -> list[str]:

@@ -1,8 +1,7 @@
 """The values of `x IN {…}`, prepared once, so that a test takes a look-up however many they are.
 
-`=` is that of `ceql.expressions.values`: integers are compared exactly, an integer and a double as doubles, a time with
-the times that texts stand for. Values whose kinds do not go together are left to the comparisons one by one, which name
-them.
+`=` is that of `ceql.expressions.values`: numbers are compared by value, a time with the times that texts stand for.
+Values whose kinds do not go together are left to the comparisons one by one, which name them.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ceql.expressions import values
+from ceql.expressions.exact import same_as
 from ceql.syntax import ast
 from spaseq.events import Column, NumberColumn, TextColumn, TimeColumn, TruthColumn, text_array
 
@@ -40,11 +40,7 @@ class Members:
         self._kind = kinds.pop() if len(kinds) == 1 and len(self.constants) == len(items) else None
         self._times: frozenset[int] | None = None
         self._arrays: dict[str, Any] = {}
-        if self._kind == "number":
-            self._whole = frozenset(v for v in self.constants if isinstance(v, int))
-            self._doubles = frozenset(v for v in self.constants if isinstance(v, float))
-            self._as_doubles = frozenset(map(float, self.constants))
-        elif self._kind is not None:
+        if self._kind is not None:
             self._set = frozenset(self.constants)
 
     def has(self, value: Any) -> bool | None:
@@ -56,11 +52,7 @@ class Members:
             return int(value) in self._as_times()
         if kind != self._kind:
             return any([values.compare("=", value, constant) for constant in self.constants])
-        if kind != "number":
-            return value in self._set
-        if isinstance(value, int):
-            return value in self._whole or (bool(self._doubles) and float(value) in self._doubles)
-        return value in self._as_doubles
+        return value in self._set
 
     def where(self, column: Column) -> np.ndarray | pa.BooleanArray | None:
         """Where the values of a column are among them: bool (n,), right where a value is known; for texts, of the
@@ -74,10 +66,7 @@ class Members:
             return np.asarray(found[0] if len(found) == 1 else np.ones(len(column.values), bool))
         if not isinstance(column, NumberColumn) or self._kind != "number":
             return None
-        if column.values.dtype == np.float64:
-            return _is_in(column.values, self._array("as doubles"))
-        whole = _is_in(column.values, self._array("whole"))
-        return whole | _is_in(column.values.astype(np.float64), self._array("doubles")) if self._doubles else whole
+        return _is_in(column.values, self._array(column.values.dtype.kind))
 
     def _array(self, of: str) -> Any:
         if of not in self._arrays:
@@ -90,11 +79,7 @@ class Members:
                 return text_array(list(self._set))
             case "time":
                 return np.array(sorted(self._as_times()), np.int64)
-            case "whole":
-                return np.array(sorted(self._whole), np.int64)
-            case "doubles":
-                return np.array(sorted(self._doubles), np.float64)
-        return np.array(sorted(self._as_doubles), np.float64)
+        return same_as(self._set, of)
 
     def _as_times(self) -> frozenset[int]:
         if self._times is None:

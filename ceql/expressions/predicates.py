@@ -61,7 +61,7 @@ class StreamIs:
 def _placed(error: EventError, condition: ast.Condition, events: EventBatch) -> EventError:
     """`error` with the events' source and, if an attribute of the condition holds texts, the first of them: usually it
     is the value of the wrong kind."""
-    for attribute in attributes_of(condition):
+    for attribute in attributes_of(condition) if error.record is None else ():
         column = events.column(attribute.name)
         if isinstance(column, TextColumn) and (column.codes >= 0).any():
             row = int(np.argmax(column.codes >= 0))
@@ -69,7 +69,8 @@ def _placed(error: EventError, condition: ast.Condition, events: EventBatch) -> 
             return EventError(f"{error.problem}: {attribute.name} is {text!r} here", source=events.source,
                               record=int(events.positions[row]) + 1, counted="event", attribute=attribute.name,
                               hint=error.hint)  # fmt: skip
-    return EventError(error.problem, source=events.source, attribute=error.attribute, hint=error.hint)
+    return EventError(error.problem, source=events.source, record=error.record, counted="event",
+                      attribute=error.attribute, hint=error.hint)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,11 @@
 Values are int, float, str, bool, `Instant` (a time attribute), tuples of floats (lists) and None (NULL). Rules:
 
 * NULL in, NULL out; a comparison with NULL is unknown (None).
-* Integers are compared and computed exactly within 64 bits; a result outside them is NULL. If either side is a double,
-  both are taken as doubles. `/` always divides as doubles; `%` has the sign of its left side; both are NULL where the
-  right side is 0. A result that is NaN is NULL.
+* Numbers are compared by value, exactly: 2^53 + 1 is greater than the double 2^53. So equality is transitive, and
+  orders are total, whatever kinds of numbers an attribute has.
+* Integers are computed exactly within 64 bits; a result outside them is NULL. If either side is a double, both are
+  taken as doubles. `/` always divides as doubles; `%` has the sign of its left side; both are NULL where the right side
+  is 0. A result that is NaN is NULL.
 * Texts are compared by code point. Booleans have only `=` and `!=`. A time is compared with a time, or with a text in
   the form of a time. Other combinations are a mistake in the query or in the data and raise `EventError`.
 * Lists of numbers are only for CORR, Pearson's correlation. It is NULL where a list is NULL or contains a missing
@@ -75,8 +77,6 @@ def compare(symbol: str, left: Any, right: Any) -> bool | None:
         left, right = _as_times(symbol, left, right, kinds)
     elif kinds[0] == "list" or (kinds[0] == "truth" and symbol not in ("=", "!=")):
         raise mismatch(*kinds, f"{left} {symbol} {right}".lower())
-    elif isinstance(left, float) or isinstance(right, float):
-        left, right = float(left) if kinds[0] == "number" else left, float(right) if kinds[0] == "number" else right
     return bool(OPERATORS[symbol](left, right))
 
 

@@ -2,7 +2,8 @@
 
 They have the meaning of `ceql.expressions.values` on single values. A text column is tested once per distinct text, and
 the results are gathered by code. A condition is first evaluated to where it is *true*; where it is *known* (true or
-false, not NULL) is computed only below a NOT, where false and unknown differ.
+false, not NULL) is computed only below a NOT, where false and unknown differ. What columns cannot hold exactly, values
+of several kinds and arithmetic of whole numbers among decimals beyond 2^53, is evaluated row by row.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ceql.expressions import values
+from ceql.expressions.exact import compared
 from ceql.expressions.members import members
-from ceql.expressions.scalar import compile_value
+from ceql.expressions.scalar import compile_condition, compile_value
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
 from spaseq.errors import EventError, InternalError
@@ -26,6 +28,7 @@ from spaseq.events import (
     Column,
     EventBatch,
     ListColumn,
+    MixedColumn,
     NumberColumn,
     TextColumn,
     TimeColumn,
@@ -34,6 +37,7 @@ from spaseq.events import (
     text_array,
     truths_of,
 )
+from spaseq.events.columns import mixed_column
 
 __all__ = ["evaluate", "operand"]
 
@@ -47,6 +51,7 @@ _PC: Final = {
     ">=": pc.greater_equal,
 }
 _MIRROR: Final = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_EXACT: Final = 1 << 53
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,33 @@ class _Truth:
 
 def evaluate(node: ast.Condition, batch: EventBatch) -> np.ndarray:
     """Where `node` is true, and not unknown: bool (n,). `EventError` where kinds of values do not go together."""
-    return _truth(node, batch).true
+    try:
+        return _truth(node, batch).true
+    except (_ByRow, EventError) as error:
+        truths = _by_row(compile_condition, node, batch, error)
+        return np.fromiter((truth is True for truth in truths), bool, len(batch))
+
+
+class _ByRow(Exception):
+    """Columns do not hold the values exactly."""
+
+
+def _by_row(
+    compiled: Callable[[Any, Any], Callable[[int], Any]], node: Any, batch: EventBatch, why: Exception
+) -> list[Any]:
+    """The values of an expression or condition, one by one. Kinds of columns may not go together where no event has
+    values of both; where one has, that is the error: `why`, if it is one, or one that names the event."""
+    of_row, found = compiled(node, lambda attribute: batch.getter(attribute.name)), []
+    for row in range(len(batch)):
+        try:
+            found.append(of_row(row))
+        except EventError as error:
+            if isinstance(why, EventError):
+                raise why from None
+            places = getattr(batch, "positions", None)
+            record = None if places is None else int(places[row]) + 1
+            raise EventError(error.problem, record=record, counted="event", hint=error.hint) from None
+    return found
 
 
 def _truth(node: ast.Condition, batch: EventBatch) -> _Truth:
@@ -163,6 +194,8 @@ def _compare(symbol: str, left: _Operand, right: _Operand, count: int, node: ast
     if isinstance(left, ListColumn):
         raise values.mismatch("list", "list", print_expression(node))
     known = left.known if isinstance(right, _Constant) else _both_known(left.known, right.known)
+    if isinstance(left, NumberColumn):
+        return _settled(compared(symbol, left, right if isinstance(right, NumberColumn) else other), known)
     return _settled(np.asarray(values.OPERATORS[symbol](left.values, other)), known)
 
 
@@ -226,7 +259,10 @@ def _named(node: ast.Expression, work: Callable[[], Any]) -> Any:
 def operand(node: ast.Expression, batch: EventBatch) -> Column | None:
     """The values of an expression per event; None if it is NULL for all of them. It must contain an attribute.
     `EventError` where kinds of values do not go together."""
-    found = _value(node, batch)
+    try:
+        found = _value(node, batch)
+    except (_ByRow, EventError) as error:
+        return mixed_column(_by_row(compile_value, node, batch, error))
     assert not isinstance(found, _Constant)
     return found
 
@@ -236,7 +272,10 @@ def _value(node: ast.Expression, batch: EventBatch) -> _Operand:
         case ast.Number(value) | ast.Text(value) | ast.Truth(value):
             return _Constant(value)
         case ast.Attribute(name):
-            return batch.column(name)
+            column = batch.column(name)
+            if isinstance(column, MixedColumn):
+                raise _ByRow
+            return column
         case ast.Negate(child):
             return _arithmetic("-", _Constant(0), _value(child, batch), node, negated=True)
         case ast.Arithmetic(symbol, left, right):
@@ -261,10 +300,29 @@ def _arithmetic(symbol: str, left: _Operand, right: _Operand, node: ast.Expressi
     known = _both_known(known_a, known_b)
     with np.errstate(all="ignore"):
         if negated and np.asarray(b).dtype == np.float64:
-            return NumberColumn(-b, known)
+            return NumberColumn(-b, known, right.whole if isinstance(right, NumberColumn) else None)
         result, defined = _computed(symbol, a, b)
+    whole = None if symbol == "/" else _whole(left, right, result)
     known = known if defined is None else _both_known(known, defined)
-    return NumberColumn(result if known is None else np.where(known, result, 0), known)
+    return NumberColumn(result if known is None else np.where(known, result, 0), known, whole)
+
+
+def _whole(left: Column | _Constant, right: Column | _Constant, result: np.ndarray) -> np.ndarray | None:
+    """Which results are of two whole numbers, where some numbers are whole and others are not; `_ByRow` where doubles
+    may not hold one of them."""
+    sides = [s for s in (left, right) if isinstance(s, NumberColumn)]
+    if all(side.whole is None for side in sides):
+        return None
+    whole = np.ones(len(result), bool)
+    for side in (left, right):
+        if isinstance(side, _Constant):
+            whole &= isinstance(side.value, int)
+        elif isinstance(side, NumberColumn) and side.values.dtype == np.float64:
+            whole &= False if side.whole is None else side.whole
+    inputs = [np.asarray(s.value if isinstance(s, _Constant) else s.values) for s in (left, right)]  # type: ignore[union-attr]
+    if any((whole & (np.abs(part.astype(np.float64)) > _EXACT)).any() for part in (*inputs, result)):
+        raise _ByRow
+    return whole
 
 
 def _array(operand: Column | _Constant) -> tuple[np.ndarray, Known]:

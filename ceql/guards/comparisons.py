@@ -3,8 +3,8 @@ the values.
 
 For a guard `left symbol right`, each side an expression over one variable, both sides are computed for a whole batch,
 and every value becomes an int64 code. Within one guard, codes are ordered as the values are: numbers as doubles, or as
-integers where there are some beyond 2^53; times as nanoseconds; truth values as 0 and 1. Texts, which are only tested
-for equality, get a number each.
+integers where there are some beyond 2^53 (where there are both, codes do not do); times as nanoseconds; truth values as
+0 and 1. Texts, which are only tested for equality, get a number each.
 
 A run keeps one code for each side of each guard. One is enough where a side has several values: the greatest of those
 that must be less, the smallest of those that must be greater. For `=`, two different values become NULL, as no value is
@@ -25,16 +25,19 @@ from ceql.syntax import ast
 from ceql.syntax.walk import attributes_of, calls_of
 from spaseq.automata import Avoid, Leave, Take
 from spaseq.engine.program.register_ops import NOTHING, UNKNOWN, ColumnTest, Drop, Keep, MergeRule, Op, Test, Unless
-from spaseq.events import Column, EventBatch, ListColumn, NumberColumn, TextColumn
-from spaseq.events.batch import Instant
+from spaseq.errors import EventError
+from spaseq.events import Column, EventBatch, Instant, ListColumn, MixedColumn, NumberColumn, TextColumn
+from spaseq.events.columns import is_small
 from spaseq.snapshot import expect
 
 __all__ = ["KINDS", "Comparison", "Texts", "coded", "comparison_of", "decoded", "double_codes", "kind_of"]
 
-_EXACT: Final = 1 << 53
 _MIRROR: Final = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-KINDS: Final = (None, "double", "whole", "text", "truth", "time")
-"""The kinds of values that a column of codes stands for; None before the first value."""
+KINDS: Final = (None, "double", "whole", "number", "text", "truth", "time")
+"""The kinds of values that a column of codes stands for; None before the first value. A "number" is a double, by the
+same code, or a whole number up to 2^51, by one that no double has: those of NaN."""
+_INFINITE: Final = 0x7FF << 52
+"""The code of the infinite double."""
 _RULES: Final = {
     "=": (MergeRule.SAME, MergeRule.SAME),
     "!=": (MergeRule.ONE, MergeRule.ONE),
@@ -138,9 +141,12 @@ class Comparison:
         """Writes the codes of a batch into `out`, int64 (n, 2).
 
         False where its values cannot be compared by code with those of earlier batches: they are of another kind, or
-        lists, or have no order. `EventError` where a side cannot be computed.
+        lists, or have no order, or a side cannot be computed.
         """
-        sides = [operand(side, events) for side in (self._condition.left, self._condition.right)]
+        try:
+            sides = [operand(side, events) for side in (self._condition.left, self._condition.right)]
+        except EventError:
+            return False  # maybe of an event that no run takes
         kind = self._kind_with([s for s in sides if s is not None])
         if kind == "" or (kind in ("text", "truth") and self._symbol not in ("=", "!=")):
             return False
@@ -153,7 +159,7 @@ class Comparison:
     def _kind_with(self, columns: Sequence[Column]) -> str | None:
         """The one kind of the values of these columns and of earlier batches; None if all were NULL so far, "" if there
         is no such kind."""
-        if any(isinstance(column, ListColumn) for column in columns):
+        if any(isinstance(column, ListColumn | MixedColumn) for column in columns):
             return ""
         kinds = {_size_of(column) for column in columns}
         if "small" in kinds:
@@ -200,8 +206,11 @@ def coded(column: Column, kind: str | None, texts: Texts) -> np.ndarray:
     if isinstance(column, TextColumn):
         numbers = np.array([texts.number(t) for t in column.texts.to_pylist()] + [UNKNOWN], np.int64)
         return np.asarray(numbers[column.codes])
-    assert not isinstance(column, ListColumn)
-    codes = double_codes(column.values) if kind == "double" else column.values.astype(np.int64)
+    assert not isinstance(column, ListColumn | MixedColumn)
+    codes = double_codes(column.values) if kind in ("double", "number") else column.values.astype(np.int64)
+    if kind == "number" and isinstance(column, NumberColumn) and column.whole is not None:
+        values = np.where(column.whole, column.values, 0).astype(np.int64)
+        codes = np.where(column.whole, np.where(values < 0, values - 1 - _INFINITE, values + 1 + _INFINITE), codes)
     return codes if column.known is None else np.where(column.known, codes, UNKNOWN)
 
 
@@ -216,7 +225,9 @@ def decoded(code: int, kind: str | None, texts: dict[int, str]) -> Any:
             return bool(code)
         case "time":
             return Instant(code)
-        case "double":
+        case "number" if code > _INFINITE or code < -_INFINITE - 1:
+            return code + _INFINITE + 1 if code < 0 else code - _INFINITE - 1
+        case "double" | "number":
             bits = code ^ ((1 << 63) - 1) if code < 0 else code
             return float(np.int64(bits).view(np.float64))
         case _:
@@ -233,19 +244,21 @@ def double_codes(values: np.ndarray) -> np.ndarray:
 
 
 def kind_of(column: Column) -> str:
-    """The kind of a column's values: "double", "whole", "text", "truth", "time" or "list"."""
+    """The kind of a column's values: "double", "whole", "number" (doubles that hold whole numbers, too), "text",
+    "truth", "time", "list" or "mixed"."""
     if isinstance(column, NumberColumn):
+        if column.whole is not None:
+            return "number"
         return "double" if column.values.dtype == np.float64 else "whole"
     return column.kind
 
 
 def _size_of(column: Column) -> str:
-    """`kind_of`, but "small" for integers that are all exact as doubles."""
+    """`kind_of`, but "small" for integers that are all exact as doubles, and "double" for "number"."""
     kind = kind_of(column)
     if kind == "whole" and _is_number(column):
-        values = column.values
-        return "small" if values.size == 0 or max(values.max(), -values.min()) <= _EXACT else "whole"
-    return kind
+        return "small" if is_small(column) else "whole"
+    return "double" if kind == "number" else kind
 
 
 def _is_number(column: Column) -> TypeGuard[NumberColumn]:

@@ -66,7 +66,7 @@ class ValueCodes:
 
     def load(self, batch: Any, rows: np.ndarray) -> np.ndarray | None:
         """The codes of a batch: int64 (n, registers); None where they cannot be compared with those of earlier batches
-        (`Codes.load`). `EventError` where a side of a comparison cannot be computed."""
+        (`Codes.load`)."""
         self._events = batch.events
         out = np.full((len(batch), self.registers), UNKNOWN, np.int64)
         for form, (a, b) in zip(self._forms, itertools.pairwise(self._first), strict=True):

@@ -30,7 +30,7 @@ from spaseq.engine.program.register_ops import (
     ResidualTest,
     Unless,
 )
-from spaseq.events import EventBatch, NumberColumn
+from spaseq.events import Column, EventBatch, NumberColumn
 from spaseq.snapshot import expect
 
 __all__ = ["Question", "question_of"]
@@ -95,7 +95,11 @@ class Question:
             if column is None:
                 continue
             kind = kind_of(column)
-            if kind == "list" or self._kinds[i] not in (None, kind):
+            if {kind, self._kinds[i]} == {"double", "number"}:
+                kind = "number"
+            elif kind in ("list", "mixed") or self._kinds[i] not in (None, kind):
+                return False
+            if kind == "number" and _is_far(column):
                 return False
             self._kinds[i] = kind
             out[:, i] = codes = coded(column, kind, texts)
@@ -135,6 +139,13 @@ class Question:
         """The opposite of `snapshot`."""
         expect(len(state) == len(self._kinds) and all(kind in KINDS for kind in state), "a kind for each attribute")
         self._kinds = list(state)
+
+
+def _is_far(column: Column) -> bool:
+    """Whether whole numbers among decimals are beyond those that codes tell from decimals."""
+    if not isinstance(column, NumberColumn) or column.whole is None:
+        return False
+    return bool((column.whole & (np.abs(column.values) > 1 << 51)).any())
 
 
 _Program = list[float | str | _Place]

@@ -121,11 +121,16 @@ def _separated(guard: Guard, sides: tuple[str, str], order: tuple[str, ...], reg
 
 
 def _greatest(found: Values) -> Values:
-    return frozenset((None,)) if None in found else frozenset((max(found),))
+    return frozenset((None,)) if None in found else frozenset((max(found),)) if _have_order(found) else found
 
 
 def _smallest(found: Values) -> Values:
-    return frozenset((None,)) if None in found else frozenset((min(found),))
+    return frozenset((None,)) if None in found else frozenset((min(found),)) if _have_order(found) else found
+
+
+def _have_order(found: Values) -> bool:
+    """Whether all are of one kind; otherwise whatever they are compared with is no good for one of them."""
+    return len(found) < 2 or len(set(map(values.kind_of, found))) < 2
 
 
 def _two(found: Values) -> Values:

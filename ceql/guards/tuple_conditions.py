@@ -19,10 +19,20 @@ from ceql.expressions.vectorized import evaluate
 from ceql.guards.aggregates import AggregateGuard
 from ceql.guards.guard import Guard
 from ceql.syntax import ast
-from ceql.syntax.walk import aggregates_of, attributes_of, replaced
+from ceql.syntax.walk import aggregates_of, attributes_of, parts, replaced
 from spaseq.errors import EventError, InternalError
-from spaseq.events import Column, ListColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn, text_array
-from spaseq.events.batch import Instant
+from spaseq.events import (
+    Column,
+    Instant,
+    ListColumn,
+    MixedColumn,
+    NumberColumn,
+    TextColumn,
+    TimeColumn,
+    TruthColumn,
+    text_array,
+)
+from spaseq.events.columns import getter_of
 from spaseq.snapshot import expect
 
 __all__ = ["GuardConditions", "GuardMemory"]
@@ -56,10 +66,12 @@ class _Attribute:
     """An attribute of all kept events: `kind`, `values` (n,), and `known` (n,), which is False for NULL.
 
     `values` has the dtype of `_DTYPES[kind]`; texts are codes into `texts`. "mixed", with Python objects, once values
-    of two kinds have come.
+    of two kinds have come. Whole numbers within 2^53 among decimals are decimals, unless something `computes` with the
+    attribute, which would tell.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, computes: bool = True) -> None:
+        self._computes = computes
         self.kind = ""
         self.texts: dict[str, int] = {}
         self._values = np.zeros(16, np.int64)
@@ -160,11 +172,12 @@ class _Attribute:
             codes = column.codes[rows]
             return np.append(np.array(numbers, np.int64), 0)[codes], codes >= 0, "text"
         known = np.ones(len(rows), bool) if column.known is None else column.known[rows]
-        if isinstance(column, ListColumn):  # for CORR, one by one
-            lists = np.empty(len(rows), object)
+        told = isinstance(column, NumberColumn) and column.whole is not None and self._computes
+        if isinstance(column, ListColumn | MixedColumn) or told:  # one by one; lists are for CORR
+            found, get = np.empty(len(rows), object), getter_of(column)
             for i, row in enumerate(rows.tolist()):
-                lists[i] = column.values[row]
-            return lists, known, "mixed"
+                found[i] = get(row)
+            return found, known, "mixed"
         kind = _KINDS[type(column)]
         if kind == "number":
             kind = "int" if column.values.dtype.kind == "i" else "float"
@@ -211,7 +224,8 @@ class GuardMemory:
         self._guards = guards
         self._source = ""
         names = dict.fromkeys(a.name for guard in guards for a in attributes_of(guard.condition))
-        self._attributes = {name: _Attribute() for name in names}
+        computed = {a.name for guard in guards for a in attributes_of(guard.condition) if _computes(guard.condition)}
+        self._attributes = {name: _Attribute(name in computed) for name in names}
         self._prepare()
 
     def _prepare(self) -> None:
@@ -320,6 +334,11 @@ class _Tuples:
         return found
 
 
+def _computes(condition: ast.Condition) -> bool:
+    """Whether there is something in a condition that whole numbers and equal decimals may differ in."""
+    return any(isinstance(node, ast.Arithmetic | ast.Call) for node in parts(condition))
+
+
 def _chosen(attribute: ast.Attribute) -> Callable[[dict[str, Any]], Any]:
     return lambda choice: choice[attribute.name]
 
@@ -339,6 +358,10 @@ class _Gathered:
 
     def __len__(self) -> int:
         return len(next(iter(self._events.values())))
+
+    def getter(self, name: str) -> Callable[[int], Any]:
+        """A function from a row to the value of the attribute `name`."""
+        return getter_of(self.column(name))
 
     def column(self, name: str) -> Column | None:
         """The values of the attribute `name`, as `v.a`, of the events in the column of variable `v`."""

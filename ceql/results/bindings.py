@@ -16,6 +16,7 @@ import pyarrow as pa
 from ceql.semantics.check import defined_variables
 from ceql.syntax import ast
 from spaseq.engine import MatchBatch
+from spaseq.events.mixed import flattened
 
 __all__ = ["Bindings", "Shown"]
 
@@ -132,7 +133,7 @@ def _lists(offsets: np.ndarray, values: pa.Array) -> pa.LargeListArray:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.Array:
-    """The column as one array, without dictionary encoding."""
+    """The column as one array, without dictionary encoding or union."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    return flattened(column.combine_chunks() if column.num_chunks != 1 else column.chunk(0))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, Final
 
 import numpy as np
 
-from ceql.expressions.values import kind_of
+from ceql.expressions.values import INT64, kind_of
 from spaseq.engine import Partitions, Window
 from spaseq.engine.program.batch_order import first_backward
 from spaseq.errors import EventError
-from spaseq.events import EventBatch, ListColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn
+from spaseq.events import EventBatch, ListColumn, MixedColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn
 
 __all__ = ["Coordinate", "EngineBatch", "Partition", "key_of"]
 
@@ -85,13 +86,18 @@ class Partition:
         values: list[Any] = []
         for name in names:
             column = batch.column(name)
-            if isinstance(column, ListColumn):
-                raise EventError(
-                    f"attribute {name} is a list, and PARTITION BY goes by numbers, texts, truths or times",
-                    source=batch.source,
-                    attribute=name,
-                )
-            if column is not None:
+            if isinstance(column, ListColumn | MixedColumn):
+                lists = (row for row, value in enumerate(column.values) if isinstance(value, tuple))
+                first = next((row for row in lists if codes[row] < 0), None)
+                if first is not None:
+                    raise EventError(
+                        f"attribute {name} is a list, and PARTITION BY goes by numbers, texts, truths or times",
+                        source=batch.source,
+                        record=int(batch.positions[first]) + 1,
+                        counted="event",
+                        attribute=name,
+                    )
+            if column is not None and not isinstance(column, ListColumn):
                 more, found = _encoded(column)
                 codes = np.where((codes < 0) & (more >= 0), more + len(values), codes)
                 values += found
@@ -104,10 +110,17 @@ def key_of(value: Any) -> Any:
     return value if kind in ("text", "number") else (kind, value)
 
 
-def _encoded(column: NumberColumn | TextColumn | TruthColumn | TimeColumn) -> tuple[np.ndarray, list[Any]]:
+def _encoded(
+    column: NumberColumn | TextColumn | TruthColumn | TimeColumn | MixedColumn,
+) -> tuple[np.ndarray, list[Any]]:
     """Codes (-1 NULL) and the values they stand for, as `key_of` has them."""
     if isinstance(column, TextColumn):
         return column.codes.astype(np.int64), column.texts.to_pylist()
+    if isinstance(column, MixedColumn):
+        numbers: dict[Any, int] = {}
+        keys = [None if value is None else key_of(value) for value in column.values]
+        places = [-1 if key is None else numbers.setdefault(key, len(numbers)) for key in keys]
+        return np.array(places, np.int64), list(numbers)
     distinct, codes = np.unique(column.values, return_inverse=True)
     if column.known is not None:
         codes = np.where(column.known, codes, -1)
@@ -115,6 +128,12 @@ def _encoded(column: NumberColumn | TextColumn | TruthColumn | TimeColumn) -> tu
     if isinstance(column, NumberColumn):
         return codes, values
     return codes, [("time", value) if isinstance(column, TimeColumn) else key_of(value) for value in values]
+
+
+def _as_whole(numbers: np.ndarray) -> np.ndarray:
+    """Doubles as whole numbers, if all are such."""
+    whole = (np.abs(numbers) < 2.0**63) & (numbers == np.trunc(numbers))
+    return numbers.astype(np.int64) if whole.all() else numbers
 
 
 class Coordinate:
@@ -140,7 +159,7 @@ class Coordinate:
                 hint=hint,
             )
         column = batch.column(name)
-        known = None if not isinstance(column, NumberColumn | TimeColumn) else column.known
+        known = None if not isinstance(column, NumberColumn | TimeColumn | MixedColumn) else column.known
         if column is None or (known is not None and not known.all()):
             row = 0 if known is None else int(np.argmin(known))
             raise self._error(batch, row, f"this event has no {name}, which the window is measured in")
@@ -148,6 +167,10 @@ class Coordinate:
             numbers = column.values // 10**9 + column.values % 10**9 / 1e9  # each rounded once
         elif isinstance(column, NumberColumn):
             numbers = column.values
+            if column.whole is not None and column.whole[0] and self.kind is None:
+                numbers = _as_whole(numbers)
+        elif isinstance(column, MixedColumn):
+            numbers = self._each(batch, column)
         else:
             raise self._error(batch, 0, f"{name} holds no numbers, and the window is measured in it")
         if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():
@@ -158,11 +181,22 @@ class Coordinate:
         self.last, self.kind = numbers[-1].item(), numbers.dtype.kind
         return numbers
 
+    def _each(self, batch: EventBatch, column: MixedColumn) -> np.ndarray:
+        """The numbers of a column that does not hold them as doubles: whole, if all are and the first is."""
+        for row, value in enumerate(column.values):
+            if kind_of(value) != "number":
+                raise self._error(batch, row, f"{self._attribute} is no number here, and the window is measured in it")
+        numbers = list(column.values)
+        whole = all(isinstance(v, int) or (isfinite(v) and v == int(v)) for v in numbers)
+        exact = (
+            whole and all(v in INT64 for v in map(int, numbers)) and (self.last is not None or type(numbers[0]) is int)
+        )
+        return np.array([int(v) for v in numbers], np.int64) if exact else np.array(numbers, np.float64)
+
     def _settled(self, numbers: np.ndarray) -> np.ndarray:
         """Whole numbers until there are decimals, decimals from then on."""
         if self.kind != "f" and numbers.dtype.kind == "f" and self.last is not None:
-            whole = (np.abs(numbers) < 2.0**63) & (numbers == np.trunc(numbers))
-            numbers = numbers.astype(np.int64) if whole.all() else numbers
+            numbers = _as_whole(numbers)
         return numbers.astype(np.float64) if self.kind == "f" else numbers
 
     def _check_order(self, batch: EventBatch, numbers: np.ndarray) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from ceql.lowering.lower import Lowered
 from ceql.results.history import History, Past
 from ceql.runtime.batch import Coordinate, EngineBatch, Partition
+from spaseq.errors import EventError
 from spaseq.events import EventBatch, EventCounters
 from spaseq.held import Memory, Parts, joined, measured
 from spaseq.snapshot import expect
@@ -73,7 +74,11 @@ class Run:
         self.evict(*reached)
         self.past.append(events, batch.times[-1].item(), batch.keys if self.by_key else None)
         found = self.evaluator.stream(batch)
-        yield from ((m, self.past.of(m)) for m in (self.evaluator.at_once(found) if at_once else found) if len(m))
+        try:
+            yield from ((m, self.past.of(m)) for m in (self.evaluator.at_once(found) if at_once else found) if len(m))
+        except EventError:
+            self.past.pop()
+            raise
 
     def count(self, events: EventBatch, most: int | None = None) -> int:
         """How many matches these events complete. Stops soon behind `most`; then the run can go no further."""

@@ -2,9 +2,9 @@
 
 Conditions are split into comparisons of a term (any expression over the event) with constants. A contradiction is
 reported only if it holds for every kind of value that the term may have: NULL satisfies no comparison and needs no
-attention; integers and doubles are compared as doubles, so numbers that doubles do not hold exactly are left alone; a
-text constant is compared as a text or, with an attribute that is a time, as a time, so both must contradict. Constants
-of different kinds are no contradiction here: `ceql.semantics.types` reports them.
+attention; numbers that doubles do not hold exactly are left alone; a text constant is compared as a text or, with an
+attribute that is a time, as a time, so both must contradict. Constants of different kinds are no contradiction here:
+`ceql.semantics.types` reports them.
 """
 
 from __future__ import annotations

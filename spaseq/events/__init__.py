@@ -12,7 +12,9 @@ Modules:
 
 * `ahead` (`Crew`, `ahead`): Work ahead of who uses the results: threads read and work on items before they are asked
   for.
-* `columns`: Columns of a batch as plain arrays, each of one of five kinds.
+* `mixed` (`Odd`, `array_of`, `beyond_exact`, `flattened`, `parts_of`, `together`, `united`): Columns whose values are
+  of several kinds: whole numbers and decimals, numbers and lists, texts and truth values.
+* `columns`: Columns of a batch as plain arrays, each of one of six kinds.
 * `batch` (`INSTANTS`, `EventBatch`): A batch of typed events in columns, in the order of the stream.
 * `blocks` (`Joined`, `clean`, `decoded`, `first_line`, `line_blocks`, `read_some`): Bytes of files, in blocks of whole
   lines; what the readers of text formats share.
@@ -40,6 +42,7 @@ from spaseq.events.batch import EventBatch, Instant
 from spaseq.events.columns import (
     Column,
     ListColumn,
+    MixedColumn,
     NumberColumn,
     TextColumn,
     TimeColumn,
@@ -66,6 +69,7 @@ __all__ = [
     "GrowingFile",
     "Instant",
     "ListColumn",
+    "MixedColumn",
     "NumberColumn",
     "Seen",
     "TextColumn",

@@ -9,10 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spaseq.events.columns import Column, ListColumn, TextColumn, TimeColumn, column_of, rows_of
+from spaseq.events.columns import Column, Instant, TextColumn, column_of, getter_of, rows_of
+from spaseq.events.mixed import parts_of
 from spaseq.snapshot import Kind
 
-__all__ = ["INSTANTS", "EventBatch"]
+__all__ = ["INSTANTS", "EventBatch", "Instant", "encode_texts"]
 
 
 class EventBatch:
@@ -69,13 +70,13 @@ class EventBatch:
         if column is None and self.type_column in self.table.column_names:
             values = self.column(self.type_column)
             if values is not None and not isinstance(values, TextColumn):
-                values = column_of(self.table[self.type_column].cast(pa.string()), self.type_column)
+                values = column_of(_as_texts(self.table[self.type_column]), self.type_column)
             column = self._columns["\0type"] = values
         return column if isinstance(column, TextColumn) else None
 
     def getter(self, name: str) -> Callable[[int], Any]:
         """A function from a row to the value of an attribute: a number, str, bool, `Instant`, tuple (list), None."""
-        return _getter(self.column(name))
+        return getter_of(self.column(name))
 
     def part(self, start: int, stop: int) -> EventBatch:
         """These rows as a batch of their own."""
@@ -116,29 +117,18 @@ class _Part(EventBatch):
         return self._columns[name]
 
 
-class Instant(int):
-    """A time attribute as a Python value, ns since the epoch; compared with times and texts, not with numbers."""
-
-    __slots__ = ()
-
-
 INSTANTS: Final = Kind("instant", (Instant,), lambda value: str(int(value)), Instant)
 """How snapshots hold times."""
 
 
-def _getter(column: Column | None) -> Callable[[int], Any]:
-    if column is None:
-        return lambda row: None
-    if isinstance(column, TextColumn):
-        texts: list[Any] = [*column.texts.to_pylist(), None]
-        codes = column.codes
-        return lambda row: texts[codes[row]]
-    if isinstance(column, ListColumn):
-        return column.values.__getitem__
-    values, known = column.values, column.known
-    if isinstance(column, TimeColumn):
-        return lambda row: None if known is not None and not known[row] else Instant(values[row])
-    return lambda row: None if known is not None and not known[row] else values[row].item()
+def _as_texts(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
+    """What is no text as the texts that Arrow writes."""
+    if not pa.types.is_union(column.type):
+        return column.cast(pa.string())
+    texts = np.full(len(column), None, object)
+    for rows, child in parts_of(column.combine_chunks()):
+        texts[rows] = child.cast(pa.string()).to_pylist()
+    return pa.array(texts, pa.string())
 
 
 def encode_texts(table: pa.Table) -> pa.Table:

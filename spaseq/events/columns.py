@@ -1,4 +1,4 @@
-"""Columns of a batch as plain arrays, each of one of five kinds.
+"""Columns of a batch as plain arrays, each of one of six kinds.
 
 ==============  =====================================  ==========================================================
 kind            arrays                                 made of
@@ -8,14 +8,19 @@ kind            arrays                                 made of
 `TruthColumn`   `values` bool                          booleans
 `TimeColumn`    `values` int64 ns since the epoch      timestamps (UTC where they name no zone) and dates
 `ListColumn`    `values` tuples of floats, or None     lists of numbers (a missing one is NaN)
+`MixedColumn`   `values` Python values, or None        values of several of these kinds (`spaseq.events.mixed`)
 ==============  =====================================  ==========================================================
 
 `known` is a bool array that is false where the value is NULL, or None where none is.
+
+Whole numbers and decimals of one column are a `NumberColumn` of doubles, with `whole` for which is what, as long as
+doubles hold them exactly: then only arithmetic tells the two apart. Beyond that they are a `MixedColumn`, as are whole
+numbers from 2^63 on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -24,17 +29,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spaseq.errors import EventError
+from spaseq.events.mixed import parts_of
 
-__all__ = ["Column", "ListColumn", "NumberColumn", "TextColumn", "TimeColumn", "TruthColumn", "column_of",
-           "rows_of", "text_array", "truths_of"]  # fmt: skip
+__all__ = ["Column", "Instant", "ListColumn", "MixedColumn", "NumberColumn", "TextColumn", "TimeColumn", "TruthColumn",
+           "column_of", "getter_of", "is_small", "mixed_column", "rows_of", "text_array", "truths_of"]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class NumberColumn:
+    """`whole`, bool (n,), where `values` are doubles: which of them stand for whole numbers, within 2^53; None: none of
+    them does."""
+
     kind: ClassVar[str] = "number"
 
     values: np.ndarray
     known: np.ndarray | None
+    whole: np.ndarray | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +103,28 @@ class ListColumn:
     known: np.ndarray | None
 
 
-Column = NumberColumn | TextColumn | TruthColumn | TimeColumn | ListColumn
+@dataclass(frozen=True, slots=True)
+class MixedColumn:
+    """`values` has an int, float, str, bool, `Instant`, tuple of floats or None per row: what a getter of each of the
+    other columns gives. Conditions are evaluated on such a column value by value."""
+
+    kind: ClassVar[str] = "mixed"
+
+    values: tuple[Any, ...]
+    known: np.ndarray | None
+
+
+class Instant(int):
+    """A time attribute as a Python value, ns since the epoch; compared with times and texts, not with numbers."""
+
+    __slots__ = ()
+
+
+Column = NumberColumn | TextColumn | TruthColumn | TimeColumn | ListColumn | MixedColumn
 
 _FEW = 6
 _INT64_MAX = (1 << 63) - 1
+_EXACT: Final = 1 << 53
 
 
 _NUMBERS: Final = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64"
@@ -109,7 +137,34 @@ def rows_of(column: Column, rows: slice) -> Column:
     if isinstance(column, TextColumn):
         return TextColumn(column.codes[rows], column.texts)
     known = None if column.known is None else column.known[rows]
+    if isinstance(column, NumberColumn) and column.whole is not None:
+        return NumberColumn(column.values[rows], known, column.whole[rows])
     return type(column)(column.values[rows], known)  # type: ignore[arg-type]
+
+
+def getter_of(column: Column | None) -> Callable[[int], Any]:
+    """A function from a row to its value: a number, str, bool, `Instant`, tuple (list), None."""
+    if column is None:
+        return lambda row: None
+    if isinstance(column, TextColumn):
+        texts: list[Any] = [*column.texts.to_pylist(), None]
+        codes = column.codes
+        return lambda row: texts[codes[row]]
+    if isinstance(column, ListColumn | MixedColumn):
+        return column.values.__getitem__
+    values, known = column.values, column.known
+    if isinstance(column, TimeColumn):
+        return lambda row: None if known is not None and not known[row] else Instant(values[row])
+    if isinstance(column, NumberColumn) and (whole := column.whole) is not None:
+        number = [int(v) if w else v for v, w in zip(values.tolist(), whole.tolist(), strict=True)]
+        return lambda row: None if known is not None and not known[row] else number[row]
+    return lambda row: None if known is not None and not known[row] else values[row].item()
+
+
+def mixed_column(values: Sequence[Any]) -> MixedColumn | None:
+    """The column of these values, which are as `MixedColumn` has them; None if all are NULL."""
+    known = np.fromiter((value is not None for value in values), bool, len(values))
+    return MixedColumn(tuple(values), None if known.all() else known) if known.any() else None
 
 
 def _as_text(array: pa.Array, name: str, source: str) -> pa.Array:
@@ -127,6 +182,8 @@ def column_of(values: pa.ChunkedArray | pa.Array, name: str, source: str = "") -
     if isinstance(array, pa.ChunkedArray):  # pyarrow keeps chunks where they would not fit into one array
         array = pa.concat_arrays(array.chunks)
     kind = array.type
+    if pa.types.is_union(kind):
+        return _of_union(array, name, source)
     if pa.types.is_null(kind) or array.null_count == len(array):
         return None
     if pa.types.is_dictionary(kind):
@@ -206,12 +263,43 @@ def _text(array: pa.DictionaryArray) -> TextColumn:
     return TextColumn(codes, texts)
 
 
-def _number(array: pa.Array, known: np.ndarray | None) -> NumberColumn:
+def _of_union(array: pa.UnionArray, name: str, source: str) -> Column | None:
+    """The column of a union: of numbers a `NumberColumn`, where doubles hold all of them."""
+    parts = [(rows, column_of(child, name, source)) for rows, child in parts_of(array)]
+    held = [(rows, column) for rows, column in parts if column is not None]
+    if len(held) == 1 and len(held[0][0]) == len(array):
+        return held[0][1]
+    doubles, known, whole = np.zeros(len(array)), np.zeros(len(array), bool), np.zeros(len(array), bool)
+    for rows, column in held:
+        if not isinstance(column, NumberColumn) or not is_small(column):
+            break
+        doubles[rows] = column.values
+        known[rows] = True if column.known is None else column.known
+        whole[rows] = column.values.dtype == np.int64
+    else:
+        return NumberColumn(doubles, None if known.all() else known, whole & known) if known.any() else None
+    found: list[Any] = [None] * len(array)
+    for rows, column in held:
+        get = getter_of(column)
+        for place, row in enumerate(rows.tolist()):
+            found[row] = get(place)
+    return mixed_column(found)
+
+
+def is_small(column: NumberColumn) -> bool:
+    """Whether doubles hold all numbers of a column exactly."""
+    values = column.values
+    return values.dtype == np.float64 or bool(
+        values.min(initial=0) >= -_EXACT and values.max(initial=0) <= _EXACT
+    )  # fmt: skip
+
+
+def _number(array: pa.Array, known: np.ndarray | None) -> NumberColumn | MixedColumn | None:
     kind = array.type
     if pa.types.is_integer(kind):
-        wide = kind == pa.uint64() and (pc.max(array).as_py() or 0) > _INT64_MAX
-        target = pa.float64() if wide else pa.int64()
-        return NumberColumn(_filled(array.cast(target, safe=False), known), known)
+        if kind == pa.uint64() and (pc.max(array).as_py() or 0) > _INT64_MAX:
+            return mixed_column(array.to_pylist())
+        return NumberColumn(_filled(array.cast(pa.int64(), safe=False), known), known)
     values = _filled(array.cast(pa.float64(), safe=False), known)
     nan = np.isnan(values)
     if nan.any():

@@ -13,10 +13,14 @@ import pyarrow.csv
 
 from spaseq.errors import EventError
 from spaseq.events.blocks import Joined, clean, decoded, line_blocks, read_some
+from spaseq.events.mixed import array_of, beyond_exact
 
 __all__ = ["padded", "read_csv"]
 
 _NULLS: Final = ["", "NULL", "null"]
+_LONG: Final = re.compile(rb"[0-9]{16}[\s,;\"]")
+_WHOLE: Final = re.compile("-?[0-9]{1,19}")
+_INT64: Final = range(-(1 << 63), 1 << 63)
 _NEWLINE: Final = 10
 _HEAD: Final = 1 << 16
 _LONGEST_HEADER: Final = 16 << 20
@@ -39,7 +43,8 @@ def read_csv(stream: Joined, name: str, delimiter: str, wanted: Collection[str] 
         table = _csv_block(block, header, widened, delimiter, name, line, included)
         for field in table.schema:
             if not pa.types.is_null(field.type):
-                widened.setdefault(field.name, field.type)
+                kind = pa.float64() if pa.types.is_union(field.type) else field.type
+                widened.setdefault(field.name, kind)
         line += int(np.count_nonzero(np.frombuffer(block, np.uint8) == _NEWLINE))
         if table.num_rows:
             yield table if included is None else padded(table, header)
@@ -111,7 +116,32 @@ def _csv_block(
             odd = next((f.name for f in table.schema if _is_binary(f.type)), None)
             if odd is not None:
                 raise _csv_error("invalid UTF-8", odd, types, block, name, line)
-            return table
+            return _with_whole(table, block, options)
+
+
+def _with_whole(table: pa.Table, block: bytes, options: dict[str, Any]) -> pa.Table:
+    """The table with whole numbers as what they are, where doubles may not hold them: those columns are read again."""
+    far = [f.name for f in table.schema if pa.types.is_floating(f.type) and beyond_exact(table[f.name])]
+    if not far or _LONG.search(block) is None:
+        return table
+    again = pa.csv.ConvertOptions(
+        column_types=dict.fromkeys(far, pa.string()), null_values=_NULLS, strings_can_be_null=True,
+        quoted_strings_can_be_null=False, include_columns=far,
+    )  # fmt: skip
+    texts = pa.csv.read_csv(pa.BufferReader(block), convert_options=again, **options)
+    for column in far:
+        numbers = [_number(text) for text in texts[column].to_pylist()]
+        table = table.set_column(table.column_names.index(column), column, array_of(numbers))
+    return table
+
+
+def _number(text: str | None) -> int | float | None:
+    """A text that was read as a double: a whole number, where it is one of 64 bits."""
+    if text is None:
+        return None
+    if _WHOLE.fullmatch(text.strip()) and int(text) in _INT64:
+        return int(text)
+    return float(text)
 
 
 def _is_binary(kind: pa.DataType) -> bool:

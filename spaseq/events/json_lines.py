@@ -21,6 +21,7 @@ import pyarrow.json
 
 from spaseq.errors import EventError
 from spaseq.events.blocks import Joined, decoded, line_blocks
+from spaseq.events.mixed import beyond_exact
 
 __all__ = ["read_json_lines"]
 
@@ -29,6 +30,10 @@ _DEEPEST: Final = 200
 _MARGIN: Final = 8
 """Blanks before and behind the object of a line, given to pyarrow's reader."""
 _NULL_IN_LIST: Final = re.compile(rb"[\[,]\s*null")
+_LONG: Final = re.compile(rb"[0-9]{16}\s*[,}]")
+_SHORT: Final = 19
+"""So many digits with a sign are within 64 bits, if they are fewer."""
+_END: Final = 1 << 63
 _NEWLINE: Final = 10
 _OPENING: Final = np.isin(np.arange(256), list(b"[{"))
 _BLANK: Final = np.isin(np.arange(256), list(b" \t\r"))
@@ -59,7 +64,16 @@ def _at_once(block: bytes) -> pa.Table | None:
         table = pa.json.read_json(io.BytesIO(block), read_options=_options(block))
     except pa.ArrowInvalid:
         return None
-    return table if table.num_rows == lines else None
+    return None if table.num_rows != lines or _is_rounded(table, block) else table
+
+
+def _is_rounded(table: pa.Table, block: bytes) -> bool:
+    """Whether some column of doubles may stand for whole numbers that doubles do not hold."""
+    far = (
+        pa.types.is_floating(column.type) and len(column) > column.null_count and beyond_exact(column)
+        for column in table.columns
+    )
+    return any(far) and _LONG.search(block) is not None
 
 
 def _options(block: bytes) -> pa.json.ReadOptions:
@@ -123,9 +137,17 @@ def _inferred(texts: list[str | None]) -> pa.ChunkedArray:
     return pa.json.read_json(io.BytesIO(block), read_options=_options(block)).column("v")
 
 
+def _whole(digits: str) -> int | float:
+    """The whole number, or a double where 64 bits do not hold it, as pyarrow's reader has it."""
+    if len(digits) < _SHORT:
+        return int(digits)
+    number = int(digits) if len(digits) < 2 * _SHORT else _END
+    return number if -_END <= number < _END else float(digits)
+
+
 def _object(text: bytes, name: str, line: int) -> dict[str, Any]:
     try:
-        value = json.loads(decoded(text, name, line))
+        value = json.loads(decoded(text, name, line), parse_int=_whole)
     except json.JSONDecodeError as error:
         problem = f"this is not JSON (column {error.colno}: {error.msg})"
     except RecursionError:

@@ -24,6 +24,7 @@ from spaseq.events.blocks import Joined, first_line, read_some
 from spaseq.events.csv_files import padded, read_csv
 from spaseq.events.growing import GrowingBytes, GrowingFile
 from spaseq.events.json_lines import read_json_lines
+from spaseq.events.mixed import Odd, array_of, together, united
 from spaseq.events.places import matching
 
 __all__ = ["FORMATS", "frame_of", "source_name", "tables"]
@@ -101,10 +102,19 @@ def _no_events(source: object, hint: str) -> EventError:
 def _from_pandas(frame: Any) -> pa.Table:
     if not hasattr(frame, "columns"):
         raise _no_events(frame, "give a frame: its columns are the attributes")
+    mixed: dict[str, pa.Array] = {}
     try:
-        return pa.Table.from_pandas(frame, preserve_index=False)
+        names = [name for name, kind in frame.dtypes.items() if str(kind) == "object"]
+        if names and frame.columns.is_unique:
+            arrays = {name: _values(frame[name].tolist(), str(name)) for name in names}
+            mixed = {str(name): array for name, array in arrays.items() if pa.types.is_union(array.type)}
+            frame = frame.assign(**{name: None for name in names if str(name) in mixed}) if mixed else frame
+        table = pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowException, TypeError, ValueError) as error:  # sparse columns, two of one name
         raise EventError(f"the frame cannot be read as columns: {first_line(error)}") from None
+    for name, array in mixed.items():
+        table = table.set_column(table.column_names.index(name), name, array)
+    return table
 
 
 def frame_of(rows: Callable[[], pa.Table]) -> Any:
@@ -133,17 +143,13 @@ def from_dicts(events: Sequence[Mapping[str, Any]]) -> pa.Table:
 
 def _values(values: list[Any], name: str) -> pa.Array:
     try:
-        return pa.array(values, from_pandas=True)
+        return array_of(values)
     except UnicodeEncodeError:
         odd = next((i for i, v in enumerate(values) if not _is_text(str(v))), 0)
         problem = f"attribute {name} is {values[odd]!r:.100}, which is no Unicode text"
         raise EventError(problem, record=odd + 1, attribute=name, hint=_SURROGATE_HINT) from None
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-        pass
-    try:
-        return pa.array(values, pa.float64(), from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-        raise _not_a_column(values, name) from None
+    except Odd as odd_value:
+        raise _not_a_column(values, odd_value.row, name) from None
 
 
 def _is_text(text: str) -> bool:
@@ -154,17 +160,13 @@ def _is_text(text: str) -> bool:
     return True
 
 
-def _not_a_column(values: list[Any], name: str) -> EventError:
-    """Why `values` are no column: they are of several kinds, or of one that columns do not have."""
-    kinds = list(dict.fromkeys(type(v).__name__ for v in values if v is not None))
-    if kinds == ["int"]:
-        odd = next((i for i, v in enumerate(values) if v is not None and not -(1 << 63) <= v < 1 << 63), 0)
+def _not_a_column(values: list[Any], odd: int, name: str) -> EventError:
+    """Why the value at `odd` is in no column: it is of a kind that columns do not have."""
+    if type(values[odd]) is int:
         problem, hint = f"attribute {name} holds a whole number of more than 64 bits", "write such numbers as floats"
     else:
-        odd = next((i for i, v in enumerate(values) if v is not None and type(v).__name__ == kinds[-1]), 0)
-        what = f"of different kinds: {', '.join(kinds)}" if len(kinds) > 1 else f"of no known kind: {kinds[0]}"
-        problem = f"attribute {name} holds values {what}"
-        hint = "one attribute holds numbers, or texts, or booleans, or times, all along the stream"
+        problem = f"attribute {name} holds values of no known kind: {type(values[odd]).__name__}"
+        hint = "attributes are numbers, texts, booleans, times or lists of numbers: flatten nested values first"
     return EventError(problem, record=odd + 1, attribute=name, hint=hint)
 
 
@@ -270,41 +272,35 @@ def _translated(name: str) -> Iterator[None]:
 
 
 def common_schema(parts: list[pa.Table], source: str) -> pa.Table:
-    """One table of several; a column that one does not have is NULL there. `EventError` where kinds do not agree."""
-    parts = _alike(parts)
+    """One table of several; a column that one does not have is NULL there, and each value keeps its kind."""
+    parts = _alike(parts, source)
     try:
         return pa.concat_tables(parts, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        name = _disagreeing(parts)
-        kinds = [str(t.schema.field(name).type) for t in parts if name in t.column_names] if name else []
-        problem = f"attribute {name} is {' here and '.join(dict.fromkeys(kinds))} there" if name else first_line(error)
-        raise EventError(
-            problem, source=source, attribute=name or "", hint="an attribute has one kind of values in all streams"
-        ) from None
+        raise EventError(first_line(error), source=source) from None
 
 
-def _alike(parts: list[pa.Table]) -> list[pa.Table]:
-    """The same tables with dictionaries decoded where another table has the column as something else."""
+def _alike(parts: list[pa.Table], source: str) -> list[pa.Table]:
+    """The same tables; a column of which they have several types as one type that holds all values as they are:
+    dictionaries decoded, and a union where types are not of one kind."""
     kinds: dict[str, set[pa.DataType]] = {}
     for table in parts:
         for field in table.schema:
             kinds.setdefault(field.name, set()).add(field.type)
-    mixed = {name for name, found in kinds.items() if len(found) > 1}
-    for i, table in enumerate(parts):
-        for column, field in enumerate(table.schema):
-            if field.name in mixed and pa.types.is_dictionary(field.type):
-                decoded_texts = table.column(column).cast(field.type.value_type)
-                table = table.set_column(column, field.name, decoded_texts)
-        parts = [*parts[:i], table, *parts[i + 1 :]]
+    for name in (name for name, found in kinds.items() if len(found) > 1):
+        having = [i for i, table in enumerate(parts) if name in table.column_names]
+        columns = [_decoded(parts[i].column(name)) for i in having]
+        if together(columns):
+            try:
+                columns = united(columns)
+            except Odd:
+                problem = f"attribute {name} holds values of too many types"
+                raise EventError(problem, source=source, attribute=name, hint="flatten nested values first") from None
+        for i, column in zip(having, columns, strict=True):
+            place = parts[i].column_names.index(name)
+            parts = [*parts[:i], parts[i].set_column(place, name, column), *parts[i + 1 :]]
     return parts
 
 
-def _disagreeing(parts: list[pa.Table]) -> str | None:
-    names: dict[str, None] = dict.fromkeys(str(n) for t in parts for n in t.column_names)
-    for name in names:
-        schemas = [pa.schema([t.schema.field(name)]) for t in parts if name in t.column_names]
-        try:
-            pa.unify_schemas(schemas, promote_options="permissive")
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
-            return name
-    return None
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

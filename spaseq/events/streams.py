@@ -11,7 +11,7 @@ stream from 0.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from spaseq.errors import EventError, OptionError
 from spaseq.events.batch import EventBatch, encode_texts
-from spaseq.events.columns import NumberColumn, TextColumn, TimeColumn, column_of
+from spaseq.events.columns import Instant, MixedColumn, NumberColumn, TextColumn, TimeColumn, column_of
 from spaseq.events.options import EventOptions
 from spaseq.events.readers import common_schema, source_name, tables
 from spaseq.events.reorder import Released, Reorderer
@@ -169,7 +169,9 @@ class TimestampAssigner:
         unknown = None if column is None or isinstance(column, TextColumn) else column.known
         match column:
             case NumberColumn(values, known):
-                times = self._scaled(table[name], values, known, name)
+                times = self._scaled(_plain(table[name], column), values, known, name)
+            case MixedColumn(values, _):
+                times = self._each(values, name)
             case TimeColumn(values, _):
                 self.iso = True
                 times = values
@@ -224,6 +226,30 @@ class TimestampAssigner:
             )  # fmt: skip
         return values.astype(np.int64) * scale
 
+    def _each(self, values: Sequence[Any], name: str) -> np.ndarray:
+        """The times of values of several kinds. Anything where there is none."""
+        times, codes = np.zeros(len(values), np.int64), np.full(len(values), -1)
+        texts: list[str] = []
+        for row, value in enumerate(values):
+            if isinstance(value, Instant):
+                self.iso, times[row] = True, int(value)
+            elif isinstance(value, bool | tuple):
+                raise self._no_time(row, name, "a truth value" if isinstance(value, bool) else "a list")
+            elif value is not None:
+                codes[row] = len(texts)
+                texts.append(value if isinstance(value, str) else repr(value))
+        return np.where(codes < 0, times, self._parsed(codes, pa.array(texts, pa.string()), name))
+
+    def _no_time(self, row: int, name: str, what: str) -> EventError:
+        return EventError(
+            f"{name!r} is {what} here, and times are taken from it",
+            source=self.source,
+            record=self.records + row + 1,
+            counted="event",
+            attribute=name,
+            hint="--time COLUMN names another column",
+        )
+
     def _parsed(self, codes: np.ndarray, texts: pa.StringArray, name: str) -> np.ndarray:
         """The times of rows that hold a text each; anything where the code is -1."""
         values = np.zeros(len(texts) + 1, np.int64)
@@ -242,6 +268,13 @@ class TimestampAssigner:
                     error.problem, source=self.source, record=record, counted="event", attribute=name, hint=hint
                 ) from None
         return np.asarray(values[codes])
+
+
+def _plain(raw: pa.ChunkedArray, column: NumberColumn) -> pa.ChunkedArray:
+    """The numbers as Arrow has them, doubles where they are whole numbers and decimals."""
+    if not pa.types.is_union(raw.type):
+        return raw
+    return pa.chunked_array([pa.array(column.values, mask=None if column.known is None else ~column.known)])
 
 
 def _listed(names: list[str]) -> str:
@@ -318,6 +351,7 @@ class EventStream:
         for part, codes in stream:
             if len(part):
                 batch = _batch(part, codes, position, self._names, self._options, self.counters)
+                self.counters.events += len(part)
                 self.counters.seen.note(batch)
                 yield batch
                 position += len(part)
@@ -353,7 +387,6 @@ def _batch(
 ) -> EventBatch:
     positions = np.arange(position, position + len(part), dtype=np.int64)
     table = encode_texts(part.table)
-    counters.events += len(part)
     counters.attributes.update(dict.fromkeys(table.column_names))
     return EventBatch(table, options.type_column or "type", part.times, positions, names, codes)
 
@@ -462,7 +495,8 @@ class EventFeed:
             codes = np.asarray(part.table[_STREAM].combine_chunks())
             part = _Part(part.table.drop_columns([_STREAM]), part.times)
         yield _batch(part, codes, self.position, self._names, self._options, self.counters)
-        self.position += len(part)
+        self.position += len(part)  # not of events that were refused
+        self.counters.events += len(part)
 
     def snapshot(self) -> dict[str, Any]:
         """How far the feed has come, and the events held back, as plain values."""

@@ -97,6 +97,8 @@ def test_registers_pickle() -> None:
     assert loaded(copy, [{"p": 1}]).take((), guard("x.p < y.p"), frozenset("x"), 0) is not None
 
 
-def test_integers_and_decimals_are_compared_alike() -> None:
-    assert values.compare("=", 2**53 + 1, float(2**53)) is True
+def test_integers_and_decimals_are_compared_by_value() -> None:
+    assert values.compare("=", 2**53 + 1, float(2**53)) is False
+    assert values.compare(">", 2**53 + 1, float(2**53)) is True
+    assert values.compare("=", 2**53, float(2**53)) is True
     assert values.compare("<", 2**53, 2**53 + 1) is True

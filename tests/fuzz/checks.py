@@ -207,6 +207,8 @@ def _roads(given: Input) -> str:
     if _OF_CHANCE.search(query):
         return "by chance"
     for name, found in answers.items():
+        if name == "auto" and first == "EventError":
+            continue  # lazy evaluators try other events together, of which none may be wrong
         if found != first and "BudgetExceeded" not in (found, first):
             raise Wrong(f"{name} differs from batch: {_short(found)} and {_short(first)}")
     return first if isinstance(first, str) else "matches" if first else "no match"

@@ -217,7 +217,9 @@ def _ceql_roads(rng: random.Random) -> Input:
                 name = rng.choice(names)
                 old = event[name]
                 other: tuple[Any, ...] = _TEXTS if isinstance(old, str) else _NUMBERS
-                event[name] = rng.choice((None, *other)) if not isinstance(old, bool | list) else None
+                if isinstance(old, bool | list) or rng.random() < 0.3:
+                    other = (*_TEXTS, *_NUMBERS, True, False, [1, 2.5], [])
+                event[name] = rng.choice((None, *other))
     return Input("roads", ("ceql",), {"query": _utf8(query), "events": json.dumps(events).encode()})
 
 
