@@ -29,6 +29,7 @@ from pathlib import Path
 import spaseq
 from benchmarks import reading
 from benchmarks.harness import Workload
+from spaseq import jit
 from spaseq.gpm import Knowledge
 from spaseq.rdf import GraphEvent, StreamOptions, StreamSource, open_streams
 
@@ -286,7 +287,12 @@ def _columns(run: Callable[[], spaseq.Matches]) -> int:
 
 def shapes(only: str = "", runs: int = 3) -> None:
     """Processor time of each shape, the least of `runs`, beside that of the parser on the same file in the same minute.
-    Appends to results/DATE-shapes.csv."""
+    Appends to results/DATE-shapes.csv.
+
+    Kernels are compiled in the first run of each: with none kept on the disk a process interprets small calls for some
+    seconds, which fell on whatever shapes make such calls (those with few rows, at a third of their rate).
+    """
+    jit.BUDGET = 0.0
     folder = Path(tempfile.mkdtemp(prefix="spaseq-shapes-"))
     today = date.today().isoformat()
     path = Path(__file__).parent / "results" / f"{today}-shapes.csv"

@@ -20,7 +20,7 @@ from rdflib.plugins.sparql.sparql import SPARQLError
 from spaseq.errors import UnsupportedFeature
 from spaseq.watch import made_text
 
-__all__ = ["Pattern", "found", "found_in", "pattern_of", "replaced"]
+__all__ = ["Pattern", "found", "found_in", "pattern_of", "replaced", "replaced_in"]
 
 _GROUPS: Final = 9
 _DIGITS: Final = frozenset("0123456789")
@@ -191,10 +191,15 @@ def _matches(pattern: str, texts: Sequence[str]) -> list[bool]:
 
 
 def replaced(pattern: Pattern, text: str, replacement: str, *, literal: bool) -> str:
-    """`text` with each match replaced; unless `literal`, `$1` to `$9` stand for groups. O(pattern · text).
+    """`replaced_in` of one text."""
+    return replaced_in(pattern, [text], replacement, literal=literal)[0]
+
+
+def replaced_in(pattern: Pattern, texts: Sequence[str], replacement: str, *, literal: bool) -> list[str]:
+    """`texts` with each match replaced; unless `literal`, `$1` to `$9` stand for groups. O(pattern · texts).
 
     SPARQLError if the pattern matches the empty text, or if the replacement is not one of XPath; `BudgetExceeded`
-    (`text_length`) where the result may be too long: each group that the replacement names may be the whole text.
+    (`text_length`) where a result may be too long: each group that the replacement names may be the whole text.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -202,12 +207,14 @@ def replaced(pattern: Pattern, text: str, replacement: str, *, literal: bool) ->
     if found(pattern, ""):
         raise SPARQLError("REPLACE with a pattern that matches nothing at all")
     new = replacement.replace("\\", r"\\") if literal else "".join(_rewritten(replacement, pattern.groups))
-    texts = pa.array([text], pa.string())
-    if len(text) * (len(new) + 1) > _SHORT:
-        count = pc.count_substring_regex(texts, pattern.text)[0].as_py()
-        references = 0 if literal else replacement.count("$")
-        made_text(len(text) * (1 + references) + count * len(new))
-    return str(pc.replace_substring_regex(texts, pattern.text, new)[0].as_py())
+    given = pa.array(texts, pa.string())
+    for place, text in enumerate(texts):
+        if len(text) * (len(new) + 1) > _SHORT:
+            count = pc.count_substring_regex(given[place : place + 1], pattern.text)[0].as_py()
+            references = 0 if literal else replacement.count("$")
+            made_text(len(text) * (1 + references) + count * len(new))
+    made: list[str] = pc.replace_substring_regex(given, pattern.text, new).to_pylist()
+    return made
 
 
 def _rewritten(replacement: str, groups: int) -> Iterator[str]:

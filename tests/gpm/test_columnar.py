@@ -313,9 +313,11 @@ def _triple_of(names: tuple[Any, ...]) -> tuple[Any, ...]:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("{ ?a :p ?b BIND (RAND() AS ?c) }", "a BIND whose value is another one each time"),
-        ("{ ?a :p ?b FILTER (RAND() > 0.5) }", "a condition whose value is another one each time"),
-        ("{ ?a :p ?b FILTER EXISTS { ?a :q ?c FILTER (RAND() > ?b) } }", "a condition whose value is another one each"),
+        ("{ ?a :p ?b FILTER EXISTS { ?a :q ?c FILTER (RAND() > ?b) } }", "another one each time, in EXISTS or GRAPH"),
+        ("{ ?a :p ?b OPTIONAL { ?a :q ?c FILTER EXISTS { ?c :q ?d BIND (UUID() AS ?u) } } }", "in EXISTS or GRAPH"),
+        ("{ ?a :p ?b OPTIONAL { GRAPH :kb { ?a :q ?c BIND (BNODE() AS ?d) } } }", "in EXISTS or GRAPH"),
+        ("{ { ?a :p ?b BIND (BNODE('x') AS ?c) } { ?a :q ?d BIND (BNODE('x') AS ?e) } }", "in several groups"),
+        ("{ ?a :p ?b FILTER (sameTerm(BNODE('x'), BNODE('x'))) }", "outside of BIND"),
     ],
 )
 def test_what_the_plan_leaves_to_single_events(text: str, why: str) -> None:

@@ -37,7 +37,9 @@ TERMS: list[Any] = [
     *_typed("double", "1e0", "0.1", "-0.0", "INF", "NaN", "1e308", "2.5", "-7.5E-3", "zwei"),
     *_typed("boolean", "true", "0", "maybe"),
     *_typed("dateTime", "2026-06-15T08:09:10Z", "2026-06-15T23:59:59.25+02:00", "2026-02-31T08:00:00Z",
-            "2026-06-15T24:00:00Z", "-0044-03-15T12:00:00"),
+            "2026-06-15T24:00:00Z", "-0044-03-15T12:00:00", "2026-06-15T08:09:10.120-05:30", "2026-06-15T08:09:07.000",
+            "2026-06-15T08:09:10+00:00", "2026-06-15T08:09:10.1234567-00:45"),
+    *_typed("double", "123456.789", "0.00012", "1e6", "-1e15", "3"), *_typed("decimal", "007.250", "-0.50", "+3"),
     *_typed("date", "2026-06-15", "2026-06-15Z"),
     *_typed("string", "abc"),
     Literal("1", datatype=URIRef(E + "odd"), normalize=False),
@@ -71,7 +73,14 @@ SHAPES = [
     "xsd:integer(?x)", "xsd:decimal(?x)", "xsd:double(?x)", "xsd:string(?x)", "xsd:boolean(?x)", "xsd:dateTime(?x)",
     "xsd:integer(STR(?x)) + 1", "xsd:float(?x)", "CONTAINS(STR(?x), \"b\") || ?y < 2", "BOUND(?x) && ?x > 0",
     "STRLEN(CONCAT(STR(?x), \"!\")) * 2 + ?y", "MD5(STR(?x))", "IRI(?x)", "STRDT(?x, xsd:integer)",
-    "STRLANG(?x, \"en\")",
+    "STRLANG(?x, \"en\")", "STRLANG(?x, ?y)", "STRLANG(STR(?x), \"EN-gb\")", "STRDT(STR(?x), xsd:string)",
+    "STRDT(?x, ?y)", "STRDT(STR(?x), xsd:integer) + 1", "URI(STR(?x))", "IRI(CONCAT(\"urn:\", ?x))",
+    "SHA1(?x)", "SHA256(STR(?x))", "SHA384(?x)", "SHA512(?x)", "ENCODE_FOR_URI(STR(?x))", "LANGMATCHES(STR(?x), ?y)",
+    "LANGMATCHES(LANG(?x), \"*\")", "REPLACE(STR(?x), \"(b+)\", \"<$1>\")", "REPLACE(?x, ?y, \"z\")",
+    "REPLACE(STR(?x), \"B\", \"$\", \"iq\")", "REPLACE(STR(?x), \"x*\", \"-\")", "REPLACE(?x, \"a\", \"$\")",
+    "BOUND(?x)", "BOUND(?z)", "!BOUND(?x) || ?x > 1", "sameTerm(?x, 1)", "sameTerm(?x, ?x)", "!sameTerm(?x, ?y)",
+    "?x IN (?y, ?x)", "?x NOT IN (?y, 2.5)", "?x IN (?z, 1)", "xsd:double(STR(?x))", "xsd:decimal(STR(?x))",
+    "xsd:string(?x * 0.5)", "xsd:integer(?x / 3)", "xsd:decimal(?x + 0.5e0)", "STR(TZ(?x))", "xsd:double(?x) > ?y",
 ]  # fmt: skip
 
 

@@ -43,6 +43,6 @@ Modules:
 
 from __future__ import annotations
 
-from spaseq.gpm.columnar.coverage import read_by, read_predicates, uncovered, uncovered_pattern, unsteady
+from spaseq.gpm.columnar.coverage import names_apart, read_by, read_predicates, uncovered, uncovered_pattern, unsteady
 
-__all__ = ["read_by", "read_predicates", "uncovered", "uncovered_pattern", "unsteady"]
+__all__ = ["names_apart", "read_by", "read_predicates", "uncovered", "uncovered_pattern", "unsteady"]

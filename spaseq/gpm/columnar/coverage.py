@@ -1,7 +1,7 @@
 """Which patterns the columnar plan covers, and which triples of an event a pattern can use.
 
-The plan covers all group graph patterns of SPARQL, except expressions whose value differs from one evaluation to the
-next (RAND, UUID, STRUUID, BNODE): the plan evaluates an expression once for each distinct choice of terms.
+The plan covers all group graph patterns of SPARQL, except values that differ from one evaluation to the next (RAND,
+UUID, STRUUID, BNODE) where it keeps solutions of a pattern, or evaluates it once for several rows: in EXISTS and GRAPH.
 """
 
 from __future__ import annotations
@@ -17,27 +17,69 @@ from rdflib.term import URIRef
 from spaseq.gpm import algebra
 from spaseq.gpm.pattern import GraphPattern
 
-__all__ = ["counts", "joins_alike", "read_by", "read_predicates", "uncovered", "uncovered_pattern", "unsteady"]
+__all__ = [
+    "UNSTEADY", "counts", "joins_alike", "named_nodes", "names_apart", "read_by", "read_predicates", "uncovered",
+    "uncovered_pattern", "unsteady",
+]  # fmt: skip
 
-_UNSTEADY: Final = frozenset({"Builtin_RAND", "Builtin_UUID", "Builtin_STRUUID", "Builtin_BNODE"})
+UNSTEADY: Final = frozenset({"Builtin_RAND", "Builtin_UUID", "Builtin_STRUUID", "Builtin_BNODE"})
+"""The functions whose value differs from one solution to the next."""
 
 
 def uncovered_pattern(pattern: GraphPattern) -> str | None:
     """The reason why the plan does not cover a GPM; None if it does."""
-    if any(map(unsteady, (c.expression for c in pattern.local))):
-        return "a condition whose value is another one each time"
-    inside = (uncovered(node) for c in pattern.local for node in algebra.patterns_inside(c.expression))
-    return uncovered(pattern.event.node) or next((why for why in inside if why), None)
+    root, local = pattern.event.node, [condition.expression for condition in pattern.local]
+    inside = [node for condition in local for node in algebra.patterns_inside(condition)]
+    inside += [node for inner in algebra.walk(root) if isinstance(inner, algebra.GraphNode) for node in [inner.child]]
+    own = [expression for inner in algebra.walk(root) for expression in _expressions(inner)]
+    inside += [node for expression in own for node in algebra.patterns_inside(expression)]
+    if any(uncovered(node) for node in inside):
+        return "a value that is another one each time, in EXISTS or GRAPH"
+    return "BNODE of a text in several groups, or outside of BIND" if names_apart(root, local) else None
+
+
+def names_apart(node: algebra.Node, local: Iterable[algebra.Expression] = ()) -> bool:
+    """Whether BNODE of a text may have to give one node in two places that the plan evaluates apart: in several groups,
+    or elsewhere than in BIND and FILTER. `local`: FILTERs of the whole, which are apart from it."""
+    links = (algebra.Extend, algebra.Filter)
+    others = (e for inner in algebra.walk(node) if not isinstance(inner, links) for e in _expressions(inner))
+    return len(named_nodes(node)) > 1 or any(map(_names_nodes, (*others, *local)))
 
 
 def uncovered(node: algebra.Node) -> str | None:
-    """The reason why the plan does not cover a pattern; None if it does."""
+    """The reason why solutions of a pattern cannot be kept, as those of knowledge are; None if they can."""
     for inner in algebra.walk(node):
         for expression in _expressions(inner):
             if unsteady(expression):
                 what = "a BIND" if isinstance(inner, algebra.Extend) else "a condition"
                 return f"{what} whose value is another one each time"
     return None
+
+
+def named_nodes(node: algebra.Node) -> list[algebra.Node]:
+    """The BINDs and FILTERs with BNODE of a text that have no other such above them in their group: of each run of
+    BINDs and FILTERs over the same solutions the last."""
+    found: list[algebra.Node] = []
+    todo = [(node, False)]
+    while todo:
+        inner, is_inside = todo.pop()
+        is_link = isinstance(inner, (algebra.Extend, algebra.Filter))
+        names = is_link and any(map(_names_nodes, _expressions(inner)))
+        if names and not is_inside:
+            found.append(inner)
+        below = (getattr(inner, part.name) for part in fields(inner))
+        todo += [(child, is_link and (names or is_inside)) for child in below if isinstance(child, algebra.Node)]
+    return found
+
+
+def _names_nodes(expression: algebra.Expression) -> bool:
+    match expression:
+        case algebra.Call("Builtin_BNODE", (_,)):
+            return True
+        case algebra.Call(_, arguments):
+            return any(map(_names_nodes, arguments))
+        case _:
+            return False
 
 
 def _expressions(value: object) -> Iterator[algebra.Expression]:
@@ -62,14 +104,17 @@ def unsteady(expression: algebra.Expression) -> bool:
     """Whether the value of an expression may differ from one evaluation to the next; patterns in EXISTS are ignored."""
     match expression:
         case algebra.Call(name, arguments):
-            return name in _UNSTEADY or any(map(unsteady, arguments))
+            return name in UNSTEADY or any(map(unsteady, arguments))
         case _:
             return False
 
 
 def counts(node: algebra.Node) -> bool:
-    """Whether the number of equal solutions matters, as it does for LIMIT, OFFSET and aggregates."""
-    return any(isinstance(inner, (algebra.Sliced, algebra.Aggregated)) for inner in algebra.walk(node))
+    """Whether the number of equal solutions matters, as it does for LIMIT, OFFSET and aggregates, and where a value is
+    another one for each."""
+    return uncovered(node) is not None or any(
+        isinstance(inner, (algebra.Sliced, algebra.Aggregated)) for inner in algebra.walk(node)
+    )
 
 
 def joins_alike(node: algebra.Node) -> bool:

@@ -14,7 +14,7 @@ from rdflib import URIRef
 from spaseq.engine import Settings
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar.alone import PAIRS, Alone, GraphRows, Listed, listed, prepared
-from spaseq.gpm.columnar.coverage import counts, read_by, uncovered_pattern
+from spaseq.gpm.columnar.coverage import counts, read_by, uncovered_pattern, unsteady
 from spaseq.gpm.columnar.keys import Keys
 from spaseq.gpm.columnar.knowledge import Graphs
 from spaseq.gpm.columnar.lists import Lists
@@ -447,12 +447,13 @@ class _Plan:
         self._counting = any(map(counts, patterns))
         self._ready: Ready = {}
         self._budget = budget
+        self._steady = not any(map(unsteady, self._local))
         self._before, self._binds = _last_binds(self._event, self._knowledge is not None)
         late = frozenset(name for name, _ in self._binds)
         waits = [algebra.has_exists(c) or bool(algebra.expression_variables(c) & late) for c in self._local]
         self._first = [c for c, waiting in zip(self._local, waits, strict=True) if not waiting]
         self._rest = [c for c, waiting in zip(self._local, waits, strict=True) if waiting]
-        if not self._first:
+        if not self._first or any(unsteady(value) for _, value in self._binds):
             self._before, self._binds = self._event, ()
 
     def alone(self, places: MappingABC[str, int]) -> Alone | None:
@@ -470,7 +471,7 @@ class _Plan:
             table = self._knowledge.join(table, lists.space, self._budget, compared=self._compared)
         if not self._local or not len(table):
             return _Columns(table, np.ones(len(table), bool), lists.space)
-        if later and not any(map(algebra.has_exists, self._local)):
+        if later and self._steady and not any(map(algebra.has_exists, self._local)):
             return _Columns(table, partial(_kept, self._local, evaluation), lists.space)
         return _Columns(table, _kept(self._local, evaluation, table), lists.space)
 

@@ -1,4 +1,4 @@
-"""Rewrites GRAPH for the plan: constant names only, and moved inwards where needed.
+"""Rewrites GRAPH and EXISTS for the plan: constant names only, moved inwards where needed, and variables for operands.
 
 SPARQL 1.1 §18.6 evaluates `GRAPH ?g { P }` on every named graph and binds ?g to its name. That is the union, over the
 graphs, of a GRAPH with a constant name joined with a row of inline data. And `GRAPH <g> { P op Q }` is equivalent to
@@ -7,16 +7,19 @@ graphs, of a GRAPH with a constant name joined with a row of inline data. And `G
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, replace
+from types import MethodType
 from typing import Any
 
+from rdflib.plugins.sparql.parserutils import CompValue, Expr
 from rdflib.term import URIRef, Variable
 
 from spaseq.gpm import algebra
 from spaseq.pattern import balanced
 
-__all__ = ["inward", "mapped_expression", "mentioned", "reads_knowledge", "with_known_graphs"]
+__all__ = ["exists_inside", "inward", "mapped_expression", "mentioned", "reads_knowledge", "with_known_graphs",
+           "with_variables"]  # fmt: skip
 
 _Change = Callable[[algebra.Node], algebra.Node]
 
@@ -115,3 +118,31 @@ def mentioned(node: algebra.Node) -> frozenset[str]:
             case _:
                 pass
     return frozenset(found)
+
+
+def exists_inside(expression: algebra.Expression) -> list[algebra.Exists]:
+    """The EXISTS of an expression in order, without those nested in another EXISTS."""
+    match expression:
+        case algebra.Exists():
+            return [expression]
+        case algebra.Call(_, arguments):
+            return [found for argument in arguments for found in exists_inside(argument)]
+        case _:
+            return []
+
+
+def with_variables(value: Any, names: Iterator[Variable]) -> Any:
+    """A copy of rdflib's expression with the next of `names` for each EXISTS, in the order of `algebra.Call`."""
+    if isinstance(value, list):
+        return [with_variables(item, names) for item in value]
+    if not isinstance(value, CompValue):
+        return value
+    if value.name in ("Builtin_EXISTS", "Builtin_NOTEXISTS"):
+        return next(names)
+    children = {name: with_variables(child, names) for name, child in value.items()}
+    if not isinstance(value, Expr):
+        return CompValue(value.name, **children)
+    copy = Expr(value.name, None, **children)
+    function: Any = value._evalfn
+    copy._evalfn = MethodType(getattr(function, "__func__", function), copy)
+    return copy

@@ -29,14 +29,15 @@ from rdflib.plugins.sparql.sparql import Prologue
 from spaseq.errors import InternalError
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar.basic import BasicPattern, basic_pattern, match
-from spaseq.gpm.columnar.coverage import joins_alike
+from spaseq.gpm.columnar.coverage import joins_alike, named_nodes
 from spaseq.gpm.columnar.groups import aggregated
 from spaseq.gpm.columnar.joins import InlineRows, equal_pairs, expanded, join, left_join, minus, pairs, semi_join
 from spaseq.gpm.columnar.lists import Lists
 from spaseq.gpm.columnar.named import mentioned, reads_knowledge
 from spaseq.gpm.columnar.order import by_all_terms, by_keys
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
-from spaseq.gpm.columnar.truth import TRUE, Ready, Scope, computed, truth
+from spaseq.gpm.columnar.texts import fresh_nodes
+from spaseq.gpm.columnar.truth import ROW, TRUE, Ready, Scope, computed, truth
 from spaseq.gpm.inline import InlineTerms
 from spaseq.rdf import term_bytes
 
@@ -119,6 +120,8 @@ class Evaluation:
                 return minus(one, self.table(right, (one,)), self.lists.budget)
             case algebra.Union(left, right):
                 return Table.concat([self.table(left, beside), self.table(right, beside)])
+            case algebra.Filter() | algebra.Extend() if self._names_nodes(node):
+                return self._linked(node, beside)
             case algebra.Filter(child, condition):
                 table = self.table(child, beside)
                 return table.take(self._holds(condition, table))
@@ -273,6 +276,30 @@ class Evaluation:
         return self._substituted(found)
 
     # -- operators
+
+    def _names_nodes(self, node: algebra.Node) -> bool:
+        """Whether BNODE of a text is in a BIND or FILTER, which has its nodes in common with those below it."""
+        made = self.ready.get(id(node))
+        if made is None:
+            made = self.ready[id(node)] = node, any(node is found for found in named_nodes(node))
+        found: bool = made[1]
+        return found
+
+    def _linked(self, node: algebra.Node, beside: Beside) -> Table:
+        """BINDs and FILTERs above each other: a solution of theirs is one, for which BNODE of a text is one node."""
+        links: list[algebra.Extend | algebra.Filter] = []
+        while isinstance(node, (algebra.Extend, algebra.Filter)):
+            links.append(node)
+            beside = _without(beside, node.variable) if isinstance(node, algebra.Extend) else beside
+            node = node.child
+        table = self.table(node, beside)
+        table = table.with_column(ROW, fresh_nodes(len(table), self.lists.space))
+        for link in reversed(links):
+            if isinstance(link, algebra.Filter):
+                table = table.take(self._holds(link.condition, table))
+            else:
+                table = self.extended(table, link.variable, link.value)
+        return table.keep(name for name in table.columns if name != ROW)
 
     def _joined(self, left: algebra.Node, right: algebra.Node, beside: Beside) -> Table:
         if left == _EMPTY or right == _EMPTY:

@@ -7,27 +7,37 @@ of arguments. It takes the usual ones, strings without a tag for example, and sa
 
 from __future__ import annotations
 
+import hashlib
+import os
+import random
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
+from urllib.parse import quote
+from uuid import uuid4
 
 import numpy as np
+from rdflib.plugins.sparql.operators import _lang_range_check
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import SPARQLError
-from rdflib.term import Identifier
+from rdflib.term import Identifier, Literal
 
 from spaseq.gpm import regex as expressions
 from spaseq.gpm.columnar.table import Space
+from spaseq.gpm.functions import double_text
+from spaseq.rdf.columns import Kinds
 from spaseq.watch import made_text
 
-__all__ = ["ASK", "ERROR", "values_of"]
+__all__ = ["ASK", "ERROR", "cast_values", "fresh_nodes", "fresh_values", "values_of"]
 
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _STRING: Final = f"<{_XSD}string>"
 _TAGGED: Final = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#langString>"
 _WHOLE: Final = re.compile(r'"([+-]?[0-9]{1,18})"\^\^<http://www\.w3\.org/2001/XMLSchema#integer>')
+_TAG: Final = re.compile(r'"([a-z]{1,8}(?:-[a-z0-9]{1,8})*)"')
 _TIME: Final = re.compile(
-    r'"([0-9]{4})-([0-9]{2})-([0-9]{2})T([01][0-9]|2[0-3]):([0-9]{2}):[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})?'
+    r'"([0-9]{4})-([0-9]{2})-([0-9]{2})T([01][0-9]|2[0-3]):([0-9]{2}):([0-9]{2}(?:\.[0-9]+)?)(Z|[+-][0-9]{2}:[0-9]{2})?'
     r'"\^\^<http://www\.w3\.org/2001/XMLSchema#dateTime>'
 )
 
@@ -116,6 +126,66 @@ def _time(group: int) -> _Function:
     return part
 
 
+def _seconds(key: str) -> str:
+    found = _TIME.fullmatch(key)
+    if found is None or len(found[6]) > 9:  # rdflib holds microseconds
+        raise _Other
+    whole, _, part = found[6].partition(".")
+    digits = part.rstrip("0")
+    return f'"{int(whole)}{"." if digits else ""}{digits}"^^<{_XSD}decimal>'
+
+
+def _zone(key: str) -> str:
+    """The zone of a time, as it is written."""
+    found = _TIME.fullmatch(key)
+    if found is None or (found[7] or "")[1:] == "00:00":
+        raise _Other
+    return found[7] or ""
+
+
+def _offset(key: str) -> Any:
+    zone = _zone(key)
+    if not zone:
+        return ERROR
+    hours, minutes = (0, 0) if zone == "Z" else (int(zone[1:3]), int(zone[4:]))
+    text = (f"{hours}H" if hours else "") + (f"{minutes}M" if minutes else "") or "0S"
+    return f'"{"-" if zone[0] == "-" else ""}PT{text}"^^<{_XSD}dayTimeDuration>'
+
+
+def _typed(key: str, datatype: str) -> str:
+    text = _text(key)
+    if datatype[0] != "<" or datatype == _TAGGED:
+        raise _Other
+    return f'"{text}"' if datatype == _STRING else f'"{text}"^^{datatype}'
+
+
+def _tagged(key: str, tag: str) -> str:
+    text, found = _text(key), _TAG.fullmatch(tag)
+    if found is None:
+        raise _Other
+    return f'"{text}"@{found[1]}'
+
+
+def _iri(key: str) -> str:
+    """An IRI that needs no base."""
+    if key[0] == "<":
+        return key
+    text = _text(key)
+    if ":" not in text:
+        raise _Other
+    return f"<{text}>"
+
+
+def _in_range(tag: str, wanted: str) -> bool:
+    text, found = _text(tag), _text(wanted)
+    return bool(text) and bool(_lang_range_check(Literal(found), Literal(text)))
+
+
+def _digest(name: str) -> _Function:
+    made = partial(hashlib.new, name, usedforsecurity=False)
+    return lambda key: _plain(made(_text(key).encode()).hexdigest())
+
+
 _FUNCTIONS: Final[dict[str, tuple[tuple[str, ...], _Function]]] = {
     "STR": (("arg",), _str),
     "LANG": (("arg",), _lang),
@@ -138,9 +208,19 @@ _FUNCTIONS: Final[dict[str, tuple[tuple[str, ...], _Function]]] = {
     "DAY": (("arg",), _time(3)),
     "HOURS": (("arg",), _time(4)),
     "MINUTES": (("arg",), _time(5)),
+    "SECONDS": (("arg",), _seconds),
+    "TZ": (("arg",), lambda key: _plain(_zone(key))),
+    "TIMEZONE": (("arg",), _offset),
+    "IRI": (("arg",), _iri),
+    "URI": (("arg",), _iri),
+    "STRDT": (("arg1", "arg2"), _typed),
+    "STRLANG": (("arg1", "arg2"), _tagged),
+    "LANGMATCHES": (("arg1", "arg2"), _in_range),
+    "ENCODE_FOR_URI": (("arg",), lambda key: _plain(quote(_text(key).encode(), safe=""))),
+    **{name.upper(): (("arg",), _digest(name)) for name in ("md5", "sha1", "sha256", "sha384", "sha512")},
 }
 """By name: what rdflib calls the arguments, in order, the last ones optional; and the function."""
-_TIMES: Final = frozenset({"YEAR", "MONTH", "DAY", "HOURS", "MINUTES"})
+_TIMES: Final = frozenset({"YEAR", "MONTH", "DAY", "HOURS", "MINUTES", "SECONDS", "TZ", "TIMEZONE"})
 
 
 def values_of(name: str, handle: CompValue) -> Callable[[list[np.ndarray], Space], list[Any]] | None:
@@ -152,6 +232,8 @@ def values_of(name: str, handle: CompValue) -> Callable[[list[np.ndarray], Space
         return _joined
     if name == "REGEX" and given in (("text", "pattern"), ("text", "pattern", "flags")):
         return _found
+    if name == "REPLACE" and given in (("arg", "pattern", "replacement"), ("arg", "pattern", "replacement", "flags")):
+        return _replaced
     if name not in _FUNCTIONS or given != _FUNCTIONS[name][0][: len(given)] or not given:
         return None
     if name != "SUBSTR" and len(given) < len(_FUNCTIONS[name][0]):
@@ -178,6 +260,8 @@ def values_of(name: str, handle: CompValue) -> Callable[[list[np.ndarray], Space
 
 def _keys(numbers: np.ndarray, space: Space) -> list[str]:
     """The keys of terms."""
+    if len(numbers) and numbers.min() >= space.base:
+        return space.cased_keys(numbers.tolist())
     return [
         space.cased_key(number) if key is None else key.decode()
         for number, key in zip(numbers.tolist(), space.keys(numbers), strict=True)
@@ -214,3 +298,156 @@ def _found(arguments: list[np.ndarray], space: Space) -> list[Any]:
         for place, answer in zip(places, answers, strict=True):
             found[place] = answer
     return found
+
+
+def _replaced(arguments: list[np.ndarray], space: Space) -> list[Any]:
+    """REPLACE of strings without tags: each pattern and replacement in all of its texts at once."""
+    texts, *others = (_keys(column, space) for column in arguments)
+    found: list[Any] = [ASK] * len(texts)
+    by_pattern: dict[tuple[str, ...], list[int]] = {}
+    for place, pattern in enumerate(zip(*others, strict=True)):
+        if all(key[0] == key[-1] == '"' for key in (texts[place], *pattern)):
+            by_pattern.setdefault(pattern, []).append(place)
+    for (pattern_key, new, *flagged), places in by_pattern.items():
+        flags = _text(flagged[0]) if flagged else ""
+        own = [_text(texts[place]) for place in places]
+        try:
+            made = expressions.pattern_of(_text(pattern_key), flags)
+            values: Sequence[Any] = expressions.replaced_in(made, own, _text(new), literal="q" in flags)
+        except SPARQLError:
+            values = [ERROR] * len(places)
+        for place, value in zip(places, values, strict=True):
+            found[place] = _plain(value) if isinstance(value, str) else value
+    return found
+
+
+# -- casts
+
+
+_DIGITS: Final = re.compile(r"[+-]?[0-9]{1,18}")
+_DECIMAL: Final = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]*))?")
+_REAL: Final = re.compile(r"[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?")
+_LARGE: Final = 1e15
+
+
+def _short(value: float) -> str | None:
+    """The canonical decimal of a double that Python writes without an exponent; None of others."""
+    text = repr(value or 0.0)
+    return None if "e" in text or "n" in text else text.removesuffix(".0")
+
+
+def _canonical(text: str) -> str | None:
+    """The canonical text of a decimal."""
+    found = _DECIMAL.fullmatch(text)
+    if found is None:
+        return None
+    whole, part = found[2].lstrip("0") or "0", (found[3] or "").rstrip("0")
+    if whole == "0" and not part:
+        return "0"
+    return f"{'-' if found[1] == '-' else ''}{whole}{'.' if part else ''}{part}"
+
+
+def _to_string(kind: int, key: str, number: float, whole: int) -> str | None:
+    match kind:
+        case Kinds.NO_LITERAL:
+            return key[1:-1] if key[0] == "<" else None
+        case Kinds.STRING:
+            return key[1:-1]
+        case Kinds.INTEGER:
+            return str(whole)
+        case Kinds.DECIMAL:
+            return _canonical(key[1 : key.rindex('"')])
+        case Kinds.DOUBLE:
+            return _short(number) if 1e-3 <= abs(number) < 1e6 else None
+        case _:
+            return None
+
+
+def _to_integer(kind: int, key: str, number: float, whole: int) -> str | None:
+    match kind:
+        case Kinds.INTEGER:
+            return str(whole)
+        case Kinds.DECIMAL | Kinds.DOUBLE:
+            return str(int(number)) if abs(number) < _LARGE else None
+        case Kinds.STRING if _DIGITS.fullmatch(text := key[1:-1]):
+            return str(int(text))
+        case _:
+            return None
+
+
+def _to_decimal(kind: int, key: str, number: float, whole: int) -> str | None:
+    match kind:
+        case Kinds.INTEGER:
+            return str(whole)
+        case Kinds.DECIMAL:
+            return _canonical(key[1 : key.rindex('"')])
+        case Kinds.DOUBLE:
+            return _short(number) if abs(number) < _LARGE else None
+        case _:
+            return None
+
+
+def _to_double(kind: int, key: str, number: float, whole: int) -> str | None:
+    match kind:
+        case Kinds.INTEGER | Kinds.DECIMAL if not number:
+            return None if kind == Kinds.DECIMAL else "0.0"  # a decimal may be a negative zero
+        case Kinds.INTEGER | Kinds.DECIMAL | Kinds.DOUBLE:
+            return double_text(number)
+        case Kinds.STRING if _REAL.fullmatch(text := key[1:-1]):
+            return double_text(float(text))
+        case _:
+            return None
+
+
+_CASTS: Final[dict[str, tuple[Callable[[int, str, float, int], str | None], str]]] = {
+    _XSD + "string": (_to_string, ""),
+    _XSD + "integer": (_to_integer, f"^^<{_XSD}integer>"),
+    _XSD + "decimal": (_to_decimal, f"^^<{_XSD}decimal>"),
+    _XSD + "double": (_to_double, f"^^<{_XSD}double>"),
+}
+
+
+def cast_values(target: str, numbers: np.ndarray, space: Space) -> list[str | None]:
+    """The keys of what terms are when they are cast to the type `target`; None where it is not said here, as where a
+    number is not exactly that of the columns, or there is none."""
+    if target not in _CASTS:
+        return [None] * len(numbers)
+    function, suffix = _CASTS[target]
+    literals = space.literals()
+    kind, exact = literals.kind[numbers], literals.exact[numbers]
+    sure = np.where(literals.numeric(numbers), exact, True) & ((kind != Kinds.INTEGER) | literals.has_whole[numbers])
+    columns = (kind, _keys(numbers, space), literals.number[numbers], literals.whole[numbers], sure)
+    lists = (column if isinstance(column, list) else column.tolist() for column in columns)
+    found: list[str | None] = []
+    for own, key, number, whole, is_sure in zip(*lists, strict=True):
+        text = function(own, key, number, whole) if is_sure else None
+        found.append(None if text is None else f'"{text}"{suffix}')
+    return found
+
+
+# -- another value each time
+
+
+def fresh_values(name: str, count: int, space: Space) -> np.ndarray:
+    """The values of a function of `UNSTEADY` without arguments for so many rows, as numbers of terms: int32."""
+    if name == "Builtin_BNODE":
+        return fresh_nodes(count, space)
+    if name == "Builtin_RAND":
+        texts = [f'"{random.random()!r}"^^<{_XSD}double>' for _ in range(count)]
+        return space.numbers_of_keys([text.encode() for text in texts])
+    first, last = ("<urn:uuid:", ">") if name == "Builtin_UUID" else ('"', '"')
+    given = np.frombuffer(os.urandom(16 * count), np.uint8).reshape(count, 16).copy()
+    given[:, 6] = given[:, 6] & 0x0F | 0x40  # version 4 (RFC 9562 §5.4)
+    given[:, 8] = given[:, 8] & 0x3F | 0x80
+    text = given.tobytes().hex()
+    made = []
+    for at in range(0, 32 * count, 32):
+        parts = text[at : at + 8], text[at + 8 : at + 12], text[at + 12 : at + 16], text[at + 16 : at + 20]
+        made.append(f"{first}{'-'.join(parts)}-{text[at + 20 : at + 32]}{last}".encode())
+    return space.add_keys(made)
+
+
+def fresh_nodes(count: int, space: Space) -> np.ndarray:
+    """So many new blank nodes, as numbers of terms: int32. No other process makes one of these."""
+    prefix = f"_:N{uuid4().hex}x"
+    return space.add_keys([f"{prefix}{place}".encode() for place in range(count)])

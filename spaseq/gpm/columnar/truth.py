@@ -12,22 +12,23 @@ terms (`spaseq.gpm.evaluate.verdict`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from types import MethodType
 from typing import Any, Final
 
 import numpy as np
 from rdflib.namespace import RDF, XSD
-from rdflib.plugins.sparql.parserutils import CompValue, Expr
+from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import Prologue, QueryContext, SPARQLError
 from rdflib.term import Identifier, Literal, URIRef, Variable
 
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.amounts import Amounts, amounts_of, by_kind, combined, rounded, signed
+from spaseq.gpm.columnar.coverage import UNSTEADY, unsteady
+from spaseq.gpm.columnar.named import exists_inside, with_variables
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
-from spaseq.gpm.columnar.texts import ASK, values_of
+from spaseq.gpm.columnar.texts import ASK, cast_values, fresh_nodes, fresh_values, values_of
 from spaseq.gpm.comparison import SIGNS
 from spaseq.gpm.evaluate import evaluated, verdict
 from spaseq.gpm.functions import cast_to, effective_truth
@@ -39,6 +40,7 @@ from spaseq.rdf.columns import Kinds, number_of_term
 __all__ = [
     "ERROR",
     "FALSE",
+    "ROW",
     "TRUE",
     "Ready",
     "Scope",
@@ -52,6 +54,8 @@ TRUE: Final = 1
 FALSE: Final = 0
 ERROR: Final = -1
 _RELATION: Final = "RelationalExpression "
+ROW: Final = "__row"
+"""The column in which a table may have a node for each solution, from which BNODE makes those of texts."""
 
 Ready = dict[int, tuple[object, Any]]
 """A cache of compiled parts of a pattern, by the part's id. The part itself is kept alive, so that its id is not used
@@ -73,6 +77,11 @@ class Scope:
     ready: Ready
 
 
+def _is_small(count: int, expression: algebra.Expression) -> bool:
+    """Whether an expression is evaluated row by row."""
+    return count <= FEW and not unsteady(expression)
+
+
 def truth(expression: algebra.Expression, scope: Scope) -> np.ndarray:
     """The truth of a condition for each row of the scope's table: int8 (r,)."""
     count = len(scope.table)
@@ -92,7 +101,11 @@ def truth(expression: algebra.Expression, scope: Scope) -> np.ndarray:
             return _comparison(sign, left, right, expression, scope)
         case algebra.Call("RelationalExpression IN" | "RelationalExpression NOT IN", (wanted, *items)):
             return _membership(expression, wanted, items, scope)
-        case algebra.Call(name, arguments, handle) if count > FEW:
+        case algebra.Call("Builtin_BOUND", (algebra.Term(value),)) if isinstance(value, Variable):
+            return (scope.table.column(str(value)) >= 0).astype(np.int8)
+        case algebra.Call(name, arguments, handle) if not _is_small(count, expression):
+            if name == "Builtin_sameTerm" and len(arguments) == 2:
+                return _same(*(computed(argument, scope) for argument in arguments))
             if name in ("Builtin_IF", "Builtin_COALESCE"):
                 return _effective(computed(expression, scope), scope)
             if name == "Builtin_isNUMERIC" and len(arguments) == 1:
@@ -106,10 +119,16 @@ def truth(expression: algebra.Expression, scope: Scope) -> np.ndarray:
 
 
 _TRUTHS: Final = frozenset({"Builtin_CONTAINS", "Builtin_STRSTARTS", "Builtin_STRENDS", "Builtin_REGEX",
-                            "Builtin_isIRI", "Builtin_isURI", "Builtin_isBLANK", "Builtin_isLITERAL"})  # fmt: skip
+                            "Builtin_isIRI", "Builtin_isURI", "Builtin_isBLANK", "Builtin_isLITERAL",
+                            "Builtin_LANGMATCHES"})  # fmt: skip
 """The functions of `texts` that give truth values."""
 FEW: Final = 3
 """So many rows are evaluated one by one. PERF: a sum over three rows takes 100 µs as columns, 30 one by one."""
+
+
+def _same(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """sameTerm of terms given by number: equal terms have equal numbers."""
+    return np.where((left < 0) | (right < 0), ERROR, left == right).astype(np.int8)
 
 
 def _numeric(expression: algebra.Expression, numbers: np.ndarray, scope: Scope) -> np.ndarray:
@@ -143,9 +162,13 @@ def _membership(
     count, space = len(scope.table), scope.space
     made = scope.ready.get(id(whole))
     if made is None:
-        made = scope.ready[id(whole)] = whole, _listed(items)
-    terms = made[1]
+        made = scope.ready[id(whole)] = whole, (_listed(items), _equalities(wanted, items))
+    terms, parts = made[1]
     rows = np.arange(count)
+    if terms is None and parts and count > FEW:
+        held = _folded(parts, scope, TRUE)
+        is_negated = isinstance(whole, algebra.Call) and whole.name.endswith("NOT IN")
+        return np.where(held == ERROR, held, 1 - held).astype(np.int8) if is_negated else held
     if terms is None or count <= FEW:
         return _each(whole, scope, rows)
     negated = isinstance(whole, algebra.Call) and whole.name.endswith("NOT IN")
@@ -166,6 +189,16 @@ def _membership(
     if len(rows):
         result[rows] = _each(whole, scope, rows)
     return result
+
+
+def _equalities(wanted: algebra.Expression, items: Sequence[algebra.Expression]) -> tuple[algebra.Expression, ...]:
+    """IN as the `=` that it stands for, where it is short and of variables and constants; else none."""
+    if len(items) > _SHORT or not all(isinstance(part, algebra.Term) for part in (wanted, *items)):
+        return ()
+    return tuple(algebra.Call(f"{_RELATION}=", (wanted, item)) for item in items)
+
+
+_SHORT: Final = 8
 
 
 def _listed(items: Sequence[algebra.Expression]) -> tuple[Identifier, ...] | None:
@@ -376,7 +409,11 @@ def computed(expression: algebra.Expression, scope: Scope) -> np.ndarray:
             return np.full(count, scope.space.number(value), np.int32)
         case algebra.Exists():
             return _truth_terms(truth(expression, scope), scope.space)
-        case algebra.Call() if count <= FEW:
+        case algebra.Call(name, ()) if name in UNSTEADY:
+            return fresh_values(name, count, scope.space)
+        case algebra.Call("Builtin_BNODE", (argument,)):
+            return _nodes(computed(argument, scope), scope)
+        case algebra.Call() if _is_small(count, expression):
             return _evaluated(expression, scope, np.arange(count))
         case algebra.Call(name, arguments, handle):
             if _is_truth(name):
@@ -395,13 +432,14 @@ def computed(expression: algebra.Expression, scope: Scope) -> np.ndarray:
             if name == "Function" and len(arguments) == 2 and isinstance(arguments[0], algebra.Term):
                 cast = cast_to(arguments[0].value)
                 if cast is not None:
-                    return _cast(cast, computed(arguments[1], scope), scope.space)
+                    return _cast(arguments[0].value, cast, computed(arguments[1], scope), scope.space)
     return _evaluated(expression, scope, np.arange(count))
 
 
 def _is_truth(name: str) -> bool:
     """Whether the value of such an expression is the literal of its truth."""
-    named = ("ConditionalAndExpression", "ConditionalOrExpression", "UnaryNot", "Builtin_isNUMERIC")
+    named = ("ConditionalAndExpression", "ConditionalOrExpression", "UnaryNot", "Builtin_isNUMERIC", "Builtin_BOUND",
+             "Builtin_sameTerm")  # fmt: skip
     return name in named or name.startswith(_RELATION)
 
 
@@ -499,18 +537,34 @@ def _by_texts(
     return terms, truths
 
 
-def _cast(cast: Callable[[Any], Literal], numbers: np.ndarray, space: Space) -> np.ndarray:
+def _cast(target: Identifier, cast: Callable[[Any], Literal], numbers: np.ndarray, space: Space) -> np.ndarray:
     """The terms cast, each distinct one once: int32, -1 for errors."""
     used, places = np.unique(numbers, return_inverse=True)
     found = np.full(len(used), UNBOUND, np.int32)
+    bound = np.flatnonzero(used >= 0)
+    keys = cast_values(str(target), used[bound], space)
+    said = [place for place, key in zip(bound.tolist(), keys, strict=True) if key is not None]
+    found[said] = space.numbers_of_keys([key.encode() for key in keys if key is not None])
     with evaluating():
-        for place, number in enumerate(used.tolist()):
-            if number >= 0:
+        for place, key in zip(bound.tolist(), keys, strict=True):
+            if key is None:
                 try:
-                    found[place] = space.number(cast(space.term(number)))
+                    found[place] = space.number(cast(space.term(int(used[place]))))
                 except SPARQLError:
                     continue
     return found[places]
+
+
+def _nodes(texts: np.ndarray, scope: Scope) -> np.ndarray:
+    """BNODE of texts, given by number: int32, -1 where it is an error. One node for a text and a solution (`ROW`)."""
+    table, space = scope.table, scope.space
+    is_text = (texts >= 0) & (space.literals().kind[texts] != Kinds.NO_LITERAL)
+    rows = table.columns.get(ROW)
+    own = fresh_nodes(len(table), space) if rows is None else rows
+    found = np.full(len(table), UNBOUND, np.int32)
+    pairs = zip(space.cased_keys(own[is_text].tolist()), texts[is_text].tolist(), strict=True)
+    found[is_text] = space.numbers_of_keys([f"{row}x{text}".encode() for row, text in pairs])
+    return found
 
 
 def _evaluated(expression: algebra.Expression, scope: Scope, rows: np.ndarray) -> np.ndarray:
@@ -539,10 +593,12 @@ def _asked(
     dtype: Any,
 ) -> np.ndarray:
     """The result of `ask` for each of `rows`; called once for each distinct choice of terms for the expression's
-    variables."""
+    variables, or for each row, where it is another one each time."""
     names = sorted(algebra.expression_variables(expression) & scope.table.columns.keys())
     columns = [scope.table.columns[name][rows] for name in names]
-    first, codes = distinct(columns, len(rows))
+    first = codes = np.arange(len(rows))
+    if not unsteady(expression):
+        first, codes = distinct(columns, len(rows))
     context = Context(prologue=scope.prologue)
     answers = []
     with evaluating():
@@ -561,46 +617,18 @@ def _without_exists(expression: algebra.Expression, scope: Scope) -> tuple[algeb
 
     For expressions that rdflib evaluates, which cannot evaluate a pattern on a batch.
     """
-    found = _exists_inside(expression)
+    found = exists_inside(expression)
     if not found or not isinstance(expression, algebra.Call):
         return expression, scope
     table, names = scope.table, []
     for i, inner in enumerate(found):
         names.append(Variable(f"{_EXISTS}{i}"))
         table = table.with_column(str(names[-1]), _truth_terms(truth(inner, scope), scope.space))
-    handle = _with_variables(expression.handle, iter(names))
+    handle = with_variables(expression.handle, iter(names))
     return algebra.convert_expression(handle), replace(scope, table=table)
 
 
 _EXISTS: Final = "__exists_"
-
-
-def _exists_inside(expression: algebra.Expression) -> list[algebra.Exists]:
-    """The EXISTS of an expression in order, without those nested in another EXISTS."""
-    match expression:
-        case algebra.Exists():
-            return [expression]
-        case algebra.Call(_, arguments):
-            return [found for argument in arguments for found in _exists_inside(argument)]
-        case _:
-            return []
-
-
-def _with_variables(value: Any, names: Iterator[Variable]) -> Any:
-    """A copy of rdflib's expression with the next of `names` for each EXISTS, in the order of `algebra.Call`."""
-    if isinstance(value, list):
-        return [_with_variables(item, names) for item in value]
-    if not isinstance(value, CompValue):
-        return value
-    if value.name in ("Builtin_EXISTS", "Builtin_NOTEXISTS"):
-        return next(names)
-    children = {name: _with_variables(child, names) for name, child in value.items()}
-    if not isinstance(value, Expr):
-        return CompValue(value.name, **children)
-    copy = Expr(value.name, None, **children)
-    function: Any = value._evalfn
-    copy._evalfn = MethodType(getattr(function, "__func__", function), copy)
-    return copy
 
 
 def _truth_terms(found: np.ndarray, space: Space) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 
 from spaseq.engine import Settings
 from spaseq.gpm import SolutionPlan, algebra, in_columns
-from spaseq.gpm.columnar import uncovered, unsteady
+from spaseq.gpm.columnar import names_apart, uncovered, unsteady
 from spaseq.language.evaluation.gathered import Gathered, Rows
 from spaseq.language.semantics.clauses import Clauses
 
@@ -29,7 +29,8 @@ class Computation:
     """The clauses of a query over columns.
 
     `tree`: the rows of one solution or group, None if a result's variables are those of a solution; `leaf`: the
-    solutions in it; `grouping`: GROUP BY in it. `order`: the keys of ORDER BY, and whether they descend.
+    solutions in it; `grouping`: GROUP BY in it. `order`: the keys of ORDER BY, and whether they descend. `few`: whether
+    matches may be let go of before the window is over (`Clauses.few`).
     """
 
     clauses: Clauses
@@ -37,17 +38,18 @@ class Computation:
     leaf: algebra.Values | None = None
     grouping: algebra.Grouped | None = None
     order: tuple[tuple[algebra.Expression, bool], ...] = ()
+    few: bool = False
     ready: dict[int, Any] = field(default_factory=dict)
 
     @staticmethod
     def of(clauses: Clauses) -> Computation | None:
-        """None if they need rdflib's evaluator: EXISTS, what is another value each time, some VALUES (`in_columns`),
-        and windows over solutions with lists of rounds."""
+        """None if they need rdflib's evaluator: EXISTS, keys of GROUP BY and ORDER BY that are another value each time,
+        some VALUES (`in_columns`), and windows over solutions with lists of rounds."""
         plan = clauses.plan
         if clauses.by_window and clauses.rounds:
             return None
         if plan is None:
-            return Computation(clauses) if clauses.by_window else None
+            return Computation(clauses, few=clauses.few) if clauses.by_window else None
         tree = algebra.convert(plan.node)
         order = tuple((algebra.convert_expression(key), descending) for key, descending in plan.order)
         nodes = list(algebra.walk(tree))
@@ -56,14 +58,16 @@ class Computation:
         if any(node not in leaves and not in_columns(node) for node in inline):
             return None
         keys = (key for key, _ in order)
-        if len(leaves) != 1 or uncovered(tree) is not None or any(unsteady(k) or algebra.has_exists(k) for k in keys):
+        if len(leaves) != 1 or names_apart(tree) or any(unsteady(k) or algebra.has_exists(k) for k in keys):
             return None
         if not all(isinstance(node, _PARTS) or node == algebra.BGP(()) for node in nodes):
             return None
         grouping = next((node for node in nodes if isinstance(node, algebra.Grouped)), None)
+        if grouping is not None and uncovered(grouping) is not None:
+            return None  # a solution would be in another group each time
         if grouping is not None and sum(isinstance(node, algebra.Values) for node in algebra.walk(grouping)) > 1:
             return None  # a solution would be in several groups
-        return Computation(clauses, tree, leaves[0], grouping, order)
+        return Computation(clauses, tree, leaves[0], grouping, order, clauses.few and uncovered(tree) is None)
 
     def results(self, gathered: Gathered) -> Rows:
         """The results of a window: as of `results.finish`."""

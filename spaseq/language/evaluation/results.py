@@ -207,7 +207,7 @@ class Results:
 
     def _reduce(self) -> None:
         """Lets go of matches of the window that are no results, once there are many."""
-        if self._clauses.few and self._computation is not None and len(self._pending) > max(_MANY, self._reduced):
+        if self._computation is not None and self._computation.few and len(self._pending) > max(_MANY, self._reduced):
             self._pending = self._computation.reduced(self._pending)
             self._reduced = 2 * len(self._pending)
 
