@@ -67,12 +67,16 @@ class Arrivals:
         self._reason, self._hint = _ADVANCED, ""
 
     def judge(
-        self, times: np.ndarray, where: Callable[[int], Place] | None
+        self,
+        times: np.ndarray,
+        where: Callable[[int], Place] | None,
+        named: Callable[[int], str] | None = None,
     ) -> tuple[np.ndarray | None, EventError | None]:
         """Which of the next events are late, bool (n,), None if none is. Where they are not dropped also the error of
         the first; the events behind that one are not looked at.
 
-        Args: `times` int64 (n,), ns; `where` gives the place of a row. None: somebody else raises the error.
+        Args: `times` int64 (n,), ns; `where` gives the place of a row. None: somebody else raises the error. `named`:
+        what the error calls the stream of a row, if not `name`.
         """
         if not len(times):
             return None, None
@@ -90,7 +94,8 @@ class Arrivals:
             row = int(np.argmax(late))
             self.seen += row + 1 - len(times)
             self._reach(times[:row], where)
-            return late, self._error(int(times[row]), self.name, where(row), self.peak)
+            name = self.name if named is None else named(row)
+            return late, self._error(int(times[row]), name, where(row), self.peak)
         self.dropped += int(late.sum()) if self.drops else 0
         self._reach(times, where)
         return (late if late.any() else None), None
@@ -106,11 +111,11 @@ class Arrivals:
             self.floor, self._reason, self._hint = now, reason, hint
             self.mark, self.end = max(self.mark, now), max(self.end, now)
 
-    def pass_by(self, count: int, high: int, place: Place) -> None:
+    def pass_by(self, count: int, high: int, peak: Any) -> None:
         """`count` events came that nobody had to order; the last at `high`, which is the greatest time."""
         self.seen += count
         if count and high > self.high:
-            self.peak = place
+            self.peak = peak
             self._rise(high)
 
     def take_dropped(self) -> int:

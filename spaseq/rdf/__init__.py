@@ -34,7 +34,6 @@ Modules:
 * `hints` (`guessed_events`, `guessed_times`, `sampled_predicates`): What a reader of streams assumed because nobody
   said otherwise, and what is in files.
 * `columns/`: Graph events as columns: batches of numbered terms in arrays, instead of a Python object per triple.
-* `follow` (`Followed`): Streams as they come: files that grow, folders that get files, standard input.
 * `iri` (`closest_iri`, `local_name`, `resolve_iri`): IRIs of a query: relative to BASE, with escapes, and as prefixed
   names (SPARQL 1.1 §4.1.1; RFC 3986).
 * `grouping` (`GROUP`, `Grouped`, `group_labels`, `group_triples`): Groups of entities that belong together, as
@@ -62,8 +61,8 @@ from spaseq.rdf.columns import (
     read_knowledge,
     read_part,
 )
+from spaseq.rdf.columns.follow import Followed
 from spaseq.rdf.files import Format, byte_chunks, expand_files, format_of, has_lines
-from spaseq.rdf.follow import Followed
 from spaseq.rdf.grouping import GROUP, Grouped, group_labels, group_triples
 from spaseq.rdf.hints import guessed_events, guessed_times, sampled_predicates
 from spaseq.rdf.knowledge import close_owl_rl, is_table, table_knowledge

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import glob
 import gzip
+import select
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
-from typing import Final, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 import pyoxigraph
 import zstandard
@@ -18,11 +19,11 @@ import zstandard
 from spaseq.errors import EventError, OptionError
 from spaseq.events.places import matching, open_file
 
-__all__ = ["STDIN", "Format", "byte_chunks", "expand_files", "format_of", "has_lines"]
+__all__ = ["COMPRESSED", "STDIN", "Format", "byte_chunks", "expand_files", "format_of", "has_lines", "readable"]
 
 STDIN: Final = "-"
 _CHUNK: Final = 1 << 20
-_COMPRESSED: Final = (".gz", ".zst")
+COMPRESSED: Final = (".gz", ".zst")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ _DOCUMENTS: Final = _STREAMS | {"n3": _N3, "rdf": _XML, "owl": _XML, "xml": _XML
 
 def has_lines(path: str, form: Format) -> bool:
     """Whether some of the file's bytes can be read by themselves: it has a statement a line, and is not compressed."""
-    return form.lines and path != STDIN and not path.endswith(_COMPRESSED)
+    return form.lines and path != STDIN and not path.endswith(COMPRESSED)
 
 
 def format_of(path: str, given: str | None = None, *, documents: bool = False) -> Format:
@@ -66,7 +67,7 @@ def format_of(path: str, given: str | None = None, *, documents: bool = False) -
     if path == STDIN:
         return _NQ
     name = Path(path)
-    suffix = Path(name.stem).suffix if name.suffix in _COMPRESSED else name.suffix
+    suffix = Path(name.stem).suffix if name.suffix in COMPRESSED else name.suffix
     found = known.get(suffix[1:].lower())
     if found is None:
         extensions = ", ".join("." + extension for extension in sorted(known))
@@ -125,6 +126,15 @@ def _open(path: str) -> Iterator[bytes]:
     else:
         with cast(BufferedReader, open_file(path)) as file:
             yield from _unzstd(_pieces(file)) if path.endswith(".zst") else _pieces(file)
+
+
+def readable(file: Any, seconds: float = 0.0) -> bool:
+    """Whether something can be read of a pipe at once, or its end, within so many seconds. True of what cannot be
+    waited for."""
+    try:
+        return bool(select.select([file], [], [], seconds)[0])
+    except (OSError, TypeError, ValueError):
+        return True
 
 
 class _Readable(Protocol):

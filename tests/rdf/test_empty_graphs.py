@@ -13,7 +13,7 @@ from rdflib import Literal, URIRef
 import spaseq
 from spaseq.errors import EventError
 from spaseq.rdf import Counters, GraphEvent, StreamOptions, StreamSource, format_of, parse_statements, read_stream
-from spaseq.rdf.follow import Followed
+from spaseq.rdf.columns.follow import Followed
 
 E = "http://example.org/"
 HEAD = "@prefix : <http://example.org/> .\n@prefix prov: <http://www.w3.org/ns/prov#> .\n"

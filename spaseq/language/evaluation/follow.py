@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Final
 
 from spaseq.held import Memory
 from spaseq.language.evaluation.match import Match
 from spaseq.language.evaluation.session import Session
 from spaseq.language.evaluation.unmatched import Input, why_none
 from spaseq.language.semantics.check import CheckedQuery
-from spaseq.rdf import ARRIVAL, Counters, Followed, GraphEvent, StreamOptions
+from spaseq.rdf import ARRIVAL, Counters, Followed, StreamOptions
 from spaseq.watch import check, limited_steps
 
 __all__ = ["FollowedMatches"]
-
-_BATCH: Final = 256
-"""Events pushed at once while there are that many; the last ones are pushed as soon as nothing follows."""
 
 
 class FollowedMatches:
@@ -70,16 +66,11 @@ class FollowedMatches:
         return limited_steps(self._found(), self._session.settings)
 
     def _found(self) -> Iterator[Match]:
-        held: list[GraphEvent] = []
         by_clock = self._followed.options.time == ARRIVAL
-        for event in self._followed:
+        for batches in self._followed.batches(self._session.wanted):
             check()
-            if event is not None:
-                held.append(event)
-            if held and (event is None or len(held) == _BATCH):
-                yield from self._session.push(held)
-                held = []
-            if event is None and by_clock:
+            if batches is not None:
+                yield from self._session.push_batches(batches)
+            elif by_clock:
                 yield from self._session.advance(self._followed.now)
-        yield from self._session.push(held)
         yield from self._session.close()

@@ -176,6 +176,17 @@ class Recogniser:
         yield from self._push(self._solver.rows(chunk_of(instants, self._solver.solve_pushed)))
         self._evict(instants[-1].time)
 
+    @property
+    def wanted(self) -> frozenset[str] | None:
+        """The predicates whose triples are needed, to be matched or to be shown; None: all."""
+        return None if self._keep_events or self._solver is None else self._solver.wanted
+
+    def solve(self, batch: GraphBatch) -> MappingABC[str, Solutions | Unsolved]:
+        """The values of the GPMs at the events of a batch, as chunks have them."""
+        if self._solver is None:
+            raise InternalError("a recogniser without a solver solves nothing")
+        return self._solver.solve_ahead(batch)
+
     def push_chunk(self, chunk: Chunk) -> Iterator[Match]:
         """The matches that a chunk of instants completes; exhaust it before the next call."""
         return (match for found in self.push_blocks(chunk) for match in found)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
+from typing import Any, Final
 
 from spaseq.engine import Progress, Settings
 from spaseq.errors import EventError, OptionError
@@ -13,11 +15,18 @@ from spaseq.held import Memory
 from spaseq.language.evaluation.history import Pool
 from spaseq.language.evaluation.match import Match
 from spaseq.language.evaluation.run import Recogniser
-from spaseq.rdf import TERMS, Counters, GraphEvent, Instant, StreamOptions, described
+from spaseq.language.solving.chunks import Part, chunk_of_parts
+from spaseq.rdf import TERMS, Counters, GraphBatch, GraphEvent, Instant, StreamOptions, described
 from spaseq.snapshot import expect, seal, unseal
 from spaseq.watch import InUse
 
 __all__ = ["Session"]
+
+_FEW: Final = 20
+"""Events of batches up to which each is pushed as an object.
+
+PERF: trades of benchmarks/graphs.py in batches of 10, as objects: 28 µs each; of 16, 25 and 50, as columns: 48, 33, 18.
+"""
 
 
 class Session:
@@ -30,10 +39,11 @@ class Session:
 
     def __init__(self, recogniser: Recogniser, streams: Iterable[str], options: StreamOptions) -> None:
         self._recogniser = recogniser
-        self._streams = frozenset(streams)
+        self._streams = {iri: place for place, iri in enumerate(streams)}  # in order of the FROM clause
         self._apart = options.apart
         self._reorder = SingleReorderer(options, described)
-        self._held: list[GraphEvent] = []
+        self._held: list[GraphEvent] = []  # of the instant that is not complete
+        self._parts: list[Part] = []  # the same, of batches; one of both is empty
         self._position = 0
         self._closed = False
         self._use = InUse(recogniser.settings)
@@ -42,23 +52,108 @@ class Session:
         recogniser.counters = self.counters
         self.counters.about(self)
 
-    def push(self, events: GraphEvent | Iterable[GraphEvent]) -> list[Match]:
-        """The matches that these events, or this one, complete.
+    def push(self, events: GraphEvent | GraphBatch | Iterable[GraphEvent]) -> list[Match]:
+        """The matches that these events, or this one, complete. A batch stays columns: see `push_batches`.
 
         Raises `EventError` for a late event, unless those are dropped, or an unknown stream, `OptionError` for what is
         no `GraphEvent`.
         """
+        if isinstance(events, GraphBatch):
+            return list(self.push_batches((events,)))
         with self._use:
-            if self._closed:
-                raise OptionError("the stream is closed: nothing can be pushed any more")
-            instants: list[Instant] = []
-            for event in _listed(events):
-                self._check(event)
-                self.counters.events += 1
-                self.counters.triples += len(event.triples)
-                instants += self._completed(self._reorder.push(event.time, event))
-            self.counters.late += self._reorder.take_dropped()
-            return list(self._recogniser.push(instants))
+            return list(self._push_events(_listed(events)))
+
+    def push_batches(self, batches: Sequence[GraphBatch]) -> Iterator[Match]:
+        """The matches that the events of batches, merged by time, complete, one by one. To be exhausted before the next
+        call.
+
+        They stay columns where they are many and in order of time, and the session has no lateness.
+        """
+        with self._use:
+            for batch in batches:
+                if batch.stream not in self._streams and len(batch):
+                    self._check(batch.event(0))
+            given = sorted((batch for batch in batches if len(batch)), key=self._place)
+            if self._stay_columns(given):
+                yield from self._push_columns(given)
+            else:
+                events = (map(batch.event, range(len(batch))) for batch in given)
+                yield from self._push_events(heapq.merge(*events, key=attrgetter("time")))
+
+    def _place(self, batch: GraphBatch) -> int:
+        return self._streams[batch.stream]
+
+    def _push_events(self, events: Iterable[Any]) -> Iterator[Match]:
+        self._check_open()
+        self._make_events()
+        instants: list[Instant] = []
+        for event in events:
+            self._check(event)
+            self.counters.events += 1
+            self.counters.triples += len(event.triples)
+            instants += self._completed(self._reorder.push(event.time, event))
+        self.counters.late += self._reorder.take_dropped()
+        return self._recogniser.push(instants)
+
+    def _stay_columns(self, batches: Sequence[GraphBatch]) -> bool:
+        order = self._reorder
+        return (
+            sum(map(len, batches)) > _FEW
+            and not order.lateness
+            and all(int(batch.times[0]) >= order.mark for batch in batches)
+            and all(bool((batch.times[1:] >= batch.times[:-1]).all()) for batch in batches)
+        )
+
+    def _push_columns(self, batches: Sequence[GraphBatch]) -> Iterator[Match]:
+        self._check_open()
+        self._make_parts()
+        last = max(batches, key=lambda batch: int(batch.times[-1]))
+        count, high = sum(map(len, batches)), int(last.times[-1])
+        self._reorder.pass_by(count, high, last.event(len(last) - 1))
+        self.counters.events += count
+        self.counters.triples += sum(len(batch.triples) for batch in batches)
+        self._parts += [(batch, 0, len(batch), self._recogniser.solve(batch)) for batch in batches]
+        self._parts.sort(key=lambda part: self._place(part[0]))
+        if ready := self._complete_parts(None if self._apart else high):
+            chunk = chunk_of_parts(self._position, ready, self._apart)
+            self._position += len(chunk)
+            yield from self._recogniser.push_chunk(chunk)
+
+    def _complete_parts(self, before: int | None) -> list[Part]:
+        """The events of the parts before a time, None for all; the others are held."""
+        ready: list[Part] = []
+        held: list[Part] = []
+        for batch, low, high, solutions in self._parts:
+            cut = high if before is None else low + int(batch.times[low:high].searchsorted(before))
+            if cut > low:
+                ready.append((batch, low, cut, solutions))
+            if cut < high:
+                held.append((batch, cut, high, solutions))
+        self._parts = held
+        return ready
+
+    def _make_events(self) -> None:
+        """The events of the instant that is not complete become objects."""
+        self._held += [batch.event(i) for batch, low, high, _ in self._parts for i in range(low, high)]
+        self._parts = []
+
+    def _make_parts(self) -> None:
+        """The opposite of `_make_events`."""
+        by_source: dict[tuple[str, str], list[GraphEvent]] = {}
+        for event in self._held:
+            by_source.setdefault((event.stream, event.source), []).append(event)
+        for batch in map(GraphBatch.of, by_source.values()):
+            self._parts.append((batch, 0, len(batch), self._recogniser.solve(batch)))
+        self._held = []
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise OptionError("the stream is closed: nothing can be pushed any more")
+
+    @property
+    def wanted(self) -> frozenset[str] | None:
+        """The predicates whose triples are needed of the events; None: all."""
+        return self._recogniser.wanted
 
     @property
     def settings(self) -> Settings:
@@ -67,7 +162,7 @@ class Session:
 
     def held(self) -> Memory:
         """What the evaluation holds in memory: `counters.memory`."""
-        return self._recogniser.held({"waiting": [self._held, self._reorder], "rest": [self]})
+        return self._recogniser.held({"waiting": [self._held, self._parts, self._reorder], "rest": [self]})
 
     def progress(self) -> Progress | None:
         """How far the evaluation came."""
@@ -83,6 +178,7 @@ class Session:
         """The matches that complete because no event before `now` (ns) will come any more. One that does is late."""
         now = nanoseconds_of(now)
         with self._use:
+            self._make_events()
             self._reorder.advance(now)
             instants = self._completed(self._reorder.due())
             if self._held and self._held[0].time < now:
@@ -95,6 +191,7 @@ class Session:
             return []
         with self._use:
             self._closed = True
+            self._make_events()
             instants = self._completed(self._reorder.due(last=True))
             if self._held:
                 instants.append(self._instant())
@@ -121,6 +218,7 @@ class Session:
             return self._sealed()
 
     def _sealed(self) -> bytes:
+        self._make_events()
         pool = Pool()
         state = {
             "recogniser": self._recogniser.snapshot(),
@@ -140,7 +238,7 @@ class Session:
     def _restored(self, state: dict[str, Any]) -> None:
         self._recogniser.restore(state["recogniser"])
         events_of = Pool.restore(state["events"])
-        self._held = list(events_of(state["held"]))
+        self._held, self._parts = list(events_of(state["held"])), []
         self._reorder.restore(state["order"])
         self._reorder.wait_again([(event.time, event) for event in events_of(state["waiting"])])
         self._position = state["position"]

@@ -20,10 +20,12 @@ from spaseq.rdf import GraphBatch, GraphEvent, Instant
 if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import Solutions, Unsolved
 
-__all__ = ["Chunk", "Piece", "by_stream", "chunk_of", "merge_batches", "solved"]
+__all__ = ["Chunk", "Part", "Piece", "by_stream", "chunk_of", "chunk_of_parts", "merge_batches", "solved"]
 
 Solved = tuple[GraphBatch, Mapping[str, "Solutions | Unsolved"]]
 """A batch, and the values of its GPMs."""
+Part = tuple[GraphBatch, int, int, Mapping[str, "Solutions | Unsolved"]]
+"""Events of a batch, from an index up to another, and the values of its GPMs at all of its events."""
 SolvePushed = Callable[[str, Sequence[GraphEvent]], Mapping[str, "Solutions"]]
 
 
@@ -100,9 +102,9 @@ class _Stream:
         """The time of the last event that has been read and not taken; None if there is none."""
         return int(self._held[-1][0].times[-1]) if self._held else None
 
-    def take(self, before: int | None) -> list[tuple[GraphBatch, int, int, Mapping[str, Solutions | Unsolved]]]:
-        """Takes the events before a time (None: all), as parts of batches (batch, low, high, solutions)."""
-        parts = []
+    def take(self, before: int | None) -> list[Part]:
+        """Takes the events before a time (None: all)."""
+        parts: list[Part] = []
         while self._held:
             batch, low, solutions = self._held[0]
             high = len(batch) if before is None else int(np.searchsorted(batch.times, before, "left"))
@@ -138,7 +140,7 @@ def merge_batches(streams: Sequence[Iterator[Solved]], *, apart: bool) -> Iterat
         until = min((latest for latest, _ in waiting), default=None)
         parts = [part for state in states for part in state.take(until)]
         if parts:
-            chunk = _chunk(first, parts, apart)
+            chunk = chunk_of_parts(first, parts, apart)
             first += len(chunk)
             yield chunk
         elif until is None:
@@ -149,9 +151,9 @@ def merge_batches(streams: Sequence[Iterator[Solved]], *, apart: bool) -> Iterat
                     state.read()
 
 
-def _chunk(
-    first: int, parts: Sequence[tuple[GraphBatch, int, int, Mapping[str, Solutions | Unsolved]]], apart: bool
-) -> Chunk:
+def chunk_of_parts(first: int, parts: Sequence[Part], apart: bool) -> Chunk:
+    """The chunk of parts of batches, in the order of the FROM clause, then of the source; its first instant has the
+    position `first`. `apart`: each event is an instant of its own."""
     every = np.concatenate([batch.times[low:high] for batch, low, high, _ in parts])
     if apart:
         order = np.argsort(every, kind="stable")

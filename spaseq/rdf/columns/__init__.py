@@ -15,7 +15,9 @@ How files become batches:
 * `scanner`, bytes to rows of numbered terms (`kernels`, `dictionary`, `memory`);
 * `drafts`, rows to events with times (`assembly`, `literals`, `names`);
 * `ordering`, events in order of time to batches (`gathering`);
-* `reader`, files and streams.
+* `reader`, files and streams;
+* `follow`, streams that go on: files that grow, folders that get files, standard input; `arrivals`, their batches in
+  order of time over all streams.
 
 Not here: matching (`spaseq.gpm`), and anything that looks at single events (`spaseq.rdf.assemble`).
 

@@ -23,6 +23,7 @@ from spaseq.rdf.columns.names import RecentNames
 from spaseq.rdf.columns.scanner import Scanner, grown
 from spaseq.rdf.model import Counters
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, StreamOptions
+from spaseq.rdf.terms import Term
 
 __all__ = ["Drafting"]
 
@@ -50,8 +51,8 @@ class Drafting:
     `files` are the names of the files read so far. A method that returns an error has done all that comes before it.
     """
 
-    __slots__ = ("_at", "_counters", "_dictionary", "_file_rows", "_names", "_options", "_said", "_scanner", "drafts",
-                 "files")  # fmt: skip
+    __slots__ = ("_at", "_counters", "_dictionary", "_file_rows", "_names", "_options", "_said", "_scanner", "_told",
+                 "_told_for", "drafts", "files")  # fmt: skip
 
     def __init__(self, scanner: Scanner, counters: Counters) -> None:
         self.drafts: a.Drafts = a.Drafts(*(np.empty(0, dtype=dtype) for dtype in _DRAFT_DTYPES))
@@ -64,6 +65,8 @@ class Drafting:
         self._options = StreamOptions()
         self._names: RecentNames | None = None
         self._file_rows = 0
+        self._told: a.Rules | None = None  # for the file, and for a dictionary, until it is restarted
+        self._told_for: dict[int, Term] | None = None
 
     @property
     def front(self) -> int:
@@ -82,6 +85,7 @@ class Drafting:
         assert options.event_by is not None
         self._names = RecentNames(options.lookahead) if options.event_by.kind == "graph" else None
         self._file_rows = 0
+        self._told = None
         self._at[a.NUMBER] = 0
         self.pin_terms()
 
@@ -169,9 +173,12 @@ class Drafting:
         options = self._options
         by = options.event_by
         assert by is not None and options.time is not None
+        if self._told is not None and self._told_for is self._dictionary.made:
+            return self._told
         time = GENERATED_AT if options.time == ARRIVAL else options.time
         terms = self._dictionary.intern([f"<{time}>".encode(), f"<{RDF.type}>".encode()])
-        return a.Rules(
+        self._told_for = self._dictionary.made
+        self._told = a.Rules(
             by=_BY[by.kind],
             size=by.size,
             time=int(terms[0]),
@@ -181,6 +188,7 @@ class Drafting:
             lookahead=options.lookahead,
             file=len(self.files) - 1,
         )
+        return self._told
 
     def _read_times(self, begin: int, end: int, told: a.Rules, values: np.ndarray, status: np.ndarray) -> None:
         """What the rows `begin:end` say about times."""

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from spaseq.errors import EventError
-from spaseq.events.reorder import Reorderer
+from spaseq.events.reorder import Released, Reorderer
 from spaseq.jit import attempt_rows
 from spaseq.rdf.columns.dictionary import Dictionary
 from spaseq.rdf.columns.drafts import Drafting
@@ -27,7 +27,8 @@ _EVERYTHING: Final = (0, 1 << 31)
 class Ordering:
     """Puts what `drafting` has ready in order of time and makes batches of it.
 
-    `needed`: how many of the dictionary's wanted predicates a batch has the triples of; None: all triples.
+    `needed`: how many of the dictionary's wanted predicates a batch has the triples of; None: all triples. Without
+    `ordered`, events come in the order of the source, whatever their times, and none waits.
     """
 
     __slots__ = ("_counters", "_dictionary", "_drafting", "_needed", "_reorder", "_scanner", "_stream")
@@ -40,6 +41,8 @@ class Ordering:
         drafting: Drafting,
         counters: Counters,
         needed: int | None,
+        *,
+        ordered: bool = True,
     ) -> None:
         self._stream = stream
         self._scanner = scanner
@@ -47,21 +50,31 @@ class Ordering:
         self._drafting = drafting
         self._counters = counters
         self._needed = _EVERYTHING if needed is None else (k.WANTED, k.WANTED + needed)
-        self._reorder = Reorderer(options, f"stream {stream}")
+        self._reorder = Reorderer(options, f"stream {stream}") if ordered else None
 
     def batches(self, limits: BatchLimits, *, at_end: bool) -> tuple[list[GraphBatch], EventError | None]:
         """The events that nothing can come before any more, all of them if the stream is `at_end`; and the error of the
         first event that goes back in time."""
-        drafting, reorder, counters = self._drafting, self._reorder, self._counters
-        drafts, held, seen = drafting.drafts, reorder.held, reorder.seen
-        found = reorder.push(drafts.time[: drafting.front], lambda row: self._place(held + row), last=at_end)
-        counters.events += reorder.seen - seen
-        counters.reopened += int(np.count_nonzero(drafts.repeated[held : held + reorder.seen - seen]))
-        counters.late += reorder.take_dropped()
+        drafting, counters = self._drafting, self._counters
+        repeated = drafting.drafts.repeated
+        found, held, seen = self._released(at_end)
+        counters.events += seen
+        counters.reopened += int(np.count_nonzero(repeated[held : held + seen]))
         rows = np.arange(drafting.front)
         made = [self._batch(part) for part in self._by_file(rows[found.ready])]
         drafting.keep(rows[found.waiting], restart=self._dictionary.is_full(limits.triples, limits.text))
         return made, found.error
+
+    def _released(self, at_end: bool) -> tuple[Released, int, int]:
+        """What is ready and what waits; how many drafts waited before, and how many have come and been looked at."""
+        front, reorder = self._drafting.front, self._reorder
+        if reorder is None:
+            return Released(slice(0, front), slice(front, front), None), 0, front
+        held, seen = reorder.held, reorder.seen
+        times = self._drafting.drafts.time[:front]
+        found = reorder.push(times, lambda row: self._place(held + row), last=at_end)
+        self._counters.late += reorder.take_dropped()
+        return found, held, reorder.seen - seen
 
     def _place(self, draft: int) -> tuple[str, int]:
         drafts = self._drafting.drafts

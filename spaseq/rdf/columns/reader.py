@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import select
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -14,15 +15,17 @@ from spaseq.rdf.columns.drafts import Drafting
 from spaseq.rdf.columns.model import BatchLimits, GraphBatch
 from spaseq.rdf.columns.ordering import Ordering
 from spaseq.rdf.columns.scanner import Scanner
-from spaseq.rdf.files import STDIN, byte_chunks, expand_files, format_of
+from spaseq.rdf.files import STDIN, byte_chunks, expand_files, format_of, readable
 from spaseq.rdf.model import Counters, GraphEvent
 from spaseq.rdf.options import ARRIVAL, StreamOptions
 from spaseq.rdf.streams import StreamSource, check_names, file_options, read_stream, settle
 
-__all__ = ["may_read_ahead", "open_batches", "read_batches", "stages"]
+__all__ = ["ColumnFiles", "by_columns", "collected", "may_read_ahead", "open_batches", "read_batches", "stages"]
 
 _CUT: Final = ("graph", "subject", "size")
 _LIMITS: Final = BatchLimits()
+_TERMS: Final = 1 << 11
+"""Terms that a dictionary may have whatever is read at once."""
 
 
 def open_batches(
@@ -59,25 +62,27 @@ def read_batches(
     are read by kernels, from the `chunks` of each path; a stream with a file that is one document goes event by event,
     and `wanted` and `chunks` are not heeded."""
     paths = expand_files(source.files)
-    if all(_by_columns(path, source, options) for path in paths):
-        return _columns(source, paths, options, counters, wanted, limits, chunks)
+    if all(by_columns(path, source, options) for path in paths):
+        files = ColumnFiles(source, options, counters, wanted, limits)
+        return (batch for path in paths for batch in files.read(path, chunks(path), last=path is paths[-1]))
     events = read_stream(source.iri, source.files, options, counters, event_by=source.event_by)
-    return _collected(events, 1 if STDIN in paths else limits.triples)
+    return collected(events, 1 if STDIN in paths else limits.triples)
 
 
 def may_read_ahead(source: StreamSource, options: StreamOptions) -> bool:
     """Whether a thread may read the stream before its batches are asked for, and gains by it: it is files, read by
     kernels. Whoever waits for a pipe cannot be stopped, and the parsers of documents hold Python's lock."""
     paths = expand_files(source.files)
-    return all(path != STDIN and Path(path).is_file() and _by_columns(path, source, options) for path in paths)
+    return all(path != STDIN and Path(path).is_file() and by_columns(path, source, options) for path in paths)
 
 
-def _by_columns(path: str, source: StreamSource, options: StreamOptions) -> bool:
+def by_columns(path: str, source: StreamSource, options: StreamOptions) -> bool:
+    """Whether kernels read the file: a statement a line, and events that are not whole files."""
     by = file_options(path, source, options).event_by
     return format_of(path, options.format).lines and by is not None and by.kind in _CUT
 
 
-def _collected(events: Iterator[GraphEvent], triples: int) -> Iterator[GraphBatch]:
+def collected(events: Iterator[GraphEvent], triples: int) -> Iterator[GraphBatch]:
     """Batches of about `triples` triples of one source each."""
     held: list[GraphEvent] = []
     count = 0
@@ -87,21 +92,24 @@ def _collected(events: Iterator[GraphEvent], triples: int) -> Iterator[GraphBatc
             event = next(events, None)
         except EventError as error:
             event, failure = None, error
-        if held and (event is None or event.source != held[0].source or count >= triples):
+        if held and (event is None or event.source != held[0].source):
             yield GraphBatch.of(held)
             held, count = [], 0
         if event is None:
             break
         held.append(event)
         count += len(event.triples) + 1
+        if count >= triples:
+            yield GraphBatch.of(held)
+            held, count = [], 0
     if failure is not None:
         raise failure
 
 
 def stages(
-    scope: str, options: StreamOptions, counters: Counters, wanted: Collection[str] | None
+    scope: str, options: StreamOptions, counters: Counters, wanted: Collection[str] | None, *, ordered: bool = True
 ) -> tuple[Scanner, Drafting, Ordering]:
-    """What a stream's bytes pass: made into rows, into events, into batches in order of time.
+    """What a stream's bytes pass: made into rows, into events, into batches in order of time (as of `Ordering`).
 
     `scope` tells its blank nodes from those of others; of the triples only those with a predicate of `wanted` are kept,
     all by default.
@@ -112,51 +120,71 @@ def stages(
     scanner = Scanner(Dictionary(keys), counters, options.malformed)
     drafting = Drafting(scanner, counters)
     kept = None if needed is None else len(needed)
-    return scanner, drafting, Ordering(scope, options, scanner, drafting, counters, kept)
+    return scanner, drafting, Ordering(scope, options, scanner, drafting, counters, kept, ordered=ordered)
 
 
-def _columns(
-    source: StreamSource,
-    paths: Sequence[str],
-    options: StreamOptions,
-    counters: Counters,
-    wanted: Collection[str] | None,
-    limits: BatchLimits,
-    chunks: Callable[[str], Iterator[bytes]],
-) -> Iterator[GraphBatch]:
-    scanner, drafting, ordering = stages(source.iri, options, counters, wanted)
-    for path in paths:
-        drafting.begin_file("<stdin>" if path == STDIN else path, file_options(path, source, options))
-        blocks = scanner.read(chunks(path), format_of(path, options.format), path)
-        last = False
-        while not last:
+class ColumnFiles:
+    """The files of one stream, one after another, as batches that kernels make of their lines.
+
+    `ordered`: as of `Ordering`; the other arguments are those of `read_batches`.
+    """
+
+    def __init__(
+        self,
+        source: StreamSource,
+        options: StreamOptions,
+        counters: Counters,
+        wanted: Collection[str] | None,
+        limits: BatchLimits = _LIMITS,
+        *,
+        ordered: bool = True,
+    ) -> None:
+        self._source = source
+        self._options = options
+        self._limits = limits
+        self._scanner, self._drafting, self._ordering = stages(source.iri, options, counters, wanted, ordered=ordered)
+
+    def read(
+        self, path: str, chunks: Iterable[bytes], *, last: bool, has_more: Callable[[], bool] | None = None
+    ) -> Iterator[GraphBatch]:
+        """The batches of the next file. `last`: no other follows, so nothing has to wait for its order.
+
+        `has_more`: whether another chunk, or the end, can be read at once; by default always from a file, and from a
+        pipe if something stands in it. Before it is waited for, what has been read becomes a batch.
+        """
+        scanner, drafting, ordering = self._scanner, self._drafting, self._ordering
+        more = partial(_has_more, path) if has_more is None else has_more
+        drafting.begin_file("<stdin>" if path == STDIN else path, file_options(path, self._source, self._options))
+        blocks = scanner.read(chunks, format_of(path, self._options.format), path)
+        ended = False
+        while not ended:
             failure = None
             try:
-                last = next(blocks, True)
+                ended = next(blocks, True)
             except EventError as error:
-                last, failure = True, error
-            if not last and not _is_time(scanner, drafting, limits, path):
+                ended, failure = True, error
+            if not ended and not self._is_time(more):
                 continue
-            problem = drafting.feed() or failure or (drafting.end_file() if last else None)
-            made, late = ordering.batches(limits, at_end=last and path is paths[-1] and problem is None)
+            limits = self._limits_for(scanner.count - drafting.rows)
+            problem = drafting.feed() or failure or (drafting.end_file() if ended else None)
+            made, late = ordering.batches(limits, at_end=ended and last and problem is None)
             yield from made
             if late or problem:
                 raise late or problem or AssertionError
 
+    def _limits_for(self, fresh: int) -> BatchLimits:
+        """The limits where a batch is made of `fresh` rows: each costs the terms that there are."""
+        return replace(self._limits, triples=min(self._limits.triples, max(_TERMS, 8 * fresh)))
 
-def _is_time(scanner: Scanner, drafting: Drafting, limits: BatchLimits, path: str) -> bool:
-    """Whether enough has been read for a batch, or nothing more can be read at once from a pipe."""
-    fresh = scanner.count - drafting.rows
-    if fresh >= max(limits.triples, drafting.rows // 2) or scanner.dictionary.is_full(sys.maxsize, limits.text):
-        return True
-    return fresh > 0 and not _has_more(path)
+    def _is_time(self, has_more: Callable[[], bool]) -> bool:
+        """Whether enough has been read for a batch, or nothing more can be read at once."""
+        scanner, drafting, limits = self._scanner, self._drafting, self._limits
+        fresh = scanner.count - drafting.rows
+        if fresh >= max(limits.triples, drafting.rows // 2) or scanner.dictionary.is_full(sys.maxsize, limits.text):
+            return True
+        return fresh > 0 and not has_more()
 
 
 def _has_more(path: str) -> bool:
     """Whether there is something to read now, or the end: always in a file, never in a pipe that has a name."""
-    if path != STDIN:
-        return Path(path).is_file()
-    try:
-        return bool(select.select([sys.stdin.buffer], [], [], 0)[0])
-    except (OSError, ValueError):  # not a file that can be waited for
-        return True
+    return readable(sys.stdin.buffer) if path == STDIN else Path(path).is_file()

@@ -56,18 +56,18 @@ class Scanner:
 
     def read(self, chunks: Iterable[bytes], form: Format, source: str, line: int = 1) -> Iterator[bool]:
         """Adds the rows of a file, or of a part that begins with the line number `line`, a block at a time; yields
-        False after each.
+        False after each chunk, also where it ends no line.
 
         EventError as of `parse_statements`; the rows before it have been added, but not yielded after.
         """
         rest: list[bytes] = []  # of a line that has not ended
         for chunk in chunks:
             cut = chunk.rfind(b"\n") + 1
-            if not cut:
+            if cut:
+                line = self._read_block(b"".join(rest), chunk[:cut] if cut < len(chunk) else chunk, form, source, line)
+                rest = [chunk[cut:]] if cut < len(chunk) else []
+            else:
                 rest.append(chunk)
-                continue
-            line = self._read_block(b"".join(rest), chunk[:cut] if cut < len(chunk) else chunk, form, source, line)
-            rest = [chunk[cut:]] if cut < len(chunk) else []
             yield False
         if rest:
             self._read_block(b"".join(rest), b"", form, source, line)

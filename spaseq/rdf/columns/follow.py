@@ -1,0 +1,422 @@
+"""Streams as they come: files that grow, folders that get files, standard input.
+
+Each stream is read by a thread of its own, as columns: what can be read at once becomes a batch. `Followed` merges
+them. While a stream has something to read, the others wait for it, so what is already there is merged by time; a stream
+that is silent holds nobody up.
+
+A file of N-Triples or N-Quads may grow: its last line counts once it is whole. Other files are read once, so they
+belong into the folder in one move. The files of a folder follow each other by name, and one is done when the next is
+there. It may be removed then; a file that appears in front of those read, and one that goes, becomes shorter or is
+replaced while it is read, is an EventError.
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from io import BufferedReader
+from operator import attrgetter
+from pathlib import Path
+from stat import S_ISREG
+from typing import TYPE_CHECKING, Final, Literal, cast
+
+import numpy as np
+
+from spaseq.errors import EventError, SpaseqError
+from spaseq.events import Seen
+from spaseq.events.growing import Watched
+from spaseq.rdf.assemble import assemble
+from spaseq.rdf.columns.arrivals import ArrivedBatches
+from spaseq.rdf.columns.model import GraphBatch
+from spaseq.rdf.files import COMPRESSED, STDIN, byte_chunks, expand_files, format_of, readable
+from spaseq.rdf.model import Counters, GraphEvent
+from spaseq.rdf.options import ARRIVAL, StreamOptions
+from spaseq.rdf.statements import parse_statements
+from spaseq.rdf.streams import StreamSource, file_options, settle
+from spaseq.rdf.terms import Terms
+
+if TYPE_CHECKING:
+    from spaseq.rdf.columns.reader import ColumnFiles
+
+__all__ = ["Followed"]
+
+_CHUNK: Final = 1 << 20
+_AHEAD: Final = 3
+"""Batches that a stream may be read ahead of the others."""
+_DOCUMENT: Final = 1 << 12
+"""Triples of a document in a batch, at most, and the rest of an event."""
+_MOMENT: Final = 0.005
+"""Seconds that a pipe is waited for where nothing waits for it."""
+
+
+class Followed:
+    """The events of `sources`, in order of time, as they come: `batches` in columns, or one by one by iterating.
+
+    None stands for every `poll` seconds in which nothing comes. With time from arrival an event has the time of the
+    clock (ns since the epoch) when it comes out here; `now` is that clock when something came out last, and never goes
+    back. Else events are put in order within the lateness, over all streams, and what is later is an EventError or
+    dropped and counted.
+    `options` are as settled for all files there are at the start. Ends when all streams have ended, which only standard
+    input and compressed files do; `stop` ends it too.
+    """
+
+    def __init__(self, sources: Sequence[StreamSource], options: StreamOptions, *, poll: float = 0.2) -> None:
+        there = [replace(source, files=_there(source.files)) for source in sources]
+        self.options: StreamOptions = settle(options, there)
+        self._poll = poll
+        self._stopped = threading.Event()
+        self._news = threading.Condition()
+        self._readers = [_Reader(source, self.options, poll, self._stopped, self._news) for source in sources]
+        self._late = Counters()
+        self.now = 0
+
+    @property
+    def counters(self) -> Counters:
+        """What became of the input so far."""
+        total = Counters()
+        for counters in (self._late, *(reader.counters for reader in self._readers)):
+            total.add(counters)
+        return total
+
+    @property
+    def seen(self) -> Seen:
+        """How many events of each stream there were so far."""
+        found = Seen()
+        for reader in self._readers:
+            if reader.counters.events:
+                found.add(reader.stream, reader.counters.events)
+        return found
+
+    def stop(self) -> None:
+        """Lets the readers end; they are not waited for."""
+        self._stopped.set()
+        with self._news:
+            self._news.notify_all()
+
+    def __iter__(self) -> Iterator[GraphEvent | None]:
+        for batches in self.batches():
+            if batches is None:
+                yield None
+            else:
+                events = (map(batch.event, range(len(batch))) for batch in batches)
+                yield from heapq.merge(*events, key=attrgetter("time"))
+
+    def batches(self, wanted: Collection[str] | None = None) -> Iterator[list[GraphBatch] | None]:
+        """The events that have come and are in order, as batches: each in order of time, together not before any that
+        came out earlier, and those of one stream in the order in which they came.
+
+        `wanted`: IRIs of the predicates whose triples are needed, as of `open_batches`; None: all.
+        """
+        for reader in self._readers:
+            reader.wanted = wanted
+            reader.start()
+        try:
+            if self.options.time == ARRIVAL:
+                yield from self._by_clock()
+            else:
+                yield from self._by_time()
+        finally:
+            self.stop()
+
+    def _by_clock(self) -> Iterator[list[GraphBatch] | None]:
+        for arrived in self._arrived():
+            self.now = max(self.now, time.time_ns())
+            if arrived is None:
+                yield None
+            else:
+                # a nanosecond apart, so that events of several streams keep their order
+                ranks = np.empty(sum(map(len, arrived)), np.int64)
+                ranks[_merged(arrived)] = np.arange(len(ranks))
+                ends = np.cumsum([len(batch) for batch in arrived])
+                times = np.split(self.now + ranks, ends[:-1])
+                self.now += len(ranks) - 1
+                yield [replace(batch, times=own) for batch, own in zip(arrived, times, strict=True)]
+
+    def _by_time(self) -> Iterator[list[GraphBatch] | None]:
+        order = ArrivedBatches(self.options)
+        for arrived in self._arrived():
+            if arrived is None:
+                yield None
+                continue
+            found, error = order.push(arrived, _merged(arrived) if len(self._readers) > 1 else None)
+            self._late.late += order.take_dropped()
+            if found:
+                yield found
+            if error is not None:
+                raise error
+        if found := order.close():
+            yield found
+
+    def _arrived(self) -> Iterator[list[GraphBatch] | None]:
+        """What has been read of the streams, in their order, up to where one that has more to read stands."""
+        while True:
+            with self._news:
+                arrived = self._take()
+                if not arrived:
+                    if self._stopped.is_set() or all(reader.ended for reader in self._readers):
+                        return
+                    if self._news.wait(self._poll):
+                        continue
+            yield arrived or None
+
+    def _take(self) -> list[GraphBatch]:
+        readers = self._readers
+        for reader in readers:
+            if reader.error is not None and not reader.held:
+                raise reader.error
+        if not any(reader.held for reader in readers) or any(not (r.held or r.silent) for r in readers):
+            return []
+        self._news.notify_all()  # there will be room
+        if len(readers) == 1 or all(reader.silent for reader in readers):
+            return [batch for reader in readers for batch in reader.take(None)]
+        # what a stream that has more to read said last is the furthest that the others may go
+        until, last = min((reader.reached, place) for place, reader in enumerate(readers) if not reader.silent)
+        return [
+            batch
+            for place, reader in enumerate(readers)
+            for batch in reader.take(until, "right" if place <= last else "left")
+        ]
+
+
+def _merged(batches: Sequence[GraphBatch]) -> np.ndarray:
+    """The order in which the events of these batches, given by stream, come out if of the streams' next events always
+    the earliest does: int64."""
+    times = [np.zeros(0, np.int64)]
+    for place, batch in enumerate(batches):
+        same = place > 0 and batches[place - 1].stream == batch.stream
+        times.append(_highs(batch.times, int(times[-1][-1]) if same else None))
+    return np.argsort(np.concatenate(times), kind="stable")
+
+
+def _highs(times: np.ndarray, before: int | None = None) -> np.ndarray:
+    """The greatest time up to each event, that of another one `before` them included: in a merge an event that goes
+    back comes out right behind."""
+    highs: np.ndarray = np.maximum.accumulate(times)
+    return highs if before is None else np.maximum(highs, before)
+
+
+class _Reader(threading.Thread):
+    """Reads one stream. `silent`: there is nothing to read right now, and all that was read is in `held`.
+
+    What the two threads share (`held`, `silent`, `ended`, `error`) is looked at and changed within `news`.
+    """
+
+    def __init__(
+        self,
+        source: StreamSource,
+        options: StreamOptions,
+        poll: float,
+        stopped: threading.Event,
+        news: threading.Condition,
+    ) -> None:
+        super().__init__(name=f"stream {source.iri}", daemon=True)
+        self.counters = Counters()
+        self.held: deque[GraphBatch] = deque()
+        self.silent = False
+        self.ended = False
+        self.error: Exception | None = None
+        self.stream = source.iri
+        self.wanted: Collection[str] | None = None
+        self._source = source
+        self._options = options
+        self._poll = poll
+        self._stopped = stopped
+        self._news = news
+        self._begun: set[str] = set()  # of the files that are there
+        self._terms = Terms()
+        self._file: BufferedReader | None = None  # a file that grows, or a pipe
+        self._grows = False
+
+    @property
+    def reached(self) -> int:
+        """The greatest time of what is held, which is something."""
+        return max(int(batch.times.max()) for batch in self.held)
+
+    def take(self, until: int | None, side: Literal["left", "right"] = "right") -> list[GraphBatch]:
+        """Takes what is held, up to the first event behind the time `until`; "left": up to the first at that time."""
+        taken, high = [], None
+        while self.held:
+            batch = self.held.popleft()
+            if until is not None:
+                highs = _highs(batch.times, high)
+                high = int(highs[-1])
+                count = int(np.searchsorted(highs, until, side))
+                if count < len(batch):
+                    self.held.appendleft(batch.select(np.arange(count, len(batch))))
+                    if count:
+                        taken.append(batch.select(np.arange(count)))
+                    break
+            taken.append(batch)
+        return taken
+
+    def run(self) -> None:
+        try:
+            self._read()
+        except Exception as error:  # whatever it is, it is raised where the events are taken
+            self.error = error
+        finally:
+            with self._news:
+                self.ended = self.silent = True
+                self._news.notify_all()
+
+    def _read(self) -> None:
+        from spaseq.rdf.columns.reader import ColumnFiles, by_columns, collected  # loads the kernels
+
+        files: ColumnFiles | None = None
+        for path in self._paths():
+            lines = format_of(path, self._options.format).lines
+            if by_columns(path, self._source, self._options):
+                files = files or ColumnFiles(self._source, self._options, self.counters, self.wanted, ordered=False)
+                found = files.read(path, self._chunks(path, lines), last=False, has_more=self._has_more)
+            else:
+                found = collected(self._events(path, lines), 1 if path == STDIN else _DOCUMENT)
+            for batch in found:
+                self._put(batch)
+
+    def _events(self, path: str, lines: bool) -> Iterator[GraphEvent]:
+        """The events of a document."""
+        own = file_options(path, self._source, self._options)
+        statements = parse_statements(
+            self._chunks(path, lines),
+            format_of(path, self._options.format),
+            path,
+            terms=self._terms,
+            counters=self.counters,
+            malformed=self._options.malformed,
+            empty_graphs=own.by_graph,
+        )
+        name = "<stdin>" if path == STDIN else path
+        events = assemble(
+            statements, own, stream=self.stream, source=name, counters=self.counters, first=self.counters.events
+        )
+        yield from events
+
+    def _put(self, batch: GraphBatch) -> None:
+        with self._news:
+            self._news.wait_for(lambda: len(self.held) < _AHEAD or self._stopped.is_set())
+            self.held.append(batch)
+            self._news.notify_all()
+
+    def _say(self, *, silent: bool) -> None:
+        if silent != self.silent:
+            with self._news:
+                self.silent = silent
+                self._news.notify_all()
+
+    def _wait(self) -> None:
+        self._say(silent=True)
+        self._stopped.wait(self._poll)
+
+    def _has_more(self) -> bool:
+        """Whether the file that is read has something to read now, or has ended."""
+        file = self._file
+        if file is None:
+            return True
+        if self._grows:
+            return os.fstat(file.fileno()).st_size > file.tell()
+        # a moment, while nobody asks for what has been read: then the next batch is more than a piece
+        return readable(file, _MOMENT if self.held else 0.0)
+
+    # -- files
+
+    def _paths(self) -> Iterator[str]:
+        """The files, one after another; where one is a folder, those that it has and gets."""
+        last: dict[Path, str] = {}  # of each folder the name read last
+        while not self._stopped.is_set():
+            path = self._next()
+            if path is not None:
+                folder, name = Path(path).parent, Path(path).name
+                if name < last.get(folder, "") and folder in self._folders:
+                    raise EventError(
+                        f"the file appeared in front of {last[folder]}, which has been read: nothing was read of it",
+                        source=path,
+                        hint="the files of a folder are read in the order of their names: name a new one behind them",
+                    )
+                self._begun.add(path)
+                last[folder] = name
+                yield path
+            elif not any(Path(file).is_dir() for file in self._source.files):
+                return
+            else:
+                self._wait()
+
+    def _next(self) -> str | None:
+        """The first file that has not been begun."""
+        there = _there(self._source.files)
+        self._begun &= set(there)
+        return next((path for path in there if path not in self._begun), None)
+
+    @property
+    def _folders(self) -> frozenset[Path]:
+        return frozenset(Path(file) for file in self._source.files if Path(file).is_dir())
+
+    def _chunks(self, path: str, lines: bool) -> Iterator[bytes]:
+        try:
+            if path == STDIN:
+                self._file = cast(BufferedReader, sys.stdin.buffer)
+                yield from self._piped(self._file)
+            elif not lines or path.endswith(COMPRESSED):
+                self._say(silent=False)
+                yield from byte_chunks(path)
+            else:
+                yield from self._growing(path)
+        finally:
+            self._file, self._grows = None, False
+
+    def _piped(self, file: BufferedReader) -> Iterator[bytes]:
+        while not self._stopped.is_set():
+            self._say(silent=not readable(file))
+            piece = file.read1(_CHUNK)
+            self._say(silent=False)
+            if not piece:
+                return
+            yield piece
+
+    def _growing(self, path: str) -> Iterator[bytes]:
+        try:
+            with open(path, "rb") as file:
+                self._file = file
+                watched = Watched(path, file)
+                self._grows = S_ISREG(os.fstat(file.fileno()).st_mode)
+                while not self._stopped.is_set():
+                    if not self._grows:
+                        self._say(silent=not readable(file))
+                    piece = file.read1(_CHUNK)
+                    if not piece and not Path(path).exists() and Path(path).parent in self._folders:
+                        return  # it was removed when all of it had been read
+                    watched.check(piece)
+                    if piece:
+                        self._say(silent=False)
+                        yield piece
+                    elif self._next() is not None:  # so nothing more is written to this one
+                        return
+                    else:
+                        self._wait()
+        except OSError as error:
+            raise EventError(f"cannot read: {error.strerror or error}", source=path) from error
+
+
+def _there(files: Sequence[str]) -> tuple[str, ...]:
+    """The files that paths, globs and folders stand for now. Of folders those whose format is known, by name."""
+    found: list[str] = []
+    for path in files:
+        if path != STDIN and Path(path).is_dir():
+            inside = sorted(str(file) for file in Path(path).iterdir() if file.is_file())
+            found += [file for file in inside if _is_stream(file)]
+        else:
+            found += expand_files([path])
+    return tuple(found)
+
+
+def _is_stream(path: str) -> bool:
+    try:
+        format_of(path)
+    except SpaseqError:
+        return False
+    return True
