@@ -6,19 +6,31 @@ code 130, as later (`spaseq.command.process`). This module imports nothing that 
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import signal
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 __all__ = ["command", "leave", "spaseq"]
+
+
+_CONTAINERS: Final = 20_000
+"""Python's garbage collector looks for cycles once so many containers more are alive, in place of 700.
+
+PERF: modules and grammars are 200,000 containers and no garbage. A run over 15 events, libraries' imports included:
+0.58 s of processor time became 0.53.
+"""
 
 
 def command(module: str) -> NoReturn:
     """Runs the `entry` of a command's module."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, leave)
-    importlib.import_module(module).entry()
+    gc.set_threshold(_CONTAINERS, 20, 20)
+    entry = importlib.import_module(module).entry
+    gc.freeze()  # what was imported stays to the end
+    entry()
     raise SystemExit(1)  # not reached: `entry` ends the process
 
 
