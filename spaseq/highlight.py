@@ -50,7 +50,7 @@ class CeqlLexer(RegexLexer):
             (r"<<.+?>>", String.Regex),
             (r"`[^`\n]+`", Name),
             (r"(?:\d+(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?", Number),
-            (words(keywords("ceql"), prefix=r"\b", suffix=r"\b"), Keyword),
+            (patterns("ceql")["keyword.control"], Keyword),
             (r"[^\W\d]\w*", Name),
             (r":\+|==|!=|<>|<=|>=|\.\.|[=<>+\-*/%;:|]", Operator),
             (r"[\[\](){},.]", Punctuation),

@@ -28,13 +28,26 @@ _QUOTED: Final = re.compile(r'"([A-Za-z]+)"i')
 
 def keywords(language: str) -> tuple[str, ...]:
     """The words of a language, in lower case, in order of the alphabet; of SPAseq those of SPARQL too."""
-    grammar = files(LANGUAGES[language]).joinpath("grammar.lark").read_text("utf-8")
-    lines = "\n".join(line for line in grammar.splitlines() if not line.lstrip().startswith("//"))
-    found = {word.lower() for word in _QUOTED.findall(lines)}
-    for alternatives, plural in _UNITS.findall(lines):
-        for word in alternatives.split("|"):
-            found |= {word.removesuffix("s?"), word.replace("?", "")} | ({word + "s"} if plural else set())
+    found = {word.lower() for word in _QUOTED.findall(_grammar(language))}
+    for alternatives, plural in _UNITS.findall(_grammar(language)):
+        found |= {form for word in alternatives.split("|") for form in _forms(word, plural)}
     return tuple(sorted(found | set(_SPARQL if language == "spaseq" else ())))
+
+
+def _units(language: str) -> list[str]:
+    """The words that have a plural: of time, which stand behind a number and are names elsewhere."""
+    given = [(word, plural) for words, plural in _UNITS.findall(_grammar(language)) for word in words.split("|")]
+    return sorted({form for word, plural in given if plural or "?" in word for form in _forms(word, plural)})
+
+
+def _forms(word: str, plural: str) -> set[str]:
+    return {word.removesuffix("s?"), word.replace("?", "")} | ({word + "s"} if plural else set())
+
+
+def _grammar(language: str) -> str:
+    """Without comments."""
+    grammar = files(LANGUAGES[language]).joinpath("grammar.lark").read_text("utf-8")
+    return "\n".join(line for line in grammar.splitlines() if not line.lstrip().startswith("//"))
 
 
 def language_of(path: str) -> str | None:
@@ -49,6 +62,9 @@ def patterns(language: str) -> dict[str, str]:
     """
     words = rf"\b(?:{'|'.join(word for word in keywords(language) if word != 'a')})\b(?!-)"
     if language == "ceql":
+        units = _units(language)
+        others = (word for word in keywords(language) if word not in units)
+        words = rf"\b(?:{'|'.join(others)})\b(?!-)|(?<=[\d.] )(?:{'|'.join(units)})\b"
         return {
             "comment.line": r"--.*$",
             "comment.block": r"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/",

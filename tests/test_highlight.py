@@ -59,6 +59,14 @@ def test_a_gpm_called_a_is_no_keyword_and_the_predicate_a_is_one() -> None:
     assert [word for word in re.findall(pattern, query) if word in "aA"] == ["a", "a"]
 
 
+def test_a_variable_called_second_is_no_keyword_and_the_unit_is_one() -> None:
+    query = "SELECT * WHERE A AS second ; B FILTER second.v > 1 WITHIN 10 second"
+    kinds = [
+        kind in pygments_token.Keyword for kind, text in highlight.CeqlLexer().get_tokens(query) if text == "second"
+    ]
+    assert kinds == [False, False, True]
+
+
 def test_the_files_for_editors_are_current() -> None:
     files = highlight.editor_files()
     assert {path.name for path in VSCODE.iterdir()} == files.keys() | {"extension.js"}
