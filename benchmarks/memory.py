@@ -9,17 +9,20 @@ which is a graph, a millisecond.
 
 `python -m benchmarks.memory [MILLIONS] [NAME …]` (4 by default) runs each in a process of its own, prints a table and
 appends to results/DATE-memory.csv: megabytes at an eighth, at the half and at the end, the most in the sixteenth before
-each, and the share that was added in the second half. The first half has the first sizes of buffers, the compiling of
-kernels, and what the allocator keeps for itself.
+each, and the share that was added in the second half; and to results/DATE-memory-rates.csv: thousands of events a
+second of processor time, in each quarter, with the making of the tables or graphs. The first half has the first sizes
+of buffers, the compiling of kernels, and what the allocator keeps for itself.
 """
 
 from __future__ import annotations
 
 import csv
 import datetime
+import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -114,28 +117,36 @@ def _graphs(name: str) -> Callable[[int], int]:
     return push
 
 
-def measure(name: str, millions: float) -> tuple[int, list[float]]:
-    """The matches of a query over so many million events, and the megabytes after each sixteenth of them: the most in
-    that sixteenth, as memory goes up and down with each batch."""
+def measure(name: str, millions: float) -> tuple[int, list[float], list[float]]:
+    """The matches of a query over so many million events, and after each sixteenth of them the megabytes, the most in
+    that sixteenth, as memory goes up and down with each batch, and the processor time so far."""
     if name in FOLLOWED:
         return _followed(name, millions)
     push = _tuples(name) if name in QUERIES else _graphs(name)
-    found, most, steps = 0, 0.0, []
+    found, most, steps, times = 0, 0.0, [], []
     batches = int(millions * 1e6) // BATCH
     for batch in range(batches):
         found += push(batch)
         most = max(most, _resident())
         if (batch + 1) * _WORTH // batches > batch * _WORTH // batches:
             steps.append(most)
+            times.append(time.process_time())
             most = 0.0
-    return found, steps
+    return found, steps, times
 
 
-def _followed(name: str, millions: float) -> tuple[int, list[float]]:
+def _spent(process: int) -> float:
+    """Seconds of processor time that a process has used."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _followed(name: str, millions: float) -> tuple[int, list[float], list[float]]:
     """`measure` of the command, which is fed by a pipe: it holds that much while the next lines wait."""
     command = [sys.executable, "-m", "spaseq", "run", FOLLOWED[name] + _BODY, "--stream", "S=-", "--format", "jsonl"]
     more = ["--follow", "--event-by", "size:1", "--time-from", "arrival"]
-    rng, batches, most, steps = np.random.default_rng(SEED), int(millions * 1e6) // BATCH, 0.0, []
+    rng, batches, most = np.random.default_rng(SEED), int(millions * 1e6) // BATCH, 0.0
+    steps, times = [], []
     with tempfile.TemporaryFile() as out:
         process = subprocess.Popen([*command, *more], stdin=subprocess.PIPE, stdout=out)
         assert process.stdin is not None
@@ -151,19 +162,20 @@ def _followed(name: str, millions: float) -> tuple[int, list[float]]:
             most = max(most, _resident(process.pid))
             if (batch + 1) * _WORTH // batches > batch * _WORTH // batches:
                 steps.append(most)
+                times.append(_spent(process.pid))
                 most = 0.0
         process.stdin.close()
         if process.wait():
             raise RuntimeError(f"{name}: exit {process.returncode}")
         out.seek(0)
-        return sum(1 for _ in out), steps
+        return sum(1 for _ in out), steps, times
 
 
 def main() -> None:
     """Measures each query in a process of its own."""
     if "--one" in sys.argv:
-        found, steps = measure(sys.argv[3], float(sys.argv[1]))
-        print(found, *(f"{step:.1f}" for step in steps))
+        found, steps, times = measure(sys.argv[3], float(sys.argv[1]))
+        print(found, *(f"{figure:.2f}" for figure in (*steps, *times)))
         return
     millions = sys.argv[1] if len(sys.argv) > 1 else "4"
     path = Path(__file__).parent / "results" / f"{datetime.datetime.now(datetime.UTC).date()}-memory.csv"
@@ -176,12 +188,25 @@ def main() -> None:
             command = [sys.executable, "-m", "benchmarks.memory", millions, "--one", name]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             told, *figures = done.stdout.split()
-            early, half, end = (float(figures[i]) for i in (1, 7, -1))
+            early, half, end = (round(float(figures[i]), 1) for i in (1, 7, _WORTH - 1))
             events = float(millions) / (20 if name in GRAPHS else 1)
             row = (name, events, told, early, half, end, f"{end / half - 1:+.1%}")
             writer.writerow(row)
             file.flush()
-            print(*row, sep="\t", flush=True)
+            spent = np.diff([float(figures[_WORTH + i]) for i in (0, 3, 7, 11, 15)])
+            shares = np.array((3, 4, 4, 4)) / _WORTH
+            rates = [f"{rate:.0f}" for rate in events * 1e3 * shares / spent]  # the first sixteenth starts everything
+            print(*row, *rates, sep="\t", flush=True)
+            _add_rates(path.with_name(path.name.replace("memory", "memory-rates")), (name, events, *rates))
+
+
+def _add_rates(path: Path, row: tuple[object, ...]) -> None:
+    new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if new:
+            writer.writerow(("query", "million events", *(f"thousand a second, quarter {n}" for n in (1, 2, 3, 4))))
+        writer.writerow(row)
 
 
 if __name__ == "__main__":

@@ -121,7 +121,7 @@ def _csv_block(
 
 def _with_whole(table: pa.Table, block: bytes, options: dict[str, Any]) -> pa.Table:
     """The table with whole numbers as what they are, where doubles may not hold them: those columns are read again."""
-    far = [f.name for f in table.schema if pa.types.is_floating(f.type) and beyond_exact(table[f.name])]
+    far = [f.name for f in table.schema if f.type == pa.float64() and beyond_exact(table[f.name])]
     if not far or _LONG.search(block) is None:
         return table
     again = pa.csv.ConvertOptions(

@@ -70,7 +70,7 @@ def _at_once(block: bytes) -> pa.Table | None:
 def _is_rounded(table: pa.Table, block: bytes) -> bool:
     """Whether some column of doubles may stand for whole numbers that doubles do not hold."""
     far = (
-        pa.types.is_floating(column.type) and len(column) > column.null_count and beyond_exact(column)
+        column.type == pa.float64() and len(column) > column.null_count and beyond_exact(column)
         for column in table.columns
     )
     return any(far) and _LONG.search(block) is not None

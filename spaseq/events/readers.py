@@ -106,6 +106,9 @@ def _from_pandas(frame: Any) -> pa.Table:
     try:
         names = [name for name, kind in frame.dtypes.items() if str(kind) == "object"]
         if names and frame.columns.is_unique:
+            from pandas.api.types import infer_dtype
+
+            names = [name for name in names if infer_dtype(frame[name]).startswith("mixed")]
             arrays = {name: _values(frame[name].tolist(), str(name)) for name in names}
             mixed = {str(name): array for name, array in arrays.items() if pa.types.is_union(array.type)}
             frame = frame.assign(**{name: None for name in names if str(name) in mixed}) if mixed else frame
