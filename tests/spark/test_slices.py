@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, BinaryIO
@@ -129,6 +130,37 @@ def test_a_time_is_found_by_seeking(tmp_path: Path) -> None:
     assert first_times([file], 3, 1000)[0] == 0
     (tmp_path / "none.nq").write_bytes(b"")
     assert _timed(tmp_path / "none.nq").place_of(5) == 0
+
+
+def test_a_search_opens_the_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each opening of a file at `s3a://` is a request or two: a slice's search took some 400 of them."""
+    opened: list[str] = []
+
+    def counting(path: str) -> BinaryIO:
+        opened.append(path)
+        return open_file(path)
+
+    lines = [f'<{NS}g{n}> <{TIME}> "{n}" <{NS}g{n}> .\n' for n in range(200)]
+    (tmp_path / "s.nq").write_text("".join(lines), encoding="utf-8")
+    monkeypatch.setattr("spaseq.spark.ingest.seeking.open_file", counting)
+    file = _timed(tmp_path / "s.nq")
+    for search in (
+        lambda: file.place_of(77 * 10**9),
+        lambda: file.place_of(77 * 10**9, early=True),
+        file.with_turn,
+        lambda: list(file.samples(50)),
+    ):
+        opened.clear()
+        assert search()
+        assert opened == [file.path]
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    (tmp_path / "s.nq").write_text("", encoding="utf-8")
+    file = replace(_timed(tmp_path / "s.nq"), size=10)
+    (tmp_path / "s.nq").unlink()
+    with pytest.raises(EventError, match="cannot read: No such file"):
+        file.place_of(5)
 
 
 @pytest.mark.parametrize("text", ["", "\n", "# nothing yet\n\n\t# nor here"])

@@ -174,7 +174,7 @@ class TermTable:
         return self.text[start : start + length].tobytes()
 
     def keys(self, numbers: np.ndarray) -> list[bytes]:
-        """`key` of each of `numbers`, in a table without `own`."""
+        """`key` of each of `numbers`, none of them of `own`."""
         starts, lengths = self.spans(numbers)
         text = self.text.data
         bounds = zip(starts.tolist(), (starts + lengths).tolist(), strict=True)
@@ -235,8 +235,8 @@ class TermTable:
             if not len(self.own):
                 return found
             named = named[(found[named] < 0) & (other.kind[own] == BLANK)]
-        asked = (self.id_of(other.term(number)) for number in numbers[named].tolist())
-        found[named] = np.fromiter(asked, np.int32, len(named))
+        # PERF: by the bytes of keys 0.5 us a term; with rdflib's terms between it took 5, a fifth of smart grid's time.
+        found[named] = np.fromiter(map(self._id_of_key, other.keys(numbers[named])), np.int32, len(named))
         return found
 
     def literals(self) -> LiteralColumns:

@@ -9,7 +9,7 @@ among tasks; `quarantine` puts aside what cannot be read.
 * `boundaries` (`first_boundary`, `last_boundary`, `newlines`): Where a file of N-Triples or N-Quads may be cut without
   cutting an event in two.
 * `feed`: What a stream of RDF files has given so far, as an offset, and what comes next, as parts for tasks.
-* `parts` (`part_chunks`): The bytes of a part of a file, for a task.
+* `parts` (`part_chunks`, `part_of`): The bytes of a part of a file, for a task.
 * `reading` (`part_events`, `part_statements`, `quarantine_names`): A part of a feed as statements and as events, one by
   one.
 * `quarantine` (`check_folder`, `counted`): Lines that cannot be read, put aside: they are left out, counted, and

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import BinaryIO, Final
 
 from spaseq.errors import EventError
 from spaseq.events.places import open_file
 from spaseq.rdf import byte_chunks
 
-__all__ = ["part_chunks"]
+__all__ = ["part_chunks", "part_of"]
 
 _BLOCK: Final = 1 << 18
 
@@ -24,16 +24,21 @@ def part_chunks(path: str, start: int, end: int | None) -> Iterator[bytes]:
         return
     try:
         with open_file(path) as file:
-            file.seek(start)
-            while start < end:
-                block = file.read(min(_BLOCK, end - start))
-                if not block:
-                    raise EventError(
-                        f"the file ends at byte {start:,}, and {end - start:,} more were planned to be read",
-                        source=path,
-                        hint="files of a stream only grow, at their ends, until they have been read",
-                    )
-                start += len(block)
-                yield block
+            yield from part_of(file, path, start, end)
     except OSError as error:
         raise EventError(f"cannot read: {error.strerror or error}", source=path) from error
+
+
+def part_of(file: BinaryIO, path: str, start: int, end: int) -> Iterator[bytes]:
+    """`part_chunks` of the `file` that is open at `path`. OSError where it cannot be read."""
+    file.seek(start)
+    while start < end:
+        block = file.read(min(_BLOCK, end - start))
+        if not block:
+            raise EventError(
+                f"the file ends at byte {start:,}, and {end - start:,} more were planned to be read",
+                source=path,
+                hint="files of a stream only grow, at their ends, until they have been read",
+            )
+        start += len(block)
+        yield block

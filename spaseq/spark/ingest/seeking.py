@@ -7,9 +7,10 @@ meet are read by the same rule, so if each part is in order and holds what it sh
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Final
+from typing import BinaryIO, Final
 
 from spaseq.errors import EventError
 from spaseq.events.places import file_size, open_file, whole_name
@@ -27,7 +28,7 @@ from spaseq.rdf import (
     parse_statements,
 )
 from spaseq.spark.ingest.boundaries import first_boundary, is_empty, last_boundary
-from spaseq.spark.ingest.parts import part_chunks
+from spaseq.spark.ingest.parts import part_of
 
 __all__ = ["TimedFile", "first_times", "timed_files"]
 
@@ -61,42 +62,57 @@ class TimedFile:
         that place; with `early` it is in front of all of them, and some that are before `time` may lie behind it.
         """
         size = self.size
-        if not size or time <= (self.time_at(0) if self.turn is None else self.turn[0]):
+        if not size or (self.turn is not None and time <= self.turn[0]):
             return 0
         if self.turn is not None and time > self.turn[1]:
             return size
+        with self._opened() as file:
+            return self._place_in(file, time, early)
+
+    def _place_in(self, file: BinaryIO, time: int, early: bool) -> int:
+        size = self.size
+        if self.turn is None and time <= self._time_in(file, 0):
+            return 0
         low, high = 0, size  # an event before `time` begins at `low`, and none does behind `high`
-        with open_file(self.path) as file:
-            while low < high:
-                middle = (low + high) // 2
-                place = first_boundary(file, middle, size)
-                if place < size and self.time_at(place) < time:
-                    low = place
-                else:
-                    high = middle
-            behind = first_boundary(file, low, size)
-            while behind < size and self.time_at(behind) < time:  # it is not seen from `middle`, among blank nodes
-                low, behind = behind, first_boundary(file, behind, size)
-        return low if early and self.times_at(low)[1] >= time else behind
+        while low < high:
+            middle = (low + high) // 2
+            place = first_boundary(file, middle, size)
+            if place < size and self._time_in(file, place) < time:
+                low = place
+            else:
+                high = middle
+        behind = first_boundary(file, low, size)
+        while behind < size and self._time_in(file, behind) < time:  # it is not seen from `middle`, among blank nodes
+            low, behind = behind, first_boundary(file, behind, size)
+        return low if early and self._times_in(file, low)[1] >= time else behind
+
+    @contextmanager
+    def _opened(self) -> Iterator[BinaryIO]:
+        """The file, for all places that a search looks at: elsewhere, to open it again costs requests for each."""
+        try:
+            with open_file(self.path) as file:
+                yield file
+        except OSError as error:
+            raise EventError(f"cannot read: {error.strerror or error}", source=self.path) from error
 
     def time_at(self, place: int) -> int:
         """The time of the event that begins at byte `place`. EventError where there is none."""
-        return next(self._events_at(place)).time
+        with self._opened() as file:
+            return self._time_in(file, place)
 
-    def times_at(self, place: int) -> tuple[int, int]:
-        """The times of the first and of the last event between byte `place`, where one begins, and the next place where
-        one is seen to begin. EventError where one cannot be read."""
-        first = last = self.time_at(place)
-        for event in self._events_at(place):
-            last = event.time
-        return first, last
+    def _time_in(self, file: BinaryIO, place: int) -> int:
+        return next(self._events_in(file, place)).time
 
-    def _events_at(self, place: int) -> Iterator[GraphEvent]:
+    def _times_in(self, file: BinaryIO, place: int) -> tuple[int, int]:
+        """The times of the first and of the last event there."""
+        times = [event.time for event in self._events_in(file, place)]
+        return times[0], times[-1]
+
+    def _events_in(self, file: BinaryIO, place: int) -> Iterator[GraphEvent]:
+        """Those between byte `place` and the next place where one is seen to begin: at least one."""
         options = file_options(self.path, self.source, self.options)
-        with open_file(self.path) as file:
-            end = first_boundary(file, place, self.size)
         form = format_of(self.path, options.format)
-        chunks = part_chunks(self.path, place, end)
+        chunks = part_of(file, self.path, place, first_boundary(file, place, self.size))
         statements = parse_statements(chunks, form, self.path, malformed=options.malformed)
         events = assemble(statements, options, stream=self.source.iri, source=self.path)
         first = next(events, None)
@@ -109,19 +125,19 @@ class TimedFile:
         """The file with its first time and its last, if it has events. EventError where one cannot be read."""
         if not self.size:
             return self
-        with open_file(self.path) as file:
-            last = last_boundary(file, 0, self.size)
-        return replace(self, turn=(self.time_at(0), self.times_at(last)[1]))
+        with self._opened() as file:
+            first = self._time_in(file, 0)
+            return replace(self, turn=(first, self._times_in(file, last_boundary(file, 0, self.size))[1]))
 
     def samples(self, count: int) -> Iterator[tuple[int, int]]:
         """The times of about `count` events at equal distances, each with the bytes up to the next."""
         size = self.size
         step = max(1, size // max(1, count))
-        with open_file(self.path) as file:
+        with self._opened() as file:
             for start in range(0, size, step):
                 place = first_boundary(file, start, size) if start else 0
                 if place < size:
-                    yield self.time_at(place), step
+                    yield self._time_in(file, place), step
 
 
 def timed_files(sources: Sequence[StreamSource], options: StreamOptions) -> tuple[list[TimedFile], str]:

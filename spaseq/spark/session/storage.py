@@ -19,7 +19,7 @@ import subprocess
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from glob import glob
 from threading import Thread
 from typing import Any, BinaryIO, Final, cast
@@ -154,11 +154,15 @@ class _Hadoop:
     def open(self, path: str) -> BinaryIO:
         with _os_errors(path):
             system, place = self._files(path)
-            size = system.getFileStatus(place).getLen()
+            status = system.getFileStatus(place)
             assert self._java is not None
-            return cast(
-                BinaryIO, io.BufferedReader(_File(self._java[0], partial(system.open, place), path, size), _BLOCK)
-            )
+
+            def begin() -> Any:
+                # Told what is known of the file, a store that is asked by requests is not asked once more.
+                return system.openFile(place).withFileStatus(status).build().get()
+
+            file = _File(self._java[0], begin, path, status.getLen())
+            return cast(BinaryIO, io.BufferedReader(file, _BLOCK))
 
 
 def _has_magic(pattern: str) -> bool:
@@ -274,8 +278,11 @@ class _os_errors:
         from py4j.protocol import Py4JError, Py4JJavaError
 
         if isinstance(error, Py4JJavaError):
-            name = error.java_exception.getClass().getSimpleName()
-            said = str(error.java_exception.getMessage() or "").splitlines()[:1]
+            met = error.java_exception
+            if met.getClass().getSimpleName() == "ExecutionException":  # of what opens a file
+                met = met.getCause() or met
+            name = met.getClass().getSimpleName()
+            said = str(met.getMessage() or "").splitlines()[:1]
             if name == "FileNotFoundException":
                 raise FileNotFoundError(2, "No such file or directory", self._path) from None
             raise OSError(5, f"{name}: {said[0] if said else ''}", self._path) from None
