@@ -26,8 +26,8 @@ Modules:
 * `amounts` (`Amounts`, `Numbers`, `amounts_of`, `by_kind`, `combined`, `compared`, `decimal_digits`, `divided`,
   `rounded`, `signed`, `term_numbers`): Arithmetic over columns of numbers, exact as SPARQL 1.1 §17.4.1 has it, the
   literals it gives, and comparisons that the values' kinds decide.
-* `texts` (`ASK`, `ERROR`, `values_of`): Functions of terms over columns: of texts, of what a term is, and of the parts
-  of times (SPARQL 1.1 §17.4).
+* `texts` (`ASK`, `NO_VALUE`, `Given`, `cast_terms`, `fresh_nodes`, `fresh_values`, `nodes_of`, `values_of`): Functions
+  of terms over columns: of texts, of what a term is, of the parts of times (SPARQL 1.1 §17.4), casts, and new values.
 * `groups` (`aggregated`): Groups and aggregates of a subquery, per event (SPARQL 1.1 §18.5.1).
 * `plan` (`Evaluation`, `KnowledgeRows`, `KnowledgeSource`): The columnar plan of a graph pattern: the algebra evaluated
   bottom up over all events of a batch at once.

@@ -12,6 +12,7 @@ import os
 import random
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
@@ -26,10 +27,11 @@ from rdflib.term import Identifier, Literal
 from spaseq.gpm import regex as expressions
 from spaseq.gpm.columnar.table import Space
 from spaseq.gpm.functions import double_text
+from spaseq.gpm.reference import evaluating
 from spaseq.rdf.columns import Kinds
 from spaseq.watch import made_text
 
-__all__ = ["ASK", "ERROR", "cast_values", "fresh_nodes", "fresh_values", "values_of"]
+__all__ = ["ASK", "NO_VALUE", "Given", "cast_terms", "fresh_nodes", "fresh_values", "nodes_of", "values_of"]
 
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _STRING: Final = f"<{_XSD}string>"
@@ -43,10 +45,10 @@ _TIME: Final = re.compile(
 
 ASK: Final = object()
 """In place of a result: it is not said here."""
-ERROR: Final = object()
+NO_VALUE: Final = object()
 """In place of a result: it is an error."""
 _Function = Callable[..., Any]
-"""Of the keys of its arguments; the key of a term, a truth value, `ASK` or `ERROR`."""
+"""Of the keys of its arguments; the key of a term, a truth value, `ASK` or `NO_VALUE`."""
 
 
 class _Other(Exception):
@@ -78,12 +80,12 @@ def _number(value: int) -> str:
 def _str(key: str) -> Any:
     if key[0] == '"':
         return key if key[-1] == '"' else key[: key.rindex('"') + 1]
-    return f'"{key[1:-1]}"' if key[0] == "<" else ERROR
+    return f'"{key[1:-1]}"' if key[0] == "<" else NO_VALUE
 
 
 def _lang(key: str) -> Any:
     if key[0] != '"':
-        return ERROR
+        return NO_VALUE
     if key[-1] == '"':
         return '""'
     suffix = key[key.rindex('"') + 1 :]
@@ -92,7 +94,7 @@ def _lang(key: str) -> Any:
 
 def _datatype(key: str) -> Any:
     if key[0] != '"':
-        return ERROR
+        return NO_VALUE
     if key[-1] == '"':
         return _STRING
     suffix = key[key.rindex('"') + 1 :]
@@ -146,7 +148,7 @@ def _zone(key: str) -> str:
 def _offset(key: str) -> Any:
     zone = _zone(key)
     if not zone:
-        return ERROR
+        return NO_VALUE
     hours, minutes = (0, 0) if zone == "Z" else (int(zone[1:3]), int(zone[4:]))
     text = (f"{hours}H" if hours else "") + (f"{minutes}M" if minutes else "") or "0S"
     return f'"{"-" if zone[0] == "-" else ""}PT{text}"^^<{_XSD}dayTimeDuration>'
@@ -223,9 +225,37 @@ _FUNCTIONS: Final[dict[str, tuple[tuple[str, ...], _Function]]] = {
 _TIMES: Final = frozenset({"YEAR", "MONTH", "DAY", "HOURS", "MINUTES", "SECONDS", "TZ", "TIMEZONE"})
 
 
-def values_of(name: str, handle: CompValue) -> Callable[[list[np.ndarray], Space], list[Any]] | None:
+@dataclass(frozen=True, slots=True, eq=False)
+class Given:
+    """An argument of a function in some rows: `keys` of its terms, and `numbers` of these in `space`, where they have
+    some."""
+
+    keys: list[str]
+    numbers: np.ndarray | None
+    space: Space
+
+    @staticmethod
+    def of(numbers: np.ndarray, space: Space) -> Given:
+        """Terms by number."""
+        return Given(_keys(numbers, space), numbers, space)
+
+    def take(self, places: np.ndarray) -> Given:
+        """The rows at `places`."""
+        keys = self.keys
+        numbers = None if self.numbers is None else self.numbers[places]
+        return Given([keys[place] for place in places.tolist()], numbers, self.space)
+
+    def is_time(self) -> list[bool]:
+        """Where a term has the value of a time, or of a whole number."""
+        if self.numbers is None:
+            return [False] * len(self.keys)
+        found: list[bool] = self.space.literals().has_whole[self.numbers].tolist()
+        return found
+
+
+def values_of(name: str, handle: CompValue) -> Callable[[list[Given]], list[Any]] | None:
     """The function that gives the values of a built-in function for rows of arguments, of which each row binds all:
-    keys of terms, truth values, `ASK` or `ERROR`. None if there is none here. `handle` is rdflib's expression."""
+    keys of terms, truth values, `ASK` or `NO_VALUE`. None if there is none here. `handle` is rdflib's expression."""
     name = name.removeprefix("Builtin_")
     given = tuple(n for n, value in handle.items() if isinstance(value, (Identifier, CompValue)))
     if name == "CONCAT" and isinstance(dict.get(handle, "arg"), list):
@@ -240,13 +270,11 @@ def values_of(name: str, handle: CompValue) -> Callable[[list[np.ndarray], Space
         return None
     function, times = _FUNCTIONS[name][1], name in _TIMES
 
-    def values(arguments: list[np.ndarray], space: Space) -> list[Any]:
-        held = (
-            space.literals().has_whole[arguments[0]].tolist() if times else None
-        )  # a time of such a form that is none
+    def values(arguments: list[Given]) -> list[Any]:
+        is_time = arguments[0].is_time() if times else None
         found = []
-        for place, keys in enumerate(zip(*(_keys(column, space) for column in arguments), strict=True)):
-            if held is not None and not held[place]:
+        for place, keys in enumerate(zip(*(argument.keys for argument in arguments), strict=True)):
+            if is_time is not None and not is_time[place]:  # a time of such a form that is none
                 found.append(ASK)
                 continue
             try:
@@ -268,9 +296,9 @@ def _keys(numbers: np.ndarray, space: Space) -> list[str]:
     ]
 
 
-def _joined(arguments: list[np.ndarray], space: Space) -> list[Any]:
+def _joined(arguments: list[Given]) -> list[Any]:
     """CONCAT of strings without tags."""
-    rows = zip(*(_keys(column, space) for column in arguments), strict=True)
+    rows = zip(*(argument.keys for argument in arguments), strict=True)
     return [_one_of(keys) if all(key[0] == key[-1] == '"' for key in keys) else ASK for keys in rows]
 
 
@@ -280,9 +308,9 @@ def _one_of(keys: Sequence[str]) -> str:
     return _plain(text)
 
 
-def _found(arguments: list[np.ndarray], space: Space) -> list[Any]:
+def _found(arguments: list[Given]) -> list[Any]:
     """REGEX: each pattern is searched in all of its texts at once."""
-    texts, *others = (_keys(column, space) for column in arguments)
+    texts, *others = (argument.keys for argument in arguments)
     found: list[Any] = [ASK] * len(texts)
     by_pattern: dict[tuple[str, ...], list[int]] = {}
     for place, pattern in enumerate(zip(*others, strict=True)):
@@ -294,15 +322,15 @@ def _found(arguments: list[np.ndarray], space: Space) -> list[Any]:
             made = expressions.pattern_of(_text(pattern[0]), flags)
             answers: Sequence[Any] = expressions.found_in(made, [_text(texts[place]) for place in places])
         except SPARQLError:
-            answers = [ERROR] * len(places)
+            answers = [NO_VALUE] * len(places)
         for place, answer in zip(places, answers, strict=True):
             found[place] = answer
     return found
 
 
-def _replaced(arguments: list[np.ndarray], space: Space) -> list[Any]:
+def _replaced(arguments: list[Given]) -> list[Any]:
     """REPLACE of strings without tags: each pattern and replacement in all of its texts at once."""
-    texts, *others = (_keys(column, space) for column in arguments)
+    texts, *others = (argument.keys for argument in arguments)
     found: list[Any] = [ASK] * len(texts)
     by_pattern: dict[tuple[str, ...], list[int]] = {}
     for place, pattern in enumerate(zip(*others, strict=True)):
@@ -315,7 +343,7 @@ def _replaced(arguments: list[np.ndarray], space: Space) -> list[Any]:
             made = expressions.pattern_of(_text(pattern_key), flags)
             values: Sequence[Any] = expressions.replaced_in(made, own, _text(new), literal="q" in flags)
         except SPARQLError:
-            values = [ERROR] * len(places)
+            values = [NO_VALUE] * len(places)
         for place, value in zip(places, values, strict=True):
             found[place] = _plain(value) if isinstance(value, str) else value
     return found
@@ -407,7 +435,7 @@ _CASTS: Final[dict[str, tuple[Callable[[int, str, float, int], str | None], str]
 }
 
 
-def cast_values(target: str, numbers: np.ndarray, space: Space) -> list[str | None]:
+def _cast_values(target: str, numbers: np.ndarray, space: Space) -> list[str | None]:
     """The keys of what terms are when they are cast to the type `target`; None where it is not said here, as where a
     number is not exactly that of the columns, or there is none."""
     if target not in _CASTS:
@@ -423,6 +451,24 @@ def cast_values(target: str, numbers: np.ndarray, space: Space) -> list[str | No
         text = function(own, key, number, whole) if is_sure else None
         found.append(None if text is None else f'"{text}"{suffix}')
     return found
+
+
+def cast_terms(target: Identifier, cast: Callable[[Any], Literal], numbers: np.ndarray, space: Space) -> np.ndarray:
+    """The terms cast, each distinct one once: int32, -1 for errors."""
+    used, places = np.unique(numbers, return_inverse=True)
+    found = np.full(len(used), -1, np.int32)
+    bound = np.flatnonzero(used >= 0)
+    keys = _cast_values(str(target), used[bound], space)
+    said = [place for place, key in zip(bound.tolist(), keys, strict=True) if key is not None]
+    found[said] = space.numbers_of_keys([key.encode() for key in keys if key is not None])
+    with evaluating():
+        for place, key in zip(bound.tolist(), keys, strict=True):
+            if key is None:
+                try:
+                    found[place] = space.number(cast(space.term(int(used[place]))))
+                except SPARQLError:
+                    continue
+    return found[places]
 
 
 # -- another value each time
@@ -451,3 +497,14 @@ def fresh_nodes(count: int, space: Space) -> np.ndarray:
     """So many new blank nodes, as numbers of terms: int32. No other process makes one of these."""
     prefix = f"_:N{uuid4().hex}x"
     return space.add_keys([f"{prefix}{place}".encode() for place in range(count)])
+
+
+def nodes_of(texts: np.ndarray, rows: np.ndarray | None, space: Space) -> np.ndarray:
+    """BNODE of texts, given by number: int32, -1 where it is an error. One node for a text and a solution; `rows` has a
+    node for each solution, None where no other expression names those of the same."""
+    is_text = (texts >= 0) & (space.literals().kind[texts] != Kinds.NO_LITERAL)
+    own = fresh_nodes(len(texts), space) if rows is None else rows
+    found = np.full(len(texts), -1, np.int32)
+    pairs = zip(space.cased_keys(own[is_text].tolist()), texts[is_text].tolist(), strict=True)
+    found[is_text] = space.numbers_of_keys([f"{row}x{text}".encode() for row, text in pairs])
+    return found
