@@ -168,6 +168,9 @@ def test_every_view_and_example_shows_something(page: Page) -> None:
         page.choose("setup", name)
         page.until(f"JSON.parse(sessionStorage.getItem('spaseq-studio')).setup === '{name}'")
         page.until("document.querySelector('#messages .valid')")
+        assert name != "v-shape" or "run v.rq" in page.js("document.getElementById('command').textContent"), (
+            "not of before"
+        )
         assert page.run() > 0, name
         assert page.count("#automaton .edge.lit, #automaton svg") > 0
     page.choose("language", "spaseq")

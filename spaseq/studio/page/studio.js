@@ -321,7 +321,7 @@ function take(found) {
   drawn = null;
   $("since").hidden = true;
   $("status").textContent = $("count").textContent = "";
-  for (const part of ["notes", "steps", "explain", "automaton"]) $(part).replaceChildren();
+  for (const part of ["messages", "notes", "steps", "explain", "automaton", "command", "python"]) $(part).replaceChildren();
   for (const part of ["table", "timeline"]) $(part).replaceChildren(element("p", "none", "Ctrl+Enter runs the query."));
   state.setup = found.setup || "";
   state.source = found.source || "query";
