@@ -47,7 +47,7 @@ ALLOWED: dict[str, set[str]] = {
     "text": {"errors"},
     "language": _LANGUAGE | {"rdf", "gpm", "text", "steps", "measure"},
     "spark": _LANGUAGE | {"rdf", "gpm", "language"},
-    "command": {"errors", "engine", "events", "measure", "start", "version", "watch"},
+    "command": {"errors", "engine", "events", "measure", "start", "version", "watch", "words"},
     "version": set(),
     "lazy_names": set(),
     "protocols": {"automata", "drawing", "engine", "held", "pattern", "steps"},

@@ -21,8 +21,9 @@ from spaseq.command.formats import Format
 from spaseq.command.lines import is_cut, moves, whole_lines
 from spaseq.command.process import given_up, interrupted, limit_reached, look_at_limits, settle_interrupt, unbroken
 from spaseq.command.progress import watching
-from spaseq.errors import BudgetExceeded, EventError, InternalError, OptionError, SpaseqError
+from spaseq.errors import BudgetExceeded, EventError, InternalError, OptionError, QuerySyntaxError, SpaseqError
 from spaseq.watch import limited
+from spaseq.words import language_of
 
 if TYPE_CHECKING:
     from spaseq.engine import Settings
@@ -46,6 +47,8 @@ def run_main(name: str, parser: Callable[[], argparse.ArgumentParser], arguments
         options = parser().parse_args(arguments)
         return int(options.command(options))
     except SpaseqError as error:
+        if isinstance(error, QuerySyntaxError) and language_of(error.source) not in (None, name):
+            error.add_note(f"hint: by its name {error.source} is for the command {language_of(error.source)}")
         return _told(limit_reached() or error)
     except KeyboardInterrupt as error:
         return end_interrupted(error)

@@ -191,6 +191,23 @@ def test_words_that_are_nearly_right(capsys: pytest.CaptureFixture[str], words: 
     assert end.value.code == 2 and capsys.readouterr().err.endswith(hint)
 
 
+def test_a_query_of_the_other_language_is_said_to_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.ceql"
+    path.write_text("SELECT * WHERE A ; B", encoding="utf-8")
+    code, _, err = run(capsys, "check", str(path))
+    assert code == 2 and err.endswith(f"hint: by its name {path} is for the command ceql\n")
+
+
+def test_words_that_are_no_command_but_a_query(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["q.rq"], ["SELECT ?x {}"]):
+        with pytest.raises(SystemExit):
+            run(capsys, *words)
+        assert capsys.readouterr().err.endswith("hint: what is to be done with the query comes first: spaseq run …\n")
+    with pytest.raises(SystemExit):
+        run(capsys, "run")
+    assert capsys.readouterr().err.startswith("usage: spaseq run [OPTION …] QUERY\n       spaseq run --help lists the")
+
+
 def test_explain(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "explain", "q.rq")
     assert code == 0 and "GPM A on" in out and "states" in out
