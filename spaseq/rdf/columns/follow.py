@@ -33,7 +33,7 @@ from spaseq.events import Seen
 from spaseq.events.growing import Watched
 from spaseq.rdf.assemble import assemble
 from spaseq.rdf.columns.arrivals import ArrivedBatches
-from spaseq.rdf.columns.model import GraphBatch
+from spaseq.rdf.columns.model import BatchLimits, GraphBatch
 from spaseq.rdf.files import COMPRESSED, STDIN, byte_chunks, expand_files, format_of, readable
 from spaseq.rdf.model import Counters, GraphEvent
 from spaseq.rdf.options import ARRIVAL, StreamOptions
@@ -46,9 +46,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Followed"]
 
-_CHUNK: Final = 1 << 20
-_AHEAD: Final = 3
+_CHUNK: Final = 1 << 18
+_AHEAD: Final = 2
 """Batches that a stream may be read ahead of the others."""
+_LIMITS: Final = BatchLimits(1 << 13)
 _DOCUMENT: Final = 1 << 12
 """Triples of a document in a batch, at most, and the rest of an event."""
 _MOMENT: Final = 0.005
@@ -272,7 +273,9 @@ class _Reader(threading.Thread):
         for path in self._paths():
             lines = format_of(path, self._options.format).lines
             if by_columns(path, self._source, self._options):
-                files = files or ColumnFiles(self._source, self._options, self.counters, self.wanted, ordered=False)
+                files = files or ColumnFiles(
+                    self._source, self._options, self.counters, self.wanted, _LIMITS, ordered=False
+                )
                 found = files.read(path, self._chunks(path, lines), last=False, has_more=self._has_more)
             else:
                 found = collected(self._events(path, lines), 1 if path == STDIN else _DOCUMENT)
