@@ -55,6 +55,9 @@ def run_main(name: str, parser: Callable[[], argparse.ArgumentParser], arguments
     except BrokenPipeError:
         _discard_output()  # the process that read our output has ended
         return 0
+    except MemoryError as error:
+        limit = limit_reached()
+        return _out_of_memory(error) if limit is None else _told(limit)
     except Exception as error:
         if interrupted():  # and a library made another error of it
             return end_interrupted(error)
@@ -81,6 +84,15 @@ def _told(error: SpaseqError) -> int:
     return error.exit_code
 
 
+def _out_of_memory(error: MemoryError) -> int:
+    """Says that the system gave no more memory, and how far the command came; the exit code."""
+    _flush_output()
+    said = [": ".join(["the system gives no more memory", *getattr(error, "__notes__", ())])]
+    said.append("hint: narrow the window; --set memory_limit=2GB ends a query while there is some left")
+    print("\n".join([styled(said[0], "error", sys.stderr), *said[1:]]), file=sys.stderr)
+    return BudgetExceeded.exit_code
+
+
 def end_interrupted(error: BaseException) -> int:
     """Says that Ctrl-C ended the command, how far it came, and whether its output is whole; the exit code."""
     settle_interrupt()
@@ -101,7 +113,7 @@ def accounted(
     try:
         with watched:
             yield
-    except (KeyboardInterrupt, BudgetExceeded) as error:
+    except (KeyboardInterrupt, BudgetExceeded, MemoryError) as error:
         error.add_note(f"{events():,} events read, {results():,} {noun} written")
         raise
 

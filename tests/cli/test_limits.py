@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -100,6 +101,23 @@ def test_a_time_limit_ends_a_query_with_whole_results(
 def test_a_memory_limit_ends_a_query(folder: Path, language: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(language, "--set", "memory_limit=1MB", "--output", "out") == 4
     assert "stopped at memory_limit, which is 1,000,000 bytes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["jsonl", "count"])
+def test_a_system_without_memory_is_no_bug(folder: Path, form: str) -> None:
+    """Matches wait for the end of the stream, as it has no window: as many as there are sets of its A."""
+    text = "SELECT * WHERE A+ AS a ; C AS c ; NOT (B AS n FILTER n.v > a.v AND n.v > c.v)"
+    lines = [f'{{"type": "{kind}", "v": {number % 3}}}\n' for number, kind in enumerate("AACB" * 60)]
+    (folder / "many.jsonl").write_text("".join(lines))
+
+    def little() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (3_000_000_000, 3_000_000_000))
+
+    command = [sys.executable, "-m", "ceql", "run", text, "--events", "many.jsonl", "--format", form]
+    done = subprocess.run(command, cwd=folder, text=True, capture_output=True, check=False, preexec_fn=little)
+    assert (done.returncode, "Traceback" in done.stderr) == (4, False), done.stderr
+    assert done.stderr.startswith("the system gives no more memory: 240 events read, 0 matches written\nhint: ")
+    assert done.stdout == ""
 
 
 @pytest.mark.parametrize("background", [False, True], ids=["Ctrl-C is heard", "a shell has it ignored"])
