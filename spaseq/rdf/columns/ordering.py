@@ -84,7 +84,10 @@ class Ordering:
         """`order` cut where another file begins."""
         if not len(order):
             return []
-        return np.split(order, np.flatnonzero(np.diff(self._drafting.drafts.file[order])) + 1)
+        files = self._drafting.drafts.file[order]
+        if (files == files[0]).all():
+            return [order]
+        return np.split(order, np.flatnonzero(np.diff(files)) + 1)
 
     def _batch(self, order: np.ndarray) -> GraphBatch:
         """The batch of the drafts `order`, all of one file."""
