@@ -33,6 +33,7 @@ class ValueCodes:
     """Each guard has its own registers and columns; those of guard g begin at `_first[g]`."""
 
     outputs: tuple[int, ...] = ()
+    chains: None = None
 
     def __init__(self, guards: Sequence[Guard], forms: Sequence[Comparison | Question]) -> None:
         self._guards = tuple(guards)

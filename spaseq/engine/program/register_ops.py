@@ -71,6 +71,15 @@ class Drop:
 
 
 @dataclass(frozen=True, slots=True)
+class Append:
+    """The register holds the number of a list (`Codes.chains`), or nothing for the empty one: the column's code is put
+    behind it. Equal lists have one number."""
+
+    register: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
 class Operand:
     """The code in a column, or in a register; of both, the register's where the column holds nothing."""
 
@@ -116,7 +125,17 @@ class ForEachValue:
     first: int
 
 
-Op = Test | ColumnTest | ResidualTest | Keep | Drop | Unless | ForEachValue
+Op = Test | ColumnTest | ResidualTest | Keep | Drop | Append | Unless | ForEachValue
+
+
+class Chains(Protocol):
+    """The lists that registers hold the numbers of: `array` is `chains` of `spaseq.engine.kernels.registers`."""
+
+    array: np.ndarray
+
+    def grow(self) -> None:
+        """Make room for as many again."""
+        ...
 
 
 class Codes(Protocol):
@@ -125,7 +144,8 @@ class Codes(Protocol):
     `registers`: how many there are, at most 62. `outputs`: those that tell matches apart, and come with them. `extras`:
     the further values of events that have several (`ForEachValue`), of the batch loaded last: int64 (rows, columns).
     `asked`: the most codes that a question is about (`ResidualTest`), 0 where there are none. `terms`: the texts or
-    terms that codes stand for, with their numbers, for those who ask how much is held.
+    terms that codes stand for, with their numbers, for those who ask how much is held. `chains`: where `Append`
+    puts its lists, None where there is none.
     """
 
     @property
@@ -142,6 +162,9 @@ class Codes(Protocol):
 
     @property
     def terms(self) -> Any: ...
+
+    @property
+    def chains(self) -> Chains | None: ...
 
     def ops(self, transition: Transition) -> tuple[Op, ...]:
         """What the actions of a transition do, in their order."""

@@ -82,7 +82,8 @@ class GuardRun(Run):
         found = super().parts()
         keys = [self._heads, self._tops] if self.partitions > 1 else []
         made = [self._automaton, self._tables]
-        return {"keys": found["keys"] + keys, "values": [self._codes.terms], "automaton": found["automaton"] + made}
+        values = [self._codes.terms] if self._codes.chains is None else [self._codes.terms, self._codes.chains]
+        return {"keys": found["keys"] + keys, "values": values, "automaton": found["automaton"] + made}
 
     @property
     def reached(self) -> frozenset[int] | None:
@@ -156,6 +157,8 @@ class GuardRun(Run):
             elif status == reg.GROW_SETS:
                 self._check_rows(2 * len(self._sets))
                 self._sets = np.zeros((2 * len(self._sets), self._codes.registers), np.int64)
+            elif status == reg.GROW_CHAINS and self._codes.chains is not None:
+                self._codes.chains.grow()
             elif status == reg.NEED_ANSWERS:
                 self._answer(events[arena.st[k.ROW]])
             elif status == k.NEED_STATES:
@@ -166,13 +169,14 @@ class GuardRun(Run):
     def arguments(self, write: bool) -> tuple[Any, ...]:
         """Those of `run_guarded` behind the events and their values, until an array grows or there are new transitions
         or symbol classes."""
-        arena, several = self._arena, self._automaton.several
+        arena, several, chains = self._arena, self._automaton.several, self._codes.chains
         return (
             *self._tables.arguments(), arena.nodes, arena.cells, arena.entries, arena.st, arena.checks,
             *arena.buffers(self._order, self._limit), self._confs, self._held if several else None, self._table,
             self._heads, self._equals, self._links, self._tops, self.floors, self._accepted, self._answers,
-            self._groups, self._sets if several else None, self._out, self._levels, *self._asking(), write, self._order,
-            self._limit, self._consume, self.own_windows, self.program.settings.live_runs,
+            self._groups, self._sets if several else None, self._out, self._levels, *self._asking(),
+            None if chains is None else chains.array, write, self._order, self._limit, self._consume, self.own_windows,
+            self.program.settings.live_runs,
         )  # fmt: skip
 
     def step(self, batch: Batch, event: np.ndarray, arguments: tuple[Any, ...]) -> bool:

@@ -19,6 +19,7 @@ from spaseq.automata.determinise import SKIP, Stepper
 from spaseq.engine.kernels.registers import layout as k
 from spaseq.engine.kernels.registers.index import note_state
 from spaseq.engine.program.register_ops import (
+    Append,
     Codes,
     ColumnTest,
     Drop,
@@ -147,7 +148,7 @@ class GuardedAutomaton:
                 case Test(symbol, register, _, _):
                     if symbol in _REACH and register in self._alive[state] - written:
                         found.append((op, each))
-                case Keep() | Drop():
+                case Keep() | Drop() | Append():
                     written.add(op.register)
         return found
 
@@ -242,7 +243,7 @@ def _reads(ops: tuple[Op, ...]) -> set[int]:
     """The registers that a transition reads."""
     tests = [t for op in ops for t in (op.tests if isinstance(op, Unless) else (op,))]
     asked = {o.register for t in tests if isinstance(t, ResidualTest) for o in t.operands if o.register is not None}
-    return {t.register for t in tests if isinstance(t, Test)} | asked
+    return {t.register for t in tests if isinstance(t, Test | Append)} | asked
 
 
 def _rows(op: Op) -> list[tuple[int, int, int, int]]:
@@ -256,6 +257,8 @@ def _rows(op: Op) -> list[tuple[int, int, int, int]]:
             return [(k.KEEP, register, column, _RULES[rule])]
         case Drop(register):
             return [(k.DROP, register, 0, 0)]
+        case Append(register, column):
+            return [(k.APPEND, register, column, 0)]
         case Unless(tests):
             rows = [row for test in tests for row in _rows(test)]
             return [(k.UNLESS, len(rows), 0, 0), *rows]

@@ -9,7 +9,9 @@ Where a GPM has several mappings, they are further values of the instant, and Ω
 `term_codes` gives the guards of an automaton in that form, where they have it. A FILTER `?a < ?b` over other terms than
 numbers makes the engine go on with sets of rdflib's terms.
 
-Not in this form: lists of rounds, FILTERs between GPMs with RAND and the like, a Kleene+ whose variables an earlier
+A list of rounds is a code, too (`spaseq.language.lowering.round_lists`).
+
+Not in this form: FILTERs between GPMs with RAND and the like, a Kleene+ whose variables an earlier
 element binds on some of its ways only, and alternatives of which not all wait for the same to stay absent.
 """
 
@@ -17,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as MappingABC
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -28,11 +29,9 @@ from spaseq.engine.program import register_ops as do
 from spaseq.engine.program.register_ops import NOTHING, UNKNOWN, Op
 from spaseq.errors import InternalError
 from spaseq.gpm import (
-    Condition,
+    ROUNDS,
     GraphPattern,
-    Program,
     Side,
-    compared_sides,
     freeze,
     holds,
     is_name,
@@ -43,7 +42,9 @@ from spaseq.gpm import (
 )
 from spaseq.gpm.columnar import unsteady
 from spaseq.language.lowering.bound import Bound, MayBind, bound_in_states, freed_by_rounds, transitions
-from spaseq.language.lowering.guards import Free, Meets, Pass, Take
+from spaseq.language.lowering.compared import MIRROR, Asked, Compared, comparison_of
+from spaseq.language.lowering.guards import Free, Meets, Pass, Take, conjunctions_of
+from spaseq.language.lowering.round_lists import RoundLists
 from spaseq.language.lowering.terms import NumberedTerms
 from spaseq.language.semantics.expand import Conjunction
 from spaseq.language.semantics.filters import conditions, conjunction_binds
@@ -58,58 +59,31 @@ if TYPE_CHECKING:
 
 __all__ = ["TermCodes", "term_codes"]
 
-_MIRROR: Final = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NAMES: Final = NOTHING + 16
 """Where the codes begin that equal no number's: doubles are above them."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Compared:
-    """A FILTER of a conjunction as `inner symbol outer`: about a variable of the conjunction, and one of the run."""
-
-    symbol: str
-    inner: Side
-    outer: Side
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """Any other FILTER of a conjunction: question `number`. `program` decides it from numbers, where it can."""
-
-    number: int
-    condition: Condition
-    prologue: Any
-    names: tuple[str, ...]
-    program: Program
-
-    @property
-    def numbers(self) -> frozenset[str]:
-        """The variables that the program takes for numbers."""
-        return frozenset(step[1:] for step in self.program if isinstance(step, str) and step.startswith("?"))
-
-
 _Kind = str
-"""What a column or a register holds of a variable: "term", "number" (of a `Side`) or "near", its nearest double."""
+"""What a column or a register holds of a variable: "term", "number" (of a `Side`) or "near", its nearest double; and
+"round", of several."""
 
 
 def term_codes(patterns: MappingABC[str, GraphPattern], cea: CEA) -> TermCodes | None:
     """The guards of `cea` on codes of terms; None where one of them needs the terms themselves."""
     guards = [a.guard for t in transitions(cea) for a in t.actions if isinstance(a, TakeAction | Avoid)]
     takes = _takes(cea)
-    if any(take.collect for take in takes):
-        return None
-    compared: dict[Conjunction, tuple[_Compared, ...]] = {}
-    asked: dict[Conjunction, tuple[_Asked, ...]] = {}
-    for conjunction in dict.fromkeys(c for guard in guards for c in _conjunctions(guard)):
+    compared: dict[Conjunction, tuple[Compared, ...]] = {}
+    asked: dict[Conjunction, tuple[Asked, ...]] = {}
+    for conjunction in dict.fromkeys(c for guard in guards for c in conjunctions_of(guard)):
         outer = list(conditions(patterns, conjunction, inner=False))
         if any(unsteady(condition.expression) for condition, _ in outer):
             return None
-        found = [_comparison(patterns, conjunction, condition) for condition, _ in outer]
+        found = [comparison_of(patterns, conjunction, condition) for condition, _ in outer]
         compared[conjunction] = tuple(one for one in found if one is not None)
         before = sum(map(len, asked.values()))
         others = [one for one, comparison in zip(outer, found, strict=True) if comparison is None]
         asked[conjunction] = tuple(
-            _Asked(before + i, condition, prologue, tuple(sorted(condition.variables)),
+            Asked(before + i, condition, prologue, tuple(sorted(condition.variables)),
                    number_program(condition.expression) or ())
             for i, (condition, prologue) in enumerate(others)
         )  # fmt: skip
@@ -125,28 +99,6 @@ def _takes(cea: CEA) -> list[Take]:
     return [guard for guard in guards if isinstance(guard, Take)]
 
 
-def _conjunctions(guard: Any) -> tuple[Conjunction, ...]:
-    several: tuple[Conjunction, ...] | None = getattr(guard, "conjunctions", None)
-    return (guard.conjunction,) if several is None else several
-
-
-def _comparison(
-    patterns: MappingABC[str, GraphPattern], conjunction: Conjunction, condition: Condition
-) -> _Compared | None:
-    """A FILTER as a comparison of a variable that the conjunction always binds with one that it never does."""
-    found = compared_sides(condition.expression)
-    if found is None:
-        return None
-    left, symbol, right = found
-    certain = frozenset().union(*(patterns[name].certain for name in conjunction))
-    inside = conjunction_binds(patterns, conjunction)
-    if left.name in certain and right.name not in inside:
-        return _Compared(symbol, left, right)
-    if right.name in certain and left.name not in inside:
-        return _Compared(_MIRROR[symbol], right, left)
-    return None
-
-
 class TermCodes:
     """`spaseq.engine.Codes` of a query: a register for each variable that is kept, and for each number compared later.
 
@@ -157,8 +109,8 @@ class TermCodes:
     def __init__(
         self,
         patterns: MappingABC[str, GraphPattern],
-        compared: MappingABC[Conjunction, tuple[_Compared, ...]],
-        asked: MappingABC[Conjunction, tuple[_Asked, ...]],
+        compared: MappingABC[Conjunction, tuple[Compared, ...]],
+        asked: MappingABC[Conjunction, tuple[Asked, ...]],
         kept: frozenset[str],
         bound: MappingABC[int, Bound],
         freed: MappingABC[frozenset[str], frozenset[str]],
@@ -183,7 +135,19 @@ class TermCodes:
         near = sorted(frozenset().union(*(q.numbers for q in self._questions)) & kept)
         self._near = {name: len(self._ids) + len(self._numbers) + i for i, name in enumerate(near)}
         self.registers: int = len(self._ids) + len(self._numbers) + len(self._near)
-        self.outputs: range = range(len(self._ids))
+        self.outputs: tuple[int, ...] = tuple(range(len(self._ids)))
+        self.terms: NumberedTerms = NumberedTerms()
+        self._collected: dict[Conjunction, set[str]] = {}
+        """For each conjunction the variables, in order and with blanks between, that its rounds are made of."""
+        for take in _takes(cea):
+            if take.collect:
+                names = take.collect & conjunction_binds(patterns, take.conjunction)
+                self._collected.setdefault(take.conjunction, set()).add(" ".join(sorted(names)))
+        self.chains: RoundLists | None = RoundLists(self.terms) if self._collected else None
+        self._list = self.registers
+        if self.chains is not None:
+            self.registers += 1
+            self.outputs = (*self.outputs, self._list)
         before = dict.fromkeys(c for take in _takes(cea) for c in take.before)
         self._columns: dict[tuple[Conjunction, _Kind, str | Side], int] = {}
         for conjunction in compared:
@@ -202,7 +166,6 @@ class TermCodes:
             self._blank[0, self._columns[conjunction, "present", ""]] = UNKNOWN
         self._nothing: list[int] = self._blank[0].tolist()
         self._no_extras = np.zeros((0, self._width), np.int64)
-        self.terms: NumberedTerms = NumberedTerms()
         self._spaces: dict[int, tuple[Space, np.ndarray]] = {}
         self._last: Rows | None = None
         self._wholes: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}
@@ -211,7 +174,7 @@ class TermCodes:
         self._values: dict[tuple[Side, int], int | None] = {}
 
     def _read(self, conjunction: Conjunction) -> list[tuple[_Kind, str | Side]]:
-        """The columns of a conjunction: of its `ForEachValue`, whether it has a mapping, terms, and numbers."""
+        """The columns of a conjunction: of its `ForEachValue`, whether it has a mapping, terms, numbers and rounds."""
         binds = conjunction_binds(self._patterns, conjunction)
         inner = [c.inner for c in self._compared[conjunction]]
         compared = dict.fromkeys([*inner, *(side for side in self._numbers if side.name in binds)])
@@ -221,7 +184,8 @@ class TermCodes:
         numbers = [("number", side) for side in compared]
         close = dict.fromkeys([*self._near, *(name for question in asked for name in sorted(question.numbers))])
         near = [("near", name) for name in close if name in binds]
-        return [("others", ""), ("first", ""), ("present", ""), *terms, *numbers, *near, ("nothing", "")]
+        rounds = [("round", names) for names in sorted(self._collected.get(conjunction, ()))]
+        return [("others", ""), ("first", ""), ("present", ""), *terms, *numbers, *near, *rounds, ("nothing", "")]
 
     def _each(self, conjunction: Conjunction) -> do.ForEachValue:
         return do.ForEachValue(self._columns[conjunction, "others", ""], self._columns[conjunction, "first", ""])
@@ -242,8 +206,8 @@ class TermCodes:
 
     def _ops(self, action: Action, known: frozenset[str]) -> tuple[Op, ...]:
         match action:
-            case TakeAction(Take(conjunction, keep)):
-                return self._take(conjunction, keep, known)
+            case TakeAction(Take(conjunction, keep, collect=collect)):
+                return self._take(conjunction, keep, known) + self._append(conjunction, collect)
             case TakeAction(Pass(conjunctions)):
                 return tuple(op for c in conjunctions for op in self._unless(c, known))
             case Avoid(Meets(conjunction)):
@@ -268,6 +232,11 @@ class TermCodes:
                 ops.append(do.Keep(rule, register, self._columns[conjunction, kind, what]))
         return tuple(ops)
 
+    def _append(self, conjunction: Conjunction, collect: frozenset[str]) -> tuple[Op, ...]:
+        """That the list of rounds goes on with the one that `collect` says."""
+        names = " ".join(sorted(collect & conjunction_binds(self._patterns, conjunction)))
+        return (do.Append(self._list, self._columns[conjunction, "round", names]),) if collect else ()
+
     def _registers(self) -> Iterator[tuple[str, int]]:
         """Each register with the variable that it is about."""
         yield from self._ids.items()
@@ -280,7 +249,7 @@ class TermCodes:
         same = [do.Test("=", register, column[conjunction, "term", name]) for name, register in self._ids.items()
                 if name in shared]  # fmt: skip
         filters = [
-            do.Test(_MIRROR[c.symbol], self._numbers[c.outer], column[conjunction, "number", c.inner], strict=True)
+            do.Test(MIRROR[c.symbol], self._numbers[c.outer], column[conjunction, "number", c.inner], strict=True)
             for c in self._compared[conjunction]
         ]
         # Always true, and no way to look runs up. Sets of mappings, where they take over, need the term that a number
@@ -291,7 +260,7 @@ class TermCodes:
         asks = [self._ask(conjunction, question) for question in self._asked[conjunction]]
         return (*same, *filters, *asks, *whole)
 
-    def _ask(self, conjunction: Conjunction, question: _Asked) -> do.ResidualTest:
+    def _ask(self, conjunction: Conjunction, question: Asked) -> do.ResidualTest:
         """A question of the values that an event gives a conjunction, and else of the run's."""
 
         certain = frozenset().union(*(self._patterns[name].certain for name in conjunction))
@@ -420,6 +389,8 @@ class TermCodes:
         for kind, what in self._values_read[conjunction]:  # PERF: not of the rows that the GPM's own FILTERs stop
             if isinstance(what, Side):
                 codes = self._number_codes(conjunction, solutions, places, what)
+            elif kind == "round":
+                codes = self._round_codes(solutions, places, what.split())
             elif kind == "near":
                 codes = self._near_codes(solutions, places, what)
             else:
@@ -484,6 +455,12 @@ class TermCodes:
             memo[1][unseen] = self.terms.of_keys(space.all_keys(unseen))
             codes = memo[1][numbers]
         return codes
+
+    def _round_codes(self, solutions: Solutions, places: np.ndarray, names: list[str]) -> np.ndarray:
+        """The number of the round that each solution at `places` is, of the variables `names`: int64."""
+        assert self.chains is not None
+        own = [self._term_codes(solutions, places, name) for name in names]
+        return self.chains.rounds_of(names, np.array(own, np.int64).reshape(len(names), len(places)).T)
 
     def _number_codes(
         self, conjunction: Conjunction, solutions: Solutions, places: np.ndarray, side: Side
@@ -576,6 +553,11 @@ class TermCodes:
         codes = []
         for kind, what in read:
             name = what.name if isinstance(what, Side) else what
+            if kind == "round" and self.chains is not None:
+                own = [mapping.get(one) for one in name.split()]
+                terms = [NOTHING if term is None else self.terms.of(term) for term in own]
+                codes.append(self.chains.round_of(name.split(), terms))
+                continue
             term = mapping.get(name)
             code = NOTHING if term is None else self.terms.of(term)
             if isinstance(what, Side):
@@ -602,24 +584,34 @@ class TermCodes:
 
     def row(self, codes: list[list[int]], state: int) -> Any:
         """The register row (`lower.Row`) of a run in a state of the automaton, or accepted."""
-        omega = frozenset(
-            freeze([(name, self.terms.term(row[i])) for name, i in self._ids.items() if row[i] != NOTHING])
-            for row in codes
-        )
+        omega = frozenset(freeze([*self._held_terms(row), *self._held_rounds(row)]) for row in codes)
         bound, pending, owed = self._bound.get(state, (frozenset(), frozenset(), ()))
         return bound, pending, omega, None if state == INITIAL else owed
 
+    def _held_terms(self, row: list[int]) -> list[tuple[str, Term]]:
+        return [(name, self.terms.term(row[i])) for name, i in self._ids.items() if row[i] != NOTHING]
+
+    def _held_rounds(self, row: list[int]) -> list[tuple[str, Any]]:
+        """The list of rounds in a row of registers, if there is one, under its name."""
+        if self.chains is None or row[self._list] == NOTHING:
+            return []
+        return [(ROUNDS, self.chains.mappings(row[self._list]))]
+
     def columns(self, names: frozenset[str]) -> tuple[dict[str, int], NumberedTerms] | None:
-        """The registers of `names`, and the terms that codes number; None where two codes may be one term."""
+        """The registers of `names`, and the terms that codes number; None with lists, or if two codes may be a term."""
+        if ROUNDS in names and self.chains is not None:
+            return None
         return None if self.terms.has_aliases else ({n: r for n, r in self._ids.items() if n in names}, self.terms)
 
     @property
     def full(self) -> bool:
         """Whether it is time to `evict`."""
-        return self.terms.full
+        return self.terms.full or (self.chains is not None and self.chains.full)
 
     def evict(self, held: np.ndarray) -> None:
         """Let go of the terms that are in none of these registers: int64 (runs, registers)."""
+        if self.chains is not None:
+            self.chains.keep(held[:, self._list])
         self.terms.keep(self._used(held))
         self._forget()
 
@@ -627,19 +619,26 @@ class TermCodes:
         """The numbers of terms in these registers, and what stands there for no term."""
         named = held[:, len(self._ids) :]
         named = named[(named >= _NAMES) & (named < _NAMES + self.terms.next)] - _NAMES
-        return {*np.unique(held[:, : len(self._ids)]).tolist(), *np.unique(named).tolist()}
+        listed = set() if self.chains is None else self.chains.terms_used()
+        return {*np.unique(held[:, : len(self._ids)]).tolist(), *np.unique(named).tolist(), *listed}
 
     def _forget(self) -> None:
         """Nothing is remembered of numbers that may stand for nothing any more."""
         self._spaces, self._wholes, self._values, self._last = {}, {}, {}, None
 
     def snapshot(self) -> Any:
-        """The numbered terms, as plain values."""
-        return self.terms.snapshot()
+        """The numbered terms and lists, as plain values."""
+        terms = self.terms.snapshot()
+        return terms if self.chains is None else (terms, self.chains.snapshot())
 
     def restore(self, state: Any, held: np.ndarray) -> None:
         """The opposite of `snapshot`; as of `Codes.restore`."""
+        lists: Any = None
+        if self.chains is not None:
+            state, lists = state
         known = self.terms.restore(state)
+        if self.chains is not None:
+            self.chains.restore(lists, known, held[:, self._list])
         self._forget()
         expect(self._used(held) <= {*known, NOTHING, UNKNOWN}, "a term for each number of one")
 

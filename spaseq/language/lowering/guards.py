@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from spaseq.gpm import ROUNDS
 from spaseq.language.semantics.expand import Conjunction
 
-__all__ = ["Free", "Meets", "Pass", "Take"]
+__all__ = ["Free", "Meets", "Pass", "Take", "conjunctions_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,12 @@ class Free:
 
     def __str__(self) -> str:
         return f"freeing {_listed(self.variables)} where no earlier element bound them"
+
+
+def conjunctions_of(guard: Any) -> tuple[Conjunction, ...]:
+    """The conjunctions that a guard asks about."""
+    several: tuple[Conjunction, ...] | None = getattr(guard, "conjunctions", None)
+    return (guard.conjunction,) if several is None else several
 
 
 def _listed(names: frozenset[str]) -> str:

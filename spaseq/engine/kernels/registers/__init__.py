@@ -31,6 +31,8 @@ The arrays, by their names, which are the same everywhere (those of `spaseq.tecs
 * `path`, `levels`: int64 (LEVELS,): scratch, the way down a skip list;
 * `memo`, `questions`: int64 (m, 2 + codes), (q, 2 + codes): see `operations.granted`, with `stack`, `figures`: float64
   (2, STACK), scratch; all None where no guard asks a question;
+* `chains`: int64 (a power of two, 4): the lists that registers hold the numbers of, see `layout` and
+  `operations.append`; None where no guard appends to one;
 * `accepted`: int64 (a, 2), `answers`: int64 (b, registers): see `run_guarded`.
 
 Scalars: `key`, a partition; `state`, the number of a set of states; `c`, a symbol class; `first`, `last`: a range.

@@ -65,7 +65,7 @@ def find_group(groups, count, label):
 
 
 @inlined
-def group_arcs(registers, first, last, automaton, values, groups, out, memo, questions, stack):
+def group_arcs(registers, first, last, automaton, values, groups, out, memo, questions, stack, chains):
     """What a configuration of one row does at an event, grouped by label: how many groups, or minus a status, or
     IN_SETS where the event has several values.
 
@@ -86,7 +86,7 @@ def group_arcs(registers, first, last, automaton, values, groups, out, memo, que
             continue
         for r in range(width):
             out[r] = registers[r]
-        status = follow(ops, arc[ARC_OPS], arc[ARC_OPS_END], values, out, memo, questions, stack)
+        status = follow(ops, arc[ARC_OPS], arc[ARC_OPS_END], values, out, memo, questions, stack, chains)
         if status == MANY:
             return IN_SETS
         if status == CLASH:
@@ -189,7 +189,7 @@ def join_rows(sets, first, rows, have, second, others, needed):
 
 
 @kernel
-def fire_each(ops, first, last, values, extras, sets, count, top, memo, questions, stack):
+def fire_each(ops, first, last, values, extras, sets, count, top, memo, questions, stack, chains):
     """Do ops[first:last], a transition, to the rows sets[:count]: (where in `sets`, from `top` on, how many), or (0,
     minus a status)."""
     source = 0
@@ -212,7 +212,7 @@ def fire_each(ops, first, last, values, extras, sets, count, top, memo, question
                 for r in range(row.shape[0]):
                     row[r] = sets[source + i, r]
                 given = values if j == 0 else extras[more + j - 1]
-                status = follow(ops, first, stop, given, row, memo, questions, stack)
+                status = follow(ops, first, stop, given, row, memo, questions, stack, chains)
                 if status == REJECT:
                     return 0, 0
                 if status == CLASH:
@@ -227,7 +227,7 @@ def fire_each(ops, first, last, values, extras, sets, count, top, memo, question
 
 @kernel
 def group_sets(
-    registers, more, rows, held, first, last, automaton, values, extras, groups, sets, memo, questions, stack
+    registers, more, rows, held, first, last, automaton, values, extras, groups, sets, memo, questions, stack, chains
 ):  # fmt: skip
     """As `group_arcs`, of a configuration of any number of rows, at an event of any number of values.
 
@@ -257,7 +257,7 @@ def group_sets(
         if arc[ARC_OTHERWISE] and fired:
             continue
         source, found = fire_each(
-            ops, arc[ARC_OPS], arc[ARC_OPS_END], values, extras, sets, rows, top, memo, questions, stack
+            ops, arc[ARC_OPS], arc[ARC_OPS_END], values, extras, sets, rows, top, memo, questions, stack, chains
         )
         if found < 0:
             return found

@@ -39,6 +39,16 @@ EACH = 5  # what follows, up to the next EACH, is done for the event's own value
 # from the one on whose number is in the column REGISTER
 ASK = 6  # go on only if question REGISTER, in the next COLUMN rows, has the answer yes; LENIENT ones have where
 # something was not taken or bound
+APPEND = 7  # the register's list, with the column's code behind it
+
+# columns of `chains`, a list in each row but the first; row 0 has how many there are, and the number of the next
+CHAIN_PARENT = 0  # the number of the list without its last element, or NOTHING where that is its only one
+CHAIN_LAST = 1  # the code of its last element
+CHAIN_NUMBER = 2  # ascending from row to row
+CHAIN_SLOT = 3  # of the hash table over parent and last, as long as `chains`: the row of a list, or 0
+CHAINS_COUNT = 0
+CHAINS_FULL = 1  # a list did not find room
+CHAINS_NEXT = 2
 
 # rows of a question, told apart from operations: what it is about, and a program in postfix notation that may decide it
 HELD = 16  # the register REGISTER
@@ -141,6 +151,7 @@ GROW_ACCEPTED = 11
 GROW_HELD = 12
 GROW_SETS = 13
 NEED_ANSWERS = 14
+GROW_CHAINS = 15
 IN_SETS = -100
 
 

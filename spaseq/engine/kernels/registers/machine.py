@@ -26,6 +26,7 @@ from spaseq.engine.kernels.registers.layout import (
     ARCS,
     ARCS_END,
     BELOW,
+    CHAINS_FULL,
     CONF_COUNT,
     CONF_FREE,
     CONF_KEY,
@@ -42,6 +43,7 @@ from spaseq.engine.kernels.registers.layout import (
     GROUP_STATES,
     GROW_ACCEPTED,
     GROW_CELLS,
+    GROW_CHAINS,
     GROW_HELD,
     GROW_MOVES,
     HELD_LEFT,
@@ -96,7 +98,7 @@ from spaseq.tecs.kernels.structure import clear_cell
 @inlined
 def plan_moves(
     source, key, first, last, automaton, values, extras, configurations, held, st, moves, count, accepted, answers,
-    groups, sets, out, path, memo, questions, stack,
+    groups, sets, out, path, memo, questions, stack, chains,
 ):  # fmt: skip
     """Append the moves of one configuration (cell `source`, NIL for a run that starts here) to `moves`.
 
@@ -107,17 +109,19 @@ def plan_moves(
     width = out.shape[1]
     registers = confs[source, REGISTERS:] if source >= 0 else out[1]
     if held is None:
-        found = group_arcs(registers, first, last, automaton, values, groups, out[0], memo, questions, stack)
+        found = group_arcs(registers, first, last, automaton, values, groups, out[0], memo, questions, stack, chains)
     else:
         rows = confs[source, CONF_ROWS] if source >= 0 else 1
         found = IN_SETS
         if rows == 1:
-            found = group_arcs(registers, first, last, automaton, values, groups, out[0], memo, questions, stack)
+            found = group_arcs(
+                registers, first, last, automaton, values, groups, out[0], memo, questions, stack, chains
+            )
         if found == IN_SETS:
             more = confs[source, CONF_MORE] if source >= 0 else NIL
             found = group_sets(
                 registers, more, rows, held, first, last, automaton, values, extras, groups, sets, memo, questions,
-                stack,
+                stack, chains,
             )  # fmt: skip
     if found < 0:
         return found
@@ -219,7 +223,7 @@ def looked_before(mover, values, extras, first, j):
 @inlined
 def plan_event(
     c, key, low, values, extras, init_from, movers_from, movers, automaton, cells, entries, configurations, held, st,
-    moves, accepted, answers, groups, sets, out, path, memo, questions, stack, order,
+    moves, accepted, answers, groups, sets, out, path, memo, questions, stack, chains, order,
 ):  # fmt: skip
     """The moves of all configurations of one partition at one event: their number, or minus a status.
 
@@ -294,7 +298,7 @@ def plan_event(
                     continue
                 count = plan_moves(
                     cell, key, first_able, last_able, automaton, values, extras, configurations, held, st, moves, count,
-                    accepted, answers, groups, sets, out, path, memo, questions, stack,
+                    accepted, answers, groups, sets, out, path, memo, questions, stack, chains,
                 )  # fmt: skip
                 if count < 0:
                     return count
@@ -308,8 +312,8 @@ def plan_event(
 def run_guarded(
     events, values, extras, init_from, movers_from, movers, able, arcs, ops, alive, outputs, known, index, nodes, cells,
     entries, st, checks, moves, outs, stack, path, matches, places, runs, heap, lists, confs, held, table, heads,
-    equals, links, tops, floors, accepted, answers, groups, sets, out, levels, memo, questions, figures, write, order,
-    limit, consume, sweep_by_key, budget,
+    equals, links, tops, floors, accepted, answers, groups, sets, out, levels, memo, questions, figures, chains, write,
+    order, limit, consume, sweep_by_key, budget,
 ):  # fmt: skip
     """Algorithm 1 over a batch for an automaton whose guards are operations on registers.
 
@@ -351,10 +355,12 @@ def run_guarded(
         count = plan_event(
             events[k, E_CLASS], key, low, values[events[k, E_ROW]], extras, init_from, movers_from, movers, automaton,
             cells, entries, configurations, held, st, moves, accepted, answers, groups, sets, out, levels, memo,
-            questions, figures, order,
+            questions, figures, chains, order,
         )  # fmt: skip
         if memo is not None and questions[0, 0] > 0:  # whatever else it came to, answers are missing
             count = np.int64(-NEED_ANSWERS)
+        if chains is not None and chains[0, CHAINS_FULL] != 0:
+            count = np.int64(-GROW_CHAINS)
         if count < 0:
             st[ACCEPTED] = logged
             st[ANSWERS] = answered

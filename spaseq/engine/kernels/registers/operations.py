@@ -10,9 +10,17 @@ from spaseq.engine.kernels.registers.layout import (
     ABSOLUTE,
     ADD,
     AND,
+    APPEND,
     ASK,
     AT_MOST,
     BOTH,
+    CHAIN_LAST,
+    CHAIN_NUMBER,
+    CHAIN_PARENT,
+    CHAIN_SLOT,
+    CHAINS_COUNT,
+    CHAINS_FULL,
+    CHAINS_NEXT,
     CLASH,
     COLUMN,
     COMPARE,
@@ -259,8 +267,50 @@ def granted(ops, o, values, row, memo, questions, stack):
     return False
 
 
+@hot
+def chain_slot(chains, parent, last):
+    """The slot of the list `parent` with `last` behind it, or the free one where it belongs."""
+    slot = mixed(mixed(parent, 3), last) & (chains.shape[0] - 1)
+    while chains[slot, CHAIN_SLOT] != 0:
+        row = chains[slot, CHAIN_SLOT]
+        if chains[row, CHAIN_PARENT] == parent and chains[row, CHAIN_LAST] == last:
+            break
+        slot = (slot + 1) & (chains.shape[0] - 1)
+    return slot
+
+
+@kernel
+def append(chains, parent, last):
+    """The number of the list `parent` (NOTHING: the empty one) with `last` behind it: the same for the same list.
+
+    Where there is no room (half of `chains`, int64 (a power of two, 4)), CHAINS_FULL is set, and it is `parent` for
+    now.
+    """
+    slot = chain_slot(chains, parent, last)
+    row = chains[slot, CHAIN_SLOT]
+    if row == 0:
+        row = chains[0, CHAINS_COUNT] + 1
+        if 2 * row >= chains.shape[0]:
+            chains[0, CHAINS_FULL] = 1
+            return parent
+        chains[0, CHAINS_COUNT] = row
+        chains[row, CHAIN_PARENT] = parent
+        chains[row, CHAIN_LAST] = last
+        chains[row, CHAIN_NUMBER] = chains[0, CHAINS_NEXT]
+        chains[0, CHAINS_NEXT] += 1
+        chains[slot, CHAIN_SLOT] = row
+    return chains[row, CHAIN_NUMBER]
+
+
+@kernel
+def index_chains(chains):
+    """Fill the hash table, which is empty, with the lists there are."""
+    for row in range(1, chains[0, CHAINS_COUNT] + 1):
+        chains[chain_slot(chains, chains[row, CHAIN_PARENT], chains[row, CHAIN_LAST]), CHAIN_SLOT] = row
+
+
 @inlined
-def follow(ops, first, last, values, row, memo, questions, stack):
+def follow(ops, first, last, values, row, memo, questions, stack, chains):
     """Do ops[first:last] to a row of registers: 1, 0 where a test fails, REJECT where the transition must not fire,
     CLASH, or MANY at an EACH of several values."""
     o = first
@@ -294,6 +344,8 @@ def follow(ops, first, last, values, row, memo, questions, stack):
                 return CLASH
         elif kind == DROP:
             row[ops[o, REGISTER]] = NOTHING
+        elif chains is not None and kind == APPEND:
+            row[ops[o, REGISTER]] = append(chains, row[ops[o, REGISTER]], values[ops[o, COLUMN]])
         elif values[ops[o, COLUMN]] != 0:
             return MANY
         o += 1

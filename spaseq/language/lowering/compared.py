@@ -1,0 +1,58 @@
+"""The FILTERs between GPMs, as the codes of runs are asked about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as MappingABC
+from dataclasses import dataclass
+from typing import Any, Final
+
+from spaseq.gpm import Condition, GraphPattern, Program, Side, compared_sides
+from spaseq.language.semantics.expand import Conjunction
+from spaseq.language.semantics.filters import conjunction_binds
+
+__all__ = ["MIRROR", "Asked", "Compared", "comparison_of"]
+
+MIRROR: Final = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""The symbol with its sides exchanged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A FILTER of a conjunction as `inner symbol outer`: about a variable of the conjunction, and one of the run."""
+
+    symbol: str
+    inner: Side
+    outer: Side
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Any other FILTER of a conjunction: question `number`. `program` decides it from numbers, where it can."""
+
+    number: int
+    condition: Condition
+    prologue: Any
+    names: tuple[str, ...]
+    program: Program
+
+    @property
+    def numbers(self) -> frozenset[str]:
+        """The variables that the program takes for numbers."""
+        return frozenset(step[1:] for step in self.program if isinstance(step, str) and step.startswith("?"))
+
+
+def comparison_of(
+    patterns: MappingABC[str, GraphPattern], conjunction: Conjunction, condition: Condition
+) -> Compared | None:
+    """A FILTER as a comparison of a variable that the conjunction always binds with one that it never does."""
+    found = compared_sides(condition.expression)
+    if found is None:
+        return None
+    left, symbol, right = found
+    certain = frozenset().union(*(patterns[name].certain for name in conjunction))
+    inside = conjunction_binds(patterns, conjunction)
+    if left.name in certain and right.name not in inside:
+        return Compared(symbol, left, right)
+    if right.name in certain and left.name not in inside:
+        return Compared(MIRROR[symbol], right, left)
+    return None
