@@ -38,8 +38,8 @@ Modules:
   names (SPARQL 1.1 §4.1.1; RFC 3986).
 * `grouping` (`GROUP`, `Grouped`, `group_labels`, `group_triples`): Groups of entities that belong together, as
   background knowledge: connected components over some properties.
-* `knowledge` (`close_owl_rl`, `is_table`, `table_knowledge`): Background knowledge from tables of triples, and its
-  closure under OWL 2 RL. Files are read by `columns/`.
+* `knowledge` (`is_table`, `table_knowledge`): Background knowledge from tables of triples. Files are read by
+  `columns/`.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ from spaseq.rdf.columns import (
     TermTable,
     build_knowledge,
     check_kept,
+    close_owl_rl,
     close_rdfs,
     described_kept,
     is_kept,
@@ -65,7 +66,7 @@ from spaseq.rdf.columns.follow import Followed
 from spaseq.rdf.files import Format, byte_chunks, expand_files, format_of, has_lines
 from spaseq.rdf.grouping import GROUP, Grouped, group_labels, group_triples
 from spaseq.rdf.hints import guessed_events, guessed_times, sampled_predicates
-from spaseq.rdf.knowledge import close_owl_rl, is_table, table_knowledge
+from spaseq.rdf.knowledge import is_table, table_knowledge
 from spaseq.rdf.model import Counters, GraphEvent, Instant
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, EventBy, EventWords, StreamOptions
 from spaseq.rdf.order import described, in_order, instants, merge_streams

@@ -1,4 +1,4 @@
-"""Background knowledge from tables of triples, and its closure under OWL 2 RL; files are read in `columns/`."""
+"""Background knowledge from tables of triples; files are read in `columns/`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, Final
 import rdflib
 from rdflib.util import from_n3
 
-from spaseq.errors import EventError, OptionError
+from spaseq.errors import EventError
 from spaseq.rdf.terms import Term, plain_literal, quiet_literals
 
-__all__ = ["close_owl_rl", "is_table", "table_knowledge"]
+__all__ = ["is_table", "table_knowledge"]
 
 COLUMNS: Final = ("subject", "predicate", "object")
 
@@ -87,22 +87,3 @@ def _parsed(text: str) -> Any:
         return from_n3(text)
     except Exception:  # rdflib raises what its parser trips over
         return None
-
-
-def close_owl_rl(graph: rdflib.Graph) -> rdflib.Graph:
-    """A copy of `graph` with what OWL 2 RL lets follow from it, by the library owlrl (the extra `owl`).
-
-    Raises `OptionError` where that is not installed.
-    """
-    try:
-        import owlrl
-    except ModuleNotFoundError as error:
-        raise OptionError(
-            f"OWL 2 RL needs {error.name}, which is not installed", "install it: pip install 'spaseq[owl]'"
-        ) from None
-    closed = rdflib.Graph(identifier=graph.identifier)
-    for triple in graph:
-        closed.add(triple)
-    with quiet_literals():
-        owlrl.DeductiveClosure(owlrl.OWLRL_Semantics, axiomatic_triples=False, datatype_axioms=False).expand(closed)
-    return closed

@@ -57,7 +57,8 @@ def with_entailment(
 
     `rdfs`: subclasses, sub-properties, domains and ranges, in the knowledge and on the events, by the schema that the
     knowledge holds (`spaseq.gpm.entail`). `owl-rl`: the knowledge is closed under OWL 2 RL first (each graph by itself,
-    by the library owlrl), and events see what that says of classes and properties as with `rdfs`. None: as they are.
+    `spaseq.rdf.close_owl_rl`), and events see what that says of classes and properties as with `rdfs`. None: as they
+    are.
 
     Raises `OptionError` for another word, where there is no knowledge, and where owlrl is missing; `UnsupportedFeature`
     for a pattern that cannot be rewritten.
@@ -78,7 +79,7 @@ def close_under(knowledge: Knowledge, entailment: str) -> tuple[Knowledge, Schem
             "what follows is told by classes and properties: --kb IRI=ONTOLOGY.ttl",
         )
     if entailment == "owl-rl":
-        knowledge = Knowledge({iri: close_owl_rl(graph) for iri, graph in knowledge.graphs.items()})
+        knowledge = Knowledge({iri: close_owl_rl(knowledge.columns(iri)) for iri in knowledge.graphs})
     closed, schema = close_knowledge({iri: knowledge.columns(iri) for iri in knowledge.graphs})
     return Knowledge(closed), schema
 

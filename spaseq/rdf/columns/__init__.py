@@ -32,6 +32,7 @@ Besides:
 * `triples` (`GraphColumns`): A graph as columns: different triples over numbered terms, those of a predicate together.
 * `closing` (`SchemaColumns`, `close_rdfs`): What follows in graphs from the classes and properties that they describe
   (RDFS).
+* `owl` (`close_owl`, `close_owl_rl`): What OWL 2 RL lets follow from a graph; `pairs`, the joins of both.
 * `model`: The data model: the terms of one batch, numbered, and the events of one batch over those numbers.
 """
 
@@ -41,6 +42,7 @@ from spaseq.rdf.columns.closing import SchemaColumns, close_rdfs
 from spaseq.rdf.columns.kept import KeptKnowledge, check_kept, described_kept, is_kept, open_kept
 from spaseq.rdf.columns.knowledge import build_knowledge, load_knowledge, read_knowledge, read_part
 from spaseq.rdf.columns.model import BLANK, IRI, LITERAL, BatchLimits, GraphBatch, Kinds, LiteralColumns, TermTable
+from spaseq.rdf.columns.owl import close_owl, close_owl_rl
 from spaseq.rdf.columns.triples import GraphColumns
 from spaseq.rdf.columns.values import empty_columns, number_of_term, set_value, set_values, values_of_keys
 
@@ -58,6 +60,8 @@ __all__ = [
     "TermTable",
     "build_knowledge",
     "check_kept",
+    "close_owl",
+    "close_owl_rl",
     "close_rdfs",
     "described_kept",
     "empty_columns",

@@ -9,13 +9,13 @@ once, in order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import chain
 from typing import Any, Final
 
 import numpy as np
 from rdflib.namespace import RDF, RDFS
 
 from spaseq.rdf.columns.model import LITERAL, TermTable
+from spaseq.rdf.columns.pairs import NO_PAIRS, composed, met, once, transitive
 from spaseq.rdf.columns.triples import GraphColumns, different
 from spaseq.rdf.terms import term_bytes
 
@@ -24,7 +24,6 @@ __all__ = ["SchemaColumns", "close_rdfs"]
 _CLASSES, _PROPERTIES, _DOMAINS, _RANGES = range(4)
 _LINKS: Final = (RDFS.subClassOf, RDFS.subPropertyOf, RDFS.domain, RDFS.range)
 """The predicates that say them."""
-_NONE: Final = np.zeros((0, 2), np.int32)
 
 
 class SchemaColumns:
@@ -92,62 +91,13 @@ def _schema_of(terms: TermTable, graphs: Iterable[GraphColumns]) -> list[np.ndar
     stated = []
     for link in _LINKS:
         parts = [graph.about([link])[:, [0, 2]] for graph in graphs if graph.numbers([link])]
-        stated.append(_once(np.concatenate([_NONE, *parts])))
-    classes, properties = _transitive(stated[_CLASSES]), _transitive(stated[_PROPERTIES])
+        stated.append(once(np.concatenate([NO_PAIRS, *parts])))
+    classes, properties = transitive(stated[_CLASSES]), transitive(stated[_PROPERTIES])
     found = [classes, properties]
     for own in stated[_DOMAINS:]:
-        own = np.concatenate([own, _composed(properties, own)])  # what is above a property speaks of it
-        found.append(_once(np.concatenate([own, _composed(own, classes)])))
+        own = np.concatenate([own, composed(properties, own)])  # what is above a property speaks of it
+        found.append(once(np.concatenate([own, composed(own, classes)])))
     return found
-
-
-def _once(pairs: np.ndarray) -> np.ndarray:
-    """The different pairs, in order."""
-    codes = np.unique(pairs[:, 0].astype(np.int64) << 32 | pairs[:, 1])
-    return np.stack([codes >> 32, codes & 0xFFFFFFFF], axis=1).astype(np.int32)
-
-
-def _transitive(direct: np.ndarray) -> np.ndarray:
-    """The pairs of a term and one that is reached from it, without itself."""
-    if not len(direct):
-        return _NONE
-    # PERF: sets of numbers. By arrays, a round for each level costs more where levels are many, as in a chain.
-    starts, begins = np.unique(direct[:, 0], return_index=True)
-    ends = [*begins[1:].tolist(), len(direct)]
-    above = direct[:, 1].tolist()
-    over = {term: above[low:high] for term, low, high in zip(starts.tolist(), begins.tolist(), ends, strict=True)}
-    found: dict[int, set[int]] = {}
-    for start, first in over.items():
-        reached: set[int] = set()
-        queue = list(first)
-        while queue:
-            term = queue.pop()
-            if term not in reached:
-                reached.add(term)
-                if term in found:
-                    reached |= found[term]
-                else:
-                    queue += over.get(term, ())
-        reached.discard(start)
-        found[start] = reached
-    sizes = np.fromiter(map(len, found.values()), np.int64, len(found))
-    ends_of = np.fromiter(chain.from_iterable(found.values()), np.int32, int(sizes.sum()))
-    return _once(np.stack([np.repeat(starts, sizes), ends_of], axis=1))
-
-
-def _composed(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """(a, c) for each (a, b) of `left` and (b, c) of `right`, which is in order."""
-    mine, theirs = _met(left[:, 1], right)
-    return np.stack([left[mine, 0], right[theirs, 1]], axis=1)
-
-
-def _met(terms: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(place in `terms`, place in `pairs`) of each term and each pair that it begins."""
-    low, high = (np.searchsorted(pairs[:, 0], terms, side) for side in ("left", "right"))
-    lengths = high - low
-    mine = np.repeat(np.arange(len(terms)), lengths)
-    within = np.arange(len(mine)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return mine, np.repeat(low, lengths) + within
 
 
 def _closed(graph: GraphColumns, schema: list[np.ndarray], links: Mapping[Any, int]) -> GraphColumns:
@@ -170,7 +120,7 @@ def _closed(graph: GraphColumns, schema: list[np.ndarray], links: Mapping[Any, i
             found += [_triples(objects, kind, above) for above in of_object]
     for link, pairs in ((RDF.type, classes), (RDFS.subClassOf, classes), (RDFS.subPropertyOf, properties)):
         low, high = graph.groups.get(links.get(link, -1), (0, 0))
-        mine, theirs = _met(rows[low:high, 2], pairs)
+        mine, theirs = met(rows[low:high, 2], pairs[:, 0])
         found.append(_triples(rows[low:high, 0][mine], links.get(link, -1), pairs[theirs, 1]))
     whole = different(np.concatenate([rows, *found]))
     return graph if len(whole) == len(rows) else GraphColumns(whole, graph.terms)
@@ -197,5 +147,5 @@ def _of_iris(terms: TermTable, schema: list[np.ndarray]) -> SchemaColumns:
     numbers = np.full(len(keys), -1, np.int32)
     numbers[places] = np.arange(len(places))
     own = (numbers[np.searchsorted(used, pairs)] for pairs in schema)
-    found = [_once(pairs[(pairs >= 0).all(axis=1)]) for pairs in own]
+    found = [once(pairs[(pairs >= 0).all(axis=1)]) for pairs in own]
     return SchemaColumns([keys[place] for place in places], *found)

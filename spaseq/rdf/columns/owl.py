@@ -1,0 +1,477 @@
+"""What OWL 2 RL lets follow from a graph, over numbered terms: the rules of W3C OWL 2 Profiles, §4.3, as joins.
+
+The answer is that of the library owlrl, whose lists of datatypes are used. Terms that are owl:sameAs are one while the
+rules run (the smallest number stands for all) and are written out at the end, so that they cost what they say. Each
+round applies all rules to all triples, by joins; what is transitive is closed at once, so rounds are few.
+
+What is not said here (owl:hasKey, qualified cardinality, negative assertions, lists with two ends, what OWL says about
+its own equality and lists) and every inconsistency, whose words are owlrl's, is for owlrl: `close_owl` says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+from rdflib.namespace import OWL, RDF, RDFS
+
+from spaseq.errors import OptionError
+from spaseq.rdf.columns.model import BLANK, LITERAL
+from spaseq.rdf.columns.pairs import NO_PAIRS, composed, met, once, refuse_more, transitive
+from spaseq.rdf.columns.triples import GraphColumns, different
+from spaseq.rdf.terms import quiet_literals, term_bytes
+
+__all__ = ["CONSEQUENCES", "close_owl", "close_owl_rl"]
+
+CONSEQUENCES: Final = 50_000_000
+"""The most triples of a closed graph, and the most rows of a join: 600 MB."""
+_NOT_HERE: Final = (OWL.hasKey, OWL.maxQualifiedCardinality, OWL.sourceIndividual)
+_INERT: Final = (OWL.sameAs, RDF.first, RDF.rest)
+"""Predicates of which nothing may be said: they are read in a way of their own."""
+_ALL_DIFFERENT: Final = (OWL.AllDifferent, OWL.AllDisjointProperties)
+_VOCABULARY: Final = (
+    RDF.type, *_INERT, RDF.Property, RDFS.subClassOf, RDFS.subPropertyOf, RDFS.domain, RDFS.range, RDFS.Datatype,
+    OWL.Thing, OWL.Nothing, OWL.Class, OWL.AnnotationProperty, OWL.ObjectProperty, OWL.DatatypeProperty,
+    OWL.FunctionalProperty, OWL.InverseFunctionalProperty, OWL.IrreflexiveProperty, OWL.SymmetricProperty,
+    OWL.AsymmetricProperty, OWL.TransitiveProperty, OWL.propertyChainAxiom, OWL.equivalentProperty,
+    OWL.propertyDisjointWith, OWL.inverseOf, OWL.differentFrom, OWL.intersectionOf, OWL.unionOf, OWL.complementOf,
+    OWL.someValuesFrom, OWL.allValuesFrom, OWL.hasValue, OWL.onProperty, OWL.maxCardinality, OWL.oneOf,
+    OWL.equivalentClass, OWL.disjointWith, OWL.members, OWL.AllDisjointClasses, *_ALL_DIFFERENT, *_NOT_HERE,
+)  # fmt: skip
+
+
+class _NotHereError(Exception):
+    """Says why a graph is for owlrl."""
+
+
+def close_owl(graph: GraphColumns) -> GraphColumns | str:
+    """The graph with its consequences under OWL 2 RL; or why it is for owlrl, in words.
+
+    Needs owlrl, for its lists of datatypes. A round costs O((triples + consequences) log triples) and a few steps for
+    each restriction, chain, list, and property with a character. Raises `BudgetExceeded` beyond `CONSEQUENCES`,
+    EventError where a graph that is kept in a file is damaged.
+    """
+    try:
+        return _Closing(graph).closed()
+    except _NotHereError as reason:
+        return str(reason)
+
+
+def close_owl_rl(graph: GraphColumns) -> GraphColumns:
+    """The graph with what OWL 2 RL lets follow from it: over columns, or, where it says what
+    these rules do not cover or contradicts itself, by the library owlrl, triple by triple.
+
+    Raises `OptionError` where owlrl (the extra `owl`) is not installed; otherwise as `close_owl`.
+    """
+    try:
+        import owlrl
+    except ModuleNotFoundError as error:
+        raise OptionError(
+            f"OWL 2 RL needs {error.name}, which is not installed", "install it: pip install 'spaseq[owl]'"
+        ) from None
+    found = close_owl(graph)
+    if isinstance(found, GraphColumns):
+        return found
+    closed = graph.graph()
+    with quiet_literals():
+        owlrl.DeductiveClosure(owlrl.OWLRL_Semantics, axiomatic_triples=False, datatype_axioms=False).expand(closed)
+    return GraphColumns.of(iter(closed))  # type: ignore[arg-type]  # rdflib says Node
+
+
+class _Closing:
+    def __init__(self, graph: GraphColumns) -> None:
+        from owlrl.AxiomaticTriples import OWLRL_Datatypes_Disjointness
+        from owlrl.OWLRL import OWLRL_Annotation_properties
+        from owlrl.XsdDatatypes import OWL_Datatype_Subsumptions, OWL_RL_Datatypes
+
+        from spaseq.rdf.columns.dictionary import Dictionary  # loads the kernels
+
+        datatypes = dict.fromkeys((*OWL_RL_Datatypes, *OWL_Datatype_Subsumptions))
+        names = (*_VOCABULARY, *OWLRL_Annotation_properties, *datatypes)
+        dictionary = Dictionary()
+        numbers = dictionary.intern([term_bytes(name) for name in names]).tolist()
+        self._known = len(dictionary)
+        rows = graph.rows_over(dictionary)
+        self._terms = dictionary.as_terms(dictionary.finder())
+        self._of: dict[Any, int] = dict(zip(names, numbers, strict=True))
+        of, kind = self._of, self._of[RDF.type]
+        added = [(of[name], kind, of[OWL.Class]) for name in (OWL.Thing, OWL.Nothing)]
+        added += [(of[name], kind, of[OWL.AnnotationProperty]) for name in OWLRL_Annotation_properties]
+        added += [(of[name], kind, of[RDFS.Datatype]) for name in OWL_RL_Datatypes]
+        below = {of[name]: [of[other] for other in above] for name, above in OWL_Datatype_Subsumptions.items()}
+        used = {of[name] for name in OWL_RL_Datatypes}
+        apart = [(of[a], of[b]) for a, _, b in OWLRL_Datatypes_Disjointness]
+        typed = self._datatypes(rows, used, below, apart)
+        self._same = np.arange(len(self._terms), dtype=np.int32)
+        whole = different(np.concatenate([rows, _rows(added), *typed]))
+        equal = whole[:, 1] == of[OWL.sameAs]
+        self._stated: np.ndarray = whole[equal]
+        self._graph = GraphColumns(whole[~equal], self._terms)
+        self._closed_at: dict[int, int] = {}
+        self._read: dict[tuple[int, int], np.ndarray] = {}
+
+    # -- datatypes: once, of what is stated
+
+    def _datatypes(
+        self, rows: np.ndarray, used: set[int], below: dict[int, list[int]], apart: list[tuple[int, int]]
+    ) -> Iterator[np.ndarray]:
+        """dt-type1, dt-type2 and what owlrl says besides: the types of literals, and of terms that have datatypes."""
+        terms, kind, of = self._terms, self._of[RDF.type], self._of
+        there = np.unique(rows[:, 2])
+        literals = there[terms.kind[there] == LITERAL]
+        last = terms.text[terms.start[literals] + terms.length[literals] - 1]
+        literals = literals[(last == ord(">")) & np.isin(terms.datatype[literals], list(used))]
+        self._well_typed(literals)
+        stated = rows[(rows[:, 1] == kind) & np.isin(rows[:, 2], list(used))]
+        same = rows[rows[:, 1] == of[OWL.sameAs]][:, [0, 2]]
+        if np.isin(same, stated[:, 0]).any() or np.isin(same[:, 1], literals).any():
+            raise _NotHereError("owl:sameAs of a literal or of a term with a datatype")
+        both = np.concatenate([np.stack([literals, terms.datatype[literals]], axis=1), stated[:, [0, 2]]])
+        found = set(both[:, 1].tolist())
+        yield _triples(both[:, 0], kind, both[:, 1])
+        for datatype in sorted(found):
+            own = both[both[:, 1] == datatype, 0]
+            for other in below.get(datatype, ()):
+                found.add(other)
+                yield _triples(own, kind, np.full(len(own), other))
+                yield _rows([(other, kind, of[RDFS.Datatype])])
+        yield _rows([(a, of[OWL.disjointWith], b) for a, b in apart if a in found and b in found])
+
+    def _well_typed(self, literals: np.ndarray) -> None:
+        from owlrl.DatatypeHandling import AltXSDToPYTHON
+
+        with quiet_literals():
+            for number in literals.tolist():
+                literal: Any = self._terms.term(number)
+                reads = AltXSDToPYTHON.get(literal.datatype)
+                if reads is not None:
+                    try:
+                        reads(str(literal))
+                    except Exception as error:
+                        raise _NotHereError(f"{literal.n3()} is no value of its datatype") from error
+
+    # -- rounds
+
+    def closed(self) -> GraphColumns:
+        """The closed graph. Raises `_NotHereError`."""
+        self._check_covered()
+        while True:
+            rows = self._graph.rows
+            found = list(self._found())
+            merged = self._merge(found)
+            found = [own[self._terms.kind[own[:, 1]] != LITERAL] for own in found]
+            refuse_more(len(rows) + sum(map(len, found)), CONSEQUENCES)
+            every = np.concatenate([rows, *found])
+            if merged:
+                every = self._same[every]
+                self._closed_at.clear()
+            whole = different(every[every[:, 1] != self._of[OWL.sameAs]])
+            if not merged and len(whole) == len(rows):
+                break
+            self._graph = GraphColumns(whole, self._terms)
+            self._read.clear()
+        self._check_covered()
+        self._check_consistent()
+        return GraphColumns(self._written_out(), self._terms)
+
+    def _merge(self, found: list[np.ndarray]) -> bool:
+        """Let what the rows say is the same be one term. Whether there was any that was not."""
+        same, link = self._same, self._of[OWL.sameAs]
+        said = np.concatenate([own[own[:, 1] == link][:, [0, 2]] for own in (self._stated, *found)])
+        pairs = once(same[said])
+        pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+        if not len(pairs):
+            return False
+        over: dict[int, int] = {}
+
+        def top(term: int) -> int:
+            while (above := over.get(term, term)) != term:
+                over[term] = over.get(above, above)
+                term = above
+            return term
+
+        for pair in pairs.tolist():
+            a, b = sorted(map(top, pair), key=lambda term: (self._terms.kind[term] == LITERAL, term))
+            if a != b and max(a, b) < self._known:
+                raise _NotHereError("owl:sameAs between words of OWL")
+            over[b] = a
+        numbers = np.arange(len(same), dtype=np.int32)
+        for term in over:
+            numbers[term] = top(term)
+        self._same = numbers[same]
+        self._many = np.bincount(self._same, minlength=len(same)) > 1
+        return True
+
+    _many: np.ndarray = np.zeros(0, bool)
+
+    def _differ(self, pairs: np.ndarray) -> np.ndarray:
+        """The pairs of two terms, or of one that stands for several."""
+        apart = pairs[:, 0] != pairs[:, 1]
+        return pairs[apart | self._many[pairs[:, 0]] if len(self._many) else apart]
+
+    # -- what the rules read
+
+    def _pairs(self, predicate: Any) -> np.ndarray:
+        return self._by(self._of[predicate], 0)
+
+    def _by(self, predicate: int, place: int) -> np.ndarray:
+        """Subjects and objects of a predicate's triples (`place` 1: objects and subjects), in order."""
+        made = self._read.get((predicate, place))
+        if made is None:
+            low, high = self._graph.groups.get(predicate, (0, 0))
+            columns = [0, 2] if place == 0 else [2, 0]
+            made = self._read[predicate, place] = once(self._graph.rows[low:high][:, columns])
+        return made
+
+    def _instances(self, kind: int) -> np.ndarray:
+        """The terms that have a type, ascending."""
+        pairs = self._by(self._of[RDF.type], 1)
+        low, high = np.searchsorted(pairs[:, 0], (kind, kind + 1))
+        return pairs[low:high, 1]
+
+    def _with(self, character: Any) -> list[int]:
+        found: list[int] = self._instances(self._of[character]).tolist()
+        return found
+
+    def _lists(self, predicate: Any) -> Iterator[tuple[int, list[int]]]:
+        """The subjects of a predicate, and the members of the lists that are its objects."""
+        first, rest = self._pairs(RDF.first), self._pairs(RDF.rest)
+        firsts, rests = ({s: o for s, o in pairs.tolist()} for pairs in (first, rest))
+        twice = {s for pairs in (first, rest) for s in pairs[1:, 0][np.diff(pairs[:, 0]) == 0].tolist()}
+        for subject, place in self._pairs(predicate).tolist():
+            members, seen, node = [], set(), place
+            while node is not None:
+                if node in twice or node in seen:
+                    raise _NotHereError("a list that has two ends, or none")
+                seen.add(node)
+                if node in firsts:
+                    members.append(firsts[node])
+                node = rests.get(node)
+            yield subject, members
+
+    def _restrictions(self, predicate: Any) -> np.ndarray:
+        """int32 (n, 3): a restriction, its class or value, and its property."""
+        pairs, on = self._pairs(predicate), self._pairs(OWL.onProperty)
+        mine, theirs = met(pairs[:, 0], on[:, 0], CONSEQUENCES)
+        return np.column_stack([pairs[mine], on[theirs, 1]])
+
+    # -- rules
+
+    def _found(self) -> Iterator[np.ndarray]:
+        yield from self._properties()
+        yield from self._classes()
+        yield from self._schema()
+
+    def _joined(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The triples whose predicates begin pairs, and the ends of these."""
+        rows = self._graph.rows
+        mine, theirs = met(rows[:, 1], pairs[:, 0], CONSEQUENCES)
+        return rows[mine], pairs[theirs, 1]
+
+    def _properties(self) -> Iterator[np.ndarray]:
+        """prp-*, without those whose consequences the schema has already (prp-eqp)."""
+        kind = self._of[RDF.type]
+        below = self._pairs(RDFS.subPropertyOf)
+        rows, ends = self._joined(below[below[:, 0] != below[:, 1]])
+        yield _triples(rows[:, 0], ends, rows[:, 2])  # prp-spo1
+        inverse, symmetric = self._pairs(OWL.inverseOf), self._with(OWL.SymmetricProperty)
+        turned = np.concatenate([inverse, inverse[:, ::-1], np.array([symmetric, symmetric], np.int32).T])
+        rows, ends = self._joined(once(turned))
+        yield _triples(rows[:, 2], ends, rows[:, 0])  # prp-inv, prp-symp
+        for link, place in ((RDFS.domain, 0), (RDFS.range, 2)):
+            rows, ends = self._joined(self._pairs(link))
+            yield _triples(rows[:, place], kind, ends)
+        for character, place in ((OWL.FunctionalProperty, 0), (OWL.InverseFunctionalProperty, 1)):
+            for number in self._with(character):
+                yield self._alike(self._by(number, place))
+        for number in self._with(OWL.TransitiveProperty):
+            yield self._transitive(number, loops=True)
+        for number, chain in self._lists(OWL.propertyChainAxiom):
+            if chain:
+                pairs = self._by(chain[0], 0)
+                for step in chain[1:]:
+                    pairs = once(composed(pairs, self._by(step, 0), CONSEQUENCES))
+                yield _triples(pairs[:, 0], number, pairs[:, 1])
+
+    def _alike(self, pairs: np.ndarray) -> np.ndarray:
+        """The second terms of equal first ones are the same."""
+        one, other = pairs[:-1], pairs[1:]
+        same = one[:, 0] == other[:, 0]
+        return _triples(one[same, 1], self._of[OWL.sameAs], other[same, 1])
+
+    def _transitive(self, predicate: int, *, loops: bool) -> np.ndarray:
+        """What a transitive predicate adds; `loops`: also that a term has it to itself, if it goes there and back."""
+        pairs = self._by(predicate, 0)
+        if self._closed_at.get(predicate) == len(pairs):
+            return _rows([])
+        found = transitive(pairs, CONSEQUENCES)
+        back = found[np.isin(_codes(found), _codes(found[:, ::-1])), 0]
+        if not loops:
+            back = back[self._many[back]] if len(self._many) else back[:0]
+        found = once(np.concatenate([pairs, found, np.stack([back, back], axis=1)]))
+        self._closed_at[predicate] = len(found)
+        return _triples(found[:, 0], predicate, found[:, 1])
+
+    def _classes(self) -> Iterator[np.ndarray]:
+        """cls-* and cax-*, without those whose consequences the schema has already (cls-int2, cls-uni, cax-eqc)."""
+        kind, thing = self._of[RDF.type], self._of[OWL.Thing]
+        below = self._pairs(RDFS.subClassOf)
+        low, high = self._graph.groups.get(kind, (0, 0))
+        types = self._graph.rows[low:high]
+        below = below[below[:, 0] != below[:, 1]]
+        mine, theirs = met(types[:, 2], below[:, 0], CONSEQUENCES)
+        yield _triples(types[mine, 0], kind, below[theirs, 1])  # cax-sco
+        for whole, parts in self._lists(OWL.intersectionOf):
+            if parts:
+                found = self._instances(parts[0])
+                for part in parts[1:]:
+                    found = np.intersect1d(found, self._instances(part), assume_unique=True)
+                yield _triples(found, kind, whole)  # cls-int1
+        for whole, parts in self._lists(OWL.oneOf):
+            yield _rows([(part, kind, whole) for part in parts])
+        for own, value, on in self._restrictions(OWL.someValuesFrom).tolist():
+            if value == thing:
+                yield _triples(np.unique(self._by(on, 0)[:, 0]), kind, own)
+            yield _triples(np.unique(self._at(self._instances(value), on, 1)), kind, own)
+        for own, value, on in self._restrictions(OWL.allValuesFrom).tolist():
+            yield _triples(np.unique(self._at(self._instances(own), on, 0)), kind, value)
+        for own, value, on in self._restrictions(OWL.hasValue).tolist():
+            yield _triples(self._instances(own), on, value)
+            yield _triples(self._at(np.array([value], np.int32), on, 1), kind, own)
+        for own, value, on in self._restrictions(OWL.maxCardinality).tolist():
+            yield self._at_most(own, value, on)
+
+    def _at(self, terms: np.ndarray, predicate: int, place: int) -> np.ndarray:
+        """The other ends of a predicate's triples from `terms`, their subjects (`place` 0) or objects (1)."""
+        pairs = self._by(predicate, place)
+        return pairs[met(terms, pairs[:, 0], CONSEQUENCES)[1], 1]
+
+    def _at_most(self, own: int, value: int, on: int) -> np.ndarray:
+        """cls-maxc1 and cls-maxc2."""
+        term: Any = self._terms.term(value)
+        if self._terms.kind[value] != LITERAL or (len(self._many) and self._many[value]):
+            raise _NotHereError("a cardinality that is no literal")
+        pairs = self._by(on, 0)
+        pairs = pairs[met(self._instances(own), pairs[:, 0])[1]]
+        if term.value == 0 and len(pairs):
+            raise _NotHereError("an inconsistency (owl:maxCardinality 0)")
+        return self._alike(pairs) if term.value == 1 else _rows([])
+
+    def _schema(self) -> Iterator[np.ndarray]:
+        """scm-*."""
+        of, sub, under = self._of, self._of[RDFS.subClassOf], self._of[RDFS.subPropertyOf]
+        classes = self._instances(of[OWL.Class])
+        for s, p, o in ((classes, sub, classes), (classes, of[OWL.equivalentClass], classes),
+                        (classes, sub, of[OWL.Thing]), (of[OWL.Nothing], sub, classes)):  # fmt: skip
+            yield _triples(s, p, o)  # scm-cls
+        for character in (OWL.ObjectProperty, OWL.DatatypeProperty, RDF.Property):
+            own = self._instances(of[character])
+            yield _triples(own, under, own)  # scm-op, scm-dp
+            yield _triples(own, of[OWL.equivalentProperty], own)
+        for link, same in ((sub, of[OWL.equivalentClass]), (under, of[OWL.equivalentProperty])):
+            yield self._transitive(link, loops=False)  # scm-sco, scm-spo
+            pairs = self._by(link, 0)
+            pairs = pairs[np.isin(_codes(pairs), _codes(pairs[:, ::-1]))]
+            if link == under:
+                pairs = self._differ(pairs)
+            yield _triples(pairs[:, 0], same, pairs[:, 1])  # scm-eqc2, scm-eqp2
+            pairs = self._differ(self._by(same, 0))
+            yield _triples(pairs[:, 0], link, pairs[:, 1])  # scm-eqc1, scm-eqp1
+            yield _triples(pairs[:, 1], link, pairs[:, 0])
+        above, over = self._by(sub, 0), self._by(under, 0)
+        for name in (RDFS.domain, RDFS.range):
+            for pairs in (composed(self._pairs(name), above, CONSEQUENCES),
+                          composed(over, self._pairs(name), CONSEQUENCES)):  # fmt: skip
+                yield _triples(pairs[:, 0], of[name], pairs[:, 1])  # scm-dom, scm-rng
+        for whole, parts in self._lists(OWL.intersectionOf):
+            yield _rows([(whole, sub, part) for part in parts])
+        for whole, parts in self._lists(OWL.unionOf):
+            yield _rows([(part, sub, whole) for part in parts])
+        for name, turned in ((OWL.someValuesFrom, False), (OWL.allValuesFrom, True), (OWL.hasValue, False)):
+            own = self._restrictions(name)
+            if name != OWL.hasValue:
+                yield self._ordered(own, 1, above)  # scm-svf1, scm-avf1
+            found = self._ordered(own, 2, over)  # scm-svf2, scm-avf2, scm-hv
+            yield found[:, [2, 1, 0]] if turned else found
+
+    def _ordered(self, own: np.ndarray, place: int, above: np.ndarray) -> np.ndarray:
+        """A restriction is below those that differ in its class (`place` 1) or property (2), which is above its own."""
+        mine, theirs = met(own[:, place], above[:, 0], CONSEQUENCES)
+        wider = own[mine]
+        wider[:, place] = above[theirs, 1]
+        codes = _codes(own[:, 1:])
+        order = np.argsort(codes)
+        mine, theirs = met(_codes(wider[:, 1:]), codes[order], CONSEQUENCES)
+        return _triples(wider[mine, 0], self._of[RDFS.subClassOf], own[order[theirs], 0])
+
+    # -- at the end
+
+    def _check_covered(self) -> None:
+        """Raises `_NotHereError` where the graph says what is for owlrl."""
+        for name in _NOT_HERE:
+            if self._of[name] in self._graph.groups:
+                raise _NotHereError(name.n3())
+        inert = [self._of[name] for name in _INERT]
+        rows = self._graph.rows
+        if np.isin(rows[:, [0, 2]], inert).any() or np.isin(self._stated[:, [0, 2]], inert).any():
+            raise _NotHereError("something said about owl:sameAs, rdf:first or rdf:rest")
+        for name in _ALL_DIFFERENT:
+            if len(self._instances(self._of[name])):
+                raise _NotHereError(name.n3())
+
+    def _check_consistent(self) -> None:
+        """Raises `_NotHereError` where the closed graph contradicts itself."""
+        of = self._of
+        different_ = self._pairs(OWL.differentFrom)
+        wrong = [(different_[:, 0] == different_[:, 1]).any(), len(self._instances(of[OWL.Nothing]))]
+        for number in self._with(OWL.IrreflexiveProperty):
+            pairs = self._by(number, 0)
+            wrong.append((pairs[:, 0] == pairs[:, 1]).any())
+        for number in self._with(OWL.AsymmetricProperty):
+            wrong.append(_common(self._by(number, 0), self._by(number, 1)))
+        for one, other in self._pairs(OWL.propertyDisjointWith).tolist():
+            wrong.append(_common(self._by(one, 0), self._by(other, 0)))
+        for name in (OWL.complementOf, OWL.disjointWith):
+            for one, other in self._pairs(name).tolist():
+                wrong.append(np.isin(self._instances(one), self._instances(other)).any())
+        apart = set(self._with(OWL.AllDisjointClasses))
+        for node, members in self._lists(OWL.members) if apart else ():
+            every = np.concatenate([NO_PAIRS[:, 0], *map(self._instances, members)])
+            wrong.append(node in apart and len(np.unique(every)) < len(every))
+        if any(wrong):
+            raise _NotHereError("an inconsistency")
+
+    def _written_out(self) -> np.ndarray:
+        """The rows, and that each term is the same as itself, with all terms in the places of those that stand for
+        them; without those that have a blank node for a predicate."""
+        rows, link, kind = self._graph.rows, self._of[OWL.sameAs], self._terms.kind
+        every = np.union1d(np.union1d(rows, self._same[self._stated]), [link])
+        rows = np.concatenate([rows, _triples(every, link, every)])
+        if len(self._many):
+            order = np.argsort(self._same, kind="stable").astype(np.int32)
+            for place in range(3):
+                mine, theirs = met(rows[:, place], self._same[order], CONSEQUENCES)
+                rows = rows[mine]
+                rows[:, place] = order[theirs]
+        refuse_more(len(rows), CONSEQUENCES)
+        found: np.ndarray = rows[(kind[rows[:, 1]] != LITERAL) & (kind[rows[:, 1]] != BLANK)]
+        return found
+
+
+def _codes(pairs: np.ndarray) -> np.ndarray:
+    codes: np.ndarray = pairs[:, 0].astype(np.int64) << 32 | pairs[:, 1]
+    return codes
+
+
+def _common(one: np.ndarray, other: np.ndarray) -> bool:
+    return bool(np.isin(_codes(one), _codes(other)).any())
+
+
+def _rows(triples: list[tuple[int, int, int]]) -> np.ndarray:
+    return np.array(triples, np.int32).reshape(-1, 3)
+
+
+def _triples(s: Any, p: Any, o: Any) -> np.ndarray:
+    """The rows of terms, of which any may be one for all."""
+    return np.stack(np.broadcast_arrays(s, p, o), axis=1).astype(np.int32)

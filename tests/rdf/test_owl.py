@@ -1,0 +1,223 @@
+"""OWL 2 RL over columns gives what the library owlrl gives, triple for triple; what is for owlrl goes there."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rdflib
+from rdflib import OWL, RDF, RDFS, BNode, Graph, Literal, URIRef
+
+from spaseq.errors import BudgetExceeded
+from spaseq.rdf import GraphColumns, build_knowledge, close_owl_rl, quiet_literals, read_knowledge
+from spaseq.rdf.columns import close_owl, owl
+
+owlrl = pytest.importorskip("owlrl", reason="owlrl, the extra `owl`, is not installed")
+PREFIXES = """@prefix : <http://e/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+"""
+
+
+def _closed(triples: set) -> set:
+    """The oracle."""
+    graph = Graph()
+    for triple in triples:
+        graph.add(triple)
+    with quiet_literals():
+        owlrl.DeductiveClosure(owlrl.OWLRL_Semantics, axiomatic_triples=False, datatype_axioms=False).expand(graph)
+    return set(graph)
+
+
+def _turtle(text: str) -> set:
+    return set(Graph().parse(data=PREFIXES + text, format="turtle"))
+
+
+COVERED = {
+    "eq-rep": ":a owl:sameAs :b . :b :p :c . :p owl:sameAs :q . :d :q :a . :c owl:sameAs :e .",
+    "eq-diff, none": ":a owl:differentFrom :b .",
+    "prp-dom, prp-rng": ":p rdfs:domain :C ; rdfs:range :D . :a :p :b, 7 .",
+    "prp-fp": ":p a owl:FunctionalProperty . :a :p :b, :c . :b :q :d . :c :r :e .",
+    "prp-fp of literals": ":p a owl:FunctionalProperty . :a :p 1, 2 . :b :q 2 .",
+    "prp-ifp": ":p a owl:InverseFunctionalProperty . :a :p :b . :c :p :b . :c :q :d .",
+    "prp-symp": ":p a owl:SymmetricProperty . :a :p :b, 1 .",
+    "prp-trp": ":p a owl:TransitiveProperty . :a :p :b . :b :p :c . :c :p :a, :d .",
+    "prp-spo1": ":p rdfs:subPropertyOf :q . :q rdfs:subPropertyOf :r . :a :p :b .",
+    "prp-spo2": ":p owl:propertyChainAxiom (:q :r :q) . :a :q :b . :b :r :c, :d . :d :q :a . :c :q 1 .",
+    "prp-eqp": ":p owl:equivalentProperty :q . :a :p :b . :c :q :d .",
+    "prp-inv": ":p owl:inverseOf :q . :a :p :b . :c :q :d . _:x owl:inverseOf :p .",
+    "cls-int": ":C owl:intersectionOf (:D :E) . :a a :D, :E . :b a :C . :c a :D .",
+    "cls-uni": ":C owl:unionOf (:D :E) . :a a :D . :b a :C .",
+    "cls-svf": ":C owl:someValuesFrom :D ; owl:onProperty :p . :a :p :b . :b a :D . :c :p :d . "
+    ":E owl:someValuesFrom owl:Thing ; owl:onProperty :p .",
+    "cls-avf": ":C owl:allValuesFrom :D ; owl:onProperty :p . :a a :C ; :p :b, 3 .",
+    "cls-hv": ":C owl:hasValue :v ; owl:onProperty :p . :a a :C . :b :p :v .",
+    "cls-maxc2": ':C owl:maxCardinality "1"^^xsd:nonNegativeInteger ; owl:onProperty :p . :a a :C ; :p :b, :c .',
+    "cls-oo": ":C owl:oneOf (:a :b) .",
+    "cax-sco": ":C rdfs:subClassOf :D . :D rdfs:subClassOf :E, :C . :a a :C .",
+    "cax-eqc": ":C owl:equivalentClass :D . :a a :C . :b a :D .",
+    "cax-dw, none": ":C owl:disjointWith :D . :a a :C . [] a owl:AllDisjointClasses ; owl:members (:C :D :E) .",
+    "scm": ":C a owl:Class . :p a owl:ObjectProperty . :q a owl:DatatypeProperty . :r a rdf:Property .",
+    "scm-dom": ":p rdfs:domain :C ; rdfs:range :C . :C rdfs:subClassOf :D . :q rdfs:subPropertyOf :p .",
+    "scm-restrictions": ":A owl:someValuesFrom :C ; owl:onProperty :p . :B owl:someValuesFrom :D ; owl:onProperty :p . "
+    ":C rdfs:subClassOf :D . :E owl:someValuesFrom :C ; owl:onProperty :q . :p rdfs:subPropertyOf :q . "
+    ":F owl:allValuesFrom :C ; owl:onProperty :p . :G owl:allValuesFrom :D ; owl:onProperty :p . "
+    ":H owl:allValuesFrom :C ; owl:onProperty :q . :I owl:hasValue :v ; owl:onProperty :p . "
+    ":J owl:hasValue :v ; owl:onProperty :q .",
+    "dt": ':a :p 1, 1.5, true, "x", "y"@en, "z"^^:own, "3"^^xsd:byte . :b a xsd:int .',
+    "words are the same": ":kind owl:sameAs rdf:type . :a :kind :C . :C rdfs:subClassOf :D .",
+    "a class is the same": ":C owl:sameAs :D . :C rdfs:subClassOf :E . :E rdfs:subClassOf :D . :a a :D .",
+    "words below": ":isA rdfs:subPropertyOf rdf:type . :a :isA :C . :C :under :D . :under rdfs:subPropertyOf "
+    "rdfs:subClassOf .",
+    "a literal as a property": ':p rdfs:subPropertyOf "x" . :a :p :b .',
+    "nothing": "",
+}
+FOR_OWLRL = {
+    "owl:hasKey": ":C owl:hasKey (:p :q) . :a a :C ; :p 1 ; :q 2 . :b a :C ; :p 1 ; :q 2 .",
+    "qualified": ':C owl:maxQualifiedCardinality "1"^^xsd:nonNegativeInteger ; owl:onProperty :p ; owl:onClass :D . '
+    ":a a :C ; :p :b, :c . :b a :D . :c a :D .",
+    "eq-diff1": ":a owl:sameAs :b . :a owl:differentFrom :b .",
+    "eq-diff2": "[] a owl:AllDifferent ; owl:members (:a :b :c) . :a owl:sameAs :b .",
+    "prp-irp": ":p a owl:IrreflexiveProperty . :a :p :a .",
+    "prp-asyp": ":p a owl:AsymmetricProperty . :a :p :b . :b :p :a .",
+    "prp-pdw": ":p owl:propertyDisjointWith :q . :a :p :b ; :q :b .",
+    "prp-npa": "[] owl:sourceIndividual :a ; owl:assertionProperty :p ; owl:targetIndividual :b . :a :p :b .",
+    "cls-nothing2": ":C rdfs:subClassOf owl:Nothing . :a a :C .",
+    "cls-com": ":C owl:complementOf :D . :a a :C, :D .",
+    "cls-maxc1": ":C owl:maxCardinality 0 ; owl:onProperty :p . :a a :C ; :p :b .",
+    "cax-dw": ":C owl:disjointWith :D . :a a :C, :D .",
+    "cax-adc": "[] a owl:AllDisjointClasses ; owl:members (:C :D) . :a a :C, :D .",
+    "dt-not-type": ':a :p "x"^^xsd:integer .',
+    "sameAs of a literal": ":a owl:sameAs 7 .",
+    "about sameAs": ":same rdfs:subPropertyOf owl:sameAs . :a :same :b . :b :p :c .",
+    "about lists": ":C owl:unionOf _:l . _:l :item :D ; rdf:rest rdf:nil . :item rdfs:subPropertyOf rdf:first .",
+    "words are one": "rdfs:domain owl:sameAs rdfs:range . :p rdfs:domain :C . :a :p :b .",
+}
+
+
+def _errors_by_text(triples: set) -> set:
+    """Triples with the names of blank nodes of errors, which are made up, left out."""
+    made = {s for s, _, o in triples if str(o).endswith("ErrorMessage")}
+    return {(None if s in made else s, p, o) for s, p, o in triples}
+
+
+@pytest.mark.parametrize("name", COVERED)
+def test_rules_over_columns(name: str) -> None:
+    triples = _turtle(COVERED[name])
+    found = close_owl(GraphColumns.of(triples))
+    assert isinstance(found, GraphColumns), found
+    assert len(found) == len(set(found))
+    assert set(found) == _closed(triples)
+
+
+@pytest.mark.parametrize("name", FOR_OWLRL)
+def test_what_is_for_owlrl(name: str) -> None:
+    graph = GraphColumns.of(_turtle(FOR_OWLRL[name]))
+    assert isinstance(close_owl(graph), str)
+    assert _errors_by_text(set(close_owl_rl(graph))) == _errors_by_text(_closed(set(graph)))
+
+
+@pytest.mark.parametrize("way", ["read", "built"])
+def test_knowledge_from_files(way: str, tmp_path: Path) -> None:
+    """Their terms are numbered by kernels, and where they are built, mapped."""
+    graph = Graph().parse(data=PREFIXES + COVERED["dt"] + COVERED["cls-int"] + COVERED["prp-ifp"], format="turtle")
+    path = str(tmp_path / "kb.nt")
+    graph.serialize(path, format="nt", encoding="utf-8")
+    read = read_knowledge(path if way == "read" else build_knowledge(path, str(tmp_path / "kb.spaseq-kb")).path)
+    found = close_owl(read)
+    assert isinstance(found, GraphColumns)
+    assert set(found) == _closed(set(read))
+
+
+def _random_graph(rng: random.Random) -> set:
+    def name(text: str) -> URIRef:
+        return URIRef(f"http://e/{text}")
+
+    classes = [name(f"C{i}") for i in range(4)] + [BNode("k"), OWL.Thing]
+    properties = [name(f"p{i}") for i in range(3)]
+    things = [name(f"x{i}") for i in range(4)] + [BNode("y")]
+    values = [*things, Literal(1), Literal("t"), Literal("u", lang="en")]
+    graph = Graph()
+
+    def members(of: list, count: int) -> rdflib.term.Node:
+        head = BNode(f"l{rng.randrange(10**9)}")
+        rdflib.collection.Collection(graph, head, [rng.choice(of) for _ in range(count)])
+        return head
+
+    strange = rng.random() < 0.2
+    for _ in range(rng.randrange(2, 9)):
+        form = rng.randrange(17)
+        c: Any
+        d: Any
+        p: Any
+        q: Any
+        c, d = rng.choices(classes, k=2)
+        p, q = rng.choices(properties, k=2)
+        if strange:
+            pool = [*classes, *properties, *things, RDF.type, RDFS.subClassOf, OWL.inverseOf, Literal(2)]
+            c, p = (t if isinstance(t, (URIRef, BNode)) else c for t in rng.choices(pool, k=2))
+            d, q = rng.choices(pool, k=2)
+        if form < 6:
+            link = (RDFS.subClassOf, OWL.equivalentClass, OWL.disjointWith, RDF.type, OWL.complementOf, OWL.sameAs)[
+                form
+            ]
+            if form in (2, 4) and rng.random() < 0.7:
+                continue
+            graph.add((c, link, OWL.Class if form == 3 else d))
+        elif form < 9:
+            graph.add((p, (RDFS.subPropertyOf, OWL.equivalentProperty, OWL.inverseOf)[form - 6], q))
+        elif form == 9:
+            graph.add((p, rng.choice((RDFS.domain, RDFS.range)), d))
+        elif form in (10, 11):
+            kinds = [OWL.SymmetricProperty, OWL.TransitiveProperty, OWL.FunctionalProperty, OWL.ObjectProperty,
+                     OWL.InverseFunctionalProperty, OWL.TransitiveProperty, OWL.AsymmetricProperty]  # fmt: skip
+            graph.add((p, RDF.type, rng.choice(kinds)))
+        elif form in (12, 13):
+            link, value = rng.choice(
+                [(OWL.someValuesFrom, d), (OWL.allValuesFrom, d), (OWL.hasValue, rng.choice(values)),
+                 (OWL.maxCardinality, Literal(1))]
+            )  # fmt: skip
+            graph.add((c, link, value))
+            graph.add((c, OWL.onProperty, p))
+        elif form == 14:
+            graph.add((c, rng.choice((OWL.intersectionOf, OWL.unionOf)), members(classes, rng.randrange(4))))
+        elif form == 15:
+            graph.add((c, OWL.oneOf, members(things, rng.randrange(3))))
+        else:
+            graph.add((p, OWL.propertyChainAxiom, members(properties, rng.randrange(1, 4))))
+    for _ in range(rng.randrange(1, 9)):
+        s = rng.choice(things)
+        graph.add((s, RDF.type, rng.choice(classes)) if rng.random() < 0.4 else
+                  (s, rng.choice(properties), rng.choice(values)))  # fmt: skip
+    if rng.random() < 0.2:
+        graph.add((rng.choice(things), OWL.sameAs, rng.choice(things)))
+    return set(graph)
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_random_ontologies(block: int) -> None:
+    covered = 0
+    for seed in range(block * 40, (block + 1) * 40):
+        triples = _random_graph(random.Random(seed))
+        found = close_owl(GraphColumns.of(triples))
+        if isinstance(found, GraphColumns):
+            covered += 1
+            expected = _closed(triples)
+            assert set(found) == expected, (seed, set(found) ^ expected)
+    assert covered >= 15
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ":p a owl:TransitiveProperty . " + " ".join(f":n{i} :p :n{i + 1} ." for i in range(60)),
+        " ".join(f":n0 owl:sameAs :n{i} ." for i in range(1, 60)),
+    ],
+    ids=["a chain", "equal terms"],
+)
+def test_what_grows_too_much_says_so(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(owl, "CONSEQUENCES", 1_000)
+    with pytest.raises(BudgetExceeded, match="consequences of the background knowledge is 1,000 triples and"):
+        close_owl_rl(GraphColumns.of(_turtle(text)))
