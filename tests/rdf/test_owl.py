@@ -71,6 +71,9 @@ COVERED = {
     "a class is the same": ":C owl:sameAs :D . :C rdfs:subClassOf :E . :E rdfs:subClassOf :D . :a a :D .",
     "words below": ":isA rdfs:subPropertyOf rdf:type . :a :isA :C . :C :under :D . :under rdfs:subPropertyOf "
     "rdfs:subClassOf .",
+    "a word of OWL gets a character when its own pairs are closed": ":x :p rdfs:subClassOf . :p owl:inverseOf :q . "
+    ":q owl:inverseOf :r . :r owl:inverseOf :s . :s owl:inverseOf :t . :t owl:inverseOf :u . "
+    ":u rdfs:domain owl:TransitiveProperty . :C rdfs:subClassOf :D . :D rdfs:subClassOf :C .",
     "a literal as a property": ':p rdfs:subPropertyOf "x" . :a :p :b .',
     "nothing": "",
 }

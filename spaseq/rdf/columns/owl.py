@@ -108,7 +108,7 @@ class _Closing:
         equal = whole[:, 1] == of[OWL.sameAs]
         self._stated: np.ndarray = whole[equal]
         self._graph = GraphColumns(whole[~equal], self._terms)
-        self._closed_at: dict[int, int] = {}
+        self._closed_at: dict[tuple[int, bool], int] = {}
         self._read: dict[tuple[int, int], np.ndarray] = {}
 
     # -- datatypes: once, of what is stated
@@ -303,14 +303,14 @@ class _Closing:
     def _transitive(self, predicate: int, *, loops: bool) -> np.ndarray:
         """What a transitive predicate adds; `loops`: also that a term has it to itself, if it goes there and back."""
         pairs = self._by(predicate, 0)
-        if self._closed_at.get(predicate) == len(pairs):
+        if self._closed_at.get((predicate, loops)) == len(pairs):
             return _rows([])
         found = transitive(pairs, CONSEQUENCES)
         back = found[np.isin(_codes(found), _codes(found[:, ::-1])), 0]
         if not loops:
             back = back[self._many[back]] if len(self._many) else back[:0]
         found = once(np.concatenate([pairs, found, np.stack([back, back], axis=1)]))
-        self._closed_at[predicate] = len(found)
+        self._closed_at[predicate, loops] = len(found)
         return _triples(found[:, 0], predicate, found[:, 1])
 
     def _classes(self) -> Iterator[np.ndarray]:
