@@ -61,6 +61,7 @@ lint: $(STAMP)
 docs: $(VENV)/docs-installed
 	$(BIN)/python -m tests.support.railroad
 	$(BIN)/python -m tests.support.gallery
+	$(BIN)/python -m tests.support.notebooks
 	$(BIN)/python -m pytest -q tests/docs
 	PYTHONPATH=. $(BIN)/zensical build --strict
 	$(BIN)/python -m tests.support.site

@@ -95,7 +95,7 @@ def add_demo(commands: Any, command: str, parse: Callable[[list[str]], argparse.
 def _copy(into: Path) -> list[str]:
     """Makes a folder with the files of all examples, and says what is in it. Raises `OptionError` where there is one
     already, or it cannot."""
-    folder, names = examples_folder(), list(dict.fromkeys(demo.folder for demo in DEMOS.values()))
+    folder, names = examples_folder(), list(dict.fromkeys((*(demo.folder for demo in DEMOS.values()), "notebooks")))
     try:
         into.mkdir(parents=True)
         for name in names:

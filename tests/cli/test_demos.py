@@ -46,7 +46,9 @@ def test_every_query_among_the_examples_has_a_demo(capsys: pytest.CaptureFixture
 def test_the_examples_are_copied_for_who_has_no_checkout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "some" / "examples"
     assert ceql_main(["demo", "--copy", str(folder)]) == 0
-    assert capsys.readouterr().out == f"{folder} has {', '.join(dict.fromkeys(d.folder for d in DEMOS.values()))}\n"
+    names = dict.fromkeys(d.folder for d in DEMOS.values())
+    assert capsys.readouterr().out == f"{folder} has {', '.join(names)}, notebooks\n"
+    assert (folder / "notebooks" / "stock.ipynb").is_file()
     query, events = folder / "stock" / "query.ceql", folder / "stock" / "trades.csv"
     words = ["run", str(query), "--events", str(events), "--type-column", "event_type", "--format", "count"]
     assert ceql_main(words) == 0 and capsys.readouterr().out == "40\n"
