@@ -29,7 +29,7 @@ from spaseq.gpm.columnar.table import Space
 from spaseq.gpm.functions import double_text
 from spaseq.gpm.reference import evaluating
 from spaseq.rdf.columns import Kinds
-from spaseq.watch import made_text
+from spaseq.watch import made_text, to_hold
 
 __all__ = ["ASK", "NO_VALUE", "Given", "cast_terms", "fresh_nodes", "fresh_values", "nodes_of", "values_of"]
 
@@ -222,6 +222,8 @@ _FUNCTIONS: Final[dict[str, tuple[tuple[str, ...], _Function]]] = {
     **{name.upper(): (("arg",), _digest(name)) for name in ("md5", "sha1", "sha256", "sha384", "sha512")},
 }
 """By name: what rdflib calls the arguments, in order, the last ones optional; and the function."""
+_COPIES: Final = 3
+"""How often a text that is made is in memory: as made, as a key, and as its bytes."""
 _TIMES: Final = frozenset({"YEAR", "MONTH", "DAY", "HOURS", "MINUTES", "SECONDS", "TZ", "TIMEZONE"})
 
 
@@ -298,6 +300,8 @@ def _keys(numbers: np.ndarray, space: Space) -> list[str]:
 
 def _joined(arguments: list[Given]) -> list[Any]:
     """CONCAT of strings without tags."""
+    characters = sum(sum(map(len, argument.keys)) for argument in arguments)
+    to_hold(_COPIES * characters)  # texts that double in each of many BINDs go from half of a limit to twice as much
     rows = zip(*(argument.keys for argument in arguments), strict=True)
     return [_one_of(keys) if all(key[0] == key[-1] == '"' for key in keys) else ASK for keys in rows]
 
