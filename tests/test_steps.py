@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from rdflib import Literal, URIRef
 import ceql
 import spaseq
 from spaseq.drawing import Mark, Span, Timeline
-from spaseq.errors import OptionError
+from spaseq.drawing.html import matches_html
+from spaseq.errors import LimitReached, OptionError
 from spaseq.measure import shortened, width_of
 from spaseq.steps import Step
 
@@ -194,6 +196,25 @@ def test_what_a_notebook_shows_is_escaped_and_bounded() -> None:
     assert "0 matches." in none and "no event has the type Z" in none
     once = query.run(iter([events]), valuations=True)
     assert "read only once" in once._repr_html_() and once.count() == 30, "and it was not read"
+
+
+@pytest.mark.parametrize(
+    "late, said", [(0, "1 match."), (1, "1 match."), (2, "no match so far; nothing was looked for beyond 20 seconds.")]
+)
+def test_a_notebook_looks_again_where_the_first_look_found_none(late: int, said: str) -> None:
+    """As that one waits for kernels to be compiled, on a fresh installation."""
+    looks: list[int] = []
+
+    class Late:
+        def __iter__(self) -> Iterator[int]:
+            looks.append(len(looks))
+            if len(looks) <= late:
+                raise LimitReached("time_limit", 2, 2, "seconds")
+            yield 7
+
+    html = matches_html(Late(), ["n"], lambda match: [match])
+    assert f"<p>{said}</p>" in html and (">7</td>" in html) == (late < 2)
+    assert len(looks) == min(late + 1, 2)
 
 
 def test_a_notebook_shows_graphs_and_terms(tmp_path: Path) -> None:

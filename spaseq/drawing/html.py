@@ -35,12 +35,19 @@ _PICTURE: Final = 200_000
 """Characters of a drawing, beyond which it is left out."""
 
 
-class _TwoSeconds:
+_SECONDS: Final = (2.0, 20.0)
+"""For which matches are looked for; again and longer where there was none, as the first run waits for kernels
+to be compiled."""
+
+
+class _Within:
     """The limits of looking at matches, as `spaseq.watch.limited` reads them."""
 
-    time_limit = 2.0
     memory_limit = None
     text_length = TEXT_LENGTH
+
+    def __init__(self, seconds: float) -> None:
+        self.time_limit = seconds
 
 
 def table_html(head: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> str:
@@ -76,25 +83,30 @@ def query_html(text: str, warnings: Sequence[str], picture: Picture) -> str:
 
 
 def matches_html(matches: Any, head: Sequence[str], row: Callable[[Any], Sequence[Any]]) -> str:
-    """The first matches, or why there is none. What is shown is found by a use of its own, of two seconds at most, so
-    that `matches` and its counters stay as they are."""
-    rows: list[Sequence[Any]] = []
-    notes: list[str] = []
-    ended = True
-    said = ""
-    try:
-        with limited(_TwoSeconds()):
-            used = copy.copy(matches)
-            for match in islice(used, _ROWS + 1):
-                ended = len(rows) < _ROWS
-                if ended:
-                    rows.append(row(match))
-            notes = [] if rows else used.why_none()
-    except LimitReached:
-        ended, said = False, "; nothing was looked for beyond two seconds"
-    except SpaseqError as error:
-        return text_html(str(error))
-    count = f"{len(rows)} match{'' if len(rows) == 1 else 'es'}" if ended else f"the first {len(rows)} matches"
+    """The first matches, or why there is none. What is shown is found by a use of its own, of two seconds where there
+    are any, so that `matches` and its counters stay as they are."""
+    for seconds in _SECONDS:
+        rows: list[Sequence[Any]] = []
+        notes: list[str] = []
+        ended = True
+        said = ""
+        try:
+            with limited(_Within(seconds)):
+                used = copy.copy(matches)
+                for match in islice(used, _ROWS + 1):
+                    ended = len(rows) < _ROWS
+                    if ended:
+                        rows.append(row(match))
+                notes = [] if rows else used.why_none()
+        except LimitReached:
+            ended, said = False, f"; nothing was looked for beyond {seconds:g} seconds"
+        except SpaseqError as error:
+            return text_html(str(error))
+        if rows or ended:
+            break
+    count = f"{len(rows)} match{'' if len(rows) == 1 else 'es'}"
+    if not ended:
+        count = f"the first {len(rows)} matches" if rows else "no match so far"
     told = [f"<p>{escape(shortened(note, 400))}</p>" for note in notes]
     return "\n".join([table_html(head, rows, f"{count}{said}."), *told])
 
