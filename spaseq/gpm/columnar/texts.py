@@ -314,6 +314,26 @@ def _one_of(keys: Sequence[str]) -> str:
 
 def _found(arguments: list[Given]) -> list[Any]:
     """REGEX: each pattern is searched in all of its texts at once."""
+
+    def found(texts: list[str], pattern: str, flags: str = "") -> Sequence[Any]:
+        return expressions.found_in(expressions.pattern_of(pattern, flags), texts)
+
+    return _by_pattern(arguments, found)
+
+
+def _replaced(arguments: list[Given]) -> list[Any]:
+    """REPLACE: each pattern and replacement in all of its texts at once."""
+
+    def replaced(texts: list[str], pattern: str, new: str, flags: str = "") -> Sequence[Any]:
+        made = expressions.pattern_of(pattern, flags)
+        values: Sequence[Any] = expressions.replaced_in(made, texts, new, literal="q" in flags)
+        return [_plain(value) if isinstance(value, str) else value for value in values]
+
+    return _by_pattern(arguments, replaced)
+
+
+def _by_pattern(arguments: list[Given], answers_of: Callable[..., Sequence[Any]]) -> list[Any]:
+    """What `answers_of` says of the texts that share all other arguments, where all are strings without tags."""
     texts, *others = (argument.keys for argument in arguments)
     found: list[Any] = [ASK] * len(texts)
     by_pattern: dict[tuple[str, ...], list[int]] = {}
@@ -321,35 +341,12 @@ def _found(arguments: list[Given]) -> list[Any]:
         if all(key[0] == key[-1] == '"' for key in (texts[place], *pattern)):
             by_pattern.setdefault(pattern, []).append(place)
     for pattern, places in by_pattern.items():
-        flags = _text(pattern[1]) if len(pattern) > 1 else ""
         try:
-            made = expressions.pattern_of(_text(pattern[0]), flags)
-            answers: Sequence[Any] = expressions.found_in(made, [_text(texts[place]) for place in places])
+            answers = answers_of([_text(texts[place]) for place in places], *map(_text, pattern))
         except SPARQLError:
             answers = [NO_VALUE] * len(places)
         for place, answer in zip(places, answers, strict=True):
             found[place] = answer
-    return found
-
-
-def _replaced(arguments: list[Given]) -> list[Any]:
-    """REPLACE of strings without tags: each pattern and replacement in all of its texts at once."""
-    texts, *others = (argument.keys for argument in arguments)
-    found: list[Any] = [ASK] * len(texts)
-    by_pattern: dict[tuple[str, ...], list[int]] = {}
-    for place, pattern in enumerate(zip(*others, strict=True)):
-        if all(key[0] == key[-1] == '"' for key in (texts[place], *pattern)):
-            by_pattern.setdefault(pattern, []).append(place)
-    for (pattern_key, new, *flagged), places in by_pattern.items():
-        flags = _text(flagged[0]) if flagged else ""
-        own = [_text(texts[place]) for place in places]
-        try:
-            made = expressions.pattern_of(_text(pattern_key), flags)
-            values: Sequence[Any] = expressions.replaced_in(made, own, _text(new), literal="q" in flags)
-        except SPARQLError:
-            values = [NO_VALUE] * len(places)
-        for place, value in zip(places, values, strict=True):
-            found[place] = _plain(value) if isinstance(value, str) else value
     return found
 
 
