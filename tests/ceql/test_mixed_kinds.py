@@ -7,6 +7,8 @@ Numbers are compared by value and exactly, whole numbers are computed exactly: s
 from __future__ import annotations
 
 import datetime
+import decimal
+import itertools
 import json
 import math
 import os
@@ -329,6 +331,24 @@ def test_arrays_of_several_kinds() -> None:
     with pytest.raises(Odd) as caught:
         array_of([1, "x", 10**30])
     assert caught.value.row == 2
+
+
+def test_each_value_of_an_array_is_what_it_is_alone() -> None:
+    """Arrow makes 1.0 of True beside 0.5, 1 of NumPy's True beside 0, and bytes of a text beside bytes."""
+    numbers = (1, BIG, 0.5, True, np.True_, np.float32(0.5), np.int8(1), decimal.Decimal(1))
+    days = (datetime.datetime(2024, 5, 1), datetime.date(2024, 5, 1), datetime.timedelta(1))
+    held = (None, *numbers, *days, "x", b"x", [1], {"a": 1})
+    for some in itertools.chain(itertools.product(held, repeat=2), itertools.product(numbers, repeat=3)):
+        alone = [repr(v) for value in some for v in array_of([value]).to_pylist()]
+        assert [repr(v) for v in array_of(some).to_pylist()] == alone
+
+
+def test_truth_values_are_no_numbers_on_any_road(tmp_path: Path) -> None:
+    for values_, condition in (((0.5, True), "v = 1"), ((True, 0.5), "v = 1"), ((np.True_, 1), "v < 2")):
+        case = Case("beside", f"SELECT * WHERE A AS a FILTER a[{condition}]", [{"type": "A", "v": v} for v in values_])
+        names = ("batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts")
+        found = {r.name: _answers(r, case, tmp_path, 1) for r in _roads(case) if r.name in names}
+        assert set(map(str, found.values())) == {"an error"}, (case, found)
 
 
 def test_numbers_that_doubles_hold_stay_columns_of_doubles() -> None:
