@@ -24,7 +24,7 @@ from spaseq.errors import EventError, OptionError
 from spaseq.rdf import Counters, GraphEvent, StreamOptions, StreamSource, files, open_streams
 from spaseq.rdf.columns import BatchLimits, GraphBatch
 from spaseq.rdf.columns.reader import open_batches
-from spaseq.rdf.options import EventBy
+from spaseq.rdf.options import GENERATED_AT, EventBy
 from tests.support.drawn_streams import AT, TYPE, graphs, linked, options, triples
 
 S, T = "http://example.org/S", "http://example.org/T"
@@ -295,3 +295,27 @@ def test_wanted_predicates_leave_out_triples_and_nothing_else(
         for e in found[S]
     ]
     assert events == expected
+
+
+@pytest.mark.parametrize("iri", ["foo", "http://x/%zz", "http://x/{", "http://x/a b", "http://x/\u00e9"])
+@pytest.mark.parametrize("role", ["wanted", "time"])
+def test_what_a_query_names_is_not_taken_for_an_iri_that_the_parser_refuses(folder: Path, iri: str, role: str) -> None:
+    path = folder / "a.nq"
+    path.write_text(f'<urn:g> <{GENERATED_AT}> "1" <urn:g> .\n<urn:s> <{iri}> "2" <urn:g> .\n', "utf-8")
+    given_options = StreamOptions(time=iri if role == "time" else GENERATED_AT, malformed="drop")
+    outcomes = []
+    for wanted in ({iri, "urn:p"}, None):
+        counters = Counters()
+        opened, _ = open_batches([StreamSource("urn:s", (str(path),))], given_options, counters, wanted=wanted)
+        try:
+            problem, count = None, sum(len(batch) for batch in opened[0][1])
+        except EventError as error:
+            problem, count = str(error), 0
+        outcomes.append((problem, count, counters.triples, counters.malformed))
+    read = Counters()
+    events, _ = open_streams([StreamSource("urn:s", (str(path),))], given_options, read)
+    try:
+        problem, count = None, sum(1 for _ in events)
+    except EventError as error:
+        problem, count = str(error), 0
+    assert outcomes == [(problem, count, read.triples, read.malformed)] * 2

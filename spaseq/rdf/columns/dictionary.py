@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
+import pyoxigraph
 from rdflib import Literal
 
 from spaseq.jit import attempt, attempt_rows
@@ -14,7 +15,7 @@ from spaseq.rdf.columns.kernels import scanning as k
 from spaseq.rdf.columns.model import TermTable, kind_of
 from spaseq.rdf.terms import Term, term_bytes
 
-__all__ = ["RESERVED", "Block", "Described", "Dictionary", "Finder", "byte_classes"]
+__all__ = ["RESERVED", "Block", "Described", "Dictionary", "Finder", "byte_classes", "key_given"]
 
 _PAD: Final = 32
 _TERMS: Final = 1 << 14
@@ -52,6 +53,17 @@ def byte_classes(utf8: bool) -> np.ndarray:
     allow(_LETTERS, k.NO_LETTER)
     allow(_DIGITS + b"ABCDEFabcdef", k.NO_HEX)
     return classes
+
+
+def key_given(iri: str) -> bytes:
+    """The key of an IRI that a query or an option gives. Kernels take a key in a table for well formed, so what the
+    parser takes for no IRI gets one that no line has."""
+    key = f"<{iri}>".encode()
+    try:
+        sure = len(list(pyoxigraph.parse(b"%b %b %b ." % (key, key, key), pyoxigraph.RdfFormat.N_TRIPLES))) == 1
+    except (SyntaxError, ValueError):
+        sure = False
+    return key if sure else b"< %b" % key
 
 
 class Block:

@@ -15,7 +15,7 @@ from spaseq.errors import EventError
 from spaseq.events.time import UNITS
 from spaseq.jit import attempt, attempt_rows
 from spaseq.rdf.assemble import Draft, cut_off, no_named_graph, no_time, read_time, time_inside, two_times
-from spaseq.rdf.columns.dictionary import Dictionary
+from spaseq.rdf.columns.dictionary import Dictionary, key_given
 from spaseq.rdf.columns.kernels import assembly as a
 from spaseq.rdf.columns.kernels import layout, literals
 from spaseq.rdf.columns.model import TermTable
@@ -176,7 +176,7 @@ class Drafting:
         if self._told is not None and self._told_for is self._dictionary.made:
             return self._told
         time = GENERATED_AT if options.time == ARRIVAL else options.time
-        terms = self._dictionary.intern([f"<{time}>".encode(), f"<{RDF.type}>".encode()])
+        terms = self._dictionary.intern([key_given(str(time)), key_given(str(RDF.type))])
         self._told_for = self._dictionary.made
         self._told = a.Rules(
             by=_BY[by.kind],

@@ -16,7 +16,7 @@ _FIRST: Final = 1 << 10
 
 
 class RecentNames:
-    """The last `limit` names of one file. Memory: up to 56 bytes for each."""
+    """The last `limit` names of one file. Memory: up to 64 bytes for each."""
 
     __slots__ = ("_ends", "_keys", "_last", "_limit", "_links", "_slots")
 
@@ -33,7 +33,7 @@ class RecentNames:
         keys, links = np.zeros((entries, 2), dtype=np.uint64), np.zeros((entries, 2), dtype=np.int64)
         keys[: len(self._keys)], links[: len(self._links)] = self._keys, self._links
         self._keys, self._links = keys, links
-        self._slots = np.full(2 << (entries - 1).bit_length(), NIL, dtype=np.int32)
+        self._slots = np.full((2 << (entries - 1).bit_length(), 2), NIL, dtype=np.int32)
         count = int(self._ends[COUNT])
         attempt_rows(refill, count, count, keys, self._slots)
 

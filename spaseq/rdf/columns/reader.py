@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from spaseq.errors import EventError
-from spaseq.rdf.columns.dictionary import RESERVED, Dictionary
+from spaseq.rdf.columns.dictionary import RESERVED, Dictionary, key_given
 from spaseq.rdf.columns.drafts import Drafting
 from spaseq.rdf.columns.model import BatchLimits, GraphBatch
 from spaseq.rdf.columns.ordering import Ordering
@@ -116,7 +116,7 @@ def stages(
     """
     needed = None if wanted is None or RESERVED & set(wanted) else list(dict.fromkeys(wanted))
     times = [] if options.time in (None, ARRIVAL) or options.time in (needed or ()) else [options.time]
-    keys = None if needed is None else [f"<{iri}>".encode() for iri in [*needed, *times]]
+    keys = None if needed is None else [key_given(iri) for iri in [*needed, *times]]
     scanner = Scanner(Dictionary(keys), counters, options.malformed)
     drafting = Drafting(scanner, counters)
     kept = None if needed is None else len(needed)

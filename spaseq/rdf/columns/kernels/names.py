@@ -1,5 +1,9 @@
 """The table of names that ended last; see `spaseq.rdf.columns.names`.
 
+Arrays, owned by `spaseq.rdf.columns.names`: `keys` (uint64 (·, 2)), the hashes of each entry; `links` (int64 (·, 2)),
+the next older and newer one; `slots` (int32 (·, 2)), an entry, NIL where free, and low bits of its first hash, so that
+looking for a free slot reads nothing of other entries, which are far apart in memory.
+
 Names are told apart by 128 bits of two hashes, not by their text: they only decide what is counted, and the text of a
 quarter of a million names would have to be kept. A list in order of age runs through a table in open addressing.
 """
@@ -20,6 +24,8 @@ COUNT = 2
 PENDING = 3  # whether `last` is a name that has not been entered yet
 ENDS_SIZE = 4
 
+_LOW = np.uint64(0x7FFFFFFF)
+
 
 @inlined
 def second_hash(text, begin, length):
@@ -34,10 +40,21 @@ def second_hash(text, begin, length):
 def slot_of(one, two, keys, slots):
     """The slot of the name, or the free one where it would stand."""
     mask = len(slots) - 1
-    slot = np.int64(one & np.uint64(mask))
-    while slots[slot] != NIL and not (keys[slots[slot], 0] == one and keys[slots[slot], 1] == two):
+    low = np.int64(one & _LOW)
+    slot = low & mask
+    while slots[slot, 0] != NIL:
+        entry = slots[slot, 0]
+        if slots[slot, 1] == low and keys[entry, 0] == one and keys[entry, 1] == two:
+            break
         slot = (slot + 1) & mask
     return slot
+
+
+@inlined
+def take(slot, entry, one, slots):
+    """The slot is the entry's, whose first hash is `one`."""
+    slots[slot, 0] = entry
+    slots[slot, 1] = np.int64(one & _LOW)
 
 
 @inlined
@@ -56,36 +73,37 @@ def unlink(entry, links, ends):
 
 
 @inlined
-def remove(slot, keys, slots):
+def remove(slot, slots):
     """Frees the slot and moves up what stands behind it and belongs before."""
     mask = len(slots) - 1
     free = slot
     at = (slot + 1) & mask
-    while slots[at] != NIL:
-        home = np.int64(keys[slots[at], 0] & np.uint64(mask))
+    while slots[at, 0] != NIL:
+        home = np.int64(slots[at, 1]) & mask
         if ((at - home) & mask) >= ((at - free) & mask):
-            slots[free] = slots[at]
+            slots[free, 0] = slots[at, 0]
+            slots[free, 1] = slots[at, 1]
             free = at
         at = (at + 1) & mask
-    slots[free] = NIL
+    slots[free, 0] = NIL
 
 
 @kernel
 def enter(one, two, limit, keys, links, slots, ends):
     """The name is the one that ended last. Of more than `limit` names the oldest is forgotten."""
     slot = slot_of(one, two, keys, slots)
-    entry = slots[slot]
+    entry = np.int64(slots[slot, 0])
     if entry != NIL:
         unlink(entry, links, ends)
     elif ends[COUNT] < limit:
         entry = ends[COUNT]
         ends[COUNT] += 1
-        slots[slot] = entry
+        take(slot, entry, one, slots)
     else:
         entry = ends[OLDEST]
-        remove(slot_of(keys[entry, 0], keys[entry, 1], keys, slots), keys, slots)
+        remove(slot_of(keys[entry, 0], keys[entry, 1], keys, slots), slots)
         unlink(entry, links, ends)
-        slots[slot_of(one, two, keys, slots)] = entry
+        take(slot_of(one, two, keys, slots), entry, one, slots)
     keys[entry, 0] = one
     keys[entry, 1] = two
     links[entry, 0] = ends[NEWEST]
@@ -107,7 +125,7 @@ def mark(names, text, start, length, hashes, repeated, last, limit, keys, links,
         two = second_hash(text, start[name], length[name])
         if ends[PENDING]:
             enter(last[0], last[1], limit, keys, links, slots, ends)
-        repeated[i] = slots[slot_of(one, two, keys, slots)] != NIL
+        repeated[i] = slots[slot_of(one, two, keys, slots), 0] != NIL
         last[0] = one
         last[1] = two
         ends[PENDING] = True
@@ -117,4 +135,4 @@ def mark(names, text, start, length, hashes, repeated, last, limit, keys, links,
 def refill(count, keys, slots):
     """Puts the entries below `count` into the empty slots."""
     for entry in range(count):
-        slots[slot_of(keys[entry, 0], keys[entry, 1], keys, slots)] = entry
+        take(slot_of(keys[entry, 0], keys[entry, 1], keys, slots), entry, keys[entry, 0], slots)

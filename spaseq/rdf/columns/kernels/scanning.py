@@ -94,6 +94,13 @@ _64 = np.uint64(64)
 _32 = np.uint64(32)
 _29 = np.uint64(29)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+_7 = np.uint64(7)
+_56 = np.uint64(56)
+_ONES = np.uint64(0x0101010101010101)  # the same byte eight times: 1, the one behind a blank, the end of an IRI
+_BEHIND_BLANK = np.uint64(0x2121212121212121)
+_CLOSE = np.uint64(0x3E3E3E3E3E3E3E3E)
+_HIGH = np.uint64(0x8080808080808080)
+_PLACES = np.uint64(0x0001020304050607)
 
 
 @inlined
@@ -264,6 +271,24 @@ def plain_iri(data, at, end, classes):
 
 
 @inlined
+def end_of_key(data, at):
+    """Behind the first `>` from `at` on, or NIL if a blank, a control character or a zero comes before it.
+
+    Eight bytes at a time: a byte less than another has its high bit set in (word - other) & ~word, and the lowest byte
+    for which that holds is the first one (Warren, Hacker's Delight, 2012, 6-1).
+    """
+    found = np.uint64(0)
+    while found == 0:
+        text = word(data, at)
+        close = text ^ _CLOSE
+        found = (((close - _ONES) & ~close) | ((text - _BEHIND_BLANK) & ~text)) & _HIGH
+        at += 8
+    lowest = (found & (~found + np.uint64(1))) >> _7
+    at += np.int64((lowest * _PLACES) >> _56) - 8
+    return at + 1 if byte(data, at) == 62 else NIL
+
+
+@inlined
 def end_of_iri(data, at, classes):
     """Behind the `>` of what looks like the IRI whose `<` is at `at`, or NIL."""
     end = at + 1
@@ -352,7 +377,7 @@ def scan_term(data, at, place, keep, table, state, classes):
     datatype = np.int64(NIL)
     if first == 60:
         kind = IRI
-        end = end_of_iri(data, at, classes)
+        end = end_of_key(data, at)
         size = end - at
     elif first == 95 and place != 1:
         kind = BLANK
@@ -378,13 +403,17 @@ def scan_term(data, at, place, keep, table, state, classes):
         return NIL, NIL
     if end == NIL:
         return NIL, NIL
-    if not keep:
-        return (end if kind != IRI or plain_iri(data, at + 1, end - 1, classes) else NIL), NIL
-    h = hash_of(data, at, size)
-    term, slot = find(data, at, size, h, table)
-    if term == NIL:
-        if kind == IRI and not plain_iri(data, at + 1, end - 1, classes):
-            return NIL, NIL
+    h = np.uint64(0)
+    term = np.int64(NIL)
+    slot = np.int64(NIL)
+    if keep:
+        h = hash_of(data, at, size)
+        term, slot = find(data, at, size, h, table)
+        if term != NIL:  # PERF: a term that is known is well formed
+            return end, term
+    if kind == IRI and not (end_of_iri(data, at, classes) == end and plain_iri(data, at + 1, end - 1, classes)):
+        return NIL, NIL
+    if keep:
         term = add(data, at, size, h, slot, kind, inside, datatype, table, state)
     return end, term
 
@@ -412,6 +441,8 @@ def scan_statement(data, at, quads, row, last, rows, table, state, classes):
                 guess = np.int64(rows[last, 2])  # a chain: what was pointed to is told about
                 if guess != NIL and table.kind[guess] == LITERAL:
                     guess = np.int64(NIL)
+            if place == 3 and not guessed(data, at, guess, table):
+                guess = np.int64(rows[row, 0])  # what is said about a graph stands in it
         if guessed(data, at, guess, table):
             term = guess
             at += table.length[term]
