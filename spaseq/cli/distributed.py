@@ -48,12 +48,14 @@ def local_spark(configuration: Mapping[str, str]) -> Any:
     return _spark().local_session(configuration=configuration)
 
 
-def explained(query: Query, knowledge: Mapping[str, Any], configuration: Mapping[str, str]) -> str:
+def explained(
+    query: Query, knowledge: Mapping[str, Any], configuration: Mapping[str, str], entailment: str | None
+) -> str:
     """How Spark runs a query. Only with knowledge, whose answers are worked out, a session is begun."""
     spark = _spark()
     if not knowledge:
         return str(spark.explain(query))
-    return str(spark.explain(query, knowledge, spark=local_spark(configuration)))
+    return str(spark.explain(query, knowledge, spark=local_spark(configuration), entailment=entailment))
 
 
 def without_time_limit(query: Query) -> Query:

@@ -80,7 +80,9 @@ def _run(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     query = _compiled(options)
-    note((*query.advice, *query.growth))
+    with bounded(query.settings):
+        told = query.closing(_knowledge(options, query), options.entailment)
+    note((*query.advice, *query.growth, *told))
     print(f"{query.source}: ok")
     return 0
 
@@ -88,18 +90,21 @@ def _check(options: argparse.Namespace) -> int:
 def _explain(options: argparse.Namespace) -> int:
     query = _compiled(options, warns=False)
     if options.engine != "spark":
-        if options.kb or options.groups or options.spark:
-            hint = "the plan of the local engine is the same for any knowledge"
-            raise OptionError("--kb, --groups and --spark of explain need --engine spark", hint)
-        sys.stdout.write(query.explain(options.format))
+        if options.spark or (not options.entailment and (options.kb or options.groups)):
+            hint = "the plan of the local engine is the same for any knowledge that is not closed"
+            raise OptionError("--kb, --groups and --spark of explain need --engine spark or --entailment", hint)
+        with bounded(query.settings):
+            words = {"kb": _knowledge(options, query), "entailment": options.entailment}
+            sys.stdout.write(query.explain(options.format, **words))
         return 0
     if options.format != "text":
         raise OptionError(f"--format {options.format} with --engine spark", "what Spark does is told as text")
     from spaseq.cli.distributed import explained
-    from spaseq.cli.inputs import grouped_files, knowledge_files, spark_settings
+    from spaseq.cli.inputs import spark_settings
 
-    knowledge = grouped_files(knowledge_files(query, options.kb), options.groups)
-    print(query.explain() + "on Spark:\n" + explained(query, knowledge, spark_settings(options.spark)))
+    begun = spark_settings(options.spark)
+    plan = explained(query, _knowledge(options, query), begun, options.entailment)
+    print(query.explain() + "on Spark:\n" + plan)
     return 0
 
 
@@ -131,10 +136,10 @@ def _matches(
     options: argparse.Namespace, query: Query, *, keep_events: bool = False
 ) -> tuple[Iterable[Match], _Source]:
     """The matches as they are asked for, and what tells what was read by then."""
-    from spaseq.cli.inputs import grouped_files, knowledge_files, spark_settings, stream_files
+    from spaseq.cli.inputs import spark_settings, stream_files
 
     streams = stream_files(query, options.stream, options.streams)
-    knowledge = grouped_files(knowledge_files(query, options.kb), options.groups)
+    knowledge = _knowledge(options, query)
     words: dict[str, Any] = {"options": _stream_options(options), "entailment": options.entailment}
     words["reference"] = options.gpm == "rdflib"
     if options.engine == "spark":
@@ -153,6 +158,13 @@ def _matches(
         return matches, _OnSpark(counted)
     local = (query.follow if options.follow else query.run)(streams, knowledge, keep_events=keep_events, **words)
     return local, local
+
+
+def _knowledge(options: argparse.Namespace, query: Query) -> dict[str, Any]:
+    """The files of background knowledge by IRI, with their groups."""
+    from spaseq.cli.inputs import grouped_files, knowledge_files
+
+    return grouped_files(knowledge_files(query, options.kb), options.groups)
 
 
 def _refuse(options: argparse.Namespace) -> None:

@@ -42,6 +42,7 @@ def parser(run: Command, check: Command, explain: Command, plot: Command) -> arg
         "check", help="check syntax and meaning of a query", description="Check syntax and meaning of a query."
     )
     _add_query(checking)
+    _add_knowledge(checking)
     checking.set_defaults(command=check)
     explaining = commands.add_parser(
         "explain", help="say how a query is run", description="Say how a query is understood and run."
@@ -76,8 +77,6 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
     inputs.add_argument("--streams", metavar="STREAMS.txt",
                         help="lines '<iri> <path> N': streams whose events are N triples each")  # fmt: skip
     _add_knowledge(inputs)
-    inputs.add_argument("--entailment", choices=("rdfs", "owl-rl"),
-                        help="reason over the background knowledge (owl-rl needs the extra owl)")  # fmt: skip
     inputs.add_argument("--follow", action="store_true", help="go on as files grow and folders get files, until Ctrl-C")
     events = parser.add_argument_group("events and time")
     events.add_argument("--event-by", metavar="graph|subject|size:N", help="what makes an event")
@@ -103,6 +102,8 @@ def _add_knowledge(inputs: Any) -> None:
                         help="background knowledge for GRAPH <IRI>: RDF of any format, or built; globs")  # fmt: skip
     inputs.add_argument("--groups", action="append", default=[], metavar="IRI=PROPERTY[,PROPERTY…]",
                         help="groups of what these connect: in GRAPH <IRI> ?x <urn:spaseq:group> ?g")  # fmt: skip
+    inputs.add_argument("--entailment", choices=("rdfs", "owl-rl"),
+                        help="reason over the background knowledge (owl-rl needs the extra owl)")  # fmt: skip
 
 
 def _add_spark(where: Any) -> None:

@@ -46,7 +46,7 @@ Modules:
 from __future__ import annotations
 
 from spaseq.gpm.comparison import Program, Side, compared_sides, is_name, near_number, number_of, number_program
-from spaseq.gpm.evaluate import EventGraph, Knowledge, PatternEvaluator, event_graph, holds, value_of
+from spaseq.gpm.evaluate import Closed, EventGraph, Knowledge, PatternEvaluator, event_graph, holds, value_of
 from spaseq.gpm.mappings import IDENTITY, Mapping, MappingSet, bound_everywhere, freeze, join, project, restrict
 from spaseq.gpm.pattern import Condition, GraphPattern, Source, compile_pattern
 from spaseq.gpm.result_clauses import (
@@ -63,6 +63,7 @@ from spaseq.gpm.serialise import list_literal
 __all__ = [
     "IDENTITY",
     "ROUNDS",
+    "Closed",
     "Condition",
     "EventGraph",
     "GraphPattern",

@@ -78,10 +78,12 @@ class Schema:
         return self._numbers.get(term_bytes(term), -1)
 
 
-def close_knowledge(graphs: Mapping[str, GraphColumns]) -> tuple[dict[str, GraphColumns], Schema]:
+def close_knowledge(
+    graphs: Mapping[str, GraphColumns], most: int | None = None
+) -> tuple[dict[str, GraphColumns], Schema]:
     """The graphs with their consequences, and the schema of all of them together. Cost and errors as of
     `spaseq.rdf.columns.closing.close_rdfs`."""
-    closed, columns = close_rdfs(graphs)
+    closed, columns = close_rdfs(graphs, most)
     return closed, Schema(columns)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Mapping as MappingABC
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -30,6 +31,7 @@ from spaseq.gpm.reference import Context, NamedGraphs, Row, evaluating, is_true,
 from spaseq.rdf import GraphColumns, Triple, plain_literal
 
 __all__ = [
+    "Closed",
     "EventGraph",
     "Knowledge",
     "PatternEvaluator",
@@ -41,13 +43,33 @@ __all__ = [
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """How a graph was closed: under what, its triples `before` and `after`, and why owlrl did it, in words, else
+    nothing."""
+
+    entailment: str
+    before: int
+    after: int
+    owlrl: str = ""
+
+    def __str__(self) -> str:
+        way = f"by owlrl, triple by triple: {self.owlrl}" if self.owlrl else "over columns"
+        return f"closed under {self.entailment}, {self.before:,} triples to {self.after:,}, {way}"
+
+
 class Knowledge:
     """The background knowledge of a run: named RDF graphs (the dataset D of Definition 15), static while it runs.
 
-    Args: `graphs`, by IRI: columns, or graphs of rdflib.
+    Args: `graphs`, by IRI: columns, or graphs of rdflib. `closed`: how those were closed that were.
     """
 
-    def __init__(self, graphs: MappingABC[str, Graph | GraphColumns] | None = None) -> None:
+    def __init__(
+        self,
+        graphs: MappingABC[str, Graph | GraphColumns] | None = None,
+        closed: MappingABC[str, Closed] | None = None,
+    ) -> None:
+        self.closed: MappingABC[str, Closed] = closed or {}
         self._columns = {iri: _columns(graph) for iri, graph in (graphs or {}).items()}
         self.graphs: MappingABC[str, Graph] = _Made(self._columns)
         """The same as graphs of rdflib, each made when it is first asked for."""
@@ -63,6 +85,10 @@ class Knowledge:
         if key not in self._derived:
             self._derived[key] = make()
         return self._derived[key]
+
+    def told(self, *, slow: bool = False) -> list[str]:
+        """How the graphs were closed, a line each; with `slow` those that owlrl closed."""
+        return [f"GRAPH <{iri}>: {closed}" for iri, closed in self.closed.items() if closed.owlrl or not slow]
 
     def check(self, patterns: Iterable[GraphPattern]) -> None:
         """Raises `OptionError` if a pattern names a graph that is not registered."""

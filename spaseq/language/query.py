@@ -34,6 +34,7 @@ from spaseq.language.syntax.parse import parse
 from spaseq.measure import shortened
 from spaseq.pattern import Pattern
 from spaseq.rdf import Counters, EventWords, Followed, StreamOptions, StreamSource, merged_files, settle
+from spaseq.watch import limited
 
 __all__ = ["Query", "compile_query", "knowledge_of", "stream_options", "stream_sources"]
 
@@ -141,7 +142,7 @@ class Query:
         reference: bool = False,
     ) -> Solver:
         """What evaluates the GPMs on batches of events; the words as of `run`."""
-        checked, known = with_entailment(self.checked, knowledge_of(knowledge), entailment)
+        checked, known = self._known(knowledge, entailment)
         return Solver(checked, known, solution_rows=self.settings.solution_rows, reference=reference)
 
     def run(
@@ -171,7 +172,7 @@ class Query:
         """
         chosen = self.reading(options, words)
         sources = stream_sources(self.checked, streams)
-        checked, knowledge = with_entailment(self.checked, knowledge_of(kb), entailment)
+        checked, knowledge = self._known(kb, entailment)
         knowledge.check(checked.patterns.values())
 
         def open_streams(wanted: frozenset[str] | None) -> Opened:
@@ -229,7 +230,7 @@ class Query:
         """An incremental evaluation; `state` is a snapshot to go on from: of this query, these options and
         this entailment, else an `OptionError` says what differs. It holds plain data and runs no code."""
         chosen = self.reading(options, words)
-        checked, knowledge = with_entailment(self.checked, knowledge_of(kb), entailment)
+        checked, knowledge = self._known(kb, entailment)
         solver = Solver(checked, knowledge, solution_rows=self.settings.solution_rows, reference=reference)
         recogniser = Recogniser(checked, self.program(chosen.time_unit), solver, keep_events=keep_events)
         session = Session(recogniser, (iri for _, iri in self.streams), chosen)
@@ -246,14 +247,39 @@ class Query:
                 return replace(chosen, time=prefix.iri + local)
         return chosen
 
-    def explain(self, format: str = "text") -> str:
+    def _known(self, kb: Any, entailment: str | None) -> tuple[CheckedQuery, Knowledge]:
+        """The query and the background knowledge as entailment has them, within the limits of time and memory."""
+        with limited(self.settings):
+            return with_entailment(self.checked, knowledge_of(kb), entailment, self.settings.closed_triples)
+
+    def closing(self, kb: Any, entailment: str | None) -> list[str]:
+        """How the graphs of knowledge are closed, a line each: over columns or, and why, by owlrl. The words as of
+        `run`; GPMs ask for graphs that are there."""
+        checked, knowledge = self._known(kb, entailment)
+        if kb:
+            knowledge.check(checked.patterns.values())
+        return knowledge.told()
+
+    def explain(
+        self,
+        format: str = "text",
+        *,
+        kb: Knowledge | MappingABC[str, Any] | None = None,
+        entailment: str | None = None,
+    ) -> str:
         """How the query is run, for people (`text`), its automaton as a picture (`dot`, `svg`), or both as `json`.
 
-        Raises `OptionError` for another format, and for `svg` where there is no Graphviz (the extra `draw`).
+        With `kb` and `entailment`, as of `run`, the knowledge is closed, and it is said how: over columns or, and why,
+        by owlrl; GPMs are those that entailment makes. Raises `OptionError` for another format, and for `svg` where
+        there is no Graphviz (the extra `draw`).
         """
+        checked, knowledge = self._known(kb, entailment)
+        if kb:
+            knowledge.check(checked.patterns.values())
+        lines = list(self._explain_lines(checked, knowledge))
         if format == "text":
-            return "\n".join(self._explain_lines()) + "\n"
-        return automaton_text(self.automaton, format, self._about())
+            return "\n".join(lines) + "\n"
+        return automaton_text(self.automaton, format, self._about(lines))
 
     def picture(self, run: Any = None) -> Picture:
         """The automaton as a drawing: `svg()`, `dot`, `save(path)`; a notebook shows it.
@@ -271,7 +297,7 @@ class Query:
     def __repr__(self) -> str:
         return f"<spaseq.Query {shortened(self.text, 60)!r}>"
 
-    def _about(self) -> dict[str, Any]:
+    def _about(self, plan: list[str]) -> dict[str, Any]:
         """What the query is, as plain data."""
         window = self.window()
         return {
@@ -290,13 +316,14 @@ class Query:
             "partition": list(self.checked.partition),
             "window": {"kind": window.kind, "nanoseconds": window.size, "origin": window.origin},
             "warnings": list(self.warnings),
-            "plan": list(self._explain_lines()),
+            "plan": plan,
         }
 
-    def _explain_lines(self) -> Iterator[str]:
+    def _explain_lines(self, checked: CheckedQuery, knowledge: Knowledge) -> Iterator[str]:
         for name, iri in self.streams:
             yield f"stream {name}: <{iri}>"
-        for pattern in self.checked.patterns.values():
+        yield from knowledge.told()
+        for pattern in checked.patterns.values():
             yield from _explain_pattern(pattern)
         yield f"{self.checked.tree.form.lower()}: {' '.join('?' + v for v in self.variables)}"
         if self.checked.clauses.by_window:

@@ -6,7 +6,9 @@ shares no code with the engine.
 
 from __future__ import annotations
 
+import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 from rdflib import BNode, Graph
 
 import spaseq
+from spaseq.cli.main import main
 from spaseq.gpm import entail
 from spaseq.gpm.columnar import plan
 from spaseq.gpm.inline import InlineTerms
@@ -390,3 +393,87 @@ def test_a_wrong_table(rows: dict[str, list[str]], part: str) -> None:
 
     with pytest.raises(spaseq.EventError, match=part):
         table_knowledge(pa.table(rows))
+
+
+def _with_knowledge(kb: str, tmp_path: Path) -> tuple[str, list[str]]:
+    """A query that reads the knowledge, and what the command is told besides."""
+    (tmp_path / "kb.ttl").write_text(
+        f"@prefix : <{E}> . @prefix owl: <http://www.w3.org/2002/07/owl#> . "
+        f"@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . {kb}"
+    )
+    (tmp_path / "s.nt").write_text(f"<{E}r> {TYPE} <{E}Dog> .\n")
+    (tmp_path / "q.rq").write_text(
+        f"PREFIX : <{E}> SELECT ?x FROM STREAM S <{E}S> SEQ (A) "
+        f"{{ DEFINE GPM A ON S {{ ?x a ?c GRAPH <{KB}> {{ ?c a ?k }} }} }}"
+    )
+    return str(tmp_path / "q.rq"), ["--kb", f"{KB}={tmp_path / 'kb.ttl'}"]
+
+
+_ROADS = {
+    ("rdfs", ":Dog rdfs:subClassOf :Animal . :x a :Dog ."): "closed under rdfs, 2 triples to 3, over columns",
+    (
+        "owl-rl",
+        ":Dog owl:equivalentClass :Hound . :x a :Dog .",
+    ): "closed under owl-rl, 2 triples to [0-9]+, over columns",
+    ("owl-rl", ":Dog owl:hasKey (:p) ."): "closed under owl-rl, 3 triples to [0-9]+, by owlrl, triple by triple: "
+    "<http://www.w3.org/2002/07/owl#hasKey>",
+    ("owl-rl", ":Dog owl:disjointWith :Cat . :x a :Dog, :Cat ."): "closed under owl-rl, 3 triples to [0-9]+, by owlrl, "
+    "triple by triple: an inconsistency",
+}
+
+
+@pytest.mark.parametrize(("entailment", "kb"), _ROADS)
+def test_it_is_said_how_knowledge_was_closed(
+    entailment: str, kb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By explain and check; a run, however, says it only of the slow road."""
+    if entailment == "owl-rl":
+        pytest.importorskip("owlrl", reason="owlrl, the extra `owl`, is not installed")
+    told = f"GRAPH <{KB}>: {_ROADS[entailment, kb]}"
+    query, words = _with_knowledge(kb, tmp_path)
+    words += ["--entailment", entailment]
+    assert main(["explain", query, *words]) == 0
+    assert re.search(f"^{told}$", capsys.readouterr().out, re.MULTILINE)
+    assert main(["check", query, *words]) == 0
+    assert re.search(f"{told}$", capsys.readouterr().err, re.MULTILINE)
+    assert main(["run", query, *words, "--stream", f"S={tmp_path / 's.nt'}"]) == 0
+    assert bool(re.search(f"{told}$", capsys.readouterr().err, re.MULTILINE)) == ("owlrl" in told)
+    compiled = spaseq.compile(Path(query).read_text())
+    graphs = {KB: str(tmp_path / "kb.ttl")}
+    plan = json.loads(compiled.explain("json", kb=graphs, entailment=entailment))["plan"]
+    assert any(re.fullmatch(told, line) for line in plan)
+    followed = compiled.follow({"S": str(tmp_path)}, graphs, entailment=entailment)
+    assert bool(followed.guesses()) == ("owlrl" in told)
+
+
+@pytest.mark.parametrize("entailment", ["rdfs", "owl-rl"])
+def test_closed_knowledge_has_a_limit(entailment: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of every way to ask for it."""
+    if entailment == "owl-rl":
+        pytest.importorskip("owlrl", reason="owlrl, the extra `owl`, is not installed")
+    query, words = _with_knowledge(" ".join(f":c{n} rdfs:subClassOf :c{n + 1} ." for n in range(50)), tmp_path)
+    words += ["--entailment", entailment, "--set", "closed_triples=600"]
+    for command in (["run", "--stream", f"S={tmp_path / 's.nt'}"], ["check"], ["explain"]):
+        assert main([command[0], query, *command[1:], *words]) == 4
+        error = capsys.readouterr().err
+        assert "closed_triples is 600 " in error and "hint: raise closed_triples" in error
+    assert main(["check", query, *words[:-1], "closed_triples=9000"]) == 0
+    compiled = spaseq.compile(Path(query).read_text(), settings=spaseq.Settings(closed_triples=600))
+    graphs, streams = {KB: str(tmp_path / "kb.ttl")}, {"S": str(tmp_path / "s.nt")}
+    for ask in (
+        lambda: compiled.run(streams, graphs, entailment=entailment),
+        lambda: compiled.open(kb=graphs, entailment=entailment),
+        lambda: compiled.follow(streams, graphs, entailment=entailment),
+        lambda: compiled.solver(graphs, entailment=entailment),
+        lambda: compiled.explain(kb=graphs, entailment=entailment),
+    ):
+        with pytest.raises(spaseq.BudgetExceeded, match="closed_triples is 600 "):
+            ask()
+
+
+def test_explain_asks_for_entailment_with_knowledge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query, words = _with_knowledge(":x a :Dog .", tmp_path)
+    assert main(["explain", query, *words]) == 2
+    assert "need --engine spark or --entailment" in capsys.readouterr().err
+    assert main(["check", query, "--kb", f"{E}other={tmp_path / 'kb.ttl'}"]) == 2
+    assert "no such background knowledge is given" in capsys.readouterr().err

@@ -10,9 +10,11 @@ import pytest
 import rdflib
 from rdflib import OWL, RDF, RDFS, BNode, Graph, Literal, URIRef
 
-from spaseq.errors import BudgetExceeded
+from spaseq.engine import Settings
+from spaseq.errors import BudgetExceeded, LimitReached
 from spaseq.rdf import GraphColumns, build_knowledge, close_owl_rl, quiet_literals, read_knowledge
-from spaseq.rdf.columns import close_owl, owl
+from spaseq.rdf.columns import close_owl
+from spaseq.watch import limited
 
 owlrl = pytest.importorskip("owlrl", reason="owlrl, the extra `owl`, is not installed")
 PREFIXES = """@prefix : <http://e/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
@@ -119,7 +121,7 @@ def test_rules_over_columns(name: str) -> None:
 def test_what_is_for_owlrl(name: str) -> None:
     graph = GraphColumns.of(_turtle(FOR_OWLRL[name]))
     assert isinstance(close_owl(graph), str)
-    assert _errors_by_text(set(close_owl_rl(graph))) == _errors_by_text(_closed(set(graph)))
+    assert _errors_by_text(set(close_owl_rl(graph)[0])) == _errors_by_text(_closed(set(graph)))
 
 
 @pytest.mark.parametrize("way", ["read", "built"])
@@ -220,7 +222,24 @@ def test_random_ontologies(block: int) -> None:
     ],
     ids=["a chain", "equal terms"],
 )
-def test_what_grows_too_much_says_so(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(owl, "CONSEQUENCES", 1_000)
-    with pytest.raises(BudgetExceeded, match="consequences of the background knowledge is 1,000 triples and"):
-        close_owl_rl(GraphColumns.of(_turtle(text)))
+def test_what_grows_too_much_says_so(text: str) -> None:
+    with pytest.raises(BudgetExceeded, match=r"^closed_triples is 1,000 triples and"):
+        close_owl_rl(GraphColumns.of(_turtle(text)), 1_000)
+    assert len(close_owl_rl(GraphColumns.of(_turtle(text)), 10_000)[0]) > 1_000
+
+
+@pytest.mark.parametrize("name", ["eq-rep", "prp-trp", "cax-sco", "scm-restrictions", "dt", "owl:hasKey", "cax-dw"])
+def test_the_limit_is_that_of_the_closed_graph(name: str) -> None:
+    """By either road: half of it is too little, and what rules find again and again does not count."""
+    graph = GraphColumns.of(_turtle((COVERED | FOR_OWLRL)[name]))
+    closed, why = close_owl_rl(graph)
+    assert bool(why) == (name in FOR_OWLRL)
+    with pytest.raises(BudgetExceeded, match="closed_triples"):
+        close_owl_rl(graph, len(closed) // 2)
+    assert len(close_owl_rl(graph, len(closed) + 20)[0]) == len(closed)
+
+
+@pytest.mark.parametrize("name", ["scm", "owl:hasKey"])
+def test_limits_of_time_are_heard(name: str) -> None:
+    with limited(Settings(time_limit=0.0)), pytest.raises(LimitReached, match="time_limit"):
+        close_owl_rl(GraphColumns.of(_turtle((COVERED | FOR_OWLRL)[name])))

@@ -83,6 +83,8 @@ class Settings:
     """Nodes that a rewritten formula may have; rewrites that need not be done stop before it."""
     solution_rows: int = 50_000_000
     """Solutions that one step of a graph pattern may have in a batch of events."""
+    closed_triples: int = 50_000_000
+    """Triples that a graph of background knowledge may have once it is closed under its entailment (SPAseq)."""
     text_length: int = TEXT_LENGTH
     """Characters of a text that CONCAT, REPLACE or GROUP_CONCAT makes (SPAseq)."""
     threads: int | None = None

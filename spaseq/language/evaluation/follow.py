@@ -50,8 +50,8 @@ class FollowedMatches:
         return why_none(self._query, read, self._session.progress(), matched=self._session.matched)
 
     def guesses(self) -> list[str]:
-        """Nothing: with times from arrival, the clock counts."""
-        return []
+        """As `Matches.guesses`, but for times: with those from arrival, the clock counts."""
+        return self._session.guesses()
 
     def __iter__(self) -> Iterator[Match]:
         try:

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from spaseq.errors import OptionError
-from spaseq.gpm import Knowledge
+from spaseq.gpm import Closed, Knowledge
 from spaseq.gpm.entail import Schema, close_knowledge, entailed
 from spaseq.language.semantics.check import CheckedQuery
 from spaseq.rdf import GraphColumns, Grouped, close_owl_rl, group_triples, is_table, read_knowledge, table_knowledge
@@ -51,9 +51,9 @@ def _graph(value: Any) -> Any:
 
 
 def with_entailment(
-    query: CheckedQuery, knowledge: Knowledge, entailment: str | None
+    query: CheckedQuery, knowledge: Knowledge, entailment: str | None, most: int
 ) -> tuple[CheckedQuery, Knowledge]:
-    """The query and the knowledge as entailment has them.
+    """The query and the knowledge as entailment has them; `most` is the setting `closed_triples`.
 
     `rdfs`: subclasses, sub-properties, domains and ranges, in the knowledge and on the events, by the schema that the
     knowledge holds (`spaseq.gpm.entail`). `owl-rl`: the knowledge is closed under OWL 2 RL first (each graph by itself,
@@ -61,16 +61,17 @@ def with_entailment(
     are.
 
     Raises `OptionError` for another word, where there is no knowledge, and where owlrl is missing; `UnsupportedFeature`
-    for a pattern that cannot be rewritten.
+    for a pattern that cannot be rewritten; `BudgetExceeded` where more than `most` triples are in a closed graph.
     """
     if entailment is None:
         return query, knowledge
-    closed, schema = close_under(knowledge, entailment)
+    closed, schema = close_under(knowledge, entailment, most)
     return with_schema(query, schema), closed
 
 
-def close_under(knowledge: Knowledge, entailment: str) -> tuple[Knowledge, Schema]:
-    """The closed knowledge, and what it says of classes and properties. Raises as `with_entailment`."""
+def close_under(knowledge: Knowledge, entailment: str, most: int) -> tuple[Knowledge, Schema]:
+    """The closed knowledge, which says how it was closed, and what it says of classes and properties. Raises as
+    `with_entailment`."""
     if entailment not in ("rdfs", "owl-rl"):
         raise OptionError(f"--entailment {entailment}: not known", "use rdfs or owl-rl")
     if not knowledge.graphs:
@@ -78,10 +79,14 @@ def close_under(knowledge: Knowledge, entailment: str) -> tuple[Knowledge, Schem
             f"--entailment {entailment} without background knowledge",
             "what follows is told by classes and properties: --kb IRI=ONTOLOGY.ttl",
         )
+    graphs = {iri: knowledge.columns(iri) for iri in knowledge.graphs}
+    why = dict.fromkeys(graphs, "")
     if entailment == "owl-rl":
-        knowledge = Knowledge({iri: close_owl_rl(knowledge.columns(iri)) for iri in knowledge.graphs})
-    closed, schema = close_knowledge({iri: knowledge.columns(iri) for iri in knowledge.graphs})
-    return Knowledge(closed), schema
+        for iri, graph in graphs.items():
+            graphs[iri], why[iri] = close_owl_rl(graph, most)
+    closed, schema = close_knowledge(graphs, most)
+    told = {iri: Closed(entailment, len(knowledge.columns(iri)), len(closed[iri]), why[iri]) for iri in graphs}
+    return Knowledge(closed, told), schema
 
 
 def with_schema(query: CheckedQuery, schema: Schema) -> CheckedQuery:

@@ -187,6 +187,10 @@ class Recogniser:
             raise InternalError("a recogniser without a solver solves nothing")
         return self._solver.solve_ahead(batch)
 
+    def slowly_closed(self) -> list[str]:
+        """A line for each graph of knowledge that owlrl closed."""
+        return [] if self._solver is None else self._solver.knowledge.told(slow=True)
+
     def push_chunk(self, chunk: Chunk) -> Iterator[Match]:
         """The matches that a chunk of instants completes; exhaust it before the next call."""
         return (match for found in self.push_blocks(chunk) for match in found)
@@ -593,8 +597,10 @@ class Matches:
         return None if self._latest is None else self._latest[0].progress()
 
     def guesses(self) -> list[str]:
-        """What was assumed of the events in the latest use, a line each: times where they have none."""
-        return [] if self._latest is None or self._query.window is None else self._latest[1].guesses()
+        """What was assumed of the events in the latest use, a line each: times where they have none. And which graph of
+        knowledge was closed slowly, by owlrl, and why."""
+        assumed = [] if self._latest is None or self._query.window is None else self._latest[1].guesses()
+        return [*self._knowledge.told(slow=True), *assumed]
 
     def count(self) -> int:
         """How many matches there are. None is made where no clause looks at them."""

@@ -155,6 +155,10 @@ class Session:
         """The predicates whose triples are needed of the events; None: all."""
         return self._recogniser.wanted
 
+    def guesses(self) -> list[str]:
+        """As `Matches.guesses`, without what was assumed of times."""
+        return self._recogniser.slowly_closed()
+
     @property
     def settings(self) -> Settings:
         """The budgets of the evaluation."""

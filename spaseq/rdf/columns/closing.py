@@ -8,15 +8,15 @@ once, in order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
 from rdflib.namespace import RDF, RDFS
 
 from spaseq.rdf.columns.model import LITERAL, TermTable
-from spaseq.rdf.columns.pairs import NO_PAIRS, composed, met, once, transitive
-from spaseq.rdf.columns.triples import GraphColumns, different
+from spaseq.rdf.columns.pairs import NO_PAIRS, composed, meetings, once, transitive
+from spaseq.rdf.columns.triples import GraphColumns, widened
 from spaseq.rdf.terms import term_bytes
 
 __all__ = ["SchemaColumns", "close_rdfs"]
@@ -46,18 +46,21 @@ class SchemaColumns:
         self.ranges: np.ndarray = ranges
 
 
-def close_rdfs(graphs: Mapping[str, GraphColumns]) -> tuple[dict[str, GraphColumns], SchemaColumns]:
+def close_rdfs(
+    graphs: Mapping[str, GraphColumns], most: int | None = None
+) -> tuple[dict[str, GraphColumns], SchemaColumns]:
     """The graphs with their consequences, and the schema of all of them together.
 
     A graph from which nothing follows is the same object. O(triples + consequences), with a Python step for each pair
     of terms of the schema; repeated while the graphs grow, if the schema says something about its own predicates (as
-    that a property is below rdfs:subClassOf). EventError where a graph that is kept in a file is damaged.
+    that a property is below rdfs:subClassOf). BudgetExceeded where a closed graph or the schema has more than `most`
+    (`closed_triples`), EventError where a graph that is kept in a file is damaged.
     """
     terms, closed = _over_one_table(graphs)
     while True:
-        schema = _schema_of(terms, closed.values())
+        schema = _schema_of(terms, closed.values(), most)
         links = _numbers(terms, (RDF.type, *_LINKS))
-        grown = {iri: _closed(graph, schema, links) for iri, graph in closed.items()}
+        grown = {iri: _closed(graph, schema, links, most) for iri, graph in closed.items()}
         same = all(grown[iri] is closed[iri] for iri in closed)
         about = np.concatenate([schema[_PROPERTIES].ravel(), schema[_DOMAINS][:, 0], schema[_RANGES][:, 0]])
         closed = grown
@@ -85,45 +88,48 @@ def _numbers(terms: TermTable, wanted: Iterable[Any]) -> dict[Any, int]:
     return {term: number for term, number in found.items() if number >= 0}
 
 
-def _schema_of(terms: TermTable, graphs: Iterable[GraphColumns]) -> list[np.ndarray]:
+def _schema_of(terms: TermTable, graphs: Iterable[GraphColumns], most: int | None) -> list[np.ndarray]:
     """The pairs of classes, properties, domains and ranges, closed, by the terms' numbers."""
     graphs = tuple(graphs)
     stated = []
     for link in _LINKS:
         parts = [graph.about([link])[:, [0, 2]] for graph in graphs if graph.numbers([link])]
         stated.append(once(np.concatenate([NO_PAIRS, *parts])))
-    classes, properties = transitive(stated[_CLASSES]), transitive(stated[_PROPERTIES])
+    classes, properties = transitive(stated[_CLASSES], most), transitive(stated[_PROPERTIES], most)
     found = [classes, properties]
     for own in stated[_DOMAINS:]:
-        own = np.concatenate([own, composed(properties, own)])  # what is above a property speaks of it
-        found.append(once(np.concatenate([own, composed(own, classes)])))
+        own = np.concatenate([own, composed(properties, own, most)])  # what is above a property speaks of it
+        found.append(once(np.concatenate([own, composed(own, classes, most)])))
     return found
 
 
-def _closed(graph: GraphColumns, schema: list[np.ndarray], links: Mapping[Any, int]) -> GraphColumns:
+def _closed(graph: GraphColumns, schema: list[np.ndarray], links: Mapping[Any, int], most: int | None) -> GraphColumns:
     """The graph with what follows from each of its triples; the same object if that is nothing new."""
     if not any(map(len, schema)):
         return graph
+    whole = widened(graph.rows, _following(graph, schema, links), most)
+    return graph if len(whole) == len(graph) else GraphColumns(whole, graph.terms)
+
+
+def _following(graph: GraphColumns, schema: list[np.ndarray], links: Mapping[Any, int]) -> Iterator[np.ndarray]:
+    """What follows from each of a graph's triples."""
     classes, properties, domains, ranges = schema
     kind, rows = links[RDF.type], graph.rows
-    found = []
     for predicate, (low, high) in graph.groups.items():
         own = rows[low:high]
         for above in _of(properties, predicate):
-            found.append(_triples(own[:, 0], above, own[:, 2]))
+            yield _triples(own[:, 0], above, own[:, 2])
         if len(of_subject := _of(domains, predicate)):
             subjects = np.unique(own[:, 0])
-            found += [_triples(subjects, kind, above) for above in of_subject]
+            yield from (_triples(subjects, kind, above) for above in of_subject)
         if len(of_object := _of(ranges, predicate)):
             objects = np.unique(own[:, 2])
             objects = objects[graph.terms.kind[objects] != LITERAL]
-            found += [_triples(objects, kind, above) for above in of_object]
+            yield from (_triples(objects, kind, above) for above in of_object)
     for link, pairs in ((RDF.type, classes), (RDFS.subClassOf, classes), (RDFS.subPropertyOf, properties)):
         low, high = graph.groups.get(links.get(link, -1), (0, 0))
-        mine, theirs = met(rows[low:high, 2], pairs[:, 0])
-        found.append(_triples(rows[low:high, 0][mine], links.get(link, -1), pairs[theirs, 1]))
-    whole = different(np.concatenate([rows, *found]))
-    return graph if len(whole) == len(rows) else GraphColumns(whole, graph.terms)
+        for mine, theirs in meetings(rows[low:high, 2], pairs[:, 0]):
+            yield _triples(rows[low:high, 0][mine], links.get(link, -1), pairs[theirs, 1])
 
 
 def _of(pairs: np.ndarray, term: int) -> list[int]:

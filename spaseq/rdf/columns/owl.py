@@ -11,6 +11,7 @@ its own equality and lists) and every inconsistency, whose words are owlrl's, is
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -18,14 +19,23 @@ from rdflib.namespace import OWL, RDF, RDFS
 
 from spaseq.errors import OptionError
 from spaseq.rdf.columns.model import BLANK, LITERAL
-from spaseq.rdf.columns.pairs import NO_PAIRS, composed, met, once, refuse_more, transitive
-from spaseq.rdf.columns.triples import GraphColumns, different
+from spaseq.rdf.columns.pairs import (
+    NO_PAIRS,
+    codes_of,
+    composed,
+    meetings,
+    met,
+    once,
+    paired,
+    reached,
+    refuse_more,
+)
+from spaseq.rdf.columns.triples import GraphColumns, different, widened
 from spaseq.rdf.terms import quiet_literals, term_bytes
+from spaseq.watch import check
 
-__all__ = ["CONSEQUENCES", "close_owl", "close_owl_rl"]
+__all__ = ["close_owl", "close_owl_rl"]
 
-CONSEQUENCES: Final = 50_000_000
-"""The most triples of a closed graph, and the most rows of a join: 600 MB."""
 _NOT_HERE: Final = (OWL.hasKey, OWL.maxQualifiedCardinality, OWL.sourceIndividual)
 _INERT: Final = (OWL.sameAs, RDF.first, RDF.rest)
 """Predicates of which nothing may be said: they are read in a way of their own."""
@@ -45,22 +55,22 @@ class _NotHereError(Exception):
     """Says why a graph is for owlrl."""
 
 
-def close_owl(graph: GraphColumns) -> GraphColumns | str:
+def close_owl(graph: GraphColumns, most: int | None = None) -> GraphColumns | str:
     """The graph with its consequences under OWL 2 RL; or why it is for owlrl, in words.
 
     Needs owlrl, for its lists of datatypes. A round costs O((triples + consequences) log triples) and a few steps for
-    each restriction, chain, list, and property with a character. Raises `BudgetExceeded` beyond `CONSEQUENCES`,
-    EventError where a graph that is kept in a file is damaged.
+    each restriction, chain, list, and property with a character. Raises `BudgetExceeded` where the closed graph
+    has more than `most` triples (`closed_triples`), EventError where a graph that is kept in a file is damaged.
     """
     try:
-        return _Closing(graph).closed()
+        return _Closing(graph, most).closed()
     except _NotHereError as reason:
         return str(reason)
 
 
-def close_owl_rl(graph: GraphColumns) -> GraphColumns:
-    """The graph with what OWL 2 RL lets follow from it: over columns, or, where it says what
-    these rules do not cover or contradicts itself, by the library owlrl, triple by triple.
+def close_owl_rl(graph: GraphColumns, most: int | None = None) -> tuple[GraphColumns, str]:
+    """The graph with what OWL 2 RL lets follow from it: over columns, or, where it says what these rules do not cover
+    or contradicts itself, by the library owlrl, triple by triple; and why it was that, in words, else nothing.
 
     Raises `OptionError` where owlrl (the extra `owl`) is not installed; otherwise as `close_owl`.
     """
@@ -70,23 +80,37 @@ def close_owl_rl(graph: GraphColumns) -> GraphColumns:
         raise OptionError(
             f"OWL 2 RL needs {error.name}, which is not installed", "install it: pip install 'spaseq[owl]'"
         ) from None
-    found = close_owl(graph)
+    found = close_owl(graph, most)
     if isinstance(found, GraphColumns):
-        return found
+        return found, ""
+
+    class Bounded(owlrl.OWLRL_Semantics):
+        """owlrl's rules, within limits: they are looked at for each triple that follows."""
+
+        def empty_stored_triples(self) -> None:
+            super().empty_stored_triples()
+            self.before = len(self.graph)
+
+        def store_triple(self, t: Any) -> None:
+            check()
+            super().store_triple(t)
+            refuse_more(self.before + len(self.added_triples), most)
+
     closed = graph.graph()
     with quiet_literals():
-        owlrl.DeductiveClosure(owlrl.OWLRL_Semantics, axiomatic_triples=False, datatype_axioms=False).expand(closed)
-    return GraphColumns.of(iter(closed))  # type: ignore[arg-type]  # rdflib says Node
+        owlrl.DeductiveClosure(Bounded, axiomatic_triples=False, datatype_axioms=False).expand(closed)
+    return GraphColumns.of(iter(closed)), found  # type: ignore[arg-type]  # rdflib says Node
 
 
 class _Closing:
-    def __init__(self, graph: GraphColumns) -> None:
+    def __init__(self, graph: GraphColumns, most: int | None) -> None:
         from owlrl.AxiomaticTriples import OWLRL_Datatypes_Disjointness
         from owlrl.OWLRL import OWLRL_Annotation_properties
         from owlrl.XsdDatatypes import OWL_Datatype_Subsumptions, OWL_RL_Datatypes
 
         from spaseq.rdf.columns.dictionary import Dictionary  # loads the kernels
 
+        self._most = most
         datatypes = dict.fromkeys((*OWL_RL_Datatypes, *OWL_Datatype_Subsumptions))
         names = (*_VOCABULARY, *OWLRL_Annotation_properties, *datatypes)
         dictionary = Dictionary()
@@ -157,49 +181,45 @@ class _Closing:
         """The closed graph. Raises `_NotHereError`."""
         self._check_covered()
         while True:
-            rows = self._graph.rows
-            found = list(self._found())
-            merged = self._merge(found)
-            found = [own[self._terms.kind[own[:, 1]] != LITERAL] for own in found]
-            refuse_more(len(rows) + sum(map(len, found)), CONSEQUENCES)
-            every = np.concatenate([rows, *found])
-            if merged:
-                every = self._same[every]
+            before, equal = len(self._graph), NO_PAIRS
+            whole = widened(self._graph.rows, self._found(), self._most)
+            said = whole[before:, 1] == self._of[OWL.sameAs]
+            if said.any():
+                equal = whole[before:][said][:, [0, 2]]
+                whole = np.concatenate([whole[:before], whole[before:][~said]])
+            if merged := self._merge(equal):
+                whole = different(self._same[whole])
                 self._closed_at.clear()
-            whole = different(every[every[:, 1] != self._of[OWL.sameAs]])
-            if not merged and len(whole) == len(rows):
+            if not merged and len(whole) == before:
                 break
-            self._graph = GraphColumns(whole, self._terms)
             self._read.clear()
+            self._graph = GraphColumns(whole, self._terms)
         self._check_covered()
         self._check_consistent()
         return GraphColumns(self._written_out(), self._terms)
 
-    def _merge(self, found: list[np.ndarray]) -> bool:
-        """Let what the rows say is the same be one term. Whether there was any that was not."""
-        same, link = self._same, self._of[OWL.sameAs]
-        said = np.concatenate([own[own[:, 1] == link][:, [0, 2]] for own in (self._stated, *found)])
-        pairs = once(same[said])
+    def _merge(self, said: np.ndarray) -> bool:
+        """Let what was stated to be the same, and these pairs, be one term. Whether there was any that was not."""
+        same = self._same
+        pairs = once(same[np.concatenate([self._stated[:, [0, 2]], said])])
         pairs = pairs[pairs[:, 0] != pairs[:, 1]]
         if not len(pairs):
             return False
-        over: dict[int, int] = {}
-
-        def top(term: int) -> int:
-            while (above := over.get(term, term)) != term:
-                over[term] = over.get(above, above)
-                term = above
-            return term
-
-        for pair in pairs.tolist():
-            a, b = sorted(map(top, pair), key=lambda term: (self._terms.kind[term] == LITERAL, term))
-            if a != b and max(a, b) < self._known:
-                raise _NotHereError("owl:sameAs between words of OWL")
-            over[b] = a
-        numbers = np.arange(len(same), dtype=np.int32)
-        for term in over:
-            numbers[term] = top(term)
-        self._same = numbers[same]
+        # The first of each: literals come last. The larger one of two is put over to the least that it is paired with.
+        order = np.argsort(self._terms.kind == LITERAL, kind="stable").astype(np.int32)
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        pairs, top = place[pairs], np.arange(len(order), dtype=np.int32)
+        while len(pairs := pairs[pairs[:, 0] != pairs[:, 1]]):
+            check()
+            np.minimum.at(top, pairs.max(axis=1), pairs.min(axis=1))
+            while not np.array_equal(top, above := top[top]):
+                top = above
+            pairs = top[pairs]
+        top = order[top[place]]
+        if (top[: self._known] != np.arange(self._known)).any():
+            raise _NotHereError("owl:sameAs between words of OWL")
+        self._same = top[same]
         self._many = np.bincount(self._same, minlength=len(same)) > 1
         return True
 
@@ -220,8 +240,8 @@ class _Closing:
         made = self._read.get((predicate, place))
         if made is None:
             low, high = self._graph.groups.get(predicate, (0, 0))
-            columns = [0, 2] if place == 0 else [2, 0]
-            made = self._read[predicate, place] = once(self._graph.rows[low:high][:, columns])
+            own = self._graph.rows[low:high]
+            made = self._read[predicate, place] = once(own[:, [2, 0] if place else [0, 2]])
         return made
 
     def _instances(self, kind: int) -> np.ndarray:
@@ -253,45 +273,45 @@ class _Closing:
     def _restrictions(self, predicate: Any) -> np.ndarray:
         """int32 (n, 3): a restriction, its class or value, and its property."""
         pairs, on = self._pairs(predicate), self._pairs(OWL.onProperty)
-        mine, theirs = met(pairs[:, 0], on[:, 0], CONSEQUENCES)
+        mine, theirs = met(pairs[:, 0], on[:, 0], self._most)
         return np.column_stack([pairs[mine], on[theirs, 1]])
 
     # -- rules
 
     def _found(self) -> Iterator[np.ndarray]:
-        yield from self._properties()
-        yield from self._classes()
-        yield from self._schema()
+        """What follows from the triples. No predicate is a literal."""
+        for own in chain(self._properties(), self._classes(), self._schema()):
+            yield own if (fits := self._terms.kind[own[:, 1]] != LITERAL).all() else own[fits]
 
-    def _joined(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _joined(self, pairs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """The triples whose predicates begin pairs, and the ends of these."""
         rows = self._graph.rows
-        mine, theirs = met(rows[:, 1], pairs[:, 0], CONSEQUENCES)
-        return rows[mine], pairs[theirs, 1]
+        for mine, theirs in meetings(rows[:, 1], pairs[:, 0]):
+            yield rows[mine], pairs[theirs, 1]
 
     def _properties(self) -> Iterator[np.ndarray]:
         """prp-*, without those whose consequences the schema has already (prp-eqp)."""
         kind = self._of[RDF.type]
         below = self._pairs(RDFS.subPropertyOf)
-        rows, ends = self._joined(below[below[:, 0] != below[:, 1]])
-        yield _triples(rows[:, 0], ends, rows[:, 2])  # prp-spo1
+        for rows, ends in self._joined(below[below[:, 0] != below[:, 1]]):
+            yield _triples(rows[:, 0], ends, rows[:, 2])  # prp-spo1
         inverse, symmetric = self._pairs(OWL.inverseOf), self._with(OWL.SymmetricProperty)
         turned = np.concatenate([inverse, inverse[:, ::-1], np.array([symmetric, symmetric], np.int32).T])
-        rows, ends = self._joined(once(turned))
-        yield _triples(rows[:, 2], ends, rows[:, 0])  # prp-inv, prp-symp
+        for rows, ends in self._joined(once(turned)):
+            yield _triples(rows[:, 2], ends, rows[:, 0])  # prp-inv, prp-symp
         for link, place in ((RDFS.domain, 0), (RDFS.range, 2)):
-            rows, ends = self._joined(self._pairs(link))
-            yield _triples(rows[:, place], kind, ends)
+            for rows, ends in self._joined(self._pairs(link)):
+                yield _triples(rows[:, place], kind, ends)
         for character, place in ((OWL.FunctionalProperty, 0), (OWL.InverseFunctionalProperty, 1)):
             for number in self._with(character):
                 yield self._alike(self._by(number, place))
         for number in self._with(OWL.TransitiveProperty):
             yield self._transitive(number, loops=True)
-        for number, chain in self._lists(OWL.propertyChainAxiom):
-            if chain:
-                pairs = self._by(chain[0], 0)
-                for step in chain[1:]:
-                    pairs = once(composed(pairs, self._by(step, 0), CONSEQUENCES))
+        for number, steps in self._lists(OWL.propertyChainAxiom):
+            if steps:
+                pairs = self._by(steps[0], 0)
+                for step in steps[1:]:
+                    pairs = composed(pairs, self._by(step, 0), self._most)
                 yield _triples(pairs[:, 0], number, pairs[:, 1])
 
     def _alike(self, pairs: np.ndarray) -> np.ndarray:
@@ -305,13 +325,13 @@ class _Closing:
         pairs = self._by(predicate, 0)
         if self._closed_at.get((predicate, loops)) == len(pairs):
             return _rows([])
-        found = transitive(pairs, CONSEQUENCES)
-        back = found[np.isin(_codes(found), _codes(found[:, ::-1])), 0]
+        found, back = reached(pairs, self._most)
         if not loops:
             back = back[self._many[back]] if len(self._many) else back[:0]
-        found = once(np.concatenate([pairs, found, np.stack([back, back], axis=1)]))
-        self._closed_at[predicate, loops] = len(found)
-        return _triples(found[:, 0], predicate, found[:, 1])
+        back = np.union1d(back, pairs[pairs[:, 0] == pairs[:, 1], 0])
+        self._closed_at[predicate, loops] = len(found) + len(back)
+        ends = np.concatenate([found, paired(back, back)])
+        return _triples(ends[:, 0], predicate, ends[:, 1])
 
     def _classes(self) -> Iterator[np.ndarray]:
         """cls-* and cax-*, without those whose consequences the schema has already (cls-int2, cls-uni, cax-eqc)."""
@@ -320,8 +340,8 @@ class _Closing:
         low, high = self._graph.groups.get(kind, (0, 0))
         types = self._graph.rows[low:high]
         below = below[below[:, 0] != below[:, 1]]
-        mine, theirs = met(types[:, 2], below[:, 0], CONSEQUENCES)
-        yield _triples(types[mine, 0], kind, below[theirs, 1])  # cax-sco
+        for mine, theirs in meetings(types[:, 2], below[:, 0]):
+            yield _triples(types[mine, 0], kind, below[theirs, 1])  # cax-sco
         for whole, parts in self._lists(OWL.intersectionOf):
             if parts:
                 found = self._instances(parts[0])
@@ -345,7 +365,7 @@ class _Closing:
     def _at(self, terms: np.ndarray, predicate: int, place: int) -> np.ndarray:
         """The other ends of a predicate's triples from `terms`, their subjects (`place` 0) or objects (1)."""
         pairs = self._by(predicate, place)
-        return pairs[met(terms, pairs[:, 0], CONSEQUENCES)[1], 1]
+        return pairs[met(terms, pairs[:, 0])[1], 1]
 
     def _at_most(self, own: int, value: int, on: int) -> np.ndarray:
         """cls-maxc1 and cls-maxc2."""
@@ -372,7 +392,7 @@ class _Closing:
         for link, same in ((sub, of[OWL.equivalentClass]), (under, of[OWL.equivalentProperty])):
             yield self._transitive(link, loops=False)  # scm-sco, scm-spo
             pairs = self._by(link, 0)
-            pairs = pairs[np.isin(_codes(pairs), _codes(pairs[:, ::-1]))]
+            pairs = pairs[np.isin(codes_of(pairs), codes_of(pairs[:, ::-1]))]
             if link == under:
                 pairs = self._differ(pairs)
             yield _triples(pairs[:, 0], same, pairs[:, 1])  # scm-eqc2, scm-eqp2
@@ -381,8 +401,8 @@ class _Closing:
             yield _triples(pairs[:, 1], link, pairs[:, 0])
         above, over = self._by(sub, 0), self._by(under, 0)
         for name in (RDFS.domain, RDFS.range):
-            for pairs in (composed(self._pairs(name), above, CONSEQUENCES),
-                          composed(over, self._pairs(name), CONSEQUENCES)):  # fmt: skip
+            for pairs in (composed(self._pairs(name), above, self._most),
+                          composed(over, self._pairs(name), self._most)):  # fmt: skip
                 yield _triples(pairs[:, 0], of[name], pairs[:, 1])  # scm-dom, scm-rng
         for whole, parts in self._lists(OWL.intersectionOf):
             yield _rows([(whole, sub, part) for part in parts])
@@ -391,19 +411,19 @@ class _Closing:
         for name, turned in ((OWL.someValuesFrom, False), (OWL.allValuesFrom, True), (OWL.hasValue, False)):
             own = self._restrictions(name)
             if name != OWL.hasValue:
-                yield self._ordered(own, 1, above)  # scm-svf1, scm-avf1
-            found = self._ordered(own, 2, over)  # scm-svf2, scm-avf2, scm-hv
-            yield found[:, [2, 1, 0]] if turned else found
+                yield from self._ordered(own, 1, above)  # scm-svf1, scm-avf1
+            for found in self._ordered(own, 2, over):  # scm-svf2, scm-avf2, scm-hv
+                yield found[:, [2, 1, 0]] if turned else found
 
-    def _ordered(self, own: np.ndarray, place: int, above: np.ndarray) -> np.ndarray:
+    def _ordered(self, own: np.ndarray, place: int, above: np.ndarray) -> Iterator[np.ndarray]:
         """A restriction is below those that differ in its class (`place` 1) or property (2), which is above its own."""
-        mine, theirs = met(own[:, place], above[:, 0], CONSEQUENCES)
-        wider = own[mine]
-        wider[:, place] = above[theirs, 1]
-        codes = _codes(own[:, 1:])
+        codes = codes_of(own[:, 1:])
         order = np.argsort(codes)
-        mine, theirs = met(_codes(wider[:, 1:]), codes[order], CONSEQUENCES)
-        return _triples(wider[mine, 0], self._of[RDFS.subClassOf], own[order[theirs], 0])
+        for mine, theirs in meetings(own[:, place], above[:, 0]):
+            wider = own[mine]
+            wider[:, place] = above[theirs, 1]
+            for one, other in meetings(codes_of(wider[:, 1:]), codes[order]):
+                yield _triples(wider[one, 0], self._of[RDFS.subClassOf], own[order[other], 0])
 
     # -- at the end
 
@@ -451,21 +471,16 @@ class _Closing:
         if len(self._many):
             order = np.argsort(self._same, kind="stable").astype(np.int32)
             for place in range(3):
-                mine, theirs = met(rows[:, place], self._same[order], CONSEQUENCES)
+                mine, theirs = met(rows[:, place], self._same[order], self._most)
                 rows = rows[mine]
                 rows[:, place] = order[theirs]
-        refuse_more(len(rows), CONSEQUENCES)
+        refuse_more(len(rows), self._most)
         found: np.ndarray = rows[(kind[rows[:, 1]] != LITERAL) & (kind[rows[:, 1]] != BLANK)]
         return found
 
 
-def _codes(pairs: np.ndarray) -> np.ndarray:
-    codes: np.ndarray = pairs[:, 0].astype(np.int64) << 32 | pairs[:, 1]
-    return codes
-
-
 def _common(one: np.ndarray, other: np.ndarray) -> bool:
-    return bool(np.isin(_codes(one), _codes(other)).any())
+    return bool(np.isin(codes_of(one), codes_of(other)).any())
 
 
 def _rows(triples: list[tuple[int, int, int]]) -> np.ndarray:
@@ -474,4 +489,6 @@ def _rows(triples: list[tuple[int, int, int]]) -> np.ndarray:
 
 def _triples(s: Any, p: Any, o: Any) -> np.ndarray:
     """The rows of terms, of which any may be one for all."""
-    return np.stack(np.broadcast_arrays(s, p, o), axis=1).astype(np.int32)
+    made = np.empty((max(map(np.size, (s, p, o))) if np.size(s) and np.size(o) else 0, 3), np.int32)
+    made[:, 0], made[:, 1], made[:, 2] = s, p, o
+    return made

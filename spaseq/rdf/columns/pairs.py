@@ -1,80 +1,181 @@
-"""Joins and closures of pairs of numbered terms, by sorting. Pairs are int32 (n, 2)."""
+"""Joins and closures of pairs of numbered terms. Pairs are int32 (n, 2), each column together in memory."""
 
 from __future__ import annotations
 
-from itertools import chain
+from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
 from spaseq.errors import BudgetExceeded
+from spaseq.jit import attempt_rows
+from spaseq.watch import check, to_hold
 
-__all__ = ["NO_PAIRS", "composed", "met", "once", "refuse_more", "transitive"]
+__all__ = [
+    "NO_PAIRS", "codes_of", "composed", "meetings", "met", "once", "paired", "reached", "refuse_more", "transitive",
+]  # fmt: skip
 
-NO_PAIRS: np.ndarray = np.zeros((0, 2), np.int32)
+NO_PAIRS: np.ndarray = np.zeros((2, 0), np.int32).T
+_BLOCK: Final = 1 << 20
+"""Rows of a join that are made at a time."""
+_STEPS: Final = 1 << 16, 1 << 24
+"""Steps of the first call of a kernel, which may be interpreted, and of the others."""
+
+
+def paired(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The pairs of two columns."""
+    made = np.empty((2, len(one)), np.int32)
+    made[0], made[1] = one, other
+    return made.T
+
+
+def codes_of(pairs: np.ndarray) -> np.ndarray:
+    """int64 (n,): numbers in the order of the pairs."""
+    codes: np.ndarray = pairs[:, 0].astype(np.int64) << 32 | pairs[:, 1]
+    return codes
 
 
 def once(pairs: np.ndarray) -> np.ndarray:
     """The different pairs, in order."""
-    codes = np.unique(pairs[:, 0].astype(np.int64) << 32 | pairs[:, 1])
-    return np.stack([codes >> 32, codes & 0xFFFFFFFF], axis=1).astype(np.int32)
+    return _pairs_of(np.unique(codes_of(pairs)))
+
+
+def _pairs_of(codes: np.ndarray) -> np.ndarray:
+    return paired(codes >> 32, codes & 0xFFFFFFFF)
 
 
 def transitive(direct: np.ndarray, most: int | None = None) -> np.ndarray:
-    """The pairs of a term and one that is reached from it, without itself, in order. `direct` is in order.
+    """The pairs of a term and one that is reached from it, without itself, in order. Cost and errors: `reached`."""
+    return once(reached(direct, most)[0])
 
-    O(pairs), a Python step each. BudgetExceeded where there are more than `most`.
+
+def reached(direct: np.ndarray, most: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """The pairs of a term and another one that is reached from it, each once; and the terms that are reached from
+    themselves by way of another one. `direct` is in order.
+
+    Components of terms that reach each other are one node; what is behind a node is gathered once. O(pairs), and what
+    several ways from a term have in common. BudgetExceeded where there are more than `most`.
     """
     if not len(direct):
-        return NO_PAIRS
-    # PERF: sets of numbers. By arrays, a round for each level costs more where levels are many, as in a chain.
-    starts, begins = np.unique(direct[:, 0], return_index=True)
-    ends = [*begins[1:].tolist(), len(direct)]
-    above = direct[:, 1].tolist()
-    over = {term: above[low:high] for term, low, high in zip(starts.tolist(), begins.tolist(), ends, strict=True)}
-    found: dict[int, set[int]] = {}
-    size = 0
-    for start, first in over.items():
-        reached: set[int] = set()
-        queue = list(first)
-        while queue:
-            term = queue.pop()
-            if term not in reached:
-                reached.add(term)
-                if term in found:
-                    reached |= found[term]
-                else:
-                    queue += over.get(term, ())
-        reached.discard(start)
-        found[start] = reached
-        size += len(reached)
-        refuse_more(size, most)
-    sizes = np.fromiter(map(len, found.values()), np.int64, len(found))
-    ends_of = np.fromiter(chain.from_iterable(found.values()), np.int32, int(sizes.sum()))
-    return once(np.stack([np.repeat(starts, sizes), ends_of], axis=1))
+        return NO_PAIRS, NO_PAIRS[:, 0]
+    terms, numbers = np.unique(direct.T, return_inverse=True)
+    sources, targets = numbers.reshape(2, -1).astype(np.int32)
+    component, count = _components(sources, targets, len(terms))
+    sizes = np.bincount(component, minlength=count)
+    edges = paired(component[sources], component[targets])
+    starts, found = _behind(edges[edges[:, 0] != edges[:, 1]], count, sizes, most)
+    members = np.argsort(component, kind="stable").astype(np.int32)
+    firsts = np.cumsum(sizes) - sizes
+    whole = np.diff(starts)
+    # Of each node's terms with those of the nodes behind it, and with each other.
+    total = int((sizes * (sizes - 1)).sum()) + int((np.repeat(sizes, whole) * sizes[found]).sum())
+    refuse_more(total, most)
+    to_hold(40 * total)
+    if count == len(terms):
+        return terms[paired(np.repeat(members, whole), members[found])].astype(np.int32), terms[:0].astype(np.int32)
+    large = np.flatnonzero(sizes > 1)
+    left = np.concatenate([np.repeat(np.arange(count), whole), large])
+    right = np.concatenate([found, large])
+    one, place = _spread(sizes[left] * sizes[right])
+    own = paired(
+        members[firsts[left[one]] + place // sizes[right[one]]], members[firsts[right[one]] + place % sizes[right[one]]]
+    )
+    own = own[own[:, 0] != own[:, 1]]
+    return terms[own].astype(np.int32), terms[sizes[component] > 1].astype(np.int32)
+
+
+def _components(sources: np.ndarray, targets: np.ndarray, terms: int) -> tuple[np.ndarray, int]:
+    """The number of each term's component, and how many there are. `sources` ascend."""
+    from spaseq.rdf.columns.kernels import closure, layout
+
+    begins = np.searchsorted(sources, np.arange(terms + 1))
+    component, entered = (np.full(terms, layout.NIL, np.int32) for _ in range(2))
+    low, path, calls = (np.zeros(terms, np.int32) for _ in range(3))
+    place = np.zeros(terms, np.int64)
+    cost = len(targets) + 4 * terms
+    arguments = (begins, targets, entered, low, component, path, calls, place)
+    return component, int(attempt_rows(closure.components, cost, *arguments))
+
+
+def _behind(edges: np.ndarray, nodes: int, sizes: np.ndarray, most: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Where the nodes that are reached from each node begin, int64 (nodes + 1,), and these, int32."""
+    from spaseq.rdf.columns.kernels import closure, layout
+
+    edges = once(paired(edges[:, 0], nodes - edges[:, 1]))  # from the highest down
+    begins = np.searchsorted(edges[:, 0], np.arange(nodes + 1))
+    ends = nodes - edges[:, 1]
+    starts, state = np.zeros(nodes + 1, np.int64), np.zeros(2, np.int64)
+    seen = np.full(nodes, layout.NIL, np.int32)
+    found = np.empty(max(1024, 4 * len(ends)), np.int32)
+    first, steps = _STEPS
+    while attempt_rows(closure.reach, first, begins, ends, first, state, starts, found, seen):
+        check()
+        first = steps
+        if most is not None:  # those of a node, for each of its terms
+            refuse_more(int((np.diff(starts[: state[0] + 1]) * sizes[: state[0]]).sum()), most)
+        if len(found) < state[1] + 2 * nodes:  # more than the next node can need
+            to_hold(4 * len(found))
+            found.resize(2 * len(found) + 2 * nodes, refcheck=False)
+        seen[:] = layout.NIL
+    return starts, found[: state[1]].copy()
 
 
 def composed(left: np.ndarray, right: np.ndarray, most: int | None = None) -> np.ndarray:
-    """(a, c) for each (a, b) of `left` and (b, c) of `right`, which is in order. BudgetExceeded as of `met`."""
-    mine, theirs = met(left[:, 1], right[:, 0], most)
-    return np.stack([left[mine, 0], right[theirs, 1]], axis=1)
+    """(a, c), each once and in order, for each (a, b) of `left` and (b, c) of `right`, which is in order.
+    BudgetExceeded where there are more than `most`."""
+    parts, waiting = [np.zeros(0, np.int64)], 0
+    for mine, theirs in meetings(left[:, 1], right[:, 0]):
+        parts.append(np.unique(codes_of(paired(left[mine, 0], right[theirs, 1]))))
+        waiting += len(parts[-1])
+        if waiting > max(_BLOCK, len(parts[0])):
+            parts, waiting = [np.unique(np.concatenate(parts))], 0
+            refuse_more(len(parts[0]), most)
+    found = parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
+    refuse_more(len(found), most)
+    return _pairs_of(found)
+
+
+def meetings(terms: np.ndarray, keys: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """(place in `terms`, place in `keys`) of each term and each equal key, a million at a time. `keys` ascend."""
+    low, high = (np.searchsorted(keys, terms, side) for side in ("left", "right"))
+    lengths = high - low
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    for begin in range(0, total, _BLOCK):
+        check()
+        end = min(begin + _BLOCK, total)
+        first, last = int(np.searchsorted(ends, begin, "right")), int(np.searchsorted(ends, end, "left")) + 1
+        upto = np.minimum(ends[first:last], end)
+        since = np.maximum(ends[first:last] - lengths[first:last], begin)
+        mine, place = _spread(upto - since)
+        offset = low[first:last] + since - (ends[first:last] - lengths[first:last])
+        yield mine + first, offset[mine] + place
 
 
 def met(terms: np.ndarray, keys: np.ndarray, most: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """(place in `terms`, place in `keys`) of each term and each equal key. `keys` ascend. BudgetExceeded where there
-    are more than `most`."""
-    low, high = (np.searchsorted(keys, terms, side) for side in ("left", "right"))
-    lengths = high - low
-    refuse_more(int(lengths.sum()), most)
-    mine = np.repeat(np.arange(len(terms)), lengths)
-    within = np.arange(len(mine)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return mine, np.repeat(low, lengths) + within
+    """All `meetings` at once. BudgetExceeded where there are more than `most`."""
+    none, size = np.zeros(0, np.int64), 0
+    found = [(none, none)]
+    for part in meetings(terms, keys):
+        size += len(part[0])
+        refuse_more(size, most)
+        to_hold(32 * size)
+        found.append(part)
+    mine, theirs = zip(*found, strict=True)
+    return np.concatenate(mine), np.concatenate(theirs)
+
+
+def _spread(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For each length, so often its place, and the numbers from 0 up to it."""
+    one = np.repeat(np.arange(len(lengths)), lengths)
+    return one, np.arange(len(one)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
 def refuse_more(size: int, most: int | None) -> None:
-    """Raises `BudgetExceeded` where `size`, of consequences, is more than `most`."""
+    """Raises `BudgetExceeded` where `size`, of consequences, is more than `most`: `closed_triples` of the settings."""
     if most is not None and size > most:
         raise BudgetExceeded(
-            "consequences of the background knowledge", most, size, "triples",
-            "leave out entailment, or what lets so much follow: owl:sameAs among many, a long chain of a transitive "
-            "property",
+            "closed_triples", most, size, "triples",
+            "raise closed_triples, leave out entailment, or leave out what lets so much follow from the background "
+            "knowledge: owl:sameAs among many, a long chain of a transitive property",
         )  # fmt: skip

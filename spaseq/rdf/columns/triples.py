@@ -10,17 +10,21 @@ import rdflib
 
 from spaseq.jit import attempt_rows
 from spaseq.rdf.columns.model import TermTable
+from spaseq.rdf.columns.pairs import refuse_more
 from spaseq.rdf.terms import Term, Triple, plain_literal
+from spaseq.watch import check, to_hold
 
 if TYPE_CHECKING:
     from spaseq.rdf.columns.dictionary import Dictionary
 
-__all__ = ["GraphColumns", "Orders", "different"]
+__all__ = ["GraphColumns", "Orders", "different", "widened"]
 
 Orders = Mapping[int, np.ndarray]
 """By place, 0 (subject) and 2 (object): the indices of all rows, int32 (n,), those of a predicate together as in `rows`
 and by their term at the place, equal ones in the order of `rows`."""
 _FEW: Final = 1 << 16
+_PART: Final = 1 << 20
+"""Rows that are compared without a look at limits."""
 
 
 class GraphColumns:
@@ -152,10 +156,56 @@ class GraphColumns:
 
 def different(rows: np.ndarray) -> np.ndarray:
     """The different ones of `rows`, int32 (n, 3), which are overwritten, in their order: those at the front."""
-    from spaseq.rdf.columns.kernels import gathering, layout
+    return rows[: _moved(rows, 0, 0, len(rows), _slots(len(rows)))]
 
-    slots = np.full(1 << max(4, (2 * len(rows)).bit_length()), layout.NIL, dtype=np.int64)
-    return rows[: attempt_rows(gathering.distinct_triples, 16 * len(rows), rows, slots)]
+
+def widened(rows: np.ndarray, parts: Iterable[np.ndarray], most: int | None = None) -> np.ndarray:
+    """`rows`, int32 (n, 3), each once, and behind them those of `parts` that are new, as they come. BudgetExceeded
+    where there are more than `most` (`closed_triples`).
+
+    Held are the different ones, 12 bytes each, with a table of 8 to 16, twice as much while it grows.
+    """
+    held, to = np.array(rows, order="C"), len(rows)
+    slots = _slots(to)
+    _moved(held, 0, 0, to, slots)
+    for part in parts:
+        refuse_more(to, most)
+        for begin in range(0, len(part), _PART):
+            check()
+            own = part[begin : begin + _PART]
+            end = to + len(own)
+            if end > len(held):
+                to_hold(12 * (end + to // 2))
+                held.resize((end + to // 2, 3), refcheck=False)
+            if 2 * end > len(slots):
+                del slots
+                slots = _slots(end)
+                _moved(held, 0, 0, to, slots)
+            held[to:end] = own
+            to = _moved(held, to, to, end, slots)
+    refuse_more(to, most)
+    held.resize((to, 3), refcheck=False)
+    return held
+
+
+def _slots(rows: int) -> np.ndarray:
+    from spaseq.rdf.columns.kernels.layout import NIL
+
+    size = 1 << max(4, (2 * rows).bit_length())
+    to_hold(4 * size)
+    return np.full(size, NIL, dtype=np.int32)
+
+
+def _moved(rows: np.ndarray, to: int, begin: int, end: int, slots: np.ndarray) -> int:
+    """`distinct_triples`, a part at a time."""
+    from spaseq.rdf.columns.kernels import gathering
+
+    while begin < end:
+        check()
+        upto = min(begin + _PART, end)
+        to = int(attempt_rows(gathering.distinct_triples, 16 * (upto - begin), rows, to, begin, upto, slots))
+        begin = upto
+    return to
 
 
 def _grouped(rows: np.ndarray, terms: int) -> tuple[np.ndarray, dict[int, tuple[int, int]]]:

@@ -163,12 +163,16 @@ def _plan_lines(query: Query) -> Iterator[str]:
 
 def _limit_lines(query: Query, words: QueryWords) -> Iterator[str]:
     """What each task, and the driver, may use."""
+    elsewhere = (*NOT_IN_TASKS, "closed_triples", "threads")
     settings = {name: value for name, value in asdict(query.settings).items()
-                if isinstance(value, (int, float)) and name not in (*NOT_IN_TASKS, "threads")}  # fmt: skip
+                if isinstance(value, (int, float)) and name not in elsewhere}  # fmt: skip
     said = ", ".join(f"{name} {value:,}" for name, value in settings.items())
     yield f"limits of the engine in each task (spaseq.Settings, --set): {said}"
     rows = words.get("knowledge_rows", KNOWLEDGE_ROWS)
     yield f"limit of an answer of the knowledge on the driver (knowledge_rows, --knowledge-rows): {rows:,} rows"
+    if words.get("entailment") is not None:
+        most = query.settings.closed_triples
+        yield f"limit of a graph that is closed on the driver (closed_triples, --set): {most:,} triples"
 
 
 def _stream_lines(query: Query) -> Iterator[str]:
@@ -222,7 +226,7 @@ def prepared(spark: SparkSession, query: Query, kb: Any, options: QueryOptions) 
     layout = lay_out(text.compiled())
     known.check(text.compiled().checked.patterns.values(), layout.joined)
     sides = sides_of(spark, text, layout, known, rows, options.graphs)
-    lines = (*layout.explain(), *known.lines, *(side.line for own in sides.values() for side in own))
+    lines = (*layout.explain(), *known.lines, *closed.told(), *(side.line for own in sides.values() for side in own))
     return Prepared(text, layout, graph_keys(text, layout, closed), sides, lines)
 
 

@@ -51,5 +51,5 @@ def under_entailment(
     text = replace(QueryText.of(query), reference=reference)
     if entailment is None:
         return text, knowledge
-    closed, schema = close_under(knowledge, entailment)
+    closed, schema = close_under(knowledge, entailment, query.settings.closed_triples)
     return replace(text, schema=pickle.dumps(schema)), closed

@@ -5,7 +5,7 @@
 * `scanning`: lines to rows of terms;
 * `literals`: times, and what literals are compared as;
 * `assembly`: rows to events; `names`: the names that ended last;
-* `gathering`: events in their order.
+* `gathering`: events in their order; `closure`: what is reached from numbered nodes.
 """
 
 __all__: list[str] = []

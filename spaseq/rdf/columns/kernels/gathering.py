@@ -55,11 +55,12 @@ def gather(order, rows, drafts, kind, needed, blank_of, blank_in, named, slots, 
 
 
 @kernel
-def distinct_triples(triples, slots):
-    """Moves the different rows of `triples` (int32 (n, 3)) to the front, in their order, and returns how many there
-    are. `slots` (int64, NIL, a power of two of at least twice the rows) is scratch. O(rows), expected."""
-    to = np.int64(0)
-    for row in range(len(triples)):
+def distinct_triples(triples, to, begin, end, slots):
+    """Moves those of the rows `begin:end` of `triples` (int32 (n, 3)) that differ from each other and from the first
+    `to`, in their order, behind these; how many rows are there then. `slots` (int32, a power of two of at least
+    twice the rows) is NIL for `to` 0, and stays as it was left. O(rows), expected."""
+    to = np.int64(to)
+    for row in range(begin, end):
         triples[to, 0] = triples[row, 0]
         triples[to, 1] = triples[row, 1]
         triples[to, 2] = triples[row, 2]
