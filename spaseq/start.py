@@ -10,6 +10,7 @@ import gc
 import importlib
 import os
 import signal
+import sys
 from typing import Any, Final, NoReturn
 
 __all__ = ["command", "leave", "spaseq"]
@@ -27,11 +28,24 @@ def command(module: str) -> NoReturn:
     """Runs the `entry` of a command's module."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, leave)
+    _stand_in()
     gc.set_threshold(_CONTAINERS, 20, 20)
     entry = importlib.import_module(module).entry
     gc.freeze()  # what was imported stays to the end
     entry()
     raise SystemExit(1)  # not reached: `entry` ends the process
+
+
+def _stand_in() -> None:
+    """Gives streams with which the process was started closed (`>&-`), None in Python, a file: for input an empty one,
+    for output one in which each write fails with an OSError, for errors one that takes all. Without it a file that is
+    opened for something else could get the number 1, and warnings would be printed on standard output."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
+    if sys.stdout is None:
+        sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
 def leave(number: int, frame: Any) -> NoReturn:

@@ -34,6 +34,22 @@ def test_a_union_of_hundreds() -> None:
     assert _pushed(_query("G0", union), ":a :p0 1 .", ":a :p399 2 .", ":a :q 3 .") == [1, 2]
 
 
+@pytest.mark.parametrize("end", ["", " ."])
+def test_thousands_of_triples(end: str) -> None:
+    """rdflib's grammar calls itself for each that stands behind a dot."""
+    values = range(400)
+    data = ":a " + " ; ".join(f":p{i} {i}" for i in values) + " ."
+    gpm = " . ".join(f"?x :p{i} ?{'y' if i == 7 else f'y{i}'}" for i in values) + end
+    assert _pushed(_query("G0", gpm), data) == [7]
+    template = " . ".join(f"?x :p{i} ?y" for i in values) + end
+    query = spaseq.compile(_query("G0", "?x :p ?y").replace("SELECT ?y", f"CONSTRUCT {{ {template} }}"))
+    triple: Any = (rdflib.URIRef("http://e/a"), rdflib.Literal(1))
+    assert len(query.construct({"x": triple[0], "y": triple[1]})) == 400
+    for wrong in ("?x :p ?y . . ?y :p ?z", ". ?x :p ?y", "?x :p ?y . ."):
+        with pytest.raises(QueryError):
+            spaseq.compile(_query("G0", wrong))
+
+
 def test_a_class_with_hundreds_of_subclasses() -> None:
     """Entailment writes a triple pattern as the union of what entails it."""
     links = " ".join(f":C{i} rdfs:subClassOf :C . :q{i} rdfs:subPropertyOf :q ." for i in range(400))

@@ -45,7 +45,9 @@ def run_main(name: str, parser: Callable[[], argparse.ArgumentParser], arguments
     """
     try:
         options = parser().parse_args(arguments)
-        return int(options.command(options))
+        code = int(options.command(options))
+        sys.stdout.flush()  # what cannot be written is an error here
+        return code
     except SpaseqError as error:
         if isinstance(error, QuerySyntaxError) and language_of(error.source) not in (None, name):
             error.add_note(f"hint: by its name {error.source} is for the command {language_of(error.source)}")

@@ -59,7 +59,7 @@ def run_command(main: Callable[[], int]) -> NoReturn:
     code = main()
     settle_interrupt()
     atexit._run_exitfuncs()
-    for stream in filter(None, (sys.stdout, sys.stderr)):  # None: the process was started with it closed
+    for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):  # already reported, or the reader has gone
             stream.flush()
     os._exit(code)

@@ -1,4 +1,5 @@
-"""rdflib's grammar of SPARQL, changed to record positions, to keep literals as written, and to try fewer alternatives.
+"""rdflib's grammar of SPARQL, changed to record positions, to keep literals as written, for triples in any number, and
+to try fewer alternatives.
 
 pyparsing tries the alternatives of a rule one after another, and each that fails costs an exception: for a name, each
 of some 80 functions. `_ByFirst` tries only the alternatives that can begin with the next character, in the same order,
@@ -19,13 +20,25 @@ from pyparsing import (
     Literal,
     MatchFirst,
     OneOrMore,
+    Optional,
     ParserElement,
     ParseResults,
+    Suppress,
     TokenConverter,
+    ZeroOrMore,
 )
 from rdflib import term
-from rdflib.plugins.sparql.parser import DECIMAL_NEGATIVE, DOUBLE_NEGATIVE, INTEGER_NEGATIVE, Query
-from rdflib.plugins.sparql.parserutils import Comp
+from rdflib.plugins.sparql.parser import (
+    DECIMAL_NEGATIVE,
+    DOUBLE_NEGATIVE,
+    INTEGER_NEGATIVE,
+    ConstructTriples,
+    Query,
+    TriplesBlock,
+    TriplesSameSubject,
+    TriplesSameSubjectPath,
+)
+from rdflib.plugins.sparql.parserutils import Comp, ParamList
 
 from spaseq.gpm.legal import PLACED
 
@@ -34,6 +47,14 @@ __all__ = ["Query"]
 # rdflib negates the value of such a literal, which it cannot do for a decimal, and rewrites its text ("-01" to "-1").
 for _negative in (DECIMAL_NEGATIVE, DOUBLE_NEGATIVE, INTEGER_NEGATIVE):
     _negative.set_parse_action(lambda tokens: term.Literal(f"-{tokens[0]}", datatype=tokens[0].datatype))
+
+# rdflib's rules of triples call themselves for each that follows a dot: 82 of them took Python's recursion limit.
+for _rule, _list, _triples in (
+    (TriplesBlock, "triples", TriplesSameSubjectPath),
+    (ConstructTriples, "template", TriplesSameSubject),
+):
+    _one = ParamList(_list, _triples)
+    _rule <<= _one + ZeroOrMore(Suppress(".") + _one) + Optional(Suppress("."))
 
 _SKIPPED: Final = frozenset((*string.whitespace, "#", ""))
 """Characters that may be skipped before an alternative, and the end of the text: here all alternatives are tried."""

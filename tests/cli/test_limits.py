@@ -234,6 +234,31 @@ def test_ctrl_c_while_modules_are_imported(tmp_path: Path) -> None:
     assert scripts == {"spaseq": "spaseq.start:spaseq", "ceql": "ceql.start:ceql"}
 
 
+# -- streams that the process was started without, or that take nothing
+
+
+@pytest.mark.parametrize(
+    ("command", "closed", "code", "output", "error"),
+    [
+        ("run q.ceql --events e.csv --format count", ">&-", 3, "", "cannot write the results: Bad file descriptor\n"),
+        ("explain q.ceql", ">&-", 3, "", "cannot write the results: Bad file descriptor\n"),
+        ("explain q.ceql", ">/dev/full", 3, "", "cannot write the results: No space left on device\n"),
+        ("alert q.ceql --events e.csv", ">&-", 3, "", "cannot write the results: Bad file descriptor\n"),
+        ("check q.ceql", ">&-", 0, "", ""),
+        ("run q.ceql --events - --format count", "<&-", 0, "0\n", "note: no event was read\n"),
+        ("run n.ceql --events e.csv --format count", "2>&-", 0, "0\n", ""),
+        ("run q.ceql --events none.csv", "<&- >&- 2>&-", 3, "", ""),
+    ],
+)
+def test_closed_streams(tmp_path: Path, command: str, closed: str, code: int, output: str, error: str) -> None:
+    (tmp_path / "e.csv").write_text("type,time\nA,1\nA,2\n")
+    (tmp_path / "q.ceql").write_text("SELECT * WHERE A")
+    (tmp_path / "n.ceql").write_text("SELECT * WHERE N")  # with a note
+    line = f"{sys.executable} -m ceql {command} {closed}"
+    found = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout, found.stderr) == (code, output, error)
+
+
 # -- sessions
 
 
