@@ -207,6 +207,19 @@ def _steps(number: int) -> str:
     )
 
 
+def _rounds(select: str, more: str = "") -> str:
+    """Some trades of much volume and the one behind them: of one company, without others of it between."""
+    gpms = "\n".join(
+        f"DEFINE GPM {name} ON S {{ ?{name.lower()} :company ?company ; :price ?p{name} ; :volume ?v{name} . "
+        f"FILTER ({condition}) }}"
+        for name, condition in (("A", "?vA > 5000"), ("B", "?vB > 5000"), ("C", "?vC > 0"))
+    )
+    return (
+        f"PREFIX : <http://stock.org/ns#>\nSELECT {select} WITHIN 1 MINUTES PARTITION BY (?company) "
+        f"FROM STREAM S <urn:s>\nWHERE {{ SEQ (A, B+, C)\n{gpms} }} {more}"
+    )
+
+
 _IRIS = ", ".join(f"<http://smartgrid.org/id/H{i * 5}>" for i in range(200))
 _VALUES = " ".join(f'("S{i}" {i})' for i in range(500))
 SHAPES: dict[str, tuple[str, str]] = {
@@ -236,6 +249,11 @@ SHAPES: dict[str, tuple[str, str]] = {
                         "FILTER (?p > 199)")),
     "SEQ of 10": ("stock", _steps(10)),
     "SEQ of 20": ("stock", _steps(20)),
+    "A, B+, C": ("stock", _rounds("?company ?pA ?pC")),
+    "list of rounds": ("stock", _rounds("?company (?pB+ AS ?ps)")),
+    "AVG over rounds": ("stock", _rounds("?company (AVG(?pB) AS ?m)")),
+    "ORDER BY over rounds": ("stock", _rounds("?company (AVG(?pB) AS ?m)", "ORDER BY DESC(?m) LIMIT 3")),
+    "DISTINCT lists": ("stock", _rounds("DISTINCT ?company (?pB+ AS ?ps)")),
 }  # fmt: skip
 
 

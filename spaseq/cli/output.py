@@ -214,7 +214,7 @@ class FoundResults(Results):
         import pyarrow as pa
 
         if self.typed:
-            gathered = Gathered(self.variables, ())
+            gathered = Gathered(self.variables)
             for found in self._blocks():
                 gathered.add(found)
             yield typed_table(gathered, self.variables, terms=False)

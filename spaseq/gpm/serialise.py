@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
+from rdflib.namespace import XSD
 from rdflib.term import BNode, Literal, URIRef
 
 from spaseq.errors import InternalError, OptionError
 from spaseq.rdf import term_from_key, term_key
 
-__all__ = ["LIST", "json_of_key", "json_of_keys", "json_term", "key_parts", "list_literal", "nquads_of_key",
-           "nquads_of_keys", "nquads_term", "plain_of_key", "plain_text", "short_text", "xml_term"]  # fmt: skip
+__all__ = ["LIST", "item_of_key", "json_of_key", "json_of_keys", "json_term", "key_parts", "list_key", "list_literal",
+           "nquads_of_key", "nquads_of_keys", "nquads_term", "plain_of_key", "plain_text", "short_text",
+           "xml_term"]  # fmt: skip
 
 
 def json_term(term: Any) -> dict[str, str]:
@@ -71,6 +73,14 @@ def xml_term(term: Any) -> str:
 
 
 _ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_AS_TERMS: Final = "@", "^^<>", f"^^<{XSD.string}>"
+"""Suffixes of literals that rdflib writes in another way."""
+
+
+def _escaped(text: str) -> str:
+    for character, written in _ESCAPES.items():  # PERF: a fiftieth of the time of `str.translate`
+        text = text.replace(character, written)
+    return text
 
 
 def nquads_of_key(key: str) -> str:
@@ -78,6 +88,9 @@ def nquads_of_key(key: str) -> str:
     # PERF: most keys are what N-Quads writes; making rdflib's term takes some 5 to 20 µs.
     if (_PLAIN_IRI if key.startswith("<") else _PLAIN_LITERAL).fullmatch(key):
         return key
+    end = key.rindex('"') if key.startswith('"') else 0
+    if end and not key.startswith(_AS_TERMS, end + 1):
+        return f'"{_escaped(key[1:end])}{key[end:]}'
     return nquads_term(term_from_key(key))
 
 
@@ -120,7 +133,7 @@ def nquads_term(term: Any) -> str:
     """The term as N-Quads writes it, on one line."""
     if not isinstance(term, Literal):
         return str(term.n3())
-    escaped = "".join(_ESCAPES.get(c, c) for c in str(term))
+    escaped = _escaped(str(term))
     if term.language:
         return f'"{escaped}"@{term.language}'
     return f'"{escaped}"' + (f"^^<{term.datatype}>" if term.datatype else "")
@@ -142,12 +155,22 @@ _BARE: Final = {
 
 def list_literal(terms: Sequence[Any]) -> Literal:
     """A list of RDF terms as one literal: `"[1, 2.5, \\"a\\"@en, <http://example.org/b>]"^^cdt:List`."""
-    return Literal("[" + ", ".join(_item(term) for term in terms) + "]", datatype=LIST)
+    return Literal("[" + ", ".join(item_of_key(term_key(term)) for term in terms) + "]", datatype=LIST)
 
 
-def _item(term: Any) -> str:
-    bare = _BARE.get(str(term.datatype)) if isinstance(term, Literal) else None
-    return str(term) if bare is not None and bare.fullmatch(str(term)) else nquads_term(term)
+def list_key(items: Sequence[str]) -> str:
+    """The `term_key` of a list literal with these items (`item_of_key`)."""
+    return f'"[{", ".join(items)}]"^^<{LIST}>'
+
+
+def item_of_key(key: str) -> str:
+    """The term with this `term_key`, as a list literal has it."""
+    if key.startswith('"'):
+        _, text, _, datatype = key_parts(key)
+        bare = _BARE.get(datatype)
+        if bare is not None and bare.fullmatch(text):
+            return text
+    return nquads_of_key(key)
 
 
 def plain_of_key(key: str) -> str:

@@ -290,9 +290,12 @@ class Space:
         return self.base + len(self._extras) - 1
 
     def literals(self) -> LiteralColumns:
-        """The values of the terms for comparisons, by number (`spaseq.rdf.columns.LiteralColumns`); there may be unused
-        rows at the end. Each added term is parsed once."""
+        """The values of the terms for comparisons, by number (`spaseq.rdf.columns.LiteralColumns`); there are unused
+        rows at the end where there may be none: -1, what is not bound, can be looked up. Each added term is parsed
+        once."""
         known = self._literals if self._literals is not None else self._terms.literals()
+        if not len(known.kind):
+            known = empty_columns(1)
         if self._added < len(self._extras):
             if len(known.kind) < len(self):
                 known = _longer(known, max(64, 2 * len(self)))

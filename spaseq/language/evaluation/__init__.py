@@ -7,10 +7,10 @@ beside the streams; `follow` runs as streams come.
 * `history` (`Events`, `History`, `Made`, `Pool`): The instants that a match to come may hold: their times, and their
   events where matches show them.
 * `match` (`Match`): A match, as a query's user sees it.
-* `columns` (`FoundColumns`, `Kept`, `Texts`, `again`, `by_time`, `columns_of`, `text_ranks`): Matches as columns:
-  what many results are, until somebody looks at one.
-* `gathered` (`Gathered`, `Rows`, `SpaceTerms`, `with_lists`): Matches gathered as columns, over terms of their own:
-  what result clauses are computed from.
+* `columns` (`CodedLists`, `CodedTerms`, `FoundColumns`, `Kept`, `Texts`, `again`, `by_time`, `columns_of`,
+  `list_ranks`, `rounds_text`, `text_ranks`): Matches as columns: what many results are, until somebody looks at one.
+* `gathered` (`Gathered`, `GatheredLists`, `Rows`, `SpaceTerms`, `with_lists`): Matches gathered as columns, over
+  terms of their own: what result clauses are computed from.
 * `computing` (`Computation`): Result clauses as operations on columns: the plan of graph patterns evaluated over
   solutions in place of events.
 * `absence` (`Endings`, `Sightings`, `Waiting`): What must not occur before a match or behind it: negation at the start

@@ -15,13 +15,15 @@ import pyarrow as pa
 
 from spaseq.engine import CodedRows, MatchBatch
 from spaseq.engine.program.register_ops import NOTHING
-from spaseq.gpm.serialise import nquads_of_key, nquads_of_keys
+from spaseq.gpm import ROUNDS, Mapping
+from spaseq.gpm.serialise import nquads_of_key, nquads_of_keys, nquads_term
 from spaseq.language.evaluation.history import History
 from spaseq.language.evaluation.match import Match
 from spaseq.language.lowering.encoding import TermCodes
 from spaseq.rdf import GraphEvent
 
-__all__ = ["CodedTerms", "FoundColumns", "Kept", "Texts", "again", "by_time", "columns_of", "text_ranks"]
+__all__ = ["CodedLists", "CodedTerms", "FoundColumns", "Kept", "Texts", "again", "by_time", "columns_of", "list_ranks",
+           "rounds_text", "text_ranks"]  # fmt: skip
 
 _TEXTS: Final = 1 << 17
 
@@ -45,6 +47,22 @@ class CodedTerms(Protocol):
 
     def term(self, number: int, /) -> Any:
         """The term of a code."""
+        ...
+
+
+class CodedLists(Protocol):
+    """The lists of rounds that codes stand for. `names`: the variables that rounds may bind."""
+
+    @property
+    def names(self) -> Sequence[str]: ...
+
+    def cells(self, numbers: np.ndarray, /) -> tuple[np.ndarray, np.ndarray]:
+        """How many rounds each list has, int64 (n,), and the codes of their terms, one round behind the other: int64
+        (rounds, names), NOTHING where one binds none."""
+        ...
+
+    def mappings(self, number: int, /) -> tuple[Mapping, ...]:
+        """The rounds of a list."""
         ...
 
 
@@ -82,8 +100,8 @@ class FoundColumns:
     """Matches in order, to be read before the next are asked for.
 
     `start`, `end`: int64 (m,); `offsets`, `positions` as in `MatchBatch`; `times`: int64 (m,), of the last positions;
-    `codes`: for each selected variable the codes of its terms, int64 (m,), NOTHING where it is not bound, in `terms`.
-    `instants` has the times and the events of the positions.
+    `codes`: for each selected variable the codes of its terms, int64 (m,), NOTHING where it is not bound, in `terms`;
+    those of `ROUNDS` are in `lists`. `instants` has the times and the events of the positions.
     """
 
     start: np.ndarray
@@ -94,6 +112,7 @@ class FoundColumns:
     codes: dict[str, np.ndarray]
     terms: CodedTerms
     instants: History | Kept
+    lists: CodedLists | None = None
 
     def __len__(self) -> int:
         return len(self.start)
@@ -101,10 +120,13 @@ class FoundColumns:
     def __iter__(self) -> Iterator[Match]:
         starts, ends, offsets = self.start.tolist(), self.end.tolist(), self.offsets.tolist()
         places, term = self.positions.tolist(), self.terms.term
-        columns = [(name, codes.tolist()) for name, codes in self.codes.items()]
+        columns = [
+            (name, term if name != ROUNDS or self.lists is None else self.lists.mappings, codes.tolist())
+            for name, codes in self.codes.items()
+        ]
         for i in range(len(starts)):
             positions = tuple(places[offsets[i] : offsets[i + 1]])
-            bindings: dict[str, Any] = {name: term(codes[i]) for name, codes in columns if codes[i] != NOTHING}
+            bindings: dict[str, Any] = {name: of(codes[i]) for name, of, codes in columns if codes[i] != NOTHING}
             kept = self.instants
             if isinstance(kept, History):
                 yield Match(starts[i], ends[i], positions, bindings, *kept.held(positions))
@@ -135,8 +157,8 @@ class FoundColumns:
             events = instants.events
             instants = Kept(instants.times[begin:end], lambda row: events(first + row))
         return FoundColumns(self.start[first:last], self.end[first:last], self.offsets[first : last + 1] - begin,
-                            self.positions[begin:end], self.times[first:last], codes, self.terms,
-                            instants)  # fmt: skip
+                            self.positions[begin:end], self.times[first:last], codes, self.terms, instants,
+                            self.lists)  # fmt: skip
 
     def texts(self, name: str, texts: Texts) -> list[str | None]:
         """The text of a variable's term in each match, None where it is not bound."""
@@ -173,10 +195,9 @@ def columns_of(found: MatchBatch, selected: frozenset[str], history: History) ->
     rows = found.rows
     if not isinstance(rows, CodedRows) or not isinstance(rows.owner, TermCodes):
         return None
-    known = rows.owner.columns(selected)
-    if known is None:
+    registers, terms, lists = rows.owner.columns(selected), rows.owner.terms, rows.owner.chains
+    if registers is None:
         return None
-    registers, terms = known
     match = np.arange(len(found))
     places = rows.firsts
     if len(rows) and rows.counts.max() > 1:
@@ -187,7 +208,11 @@ def columns_of(found: MatchBatch, selected: frozenset[str], history: History) ->
     if len(match) > len(found):
         if any((column == NOTHING).any() for column in codes.values()):
             return None
-        order = np.lexsort([*(text_ranks(column, terms, NOTHING) for column in reversed(codes.values())), match])
+        ranks = [
+            list_ranks(column, lists, NOTHING) if name == ROUNDS and lists else text_ranks(column, terms, NOTHING)
+            for name, column in codes.items()
+        ]
+        order = np.lexsort([*reversed(ranks), match])
         match, codes = match[order], {name: column[order] for name, column in codes.items()}
 
     def positions_of(row: int) -> np.ndarray:
@@ -203,7 +228,7 @@ def columns_of(found: MatchBatch, selected: frozenset[str], history: History) ->
         taken = np.arange(int(lengths.sum())) - np.repeat(begins - offsets[:-1][match], lengths)
         offsets, positions = np.append(begins, len(taken)), positions[taken]
     times = history.times(positions[offsets[1:] - 1]) if len(match) else np.zeros(0, np.int64)
-    return FoundColumns(found.start[match], found.end[match], offsets, positions, times, codes, terms, history)
+    return FoundColumns(found.start[match], found.end[match], offsets, positions, times, codes, terms, history, lists)
 
 
 def by_time(parts: Iterable[FoundColumns | Iterable[Match]]) -> Iterator[FoundColumns | list[Match]]:
@@ -238,6 +263,20 @@ def text_ranks(codes: np.ndarray, terms: CodedTerms, nothing: int) -> np.ndarray
     ranks = np.full(len(used), -1, np.int64)
     ranks[np.flatnonzero(used != nothing)[order]] = np.arange(len(keys))
     return ranks[places]
+
+
+def list_ranks(codes: np.ndarray, lists: CodedLists, nothing: int) -> np.ndarray:
+    """`text_ranks` of lists of rounds."""
+    used, places = np.unique(codes, return_inverse=True)
+    texts = [rounds_text(lists.mappings(code)) for code in used.tolist() if code != nothing]
+    ranks = np.full(len(used), -1, np.int64)
+    ranks[np.flatnonzero(used != nothing)[sorted(range(len(texts)), key=texts.__getitem__)]] = np.arange(len(texts))
+    return ranks[places]
+
+
+def rounds_text(rounds: Iterable[Mapping]) -> str:
+    """The mappings of rounds as a text that they are ordered by."""
+    return " ".join(f"{name} {nquads_term(term)}" for taken in rounds for name, term in taken)
 
 
 def again(

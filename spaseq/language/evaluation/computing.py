@@ -13,9 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from spaseq.engine import Settings
-from spaseq.gpm import SolutionPlan, algebra, in_columns
+from spaseq.gpm import ROUNDS, SolutionPlan, algebra, in_columns
 from spaseq.gpm.columnar import names_apart, uncovered, unsteady
-from spaseq.language.evaluation.gathered import Gathered, Rows
+from spaseq.language.evaluation.gathered import Gathered, GatheredLists, Rows
 from spaseq.language.semantics.clauses import Clauses
 
 __all__ = ["Computation"]
@@ -44,12 +44,10 @@ class Computation:
     @staticmethod
     def of(clauses: Clauses) -> Computation | None:
         """None if they need rdflib's evaluator: EXISTS, keys of GROUP BY and ORDER BY that are another value each time,
-        some VALUES (`in_columns`), and windows over solutions with lists of rounds."""
+        and some VALUES (`in_columns`)."""
         plan = clauses.plan
-        if clauses.by_window and clauses.rounds:
-            return None
         if plan is None:
-            return Computation(clauses, few=clauses.few) if clauses.by_window else None
+            return Computation(clauses, few=clauses.few) if clauses.by_window or clauses.lists else None
         tree = algebra.convert(plan.node)
         order = tuple((algebra.convert_expression(key), descending) for key, descending in plan.order)
         nodes = list(algebra.walk(tree))
@@ -72,10 +70,7 @@ class Computation:
     def results(self, gathered: Gathered) -> Rows:
         """The results of a window: as of `results.finish`."""
         clauses, space = self.clauses, gathered.space
-        rows = gathered.rows().standing(space)
-        keys: list[np.ndarray] = []
-        if self.tree is not None:
-            rows, keys = self._computed(rows, gathered)
+        rows, keys = self._computed(gathered.standing(), gathered)
         rows = _with_columns(rows, {name: own for name, own in rows.columns.items() if name in clauses.select})
         if clauses.groups:
             order = np.lexsort((rows.start, rows.end))
@@ -92,10 +87,8 @@ class Computation:
 
     def reduced(self, gathered: Gathered) -> Gathered:
         """A window's matches without those that are no results, whatever follows (`Clauses.few`)."""
-        rows = gathered.rows().standing(gathered.space)
-        kept, keys = rows.numbered(), list[np.ndarray]()
-        if self.tree is not None:
-            kept, keys = self._computed(kept, gathered)
+        rows = gathered.standing()
+        kept, keys = self._computed(rows.numbered(), gathered)
         if self.clauses.distinct:
             kept = kept.take(kept.firsts(self.clauses.select))
         if keys:
@@ -127,9 +120,12 @@ class Computation:
         from spaseq.gpm.columnar.table import Table
         from spaseq.gpm.columnar.truth import computed
 
-        clauses, space, plan = self.clauses, gathered.space, self.clauses.plan
-        assert plan is not None and self.tree is not None
-        table = Table(np.arange(len(rows), dtype=np.int32), rows.columns)
+        clauses, plan = self.clauses, self.clauses.plan
+        rows = _with_columns(rows, rows.columns | gathered.lists_of(rows, clauses.lists))
+        if plan is None or self.tree is None:
+            return rows, []
+        own = {name: column for name, column in rows.columns.items() if name != ROUNDS}
+        table = Table(np.arange(len(rows), dtype=np.int32), own)
         count = len(rows)
         if clauses.groups:
             groups, count = self._groups(table, gathered)
@@ -137,12 +133,12 @@ class Computation:
             table = Table(groups[order].astype(np.int32), {n: column[order] for n, column in table.columns.items()})
             rows = rows.together(groups, count) if count else rows.take(np.zeros(0, np.int64))
         elif plan.over_rounds:
-            table = _of_rounds(rows, plan, space)
+            table = _of_rounds(rows.columns[ROUNDS], own, gathered.rounds, plan)
         evaluation = self._evaluation(table, count, gathered)
         found = evaluation.table(self.tree)
         if plan.over_rounds:  # a solution's own bindings can be named outside of aggregates
-            for name, own in rows.columns.items():
-                column, given = found.column(name), own[found.events]
+            for name, terms in own.items():
+                column, given = found.column(name), terms[found.events]
                 found = found.with_column(name, np.where(column >= 0, column, given))
         scope = evaluation.scope(found)
         keys = [computed(key, scope) for key, _ in self.order]
@@ -186,20 +182,18 @@ class _NoGraphs:
 
 
 def _with_columns(rows: Rows, columns: dict[str, np.ndarray]) -> Rows:
-    return Rows(rows.start, rows.end, rows.offsets, rows.positions, rows.times, columns, rows.events, rows.rounds)
+    return Rows(rows.start, rows.end, rows.offsets, rows.positions, rows.times, columns, rows.events)
 
 
-def _of_rounds(rows: Rows, plan: SolutionPlan, space: Any) -> Any:
-    """A row for each round of each match, as `SolutionPlan.rows` has them."""
+def _of_rounds(lists: np.ndarray, own: dict[str, np.ndarray], rounds: GatheredLists, plan: SolutionPlan) -> Any:
+    """A row for each round of each match, as `SolutionPlan.rows` has them. `lists`: those of the matches; `own`: their
+    terms."""
     from spaseq.gpm.columnar.table import Table
 
-    rounds = [each or [()] for each in rows.rounds]
-    owner = np.repeat(np.arange(len(rows), dtype=np.int32), [len(each) for each in rounds])
-    columns = {name: column[owner] for name, column in rows.columns.items() if name not in plan.iterated}
-    columns |= {plan.last_name(name): column[owner] for name, column in rows.columns.items()}
-    taken = [dict(each) for every in rounds for each in every]
-    for name in sorted({name for each in taken for name in each}):
-        own = np.array([space.number(each[name]) if name in each else -1 for each in taken], np.int32)
+    owner, cells = rounds.rounds(lists)
+    columns = {name: column[owner] for name, column in own.items() if name not in plan.iterated}
+    columns |= {plan.last_name(name): column[owner] for name, column in own.items()}
+    for name, taken in zip(rounds.names, cells.T, strict=True):
         fixed = columns.get(name)
-        columns[name] = own if fixed is None else np.where(own >= 0, own, fixed)
+        columns[name] = taken if fixed is None else np.where(taken >= 0, taken, fixed)
     return Table(owner, columns)

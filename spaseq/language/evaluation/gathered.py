@@ -8,23 +8,26 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from spaseq.engine.program.register_ops import NOTHING
-from spaseq.gpm import ROUNDS, list_literal
+from spaseq.gpm import ROUNDS, Mapping, list_literal
 from spaseq.gpm.columnar.table import Space
-from spaseq.language.evaluation.columns import CodedTerms, FoundColumns, Kept, text_ranks
+from spaseq.gpm.serialise import item_of_key, list_key
+from spaseq.language.evaluation.columns import CodedLists, CodedTerms, FoundColumns, Kept, list_ranks, text_ranks
 from spaseq.language.evaluation.match import Match
 from spaseq.rdf import GraphEvent
 from spaseq.rdf.columns import TermTable
 
-__all__ = ["Gathered", "Rows", "SpaceTerms", "with_lists"]
+__all__ = ["Gathered", "GatheredLists", "Rows", "SpaceTerms", "with_lists"]
 
 _Events = Callable[[int], Sequence[GraphEvent]]
 _NO_TERMS = TermTable.of(())
+_NONE = -1
 
 
 class SpaceTerms:
@@ -85,8 +88,8 @@ class SpaceTerms:
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
     """Matches, or groups of them: `start`, `end`, `offsets`, `positions` as in `FoundColumns`; `times`, int64, those of
-    the positions; `columns`: for each variable the numbers of its terms, int32 (m,), -1 where it is not bound;
-    `events(i)`: those of row i. `rounds`: for each row the mappings of its iterations' rounds, or nothing at all.
+    the positions; `columns`: for each variable the numbers of its terms, int32 (m,), -1 where it is not bound, and
+    under `ROUNDS` that of the list of its iterations' rounds; `events(i)`: those of row i.
     """
 
     start: np.ndarray
@@ -96,7 +99,6 @@ class Rows:
     times: np.ndarray
     columns: dict[str, np.ndarray]
     events: _Events
-    rounds: Sequence[Any] = ()
 
     def __len__(self) -> int:
         return len(self.start)
@@ -108,28 +110,28 @@ class Rows:
         taken = np.arange(int(lengths.sum())) - np.repeat(begins - self.offsets[:-1][rows], lengths)
         columns = {name: column[rows] for name, column in self.columns.items()}
         numbers, events = rows.tolist(), self.events
-        rounds = [self.rounds[row] for row in numbers] if self.rounds else ()
         return Rows(self.start[rows], self.end[rows], np.append(begins, len(taken)), self.positions[taken],
-                    self.times[taken], columns, lambda row: events(numbers[row]), rounds)  # fmt: skip
+                    self.times[taken], columns, lambda row: events(numbers[row]))  # fmt: skip
 
     def numbered(self) -> Rows:
         """The same columns, `start` being the number of the row."""
-        return Rows(np.arange(len(self)), self.end, self.offsets, self.positions, self.times, self.columns, self.events,
-                    self.rounds)  # fmt: skip
+        return Rows(np.arange(len(self)), self.end, self.offsets, self.positions, self.times, self.columns, self.events)
 
     def held(self) -> Rows:
         """The same rows, which hold no more events than their own."""
         events = [self.events(row) for row in range(len(self))]
-        return Rows(self.start, self.end, self.offsets, self.positions, self.times, self.columns, events.__getitem__,
-                    self.rounds)  # fmt: skip
+        return Rows(self.start, self.end, self.offsets, self.positions, self.times, self.columns, events.__getitem__)
 
-    def standing(self, space: Space) -> Rows:
+    def standing(self, space: Space, lists: GatheredLists) -> Rows:
         """The matches that stand for the solutions, the pairs of an end and a mapping: the least by (start, positions).
         In order of (end, start, positions, terms)."""
         order = np.lexsort((self.start, self.end))
         same = (np.diff(self.end[order]) == 0) & (np.diff(self.start[order]) == 0)
         if same.any():
-            order = np.lexsort((*self._by_terms(space)[::-1], self._by_positions(), self.start, self.end))
+            places = self._by_positions()
+            order = np.lexsort((places, self.start, self.end))
+            if (same & (np.diff(places[order]) == 0)).any():
+                order = np.lexsort((*self._by_terms(space, lists)[::-1], places, self.start, self.end))
         kinds = [self.end[order], *(column[order] for column in self.columns.values())]
         return self.take(order[_firsts(kinds, len(order))])
 
@@ -140,14 +142,15 @@ class Rows:
         ranks = {text: rank for rank, text in enumerate(sorted(set(texts)))}
         return np.array([ranks[text] for text in texts], np.int64)
 
-    def _by_terms(self, space: Space) -> list[np.ndarray]:
+    def _by_terms(self, space: Space, lists: GatheredLists) -> list[np.ndarray]:
         """Keys that order rows as `results.term_order` does: a row without a variable comes behind those that have it,
         before them if it has no later one either."""
         later = np.zeros(len(self), bool)
         keys = []
         for name in sorted(self.columns, reverse=True):
             column = self.columns[name]
-            ranks = text_ranks(column, SpaceTerms(space), -1) + 1
+            ranks = list_ranks(column, lists, -1) if name == ROUNDS else text_ranks(column, SpaceTerms(space), -1)
+            ranks += 1
             keys.append(np.where(column >= 0, ranks, np.where(later, len(ranks) + 1, 0)))
             later |= column >= 0
         return keys[::-1]
@@ -179,12 +182,12 @@ class Rows:
 
         return Rows(start, end, np.searchsorted(owner, np.arange(count + 1)), positions, times, {}, of_group)
 
-    def found(self, terms: SpaceTerms) -> FoundColumns:
-        """As results."""
+    def found(self, terms: SpaceTerms, lists: GatheredLists | None = None) -> FoundColumns:
+        """As results, or as matches, with their lists of rounds."""
         codes = {name: np.where(c < 0, NOTHING, c.astype(np.int64)) for name, c in sorted(self.columns.items())}
         last = self.times[self.offsets[1:] - 1] if len(self) else np.zeros(0, np.int64)
         kept = Kept(self.times, self.events)
-        return FoundColumns(self.start, self.end, self.offsets, self.positions, last, codes, terms, kept)
+        return FoundColumns(self.start, self.end, self.offsets, self.positions, last, codes, terms, kept, lists)
 
 
 def _firsts(columns: Sequence[np.ndarray], count: int) -> np.ndarray:
@@ -194,15 +197,142 @@ def _firsts(columns: Sequence[np.ndarray], count: int) -> np.ndarray:
     return np.sort(distinct(columns, count)[0])
 
 
-class Gathered:
-    """Matches of a window, or of a block. `names`: the variables of a mapping; `lists`: as in `Clauses`. `terms`: those
-    of matches gathered before, to go on with."""
+class GatheredLists:
+    """Lists of rounds, numbered from 0 as they come; equal ones have one number, and -1 is that without rounds.
 
-    def __init__(self, names: Iterable[str], lists: Sequence[tuple[str, str]], terms: SpaceTerms | None = None) -> None:
+    `names`: the variables that rounds may bind. The numbers of terms are those of a space. As `CodedLists`, too.
+    """
+
+    def __init__(self, space: Space, names: Iterable[str]) -> None:
+        self.names: Sequence[str] = sorted(names)
+        self._space = space
+        self._ends = np.zeros(1, np.int64)  # where each list ends in _cells, the first being the end of none
+        self._cells = np.zeros((0, len(self.names)), np.int32)
+        self._known: dict[bytes, int] | None = None
+        self._items: dict[int, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    # -- lists in
+
+    def add(self, lists: CodedLists, codes: np.ndarray, number: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """The numbers of the lists that `codes` stand for in `lists`, int32 (n,). `number` gives those of terms, int32,
+        by their codes, int64 ascending."""
+        used, places = np.unique(codes, return_inverse=True)
+        bound = used != NOTHING
+        lengths, taken = lists.cells(used[bound])
+        terms, at = np.unique(taken, return_inverse=True)
+        numbers = np.full(len(terms), _NONE, np.int32)
+        numbers[terms != NOTHING] = number(terms[terms != NOTHING])
+        taken = numbers[at].reshape(taken.shape)
+        cells = np.full((len(taken), len(self.names)), _NONE, np.int32)
+        cells[:, [self.names.index(name) for name in lists.names]] = taken
+        found = np.full(len(used), _NONE, np.int32)
+        found[bound] = self._added(lengths, cells, apart=not len(self))
+        return found[places]
+
+    def add_mappings(self, rounds: Sequence[tuple[Mapping, ...]]) -> np.ndarray:
+        """The numbers of lists given as the mappings of their rounds: int32 (n,)."""
+        number, places = self._space.number, {name: place for place, name in enumerate(self.names)}
+        found = np.full(len(rounds), _NONE, np.int32)
+        some = [row for row, taken in enumerate(rounds) if taken]
+        cells = np.full((sum(len(rounds[row]) for row in some), len(self.names)), _NONE, np.int32)
+        for cell, mapping in zip(cells, (mapping for row in some for mapping in rounds[row]), strict=True):
+            for name, term in mapping:
+                cell[places[name]] = number(term)
+        found[some] = self._added(np.array([len(rounds[row]) for row in some], np.int64), cells)
+        return found
+
+    def _added(self, lengths: np.ndarray, cells: np.ndarray, *, apart: bool = False) -> np.ndarray:
+        """The numbers of lists of so many rounds: int32. `apart`: whether none equals another, and there were none."""
+        ends = np.cumsum(lengths)
+        if apart:
+            self._ends, self._cells = np.append(0, ends), cells
+            return np.arange(len(lengths), dtype=np.int32)
+        known, first = self._index(), len(self)
+        texts = [cells[begin:end].tobytes() for begin, end in pairwise([0, *ends.tolist()])]
+        fresh: list[int] = []
+        for place, text in enumerate(texts):
+            if known.setdefault(text, first + len(fresh)) == first + len(fresh):
+                fresh.append(place)
+        if fresh:
+            own = np.array(fresh)
+            rows = _within(ends[own] - lengths[own], lengths[own])
+            self._ends = np.append(self._ends, self._ends[-1] + np.cumsum(lengths[own]))
+            self._cells = np.concatenate([self._cells, cells[rows]])
+        return np.array([known[text] for text in texts], np.int32)
+
+    def _index(self) -> dict[bytes, int]:
+        """The lists by their cells."""
+        if self._known is None:
+            bounds = self._ends.tolist()
+            self._known = {self._cells[a:b].tobytes(): i for i, (a, b) in enumerate(pairwise(bounds))}
+        return self._known
+
+    # -- and out
+
+    def _spans(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where lists begin, and how many rounds they have; none, that of -1."""
+        begins, ends = self._ends[numbers], self._ends[numbers + 1]
+        return begins, np.where(numbers < 0, 0, ends - begins)
+
+    def rounds(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The rounds of some lists, one that binds nothing for a list without: the index of the list of each, int32
+        (r,), and the numbers of its terms, int32 (r, names), -1 for none."""
+        begins, lengths = self._spans(numbers)
+        counts = np.maximum(lengths, 1)
+        owner = np.repeat(np.arange(len(numbers), dtype=np.int32), counts)
+        cells = np.full((len(owner), len(self.names)), _NONE, np.int32)
+        cells[(lengths > 0)[owner]] = self._cells[_within(begins, lengths)]
+        return owner, cells
+
+    def literals(self, numbers: np.ndarray, name: str) -> np.ndarray:
+        """The numbers of the literals that list what rounds bind a variable to: int32, one for each of `numbers`."""
+        used, places = np.unique(numbers, return_inverse=True)
+        begins, lengths = self._spans(used)
+        taken = self._cells[_within(begins, lengths), self.names.index(name)]
+        ends = np.cumsum(np.append(0, taken >= 0))[np.append(0, np.cumsum(lengths))].tolist()
+        items = self._items_of(taken[taken >= 0])
+        keys = [list_key(items[first:last]).encode() for first, last in pairwise(ends)]
+        return self._space.numbers_of_keys(keys)[places]
+
+    def _items_of(self, numbers: np.ndarray) -> list[str]:
+        """The terms as list literals have them."""
+        used, places = np.unique(numbers, return_inverse=True)
+        texts = [*map(item_of_key, self._space.cased_keys(used.tolist()))]
+        return np.array(texts, object)[places].tolist() if texts else []
+
+    def cells(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """As of `CodedLists`."""
+        begins, lengths = self._spans(numbers)
+        taken = self._cells[_within(begins, lengths)].astype(np.int64)
+        return lengths, np.where(taken < 0, NOTHING, taken)
+
+    def mappings(self, number: int) -> tuple[Mapping, ...]:
+        """As of `CodedLists`."""
+        term = self._space.term
+        taken = self._cells[self._ends[number] : self._ends[number + 1]].tolist()
+        return tuple(
+            tuple((name, term(own)) for name, own in zip(self.names, row, strict=True) if own >= 0) for row in taken
+        )
+
+
+def _within(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """The indices of ranges that begin so and are so long, one behind the other: int64."""
+    ends = np.cumsum(lengths)
+    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(begins - (ends - lengths), lengths)
+
+
+class Gathered:
+    """Matches of a window, or of a block. `names`: the variables of a mapping; `rounds`: those of which matches have
+    the values in each round. `terms`: those of matches gathered before, to go on with."""
+
+    def __init__(self, names: Iterable[str], rounds: Iterable[str] = (), terms: SpaceTerms | None = None) -> None:
         self.terms: SpaceTerms = SpaceTerms(Space(_NO_TERMS)) if terms is None else terms
         self.space: Space = self.terms.space
-        self._lists = lists
-        self._names = sorted({*names, *(name for name, _ in lists)} - {ROUNDS})
+        self.rounds: GatheredLists = GatheredLists(self.space, rounds)
+        self._names = sorted({*names} - {ROUNDS})
         self._parts: list[Rows] = []
 
     def __len__(self) -> int:
@@ -225,6 +355,7 @@ class Gathered:
     def add_columns(self, found: FoundColumns) -> None:
         """Matches as columns, at least one."""
         times, events = found.kept_events()
+        number = partial(self.terms.numbers_of, found.terms)
         columns = {}
         for name in self._names:
             codes = found.codes.get(name)
@@ -234,17 +365,25 @@ class Gathered:
             used, places = np.unique(codes, return_inverse=True)
             bound = used != NOTHING
             numbers = np.full(len(used), -1, np.int32)
-            numbers[bound] = self.terms.numbers_of(found.terms, used[bound])
+            numbers[bound] = number(used[bound])
             columns[name] = numbers[places]
+        if self.rounds.names:
+            own, lists = found.codes.get(ROUNDS), found.lists
+            if own is None or lists is None:
+                columns[ROUNDS] = np.full(len(found), -1, np.int32)
+            else:
+                columns[ROUNDS] = self.rounds.add(lists, own, number)
         self._parts.append(Rows(found.start, found.end, found.offsets, found.positions, times, columns, events))
 
     def add_matches(self, matches: Sequence[Match]) -> None:
         """Matches, at least one."""
         number = self.space.number
-        rows = [with_lists(self._lists, match.bindings) for match in matches]
+        rows = [match.bindings for match in matches]
         columns = {
             name: np.array([number(row[name]) if name in row else -1 for row in rows], np.int32) for name in self._names
         }
+        if self.rounds.names:
+            columns[ROUNDS] = self.rounds.add_mappings([row.get(ROUNDS, ()) for row in rows])
         lengths = [len(match.positions) for match in matches]
         self._parts.append(
             Rows(
@@ -255,7 +394,6 @@ class Gathered:
                 np.array([time for match in matches for time in match.times], np.int64),
                 columns,
                 lambda row: matches[row].events,
-                [match.bindings.get(ROUNDS, ()) for match in matches],
             )
         )
 
@@ -272,31 +410,34 @@ class Gathered:
 
         ends = np.cumsum([0, *(len(part.positions) for part in parts)])
         offsets = [part.offsets[:-1] - part.offsets[0] + end for part, end in zip(parts, ends[:-1], strict=True)]
-        rounds: list[Any] = []
-        for part in parts if any(part.rounds for part in parts) else ():
-            rounds += part.rounds or [()] * len(part)
         return Rows(
             np.concatenate([part.start for part in parts]),
             np.concatenate([part.end for part in parts]),
             np.append(np.concatenate(offsets), ends[-1]),
             np.concatenate([part.positions for part in parts]),
             np.concatenate([part.times for part in parts]),
-            {name: np.concatenate([part.columns[name] for part in parts]) for name in self._names},
+            {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns},
             events,
-            rounds,
         )
+
+    def standing(self) -> Rows:
+        """As of `Rows`."""
+        return self.rows().standing(self.space, self.rounds)
+
+    def lists_of(self, rows: Rows, lists: Sequence[tuple[str, str]]) -> dict[str, np.ndarray]:
+        """The columns of `(?x+ AS ?xs)`, of pairs of a name and a variable: as those of `Rows`."""
+        return {name: self.rounds.literals(rows.columns[ROUNDS], x) for name, x in lists}
 
     def of(self, rows: Rows) -> Gathered:
         """These rows of it, gathered anew, with no other terms."""
-        fresh = Gathered((), ())
-        fresh._lists, fresh._names = self._lists, self._names
+        fresh = Gathered(self._names, self.rounds.names)
         if len(rows):
-            fresh.add_columns(rows.found(self.terms))
+            fresh.add_columns(rows.found(self.terms, self.rounds))
         return fresh
 
     def matches(self) -> list[Match]:
         """All of them as matches."""
-        return [match for part in self._parts for match in part.found(self.terms)]
+        return [match for part in self._parts for match in part.found(self.terms, self.rounds)]
 
 
 def with_lists(lists: Sequence[tuple[str, str]], bindings: dict[str, Any]) -> dict[str, Any]:

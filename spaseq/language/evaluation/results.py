@@ -20,7 +20,7 @@ import numpy as np
 from spaseq.engine import Window
 from spaseq.gpm import Mapping, freeze
 from spaseq.gpm.serialise import nquads_term
-from spaseq.language.evaluation.columns import FoundColumns
+from spaseq.language.evaluation.columns import FoundColumns, rounds_text
 from spaseq.language.evaluation.computing import Computation
 from spaseq.language.evaluation.gathered import Gathered, SpaceTerms, with_lists
 from spaseq.language.evaluation.history import Made, Pool
@@ -41,7 +41,7 @@ def finish(clauses: Clauses, matches: Sequence[Match]) -> list[Match]:
     computation = Computation.of(clauses)
     if computation is None or not matches:
         return _finish_by_row(clauses, matches)
-    gathered = Gathered(clauses.needed, clauses.lists)
+    gathered = Gathered(clauses.needed, clauses.rounds)
     gathered.add_matches(matches)
     return list(computation.results(gathered).found(gathered.terms))
 
@@ -87,9 +87,7 @@ def term_order(mapping: Mapping) -> tuple[tuple[str, str, str], ...]:
 
 def _text(value: Any) -> str:
     """A term in N-Triples syntax, or the mappings of rounds."""
-    if isinstance(value, tuple):
-        return " ".join(f"{name} {nquads_term(term)}" for taken in value for name, term in taken)
-    return nquads_term(value)
+    return rounds_text(value) if isinstance(value, tuple) else nquads_term(value)
 
 
 def _rows(clauses: Clauses, matches: Sequence[Match]) -> Iterator[tuple[Match, dict[str, Any], tuple[Any, ...]]]:
@@ -144,7 +142,7 @@ class Results:
         self._clauses = clauses
         self._window = window
         self._computation = Computation.of(clauses)
-        self._pending = Gathered(clauses.needed, clauses.lists)
+        self._pending = Gathered(clauses.needed, clauses.rounds)
         self._held: list[Match] = []  # of a window, where clauses are not computed as columns
         self._terms: SpaceTerms | None = None  # of the matches computed last, since values come again
         self._reduced = 0  # twice the matches that were left last time
@@ -216,7 +214,7 @@ class Results:
         assert self._computation is not None
         if self._terms is not None and len(self._terms.space) > _TERMS:
             self._terms = None
-        gathered = Gathered(self._clauses.needed, self._clauses.lists, self._terms)
+        gathered = Gathered(self._clauses.needed, self._clauses.rounds, self._terms)
         self._terms = gathered.terms
         if isinstance(matches, FoundColumns):
             if len(matches):
@@ -250,7 +248,7 @@ class Results:
             held, self._held = self._held, []
             yield _finish_by_row(self._clauses, held)
         if len(self._pending) and self._computation is not None:
-            gathered, self._pending = self._pending, Gathered(self._clauses.needed, self._clauses.lists)
+            gathered, self._pending = self._pending, Gathered(self._clauses.needed, self._clauses.rounds)
             yield from _some(self._computation.results(gathered).found(gathered.terms))
 
     def _number(self, time: int) -> int:
@@ -287,6 +285,6 @@ class Results:
     def restore(self, state: Any, events: Made) -> None:
         """The opposite of `snapshot`; `events` gives those of the pool."""
         pending, self._answered = state
-        self._held, self._pending = [], Gathered(self._clauses.needed, self._clauses.lists)
+        self._held, self._pending = [], Gathered(self._clauses.needed, self._clauses.rounds)
         if pending:
             self._hold([Match.restore(match, events) for match in pending])

@@ -632,7 +632,7 @@ class Matches:
         return pa.Table.from_batches(tables).combine_chunks()
 
     def _typed(self, terms: bool) -> pa.Table:
-        gathered = Gathered(self.variables, ())
+        gathered = Gathered(self.variables)
         with limited(self._program.settings):
             for found in iter([list(self)]) if self._query.clauses.ask else self.blocks():
                 gathered.add(found)

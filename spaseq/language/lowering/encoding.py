@@ -143,7 +143,8 @@ class TermCodes:
             if take.collect:
                 names = take.collect & conjunction_binds(patterns, take.conjunction)
                 self._collected.setdefault(take.conjunction, set()).add(" ".join(sorted(names)))
-        self.chains: RoundLists | None = RoundLists(self.terms) if self._collected else None
+        collected = {name for every in self._collected.values() for names in every for name in names.split()}
+        self.chains: RoundLists | None = RoundLists(self.terms, sorted(collected)) if self._collected else None
         self._list = self.registers
         if self.chains is not None:
             self.registers += 1
@@ -597,11 +598,10 @@ class TermCodes:
             return []
         return [(ROUNDS, self.chains.mappings(row[self._list]))]
 
-    def columns(self, names: frozenset[str]) -> tuple[dict[str, int], NumberedTerms] | None:
-        """The registers of `names`, and the terms that codes number; None with lists, or if two codes may be a term."""
-        if ROUNDS in names and self.chains is not None:
-            return None
-        return None if self.terms.has_aliases else ({n: r for n, r in self._ids.items() if n in names}, self.terms)
+    def columns(self, names: frozenset[str]) -> dict[str, int] | None:
+        """The registers of `names`: of numbers of `terms`, `ROUNDS` of `chains`. None if two may be a term."""
+        known = self._ids if self.chains is None else {**self._ids, ROUNDS: self._list}
+        return None if self.terms.has_aliases else {name: known[name] for name in names & known.keys()}
 
     @property
     def full(self) -> bool:

@@ -8,6 +8,7 @@ The kernel makes them (`spaseq.engine.kernels.registers.operations.append`); rou
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -22,25 +23,26 @@ __all__ = ["RoundLists"]
 
 _LISTS: Final = 1 << 16
 _ROOM: Final = 1 << 10
-_Round = tuple[tuple[str, int], ...]
-"""The variables that a round binds, in order, each with the code of its term."""
+_STEPS: Final = 8  # of a search in a table of lists
+_Round = tuple[int, ...]
+"""The codes of the terms that a round binds the variables to, NOTHING where it binds none."""
 
 
 class RoundLists:
     """`spaseq.engine.program.register_ops.Chains` over numbered rounds, of terms numbered by `terms`.
 
-    `array`: see there. Numbers ascend, and stand for nothing else once they are forgotten (`keep`).
+    `names`: the variables that rounds may bind, in order. `array`: see there. Numbers of rounds and of lists ascend,
+    and stand for nothing else once they are forgotten (`keep`).
     """
 
-    def __init__(self, terms: NumberedTerms) -> None:
+    def __init__(self, terms: NumberedTerms, names: Sequence[str]) -> None:
         self._terms = terms
+        self.names: tuple[str, ...] = tuple(names)
         self.array: np.ndarray = np.zeros((_ROOM, 4), np.int64)
         self._rounds: dict[_Round, int] = {}
-        self._taken: dict[int, _Round] = {}
+        self._columns: tuple[np.ndarray, np.ndarray] | None = None  # what `_rounds` has
         self._next = 0
         self._mappings: dict[int, Mapping] = {}
-        self._lists: dict[int, tuple[int, int]] = {}
-        self._listed = 0
         self._full = _LISTS
 
     @property
@@ -51,45 +53,67 @@ class RoundLists:
 
     def round_of(self, names: Sequence[str], codes: Sequence[int]) -> int:
         """The number of the round that binds `names`, in order, to the terms of `codes`, NOTHING for none."""
-        taken = tuple((name, code) for name, code in zip(names, codes, strict=True) if code != NOTHING)
+        own = dict(zip(names, codes, strict=True))
+        return self._number(tuple([own.get(name, NOTHING) for name in self.names]))
+
+    def _number(self, taken: _Round) -> int:
         number = self._rounds.get(taken)
         if number is None:
             number = self._rounds[taken] = self._next
-            self._taken[number] = taken
             self._next += 1
         return number
 
     def rounds_of(self, names: Sequence[str], codes: np.ndarray) -> np.ndarray:
         """`round_of` each row of `codes`, int64 (n, names): int64 (n,)."""
-        if codes.shape[1] == 1:
-            used, places = np.unique(codes[:, 0], return_inverse=True)
-            numbers = [self.round_of(names, (code,)) for code in used.tolist()]
+        whole = np.full((len(codes), len(self.names)), NOTHING, np.int64)
+        whole[:, [self.names.index(name) for name in names]] = codes
+        if whole.shape[1] == 1:
+            used, places = np.unique(whole[:, 0], return_inverse=True)
         else:
-            used, places = np.unique(codes, axis=0, return_inverse=True)
-            numbers = [self.round_of(names, row) for row in used.tolist()]
-        return np.array(numbers, np.int64)[places.reshape(-1)]
+            used, places = np.unique(whole, axis=0, return_inverse=True)
+        rows = zip(*np.atleast_2d(used.T).tolist(), strict=True)
+        return np.array([*map(self._number, rows)], np.int64)[places.reshape(-1)]
 
     def mapping(self, number: int) -> Mapping:
         """The mapping of a round; made once."""
         found = self._mappings.get(number)
         if found is None:
-            term = self._terms.term
-            found = self._mappings[number] = tuple((name, term(code)) for name, code in self._taken[number])
+            term, codes = self._terms.term, self._codes(np.array([number]))[0].tolist()
+            own = zip(self.names, codes, strict=True)
+            found = self._mappings[number] = tuple((name, term(code)) for name, code in own if code != NOTHING)
         return found
+
+    def _codes(self, rounds: np.ndarray) -> np.ndarray:
+        """The codes of the terms that some rounds bind: int64 (n, names)."""
+        if self._columns is None or len(self._columns[0]) < len(self._rounds):
+            numbers = np.fromiter(self._rounds.values(), np.int64, len(self._rounds))
+            self._columns = numbers, np.array([*self._rounds], np.int64).reshape(-1, len(self.names))
+        numbers, codes = self._columns
+        return codes[np.searchsorted(numbers, rounds)]
 
     # -- lists
 
+    def cells(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How many rounds each of some lists has, int64 (n,), and the codes of the terms that these bind, from the
+        first round of the first list on: int64 (rounds, names), NOTHING for none."""
+        lengths, rounds = self._unrolled(numbers)
+        return lengths, self._codes(rounds)
+
+    def _unrolled(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The lengths of lists, and the numbers of their rounds: int64."""
+        from spaseq.engine.kernels.registers.operations import chain_elements, chain_lengths
+        from spaseq.jit import attempt_rows
+
+        lengths = np.zeros(len(numbers), np.int64)
+        attempt_rows(chain_lengths, _STEPS * len(numbers), self.array, numbers, lengths)
+        ends = np.cumsum(lengths)
+        rounds = np.zeros(int(lengths.sum()), np.int64)
+        attempt_rows(chain_elements, _STEPS * len(rounds), self.array, numbers, ends, rounds)
+        return lengths, rounds
+
     def mappings(self, number: int) -> tuple[Mapping, ...]:
         """The rounds of a list, from the first to the last. O(length)."""
-        if self._listed < self._count:
-            fresh = self.array[self._listed + 1 : self._count + 1].tolist()
-            self._lists.update((row[k.CHAIN_NUMBER], (row[k.CHAIN_PARENT], row[k.CHAIN_LAST])) for row in fresh)
-            self._listed = self._count
-        found = []
-        while number != NOTHING:
-            number, last = self._lists[number]
-            found.append(self.mapping(last))
-        return tuple(found[::-1])
+        return tuple(map(self.mapping, self._unrolled(np.array([number]))[1].tolist()))
 
     def grow(self) -> None:
         """Make room for as many again."""
@@ -110,7 +134,7 @@ class RoundLists:
     @property
     def full(self) -> bool:
         """Whether it is time to `keep` only what is in use."""
-        return self._count > self._full or len(self._taken) > self._full
+        return self._count > self._full or len(self._rounds) > self._full
 
     def keep(self, numbers: np.ndarray) -> None:
         """Forget all lists but those of these `numbers`, int64 and NOTHING for none, and what they are made of."""
@@ -123,7 +147,7 @@ class RoundLists:
             todo = todo[~alive[todo]]
         rows = rows[alive]
         used = set(np.unique(rows[:, k.CHAIN_LAST]).tolist())
-        self._set_rounds({number: taken for number, taken in self._taken.items() if number in used})
+        self._set_rounds({taken: number for taken, number in self._rounds.items() if number in used})
         self._make_room(rows, _size(len(rows)))
 
     @staticmethod
@@ -134,22 +158,24 @@ class RoundLists:
         places = places[places < len(known)]
         return places[np.isin(known[places], numbers)]
 
-    def _set_rounds(self, taken: dict[int, _Round]) -> None:
-        self._taken = taken
-        self._rounds = {one: number for number, one in taken.items()}
-        self._mappings, self._lists, self._listed = {}, {}, 0
-        self._full = 2 * max(len(taken), self._count) + _LISTS
+    def _set_rounds(self, rounds: dict[_Round, int]) -> None:
+        self._rounds = rounds
+        self._mappings, self._columns = {}, None
+        self._full = 2 * max(len(rounds), self._count) + _LISTS
 
     def terms_used(self) -> set[int]:
         """The numbers of the terms that rounds bind."""
-        return {code for taken in self._taken.values() for _, code in taken}
+        return {code for taken in self._rounds for code in taken} - {NOTHING}
 
     # -- snapshots
 
     def snapshot(self) -> Any:
         """The lists and rounds, as plain values."""
         columns = self.array[1 : self._count + 1, : k.CHAIN_SLOT].T
-        rounds = [(number, [list(pair) for pair in taken]) for number, taken in self._taken.items()]
+        rounds = [
+            (number, [[name, code] for name, code in zip(self.names, taken, strict=True) if code != NOTHING])
+            for taken, number in self._rounds.items()
+        ]
         return int(self.array[0, k.CHAINS_NEXT]), tuple(c.copy() for c in columns), self._next, rounds
 
     def restore(self, state: Any, terms: Collection[int], held: np.ndarray) -> None:
@@ -159,19 +185,21 @@ class RoundLists:
         expect(len(columns) == k.CHAIN_SLOT, "the columns of lists of rounds")
         count = len(columns[0])
         rows = np.stack([array(column, "lists of rounds", rows=count) for column in columns], axis=1)
-        taken = {number: tuple((name, code) for name, code in own) for number, own in rounds}
-        pairs = [pair for own in taken.values() for pair in own]
-        expect(all(type(name) is str and type(code) is int for name, code in pairs), "rounds")
+        pairs = [pair for _, own in rounds for pair in own]
+        expect(all(name in self.names and type(code) is int for name, code in pairs), "rounds")
         expect({code for _, code in pairs} <= {*terms}, "terms of rounds")
-        expect(all(type(n) is int and 0 <= n < self._next < 1 << 60 for n in taken), "a number for each round")
-        expect(len(set(taken.values())) == len(taken) == len(rounds), "each round once")
+        known = [number for number, _ in rounds]
+        expect(all(type(n) is int and 0 <= n < self._next < 1 << 60 for n in known), "a number for each round")
+        expect(all(a < b for a, b in pairwise(known)), "rounds in order")
+        taken = {tuple([dict(own).get(name, NOTHING) for name in self.names]): number for number, own in rounds}
+        expect(len(taken) == len(rounds), "each round once")
         numbers = rows[:, k.CHAIN_NUMBER]
         ascending = bool((np.diff(numbers) > 0).all()) and (not count or numbers[0] >= 0)
         expect(type(following) is int and ascending and following < 1 << 60, "lists of rounds in order")
         expect(not count or int(numbers[-1]) < following, "lists of rounds in order")
         parents = rows[:, k.CHAIN_PARENT]
         expect(bool((parents < numbers).all()) and _are_of(parents, numbers), "lists of rounds that go on others")
-        expect(set(rows[:, k.CHAIN_LAST].tolist()) <= taken.keys(), "a round at the end of each list")
+        expect(set(rows[:, k.CHAIN_LAST].tolist()) <= {*known}, "a round at the end of each list")
         expect(len(np.unique(rows[:, : k.CHAIN_NUMBER], axis=0)) == count, "each list of rounds once")
         expect(_are_of(held, numbers), "a list of rounds for each number of one")
         self.array[0, k.CHAINS_NEXT] = following

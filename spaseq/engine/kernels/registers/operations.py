@@ -309,6 +309,43 @@ def index_chains(chains):
         chains[chain_slot(chains, chains[row, CHAIN_PARENT], chains[row, CHAIN_LAST]), CHAIN_SLOT] = row
 
 
+@kernel
+def chain_row(chains, number):
+    """The row of a list, by its number: numbers ascend from row to row."""
+    low, high = 1, chains[0, CHAINS_COUNT]
+    while low < high:
+        middle = (low + high) >> 1
+        if chains[middle, CHAIN_NUMBER] < number:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def chain_lengths(chains, numbers, lengths):
+    """How many elements each of some lists has: int64, like `numbers`."""
+    for i in range(numbers.shape[0]):
+        number, length = numbers[i], 0
+        while number != NOTHING:
+            number = chains[chain_row(chains, number), CHAIN_PARENT]
+            length += 1
+        lengths[i] = length
+
+
+@kernel
+def chain_elements(chains, numbers, ends, elements):
+    """The elements of some lists, from the first to the last: int64, one list behind the other. `ends`: where each ends
+    there."""
+    for i in range(numbers.shape[0]):
+        number, place = numbers[i], ends[i]
+        while number != NOTHING:
+            row = chain_row(chains, number)
+            place -= 1
+            elements[place] = chains[row, CHAIN_LAST]
+            number = chains[row, CHAIN_PARENT]
+
+
 @inlined
 def follow(ops, first, last, values, row, memo, questions, stack, chains):
     """Do ops[first:last] to a row of registers: 1, 0 where a test fails, REJECT where the transition must not fire,
