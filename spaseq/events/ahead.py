@@ -8,17 +8,23 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from spaseq.watch import Stopped, check, handed_on
 
-__all__ = ["Crew", "ahead"]
+__all__ = ["Ahead", "Crew", "ahead"]
 
 T = TypeVar("T")
 R = TypeVar("R")
 _DEPTH: Final = 2
 _PATIENCE: Final = 0.05
 """Seconds between two looks at limits while there is nothing to do but wait."""
+
+
+class Ahead(Protocol):
+    """What does as `map` does with one iterator, possibly ahead of who asks for it, in several threads at once."""
+
+    def __call__(self, work: Callable[[T], R], source: Iterator[T], /) -> Iterator[R]: ...
 
 
 def ahead(make: Callable[[], Iterator[T]], depth: int = _DEPTH) -> Iterator[T]:
@@ -36,28 +42,32 @@ def ahead(make: Callable[[], Iterator[T]], depth: int = _DEPTH) -> Iterator[T]:
             yield item[0]
 
 
-class _Item(Generic[T, R]):
-    """An item of a source. `claimed`: somebody works on it, or has; `done`: the result is there, or an error."""
+class _Item:
+    """An item of a source, and the `work` of its line. `claimed`: somebody works on it, or has; `done`: the result is
+    there, or an error."""
 
-    __slots__ = ("claimed", "done", "ended", "error", "result", "value")
+    __slots__ = ("claimed", "done", "ended", "error", "result", "value", "work")
 
-    def __init__(self) -> None:
-        self.value: T | None = None
-        self.result: R | None = None
+    def __init__(self, work: Callable[[Any], Any] | None) -> None:
+        self.work = work
+        self.value: Any = None
+        self.result: Any = None
         self.error: BaseException | None = None
         self.ended = False
         self.claimed = False
         self.done = False
 
 
-class _Line(Generic[T, R]):
-    """A source, and its items that nobody has taken yet. One thread at a time is `reading`."""
+class _Line:
+    """A source, and its items that nobody has taken yet. One thread at a time is `reading`. `work`: what is done with
+    each, where that is the same for every thread."""
 
-    __slots__ = ("ended", "items", "reading", "source")
+    __slots__ = ("ended", "items", "reading", "source", "work")
 
-    def __init__(self, source: Iterator[T]) -> None:
+    def __init__(self, source: Iterator[Any], work: Callable[[Any], Any] | None = None) -> None:
         self.source = source
-        self.items: deque[_Item[T, R]] = deque()
+        self.work = work
+        self.items: deque[_Item] = deque()
         self.reading = False
         self.ended = False
 
@@ -84,7 +94,7 @@ class Crew(Generic[T, R]):
         threads: int,
         depth: int = _DEPTH,
     ) -> None:
-        self._lines: list[_Line[T, R]] = [_Line(source) for source in sources]
+        self._lines: list[_Line] = [_Line(source) for source in sources]
         self._work = work
         self._helper = helper
         self._depth = depth
@@ -103,7 +113,7 @@ class Crew(Generic[T, R]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
-        for line in self._lines:
+        for line in list(self._lines):  # a source that is closed may close another
             close = getattr(line.source, "close", None)
             if close is not None:
                 close()
@@ -119,13 +129,31 @@ class Crew(Generic[T, R]):
 
     def take(self, place: int) -> tuple[T, R] | None:
         """The next item of a source and what was done with it; None at the end."""
-        line = self._lines[place]
+        return self._take(self._lines[place])
+
+    def mapped(self, work: Callable[[Any], Any], source: Iterator[Any]) -> Iterator[Any]:
+        """`map` for a source of this crew: what is read there is made of the items of another `source`, which are read,
+        and worked on by any thread, ahead as well. Who waits here does nothing else meanwhile.
+
+        What the other source or the work raises is raised here, behind the items before."""
+        line = _Line(source, work)
+        with self._changed:
+            self._lines.append(line)
+            self._changed.notify_all()
+        try:
+            while (found := self._take(line)) is not None:
+                yield found[1]
+        finally:
+            with self._changed:
+                self._lines.remove(line)
+
+    def _take(self, line: _Line) -> tuple[Any, Any] | None:
         while True:
             with self._changed:
                 while not (line.items and line.items[0].done):
                     if line.ended and not line.items:
                         return None
-                    job = None if self._work is None else self._job(line)
+                    job = None if self._work is None else self._job(line, alone=line.work is not None)
                     if job is not None:
                         break
                     self._changed.wait(_PATIENCE)
@@ -138,7 +166,7 @@ class Crew(Generic[T, R]):
                         raise item.error
                     if item.ended:
                         return None
-                    return item.value, item.result  # type: ignore[return-value]
+                    return item.value, item.result
             assert self._work is not None
             self._do(job, self._work)
 
@@ -163,13 +191,14 @@ class Crew(Generic[T, R]):
                         return
                 self._do(job, work)
 
-    def _job(self, wanted: _Line[T, R] | None) -> _Line[T, R] | _Item[T, R] | None:
+    def _job(self, wanted: _Line | None, *, alone: bool = False) -> _Line | _Item | None:
         """Something to do, claimed: for who takes, what the first item of `wanted` needs; else reading, which nobody
-        can do for somebody else, before the rest. Inside `_changed`."""
+        can do for somebody else, before the rest; `alone` for `wanted`. Inside `_changed`."""
         if wanted is not None and wanted.items and not wanted.items[0].claimed:
             wanted.items[0].claimed = True
             return wanted.items[0]
-        free = [line for line in self._lines if not (line.reading or line.ended) and len(line.items) < self._depth]
+        lines = [wanted] if alone and wanted is not None else self._lines
+        free = [line for line in lines if not (line.reading or line.ended) and len(line.items) < self._depth]
         if wanted in free and not wanted.items:
             free = [wanted]
         if free:
@@ -177,18 +206,18 @@ class Crew(Generic[T, R]):
             line.reading = True
             return line
         for number in range(self._depth):
-            for line in self._lines:
+            for line in lines:
                 if number < len(line.items) and not line.items[number].claimed:
                     line.items[number].claimed = True
                     return line.items[number]
         return None
 
-    def _do(self, job: _Line[T, R] | _Item[T, R], work: Callable[[T], R]) -> None:
+    def _do(self, job: _Line | _Item, work: Callable[[T], R]) -> None:
         if isinstance(job, _Line):
             self._read(job)
             return
         try:
-            job.result = work(job.value)  # type: ignore[arg-type]
+            job.result = (job.work or work)(job.value)
         except (Stopped, KeyboardInterrupt):
             raise
         except BaseException as error:
@@ -197,8 +226,8 @@ class Crew(Generic[T, R]):
             job.done = True
             self._changed.notify_all()
 
-    def _read(self, line: _Line[T, R]) -> None:
-        item: _Item[T, R] = _Item()
+    def _read(self, line: _Line) -> None:
+        item = _Item(line.work)
         try:
             item.value = next(line.source)
         except StopIteration:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from spaseq.automata import CEA
@@ -182,7 +183,7 @@ class Query:
             parts = []
             for part in (part for source in sources for part in merged_files(source, settled)):
                 counters = Counters()
-                batches = read_batches(part, settled, counters, wanted)
+                batches = partial(read_batches, part, settled, counters, wanted)
                 parts.append(Part(batches, counters, may_read_ahead(part, settled)))
             return Opened(parts, settled.apart, Counters(), Input(sources, chosen, settled))
 

@@ -272,6 +272,26 @@ def test_a_crew_keeps_the_order_of_each_source(threads: int) -> None:
     assert threading.active_count() == 1
 
 
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_what_a_source_is_made_of_is_worked_on_ahead(threads: int) -> None:
+    begun: list[Crew[int, int]] = []
+
+    def source(first: int) -> Iterator[int]:
+        while not begun:
+            time.sleep(0.001)
+        yield from begun[0].mapped(_double, iter(range(first, 90)))
+
+    with Crew([source(0), source(60)], _slow, lambda: _slow, threads=threads, depth=3) as crew:
+        begun.append(crew)
+        assert [crew.take(0) for _ in range(70)] == [(2 * k, 2 * k) for k in range(70)]
+        assert [crew.take(1) for _ in range(10)] == [(2 * k, 2 * k) for k in range(60, 70)]
+        for place in (0, 1):
+            with pytest.raises(ValueError, match="seventy"):
+                crew.take(place)
+            assert crew.take(place) is None
+    assert threading.active_count() == 1
+
+
 def test_a_crew_raises_what_a_source_and_a_helper_raise() -> None:
     def source() -> Iterator[int]:
         yield 1

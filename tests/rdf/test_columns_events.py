@@ -13,6 +13,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -21,9 +22,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaseq.errors import EventError, OptionError
+from spaseq.events.ahead import Ahead
 from spaseq.rdf import Counters, GraphEvent, StreamOptions, StreamSource, files, open_streams
 from spaseq.rdf.columns import BatchLimits, GraphBatch
-from spaseq.rdf.columns.reader import open_batches
+from spaseq.rdf.columns.reader import open_batches, read_batches
 from spaseq.rdf.options import GENERATED_AT, EventBy
 from tests.support.drawn_streams import AT, TYPE, graphs, linked, options, triples
 
@@ -47,11 +49,14 @@ def by_events(sources: Sequence[StreamSource], options: StreamOptions) -> Outcom
     return found, problem, counters
 
 
-def by_batches(sources: Sequence[StreamSource], options: StreamOptions, limits: BatchLimits) -> Outcome:
+def by_batches(
+    sources: Sequence[StreamSource], options: StreamOptions, limits: BatchLimits, ahead: Ahead | None
+) -> Outcome:
     """Looked at when all has been read: what comes later must not change a batch."""
     kept: dict[str, list[GraphBatch]] = {source.iri: [] for source in sources}
     counters, problem = Counters(), None
-    streams, _ = open_batches(sources, options, counters, limits=limits)
+    _, settled = open_batches(sources, options, counters, limits=limits)
+    streams = [(each.iri, read_batches(each, settled, counters, limits=limits, ahead=ahead)) for each in sources]
     try:
         for iri, batches in streams:
             for batch in batches:
@@ -76,8 +81,8 @@ def check_batch(batch: GraphBatch) -> None:
 
 def agree(sources: Sequence[StreamSource], options: StreamOptions, limits: Sequence[int] = (1 << 16, 1)) -> Outcome:
     found, problem, counters = by_events(sources, options)
-    for limit in limits:
-        again, other, counted = by_batches(sources, options, BatchLimits(limit, 1 << 24 if limit > 1 else 1))
+    for limit, ahead in product(limits, (None, map)):
+        again, other, counted = by_batches(sources, options, BatchLimits(limit, 1 << 24 if limit > 1 else 1), ahead)
         assert (again, other) == (found, problem)
         if problem is None:
             assert counted == counters

@@ -19,7 +19,8 @@ from spaseq.errors import EventError
 from spaseq.rdf import Counters, Format, Statement, format_of, parse_statements
 from spaseq.rdf.columns import TermTable
 from spaseq.rdf.columns.dictionary import Dictionary
-from spaseq.rdf.columns.scanner import Scanner
+from spaseq.rdf.columns.parts import Part, parts_of
+from spaseq.rdf.columns.scanner import Scanner, whole_lines
 from tests.support.data import DATA, needs
 
 NT, NQ = format_of("a.nt"), format_of("a.nq")
@@ -39,13 +40,34 @@ def by_parser(chunks: Sequence[bytes], form: Format, malformed: Malformed) -> Ou
 
 def by_kernels(chunks: Sequence[bytes], form: Format, malformed: Malformed) -> tuple[Outcome, Scanner]:
     counters, problem = Counters(), None
-    dictionary = Dictionary()
-    scanner = Scanner(dictionary, counters, malformed)
+    scanner = Scanner(Dictionary(), counters, malformed)
     try:
         for _ in scanner.read(chunks, form, "f"):
             pass
     except EventError as error:
         problem = str(error)
+    return (statements(scanner), problem, counters), scanner
+
+
+def by_parts(chunks: Sequence[bytes], form: Format, malformed: Malformed) -> Outcome:
+    """All parts are read before the first is finished."""
+    counters, problem, line = Counters(), None, 1
+    empty = Scanner(Dictionary(), counters, malformed).empty
+    found: list[Statement] = []
+    for part in [Part(empty, form, blocks) for blocks in parts_of(whole_lines(chunks), 100)]:
+        try:
+            line = part.finish(form, "f", line, counters)
+        except EventError as error:
+            problem = str(error)
+        found += statements(part.scanner)
+        if problem is not None:
+            break
+    return found, problem, counters
+
+
+def statements(scanner: Scanner) -> list[Statement]:
+    """The rows of a scanner, whose terms are looked at besides."""
+    dictionary = scanner.dictionary
     table, count = dictionary.table, len(dictionary)
     terms = TermTable(table.text.view("u1"), table.start[:count], table.length[:count], table.kind[:count],
                       table.lexical[:count], table.datatype[:count])  # fmt: skip
@@ -56,11 +78,10 @@ def by_kernels(chunks: Sequence[bytes], form: Format, malformed: Malformed) -> t
         assert terms.datatype[i] == (-1 if datatype is None else terms.id_of(datatype))
         assert terms.lexical[i] == (len(str(literal).encode()) if terms.kind[i] == 2 else -1)
     rows = scanner.rows[: scanner.count].tolist()
-    found: list[Statement] = [
+    return [
         (terms.term(s), terms.term(p), terms.term(o), None if g < 0 else terms.term(g), line)
         for (s, p, o, g), line in zip(rows, scanner.lines[: scanner.count].tolist(), strict=True)
     ]
-    return (found, problem, counters), scanner
 
 
 def check(
@@ -74,6 +95,7 @@ def check(
             chunks = [text[at : at + size] for at in range(0, len(text), size)]
             expected = by_parser(chunks, form, malformed)
             assert by_kernels(chunks, form, malformed)[0] == expected
+            assert by_parts(chunks, form, malformed) == expected
 
 
 GOOD = [

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, fields, replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from spaseq.events import Seen
-from spaseq.events.ahead import Crew
+from spaseq.events.ahead import Ahead, Crew
 from spaseq.rdf import Counters, GraphBatch
 
 if TYPE_CHECKING:
@@ -25,15 +25,23 @@ _DEPTH: Final = 4
 _MOST: Final = 2
 """Threads by default, at most."""
 
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 Solve = Callable[[GraphBatch], "MappingABC[str, Solutions | Unsolved]"]
+
+
+class Opens(Protocol):
+    """Gives the batches of a stream; pieces of its files may be read `ahead`."""
+
+    def __call__(self, *, ahead: Ahead | None) -> Iterator[GraphBatch]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A stream, or a part of one, that is being read: its batches, and what became of what was read of it so far.
-    `ahead`: whether a thread may read it ahead."""
+    """A stream, or a part of one, that is to be read: what opens its batches, and what became of what was read of it so
+    far. `ahead`: whether a thread may read it ahead."""
 
-    batches: Iterator[GraphBatch]
+    open: Opens
     counters: Counters
     ahead: bool
 
@@ -75,13 +83,13 @@ class ReadAhead:
         seen: Seen,
         threads: int,
     ) -> None:
-        self._steps = [_steps(part) for part in parts]
+        self._helpers = threads - 1 if all(part.ahead for part in parts) else 0
+        self._steps = [_steps(part.open(ahead=self._mapped if part.ahead else None), part.counters) for part in parts]
         self._told = [Counters() for _ in parts]
         self._solve = solve
         self._helper = helper
         self._counters = counters
         self._seen = seen
-        self._helpers = threads - 1 if all(part.ahead for part in parts) else 0
         self._alone = ALONE
         self._crew: Crew[_Step, MappingABC[str, Solutions | Unsolved]] | None = None
 
@@ -121,6 +129,16 @@ class ReadAhead:
         assert taken is not None  # a step says that it is the last one
         return taken
 
+    def _mapped(self, work: Callable[[_T], _R], source: Iterator[_T]) -> Iterator[_R]:
+        """`map`; ahead as soon as there are threads."""
+        while self._crew is None:
+            try:
+                item = next(source)
+            except StopIteration:
+                return
+            yield work(item)
+        yield from self._crew.mapped(work, source)
+
     def _count(self, place: int, counters: Counters) -> None:
         """Add what is new in the counts of a part."""
         before, self._told[place] = self._told[place], counters
@@ -129,14 +147,14 @@ class ReadAhead:
             setattr(self._counters, field.name, getattr(self._counters, field.name) + more)
 
 
-def _steps(part: Part) -> Iterator[_Step]:
+def _steps(batches: Iterator[GraphBatch], counters: Counters) -> Iterator[_Step]:
     while True:
         batch, error = None, None
         try:
-            batch = next(part.batches, None)
+            batch = next(batches, None)
         except Exception as raised:
             error = raised
-        yield _Step(batch, replace(part.counters), error)
+        yield _Step(batch, replace(counters), error)
         if batch is None:
             return
 

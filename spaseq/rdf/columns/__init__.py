@@ -13,6 +13,7 @@ A batch holds many events of one stream and knows its own terms only: numbers of
 How files become batches:
 
 * `scanner`, bytes to rows of numbered terms (`kernels`, `dictionary`, `memory`);
+* `parts`, the same for parts of a file, each with terms of its own, so that threads read several at once;
 * `drafts`, rows to events with times (`assembly`, `literals`, `names`);
 * `ordering`, events in order of time to batches (`gathering`);
 * `reader`, files and streams;

@@ -74,7 +74,7 @@ class Block:
     def __init__(self) -> None:
         self.data: np.ndarray = np.zeros(1 << 12, dtype=np.uint8)
 
-    def fill(self, *parts: bytes) -> None:
+    def fill(self, *parts: bytes | memoryview) -> None:
         """Copy the text in, which is the `parts` together."""
         size = sum(map(len, parts))
         if size + _PAD > len(self.data):
@@ -103,11 +103,12 @@ class Dictionary:
     terms that somebody has asked for.
     """
 
-    __slots__ = ("_carried", "_keys", "made", "state", "table", "wanted")
+    __slots__ = ("_carried", "_kept", "_keys", "made", "state", "table", "wanted")
 
     def __init__(self, wanted: Sequence[bytes] | None = None) -> None:
         self.wanted: Sequence[bytes] | None = wanted
         self._keys = Block()
+        self._kept: bytes | None = None
         self.state: np.ndarray = np.zeros(k.STATE_SIZE, dtype=np.int64)
         self.restart(_TERMS, _TERMS << 5)
 
@@ -135,10 +136,20 @@ class Dictionary:
         self.intern([*_FIRST, *(self.wanted or ())])
         if self.wanted is not None:
             self.state[k.WANTED_END] = len(self)
+        if self._kept is not None:
+            self.keep(self._kept)
 
     def keep(self, predicate: bytes) -> None:
-        """Keep the objects of this predicate as well, until the next restart."""
+        """Keep the objects of this predicate as well."""
+        self._kept = predicate
         self.state[k.KEEP] = int(self.intern([predicate])[0])
+
+    def empty(self) -> Dictionary:
+        """Another one that keeps the same objects, without any terms."""
+        made = Dictionary(self.wanted)
+        if self._kept is not None:
+            made.keep(self._kept)
+        return made
 
     def room(self, terms: int, text: int) -> None:
         """See to it that `terms` terms with keys of `text` bytes in all can be added."""

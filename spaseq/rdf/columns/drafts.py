@@ -6,6 +6,7 @@ which they began, each with its time; `spaseq.rdf.columns.ordering` puts them in
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -18,6 +19,7 @@ from spaseq.rdf.assemble import Draft, cut_off, no_named_graph, no_time, read_ti
 from spaseq.rdf.columns.dictionary import Dictionary, key_given
 from spaseq.rdf.columns.kernels import assembly as a
 from spaseq.rdf.columns.kernels import layout, literals
+from spaseq.rdf.columns.kernels import scanning as k
 from spaseq.rdf.columns.model import TermTable
 from spaseq.rdf.columns.names import RecentNames
 from spaseq.rdf.columns.scanner import Scanner, grown
@@ -51,7 +53,7 @@ class Drafting:
     `files` are the names of the files read so far. A method that returns an error has done all that comes before it.
     """
 
-    __slots__ = ("_at", "_counters", "_dictionary", "_file_rows", "_names", "_options", "_said", "_scanner", "_told",
+    __slots__ = ("_at", "_counters", "_file_rows", "_names", "_options", "_said", "_scanner", "_told",
                  "_told_for", "drafts", "files")  # fmt: skip
 
     def __init__(self, scanner: Scanner, counters: Counters) -> None:
@@ -60,7 +62,6 @@ class Drafting:
         self._at = np.zeros(a.AT_SIZE, dtype=np.int64)
         self._said = np.empty((0, 3), dtype=np.int64)
         self._scanner = scanner
-        self._dictionary: Dictionary = scanner.dictionary
         self._counters = counters
         self._options = StreamOptions()
         self._names: RecentNames | None = None
@@ -87,13 +88,22 @@ class Drafting:
         self._file_rows = 0
         self._told = None
         self._at[a.NUMBER] = 0
-        self.pin_terms()
+        if options.event_by.kind == "subject":  # types are needed to cut events
+            self._dictionary.keep(key_given(str(RDF.type)))
 
-    def pin_terms(self) -> None:
-        """Tell the dictionary, also after its restart, of which predicate the objects are needed to cut events."""
-        by = self._options.event_by
-        if by is not None and by.kind == "subject":
-            self._dictionary.keep(f"<{RDF.type}>".encode())
+    def join(self, part: Scanner) -> None:
+        """The rows to come are those of `part`, which is used up. The fewer rows get numbers among the terms of the
+        others."""
+        scanner, count = self._scanner, self._scanner.count
+        if count > part.count:
+            terms = self._dictionary.take(part.dictionary.table, len(part.dictionary), np.arange(len(part.dictionary)))
+            part.rows = np.append(terms, np.int32(layout.NIL))[part.rows[: part.count]]
+        else:
+            self._renumber(count, int(self._at[a.DRAFTS]), part.dictionary.take)
+            scanner.dictionary = part.dictionary
+        scanner.rows = np.concatenate((scanner.rows[:count], part.rows[: part.count]))
+        scanner.lines = np.concatenate((scanner.lines[:count], part.lines[: part.count]))
+        scanner.count = count + part.count
 
     def feed(self) -> EventError | None:
         """Cut what the scanner has added."""
@@ -161,11 +171,15 @@ class Drafting:
         at[[a.USED, a.NEXT_ROW]] = scanner.count = len(rows)
         self._pack_said()
         if restart:
-            self._renumber(len(rows), len(left))
+            self._renumber(len(rows), len(left), lambda _, __, used: self._dictionary.carry(used))
 
     def terms(self) -> TermTable:
         """The terms as they are numbered now, blank nodes with the labels of the file."""
         return self._dictionary.as_terms()
+
+    @property
+    def _dictionary(self) -> Dictionary:
+        return self._scanner.dictionary
 
     # Inside ----------------------------------------------------------------------------------------------------------
 
@@ -259,17 +273,17 @@ class Drafting:
         at[a.SAID_FIRST] = 0
         at[a.SAID] = len(said)
 
-    def _renumber(self, rows: int, drafts: int) -> None:
-        """New terms for all that is left."""
+    def _renumber(self, rows: int, drafts: int, take: Callable[[k.Table, int, np.ndarray], np.ndarray]) -> None:
+        """New terms for all that is left, by `take` as of `Dictionary`."""
         left, names = self._scanner.rows[:rows], self.drafts.name[:drafts]
         said = self._said[: int(self._at[a.SAID]), 0]
         used = np.unique(np.concatenate((left.ravel(), names, said)).astype(np.int64))
-        terms = self._dictionary.carry(used[used >= 0])
+        old = self._dictionary
+        terms = take(old.table, len(old), used[used >= 0])
         terms = np.append(terms, np.int32(layout.NIL))  # what NIL finds
         left[:] = terms[left]
         names[:] = terms[names]
         said[:] = terms[said]
-        self.pin_terms()
 
     def _error(self, code: int) -> EventError:
         """The error that the rules of `spaseq.rdf.assemble` have here."""

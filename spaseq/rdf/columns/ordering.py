@@ -31,7 +31,7 @@ class Ordering:
     `ordered`, events come in the order of the source, whatever their times, and none waits.
     """
 
-    __slots__ = ("_counters", "_dictionary", "_drafting", "_needed", "_reorder", "_scanner", "_stream")
+    __slots__ = ("_counters", "_drafting", "_needed", "_reorder", "_scanner", "_stream")
 
     def __init__(
         self,
@@ -46,7 +46,6 @@ class Ordering:
     ) -> None:
         self._stream = stream
         self._scanner = scanner
-        self._dictionary: Dictionary = scanner.dictionary
         self._drafting = drafting
         self._counters = counters
         self._needed = _EVERYTHING if needed is None else (k.WANTED, k.WANTED + needed)
@@ -64,6 +63,10 @@ class Ordering:
         made = [self._batch(part) for part in self._by_file(rows[found.ready])]
         drafting.keep(rows[found.waiting], restart=self._dictionary.is_full(limits.triples, limits.text))
         return made, found.error
+
+    @property
+    def _dictionary(self) -> Dictionary:
+        return self._scanner.dictionary
 
     def _released(self, at_end: bool) -> tuple[Released, int, int]:
         """What is ready and what waits; how many drafts waited before, and how many have come and been looked at."""

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Final
 
 from spaseq.errors import EventError
+from spaseq.events.ahead import Ahead
 from spaseq.rdf.columns.dictionary import RESERVED, Dictionary, key_given
 from spaseq.rdf.columns.drafts import Drafting
 from spaseq.rdf.columns.model import BatchLimits, GraphBatch
 from spaseq.rdf.columns.ordering import Ordering
-from spaseq.rdf.columns.scanner import Scanner
-from spaseq.rdf.files import STDIN, byte_chunks, expand_files, format_of, readable
+from spaseq.rdf.columns.parts import Part, parts_of
+from spaseq.rdf.columns.scanner import Scanner, whole_lines
+from spaseq.rdf.files import STDIN, Format, byte_chunks, expand_files, format_of, readable
 from spaseq.rdf.model import Counters, GraphEvent
 from spaseq.rdf.options import ARRIVAL, StreamOptions
 from spaseq.rdf.streams import StreamSource, check_names, file_options, read_stream, settle
@@ -24,6 +26,10 @@ __all__ = ["ColumnFiles", "by_columns", "collected", "may_read_ahead", "open_bat
 
 _CUT: Final = ("graph", "subject", "size")
 _LIMITS: Final = BatchLimits()
+_PARTS: Final = 4
+"""Parts of whose terms a dictionary may be made."""
+_LINE: Final = 128
+"""Bytes of a line, about."""
 _TERMS: Final = 1 << 11
 """Terms that a dictionary may have whatever is read at once."""
 
@@ -57,13 +63,14 @@ def read_batches(
     wanted: Collection[str] | None = None,
     limits: BatchLimits = _LIMITS,
     chunks: Callable[[str], Iterator[bytes]] = byte_chunks,
+    ahead: Ahead | None = None,
 ) -> Iterator[GraphBatch]:
     """The batches of one stream in order of time; `options` are settled for all streams. Lines of N-Triples and N-Quads
-    are read by kernels, from the `chunks` of each path; a stream with a file that is one document goes event by event,
-    and `wanted` and `chunks` are not heeded."""
+    are read by kernels, from the `chunks` of each path, with `ahead` in parts that several threads can read at once; a
+    stream with a file that is one document goes event by event, and `wanted`, `chunks` and `ahead` are not heeded."""
     paths = expand_files(source.files)
     if all(by_columns(path, source, options) for path in paths):
-        files = ColumnFiles(source, options, counters, wanted, limits)
+        files = ColumnFiles(source, options, counters, wanted, limits, ahead=ahead)
         return (batch for path in paths for batch in files.read(path, chunks(path), last=path is paths[-1]))
     events = read_stream(source.iri, source.files, options, counters, event_by=source.event_by)
     return collected(events, 1 if STDIN in paths else limits.triples)
@@ -138,8 +145,11 @@ class ColumnFiles:
         limits: BatchLimits = _LIMITS,
         *,
         ordered: bool = True,
+        ahead: Ahead | None = None,
     ) -> None:
         self._source = source
+        self._ahead = ahead
+        self._counters = counters
         self._options = options
         self._limits = limits
         self._scanner, self._drafting, self._ordering = stages(source.iri, options, counters, wanted, ordered=ordered)
@@ -155,7 +165,8 @@ class ColumnFiles:
         scanner, drafting, ordering = self._scanner, self._drafting, self._ordering
         more = partial(_has_more, path) if has_more is None else has_more
         drafting.begin_file("<stdin>" if path == STDIN else path, file_options(path, self._source, self._options))
-        blocks = scanner.read(chunks, format_of(path, self._options.format), path)
+        form = format_of(path, self._options.format)
+        blocks = scanner.read(chunks, form, path) if self._ahead is None else self._joined(chunks, form, path)
         ended = False
         while not ended:
             failure = None
@@ -172,14 +183,31 @@ class ColumnFiles:
             if late or problem:
                 raise late or problem or AssertionError
 
+    def _joined(self, chunks: Iterable[bytes], form: Format, path: str) -> Iterator[bool]:
+        """As `Scanner.read`, a part of the file at a time."""
+        assert self._ahead is not None
+        drafting, line = self._drafting, 1
+        read = partial(Part, self._scanner.empty, form)
+        for part in self._ahead(read, parts_of(whole_lines(chunks), _LINE * self._limits.triples)):
+            try:
+                line = part.finish(form, path, line, self._counters)
+            finally:
+                drafting.join(part.scanner)
+            yield False
+
     def _limits_for(self, fresh: int) -> BatchLimits:
-        """The limits where a batch is made of `fresh` rows: each costs the terms that there are."""
+        """The limits where a batch is made of `fresh` rows: each costs the terms that there are. With parts of a file
+        these go with their part."""
+        if self._ahead is not None:
+            return BatchLimits(_PARTS * self._limits.triples, _PARTS * self._limits.text)
         return replace(self._limits, triples=min(self._limits.triples, max(_TERMS, 8 * fresh)))
 
     def _is_time(self, has_more: Callable[[], bool]) -> bool:
         """Whether enough has been read for a batch, or nothing more can be read at once."""
         scanner, drafting, limits = self._scanner, self._drafting, self._limits
         fresh = scanner.count - drafting.rows
+        if self._ahead is not None:
+            return fresh >= drafting.rows // 2
         if fresh >= max(limits.triples, drafting.rows // 2) or scanner.dictionary.is_full(sys.maxsize, limits.text):
             return True
         return fresh > 0 and not has_more()

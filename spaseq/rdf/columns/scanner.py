@@ -22,7 +22,7 @@ from spaseq.rdf.model import Counters
 from spaseq.rdf.statements import Statement, parse_statements
 from spaseq.rdf.terms import Term, Terms
 
-__all__ = ["Scanner", "grown"]
+__all__ = ["Lines", "Scanner", "grown", "whole_lines"]
 
 _LANG_STRING: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
 _XSD_STRING: Final = "http://www.w3.org/2001/XMLSchema#string"
@@ -41,7 +41,7 @@ class Scanner:
     NIL.
     """
 
-    __slots__ = ("_block", "_counters", "_malformed", "_slow", "_terms", "count", "dictionary", "lines", "rows")
+    __slots__ = ("_block", "_malformed", "_slow", "_terms", "count", "counters", "dictionary", "lines", "rows")
 
     def __init__(self, dictionary: Dictionary, counters: Counters, malformed: Literal["error", "drop"]) -> None:
         self.dictionary: Dictionary = dictionary
@@ -50,9 +50,13 @@ class Scanner:
         self.count: int = 0
         self._slow = np.empty((_ROOM, 4), dtype=np.int64)
         self._block = Block()
-        self._counters = counters
+        self.counters = counters
         self._malformed: Literal["error", "drop"] = malformed
         self._terms = Terms()
+
+    def empty(self) -> Scanner:
+        """Another one for the same files, with rows and terms of its own; nothing is counted yet."""
+        return Scanner(self.dictionary.empty(), Counters(), self._malformed)
 
     def read(self, chunks: Iterable[bytes], form: Format, source: str, line: int = 1) -> Iterator[bool]:
         """Adds the rows of a file, or of a part that begins with the line number `line`, a block at a time; yields
@@ -60,25 +64,29 @@ class Scanner:
 
         EventError as of `parse_statements`; the rows before it have been added, but not yielded after.
         """
-        rest: list[bytes] = []  # of a line that has not ended
-        for chunk in chunks:
-            cut = chunk.rfind(b"\n") + 1
-            if cut:
-                line = self._read_block(b"".join(rest), chunk[:cut] if cut < len(chunk) else chunk, form, source, line)
-                rest = [chunk[cut:]] if cut < len(chunk) else []
-            else:
-                rest.append(chunk)
-            yield False
-        if rest:
-            self._read_block(b"".join(rest), b"", form, source, line)
+        for block in whole_lines(chunks):
+            if block is not None:
+                line = self.read_block(block, form, source, line)
             yield False
 
-    def _read_block(self, head: bytes, tail: bytes, form: Format, source: str, line: int) -> int:
-        """The number of the line behind the block of whole lines `head` + `tail`."""
-        block = _Text(head, tail)
+    def read_block(self, block: Lines, form: Format, source: str, line: int) -> int:
+        """Adds the rows of the block, whose first line is number `line`. The number of the line behind it.
+
+        EventError as of `parse_statements`, behind the rows that come before."""
+        rest = self.scan(block, form, line)
+        return self.line if rest is None else self.read_rest(rest, block, form, source, line)
+
+    @property
+    def line(self) -> int:
+        """The number of the line behind what was scanned last."""
+        return int(self.dictionary.state[k.LINE])
+
+    def scan(self, block: Lines, form: Format, line: int) -> tuple[int, int] | None:
+        """Adds the rows of the block up to where it is left to the parser alone: that byte, and the number of its line;
+        None where all is read."""
         state = self.dictionary.state
         before = self.count
-        self._block.fill(head, tail)
+        block.into(self._block)
         state[[k.AT, k.LINE, k.ROWS, k.SLOW]] = (block.size, line, before, 0) if block.odd else (0, line, before, 0)
         classes = _ASCII if block.ascii or not block.utf8 else _UTF8
         while state[k.AT] < block.size:
@@ -88,17 +96,13 @@ class Scanner:
                     self.dictionary.table, state, classes)  # fmt: skip
         self.count = int(state[k.ROWS])
         slow = self._slow[: int(state[k.SLOW])]
-        if block.odd:
-            self._read_rest(0, block, form, source, line)
-            return line + block.lines
+        rest = (0, line) if block.odd else None
         if len(slow) and not self._read_slow(slow, block, form):
             first = slow[0]
             self.count = int(first[0])
-            self._counters.triples += self.count - before
-            self._read_rest(int(first[2]), block, form, source, int(first[1]))
-        else:
-            self._counters.triples += self.count - before
-        return int(state[k.LINE])
+            rest = int(first[2]), int(first[1])
+        self.counters.triples += self.count - before
+        return rest
 
     def _make_room(self, left: int) -> None:
         """Room for about what `left` bytes hold; the kernel asks again when it was too little."""
@@ -114,7 +118,7 @@ class Scanner:
             self.rows = grown(self.rows, max(rows, 2 * len(self.rows)))
             self.lines = grown(self.lines, len(self.rows))
 
-    def _read_slow(self, slow: np.ndarray, block: _Text, form: Format) -> bool:
+    def _read_slow(self, slow: np.ndarray, block: Lines, form: Format) -> bool:
         """Fill in the rows of the `slow` lines, if the parser finds one statement on each of them."""
         text = b"".join(block.part(begin, end) for begin, end in slow[:, 2:].tolist())
         try:
@@ -129,13 +133,15 @@ class Scanner:
         self.rows[slow[:, 0]] = self._placed(terms, flat, self.dictionary.intern_described(described))
         return True
 
-    def _read_rest(self, begin: int, block: _Text, form: Format, source: str, line: int) -> None:
-        """Add the rows of the block from `begin`, which is where `line` begins, by the parser alone."""
+    def read_rest(self, where: tuple[int, int], block: Lines, form: Format, source: str, first: int) -> int:
+        """Add the rows of the block from `where` on, as `scan` gives it, by the parser alone. The number of the line
+        behind the block, which begins with line `first`."""
         found: list[Statement] = []
+        begin, line = where
         try:
             rest = (block.part(begin, block.size),)
             for statement in parse_statements(rest, form, source, first_line=line, terms=self._terms,
-                                              counters=self._counters, malformed=self._malformed):  # fmt: skip
+                                              counters=self.counters, malformed=self._malformed):  # fmt: skip
                 found.append(statement)
         finally:
             count = self.count + len(found)
@@ -143,6 +149,7 @@ class Scanner:
             self.rows[self.count : count] = self._numbers(found)
             self.lines[self.count : count] = [statement[4] for statement in found]
             self.count = count
+        return first + block.lines
 
     def _numbers(self, statements: list[Statement]) -> np.ndarray:
         """int32 (n, 4): the terms of the statements."""
@@ -182,30 +189,39 @@ def _described(term: object) -> Described:
     return b'"%b"^^%b' % (text, datatype), layout.LITERAL, len(text), datatype
 
 
-class _Text:
-    """A block of text in two parts, of which the second may be missing, and what is to know about its bytes."""
+class Lines:
+    """A block of whole lines: `head`, and `tail` up to `cut`; and what is to know about its bytes."""
 
-    __slots__ = ("_head", "_tail", "ascii", "size")
+    __slots__ = ("_chunk", "_head", "_tail", "size")
 
-    def __init__(self, head: bytes, tail: bytes) -> None:
+    def __init__(self, head: bytes, tail: bytes, cut: int) -> None:
         self._head = head
-        self._tail = tail
-        self.size = len(head) + len(tail)
-        self.ascii = head.isascii() and tail.isascii()
+        self._chunk = tail
+        self._tail = memoryview(tail)[:cut]
+        self.size = len(head) + cut
+
+    def into(self, block: Block) -> None:
+        """Copy it to where kernels can read it."""
+        block.fill(self._head, self._tail)
+
+    @property
+    def ascii(self) -> bool:
+        """Whether it is certainly plain ASCII."""
+        return self._head.isascii() and self._chunk.isascii()
 
     @property
     def odd(self) -> bool:
         """Whether a carriage return stands anywhere but before a newline: the parser takes it for a line's end."""
-        if b"\r" not in self._tail and b"\r" not in self._head:
+        if b"\r" not in self._chunk and b"\r" not in self._head:
             return False
-        whole = self._head + self._tail
+        whole = self.part(0, self.size)
         return whole.count(b"\r") != whole.count(b"\r\n")
 
     @property
     def utf8(self) -> bool:
         """Whether it is valid UTF-8."""
         try:
-            (self._head + self._tail).decode()
+            self.part(0, self.size).decode()
         except UnicodeDecodeError:
             return False
         return True
@@ -213,14 +229,30 @@ class _Text:
     @property
     def lines(self) -> int:
         """How many newlines it has."""
-        return self._head.count(b"\n") + self._tail.count(b"\n")
+        return self.part(0, self.size).count(b"\n")
 
     def part(self, begin: int, end: int) -> bytes:
         """The bytes from `begin` up to `end`."""
         cut = len(self._head)
         if begin >= cut:
-            return self._tail[begin - cut : end - cut]
+            return bytes(self._tail[begin - cut : end - cut])
         return self._head[begin:end] + self._tail[: max(end - cut, 0)]
+
+
+def whole_lines(chunks: Iterable[bytes]) -> Iterator[Lines | None]:
+    """The chunks of a file in blocks of whole lines, of which the last one may lack its newline; None behind a chunk
+    that ends no line."""
+    rest: list[bytes] = []  # of a line that has not ended
+    for chunk in chunks:
+        cut = chunk.rfind(b"\n") + 1
+        if cut:
+            yield Lines(b"".join(rest), chunk, cut)
+            rest = [chunk[cut:]] if cut < len(chunk) else []
+        else:
+            rest.append(chunk)
+            yield None
+    if rest:
+        yield Lines(b"".join(rest), b"", 0)
 
 
 def grown(array: np.ndarray, rows: int) -> np.ndarray:
