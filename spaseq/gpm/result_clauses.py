@@ -234,6 +234,7 @@ def compile_solutions(
         for aggregate in aggregates:
             if aggregate.name == "Aggregate_Sample" and isinstance(aggregate.vars, Variable):
                 aggregate["vars"] = Variable(_LAST + aggregate.vars)  # outside aggregates, a variable is its last value
+        ranged = frozenset(str(name) for a in aggregates for name in _variables(a.vars) if not name.startswith(_LAST))
     return SolutionPlan(
         grouped=bool(groups),
         keys=keys,

@@ -261,6 +261,17 @@ OVER_ROUNDS |= {
             (3, (0, 1, 2), "all=10 ys=[3, 7]"),
         ],
     ),
+    "values of rounds before the last that nothing looks at make no results": (
+        "SELECT ?y (COUNT(?t) AS ?n)",
+        "ORDER BY ?n ?y",
+        "A ; B+",
+        [
+            (2, (0, 1), "n=1 y=3"),
+            (3, (0, 1, 2), "n=2 y=7"),
+            (3, (0, 1, 2), "n=2 y=8"),
+            (4, (0, 1, 2, 3), "n=3 y=1"),
+        ],
+    ),
     "ORDER BY what is not selected": (
         "SELECT (COUNT(?y) AS ?n)",
         "HAVING (COUNT(?y) > 1) ORDER BY DESC(?y)",

@@ -272,13 +272,14 @@ At = Gpm | And | Either
 @dataclass(frozen=True, slots=True)
 class Element:
     """One element of a sequence: `operator` is what stands before it ("" for the first), `plus` is Kleene+, `optional`
-    `?` and `negated` `!`."""
+    `?` and `negated` `!`. `collect`: the variables of which solutions have the values in each round, under `ROUNDS`."""
 
     operator: str
     what: At
     plus: bool = False
     optional: bool = False
     negated: bool = False
+    collect: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -432,7 +433,7 @@ def _runs_of_all(sequence: Sequence[Element], values: Values, inside: Inside) ->
             entered = {replace(run, bound=run.bound | run.latest, latest=frozenset()) for run in runs}
             runs = {new for run in entered for new in _step(run, element.operator, at, inside, values)}
         if element.plus:
-            runs = _iterate(runs, ";" if index == first else ",", at, variables_at(element.what), inside, values)
+            runs = _iterate(_with_rounds(runs, element), ";" if index == first else ",", at, element, inside, values)
     return {
         run
         for run in runs
@@ -496,20 +497,41 @@ def _iterate(
     runs: set[Run],
     operator: str,
     values: Sequence[set[Value]],
-    variables: frozenset[str],
+    element: Element,
     inside: Inside,
     known: Values,
 ) -> set[Run]:
     """Definitions 13 (`;` between rounds) and 14 (`,`): every k ≥ 1.
 
-    Before each further round those of `variables` are freed that nothing before the iteration has bound.
+    Before each further round those variables of the element are freed that nothing before the iteration has bound.
     """
-    result, latest = set(runs), runs
+    result, latest, variables = set(runs), runs, variables_at(element.what)
     while latest:
         freed = {Run(run.instants, _without(run.omega, variables - run.bound), run.bound, at=run.at) for run in latest}
-        latest = {new for run in freed for new in _step(run, operator, values, inside, known)} - result
+        moved = {new for run in freed for new in _step(run, operator, values, inside, known)}
+        latest = _with_rounds(moved, element) - result
         result |= latest
     return result
+
+
+ROUNDS = "+"
+"""Under this name a solution has its rounds, each a tuple of pairs of a variable and its term."""
+
+
+def _with_rounds(runs: set[Run], element: Element) -> set[Run]:
+    """The runs, the values of their last round being behind those of the rounds before."""
+    if not element.collect:
+        return runs
+    return {
+        replace(run, omega=frozenset(_with_round(m, element.collect - run.bound, element) for m in run.omega))
+        for run in runs
+    }
+
+
+def _with_round(mapping: Solution, names: frozenset[str], element: Element) -> Solution:
+    terms: dict[str, Any] = dict(mapping)
+    own = tuple(sorted((x, terms[x]) for x in names & variables_at(element.what) if x in terms))
+    return frozenset((terms | {ROUNDS: (*terms.get(ROUNDS, ()), own)}).items())
 
 
 def _without(omega: Iterable[Solution], variables: frozenset[str]) -> frozenset[Solution]:

@@ -29,7 +29,7 @@ from typing import Any
 
 import ceql
 from spaseq.errors import UnsupportedFeature
-from tests.support import graph_patterns, harness, oracle, roads, strategies
+from tests.support import drawn_rounds, graph_patterns, harness, oracle, roads, strategies
 from tests.support.graph_patterns import PatternCase
 from tests.support.harness import Case
 from tests.support.roads import Ride, Road
@@ -337,6 +337,12 @@ def _spaseq(draw: Callable[[random.Random], strategies.SpaseqCase], often: froze
     )  # fmt: skip
 
 
+def _rounds_toml(drawn: drawn_rounds.RoundsCase, name: str) -> str:
+    return strategies.spaseq_toml(drawn.base, name).replace(drawn.base.text, drawn.text) + _solutions(
+        drawn_rounds.answers(drawn)
+    )
+
+
 KINDS = {
     "patterns": Kind(
         graph_patterns.pattern_case, PatternCase.case, _pattern_answers, _pattern_problem, graph_patterns.smaller,
@@ -359,6 +365,10 @@ KINDS = {
         _bindings_problem, strategies.smaller_ceql, _bindings_toml, frozenset({"batch", "snapshot"}),
     ),
     "spaseq": _spaseq(strategies.spaseq_case, frozenset({"batch", "one by one", "snapshot"})),
+    "rounds": Kind(
+        drawn_rounds.rounds_case, lambda drawn: drawn.case, drawn_rounds.answers,
+        _spaseq_problem, drawn_rounds.smaller_rounds, _rounds_toml, frozenset({"batch", "one by one", "snapshot"}),
+    ),
     "long spaseq": _spaseq(strategies.long_spaseq_case, frozenset({"batch", "snapshot"})),
 }  # fmt: skip
 

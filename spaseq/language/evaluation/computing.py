@@ -7,6 +7,7 @@ computed of: a solution, or a group.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ import numpy as np
 from spaseq.engine import Settings
 from spaseq.gpm import ROUNDS, SolutionPlan, algebra, in_columns
 from spaseq.gpm.columnar import names_apart, uncovered, unsteady
-from spaseq.language.evaluation.gathered import Gathered, GatheredLists, Rows
+from spaseq.language.evaluation.gathered import Gathered, Rows
 from spaseq.language.semantics.clauses import Clauses
 
 __all__ = ["Computation"]
@@ -133,7 +134,7 @@ class Computation:
             table = Table(groups[order].astype(np.int32), {n: column[order] for n, column in table.columns.items()})
             rows = rows.together(groups, count) if count else rows.take(np.zeros(0, np.int64))
         elif plan.over_rounds:
-            table = _of_rounds(rows.columns[ROUNDS], own, gathered.rounds, plan)
+            table = _of_rounds(*gathered.rounds_of(rows), gathered.rounds.names, own, plan)
         evaluation = self._evaluation(table, count, gathered)
         found = evaluation.table(self.tree)
         if plan.over_rounds:  # a solution's own bindings can be named outside of aggregates
@@ -185,15 +186,16 @@ def _with_columns(rows: Rows, columns: dict[str, np.ndarray]) -> Rows:
     return Rows(rows.start, rows.end, rows.offsets, rows.positions, rows.times, columns, rows.events)
 
 
-def _of_rounds(lists: np.ndarray, own: dict[str, np.ndarray], rounds: GatheredLists, plan: SolutionPlan) -> Any:
-    """A row for each round of each match, as `SolutionPlan.rows` has them. `lists`: those of the matches; `own`: their
-    terms."""
+def _of_rounds(
+    owner: np.ndarray, cells: np.ndarray, names: Sequence[str], own: dict[str, np.ndarray], plan: SolutionPlan
+) -> Any:
+    """A row for each round of each match, as `SolutionPlan.rows` has them. `owner`, `cells`: as of
+    `GatheredLists.rounds`, of the variables `names`; `own`: the terms of the matches."""
     from spaseq.gpm.columnar.table import Table
 
-    owner, cells = rounds.rounds(lists)
     columns = {name: column[owner] for name, column in own.items() if name not in plan.iterated}
     columns |= {plan.last_name(name): column[owner] for name, column in own.items()}
-    for name, taken in zip(rounds.names, cells.T, strict=True):
+    for name, taken in zip(names, cells.T, strict=True):
         fixed = columns.get(name)
         columns[name] = taken if fixed is None else np.where(taken >= 0, taken, fixed)
     return Table(owner, columns)

@@ -424,6 +424,11 @@ class Gathered:
         """As of `Rows`."""
         return self.rows().standing(self.space, self.rounds)
 
+    def rounds_of(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """As `GatheredLists.rounds`, those of matches."""
+        lists = rows.columns.get(ROUNDS)
+        return self.rounds.rounds(np.full(len(rows), _NONE) if lists is None else lists)
+
     def lists_of(self, rows: Rows, lists: Sequence[tuple[str, str]]) -> dict[str, np.ndarray]:
         """The columns of `(?x+ AS ?xs)`, of pairs of a name and a variable: as those of `Rows`."""
         return {name: self.rounds.literals(rows.columns[ROUNDS], x) for name, x in lists}
