@@ -10,6 +10,7 @@ from rdflib import BNode, Literal, URIRef
 
 import spaseq
 from spaseq.gpm import list_literal
+from spaseq.language.evaluation.computing import Computation
 from spaseq.language.evaluation.match import Match
 from spaseq.language.evaluation.results import finish
 from spaseq.language.query import stream_sources
@@ -404,3 +405,37 @@ def test_results_do_not_depend_on_the_order_of_matches(tail: str) -> None:
         expected = finish(clauses, matches)
         rng.shuffle(matches)
         assert finish(clauses, matches) == expected
+
+
+EXISTS = {
+    "a condition on the solution": ("?s ?x (IF(EXISTS { FILTER (?x > 2) }, 1, 0) AS ?e)", ""),
+    "triples, of which there are none": ("?s (NOT EXISTS { ?s :p ?x } AS ?e)", ""),
+    "a path of length zero": ("?s (EXISTS { ?s :p* ?s } AS ?e) (EXISTS { :a :p* ?s } AS ?f)", ""),
+    "OPTIONAL and MINUS": (
+        "?x (EXISTS { OPTIONAL { ?s :p ?x } } AS ?e) (EXISTS { VALUES ?x { 1 3 } MINUS { VALUES ?x { 3 } } } AS ?f)",
+        ""),
+    "in an aggregate": ("(SUM(IF(EXISTS { { VALUES ?x { 1 } } UNION { FILTER (?x = 3) } }, ?x, 0)) AS ?m)", ""),
+    "in HAVING": ("?s (SUM(?x) AS ?m)", "GROUP BY ?s HAVING (EXISTS { VALUES ?s { :a :b } })"),
+    "in a key of ORDER BY": (
+        "?s ?x", "ORDER BY DESC(EXISTS { VALUES ?x { 1 3 } FILTER NOT EXISTS { ?x :p ?s } }) ?x LIMIT 9"),
+    "in a key of GROUP BY": ("(COUNT(?x) AS ?m)", "GROUP BY (EXISTS { FILTER (?x > 2) } AS ?k)"),
+    "a subquery": ("DISTINCT (EXISTS { SELECT ?x { VALUES ?x { 4 3 2 1 } } LIMIT 2 } AS ?e) ?x", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXISTS)
+def test_exists_in_clauses_looks_at_an_empty_graph(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over columns as by rdflib's algebra: the terms of a solution stand in the pattern."""
+    select, tail = EXISTS[name]
+    rng = random.Random(name)
+    drawn = [{f":{rng.choice('abc')} :p {rng.randrange(5)}" for _ in range(rng.randrange(1, 3))} for _ in range(30)]
+    events = [(i, " . ".join(sorted(triples))) for i, triples in enumerate(drawn)]
+    query = spaseq.compile(
+        f"PREFIX : <http://example.org/> SELECT {select} WITHIN 10 SECONDS FROM STREAM S <http://example.org/S> "
+        f"WHERE {{ SEQ (A) DEFINE GPM A ON S {{ ?s :p ?x }} }} {tail}"
+    )
+    streams = harness.write_streams({"S": events}, tmp_path)
+    assert Computation.of(query.checked.clauses) is not None
+    found = _shown(list(query.run(streams=streams)))
+    monkeypatch.setattr(Computation, "of", lambda clauses: None)
+    assert found == _shown(list(query.run(streams=streams))) and found

@@ -44,22 +44,25 @@ class Computation:
 
     @staticmethod
     def of(clauses: Clauses) -> Computation | None:
-        """None if they need rdflib's evaluator: EXISTS, keys of GROUP BY and ORDER BY that are another value each time,
-        and some VALUES (`in_columns`)."""
+        """None if they need rdflib's evaluator: keys of GROUP BY and ORDER BY that are another value each time, values
+        that are so beside EXISTS, and some VALUES (`in_columns`)."""
         plan = clauses.plan
         if plan is None:
             return Computation(clauses, few=clauses.few) if clauses.by_window or clauses.lists else None
         tree = algebra.convert(plan.node)
         order = tuple((algebra.convert_expression(key), descending) for key, descending in plan.order)
-        nodes = list(algebra.walk(tree))
+        inside = [pattern for key, _ in order for pattern in algebra.patterns_inside(key)]  # their graph is empty
+        nodes = [node for part in (tree, *inside) for node in algebra.walk(part)]
         inline = [node for node in nodes if isinstance(node, algebra.Values)]
         leaves = [node for node in inline if plan.is_leaf(node)]
         if any(node not in leaves and not in_columns(node) for node in inline):
             return None
-        keys = (key for key, _ in order)
-        if len(leaves) != 1 or names_apart(tree) or any(unsteady(k) or algebra.has_exists(k) for k in keys):
+        if len(leaves) != 1 or names_apart(tree) or any(unsteady(key) for key, _ in order):
             return None
-        if not all(isinstance(node, _PARTS) or node == algebra.BGP(()) for node in nodes):
+        others = [node for node in nodes if not isinstance(node, _PARTS) and node != algebra.BGP(())]
+        if any(isinstance(node, algebra.GraphNode) for node in others) or any(map(uncovered, inside)):
+            return None
+        if others and uncovered(tree) is not None:
             return None
         grouping = next((node for node in nodes if isinstance(node, algebra.Grouped)), None)
         if grouping is not None and uncovered(grouping) is not None:
