@@ -55,7 +55,6 @@ __all__ = [
     "kernel",
     "kernel_files",
     "native",
-    "run_events",
     "stamp",
 ]
 
@@ -181,6 +180,8 @@ def attempt_events(kernel: Kernel, state: np.ndarray, row: int, done: int, *argu
     """Call a kernel whose first argument is events, of which it goes on with number state[row], and returns a status.
 
     A few events at a time are interpreted while there is time; the rest is compiled. `done` is the status for no more.
+    A compiled call gets so many events that it takes a fraction of a second, so that Ctrl-C is heard and limits are
+    looked at (`spaseq.watch`). PERF: a slice costs some 10 µs; most batches are one slice.
     """
     events, *others = arguments
     while interprets(kernel):
@@ -189,16 +190,6 @@ def attempt_events(kernel: Kernel, state: np.ndarray, row: int, done: int, *argu
         if status != done or stop >= len(events):
             return status
         check()
-    return run_events(kernel, state, row, done, *arguments)
-
-
-def run_events(kernel: Kernel, state: np.ndarray, row: int, done: int, *arguments: Any) -> int:
-    """`attempt_events`, compiled from the first event.
-
-    A call gets so many events that it takes a fraction of a second, so that Ctrl-C is heard and limits are looked at
-    (`spaseq.watch`). PERF: a slice costs some 10 µs; most batches are one slice.
-    """
-    events, *others = arguments
     kernel.compiled  # noqa: B018 - what it takes to compile is no measure of a slice
     while True:
         first = int(state[row])

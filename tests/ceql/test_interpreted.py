@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,8 @@ import pytest
 
 import ceql
 from spaseq import jit
+from spaseq.engine.runs import coded, deterministic, row_sets
+from spaseq.tecs import arena
 from tests.ceql.test_guarded import ENDINGS, FORMULAS, STRATEGIES, events, reported
 
 PLAIN = ["A AS x ; B AS y", "A AS x ; B+ AS y ; C AS z", "(A AS x OR C AS x) : B AS y", "A AS x ; NOT D ; B AS y"]
@@ -41,6 +45,31 @@ def test_interpreted_and_compiled_agree(queries: list[ceql.Query], monkeypatch: 
             cuts = random.Random(1)  # the same each time: LIMIT leaves open which of equal starts are reported
             found.append((reported(query, stream), reported(query, stream, cuts), pushed(query, stream)))
         assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("queries", [*PLAIN, *FORMULAS[::4]], indirect=True)
+def test_counts_interpreted_and_compiled_agree(queries: list[ceql.Query], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where it changes among the matches of an event: at any call of a kernel."""
+    rng = random.Random(0)
+    monkeypatch.setattr(arena, "_MATCHES", 3)
+    for query in queries:
+        stream = events(rng, 50, floats=True)
+        expected = len(reported(query, stream))
+        for interprets in (lambda _: False, lambda _: True, lambda _: rng.random() < 0.5):
+            for module in (jit, deterministic, coded, row_sets):
+                monkeypatch.setattr(module, "interprets", interprets)
+            assert query.run(stream).count() == expected
+
+
+def test_a_small_count_needs_no_compiler() -> None:
+    """It took eight seconds, the first time."""
+    for where in ("", "FILTER f.v <= l.v", "FILTER SUM(f.v) <= l.v"):
+        script = (
+            "import sys, ceql; events = [{'type': t, 'v': 1} for t in ('fail', 'login') * 5]; "
+            f"assert ceql.compile('SELECT * WHERE fail+ AS f ; login AS l {where}').run(events).count() > 0; "
+            "sys.exit('numba' in sys.modules)"
+        )
+        assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0, where
 
 
 def test_what_is_small_needs_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:

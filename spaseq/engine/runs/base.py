@@ -117,8 +117,10 @@ class Run(ABC):
     def advance(self, batch: Batch, events: np.ndarray, emit: Emit, write: bool) -> Iterator[None]:
         """Move the runs over `events`, int64 (n, EVENT_COLUMNS), rows of `batch`, from that at `st[ROW]` on.
 
-        Yields whenever matches may have been given to `emit`; `matches` reads them before the next step. Only counts
-        them unless `write`. Raises `HandOver` in front of an event that is beyond it, `BudgetExceeded`.
+        Yields whenever matches may have been given to `emit`; `matches` reads them before the next step. Unless
+        `write`, they are only counted (`st[COUNTED]`): one event may have more than can be listed. While kernels are
+        interpreted `emit` gets them nonetheless, since nothing stops a kernel that counts, and a full buffer does.
+        Raises `HandOver` in front of an event that is beyond it, `BudgetExceeded`.
         """
 
     @property

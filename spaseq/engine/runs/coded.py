@@ -26,7 +26,7 @@ from spaseq.engine.program.register_ops import Codes
 from spaseq.engine.runs.base import HandOver, LiveSets, Run
 from spaseq.engine.runs.coded_automaton import GuardedAutomaton, GuardTables
 from spaseq.errors import BudgetExceeded
-from spaseq.jit import attempt, attempt_events, attempt_rows, run_events
+from spaseq.jit import attempt, attempt_events, attempt_rows, interprets
 from spaseq.pattern import Batch
 from spaseq.snapshot import array, expect
 from spaseq.tecs import Arena, Chunk
@@ -137,9 +137,8 @@ class GuardRun(Run):
         arena.st[reg.ANSWERS] = 0
 
         def kernel() -> int:
-            arguments = (events, values, extras if self._automaton.several else None, *self.arguments(write))
-            if not write:  # an event may have more matches than can be counted by interpreting
-                return run_events(run_guarded, arena.st, k.ROW, k.DONE, *arguments)
+            writes = write or interprets(run_guarded)  # see `base.Run.advance`
+            arguments = (events, values, extras if self._automaton.several else None, *self.arguments(writes))
             return attempt_events(run_guarded, arena.st, k.ROW, k.DONE, *arguments)
 
         while True:

@@ -21,7 +21,7 @@ from spaseq.engine.program.program import Program
 from spaseq.engine.runs.base import HandOver, LiveSets, Run
 from spaseq.engine.runs.row_sets import registers_of
 from spaseq.errors import BudgetExceeded
-from spaseq.jit import attempt_events, attempt_rows, run_events
+from spaseq.jit import attempt_events, attempt_rows, interprets
 from spaseq.pattern import Batch
 from spaseq.snapshot import expect
 from spaseq.tecs import Arena
@@ -74,10 +74,8 @@ class DeterministicRun(Run):
         self.fit()
 
         def kernel() -> int:
-            arguments = self.arguments(events, write)
-            if not write:  # an event may have more matches than can be counted by interpreting
-                return run_events(run_classes, arena.st, k.ROW, k.DONE, *arguments)
-            return attempt_events(run_classes, arena.st, k.ROW, k.DONE, *arguments)
+            writes = write or interprets(run_classes)  # see `base.Run.advance`
+            return attempt_events(run_classes, arena.st, k.ROW, k.DONE, *self.arguments(events, writes))
 
         while True:
             self.add_moves()

@@ -92,12 +92,16 @@ class Evaluator(Evaluation):
             chunks.clear()
 
     def count(self, batch: Batch, most: int | None = None) -> int:
-        """How many matches `batch` completes, none of them written. Stops soon behind `most`; then nothing can be
+        """How many matches `batch` completes, without the matches. Stops soon behind `most`; then nothing can be
         pushed any more."""
         if self.ending is not None:
             return super().count(batch, most)
         before = int(self._arena.st[k.COUNTED])
-        for _ in self._advance(batch, lambda chunk: None, write=False):
+
+        def emit(chunk: Chunk) -> None:
+            self._arena.st[k.COUNTED] += len(chunk.start)
+
+        for _ in self._advance(batch, emit, write=False):
             check()
             if most is not None and int(self._arena.st[k.COUNTED]) - before >= most:
                 break

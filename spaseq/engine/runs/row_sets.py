@@ -24,7 +24,7 @@ from spaseq.engine.program.program import Program
 from spaseq.engine.program.settings import Registers
 from spaseq.engine.runs.base import LiveSets, Run
 from spaseq.errors import BudgetExceeded, InternalError
-from spaseq.jit import attempt
+from spaseq.jit import attempt, interprets
 from spaseq.pattern import Batch
 from spaseq.snapshot import expect
 from spaseq.tecs import Arena, Chunk
@@ -102,11 +102,11 @@ class RegisterRun(Run):
         arena.st[k.ROW] = 0
 
         def kernel() -> int:
-            arguments = (
-                arena.nodes, arena.cells, arena.entries, arena.st, arena.checks,
-                *arena.buffers(self._order, self._limit), count, position, low, keep, write, self._order, self._limit,
-            )  # fmt: skip
-            return int(attempt(run_moves, *arguments) if write else run_moves(*arguments))
+            writes = write or interprets(run_moves)  # see `base.Run.advance`
+            return int(attempt(
+                run_moves, arena.nodes, arena.cells, arena.entries, arena.st, arena.checks,
+                *arena.buffers(self._order, self._limit), count, position, low, keep, writes, self._order, self._limit,
+            ))  # fmt: skip
 
         while self._run_kernel(kernel, emit, _NO_EVENTS) == k.FLUSH:
             yield
