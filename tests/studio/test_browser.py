@@ -248,6 +248,19 @@ def test_a_run_is_stopped(slow: str, tab: Page) -> None:
     assert "no events" in tab.text("#messages") and tab.count(ROWS) == 500
 
 
+def test_a_run_of_what_is_there_no_more_is_stopped_and_not_shown(slow: str, tab: Page) -> None:
+    tab.go(slow)
+    tab.write("SELECT * WHERE (A+) AS y ; B FILTER SUM(y.v) > 1000000")
+    tab.until("!document.getElementById('reset').hidden")
+    tab.press(Keys.CONTROL, Keys.ENTER)
+    tab.until("!document.getElementById('cancel').hidden")
+    tab.find("#reset").click()
+    tab.until("document.getElementById('cancel').hidden")
+    tab.until("document.querySelector('#messages .valid')")
+    assert tab.text("#status") == "" and "Ctrl+Enter runs the query" in tab.text("#table")
+    assert "AS x" in tab.js(f"document.querySelector('{EDITOR}').value")
+
+
 def test_without_the_token_it_says_where_it_is(tab: Page, studio: str) -> None:
     for address in (studio.split("#")[0], studio[:-3]):
         tab.go(address, valid=False)

@@ -25,6 +25,7 @@ let files = []; // {role, name, file, text, own}: `own`: as the server has it; t
 let current = 0; // of files
 let drawn = null; // the text of the query at the last run
 let running = false;
+let turn = 0; // counts what was begun: an answer to what was there before is dropped
 let begun = false; // whether there is something to work on
 let origin = ""; // what the page began with, as `written` has it
 let address = ""; // the same, of what the address has
@@ -131,12 +132,13 @@ async function run() {
   $("run").setAttribute("aria-disabled", "true"); // not `disabled`: that would take the focus away
   $("cancel").hidden = false;
   $("status").textContent = "running …";
-  const text = editor.text;
+  const [text, mine] = [editor.text, turn];
   const found = await ask("/api/run", asked(true));
   running = false;
   $("run").setAttribute("aria-disabled", "false");
   if (document.activeElement === $("cancel")) $("run").focus();
   $("cancel").hidden = true;
+  if (mine !== turn) return; // it was of another example
   if (found.rows === undefined) {
     const stopped = found.errors[0].kind === "Cancelled";
     $("status").textContent = stopped ? "stopped" : "failed";
@@ -295,8 +297,11 @@ function showReading() {
 // An example or the command line, as it was left, or else as it is; `draft`: as `written` had it.
 async function begin(name, draft = drafts[name]) {
   let found = { files: [] };
+  const mine = ++turn;
+  if (running) stop();
   if (known.some((setup) => setup.name === name)) {
     found = await ask("/api/examples?name=" + encodeURIComponent(name));
+    if (mine !== turn) return;
     if (found.errors.length) { say(found); return; }
     take({ ...found, setup: name, text: found.query });
     origin = JSON.stringify(written());
