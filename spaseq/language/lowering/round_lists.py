@@ -40,7 +40,9 @@ class RoundLists:
         self.names: tuple[str, ...] = tuple(names)
         self.array: np.ndarray = np.zeros((_ROOM, 4), np.int64)
         self._rounds: dict[_Round, int] = {}
-        self._columns: tuple[np.ndarray, np.ndarray] | None = None  # what `_rounds` has
+        self._columns = np.zeros((_ROOM, 1 + len(self.names)), np.int64)  # numbers and codes of the first rounds
+        self._entered = 0  # how many these are
+        self._fresh: list[_Round] = []  # the others, whose numbers are the last ones
         self._next = 0
         self._mappings: dict[int, Mapping] = {}
         self._full = _LISTS
@@ -60,6 +62,7 @@ class RoundLists:
         number = self._rounds.get(taken)
         if number is None:
             number = self._rounds[taken] = self._next
+            self._fresh.append(taken)
             self._next += 1
         return number
 
@@ -85,11 +88,16 @@ class RoundLists:
 
     def _codes(self, rounds: np.ndarray) -> np.ndarray:
         """The codes of the terms that some rounds bind: int64 (n, names)."""
-        if self._columns is None or len(self._columns[0]) < len(self._rounds):
-            numbers = np.fromiter(self._rounds.values(), np.int64, len(self._rounds))
-            self._columns = numbers, np.array([*self._rounds], np.int64).reshape(-1, len(self.names))
-        numbers, codes = self._columns
-        return codes[np.searchsorted(numbers, rounds)]
+        count, fresh = len(self._rounds), self._fresh
+        if fresh:
+            if count > len(self._columns):
+                more = np.zeros((2 * count - len(self._columns), self._columns.shape[1]), np.int64)
+                self._columns = np.concatenate([self._columns, more])
+            own = self._columns[self._entered : count]
+            own[:, 0] = np.arange(self._next - len(fresh), self._next)
+            own[:, 1:] = np.array(fresh, np.int64).reshape(len(fresh), len(self.names))
+            self._entered, self._fresh = count, []
+        return self._columns[np.searchsorted(self._columns[:count, 0], rounds), 1:]
 
     # -- lists
 
@@ -159,8 +167,10 @@ class RoundLists:
         return places[np.isin(known[places], numbers)]
 
     def _set_rounds(self, rounds: dict[_Round, int]) -> None:
-        self._rounds = rounds
-        self._mappings, self._columns = {}, None
+        self._rounds, self._mappings = rounds, {}
+        self._columns = np.array([(number, *taken) for taken, number in rounds.items()], np.int64)
+        self._columns = self._columns.reshape(len(rounds), 1 + len(self.names))
+        self._entered, self._fresh = len(rounds), []
         self._full = 2 * max(len(rounds), self._count) + _LISTS
 
     def terms_used(self) -> set[int]:
