@@ -4,7 +4,8 @@ the values.
 For a guard `left symbol right`, each side an expression over one variable, both sides are computed for a whole batch,
 and every value becomes an int64 code. Within one guard, codes are ordered as the values are: numbers as doubles, or as
 integers where there are some beyond 2^53 (where there are both, codes do not do); times as nanoseconds; truth values as
-0 and 1. Texts, which are only tested for equality, get a number each.
+0 and 1. Texts get a number each where they are only tested for equality, and labels in their order
+(`spaseq.engine.program.text_order`) where they are ordered.
 
 A run keeps one code for each side of each guard. One is enough where a side has several values: the greatest of those
 that must be less, the smallest of those that must be greater. For `=`, two different values become NULL, as no value is
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeGuard
 
 import numpy as np
+import pyarrow as pa
 
 from ceql.expressions.vectorized import operand
 from ceql.guards.guard import Guard
@@ -25,6 +27,7 @@ from ceql.syntax import ast
 from ceql.syntax.walk import attributes_of, calls_of
 from spaseq.automata import Avoid, Leave, Take
 from spaseq.engine.program.register_ops import NOTHING, UNKNOWN, ColumnTest, Drop, Keep, MergeRule, Op, Test, Unless
+from spaseq.engine.program.text_order import TextOrder
 from spaseq.errors import EventError
 from spaseq.events import Column, EventBatch, Instant, ListColumn, MixedColumn, NumberColumn, TextColumn
 from spaseq.events.columns import is_small
@@ -51,11 +54,13 @@ _RULES: Final = {
 
 @dataclass(slots=True)
 class Texts:
-    """A number for each text, and back. A number that was evicted is not given to another text."""
+    """A number for each text, and back. A number that was evicted is not given to another text. `order`: of the texts
+    whose order is asked for, apart from the others."""
 
     numbers: dict[str, int] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
     following: int = 0
+    order: TextOrder = field(default_factory=TextOrder)
 
     def number(self, text: str) -> int:
         """The text's number, a new one if it has none."""
@@ -72,12 +77,15 @@ class Texts:
         self.numbers = {text: number for number, text in self.names.items()}
 
     def snapshot(self) -> Any:
-        """The texts and their numbers, as plain values."""
-        return list(self.names), list(self.names.values()), self.following
+        """The texts and their numbers, as plain values; and those that are ordered, where there are any."""
+        order = (self.order.snapshot(),) if len(self.order) else ()
+        return list(self.names), list(self.names.values()), self.following, *order
 
     def restore(self, state: Any) -> None:
         """The opposite of `snapshot`."""
-        numbers, texts, self.following = state
+        numbers, texts, self.following, *order = state
+        if order:
+            self.order.restore(*order)
         self.names = dict(zip(numbers, texts, strict=True))
         self.numbers = {text: number for number, text in self.names.items()}
         expect(all(type(n) is int and 0 <= n < self.following < 1 << 61 for n in numbers), "a number for each text")
@@ -111,6 +119,7 @@ class Comparison:
     def __init__(self, condition: ast.Compare, left: str, right: str) -> None:
         self._condition = condition
         self._symbol = condition.operator
+        self._is_order = condition.operator not in ("=", "!=")
         self._variables = (left, right)
         self._kind: str | None = None
 
@@ -137,23 +146,29 @@ class Comparison:
             tests.append(ColumnTest(self._symbol, at, at + 1))
         return tuple(tests)
 
-    def load(self, events: EventBatch, texts: Texts, out: np.ndarray) -> bool:
-        """Writes the codes of a batch into `out`, int64 (n, 2).
+    def load(self, events: EventBatch, rows: np.ndarray, texts: Texts, out: np.ndarray) -> bool:
+        """Writes the codes of a batch into `out`, int64 (n, 2), those of `rows` at least.
 
         False where its values cannot be compared by code with those of earlier batches: they are of another kind, or
-        lists, or have no order, or a side cannot be computed.
+        lists, or have no order, or a side cannot be computed; and where `texts.order` is full.
         """
         try:
             sides = [operand(side, events) for side in (self._condition.left, self._condition.right)]
         except EventError:
             return False  # maybe of an event that no run takes
         kind = self._kind_with([s for s in sides if s is not None])
-        if kind == "" or (kind in ("text", "truth") and self._symbol not in ("=", "!=")):
+        if kind == "" or (kind == "truth" and self._is_order):
             return False
         self._kind = kind
         for side, column in enumerate(sides):
-            if column is not None:
-                out[:, side] = out[:, 0] if side and column is sides[0] else coded(column, kind, texts)
+            if column is None:
+                continue
+            if side and column is sides[0]:
+                out[:, side] = out[:, 0]
+            elif not isinstance(column, TextColumn) or not self._is_order:
+                out[:, side] = coded(column, kind, texts)
+            elif not _labelled(column, texts.order, rows, out[:, side]):
+                return False
         return True
 
     def _kind_with(self, columns: Sequence[Column]) -> str | None:
@@ -173,19 +188,25 @@ class Comparison:
 
     def texts(self) -> tuple[int, ...]:
         """Which of the registers hold numbers of texts."""
-        return (0, 1) if self._kind == "text" else ()
+        return (0, 1) if self._kind == "text" and not self._is_order else ()
 
-    def values(self, held: list[int], texts: dict[int, str]) -> tuple[frozenset[Any], ...]:
+    def ordered(self) -> tuple[int, ...]:
+        """Which of the registers hold labels of texts."""
+        return (0, 1) if self._kind == "text" and self._is_order else ()
+
+    def values(self, held: list[int], texts: Texts) -> tuple[frozenset[Any], ...]:
         """The values of each variable, in order of their names, as `ceql.guards.registers` keeps them. `held` are this
         guard's registers; `texts` has the text of each number."""
         sides = [self._side(code, texts) for code in held]
         left, right = self._variables
         return tuple(sides if left < right else sides[::-1])
 
-    def _side(self, code: int, texts: dict[int, str]) -> frozenset[Any]:
+    def _side(self, code: int, texts: Texts) -> frozenset[Any]:
         if code == NOTHING:
             return frozenset()
-        value = decoded(code, self._kind, texts)
+        if code != UNKNOWN and self.ordered():
+            return frozenset((texts.order.text(code),))
+        value = decoded(code, self._kind, texts.names)
         return frozenset(((value,),)) if self._symbol == "!=" else frozenset((value,))
 
     def snapshot(self) -> Any:
@@ -212,6 +233,22 @@ def coded(column: Column, kind: str | None, texts: Texts) -> np.ndarray:
         values = np.where(column.whole, column.values, 0).astype(np.int64)
         codes = np.where(column.whole, np.where(values < 0, values - 1 - _INFINITE, values + 1 + _INFINITE), codes)
     return codes if column.known is None else np.where(column.known, codes, UNKNOWN)
+
+
+def _labelled(column: TextColumn, order: TextOrder, rows: np.ndarray, out: np.ndarray) -> bool:
+    """Writes the labels of a column's texts in `rows` into `out`, int64 (n,); False where there is no room for them."""
+    texts, used = column.texts, None
+    if len(texts) > len(rows):  # most are of other rows
+        used = np.unique(column.codes[rows])
+        used = used[used >= 0]
+        texts = texts.take(pa.array(used))
+    labels = order.labels(texts.to_pylist())
+    if labels is None:
+        return False
+    every = np.full(len(column.texts) + 1, UNKNOWN, np.int64)  # the last one is of NULL, code -1
+    every[slice(len(labels)) if used is None else used] = labels
+    out[:] = every[column.codes]
+    return True
 
 
 def decoded(code: int, kind: str | None, texts: dict[int, str]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -71,7 +71,7 @@ class ValueCodes:
         self._events = batch.events
         out = np.full((len(batch), self.registers), UNKNOWN, np.int64)
         for form, (a, b) in zip(self._forms, itertools.pairwise(self._first), strict=True):
-            if not form.load(batch.events, self._texts, out[:, a:b]):
+            if not form.load(batch.events, rows, self._texts, out[:, a:b]):
                 return None
         return out
 
@@ -91,22 +91,31 @@ class ValueCodes:
 
     @property
     def full(self) -> bool:
-        """Whether `evict` should be called: the texts have more than doubled since the last time."""
-        return len(self._texts.numbers) > self._full
+        """Whether `evict` should be called: the texts have more than doubled since the last time, or their order has no
+        room for more."""
+        return len(self._texts.numbers) > self._full or self._texts.order.full
 
-    def evict(self, held: np.ndarray) -> None:
-        """Drops the texts whose numbers are in none of these registers: int64 (runs, registers)."""
-        columns = [a + i for form, a in zip(self._forms, self._first, strict=False) for i in form.texts()]
-        self._texts.evict(set(np.unique(held[:, columns]).tolist()))
+    def evict(self, held: np.ndarray) -> np.ndarray | None:
+        """Drops the texts whose numbers are in none of these registers: int64 (runs, registers). See `Codes.evict`."""
+        self._texts.evict(set(np.unique(held[:, self._columns(lambda form: form.texts())]).tolist()))
         self._full = 2 * len(self._texts.numbers) + _TEXTS
+        columns = self._columns(lambda form: form.ordered())
+        if not columns:
+            return None
+        held = held.copy()
+        held[:, columns] = self._texts.order.keep(held[:, columns])
+        return held
+
+    def _columns(self, of: Callable[[Comparison | Question], tuple[int, ...]]) -> list[int]:
+        """Those of all forms, of which `of` says which of its own."""
+        return [a + i for form, a in zip(self._forms, self._first, strict=False) for i in of(form)]
 
     def row(self, codes: list[list[int]], state: int) -> Any:
         """The row of `GuardRegisters` for a run with these codes: pairs of a guard's number and the values of its
         variables, in order of their names."""
         (held,) = codes  # an event has one value
-        texts = self._texts.names
         bounds = itertools.pairwise(self._first)
-        found = [form.values(held[a:b], texts) for form, (a, b) in zip(self._forms, bounds, strict=True)]
+        found = [form.values(held[a:b], self._texts) for form, (a, b) in zip(self._forms, bounds, strict=True)]
         return tuple((g, values) for g, values in enumerate(found) if any(values))
 
     def snapshot(self) -> Any:
@@ -120,6 +129,7 @@ class ValueCodes:
         self._texts.restore(texts)
         for form, kept in zip(self._forms, states, strict=True):
             form.restore(kept)
-        columns = [a + i for form, a in zip(self._forms, self._first, strict=False) for i in form.texts()]
-        named = set(np.unique(held[:, columns]).tolist()) - {NOTHING, UNKNOWN}
+        named = set(np.unique(held[:, self._columns(lambda form: form.texts())]).tolist()) - {NOTHING, UNKNOWN}
         expect(named <= self._texts.names.keys(), "a text for each number of one")
+        labels = np.unique(held[:, self._columns(lambda form: form.ordered())])
+        expect(self._texts.order.has(labels[labels > UNKNOWN]), "a text for each label of one")

@@ -88,7 +88,7 @@ class Question:
         kept = [i for i, variable in enumerate(variables) if variable in action.variables]
         return *asks, *(Keep(MergeRule.ONE, at + i, at + i) for i in kept)
 
-    def load(self, events: EventBatch, texts: Texts, out: np.ndarray) -> bool:
+    def load(self, events: EventBatch, rows: np.ndarray, texts: Texts, out: np.ndarray) -> bool:
         """Writes the codes of a batch into `out`, int64 (n, width); False as `Comparison.load`."""
         for i, (_, name) in enumerate(self._places):
             column = events.column(name)
@@ -124,11 +124,15 @@ class Question:
         """Which of the registers hold numbers of texts."""
         return tuple(i for i, kind in enumerate(self._kinds) if kind == "text")
 
-    def values(self, held: list[int], texts: dict[int, str]) -> tuple[frozenset[Any], ...]:
+    def ordered(self) -> tuple[int, ...]:
+        """As of `Comparison`."""
+        return ()
+
+    def values(self, held: list[int], texts: Texts) -> tuple[frozenset[Any], ...]:
         """The values of each variable, as `Comparison.values` gives them."""
         taken = {variable for (variable, _), code in zip(self._places, held, strict=False) if code != NOTHING}
         known = [UNKNOWN if code == NOTHING else code for code in held[: self.asked]]
-        choice = zip(self._order, self._choice(known, texts), strict=True)
+        choice = zip(self._order, self._choice(known, texts.names), strict=True)
         return tuple(frozenset({values} if variable in taken else ()) for variable, values in choice)
 
     def snapshot(self) -> Any:

@@ -56,14 +56,20 @@ _INT64: Final = range(-(1 << 63), 1 << 63)
 class Row(EventBatch):
     """A batch of one event, for conditions over several: columns are made of the event's own values when asked for."""
 
-    __slots__ = ("_event",)
+    __slots__ = ("_event", "_made")
 
     def __init__(self, event: dict[str, Any], type_column: str, time: int, position: int, streams: tuple[str, ...]):
         super().__init__(pa.table({}), type_column, np.array([time]), np.array([position]), streams)
         self._event = event
+        self._made: dict[str, Column | None] = {}
 
     def column(self, name: str) -> Column | None:
         """The column of an attribute whose value is `normal`; None where it is NULL."""
+        if name not in self._made:
+            self._made[name] = self._column(name)
+        return self._made[name]
+
+    def _column(self, name: str) -> Column | None:
         value = normal(self._event.get(name))
         match value:
             case None:

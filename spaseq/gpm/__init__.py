@@ -45,7 +45,16 @@ Modules:
 
 from __future__ import annotations
 
-from spaseq.gpm.comparison import Program, Side, compared_sides, is_name, near_number, number_of, number_program
+from spaseq.gpm.comparison import (
+    Program,
+    Side,
+    compared_sides,
+    is_name,
+    near_number,
+    number_of,
+    number_program,
+    order_code,
+)
 from spaseq.gpm.evaluate import Closed, EventGraph, Knowledge, PatternEvaluator, event_graph, holds, value_of
 from spaseq.gpm.mappings import IDENTITY, Mapping, MappingSet, bound_everywhere, freeze, join, project, restrict
 from spaseq.gpm.pattern import Condition, GraphPattern, Source, compile_pattern
@@ -92,6 +101,7 @@ __all__ = [
     "near_number",
     "number_of",
     "number_program",
+    "order_code",
     "project",
     "restrict",
     "value_of",

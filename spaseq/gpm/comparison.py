@@ -234,6 +234,28 @@ def number_of(term: Any) -> float | None:
     return None if isinstance(value, int) and abs(value) > 1 << 53 else float(value)
 
 
+def order_code(term: Any) -> tuple[str, float | int | str] | None:
+    """The kind of a literal and a value that has its place among those of that kind: a double for numbers, nanoseconds
+    since the epoch for times, minutes for dates, 0 or 1 for truth values. The kind "" for what has no order; None for
+    kinds without such values, and for numbers that doubles do not hold exactly."""
+    try:
+        kind, value = _comparable(term)
+    except SPARQLError:
+        return "", 0
+    match value:
+        case str() | bool():
+            return kind, value if kind == "string" else int(value)
+        case int() | float() | Decimal():
+            number = number_of(term)
+            return None if number is None else (kind, number)
+        case datetime():
+            nanoseconds = (value - _EPOCH) // _MICROSECOND * 1000
+            return (kind, nanoseconds) if abs(nanoseconds) < 1 << 62 else None
+        case _Date(begin, zoned):
+            return f"date {'with' if zoned else 'without'} zone", begin
+    return None
+
+
 def near_number(term: Any) -> float | None:
     """The double nearest to a numeric literal's value; None for other literals, and for xsd:float, whose sums are
     rounded to fewer digits."""
@@ -348,6 +370,8 @@ class _Date:
         return self.begin != other.begin
 
 
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
 _DATE: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)(Z|[+-]\d\d:\d\d)?")
 
 

@@ -10,6 +10,8 @@ A `program` is an automaton with its `window`, `settings`, guards as `register_o
 * `partitions` (`Partitions`): Numbers for the partitions of one evaluation; that of one which no run can be in any more
   is given to another.
 * `register_ops`: What guards do to registers, where they are evaluated in the kernels.
+* `text_order` (`TextOrder`): Texts as whole numbers in their order, so that kernels compare texts as they compare
+  numbers.
 * `matches`: Matches as columns.
 * `batch_order` (`check_order`, `last_place`): The order that evaluators need their events in.
 * `guard_conditions` (`Conditions`, `HasConditions`, `Memory`): What the lazy evaluators need of guards: conditions on
@@ -36,5 +38,6 @@ __all__ = [
     "register_ops",
     "selection",
     "settings",
+    "text_order",
     "window",
 ]

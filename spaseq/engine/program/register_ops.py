@@ -172,7 +172,8 @@ class Codes(Protocol):
 
     def load(self, batch: Any, rows: np.ndarray) -> np.ndarray | None:
         """The codes of each event: int64 (n, columns), of which only `rows` (ascending) will be read, before the next
-        call. None where the values of these rows cannot be held against those before as numbers."""
+        call. None where the values of these rows cannot be held against those before as numbers, or, where `full` says
+        so then, not before `evict`."""
         ...
 
     def answer(self, number: int, codes: list[int], row: int) -> bool:
@@ -186,11 +187,13 @@ class Codes(Protocol):
 
     @property
     def full(self) -> bool:
-        """Whether `evict` should be called: much is held for values that no run may have any more."""
+        """Whether `evict` should be called: much is held for values that no run may have any more, or codes have
+        become scarce."""
         ...
 
-    def evict(self, held: np.ndarray) -> None:
-        """Only the codes in `held`, int64 (runs, registers), are still in use."""
+    def evict(self, held: np.ndarray) -> np.ndarray | None:
+        """Only the codes in `held`, int64 (runs, registers), are still in use. The codes that take their places, each
+        register's in the order of those before; None where all stay what they are."""
         ...
 
     def snapshot(self) -> Any:

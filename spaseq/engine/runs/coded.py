@@ -17,7 +17,7 @@ import numpy as np
 
 from spaseq.automata import ACCEPT, INITIAL
 from spaseq.engine.kernels.registers import layout as reg
-from spaseq.engine.kernels.registers.index import leave_cells, rebuild, rehash
+from spaseq.engine.kernels.registers.index import leave_cells, rebuild, rehash, renumber
 from spaseq.engine.kernels.registers.machine import run_guarded
 from spaseq.engine.kernels.registers.operations import remember_answers
 from spaseq.engine.program.matches import CodedRows, Emit, MatchBatch, matches_of
@@ -116,17 +116,30 @@ class GuardRun(Run):
             self._tables = self._automaton.tables(self._vectors, len(self._tables.indexed))
 
     def advance(self, batch: Batch, events: np.ndarray, emit: Emit, write: bool) -> Iterator[None]:
-        if self._codes.full:  # not behind the batch: its matches may not have been read yet
-            live = self._confs[self._confs[:, reg.CONF_STATE] >= 0, reg.REGISTERS :]
-            self._codes.evict(np.concatenate([live, self._held[:, reg.HELD_REGISTERS :]]))
+        codes, rows = self._codes, events[:, k.E_ROW]
+        if codes.full:  # not behind the batch: its matches may not have been read yet
+            self._evict()
         self._admit(events)
-        values = self._codes.load(batch, events[:, k.E_ROW])
+        values = codes.load(batch, rows)
+        if values is None and codes.full:
+            self._evict()
+            values = codes.load(batch, rows)
         if values is not None:
-            yield from self._move(events, np.ascontiguousarray(values), self._codes.extras, emit, write)
+            yield from self._move(events, np.ascontiguousarray(values), codes.extras, emit, write)
             self._note_lows(events)
         done = int(self._arena.st[k.ROW])
         if done < len(events):
             raise HandOver(self._configurations(), done)
+
+    def _evict(self) -> None:
+        """Let go of what codes stand for that no run has; they may be numbered anew."""
+        live = self._confs[:, reg.CONF_STATE] >= 0
+        first, others = self._confs[live, reg.REGISTERS :], self._held[:, reg.HELD_REGISTERS :]
+        codes = self._codes.evict(np.concatenate([first, others]))
+        if codes is not None and len(first):
+            self._confs[live, reg.REGISTERS :], self._held[:, reg.HELD_REGISTERS :] = np.split(codes, [len(first)])
+            attempt_rows(renumber, len(first), self._confs, self._held, self._tables.indexed)
+            self._index_anew()
 
     def _move(
         self, events: np.ndarray, values: np.ndarray, extras: np.ndarray, emit: Emit, write: bool

@@ -11,10 +11,11 @@ mappings; `encoding` lets the kernels join mappings, as codes.
 * `round_lists` (`RoundLists`): Numbers for the lists of rounds that runs hold.
 * `compared` (`MIRROR`, `Asked`, `Compared`, `comparison_of`): The FILTERs between GPMs, as the codes of runs are asked
   about them.
+* `sides` (`NAMES`, `SideCodes`): The codes of what FILTERs between GPMs compare: a variable, or arithmetic on one.
 * `encoding` (`TermCodes`, `term_codes`): Runs as codes: what the kernels need to join mappings themselves.
 * `registers` (`MappingRegisters`, `Row`): The meaning of guards on sets of mappings: what a run holds, and what becomes
   of it at an instant.
 * `lower` (`Holds`, `Vectors`, `lower`): Lower a checked query to the core's pattern over instants.
 """
 
-__all__ = ["bound", "compared", "encoding", "guards", "lower", "registers", "round_lists", "terms"]
+__all__ = ["bound", "compared", "encoding", "guards", "lower", "registers", "round_lists", "sides", "terms"]

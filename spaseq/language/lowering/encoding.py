@@ -2,12 +2,12 @@
 
 `spaseq.language.lowering.registers` says what the guards of a query mean, on sets of mappings. Here a mapping is a
 code per variable: terms are numbered as they come, a join is a test for equality, and a FILTER `?a < ?b` between GPMs
-is one of the numbers' order; where a variable is only asked for `=` and `!=`, IRIs, blank nodes and plain strings do
-too. Any other FILTER between GPMs is a question about the terms of its variables, asked once about the same terms, and
-not at all where it compares sums and products of numbers that are not too close to each other.
+one of codes in the order of the values (`spaseq.language.lowering.sides`). Any other FILTER between GPMs is a question
+about the terms of its variables, asked once about the same terms, and not at all where it compares sums and products of
+numbers that are not too close to each other.
 Where a GPM has several mappings, they are further values of the instant, and Ω is a set of rows of codes.
-`term_codes` gives the guards of an automaton in that form, where they have it. A FILTER `?a < ?b` over other terms than
-numbers makes the engine go on with sets of rdflib's terms.
+`term_codes` gives the guards of an automaton in that form, where they have it. A FILTER `?a < ?b` over values of
+several kinds makes the engine go on with sets of rdflib's terms.
 
 A list of rounds is a code, too (`spaseq.language.lowering.round_lists`).
 
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as MappingABC
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,22 +34,18 @@ from spaseq.gpm import (
     Side,
     freeze,
     holds,
-    is_name,
-    near_number,
-    number_of,
     number_program,
-    value_of,
 )
 from spaseq.gpm.columnar import unsteady
 from spaseq.language.lowering.bound import Bound, MayBind, bound_in_states, freed_by_rounds, transitions
 from spaseq.language.lowering.compared import MIRROR, Asked, Compared, comparison_of
 from spaseq.language.lowering.guards import Free, Meets, Pass, Take, conjunctions_of
 from spaseq.language.lowering.round_lists import RoundLists
+from spaseq.language.lowering.sides import NAMES, SideCodes
 from spaseq.language.lowering.terms import NumberedTerms
 from spaseq.language.semantics.expand import Conjunction
 from spaseq.language.semantics.filters import conditions, conjunction_binds
 from spaseq.rdf import Term
-from spaseq.rdf.columns import Kinds
 from spaseq.snapshot import expect
 
 if TYPE_CHECKING:
@@ -58,10 +54,6 @@ if TYPE_CHECKING:
     from spaseq.language.solving.instants import InstantBatch, Rows
 
 __all__ = ["TermCodes", "term_codes"]
-
-_NAMES: Final = NOTHING + 16
-"""Where the codes begin that equal no number's: doubles are above them."""
-
 
 _Kind = str
 """What a column or a register holds of a variable: "term", "number" (of a `Side`) or "near", its nearest double; and
@@ -130,13 +122,13 @@ class TermCodes:
         self._ids = {name: i for i, name in enumerate(sorted(kept))}
         comparisons = [c for all_of in compared.values() for c in all_of]
         outer = dict.fromkeys(c.outer for c in comparisons)
-        self._ordered = {side for c in comparisons if c.symbol not in ("=", "!=") for side in (c.inner, c.outer)}
         self._numbers = {side: len(self._ids) + i for i, side in enumerate(outer)}
         near = sorted(frozenset().union(*(q.numbers for q in self._questions)) & kept)
         self._near = {name: len(self._ids) + len(self._numbers) + i for i, name in enumerate(near)}
         self.registers: int = len(self._ids) + len(self._numbers) + len(self._near)
         self.outputs: tuple[int, ...] = tuple(range(len(self._ids)))
         self.terms: NumberedTerms = NumberedTerms()
+        self._sides = SideCodes(comparisons, self.terms, next(iter(patterns.values())).prologue)
         self._collected: dict[Conjunction, set[str]] = {}
         """For each conjunction the variables, in order and with blanks between, that its rounds are made of."""
         for take in _takes(cea):
@@ -172,7 +164,6 @@ class TermCodes:
         self._wholes: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}
         self._room = np.empty((0, self._width), np.int64)
         self._extras: list[np.ndarray] = []
-        self._values: dict[tuple[Side, int], int | None] = {}
 
     def _read(self, conjunction: Conjunction) -> list[tuple[_Kind, str | Side]]:
         """The columns of a conjunction: of its `ForEachValue`, whether it has a mapping, terms, numbers and rounds."""
@@ -389,11 +380,11 @@ class TermCodes:
         columns = []
         for kind, what in self._values_read[conjunction]:  # PERF: not of the rows that the GPM's own FILTERs stop
             if isinstance(what, Side):
-                codes = self._number_codes(conjunction, solutions, places, what)
+                codes = self._sides.codes(what, solutions, places, self._term_codes)
             elif kind == "round":
                 codes = self._round_codes(solutions, places, what.split())
             elif kind == "near":
-                codes = self._near_codes(solutions, places, what)
+                codes = self._sides.near_codes(what, solutions, places, self._term_codes)
             else:
                 codes = self._term_codes(solutions, places, what)
             if codes is None:
@@ -463,72 +454,6 @@ class TermCodes:
         own = [self._term_codes(solutions, places, name) for name in names]
         return self.chains.rounds_of(names, np.array(own, np.int64).reshape(len(names), len(places)).T)
 
-    def _number_codes(
-        self, conjunction: Conjunction, solutions: Solutions, places: np.ndarray, side: Side
-    ) -> np.ndarray | None:
-        """The code that a side is compared by in each solution at `places`: int64, NOTHING where its variable is not
-        bound, UNKNOWN where it has no value; None if one has no code."""
-        found = solutions.column(side.name)
-        if found is None or not side.is_variable:
-            terms = self._term_codes(solutions, places, side.name)
-            used, where = np.unique(terms, return_inverse=True)
-            codes = [self._compared_by(conjunction, side, code) for code in used.tolist()]
-            return None if None in codes else np.array(codes, np.int64)[where]
-        numbers, space = found[0][places], found[1]
-        literals = space.literals()
-        doubles = literals.number[numbers]
-        good = literals.numeric(numbers) & literals.exact[numbers] & ~np.isnan(doubles)
-        if (good | (numbers < 0)).all():
-            return np.where(numbers < 0, NOTHING, _ordered(doubles))
-        named = np.isin(literals.kind[numbers], (Kinds.NO_LITERAL, Kinds.STRING))
-        if side in self._ordered or not (good | named | (numbers < 0)).all():
-            return None
-        names = _NAMES + self._term_codes(solutions, places, side.name)
-        if self.terms.has_aliases:
-            return None
-        return np.where(numbers < 0, NOTHING, np.where(good, _ordered(doubles), names))
-
-    def _near_codes(self, solutions: Solutions, places: np.ndarray, name: str) -> np.ndarray:
-        """The code of the double nearest to a variable's value in each solution at `places`: int64, NOTHING where it is
-        not bound, UNKNOWN where there is none."""
-        found = solutions.column(name)
-        if found is None or found[1].has_floats:
-            used, where = np.unique(self._term_codes(solutions, places, name), return_inverse=True)
-            return np.array([self._near_code(code) for code in used.tolist()], np.int64)[where]
-        numbers, literals = found[0][places], found[1].literals()
-        doubles = literals.number[numbers]
-        good = literals.numeric(numbers) & ~np.isnan(doubles)
-        return np.where(numbers < 0, NOTHING, np.where(good, _ordered(np.where(good, doubles, 0.0)), UNKNOWN))
-
-    def _near_code(self, code: int) -> int:
-        """The code of the double nearest to the value of the term of `code`."""
-        number = None if code == NOTHING else near_number(self.terms.term(code))
-        if number is None:
-            return NOTHING if code == NOTHING else UNKNOWN
-        return int(_ordered(np.array([number]))[0])
-
-    def _compared_by(self, conjunction: Conjunction, side: Side, code: int) -> int | None:
-        """The code that a side is compared by where its variable is the term of `code`."""
-        if code == NOTHING:
-            return NOTHING
-        known = self._values.get((side, code))
-        if known is None:
-            prologue = self._patterns[conjunction[0]].prologue
-            known = self._values[side, code] = self._value_code(side, value_of(side, self.terms.term(code), prologue))
-        return known
-
-    def _value_code(self, side: Side, term: Any) -> int | None:
-        """The code that a side is compared by where it comes to `term`, None where that is an error."""
-        if term is None:
-            return UNKNOWN
-        number = number_of(term)
-        if number is not None:
-            return int(_ordered(np.array([number]))[0])
-        if side in self._ordered or not is_name(term):
-            return None
-        code = _NAMES + self.terms.of(term)
-        return None if self.terms.has_aliases else code
-
     def _one_by_one(
         self, batch: InstantBatch, conjunction: Conjunction, moving: np.ndarray, values: np.ndarray
     ) -> bool:
@@ -562,12 +487,12 @@ class TermCodes:
             term = mapping.get(name)
             code = NOTHING if term is None else self.terms.of(term)
             if isinstance(what, Side):
-                compared = self._compared_by(conjunction, what, code)
+                compared = self._sides.code(what, code)
                 if compared is None:
                     return None
                 code = compared
             elif kind == "near":
-                code = self._near_code(code)
+                code = self._sides.near_code(code)
             codes.append(code)
         return codes
 
@@ -606,44 +531,50 @@ class TermCodes:
     @property
     def full(self) -> bool:
         """Whether it is time to `evict`."""
-        return self.terms.full or (self.chains is not None and self.chains.full)
+        return self.terms.full or self._sides.order.full or (self.chains is not None and self.chains.full)
 
-    def evict(self, held: np.ndarray) -> None:
-        """Let go of the terms that are in none of these registers: int64 (runs, registers)."""
+    def evict(self, held: np.ndarray) -> np.ndarray | None:
+        """Let go of the terms that are in none of these registers: int64 (runs, registers). See `Codes.evict`."""
         if self.chains is not None:
             self.chains.keep(held[:, self._list])
         self.terms.keep(self._used(held))
         self._forget()
+        labels = self._sides.labels_in(self._numbers)
+        if not labels:
+            return None
+        held = held.copy()
+        held[:, labels] = self._sides.order.keep(held[:, labels])
+        return held
 
     def _used(self, held: np.ndarray) -> set[int]:
         """The numbers of terms in these registers, and what stands there for no term."""
         named = held[:, len(self._ids) :]
-        named = named[(named >= _NAMES) & (named < _NAMES + self.terms.next)] - _NAMES
+        named = named[(named >= NAMES) & (named < NAMES + self.terms.next)] - NAMES
         listed = set() if self.chains is None else self.chains.terms_used()
         return {*np.unique(held[:, : len(self._ids)]).tolist(), *np.unique(named).tolist(), *listed}
 
     def _forget(self) -> None:
         """Nothing is remembered of numbers that may stand for nothing any more."""
-        self._spaces, self._wholes, self._values, self._last = {}, {}, {}, None
+        self._spaces, self._wholes, self._last = {}, {}, None
+        self._sides.forget()
 
     def snapshot(self) -> Any:
-        """The numbered terms and lists, as plain values."""
-        terms = self.terms.snapshot()
-        return terms if self.chains is None else (terms, self.chains.snapshot())
+        """The numbered terms, lists and sides that are ordered, as plain values."""
+        terms, sides = self.terms.snapshot(), self._sides.snapshot()
+        found = terms if self.chains is None else (terms, self.chains.snapshot())
+        return found if sides is None else (found, *sides)
 
     def restore(self, state: Any, held: np.ndarray) -> None:
         """The opposite of `snapshot`; as of `Codes.restore`."""
         lists: Any = None
+        sides: list[Any] = []
+        if len(state) == 3:
+            state, *sides = state
         if self.chains is not None:
             state, lists = state
         known = self.terms.restore(state)
         if self.chains is not None:
             self.chains.restore(lists, known, held[:, self._list])
+        self._sides.restore(sides, held, self._numbers)
         self._forget()
         expect(self._used(held) <= {*known, NOTHING, UNKNOWN}, "a term for each number of one")
-
-
-def _ordered(values: np.ndarray) -> np.ndarray:
-    """int64 in the order of the doubles."""
-    bits = (values + 0.0).view(np.int64)  # -0.0 is 0.0
-    return np.where(bits < 0, bits ^ np.int64((1 << 63) - 1), bits)

@@ -310,6 +310,26 @@ def rehash(confs, table, equals, index, st):
             st[CONF_FREE] = cell
 
 
+@kernel
+def renumber(confs, held, index):
+    """The hashes and indexed values of configurations anew, whose registers have other codes now. `rebuild` must
+    follow."""
+    for cell in range(confs.shape[0]):
+        if confs[cell, CONF_STATE] < 0:
+            continue
+        hashed = mixed(confs[cell, CONF_KEY], confs[cell, CONF_STATE])
+        for r in range(REGISTERS, confs.shape[1]):
+            hashed = mixed(hashed, confs[cell, r])
+        more = confs[cell, CONF_MORE]
+        while more >= 0:
+            for r in range(HELD_REGISTERS, held.shape[1]):
+                hashed = mixed(hashed, held[more, r])
+            more = held[more, HELD_NEXT]
+        confs[cell, CONF_HASH] = hashed
+        if confs[cell, CONF_VALUE] != NOTHING:
+            confs[cell, CONF_VALUE] = confs[cell, REGISTERS + index[confs[cell, CONF_STATE], 1]]
+
+
 @hot
 def state_number(known, states):
     """The number of a set of states given as bits; -1 if it has none. `known`: int64 (slots, 2), bits and number."""
