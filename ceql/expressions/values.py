@@ -162,7 +162,6 @@ def whole_string(pattern: str) -> str:
     return rf"\A(?:{pattern})\z"
 
 
-@functools.lru_cache(65536)
 def like(value: Any, pattern: str) -> bool | None:
     """Whether all of `value` matches a regular expression of RE2 (Arrow's); None for NULL. `EventError` for other kinds
     than texts."""
@@ -170,4 +169,15 @@ def like(value: Any, pattern: str) -> bool | None:
         return None
     if not isinstance(value, str):
         raise mismatch(kind_of(value), "text", f"{value!r} LIKE {pattern!r}")
+    return _known_like(value, pattern) if len(value) + len(pattern) <= _REMEMBERED else _like(value, pattern)
+
+
+_REMEMBERED: Final = 256
+"""Characters of a text and its pattern for which it is remembered whether they match: 65,536 are 90 MB at the most."""
+
+
+def _like(value: str, pattern: str) -> bool:
     return bool(pc.match_substring_regex(text_array([value]), whole_string(pattern))[0].as_py())
+
+
+_known_like = functools.lru_cache(65536)(_like)

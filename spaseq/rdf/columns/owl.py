@@ -18,7 +18,7 @@ import numpy as np
 from rdflib.namespace import OWL, RDF, RDFS
 
 from spaseq.errors import OptionError
-from spaseq.rdf.columns.model import BLANK, LITERAL
+from spaseq.rdf.columns.model import IRI, LITERAL
 from spaseq.rdf.columns.pairs import (
     NO_PAIRS,
     codes_of,
@@ -26,17 +26,18 @@ from spaseq.rdf.columns.pairs import (
     meetings,
     met,
     once,
-    paired,
     reached,
     refuse_more,
 )
 from spaseq.rdf.columns.triples import GraphColumns, different, widened
 from spaseq.rdf.terms import quiet_literals, term_bytes
-from spaseq.watch import check
+from spaseq.watch import check, to_hold
 
 __all__ = ["close_owl", "close_owl_rl"]
 
 _NOT_HERE: Final = (OWL.hasKey, OWL.maxQualifiedCardinality, OWL.sourceIndividual)
+_PART: Final = 1 << 20
+"""Rows of a rule that are made at a time."""
 _INERT: Final = (OWL.sameAs, RDF.first, RDF.rest)
 """Predicates of which nothing may be said: they are read in a way of their own."""
 _ALL_DIFFERENT: Final = (OWL.AllDifferent, OWL.AllDisjointProperties)
@@ -283,11 +284,14 @@ class _Closing:
         for own in chain(self._properties(), self._classes(), self._schema()):
             yield own if (fits := self._terms.kind[own[:, 1]] != LITERAL).all() else own[fits]
 
-    def _joined(self, pairs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def _joined(self, pairs: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
         """The triples whose predicates begin pairs, and the ends of these."""
-        rows = self._graph.rows
-        for mine, theirs in meetings(rows[:, 1], pairs[:, 0]):
-            yield rows[mine], pairs[theirs, 1]
+        rows, groups = self._graph.rows, self._graph.groups
+        for predicate, end in pairs[np.isin(pairs[:, 0], list(groups))].tolist():
+            check()
+            low, high = groups[predicate]
+            for at in range(low, high, _PART):
+                yield rows[at : min(at + _PART, high)], end
 
     def _properties(self) -> Iterator[np.ndarray]:
         """prp-*, without those whose consequences the schema has already (prp-eqp)."""
@@ -306,7 +310,7 @@ class _Closing:
             for number in self._with(character):
                 yield self._alike(self._by(number, place))
         for number in self._with(OWL.TransitiveProperty):
-            yield self._transitive(number, loops=True)
+            yield from self._transitive(number, loops=True)
         for number, steps in self._lists(OWL.propertyChainAxiom):
             if steps:
                 pairs = self._by(steps[0], 0)
@@ -320,18 +324,20 @@ class _Closing:
         same = one[:, 0] == other[:, 0]
         return _triples(one[same, 1], self._of[OWL.sameAs], other[same, 1])
 
-    def _transitive(self, predicate: int, *, loops: bool) -> np.ndarray:
+    def _transitive(self, predicate: int, *, loops: bool) -> Iterator[np.ndarray]:
         """What a transitive predicate adds; `loops`: also that a term has it to itself, if it goes there and back."""
+        low, high = self._graph.groups.get(predicate, (0, 0))
+        if self._closed_at.get((predicate, loops)) == high - low:
+            return
         pairs = self._by(predicate, 0)
-        if self._closed_at.get((predicate, loops)) == len(pairs):
-            return _rows([])
         found, back = reached(pairs, self._most)
         if not loops:
             back = back[self._many[back]] if len(self._many) else back[:0]
         back = np.union1d(back, pairs[pairs[:, 0] == pairs[:, 1], 0])
         self._closed_at[predicate, loops] = len(found) + len(back)
-        ends = np.concatenate([found, paired(back, back)])
-        return _triples(ends[:, 0], predicate, ends[:, 1])
+        for low in range(0, len(found), _PART):
+            yield _triples(found[low : low + _PART, 0], predicate, found[low : low + _PART, 1])
+        yield _triples(back, predicate, back)
 
     def _classes(self) -> Iterator[np.ndarray]:
         """cls-* and cax-*, without those whose consequences the schema has already (cls-int2, cls-uni, cax-eqc)."""
@@ -390,7 +396,7 @@ class _Closing:
             yield _triples(own, under, own)  # scm-op, scm-dp
             yield _triples(own, of[OWL.equivalentProperty], own)
         for link, same in ((sub, of[OWL.equivalentClass]), (under, of[OWL.equivalentProperty])):
-            yield self._transitive(link, loops=False)  # scm-sco, scm-spo
+            yield from self._transitive(link, loops=False)  # scm-sco, scm-spo
             pairs = self._by(link, 0)
             pairs = pairs[np.isin(codes_of(pairs), codes_of(pairs[:, ::-1]))]
             if link == under:
@@ -433,8 +439,7 @@ class _Closing:
             if self._of[name] in self._graph.groups:
                 raise _NotHereError(name.n3())
         inert = [self._of[name] for name in _INERT]
-        rows = self._graph.rows
-        if np.isin(rows[:, [0, 2]], inert).any() or np.isin(self._stated[:, [0, 2]], inert).any():
+        if self._present((0, 2))[inert].any():
             raise _NotHereError("something said about owl:sameAs, rdf:first or rdf:rest")
         for name in _ALL_DIFFERENT:
             if len(self._instances(self._of[name])):
@@ -462,21 +467,41 @@ class _Closing:
         if any(wrong):
             raise _NotHereError("an inconsistency")
 
+    def _present(self, places: tuple[int, ...]) -> np.ndarray:
+        """bool, by term: whether triples have it at one of `places`."""
+        found = np.zeros(len(self._terms), bool)
+        for rows in (self._graph.rows, self._same[self._stated]):
+            for place in places:
+                found[rows[:, place]] = True
+        return found
+
     def _written_out(self) -> np.ndarray:
         """The rows, and that each term is the same as itself, with all terms in the places of those that stand for
         them; without those that have a blank node for a predicate."""
         rows, link, kind = self._graph.rows, self._of[OWL.sameAs], self._terms.kind
-        every = np.union1d(np.union1d(rows, self._same[self._stated]), [link])
+        every = np.union1d(np.flatnonzero(self._present((0, 1, 2))), [link])
         rows = np.concatenate([rows, _triples(every, link, every)])
         if len(self._many):
             order = np.argsort(self._same, kind="stable").astype(np.int32)
             for place in range(3):
-                mine, theirs = met(rows[:, place], self._same[order], self._most)
-                rows = rows[mine]
-                rows[:, place] = order[theirs]
+                rows = self._each_for_one(rows, place, order)
         refuse_more(len(rows), self._most)
-        found: np.ndarray = rows[(kind[rows[:, 1]] != LITERAL) & (kind[rows[:, 1]] != BLANK)]
-        return found
+        fits = kind[rows[:, 1]] == IRI
+        return rows if fits.all() else rows[fits]
+
+    def _each_for_one(self, rows: np.ndarray, place: int, order: np.ndarray) -> np.ndarray:
+        """The rows with all terms at `place` that the one there stands for; `order` has those of one together."""
+        keys = self._same[order]
+        size = int(np.bincount(self._same, minlength=len(keys))[rows[:, place]].sum())
+        refuse_more(size, self._most)
+        to_hold(12 * size)
+        made, to = np.empty((size, 3), np.int32), 0
+        for mine, theirs in meetings(rows[:, place], keys):
+            own = made[to : to + len(mine)]
+            own[:] = rows[mine]
+            own[:, place] = order[theirs]
+            to += len(mine)
+        return made
 
 
 def _common(one: np.ndarray, other: np.ndarray) -> bool:
