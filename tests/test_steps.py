@@ -80,6 +80,24 @@ def test_every_match_of_an_example_has_its_steps() -> None:
         assert order == "ABC" and [step.name for step in steps] == sorted(step.name for step in steps)
 
 
+CLAUSES = ["?x ((?v + 1) AS ?more)", "?x (?w+ AS ?all)", "?x (SUM(?w) AS ?sum)", "DISTINCT ?x ?v"]
+
+
+@pytest.mark.parametrize("selected", CLAUSES)
+@pytest.mark.parametrize("ending", ["", "ORDER BY DESC(?v) LIMIT 1000"])
+def test_matches_that_clauses_made_rows_of_have_their_steps(selected: str, ending: str) -> None:
+    """Many, as few of them are computed one by one; they knew no step since they were computed as columns."""
+    head = HEAD.replace("SELECT ?x", f"SELECT {selected}").replace("100 SECONDS SLIDING", "10 SECONDS")
+    own = GPMS.splitlines()[1].split(" DEFINE GPM C")[0]
+    query = spaseq.compile(f"{head.replace('FROM STREAM T <urn:t> ', '')}A , B+){own} }} {ending}")
+    events = [_graph("b" if i % 4 else "a", i) for i in range(400)]
+    with query.open() as session:
+        found = [*session.push(events), *session.close()]
+    assert len(found) >= 100
+    for match in found:
+        assert "".join(step.name for step in match.steps) == "A" + "B" * (len(match.positions) - 1)
+
+
 def test_without_its_events_a_match_says_so(tmp_path: Path) -> None:
     (tmp_path / "s.nq").write_text('<urn:x> <urn:e#a> "1" <urn:g> .\n<urn:g> <urn:at> "1" .\n')
     query = spaseq.compile(HEAD.replace("FROM STREAM T <urn:t> ", "") + "A ) DEFINE GPM A ON S { ?x :a ?v } }")

@@ -46,7 +46,8 @@ def run_main(name: str, parser: Callable[[], argparse.ArgumentParser], arguments
     try:
         options = parser().parse_args(arguments)
         code = int(options.command(options))
-        sys.stdout.flush()  # what cannot be written is an error here
+        if not sys.stdout.closed:  # the language server has closed it
+            sys.stdout.flush()  # what cannot be written is an error here
         return code
     except SpaseqError as error:
         if isinstance(error, QuerySyntaxError) and language_of(error.source) not in (None, name):

@@ -182,7 +182,7 @@ class History:
     def capture(self, positions: np.ndarray) -> tuple[np.ndarray, Callable[[int, int], Sequence[GraphEvent]]]:
         """The times of instants that are held, int64, and what gives the events of those from one index up to another,
         also when they have been dropped since."""
-        times, blocks = self.times(positions), list(self._blocks)
+        times, blocks, teller = self.times(positions), list(self._blocks), self.teller
         if not any(block.shows for block in blocks):
             return times, lambda first, last: ()
         behind = np.searchsorted(np.array(self._firsts), positions, "right") - 1
@@ -193,7 +193,7 @@ class History:
 
         def between(first: int, last: int) -> Events:
             pairs = zip(behind[first:last].tolist(), places[first:last].tolist(), strict=True)
-            return Events([(blocks[number], place) for number, place in pairs])
+            return Events([(blocks[number], place) for number, place in pairs], teller)
 
         return times, between
 
