@@ -84,7 +84,7 @@ class _Types:
             case ast.Like(value, _):
                 kind = self.kind(value, variable)
                 if kind not in (None, "text"):
-                    raise self.mismatch(kind, "text", value, value, node)
+                    raise self.operand(kind, "text", value, node)
             case ast.In(value, items):
                 for item in items:
                     self.compared("=", value, item, node, variable)
@@ -126,6 +126,14 @@ class _Types:
             hint += "; a time is written as a text: '2026-01-05', '2026-01-05T10:00:00Z'"
         return self.error(problem, node.span, hint)
 
+    def operand(self, kind: str, wanted: str, value: ast.Expression, node: ast.Expression) -> QuerySemanticsError:
+        """The error of an operation `node` that wants another kind of value."""
+        problem = f"{print_expression(node)}: {KIND_WORDS[kind]} cannot be combined with {KIND_WORDS[wanted]}"
+        hint = f"in {self.schema.source}, {print_expression(value)} is {KIND_WORDS[kind]}"
+        if kind == "time":
+            hint += "; times are compared with each other, and WITHIN says how far apart events may be"
+        return self.error(problem, node.span, hint)
+
     def kind(self, node: ast.Expression, variable: str | None) -> str | None:
         """The kind of an expression's value; None if it is NULL or not known."""
         match node:
@@ -153,7 +161,7 @@ class _Types:
     def number(self, node: ast.Expression, around: ast.Expression, variable: str | None) -> None:
         kind = self.kind(node, variable)
         if kind not in (None, "number"):
-            raise self.mismatch(kind, "number", node, node, around)
+            raise self.operand(kind, "number", node, around)
 
     def call(self, node: ast.Call, variable: str | None) -> str | None:
         kinds = [self.kind(a, variable) for a in node.arguments if not isinstance(a, ast.Variable)]

@@ -24,6 +24,12 @@ SCHEMA: dict[str, Any] = {
 WRONG = [
     ("A FILTER A.prise > 3", "1:25: no event has an attribute prise", "did you mean price?"),
     ("SELL FILTER SELL[zzz = 1]", "1:33: no event has an attribute zzz", "the attributes of schema are t, name, price"),
+    (
+        "SELL AS x ; BUY AS y FILTER y.t - x.t > 30",
+        "y.t - x.t: a time cannot be combined with a number",
+        "in schema, y.t is a time; times are compared with each other, and WITHIN says how far apart events may be",
+    ),
+    ("SELL AS x FILTER x[price LIKE 'a']", "a number cannot be combined with a text", "in schema, price is a number"),
     ("SELL AS x FILTER x.name > 3", "1:33: x.name > 3: a text cannot be combined with a number", "x.name is a text"),
     ("SELL AS x FILTER x[price = 'a']", "1:35: price = 'a': a number cannot be combined with a text", "price is a"),
     (
@@ -73,6 +79,8 @@ def test_wrong(text: str, problem: str, hint: str) -> None:
         ceql.compile(f"SELECT * WHERE {text}").run([], schema=SCHEMA)
     message = str(caught.value)
     assert problem in message and hint in message and "^" in message
+    said = [part.split(" is ")[0] for part in message.split("hint: ")[-1].removeprefix("in schema, ").split(" and ")]
+    assert len(said) == len(set(said)), "one thing is said to be of two kinds"
 
 
 @pytest.mark.parametrize("text", RIGHT)
