@@ -10,8 +10,8 @@ The road: `readers` make Arrow tables of sources; `streams` gives them times and
 
 Modules:
 
-* `ahead` (`Ahead`, `Crew`, `ahead`): Work ahead of who uses the results: threads read and work on items before they
-  are asked for.
+* `ahead` (`THREAD`, `Ahead`, `Crew`, `ahead`): Work ahead of who uses the results: threads read and work on items
+  before they are asked for.
 * `mixed` (`Odd`, `array_of`, `beyond_exact`, `flattened`, `parts_of`, `together`, `united`): Columns whose values are
   of several kinds: whole numbers and decimals, numbers and lists, texts and truth values.
 * `columns`: Columns of a batch as plain arrays, each of one of six kinds.

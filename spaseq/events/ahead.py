@@ -12,11 +12,13 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 from spaseq.watch import Stopped, check, handed_on
 
-__all__ = ["Ahead", "Crew", "ahead"]
+__all__ = ["THREAD", "Ahead", "Crew", "ahead"]
 
 T = TypeVar("T")
 R = TypeVar("R")
 _DEPTH: Final = 2
+THREAD: Final = "spaseq ahead"
+"""The name of a thread of a crew."""
 _PATIENCE: Final = 0.05
 """Seconds between two looks at limits while there is nothing to do but wait."""
 
@@ -101,7 +103,9 @@ class Crew(Generic[T, R]):
         self._changed = threading.Condition()
         self._stopped = False
         begin = handed_on(lambda: self._stopped)
-        self._threads = [threading.Thread(target=self._help, args=(begin,), daemon=True) for _ in range(threads)]
+        self._threads = [
+            threading.Thread(target=self._help, args=(begin,), name=THREAD, daemon=True) for _ in range(threads)
+        ]
         _at_work.add(self)
         for thread in self._threads:
             thread.start()

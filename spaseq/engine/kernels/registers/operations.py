@@ -324,7 +324,7 @@ def chain_row(chains, number):
 
 @kernel
 def chain_lengths(chains, numbers, lengths):
-    """How many elements each of some lists has: int64, like `numbers`."""
+    """Writes how many elements each of the lists `numbers`, int64 (n,), has into `lengths`, int64 (n,)."""
     for i in range(numbers.shape[0]):
         number, length = numbers[i], 0
         while number != NOTHING:
