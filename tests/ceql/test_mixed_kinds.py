@@ -13,6 +13,8 @@ import json
 import math
 import os
 import random
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -341,6 +343,27 @@ def test_each_value_of_an_array_is_what_it_is_alone() -> None:
     for some in itertools.chain(itertools.product(held, repeat=2), itertools.product(numbers, repeat=3)):
         alone = [repr(v) for value in some for v in array_of([value]).to_pylist()]
         assert [repr(v) for v in array_of(some).to_pylist()] == alone
+
+
+_TIMES = """
+import numpy as np, pandas, ceql
+query = ceql.compile("SELECT a[v] WHERE A AS a")
+for day in np.datetime64("2024-05-01"), np.datetime64("2024-05-01", "ns"):
+    for other in np.int64(1), np.bool_(True), np.uint64(2**63), 1, "x", np.float64(0.5), [1]:
+        for v, w in (day, other), (other, day), ([day, other], [1]), ([day], [other]), ({"k": day}, {"k": [[other]]}):
+            events = [{"type": "A", "v": v}, {"type": "A", "v": w}]
+            for source in events, pandas.DataFrame(events, dtype=object):
+                try:
+                    assert len(list(query.run(source))) == len(query.open().push(events)) == 2
+                except ceql.EventError as error:
+                    assert "no known kind" in str(error)
+"""
+
+
+def test_times_of_numpy_beside_anything() -> None:
+    """Arrow's conversion ended the process, by a segmentation fault."""
+    found = subprocess.run([sys.executable, "-c", _TIMES], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stderr) == (0, "")
 
 
 def test_truth_values_are_no_numbers_on_any_road(tmp_path: Path) -> None:
