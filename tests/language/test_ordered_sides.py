@@ -19,8 +19,21 @@ GPMS = """DEFINE GPM A ON S { ?a x:one ?p }
 DEFINE GPM B ON S { ?b x:two ?q FILTER (?q > ?p) }
 DEFINE GPM C ON S { ?c x:one ?r FILTER (?r <= ?q) FILTER (?p < ?r) }
 DEFINE GPM D ON S { ?d x:two ?s FILTER (?s <= ?p) }
-DEFINE GPM E ON S { ?e x:one ?t FILTER (?t != ?p) FILTER (?q >= ?t) }"""
-SEQUENCES = ["A; B", "A; B; C", "A; B+; C", "A; D!; B", "A, D+, B", "A; B; E", "A; D!"]
+DEFINE GPM E ON S { ?e x:one ?t FILTER (?t != ?p) FILTER (?q >= ?t) }
+DEFINE GPM F ON S { ?f x:one ?u FILTER (?u != ?p) }
+DEFINE GPM G ON S { ?g x:two ?v FILTER (?v = ?p) }"""
+SEQUENCES = [
+    "A; B",
+    "A; B; C",
+    "A; B+; C",
+    "A; D!; B",
+    "A, D+, B",
+    "A; B; E",
+    "A; D!",
+    "A; F; D!; B",
+    "A; G; D!; B",
+    "A; B; G",
+]
 ERRORS = ["<http://n/a>", '"b"@en', f'"x"^^<{XSD}integer>', '"7"^^<http://own/type>']
 
 
@@ -48,12 +61,12 @@ def value(rng: random.Random, kind: str) -> str:
     return f'"{rng.randrange(9)}"^^<{XSD}{rng.choice(["integer", "decimal", "double"])}>'
 
 
-def write(rng: random.Random, path: Path, kinds: list[str], several: float) -> dict[str, str]:
+def write(rng: random.Random, path: Path, kinds: list[str], several: float, errors: float) -> dict[str, str]:
     lines = []
     for i in range(120):
         graph = f"<http://g/{i}>"
         for k in range(1 + (rng.random() < several)):
-            found = rng.choice(ERRORS) if rng.random() < 0.1 else value(rng, rng.choice(kinds))
+            found = rng.choice(ERRORS) if rng.random() < errors else value(rng, rng.choice(kinds))
             lines.append(f"<http://n/{i}-{k}> <http://x/{rng.choice(['one', 'two'])}> {found} {graph} .")
         lines.append(f'{graph} <http://www.w3.org/ns/prov#generatedAtTime> "{i}"^^<{XSD}integer> .')
     path.write_text("\n".join(lines) + "\n")
@@ -86,7 +99,9 @@ def test_the_kernels_and_the_runs_agree(
         monkeypatch.setattr(text_order, "_STEP", 4)
     rng, matches, stayed = random.Random(f"{kind} {scarce}"), 0, True
     for sequence in SEQUENCES:
-        streams = write(rng, tmp_path / "s.nq", KINDS[kind], rng.choice((0.0, 0.3)))
+        streams = write(
+            rng, tmp_path / "s.nq", KINDS[kind], rng.choice((0.0, 0.3)), 0.0 if "D!; B" in sequence else 0.1
+        )
         query = compiled(sequence)
         with monkeypatch.context() as context:
             context.setattr(engine, "codes_of", lambda program: None)
@@ -96,7 +111,7 @@ def test_the_kernels_and_the_runs_agree(
         for most in (1, 30):
             pushed, ended = pushes(query, events, rng, most)
             assert sorted(pushed) == expected, (sequence, most)
-            stayed = stayed and ended
+            stayed = stayed and (ended or bool({"E", "F", "G"} & set(sequence)))  # an equality of what has no order
         matches += len(expected)
     assert stayed == (kind not in HANDED_OVER)
     assert matches or kind == "nothing"

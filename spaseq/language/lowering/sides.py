@@ -45,9 +45,12 @@ class SideCodes:
     def __init__(self, comparisons: Sequence[Compared], terms: NumberedTerms, prologue: Any) -> None:
         self._terms = terms
         self._prologue = prologue
-        self._group = _groups(c for c in comparisons if c.symbol not in ("=", "!="))
+        equalities = [c for c in comparisons if c.symbol in ("=", "!=")]
+        ordered = {side for c in comparisons if c not in equalities for side in (c.inner, c.outer)}
+        self._group = _groups(comparisons, ordered)
+        self._equated = {side for c in equalities for side in (c.inner, c.outer)} & self._group.keys()
         self._kinds: dict[int, str] = {}
-        """Of each group of sides that are held against one another in an order, the kind of their values so far."""
+        """The kind of the values so far of each group of sides that are held against one another, some in an order."""
         self.order: TextOrder = TextOrder()
         self._memo: dict[tuple[Side, int], int | None] = {}
 
@@ -76,7 +79,7 @@ class SideCodes:
         if (good | (numbers < 0)).all() and (group is None or not good.any() or self._is_of(group, _NUMBER)):
             return np.where(numbers < 0, NOTHING, _ordered(doubles))
         if group is not None:
-            return self._in_order(group, numbers, space, good)
+            return self._in_order(group, side in self._equated, numbers, space, good)
         named = np.isin(literals.kind[numbers], (Kinds.NO_LITERAL, Kinds.STRING))
         if not (good | named | (numbers < 0)).all():
             return None
@@ -85,20 +88,24 @@ class SideCodes:
             return None
         return np.where(numbers < 0, NOTHING, np.where(good, _ordered(doubles), names))
 
-    def _in_order(self, group: int, numbers: np.ndarray, space: Any, good: np.ndarray) -> np.ndarray | None:
-        """`codes` of the terms `numbers` of a space, -1 for none, in the order of their one kind. `good`: which of them
-        are numbers that doubles hold."""
+    def _in_order(
+        self, group: int, equated: bool, numbers: np.ndarray, space: Any, good: np.ndarray
+    ) -> np.ndarray | None:
+        """`codes` of the terms `numbers` of a space, -1 for none, in the order of their one kind. `equated`: they are
+        asked for `=` or `!=`, too, which what has no order may satisfy. `good`: which are numbers that doubles hold."""
         literals = space.literals()
         kinds = literals.kind[numbers]
         valued = (numbers >= 0) & ~np.isin(kinds, _NONE)
         codes = np.where(numbers < 0, NOTHING, UNKNOWN)
+        if equated and (valued != (numbers >= 0)).any():
+            return None
         if not valued.any():
             return codes
         kind = int(kinds[valued][0])
         name = _NUMBER if good[valued].all() else _ORDERS.get(Kinds(kind)) if (kinds[valued] == kind).all() else None
         if name is None:  # dates, or several kinds
             used, where = np.unique(numbers[valued], return_inverse=True)
-            found = [self._place_of(group, space.term(number)) for number in used.tolist()]
+            found = [self._place_of(group, equated, space.term(number)) for number in used.tolist()]
             if None in found:
                 return None
             codes[valued] = np.array(found, np.int64)[where]
@@ -137,7 +144,7 @@ class SideCodes:
             return UNKNOWN
         group = self._group.get(side)
         if group is not None:
-            return self._place_of(group, term)
+            return self._place_of(group, side in self._equated, term)
         number = number_of(term)
         if number is not None:
             return int(_ordered(np.array([number]))[0])
@@ -146,13 +153,13 @@ class SideCodes:
         code = NAMES + self._terms.of(term)
         return None if self._terms.has_aliases else code
 
-    def _place_of(self, group: int, term: Any) -> int | None:
+    def _place_of(self, group: int, equated: bool, term: Any) -> int | None:
         found = order_code(term)
         if found is None:
             return None
         kind, value = found
         if kind == "":
-            return UNKNOWN
+            return None if equated else UNKNOWN
         if not self._is_of(group, kind):
             return None
         if isinstance(value, str):
@@ -200,15 +207,15 @@ class SideCodes:
         self.forget()
 
 
-def _groups(comparisons: Iterable[Compared]) -> dict[Side, int]:
-    """The sides of these, and for each a number that those have in common which are held against one another, directly
-    or by others between; from 0."""
+def _groups(comparisons: Iterable[Compared], ordered: set[Side]) -> dict[Side, int]:
+    """The sides that are held against an `ordered` one, directly or by others between, and for each a number that
+    these have in common; from 0."""
     parts: list[set[Side]] = []
     for one in comparisons:
         sides = {one.inner, one.outer}
         joined = [part for part in parts if part & sides]
         parts = [*(part for part in parts if not part & sides), sides.union(*joined)]
-    return {side: number for number, part in enumerate(parts) for side in part}
+    return {side: number for number, part in enumerate(part for part in parts if part & ordered) for side in part}
 
 
 def _ordered(values: np.ndarray) -> np.ndarray:
