@@ -29,7 +29,7 @@ from spaseq.gpm.columnar.amounts import (
     quotient_key,
 )
 from spaseq.gpm.columnar.order import ranks
-from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
+from spaseq.gpm.columnar.table import UNBOUND, Space, Table, different, distinct
 from spaseq.gpm.columnar.truth import Scope, computed
 from spaseq.watch import made_text
 
@@ -205,7 +205,7 @@ class _Values:
 
     def concatenated(self, separator: str, space: Space) -> np.ndarray:
         """GROUP_CONCAT of each group, -1 where a blank node is in it."""
-        used, places = np.unique(self.numbers, return_inverse=True)
+        used, places = different(self.numbers)
         texts = np.array([_text(space.cased_key(n)) if n >= 0 else None for n in used.tolist()], object)
         whole = texts[places].tolist() if len(used) else []
         starts, found = self.starts.tolist(), np.full(len(self.broken), UNBOUND, np.int32)

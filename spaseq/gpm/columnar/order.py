@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from spaseq.gpm.columnar.table import Space, Table
+from spaseq.gpm.columnar.table import Space, Table, different
 from spaseq.gpm.comparison import order_place, term_place
 from spaseq.rdf.columns import Kinds
 
@@ -23,14 +23,14 @@ def ranks(numbers: np.ndarray, space: Space, *, apart: bool) -> np.ndarray:
     """The rank of each row's term among the terms of `numbers` (int32, -1 for unbound), from 0: int64 (rows,). `apart`:
     different terms have different ranks. O(t log t) for t different terms; numbers as columns, for others a Python step
     each."""
-    used, codes = np.unique(numbers, return_inverse=True)
+    used, codes = different(numbers)
     literals = space.literals()
     bound = used[1:] if len(used) and used[0] < 0 else used
     if len(bound) and (literals.numeric(bound) & literals.exact[bound]).all():
         values = literals.number[bound]
         if not np.isnan(values).any():
-            different, below = np.unique(values, return_inverse=True)
-            if not apart or len(different) == len(values):
+            values_apart, below = np.unique(values, return_inverse=True)
+            if not apart or len(values_apart) == len(values):
                 own = below.astype(np.int64)
                 return (np.append(0, own + 1) if len(bound) < len(used) else own)[codes]
     places = list(map(_written if apart else _placed, _keyed(used, space)))

@@ -14,13 +14,14 @@ from spaseq.rdf import Term, plain_literal, term_bytes, term_from_key, term_key
 from spaseq.rdf.columns import LiteralColumns, TermTable, empty_columns, set_value, set_values, values_of_keys
 from spaseq.rdf.columns.model import Finds
 
-__all__ = ["UNBOUND", "Space", "Table", "distinct", "stacked"]
+__all__ = ["UNBOUND", "Space", "Table", "different", "distinct", "stacked"]
 
 UNBOUND: Final = -1
 _FLOAT: Final = str(XSD.float)  # texts are compared faster than terms
 _FLOAT_KEY: Final = f'"^^<{_FLOAT}>'.encode()
 _FEW: Final = 8  # so many literals are read one by one, not as columns
 _WORD: Final = 8
+_CLOSE: Final = 16  # values within so many times their number are told apart without sorting
 _SPARSE: Final = 1_000  # from so many bytes of terms for each that is asked for, they are read one by one
 
 
@@ -432,6 +433,47 @@ def distinct(columns: Sequence[np.ndarray], count: int) -> tuple[np.ndarray, np.
     return first, codes
 
 
+def different(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The different ones of `values`, an int array of one dimension, ascending; and for each value the index of its own
+    in them: int64. As of `np.unique(values, return_inverse=True)`."""
+    low = _dense(values)
+    if low is None:
+        used, places = np.unique(values, return_inverse=True)
+        return used, places
+    at, places = _counted(values, low)
+    used = np.flatnonzero(places >= 0)
+    places[used] = np.arange(len(used))
+    return (used + low).astype(values.dtype), places[at]
+
+
+def _dense(values: np.ndarray) -> int | None:
+    """The least of the values if they lie close enough together for an array with a place for each between; else None.
+
+    PERF: 25,000 values of as many 0.24 ms, where sorting takes 1.4; 2,500 of 2,500 0.05 and 0.15; of 40,000 0.08 and
+    0.14; of 160,000 as long as sorting.
+    """
+    if not len(values):
+        return None
+    low = int(values.min())
+    return low if int(values.max()) - low < _CLOSE * len(values) else None
+
+
+def _counted(values: np.ndarray, low: int) -> tuple[np.ndarray, np.ndarray]:
+    """For each value its place among those from `low` on, int64; and for each place the index of the first value that
+    has it, int64, -1 if none has."""
+    at = values.astype(np.int64) - low
+    first = np.full(int(at.max()) + 1, -1, np.int64)
+    first[at[::-1]] = np.arange(len(at) - 1, -1, -1)  # of equal places the last one that is written stays
+    return at, first
+
+
 def _first(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    _, first, codes = np.unique(values, return_index=True, return_inverse=True)
-    return first, codes.astype(np.int64)
+    low = _dense(values)
+    if low is None:
+        _, first, codes = np.unique(values, return_index=True, return_inverse=True)
+        return first, codes.astype(np.int64)
+    at, places = _counted(values, low)
+    used = np.flatnonzero(places >= 0)
+    first = places[used]
+    places[used] = np.arange(len(used))
+    return first, places[at]

@@ -28,7 +28,7 @@ from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.amounts import Amounts, amounts_of, by_kind, combined, rounded, signed
 from spaseq.gpm.columnar.coverage import UNSTEADY, unsteady
 from spaseq.gpm.columnar.named import exists_inside, with_variables
-from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
+from spaseq.gpm.columnar.table import UNBOUND, Space, Table, different, distinct
 from spaseq.gpm.columnar.texts import ASK, NO_VALUE, Given, cast_terms, fresh_values, nodes_of, values_of
 from spaseq.gpm.comparison import SIGNS
 from spaseq.gpm.evaluate import evaluated, verdict
@@ -145,7 +145,7 @@ def _numeric(expression: algebra.Expression, numbers: np.ndarray, scope: Scope) 
 
 def _effective(numbers: np.ndarray, scope: Scope) -> np.ndarray:
     """The effective boolean values of terms given by number (SPARQL 1.1 §17.2.2): int8, once for each term."""
-    used, places = np.unique(numbers, return_inverse=True)
+    used, places = different(numbers)
     found = np.full(len(used), ERROR, np.int8)
     for place, number in enumerate(used.tolist()):
         if number >= 0:
@@ -558,7 +558,7 @@ def _given(argument: algebra.Expression, scope: Scope) -> tuple[np.ndarray, Give
                     keyed = np.array([isinstance(value, str) for value in values], bool)
                     codes = np.where(keyed, np.cumsum(keyed) - 1, -1)
                     return codes[places], Given([v for v in values if isinstance(v, str)], None, scope.space)
-    used, places = np.unique(computed(argument, scope), return_inverse=True)
+    used, places = different(computed(argument, scope))
     unbound = int(len(used) > 0 and used[0] < 0)
     return places - unbound, Given.of(used[unbound:], scope.space)
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from spaseq.engine import CodedRows, MatchBatch
 from spaseq.engine.program.register_ops import NOTHING
 from spaseq.gpm import ROUNDS, Mapping
+from spaseq.gpm.columnar.table import different
 from spaseq.gpm.serialise import nquads_of_key, nquads_of_keys, nquads_term
 from spaseq.language.evaluation.history import History
 from spaseq.language.evaluation.match import Match
@@ -76,7 +77,7 @@ class Texts:
 
     def of(self, codes: np.ndarray, terms: CodedTerms) -> tuple[list[str | None], np.ndarray]:
         """The different texts, None where nothing is bound, and for each code the index of its own."""
-        used, places = np.unique(codes, return_inverse=True)
+        used, places = different(codes)
         if terms is not self._terms or len(self._known) > _TEXTS:
             self._known.clear()
             self._terms = terms
@@ -256,7 +257,7 @@ def by_time(parts: Iterable[FoundColumns | Iterable[Match]]) -> Iterator[FoundCo
 def text_ranks(codes: np.ndarray, terms: CodedTerms, nothing: int) -> np.ndarray:
     """By this the mappings of one match are ordered: the kinds and texts of terms, as `results.term_order` has them.
     int64 from 0; -1 of the code `nothing`."""
-    used, places = np.unique(codes, return_inverse=True)
+    used, places = different(codes)
     keys = [terms.key(code) for code in used.tolist() if code != nothing]
     kinds = {"<": "URIRef", "_": "BNode"}
     order = sorted(range(len(keys)), key=lambda i: (kinds.get(keys[i][:1], "Literal"), nquads_of_key(keys[i])))
@@ -267,7 +268,7 @@ def text_ranks(codes: np.ndarray, terms: CodedTerms, nothing: int) -> np.ndarray
 
 def list_ranks(codes: np.ndarray, lists: CodedLists, nothing: int) -> np.ndarray:
     """`text_ranks` of lists of rounds."""
-    used, places = np.unique(codes, return_inverse=True)
+    used, places = different(codes)
     texts = [rounds_text(lists.mappings(code)) for code in used.tolist() if code != nothing]
     ranks = np.full(len(used), -1, np.int64)
     ranks[np.flatnonzero(used != nothing)[sorted(range(len(texts)), key=texts.__getitem__)]] = np.arange(len(texts))

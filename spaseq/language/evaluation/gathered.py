@@ -16,8 +16,8 @@ import numpy as np
 
 from spaseq.engine.program.register_ops import NOTHING
 from spaseq.gpm import ROUNDS, Mapping, list_literal
-from spaseq.gpm.columnar.table import Space
-from spaseq.gpm.serialise import item_of_key, list_key
+from spaseq.gpm.columnar.table import Space, different
+from spaseq.gpm.serialise import items_of_keys, list_key
 from spaseq.language.evaluation.columns import CodedLists, CodedTerms, FoundColumns, Kept, list_ranks, text_ranks
 from spaseq.language.evaluation.match import Match
 from spaseq.rdf import GraphEvent
@@ -219,7 +219,7 @@ class GatheredLists:
     def add(self, lists: CodedLists, codes: np.ndarray, number: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """The numbers of the lists that `codes` stand for in `lists`, int32 (n,). `number` gives those of terms, int32,
         by their codes, int64 ascending."""
-        used, places = np.unique(codes, return_inverse=True)
+        used, places = different(codes)
         bound = used != NOTHING
         lengths, taken = lists.cells(used[bound])
         terms, at = np.unique(taken, return_inverse=True)
@@ -289,7 +289,7 @@ class GatheredLists:
 
     def literals(self, numbers: np.ndarray, name: str) -> np.ndarray:
         """The numbers of the literals that list what rounds bind a variable to: int32, one for each of `numbers`."""
-        used, places = np.unique(numbers, return_inverse=True)
+        used, places = different(numbers)
         begins, lengths = self._spans(used)
         taken = self._cells[_within(begins, lengths), self.names.index(name)]
         ends = np.cumsum(np.append(0, taken >= 0))[np.append(0, np.cumsum(lengths))].tolist()
@@ -299,8 +299,8 @@ class GatheredLists:
 
     def _items_of(self, numbers: np.ndarray) -> list[str]:
         """The terms as list literals have them."""
-        used, places = np.unique(numbers, return_inverse=True)
-        texts = [*map(item_of_key, self._space.cased_keys(used.tolist()))]
+        used, places = different(numbers)
+        texts = items_of_keys(self._space.cased_keys(used.tolist()))
         return np.array(texts, object)[places].tolist() if texts else []
 
     def cells(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -362,7 +362,7 @@ class Gathered:
             if codes is None:
                 columns[name] = np.full(len(found), -1, np.int32)
                 continue
-            used, places = np.unique(codes, return_inverse=True)
+            used, places = different(codes)
             bound = used != NOTHING
             numbers = np.full(len(used), -1, np.int32)
             numbers[bound] = number(used[bound])

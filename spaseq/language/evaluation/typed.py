@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from spaseq.events.time import CALENDAR
+from spaseq.gpm.columnar.table import different
 from spaseq.gpm.serialise import key_parts, nquads_of_key
 from spaseq.language.evaluation.gathered import Gathered, Rows
 from spaseq.rdf.columns import Kinds
@@ -65,7 +66,7 @@ def _no_rows(variables: Sequence[str]) -> Rows:
 
 
 def _column(numbers: np.ndarray, space: Space, terms: bool) -> pa.Array:
-    used, places = np.unique(numbers, return_inverse=True)
+    used, places = different(numbers)
     bound = used[used >= 0]
     values = _as_terms(bound, space) if terms else _values(bound, space)
     index = places - (len(used) - len(bound))
