@@ -21,7 +21,10 @@ __all__ = ["Odd", "array_of", "beyond_exact", "flattened", "parts_of", "together
 
 _MOST: Final = 127
 """Types that the codes of a union can tell apart."""
-_CONTAINERS: Final = frozenset((list, tuple, dict))
+_DEEPEST: Final = 64
+"""Lists in lists, and dicts, that a value may have: as many as Arrow's files hold. Arrow ends the process at some
+thousands, by recursion."""
+_CONTAINERS: Final = (list, tuple, dict)
 _FAILURES: Final = (pa.ArrowException, OverflowError, TypeError, ValueError)
 
 
@@ -43,10 +46,12 @@ def array_of(values: Sequence[Any]) -> pa.Array:
     PERF: to look at types takes 20 ns a value.
     """
     found = set(map(type, values)) - {type(None)}
+    if any(issubclass(kind, _CONTAINERS) for kind in found):
+        nested = [row for row, value in enumerate(values) if isinstance(value, _CONTAINERS)]
+        odd = {row for row in nested if _has_numpy_time(values[row], row)}
+        values = [_python_time(v) if row in odd else v for row, v in enumerate(values)] if odd else values
     if np.datetime64 in found and len(found) > 1:
         return _mixed(values)
-    if found & _CONTAINERS:
-        values = [_python_time(v) if type(v) in _CONTAINERS and _has_numpy_time(v) else v for v in values]
     try:
         array = pa.array(values, from_pandas=True)
     except UnicodeEncodeError:
@@ -64,27 +69,28 @@ def array_of(values: Sequence[Any]) -> pa.Array:
     return array
 
 
-def _has_numpy_time(value: Any) -> bool:
-    """Whether one of NumPy's times is in a list or dict, at any depth."""
-    waiting = [value]
-    while waiting:
-        own = waiting.pop()
-        items = own.values() if type(own) is dict else own
+def _has_numpy_time(value: Any, row: int) -> bool:
+    """Whether one of NumPy's times is in a list or dict, at any depth; `Odd` where it is nested too deep, or in
+    itself."""
+    level, has = [value], False
+    for _ in range(_DEEPEST):
+        items = list(itertools.chain.from_iterable(own.values() if isinstance(own, dict) else own for own in level))
         kinds = set(map(type, items))
-        if np.datetime64 in kinds:
-            return True
-        if kinds & _CONTAINERS:
-            waiting += [item for item in items if type(item) in _CONTAINERS]
-    return False
+        has |= np.datetime64 in kinds
+        held = {kind for kind in kinds if issubclass(kind, _CONTAINERS)}
+        if not held:
+            return has
+        level = list({id(item): item for item in items if type(item) in held}.values())
+    raise Odd(row)
 
 
 def _python_time(value: Any) -> Any:
     """The value with Python's times, of microseconds, in place of NumPy's, in lists and dicts too."""
     if type(value) is np.datetime64:
         return value.astype("datetime64[us]").item()
-    if type(value) is dict:
+    if isinstance(value, dict):
         return {name: _python_time(each) for name, each in value.items()}
-    return list(map(_python_time, value)) if type(value) in _CONTAINERS else value
+    return list(map(_python_time, value)) if isinstance(value, _CONTAINERS) else value
 
 
 def _numbers(values: Sequence[Any], doubles: pa.Array) -> pa.Array:
