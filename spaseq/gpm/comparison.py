@@ -26,6 +26,7 @@ from rdflib.term import BNode, Identifier, Literal, URIRef, Variable
 
 from spaseq.gpm import algebra
 from spaseq.gpm.functions import replacement
+from spaseq.rdf.terms import is_held, value_of_literal
 
 __all__ = ["SIGNS", "compares", "order_place", "settle", "term_place"]
 
@@ -199,15 +200,7 @@ def _equal(left: Any, right: Any) -> bool:
 
 def _is_known(term: Literal) -> bool:
     """Whether the literal has a datatype whose values are known here."""
-    return term.datatype is None or term.datatype == XSD.string or _value(term) is not None
-
-
-def _value(term: Literal) -> Any:
-    """The literal's value, with 24:00:00 as the beginning of the next day, which rdflib does not support."""
-    if term.value is None and term.datatype == XSD.dateTime and "T24:00:00" in term:
-        midnight = Literal(term.replace("T24:", "T00:"), datatype=XSD.dateTime, normalize=False).value
-        return None if midnight is None else midnight + timedelta(days=1)
-    return term.value
+    return term.datatype is None or term.datatype == XSD.string or value_of_literal(term) is not None
 
 
 def _promoted(a: Any, b: Any) -> tuple[Any, Any]:
@@ -229,9 +222,7 @@ def number_of(term: Any) -> float | None:
         return None
     if kind != "number" or value != value:
         return None
-    if isinstance(value, Decimal) and len(value.as_tuple().digits) > 15:
-        return None
-    return None if isinstance(value, int) and abs(value) > 1 << 53 else float(value)
+    return float(value) if is_held(value) else None
 
 
 def order_code(term: Any) -> tuple[str, float | int | str] | None:
@@ -316,7 +307,7 @@ def _comparable(term: Any) -> tuple[str, Any]:
         raise SPARQLError("only literals without a language have an order")
     if term.datatype is None or term.datatype == XSD.string:
         return "string", str(term)
-    match _value(term):
+    match value_of_literal(term):
         case None:
             raise SPARQLError(f"{term!r} has no value")
         case bool() as truth:

@@ -14,20 +14,23 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final, TypeAlias, TypeVar
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any, Final, TypeAlias, TypeVar
 
 import pyoxigraph
-from rdflib import BNode, Literal, URIRef
+from rdflib import XSD, BNode, Literal, URIRef
 
 from spaseq.snapshot import Kind
 
 __all__ = [
-    "TERMS", "Term", "Terms", "Triple", "is_term_key", "plain_literal", "quiet_literals", "term_bytes",
-    "term_from_key", "term_key",
+    "TERMS", "Term", "Terms", "Triple", "is_held", "is_term_key", "plain_literal", "quiet_literals", "term_bytes",
+    "term_from_key", "term_key", "value_of_literal",
 ]  # fmt: skip
 
 Term: TypeAlias = URIRef | BNode | Literal
@@ -39,6 +42,10 @@ _XSD_STRING: Final = "http://www.w3.org/2001/XMLSchema#string"
 _LANG_STRING: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
 _BOOLEAN: Final = "http://www.w3.org/2001/XMLSchema#boolean"
 _LOG: Final = logging.getLogger("rdflib.term")
+_END_OF_DAY: Final = re.compile(r"(.*T)24(:00:00(?:\.0+)?(?:Z|[+-][0-9:]+)?)")
+_EXACT_WHOLE: Final = 1 << 53
+_EXACT_DIGITS: Final = sys.float_info.dig
+_EXACT_EXPONENT: Final = -sys.float_info.min_10_exp  # beyond it doubles have fewer digits, and then none
 _WARNINGS: Final = threading.Lock()
 """Held while the filters of warnings, which all threads share, are others for a moment."""
 
@@ -95,6 +102,32 @@ def plain_literal(term: Term) -> Term:
     if isinstance(term, Literal) and str(term.datatype) == _XSD_STRING:
         return Literal(str(term))
     return term
+
+
+def value_of_literal(literal: Literal) -> Any:
+    """`Literal.value`, with 24:00:00 of a dateTime as the beginning of the next day (XML Schema 1.1 §3.3.7.2), which
+    rdflib does not read. None for a literal without a value."""
+    if literal.value is None and literal.datatype == XSD.dateTime and (end := _END_OF_DAY.fullmatch(literal)):
+        midnight = _literal(f"{end[1]}00{end[2]}", str(XSD.dateTime), None).value
+        try:
+            return None if midnight is None else midnight + timedelta(days=1)
+        except OverflowError:  # the last day that Python has
+            return None
+    return literal.value
+
+
+def is_held(number: int | float | Decimal) -> bool:
+    """Whether a double holds a number so that comparing two such doubles compares the numbers: true of every double, of
+    integers within 2**53, and of decimals of no more than 15 digits that are neither too large nor too small."""
+    match number:
+        case int():
+            return abs(number) <= _EXACT_WHOLE
+        case Decimal():
+            if not number.is_finite() or len(number.as_tuple().digits) > _EXACT_DIGITS:
+                return False
+            return not number or abs(number.adjusted()) < _EXACT_EXPONENT
+        case _:
+            return True
 
 
 def term_key(term: Term) -> str:

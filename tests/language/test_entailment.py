@@ -35,7 +35,7 @@ Triple = tuple[str, str, str]
 def _t(text: str) -> Triple:
     """A triple from short words: `a` is rdf:type, `<` and `<<` sub-class and sub-property, `dom`, `ran`, `"…"` text."""
     words = {"a": TYPE, "<": BELOW, "<<": UNDER, "dom": DOMAIN, "ran": RANGE}
-    s, p, o = (words.get(w, w if w[0] in '"<' and len(w) > 1 else f"<{E}{w}>") for w in text.split())
+    s, p, o = (words.get(w, w if w[0] in '"<_' and len(w) > 1 else f"<{E}{w}>") for w in text.split())
     return s, p, o
 
 
@@ -44,8 +44,8 @@ def _consequences(data: set[Triple], schema: set[Triple]) -> set[Triple]:
     found = set()
     for s, p, o in data:
         for c, link, d in schema:
-            if link == UNDER and p == c:
-                found.add((s, d, o))  # rdfs7
+            if link == UNDER and p == c and d.startswith("<"):
+                found.add((s, d, o))  # rdfs7; only an IRI is a predicate
             if link == BELOW and p in (TYPE, BELOW) and o == c:
                 found.add((s, p, d))  # rdfs9, rdfs11
             if link == UNDER and p == UNDER and o == c:
@@ -156,6 +156,8 @@ def _random_case(rng: random.Random) -> tuple[str, list[set[Triple]], set[Triple
         first = rng.choice(classes if form == "<" else things if form == "a" else properties[:3])
         second = rng.choice(properties if form == "<<" and rng.random() < 0.9 else classes)
         second = TYPE if second == "a" else second
+        if form == "<<" and rng.random() < 0.2:
+            second = rng.choice(("_:b", '"t"'))
         kb.add(_t(f"{first} {form} {second}"))
     events = []
     for _ in range(3):
@@ -184,6 +186,15 @@ def test_random_schemas_and_patterns(block: int, tmp_path: Path) -> None:
         assert _run(pattern, events, kb, tmp_path, entailment="rdfs") == expected, (seed, pattern, events, kb)
         answers += len(expected)
     assert answers >= 20
+
+
+@pytest.mark.parametrize("above", ["_:b", '"t"'])
+def test_only_iris_are_predicates(above: str, tmp_path: Path) -> None:
+    """A property may be said to be below what is none: nothing follows for triples, and the next rule goes on."""
+    kb = {_t(f"p << {above}"), _t("k p v"), _t("q << p")}
+    events = [{_t("x p y")}, {_t("x q y")}]
+    for pattern, expected in (("?s ?p ?o", 3), (f"?s ?p ?o GRAPH <{KB}> {{ :k ?k :v }}", 3)):
+        assert len(_run(pattern, events, kb, tmp_path, entailment="rdfs")) == expected, pattern
 
 
 @pytest.fixture

@@ -49,6 +49,8 @@ def value(rng: random.Random, kind: str) -> str:
         case "dateTime":
             fraction = rng.choice(["", ".5", ".123456"])
             day, hour = rng.randrange(1, 4), rng.randrange(24)
+            if rng.random() < 0.2:  # the first moment of the next day
+                return f'"2026-01-0{day}T24:00:00{rng.choice(["", ".0"])}{_zone(rng)}"^^<{XSD}dateTime>'
             return f'"2026-01-0{day}T{hour:02}:30:00{fraction}{_zone(rng)}"^^<{XSD}dateTime>'
         case "date with zone":
             return f'"2026-01-{rng.randrange(10, 20)}{_zone(rng) or "Z"}"^^<{XSD}date>'
@@ -115,6 +117,34 @@ def test_the_kernels_and_the_runs_agree(
         matches += len(expected)
     assert stayed == (kind not in HANDED_OVER)
     assert matches or kind == "nothing"
+
+
+TINY = f'"0.{"0" * 330}1"^^<{XSD}decimal>'
+HUGE = f'"1{"0" * 310}"^^<{XSD}decimal>'
+
+
+@pytest.mark.parametrize(("first", "second", "expected"), [(TINY, '"0.0"', 0), ('"0.0"', TINY, 1), (HUGE, HUGE, 0)])
+def test_decimals_beyond_doubles_are_compared_as_they_are(
+    first: str, second: str, expected: int, tmp_path: Path
+) -> None:
+    """Of a double nothing is left of them, or it is infinite."""
+    typed = [text if "^^" in text else f"{text}^^<{XSD}decimal>" for text in (first, second)]
+    lines = [f"<http://n/{i}> <http://x/{name}> {text} <http://g/{i}> ."
+             for i, (name, text) in enumerate(zip(("one", "two"), typed, strict=True))]  # fmt: skip
+    (tmp_path / "s.nq").write_text("\n".join(lines) + "\n")
+    streams = {"S": str(tmp_path / "s.nq")}
+    for gpms, more in (("A; B", expected), ("A; G", int(first == second))):
+        query = compiled(gpms)
+        assert query.run(streams=streams, time_from="arrival").count() == more
+        assert query.run(streams=streams, time_from="arrival", reference=True).count() == more
+        session = query.open(options=StreamOptions.parse(time_from="arrival"))
+        pushed = [m for event in read_stream("http://s/S", [streams["S"]], StreamOptions.parse(time_from="arrival"))
+                  for m in session.push([event])]  # fmt: skip
+        assert len([*pushed, *session.close()]) == more
+    within = spaseq.compile(f"PREFIX x: <http://x/>\nSELECT * FROM STREAM S <http://s/S>\nWHERE {{ SEQ (A)\n"
+                            f"DEFINE GPM A ON S {{ ?b x:two ?q FILTER (?q > {typed[0]}) }} }}")  # fmt: skip
+    assert within.run(streams=streams, time_from="arrival").count() == expected
+    assert within.run(streams=streams, time_from="arrival", reference=True).count() == expected
 
 
 def pushes(query: spaseq.Query, events: list[GraphEvent], rng: random.Random, most: int) -> tuple[list[str], bool]:

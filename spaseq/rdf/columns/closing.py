@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from rdflib.namespace import RDF, RDFS
 
-from spaseq.rdf.columns.model import LITERAL, TermTable
+from spaseq.rdf.columns.model import IRI, LITERAL, TermTable
 from spaseq.rdf.columns.pairs import NO_PAIRS, composed, meetings, once, transitive
 from spaseq.rdf.columns.triples import GraphColumns, widened
 from spaseq.rdf.terms import term_bytes
@@ -115,9 +115,10 @@ def _following(graph: GraphColumns, schema: list[np.ndarray], links: Mapping[Any
     """What follows from each of a graph's triples."""
     classes, properties, domains, ranges = schema
     kind, rows = links[RDF.type], graph.rows
+    predicates = properties[graph.terms.kind[properties[:, 1]] == IRI]  # what is no IRI stands in no triple's middle
     for predicate, (low, high) in graph.groups.items():
         own = rows[low:high]
-        for above in _of(properties, predicate):
+        for above in _of(predicates, predicate):
             yield _triples(own[:, 0], above, own[:, 2])
         if len(of_subject := _of(domains, predicate)):
             subjects = np.unique(own[:, 0])

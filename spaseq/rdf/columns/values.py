@@ -12,19 +12,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from rdflib import Literal
 
 from spaseq.jit import attempt_rows
-from spaseq.rdf.terms import Term, term_from_key
+from spaseq.rdf.terms import Term, is_held, term_from_key, value_of_literal
 
 __all__ = ["Kinds", "LiteralColumns", "empty_columns", "literal_columns", "number_of_term", "set_value", "set_values",
            "values_of_keys"]  # fmt: skip
 
-_EXACT: Final = 1 << 53
-_DIGITS: Final = 15
 _LONG_DOUBLE: Final = re.compile(rb"[+-]?[0-9]+\.[0-9]+([eE][+-]?[0-9]+)?")
 _DATATYPES: Final = 64  # of more in one batch, literals are read one by one
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -66,8 +64,8 @@ class LiteralColumns:
 
     * `kind`: uint8 of `Kinds`.
     * `number`: float64, of INTEGER, DECIMAL and DOUBLE the nearest value; NaN otherwise.
-    * `exact`: bool, true of a DOUBLE, of an INTEGER within 2**53 and of a DECIMAL of no more than 15 digits: comparing
-      `number` of two such terms compares their values. Where it is false of a number, ask rdflib's term.
+    * `exact`: bool, true of a DOUBLE, of an INTEGER within 2**53 and of a DECIMAL of at most 15 digits (`is_held`):
+      comparing `number` of two such terms compares their values. Where it is false of a number, ask rdflib's term.
     * `whole`: int64, of an INTEGER its value, of a BOOLEAN 0 or 1, of a DATE_TIME nanoseconds since the epoch (UTC
       where it names no zone; rdflib holds microseconds, so what lies below is cut off); 0 otherwise.
     * `has_whole`: bool, false of an INTEGER beyond int64 and of all that have no such value.
@@ -197,7 +195,7 @@ def set_value(columns: LiteralColumns, number: int, literal: Literal) -> None:
     columns.kind[number] = kind
     if kind in _NUMBERS:
         columns.number[number] = _nearest(value)
-        columns.exact[number] = _is_exact(value)
+        columns.exact[number] = is_held(value)
     if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
         columns.whole[number] = value
         columns.has_whole[number] = True
@@ -214,15 +212,15 @@ def number_of_term(term: Term) -> tuple[float, bool] | None:
     if not isinstance(term, Literal):
         return None
     kind, value = _value(term)
-    return (_nearest(value), _is_exact(value)) if kind in _NUMBERS else None
+    return (_nearest(value), is_held(value)) if kind in _NUMBERS else None
 
 
-def _value(literal: Literal) -> tuple[Kinds, int | float | Decimal | None]:
+def _value(literal: Literal) -> tuple[Kinds, Any]:
     if literal.language:
         return Kinds.TAGGED, None
     if literal.datatype is None:
         return Kinds.STRING, None
-    match literal.value:
+    match value_of_literal(literal):
         case None:
             return Kinds.ILL_TYPED, None
         case bool() as truth:
@@ -241,20 +239,10 @@ def _value(literal: Literal) -> tuple[Kinds, int | float | Decimal | None]:
             return Kinds.OTHER, None
 
 
-def _nearest(value: int | float | Decimal | None) -> float:
-    if value is None or (value == 0 and not isinstance(value, float)):  # only a double has a negative zero
+def _nearest(value: int | float | Decimal) -> float:
+    if value == 0 and not isinstance(value, float):  # only a double has a negative zero
         return 0.0
     try:
         return float(value)
     except OverflowError:
         return float("inf") if value > 0 else float("-inf")
-
-
-def _is_exact(value: int | float | Decimal | None) -> bool:
-    match value:
-        case int():
-            return abs(value) <= _EXACT
-        case Decimal():
-            return value.is_finite() and len(value.as_tuple().digits) <= _DIGITS
-        case _:
-            return True
