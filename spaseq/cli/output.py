@@ -39,7 +39,7 @@ from spaseq.gpm.serialise import (
     short_text,
     xml_term,
 )  # fmt: skip
-from spaseq.language.evaluation.columns import FoundColumns, Texts, by_time
+from spaseq.language.evaluation.columns import FoundColumns, Texts, solution_blocks
 from spaseq.language.evaluation.gathered import Gathered
 from spaseq.language.evaluation.run import Match, Matches, match_table
 from spaseq.language.evaluation.solutions import distinct_solutions
@@ -168,13 +168,7 @@ class FoundResults(Results):
         """The time of each solution as text, and what `of_keys` makes of the keys of its terms, in order of the
         variables; None where one is not bound."""
         clauses = self.query.checked.clauses
-        if (
-            not isinstance(self._matches, Matches)
-            or self.live
-            or clauses.ask
-            or clauses.ordered
-            or self._limit is not None
-        ):
+        if not isinstance(self._matches, Matches) or self.live or clauses.ask or self._limit is not None:
             for time, bindings in self.solutions():
                 yield time, self._texts_of(bindings, of_keys)
             return
@@ -194,14 +188,17 @@ class FoundResults(Results):
         """PERF: as `_lines`. Where a time has several matches, these are told apart and ordered by their terms."""
         texts = Texts(of_keys)
         clock: Callable[[int], str] | None = None
-        for found in by_time(matches.blocks()):
+        ordered = self.query.checked.clauses.ordered
+        for found in matches.blocks() if ordered else solution_blocks(matches.blocks(), self.variables):
             if isinstance(found, FoundColumns):
+                if not len(found):
+                    continue
                 clock = clock or _clock(int(found.times[0]))
                 columns = [found.texts(v, texts) for v in self.variables]
                 rows = zip(*columns, strict=True) if columns else repeat(())
                 yield from zip(_clocked(clock, found.times), rows, strict=False)
                 continue
-            for time, bindings in distinct_solutions(found, self.variables):
+            for time, bindings in distinct_solutions(found, self.variables, ordered=ordered):
                 clock = clock or _clock(time)
                 yield clock(time), self._texts_of(bindings, of_keys)
 

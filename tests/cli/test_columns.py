@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -12,9 +13,10 @@ import pytest
 import spaseq
 from spaseq.cli.output import FoundResults, write_results
 from spaseq.gpm.serialise import json_of_key, json_of_keys, nquads_of_key, nquads_of_keys
-from spaseq.language.evaluation.columns import FoundColumns
+from spaseq.language.evaluation.columns import FoundColumns, solution_blocks
 from spaseq.language.evaluation.match import Match
 from spaseq.language.evaluation.run import Matches, match_table
+from spaseq.language.evaluation.solutions import distinct_solutions
 
 PREFIX = "PREFIX : <urn:e:> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>"
 QUERIES = {
@@ -33,6 +35,8 @@ QUERIES = {
               WHERE { SEQ (A) DEFINE GPM A ON S { ?s :v ?v } }""",
     "first": """SELECT ?s ?v (STR(?v) AS ?t) WITHIN 5 SECONDS FROM STREAM S <urn:s> WHERE { SEQ (A : B)
               DEFINE GPM A ON S { ?s :v ?v } DEFINE GPM B ON S { ?s :in ?r } } ORDER BY ?t LIMIT 2""",
+    "lists": """SELECT ?s (?x+ AS ?xs) WITHIN 4 SECONDS SLIDING FROM STREAM S <urn:s> WHERE { SEQ (A : B+ : C)
+              DEFINE GPM A ON S { ?s :v ?v } DEFINE GPM B ON S { ?t :w ?x } DEFINE GPM C ON S { ?u :v ?y } }""",
     "nothing": "SELECT ?s FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?s :none ?v } }",
     "asked": "ASK FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?s :v ?v } }",
 }  # fmt: skip
@@ -93,6 +97,34 @@ def test_columns_are_written_as_matches_are(name: str, start: float, tmp_path: P
         whole = query.run(streams).to_arrow(typed=True)
         assert pq.read_table(path).num_rows == len(table.slice(0, limit))
         assert limit is not None or pq.read_table(path).equals(whole)
+
+
+def _cut(matches: Matches, size: int) -> Iterator[FoundColumns | list[Match]]:
+    for found in matches.blocks():
+        if isinstance(found, FoundColumns):
+            yield from (found.cut(i, min(i + size, len(found))) for i in range(0, len(found), size))
+        else:
+            yield list(found)
+
+
+@pytest.mark.parametrize("name", ["one", "projected", "unbound", "two", "several ways", "lists"])
+def test_solutions_are_the_same_however_matches_lie_in_blocks(name: str, tmp_path: Path) -> None:
+    query = spaseq.compile(f"{PREFIX} {QUERIES[name]}")
+    matches = list(query.run({"S": _stream(tmp_path, 0)}))
+    wanted = list(distinct_solutions(matches, query.variables))
+    columns = 0
+    for size in (1, 2, 3, 5, 8, 13, 10_000):
+        got = []
+        parts = _cut(query.run({"S": _stream(tmp_path, 0)}), size)
+        for block in solution_blocks(parts, query.variables):
+            if isinstance(block, FoundColumns):
+                columns += len(block)
+                got += [(match.time, match.bindings) for match in block]
+            else:
+                got += distinct_solutions(block, query.variables)
+        assert got == wanted, size
+    assert len(wanted) < len(matches) or name not in ("projected", "several ways")
+    assert columns or name == "unbound"
 
 
 @pytest.mark.parametrize(

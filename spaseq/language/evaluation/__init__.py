@@ -7,8 +7,9 @@ beside the streams; `follow` runs as streams come.
 * `history` (`Events`, `History`, `Made`, `Pool`): The instants that a match to come may hold: their times, and their
   events where matches show them.
 * `match` (`Match`): A match, as a query's user sees it.
-* `columns` (`CodedLists`, `CodedTerms`, `FoundColumns`, `Kept`, `Texts`, `again`, `by_time`, `columns_of`,
-  `list_ranks`, `rounds_text`, `text_ranks`): Matches as columns: what many results are, until somebody looks at one.
+* `columns` (`CodedLists`, `CodedTerms`, `FoundColumns`, `Kept`, `Texts`, `again`, `columns_of`,
+  `list_ranks`, `rounds_text`, `solution_blocks`, `taken`, `text_ranks`): Matches as columns: what many results are,
+  until somebody looks at one.
 * `gathered` (`Gathered`, `GatheredLists`, `Rows`, `SpaceTerms`, `with_lists`): Matches gathered as columns, over
   terms of their own: what result clauses are computed from.
 * `computing` (`Computation`): Result clauses as operations on columns: the plan of graph patterns evaluated over

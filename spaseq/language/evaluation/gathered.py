@@ -18,7 +18,7 @@ from spaseq.engine.program.register_ops import NOTHING
 from spaseq.gpm import ROUNDS, Mapping, list_literal
 from spaseq.gpm.columnar.table import Space, different
 from spaseq.gpm.serialise import items_of_keys, list_key
-from spaseq.language.evaluation.columns import CodedLists, CodedTerms, FoundColumns, Kept, list_ranks, text_ranks
+from spaseq.language.evaluation.columns import CodedLists, CodedTerms, FoundColumns, Kept, list_ranks, taken, text_ranks
 from spaseq.language.evaluation.match import Match
 from spaseq.rdf import GraphEvent
 from spaseq.rdf.columns import TermTable
@@ -105,13 +105,11 @@ class Rows:
 
     def take(self, rows: np.ndarray) -> Rows:
         """The rows at `rows`, int64, in that order."""
-        lengths = (self.offsets[1:] - self.offsets[:-1])[rows]
-        begins = np.cumsum(lengths) - lengths
-        taken = np.arange(int(lengths.sum())) - np.repeat(begins - self.offsets[:-1][rows], lengths)
+        offsets, places = taken(self.offsets, rows)
         columns = {name: column[rows] for name, column in self.columns.items()}
         numbers, events = rows.tolist(), self.events
-        return Rows(self.start[rows], self.end[rows], np.append(begins, len(taken)), self.positions[taken],
-                    self.times[taken], columns, lambda row: events(numbers[row]))  # fmt: skip
+        return Rows(self.start[rows], self.end[rows], offsets, self.positions[places], self.times[places], columns,
+                    lambda row: events(numbers[row]))  # fmt: skip
 
     def numbered(self) -> Rows:
         """The same columns, `start` being the number of the row."""
