@@ -18,15 +18,16 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 # Who may import whom inside spaseq; a package may always import itself. `""` is spaseq/__init__.py, the facade.
-_BASE = {"errors", "events", "held", "snapshot", "watch"}
+_BASE = {"errors", "events", "held", "integers", "snapshot", "watch"}
 _COMPILE = _BASE | {"pattern"}
 _ENGINE = _COMPILE | {"automata", "tecs", "drawing", "jit", "lazy_names"}
 _LANGUAGE = _ENGINE | {"engine"}
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "snapshot": {"errors"},
-    "events": {"errors", "held", "snapshot", "watch"},
+    "events": {"errors", "held", "integers", "snapshot", "watch"},
     "held": set(),
+    "integers": set(),
     "pattern": {"errors", "events"},
     "drawing": {"errors", "events", "measure", "watch"},
     "measure": set(),
@@ -57,7 +58,7 @@ ALLOWED: dict[str, set[str]] = {
 }
 CEQL_MAY_USE = {
     "errors", "snapshot", "events", "pattern", "engine", "automata", "drawing", "forecast", "command", "text",
-    "version", "lazy_names", "watch", "start", "steps", "measure", "studio", "held",
+    "version", "lazy_names", "watch", "start", "steps", "measure", "studio", "held", "integers",
 }  # fmt: skip
 
 # Where a library may be imported at all: packages, or packages inside one.

@@ -31,6 +31,7 @@ from spaseq.engine.program.text_order import TextOrder
 from spaseq.errors import EventError
 from spaseq.events import Column, EventBatch, Instant, ListColumn, MixedColumn, NumberColumn, TextColumn
 from spaseq.events.columns import is_small
+from spaseq.integers import apart
 from spaseq.snapshot import expect
 
 __all__ = ["KINDS", "Comparison", "Texts", "coded", "comparison_of", "decoded", "double_codes", "kind_of"]
@@ -239,7 +240,7 @@ def _labelled(column: TextColumn, order: TextOrder, rows: np.ndarray, out: np.nd
     """Writes the labels of a column's texts in `rows` into `out`, int64 (n,); False where there is no room for them."""
     texts, used = column.texts, None
     if len(texts) > len(rows):  # most are of other rows
-        used = np.unique(column.codes[rows])
+        used = apart(column.codes[rows])
         used = used[used >= 0]
         texts = texts.take(pa.array(used))
     labels = order.labels(texts.to_pylist())

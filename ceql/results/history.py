@@ -14,6 +14,7 @@ from spaseq.engine import Window
 from spaseq.events import EventBatch
 from spaseq.events.readers import common_schema, from_dicts
 from spaseq.events.streams import table_bytes, table_of_bytes
+from spaseq.integers import in_order
 from spaseq.snapshot import array, expect
 
 if TYPE_CHECKING:
@@ -222,7 +223,7 @@ class Past:
         ]
         known = [np.full(len(b), -1) if k is None else k for b, k in zip(self.batches, held, strict=True)]
         keys = np.concatenate(known)
-        order = np.argsort(keys, kind="stable")
+        order = in_order(keys)
         ends = np.append(np.flatnonzero(np.diff(keys[order])), len(order) - 1)
         behind = np.repeat(ends, np.diff(ends, prepend=-1)) - np.arange(len(order))
         wanted = np.zeros(len(keys), bool)

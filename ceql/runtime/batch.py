@@ -14,6 +14,7 @@ from spaseq.engine import Partitions, Window
 from spaseq.engine.program.batch_order import first_backward
 from spaseq.errors import EventError
 from spaseq.events import EventBatch, ListColumn, MixedColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn
+from spaseq.integers import different
 
 __all__ = ["Coordinate", "EngineBatch", "Partition", "key_of"]
 
@@ -64,7 +65,7 @@ class Partition:
         for more, values in others:
             width = max(1, len(values))
             both = (codes >= 0) & (more >= 0)
-            pairs, which = np.unique((codes * width + more)[both], return_inverse=True)
+            pairs, which = different((codes * width + more)[both])
             codes = np.full(len(codes), -1, np.int64)
             codes[both] = which
             found = [(*found[pair // width], values[pair % width]) for pair in pairs.tolist()]

@@ -14,6 +14,7 @@ from ceql.runtime.batch import Coordinate, EngineBatch, Partition
 from spaseq.errors import EventError
 from spaseq.events import EventBatch, EventCounters
 from spaseq.held import Memory, Parts, joined, measured
+from spaseq.integers import apart
 from spaseq.snapshot import expect
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Run:
         else:
             parts = [found for part in self._parts(events) for found in self.evaluator.stream(self.batch(part))]
         ends = np.concatenate([matches.end for matches in parts]) if parts else np.zeros(0, np.int64)
-        return ends if np.all(ends[1:] > ends[:-1]) else np.unique(ends)
+        return ends if np.all(ends[1:] > ends[:-1]) else apart(ends)
 
     @property
     def undecided(self) -> int | None:

@@ -24,6 +24,7 @@ import numpy as np
 from spaseq.errors import EventError
 from spaseq.events.options import TimeOptions
 from spaseq.events.time import format_time
+from spaseq.integers import in_order
 from spaseq.snapshot import expect
 
 __all__ = ["NEVER", "Arrivals", "Released", "Reorderer", "SingleReorderer"]
@@ -219,7 +220,7 @@ class Reorderer(Arrivals):
         due = np.ones(len(kept), bool) if last and error is None else times[kept] < self.end
         ready, waiting = kept[due], kept[~due]
         self.held = len(waiting)
-        return Released(ready[np.argsort(times[ready], kind="stable")], waiting, error)
+        return Released(ready[in_order(times[ready])], waiting, error)
 
 
 class SingleReorderer(Arrivals, Generic[_T]):

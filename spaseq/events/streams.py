@@ -28,6 +28,7 @@ from spaseq.events.reorder import Released, Reorderer
 from spaseq.events.seen import Seen
 from spaseq.events.time import decimal_times, parse_time, unit_nanoseconds
 from spaseq.held import Tells
+from spaseq.integers import in_order
 from spaseq.snapshot import array, expect
 
 __all__ = ["EventCounters", "EventFeed", "EventStream"]
@@ -430,7 +431,7 @@ def _fill(stream: Iterator[_Part], waiting: list[_Part | None], index: int) -> b
 def _interleaved(taken: list[tuple[int, _Part]], names: tuple[str, ...]) -> tuple[_Part, np.ndarray]:
     whole = _joined([p for _, p in taken], ", ".join(names))
     codes = np.concatenate([np.full(len(p), i, np.int32) for i, p in taken])
-    order = np.argsort(whole.times, kind="stable")
+    order = in_order(whole.times)
     return _Part(whole.table.take(order), whole.times[order]), codes[order]
 
 

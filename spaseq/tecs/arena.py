@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaseq.errors import BudgetExceeded
+from spaseq.integers import in_order
 from spaseq.snapshot import array, expect
 from spaseq.tecs.kernels import layout as k
 from spaseq.tecs.kernels.structure import compact
@@ -268,7 +269,7 @@ class Arena:
             places.append(entries)
             lengths[cells] += 1
             entries = self.entries[entries, k.NEXT]
-        order = np.argsort(np.concatenate(owners), kind="stable")
+        order = in_order(np.concatenate(owners))
         found = self.entries[np.concatenate(places)[order]]
         return lengths, (found[:, k.NODE].copy(), found[:, k.NODE_MAX].copy())
 

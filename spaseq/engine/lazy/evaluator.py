@@ -31,6 +31,7 @@ from spaseq.engine.runs.base import grown
 from spaseq.engine.runs.evaluation import Evaluation
 from spaseq.engine.runs.evaluator import open_against, restore_ending
 from spaseq.errors import BudgetExceeded, InternalError
+from spaseq.integers import apart, in_order
 from spaseq.pattern import Batch, Predicate
 from spaseq.snapshot import expect
 from spaseq.watch import check
@@ -210,7 +211,7 @@ class LazyEvaluator(Evaluation):
         keys = np.asarray(batch.keys, np.int64)
         self._grow(int(keys.max()) + 1)
         counts = self._space.counts
-        order = np.argsort(keys, kind="stable")
+        order = in_order(keys)
         own = keys[order]
         first = np.searchsorted(own, own)
         ordinals = np.empty(len(keys), np.int64)
@@ -254,7 +255,7 @@ class LazyEvaluator(Evaluation):
             space.memory.append(batch, rows)
 
     def _advance(self, batch: Batch, rows: np.ndarray, fresh: int) -> MatchBatch:
-        keys = np.zeros(1, np.int64) if batch.keys is None else np.unique(np.asarray(batch.keys, np.int64)[rows])
+        keys = np.zeros(1, np.int64) if batch.keys is None else apart(np.asarray(batch.keys, np.int64)[rows])
         found: list[Found] = []
         used = 0
         for automaton, marks in zip(self._automata, self._marks, strict=True):

@@ -15,6 +15,7 @@ from spaseq.engine.lazy.partial import Partial
 from spaseq.engine.lazy.plan import BranchPlan, Check
 from spaseq.engine.program.guard_conditions import Memory
 from spaseq.engine.program.normal_form import Absence, Adjacent, Test
+from spaseq.integers import in_order
 from spaseq.snapshot import array, expect
 
 __all__ = ["CHUNK", "Frame", "Space", "Steps", "Trace"]
@@ -114,7 +115,7 @@ class Space:
             return np.searchsorted(lows, partial.low, "right") + self.rows.base
         keys = self.rows.key.values
         if self._order is None or self._order[0] != self.rows.end:
-            order = np.argsort(keys, kind="stable")
+            order = in_order(keys)
             self._order = self.rows.end, order, (keys[order] << 40) | lows[order]
         _, order, codes = self._order
         at = np.searchsorted(codes, (partial.key << 40) | np.minimum(partial.low, BIG), "right")

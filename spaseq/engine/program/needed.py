@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from spaseq.automata import ACCEPT, CEA, INITIAL
+from spaseq.integers import in_order
 from spaseq.pattern import Batch
 
 __all__ = ["Narrows", "Needed"]
@@ -111,7 +112,7 @@ class _Rows:
         if keys is None:
             self._begins = np.zeros(count, np.int64)
             return
-        self._order = np.argsort(keys, kind="stable")
+        self._order = in_order(keys)
         self._sorted = keys[self._order]
         first = np.ones(count, bool)
         first[1:] = self._sorted[1:] != self._sorted[:-1]

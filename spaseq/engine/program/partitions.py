@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from spaseq.engine.program.window import Window
+from spaseq.integers import in_order
 from spaseq.snapshot import array, expect
 
 __all__ = ["Partitions"]
@@ -100,7 +101,7 @@ class Partitions:
         pauses: int64 (n,). The same ones where keys do not `pause`. O(n log n)."""
         if self._pause is None or not len(numbers):
             return numbers
-        order = np.argsort(numbers, kind="stable")
+        order = in_order(numbers)
         own, when = numbers[order], times[order]
         first = np.append(True, own[1:] != own[:-1])
         fresh = first & (own >= 0) & (self._born[own] < 0)

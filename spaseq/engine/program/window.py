@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, overload
 import numpy as np
 
 from spaseq.errors import OptionError
+from spaseq.integers import in_order
 from spaseq.jit import attempt_rows
 from spaseq.snapshot import array, expect
 
@@ -308,7 +309,7 @@ class Lows:
     def _in_partition(self, positions: np.ndarray, keys: np.ndarray) -> np.ndarray:
         size = int(self.window.size)
         lows = np.zeros(len(positions), np.int64)
-        order = np.argsort(keys, kind="stable")
+        order = in_order(keys)
         bounds = np.flatnonzero(np.diff(keys[order])) + 1
         for rows in np.split(order, bounds):
             if not len(rows):

@@ -20,6 +20,7 @@ from spaseq.automata.determinise import Stepper
 from spaseq.engine.program.matches import Emit, MatchBatch, matches_of, no_matches
 from spaseq.engine.program.program import Program
 from spaseq.engine.program.selection import CONSUME, kernel_limit, kernel_order
+from spaseq.integers import apart
 from spaseq.pattern import Batch
 from spaseq.snapshot import array, expect
 from spaseq.tecs import Arena, Chunk
@@ -75,7 +76,7 @@ class LiveSets:
         cells = array(cells, "cells", low=0, high=len(arena.cells) - 1)
         keys = array(keys, "partitions", rows=len(cells), low=0, high=len(floors) - 1)
         numbers = array(numbers, "sets", rows=len(cells), low=0, high=len(sets) - 1)
-        expect(len(np.unique(cells)) == len(cells) and len(set(sets)) == len(sets), "each cell and each set once")
+        expect(len(apart(cells)) == len(cells) and len(set(sets)) == len(sets), "each cell and each set once")
         return LiveSets(cells, keys, numbers, sets, lows, floors)
 
 
@@ -165,7 +166,7 @@ class Run(ABC):
         held = self._arena.cells[live.cells]
         alive = (held[:, k.HEAD] >= 0) & (held[:, k.HEAD_MAX] >= low)
         numbers, keys = live.numbers[alive], live.keys[alive]
-        return [(live.sets[number], keys[numbers == number]) for number in np.unique(numbers).tolist()]
+        return [(live.sets[number], keys[numbers == number]) for number in apart(numbers).tolist()]
 
     @property
     def reached(self) -> frozenset[int] | None:

@@ -26,6 +26,7 @@ from spaseq.engine.program.register_ops import Codes
 from spaseq.engine.runs.base import HandOver, LiveSets, Run
 from spaseq.engine.runs.coded_automaton import GuardedAutomaton, GuardTables
 from spaseq.errors import BudgetExceeded
+from spaseq.integers import different, in_order
 from spaseq.jit import attempt, attempt_events, attempt_rows, interprets
 from spaseq.pattern import Batch
 from spaseq.snapshot import array, expect
@@ -99,7 +100,7 @@ class GuardRun(Run):
     def matches(self, chunk: Chunk) -> MatchBatch:
         if not self._tables.automaton.outputs:
             return super().matches(chunk)
-        tags, places = np.unique(np.where(chunk.tag < 0, -chunk.tag, chunk.tag), return_inverse=True)
+        tags, places = different(np.where(chunk.tag < 0, -chunk.tag, chunk.tag))
         firsts, counts = self._accepted[tags].T
         spans = np.repeat(firsts - np.cumsum(counts) + counts, counts) + np.arange(int(counts.sum()))
         begins = np.cumsum(counts) - counts
@@ -362,7 +363,7 @@ class GuardRun(Run):
             found[0].append(owners)
             found[1].append(places)
             places = self._held[places, reg.HELD_NEXT]
-        order = np.argsort(np.concatenate(found[0]), kind="stable")
+        order = in_order(np.concatenate(found[0]))
         return self._held[np.concatenate(found[1])[order], reg.HELD_REGISTERS :]
 
     def restore(self, state: dict[str, Any], vectors: list[int]) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 from spaseq.engine.program.matches import MatchBatch
 from spaseq.engine.program.window import Lows, Window
 from spaseq.engine.runs.base import grown
+from spaseq.integers import in_order
 from spaseq.pattern import Batch, NoneOf
 from spaseq.snapshot import array
 
@@ -86,7 +87,7 @@ class Ending:
         open_from[keys == _SURE] = _NEVER
         # Rows in order of key and position, as one number each; of a match, the first row that may be a stray.
         stray = np.flatnonzero(strays)
-        stray = stray[np.argsort(row_keys[stray], kind="stable")]
+        stray = stray[in_order(row_keys[stray])]
         width = len(positions) + 1
         behind = keys * width + np.searchsorted(positions, matches.end, "right")
         place = np.searchsorted(row_keys[stray] * width + stray, behind)

@@ -16,6 +16,7 @@ import numpy as np
 from spaseq.gpm.columnar.kernels import OPEN
 from spaseq.gpm.columnar.table import Space
 from spaseq.gpm.functions import double_text, quotient_text
+from spaseq.integers import different, first_of_each
 from spaseq.rdf.columns import Kinds, LiteralColumns
 
 __all__ = [
@@ -81,7 +82,7 @@ class Amounts:
             bare = np.zeros(len(rows), bool) if self.bare is None else self.bare[rows]
             suffix = _SUFFIX[DOUBLE]
             for some, is_bare in ((rows[~bare], False), (rows[bare], True)):
-                used, places = np.unique(self.real[some].view(np.int64), return_inverse=True)
+                used, places = different(self.real[some].view(np.int64))
                 values = used.view(np.float64)
                 text = _whole_text if is_bare else repr if np.isfinite(values).all() else double_text
                 if len(values):
@@ -115,7 +116,7 @@ def _literals(whole: np.ndarray, scale: np.ndarray, rank: int, space: Space) -> 
     if code is None:
         _, first, places = np.unique(np.stack([whole, scale]), axis=1, return_index=True, return_inverse=True)
     else:
-        _, first, places = np.unique(code, return_index=True, return_inverse=True)
+        first, places = first_of_each(code)
     suffix = _SUFFIX[rank]
     pairs = zip(whole[first].tolist(), scale[first].tolist(), strict=True)
     keys = _keys([decimal_digits(w, s) for w, s in pairs], suffix)

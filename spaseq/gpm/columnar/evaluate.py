@@ -25,6 +25,7 @@ from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.columnar.truth import TRUE, Ready, truth
 from spaseq.gpm.evaluate import EventGraph, PatternEvaluator
 from spaseq.gpm.mappings import Mapping, MappingSet
+from spaseq.integers import first_of_each
 from spaseq.rdf import GraphBatch, GraphEvent, Triple
 
 __all__ = ["SOLUTION_ROWS", "BatchEvaluator", "Found", "Solutions", "Unsolved", "value_on"]
@@ -174,7 +175,7 @@ class _Columns:
         codes = memo[columns[0]]
         fresh = np.flatnonzero(codes < 0)
         if len(fresh):
-            _, first = np.unique(columns[0][fresh], return_index=True)
+            first, _ = first_of_each(columns[0][fresh])
             first = fresh[first]
             memo[columns[0][first]] = self._asked(rows, columns, first, names, keys)
             codes = memo[columns[0]]

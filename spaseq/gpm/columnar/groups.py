@@ -29,8 +29,9 @@ from spaseq.gpm.columnar.amounts import (
     quotient_key,
 )
 from spaseq.gpm.columnar.order import ranks
-from spaseq.gpm.columnar.table import UNBOUND, Space, Table, different, distinct
+from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.columnar.truth import Scope, computed
+from spaseq.integers import different
 from spaseq.watch import made_text
 
 __all__ = ["aggregated"]
@@ -107,7 +108,7 @@ def _result(
 
 def _counted(members: np.ndarray, groups: _Groups, space: Space) -> np.ndarray:
     counts = np.bincount(members, minlength=len(groups.events))
-    used, codes = np.unique(counts, return_inverse=True)
+    used, codes = different(counts)
     return np.array([space.number(Literal(count)) for count in used.tolist()], np.int32)[codes]
 
 

@@ -16,6 +16,7 @@ from spaseq.gpm import algebra
 from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.table import UNBOUND, Table, distinct, stacked
 from spaseq.gpm.inline import InlineTerms
+from spaseq.integers import different, in_order
 from spaseq.jit import attempt_rows, interprets
 from spaseq.rdf import term_bytes
 from spaseq.watch import to_hold
@@ -119,7 +120,7 @@ def _sorted_pairs(
 def equal_pairs(left: np.ndarray, right: np.ndarray, budget: int) -> tuple[np.ndarray, np.ndarray]:
     """(row of `left`, row of `right`) of all pairs of equal codes, int64 each. Raises `BudgetExceeded` beyond
     `budget`. O(rows log rows + pairs)."""
-    order = np.argsort(right, kind="stable")
+    order = in_order(right)
     low, high = (np.searchsorted(right[order], left, side) for side in ("left", "right"))
     rows, places = expanded(low, high, budget)
     return rows, order[places]
@@ -203,9 +204,9 @@ class InlineRows:
     def _index(self, names: tuple[str, ...]) -> _Index:
         codes, steps = np.zeros(len(self._columns[names[0]]), np.int64), []
         for name in names:
-            combined, codes = np.unique(codes * len(self._keys) + self._columns[name], return_inverse=True)
+            combined, codes = different(codes * len(self._keys) + self._columns[name])
             steps.append((name, combined))
-        order = np.argsort(codes, kind="stable")
+        order = in_order(codes)
         return steps, np.searchsorted(codes[order], np.arange(len(steps[-1][1]) + 1)), order
 
 

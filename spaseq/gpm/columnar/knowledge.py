@@ -28,6 +28,7 @@ from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.evaluate import PatternEvaluator
 from spaseq.gpm.mappings import IDENTITY, IndexedMappings, MappingSet
 from spaseq.gpm.pattern import Part
+from spaseq.integers import apart, different, in_order
 from spaseq.rdf import GraphBatch, GraphColumns, TermTable, plain_literal
 
 __all__ = ["Graphs", "KnowledgeColumns", "KnowledgeOnDemand"]
@@ -98,7 +99,7 @@ class KnowledgeColumns:
         rows, places = self._pairs(table, space, budget)
         events = table.events[rows].astype(np.int64)
         count = max(1, self._rows.shape[1])
-        found = np.unique(events * count + places)
+        found = apart(events * count + places)
         columns = {name: self._adopted(self._column(name)[found % count], space, True) for name in self.names}
         return Table((found // count).astype(np.int32), columns)
 
@@ -113,7 +114,7 @@ class KnowledgeColumns:
         for bit, name in enumerate(keys):
             bound |= (table.columns[name] >= 0).astype(np.int64) << bit
         parts = []
-        for mask in np.unique(bound).tolist():
+        for mask in apart(bound).tolist():
             own = np.flatnonzero(bound == mask)
             names = tuple(name for bit, name in enumerate(keys) if mask >> bit & 1)
             rows, places = self._found(table if len(own) == len(table) else table.take(own), space, names, budget)
@@ -122,7 +123,7 @@ class KnowledgeColumns:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         rows, places = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
         if len(parts) > 1:
-            order = np.argsort(rows, kind="stable")
+            order = in_order(rows)
             rows, places = rows[order], places[order]
         return self._agreeing(table, [n for n in shared if n not in self._certain], rows, places, space)
 
@@ -151,7 +152,7 @@ class KnowledgeColumns:
         steps, begins, order = self._index(keys)
         codes, found = np.zeros(len(table), np.int64), np.ones(len(table), bool)
         for name, (terms, combined) in zip(keys, steps, strict=True):
-            used, kinds = np.unique(table.columns[name], return_inverse=True)
+            used, kinds = different(table.columns[name])
             own, known = placed(terms, self._space.places(space, used))
             codes, these = placed(combined, codes * len(terms) + own[kinds])
             found &= known[kinds] & these
@@ -165,10 +166,10 @@ class KnowledgeColumns:
         if found is None:
             codes, steps = np.zeros(self._rows.shape[1], np.int64), []
             for name in keys:
-                terms, own = np.unique(self._column(name), return_inverse=True)
-                combined, codes = np.unique(codes * len(terms) + own, return_inverse=True)
+                terms, own = different(self._column(name))
+                combined, codes = different(codes * len(terms) + own)
                 steps.append((terms, combined))
-            order = np.argsort(codes, kind="stable")
+            order = in_order(codes)
             count = len(steps[-1][1]) if steps else min(1, len(codes))
             begins = np.searchsorted(codes[order], np.arange(count + 1))
             found = self._indexes[keys] = steps, begins, order
@@ -224,7 +225,7 @@ class KnowledgeOnDemand:
         for name in self.names:
             column = table.columns.get(name)
             if column is not None and (column >= 0).all():
-                places = self._terms.places(space, np.unique(column))
+                places = self._terms.places(space, apart(column))
                 known[Variable(name)] = places[places >= 0]
         # What a look-up costs grows a little with the terms of the graph, of which arrays are made.
         self._spent += _LOOKED_UP + sum(map(len, known.values())) + len(self._terms) // 500
@@ -281,10 +282,10 @@ def _asked(graph: GraphColumns, node: algebra.Node, known: Mapping[Any, np.ndarr
         parts.append(graph.find(triple[1], place, terms[triple[place]]))
         rows = graph.at(parts[-1])
         for place in (0, 2):
-            own, end = np.unique(rows[:, place]), triple[place]
+            own, end = apart(rows[:, place]), triple[place]
             if end not in terms or len(own) < len(terms[end]):
                 terms[end] = own
-    return graph.at(np.unique(np.concatenate(parts))) if looked_up else None
+    return graph.at(apart(np.concatenate(parts))) if looked_up else None
 
 
 def _candidates(graph: GraphColumns, triple: tuple[Any, int, Any], terms: Mapping[Any, np.ndarray]) -> int:

@@ -11,6 +11,7 @@ from rdflib.term import URIRef
 
 from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.table import Space
+from spaseq.integers import apart, in_order
 from spaseq.jit import attempt_rows
 from spaseq.rdf.columns import GraphBatch
 
@@ -38,7 +39,7 @@ class Pairs:
     def of(rows: np.ndarray, counting: bool) -> Pairs:
         """The pairs of `rows`, int32 (r, 3), sorted; each once unless `counting`."""
         if counting:
-            rows = rows[np.argsort(rows[:, 0], kind="stable")]
+            rows = rows[in_order(rows[:, 0])]
         elif len(rows):
             rows = _once(rows)
         return Pairs(*(np.ascontiguousarray(rows[:, i], np.int32) for i in range(3)))
@@ -58,7 +59,7 @@ def _once(rows: np.ndarray) -> np.ndarray:
     terms = int(max(sources.max(), targets.max())) + 1
     if (int(events.max()) + 1) * terms * terms >= 1 << 62:
         return np.unique(rows, axis=0)
-    codes, ends = np.divmod(np.unique((events * terms + sources) * terms + targets), terms)
+    codes, ends = np.divmod(apart((events * terms + sources) * terms + targets), terms)
     return np.stack([*np.divmod(codes, terms), ends], axis=1)
 
 

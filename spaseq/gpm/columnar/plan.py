@@ -39,6 +39,7 @@ from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.columnar.texts import fresh_nodes
 from spaseq.gpm.columnar.truth import ROW, TRUE, Ready, Scope, computed, truth
 from spaseq.gpm.inline import InlineTerms
+from spaseq.integers import apart, different
 from spaseq.rdf import term_bytes
 
 __all__ = ["Evaluation", "KnowledgeRows", "KnowledgeSource"]
@@ -241,7 +242,7 @@ class Evaluation:
         low, high, order = rows.ranges(shared, own)
         mine, places = expanded(low[kinds], high[kinds], self.lists.budget)
         columns = {name: column[mine] for name, column in table.columns.items()}
-        used, theirs = np.unique(order[places], return_inverse=True)
+        used, theirs = different(order[places])
         for name in rows.names:
             if name not in columns:
                 columns[name] = space.numbers_of_keys(rows.keys(name, used))[theirs]
@@ -345,7 +346,7 @@ class Evaluation:
         if self.outer is not None:
             events = self.outer.events[events]
         instances = Table(events, {name: column[first] for name, column in columns.items()})
-        inner = replace(self, events=np.unique(events), outer=instances)
+        inner = replace(self, events=apart(events), outer=instances)
         found = np.zeros(len(first), bool)
         found[inner.table(pattern).events] = True
         return found[codes]

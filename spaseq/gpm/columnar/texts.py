@@ -28,6 +28,7 @@ from spaseq.gpm import regex as expressions
 from spaseq.gpm.columnar.table import Space
 from spaseq.gpm.functions import double_text
 from spaseq.gpm.reference import evaluating
+from spaseq.integers import different
 from spaseq.rdf.columns import Kinds
 from spaseq.watch import made_text, to_hold
 
@@ -456,7 +457,7 @@ def _cast_values(target: str, numbers: np.ndarray, space: Space) -> list[str | N
 
 def cast_terms(target: Identifier, cast: Callable[[Any], Literal], numbers: np.ndarray, space: Space) -> np.ndarray:
     """The terms cast, each distinct one once: int32, -1 for errors."""
-    used, places = np.unique(numbers, return_inverse=True)
+    used, places = different(numbers)
     found = np.full(len(used), -1, np.int32)
     bound = np.flatnonzero(used >= 0)
     keys = _cast_values(str(target), used[bound], space)

@@ -28,12 +28,13 @@ from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.amounts import Amounts, amounts_of, by_kind, combined, rounded, signed
 from spaseq.gpm.columnar.coverage import UNSTEADY, unsteady
 from spaseq.gpm.columnar.named import exists_inside, with_variables
-from spaseq.gpm.columnar.table import UNBOUND, Space, Table, different, distinct
+from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.columnar.texts import ASK, NO_VALUE, Given, cast_terms, fresh_values, nodes_of, values_of
 from spaseq.gpm.comparison import SIGNS
 from spaseq.gpm.evaluate import evaluated, verdict
 from spaseq.gpm.functions import cast_to, effective_truth
 from spaseq.gpm.reference import Context, evaluating
+from spaseq.integers import different
 from spaseq.jit import attempt_rows
 from spaseq.rdf import plain_literal
 from spaseq.rdf.columns import Kinds, number_of_term

@@ -16,8 +16,8 @@ import pyarrow as pa
 from spaseq.engine import CodedRows, MatchBatch
 from spaseq.engine.program.register_ops import NOTHING
 from spaseq.gpm import ROUNDS, Mapping
-from spaseq.gpm.columnar.table import different
 from spaseq.gpm.serialise import key_parts, nquads_of_key, nquads_of_keys, nquads_term
+from spaseq.integers import apart, different
 from spaseq.language.evaluation.history import History
 from spaseq.language.evaluation.match import Match
 from spaseq.language.lowering.encoding import TermCodes
@@ -355,7 +355,7 @@ def again(
     same = np.ones(len(order) - 1, bool)
     for column in (ends, starts, *codes):
         same &= column[order[1:]] == column[order[:-1]]
-    alike = np.unique(np.concatenate([order[1:][same], order[:-1][same]]))
+    alike = apart(np.concatenate([order[1:][same], order[:-1][same]]))
     seen: set[tuple[int, int, bytes, tuple[int, ...]]] = set()
     found = []
     for i in alike.tolist():

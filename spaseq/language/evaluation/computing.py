@@ -16,6 +16,7 @@ import numpy as np
 from spaseq.engine import Settings
 from spaseq.gpm import ROUNDS, SolutionPlan, algebra, in_columns
 from spaseq.gpm.columnar import names_apart, uncovered, unsteady
+from spaseq.integers import in_order
 from spaseq.language.evaluation.gathered import Gathered, Rows
 from spaseq.language.semantics.clauses import Clauses
 
@@ -133,7 +134,7 @@ class Computation:
         count = len(rows)
         if clauses.groups:
             groups, count = self._groups(table, gathered)
-            order = np.argsort(groups, kind="stable")
+            order = in_order(groups)
             table = Table(groups[order].astype(np.int32), {n: column[order] for n, column in table.columns.items()})
             rows = rows.together(groups, count) if count else rows.take(np.zeros(0, np.int64))
         elif plan.over_rounds:
@@ -162,7 +163,7 @@ class Computation:
         scope = evaluation.scope(below)
         first, kinds = distinct([computed(key, scope) for key in self.grouping.keys], len(below))
         numbers = np.empty(len(first), np.int64)
-        numbers[np.argsort(first, kind="stable")] = np.arange(len(first))
+        numbers[in_order(first)] = np.arange(len(first))
         return numbers[kinds], len(first)
 
     def _evaluation(self, table: Any, count: int, gathered: Gathered) -> Any:

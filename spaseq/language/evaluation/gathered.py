@@ -16,8 +16,9 @@ import numpy as np
 
 from spaseq.engine.program.register_ops import NOTHING
 from spaseq.gpm import ROUNDS, Mapping, list_literal
-from spaseq.gpm.columnar.table import Space, different
+from spaseq.gpm.columnar.table import Space
 from spaseq.gpm.serialise import items_of_keys, list_key
+from spaseq.integers import different, in_order
 from spaseq.language.evaluation.columns import CodedLists, CodedTerms, FoundColumns, Kept, list_ranks, taken, text_ranks
 from spaseq.language.evaluation.match import Match
 from spaseq.rdf import GraphEvent
@@ -170,7 +171,7 @@ class Rows:
         start, end = np.full(count, np.iinfo(np.int64).max), np.full(count, -1)
         np.minimum.at(start, groups, self.start)
         np.maximum.at(end, groups, self.end)
-        members = np.argsort(groups, kind="stable")
+        members = in_order(groups)
         bounds = np.searchsorted(groups[members], np.arange(count + 1)).tolist()
         events = self.events
 
@@ -220,7 +221,7 @@ class GatheredLists:
         used, places = different(codes)
         bound = used != NOTHING
         lengths, taken = lists.cells(used[bound])
-        terms, at = np.unique(taken, return_inverse=True)
+        terms, at = different(taken)
         numbers = np.full(len(terms), _NONE, np.int32)
         numbers[terms != NOTHING] = number(terms[terms != NOTHING])
         taken = numbers[at].reshape(taken.shape)

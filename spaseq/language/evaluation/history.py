@@ -9,6 +9,7 @@ from typing import Any, Protocol, overload
 import numpy as np
 
 from spaseq.errors import OptionError
+from spaseq.integers import apart
 from spaseq.rdf import GraphEvent, Term
 from spaseq.snapshot import array, damaged, expect
 
@@ -161,7 +162,7 @@ class History:
             raise _not_held(-1)
         behind = np.searchsorted(np.array(self._firsts), positions, "right") - 1
         found = np.empty(len(positions), np.int64)
-        for number in np.unique(behind).tolist():
+        for number in apart(behind).tolist():
             block, own = self._blocks[number], behind == number
             places = np.searchsorted(block.positions, positions[own])
             if number < 0 or places.max(initial=0) == len(block.positions):
@@ -187,7 +188,7 @@ class History:
             return times, lambda first, last: ()
         behind = np.searchsorted(np.array(self._firsts), positions, "right") - 1
         places = np.empty(len(positions), np.int64)
-        for number in np.unique(behind).tolist():
+        for number in apart(behind).tolist():
             own = behind == number
             places[own] = blocks[number].places(positions[own])
 

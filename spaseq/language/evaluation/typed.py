@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from spaseq.events.time import CALENDAR
-from spaseq.gpm.columnar.table import different
 from spaseq.gpm.serialise import key_parts, nquads_of_key
+from spaseq.integers import different
 from spaseq.language.evaluation.gathered import Gathered, Rows
 from spaseq.rdf.columns import Kinds
 

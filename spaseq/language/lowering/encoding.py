@@ -37,6 +37,7 @@ from spaseq.gpm import (
     number_program,
 )
 from spaseq.gpm.columnar import unsteady
+from spaseq.integers import apart
 from spaseq.language.lowering.bound import Bound, MayBind, bound_in_states, freed_by_rounds, transitions
 from spaseq.language.lowering.compared import MIRROR, Asked, Compared, comparison_of
 from spaseq.language.lowering.guards import Free, Meets, Pass, Take, conjunctions_of
@@ -443,7 +444,7 @@ class TermCodes:
         codes = memo[1][numbers]
         unknown = codes == UNKNOWN
         if unknown.any():
-            unseen = np.unique(numbers[unknown])
+            unseen = apart(numbers[unknown])
             memo[1][unseen] = self.terms.of_keys(space.all_keys(unseen))
             codes = memo[1][numbers]
         return codes
@@ -551,7 +552,7 @@ class TermCodes:
         named = held[:, len(self._ids) :]
         named = named[(named >= NAMES) & (named < NAMES + self.terms.next)] - NAMES
         listed = set() if self.chains is None else self.chains.terms_used()
-        return {*np.unique(held[:, : len(self._ids)]).tolist(), *np.unique(named).tolist(), *listed}
+        return {*apart(held[:, : len(self._ids)]).tolist(), *apart(named).tolist(), *listed}
 
     def _forget(self) -> None:
         """Nothing is remembered of numbers that may stand for nothing any more."""

@@ -16,6 +16,7 @@ import numpy as np
 from spaseq.engine.kernels.registers import layout as k
 from spaseq.engine.program.register_ops import NOTHING
 from spaseq.gpm import Mapping
+from spaseq.integers import apart, different
 from spaseq.language.lowering.terms import NumberedTerms
 from spaseq.snapshot import array, expect
 
@@ -71,7 +72,7 @@ class RoundLists:
         whole = np.full((len(codes), len(self.names)), NOTHING, np.int64)
         whole[:, [self.names.index(name) for name in names]] = codes
         if whole.shape[1] == 1:
-            used, places = np.unique(whole[:, 0], return_inverse=True)
+            used, places = different(whole[:, 0])
         else:
             used, places = np.unique(whole, axis=0, return_inverse=True)
         rows = zip(*np.atleast_2d(used.T).tolist(), strict=True)
@@ -148,13 +149,13 @@ class RoundLists:
         """Forget all lists but those of these `numbers`, int64 and NOTHING for none, and what they are made of."""
         rows = self.array[1 : self._count + 1, : k.CHAIN_SLOT]
         alive = np.zeros(len(rows), bool)
-        todo = self._places(rows, np.unique(numbers))
+        todo = self._places(rows, apart(numbers))
         while len(todo):
             alive[todo] = True
-            todo = self._places(rows, np.unique(rows[todo, k.CHAIN_PARENT]))
+            todo = self._places(rows, apart(rows[todo, k.CHAIN_PARENT]))
             todo = todo[~alive[todo]]
         rows = rows[alive]
-        used = set(np.unique(rows[:, k.CHAIN_LAST]).tolist())
+        used = set(apart(rows[:, k.CHAIN_LAST]).tolist())
         self._set_rounds({taken: number for taken, number in self._rounds.items() if number in used})
         self._make_room(rows, _size(len(rows)))
 

@@ -18,6 +18,7 @@ import numpy as np
 from spaseq.engine.program.register_ops import NOTHING, UNKNOWN
 from spaseq.engine.program.text_order import TextOrder
 from spaseq.gpm import Side, is_name, near_number, number_of, order_code, value_of
+from spaseq.integers import different
 from spaseq.language.lowering.compared import Compared
 from spaseq.language.lowering.terms import NumberedTerms
 from spaseq.rdf.columns import Kinds
@@ -68,7 +69,7 @@ class SideCodes:
         found = solutions.column(side.name)
         if found is None or not side.is_variable:
             terms = term_codes(solutions, places, side.name)
-            used, where = np.unique(terms, return_inverse=True)
+            used, where = different(terms)
             codes = [self.code(side, code) for code in used.tolist()]
             return None if None in codes else np.array(codes, np.int64)[where]
         numbers, space = found[0][places], found[1]
@@ -104,7 +105,7 @@ class SideCodes:
         kind = int(kinds[valued][0])
         name = _NUMBER if good[valued].all() else _ORDERS.get(Kinds(kind)) if (kinds[valued] == kind).all() else None
         if name is None:  # dates, or several kinds
-            used, where = np.unique(numbers[valued], return_inverse=True)
+            used, where = different(numbers[valued])
             found = [self._place_of(group, equated, space.term(number)) for number in used.tolist()]
             if None in found:
                 return None
@@ -118,7 +119,7 @@ class SideCodes:
         if name != "string":
             codes[valued] = literals.whole[numbers[valued]]
             return codes if (literals.has_whole[numbers[valued]] & (codes[valued] > UNKNOWN)).all() else None
-        used, where = np.unique(numbers[valued], return_inverse=True)
+        used, where = different(numbers[valued])
         labels = self.order.labels([key[1 : key.rindex(b'"')].decode() for key in space.all_keys(used)])
         if labels is None:
             return None
@@ -172,7 +173,7 @@ class SideCodes:
         not bound, UNKNOWN where there is none."""
         found = solutions.column(name)
         if found is None or found[1].has_floats:
-            used, where = np.unique(term_codes(solutions, places, name), return_inverse=True)
+            used, where = different(term_codes(solutions, places, name))
             return np.array([self.near_code(code) for code in used.tolist()], np.int64)[where]
         numbers, literals = found[0][places], found[1].literals()
         doubles = literals.number[numbers]

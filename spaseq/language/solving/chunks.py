@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from spaseq.errors import EventError
+from spaseq.integers import different, in_order
 from spaseq.rdf import GraphBatch, GraphEvent, Instant
 
 if TYPE_CHECKING:
@@ -156,12 +157,12 @@ def chunk_of_parts(first: int, parts: Sequence[Part], apart: bool) -> Chunk:
     position `first`. `apart`: each event is an instant of its own."""
     every = np.concatenate([batch.times[low:high] for batch, low, high, _ in parts])
     if apart:
-        order = np.argsort(every, kind="stable")
+        order = in_order(every)
         times = every[order]
         places = np.empty(len(every), np.int64)
         places[order] = np.arange(len(every))
     else:
-        times, places = np.unique(every, return_inverse=True)
+        times, places = different(every)
     ends = np.cumsum([high - low for _, low, high, _ in parts])
     pieces = (
         Piece(batch, low, high, places[end - (high - low) : end].astype(np.int64), solutions)

@@ -18,6 +18,7 @@ from spaseq.gpm import Condition, Mapping, compared_sides, freeze, holds
 from spaseq.gpm.columnar.amounts import Numbers, compared, term_numbers
 from spaseq.gpm.columnar.joins import join
 from spaseq.gpm.columnar.table import Table, distinct
+from spaseq.integers import different
 from spaseq.rdf import term_bytes
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class _Codes:
 
     def of(self, numbers: np.ndarray, space: Space) -> np.ndarray:
         """The codes of terms numbered in `space`: int32, -1 for unbound."""
-        used, back = np.unique(numbers, return_inverse=True)
+        used, back = different(numbers)
         known = self._known
         codes = [
             -1 if number < 0 else known.setdefault(term_bytes(space.term(number)) if key is None else key, len(known))

@@ -28,6 +28,7 @@ from spaseq.gpm import (
 )
 from spaseq.gpm.columnar import read_by
 from spaseq.gpm.columnar.keys import Keys
+from spaseq.integers import apart, in_order
 from spaseq.language.semantics.check import CheckedQuery
 from spaseq.language.semantics.expand import Variant
 from spaseq.language.solving.chunks import Chunk, Piece, by_stream
@@ -330,7 +331,7 @@ class ChunkRows:
             which = np.repeat(np.arange(len(own)), [len(rows) for rows, _ in own])
             solutions = np.concatenate([none, *(places for _, places in own)])
             if len(own) > 1:
-                order = np.argsort(rows, kind="stable")
+                order = in_order(rows)
                 rows, which, solutions = rows[order], which[order], solutions[order]
             starts = np.searchsorted(rows, np.arange(len(self.positions) + 1))
             found = self._indices[name] = starts, which, solutions
@@ -459,7 +460,7 @@ def _by_rows(rows: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarr
     if (rows < 0).any():
         rows, places = rows[rows >= 0], places[rows >= 0]
     if (rows[1:] < rows[:-1]).any():
-        order = np.argsort(rows, kind="stable")
+        order = in_order(rows)
         rows, places = rows[order], places[order]
     return rows, places
 
@@ -528,5 +529,5 @@ def _different(parts: Sequence[np.ndarray]) -> np.ndarray:
             found.append(part)
     whole = np.concatenate(found) if found else np.zeros(0, np.int64)
     if not (whole[1:] > whole[:-1]).all():
-        whole = np.unique(whole)
+        whole = apart(whole)
     return whole[whole >= 0]

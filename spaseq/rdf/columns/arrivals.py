@@ -14,6 +14,7 @@ import numpy as np
 
 from spaseq.errors import EventError
 from spaseq.events.reorder import NEVER, Arrivals
+from spaseq.integers import in_order
 from spaseq.rdf.columns.model import GraphBatch
 from spaseq.rdf.options import StreamOptions
 
@@ -119,7 +120,7 @@ def _by_time(batch: GraphBatch, kept: np.ndarray | None) -> GraphBatch:
     rows = np.arange(len(batch)) if kept is None else np.flatnonzero(kept)
     times = batch.times[rows]
     if not bool((times[1:] >= times[:-1]).all()):
-        rows = rows[np.argsort(times, kind="stable")]
+        rows = rows[in_order(times)]
     elif len(rows) == len(batch):
         return batch
     return batch.select(rows)

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 from rdflib.namespace import RDF, RDFS
 
+from spaseq.integers import apart
 from spaseq.rdf.columns.model import IRI, LITERAL, TermTable
 from spaseq.rdf.columns.pairs import NO_PAIRS, composed, meetings, once, transitive
 from spaseq.rdf.columns.triples import GraphColumns, widened
@@ -121,10 +122,10 @@ def _following(graph: GraphColumns, schema: list[np.ndarray], links: Mapping[Any
         for above in _of(predicates, predicate):
             yield _triples(own[:, 0], above, own[:, 2])
         if len(of_subject := _of(domains, predicate)):
-            subjects = np.unique(own[:, 0])
+            subjects = apart(own[:, 0])
             yield from (_triples(subjects, kind, above) for above in of_subject)
         if len(of_object := _of(ranges, predicate)):
-            objects = np.unique(own[:, 2])
+            objects = apart(own[:, 2])
             objects = objects[graph.terms.kind[objects] != LITERAL]
             yield from (_triples(objects, kind, above) for above in of_object)
     for link, pairs in ((RDF.type, classes), (RDFS.subClassOf, classes), (RDFS.subPropertyOf, properties)):
@@ -148,7 +149,7 @@ def _triples(s: np.ndarray, p: int, o: np.ndarray | int) -> np.ndarray:
 
 def _of_iris(terms: TermTable, schema: list[np.ndarray]) -> SchemaColumns:
     """The schema over keys of its own."""
-    used = np.unique(np.concatenate([pairs.ravel() for pairs in schema]))
+    used = apart(np.concatenate([pairs.ravel() for pairs in schema]))
     keys = terms.keys(used)
     places = sorted((i for i, key in enumerate(keys) if key.startswith(b"<")), key=lambda i: keys[i][1:-1])
     numbers = np.full(len(keys), -1, np.int32)

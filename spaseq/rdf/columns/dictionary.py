@@ -9,6 +9,7 @@ import numpy as np
 import pyoxigraph
 from rdflib import Literal
 
+from spaseq.integers import apart
 from spaseq.jit import attempt, attempt_rows
 from spaseq.rdf.columns.kernels import layout
 from spaseq.rdf.columns.kernels import scanning as k
@@ -227,7 +228,7 @@ class Dictionary:
         """Adds the terms `used` (int64, different), and their datatypes, of another table, which has `count`. Their
         numbers here: int32, by the number there, NIL for others."""
         literals = other.kind[used] == layout.LITERAL
-        types = np.unique(other.datatype[used[literals]])
+        types = apart(other.datatype[used[literals]])
         order = np.concatenate((types[types >= 0].astype(np.int64), used[~literals], used[literals]))
         terms = np.full(count, layout.NIL, dtype=np.int32)
         self.room(len(order), int(other.length[order].sum()))

@@ -14,6 +14,7 @@ from rdflib import RDF
 
 from spaseq.errors import EventError
 from spaseq.events.time import UNITS
+from spaseq.integers import apart
 from spaseq.jit import attempt, attempt_rows
 from spaseq.rdf.assemble import Draft, cut_off, no_named_graph, no_time, read_time, time_inside, two_times
 from spaseq.rdf.columns.dictionary import Dictionary, key_given
@@ -277,7 +278,7 @@ class Drafting:
         """New terms for all that is left, by `take` as of `Dictionary`."""
         left, names = self._scanner.rows[:rows], self.drafts.name[:drafts]
         said = self._said[: int(self._at[a.SAID]), 0]
-        used = np.unique(np.concatenate((left.ravel(), names, said)).astype(np.int64))
+        used = apart(np.concatenate((left.ravel(), names, said)).astype(np.int64))
         old = self._dictionary
         terms = take(old.table, len(old), used[used >= 0])
         terms = np.append(terms, np.int32(layout.NIL))  # what NIL finds

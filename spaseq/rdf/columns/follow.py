@@ -31,6 +31,7 @@ import numpy as np
 from spaseq.errors import EventError, SpaseqError
 from spaseq.events import Seen
 from spaseq.events.growing import Watched
+from spaseq.integers import in_order
 from spaseq.rdf.assemble import assemble
 from spaseq.rdf.columns.arrivals import ArrivedBatches
 from spaseq.rdf.columns.model import BatchLimits, GraphBatch
@@ -192,7 +193,7 @@ def _merged(batches: Sequence[GraphBatch]) -> np.ndarray:
     for place, batch in enumerate(batches):
         same = place > 0 and batches[place - 1].stream == batch.stream
         times.append(_highs(batch.times, int(times[-1][-1]) if same else None))
-    return np.argsort(np.concatenate(times), kind="stable")
+    return in_order(np.concatenate(times))
 
 
 def _highs(times: np.ndarray, before: int | None = None) -> np.ndarray:

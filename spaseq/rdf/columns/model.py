@@ -50,7 +50,7 @@ class BatchLimits:
     within the lateness, graphs whose time stands further on) is held besides.
     """
 
-    triples: int = 32_768
+    triples: int = 65_536
     text: int = 1 << 24
 
 

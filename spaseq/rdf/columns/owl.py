@@ -18,6 +18,7 @@ import numpy as np
 from rdflib.namespace import OWL, RDF, RDFS
 
 from spaseq.errors import OptionError
+from spaseq.integers import in_order
 from spaseq.rdf.columns.model import IRI, LITERAL
 from spaseq.rdf.columns.pairs import (
     NO_PAIRS,
@@ -207,7 +208,7 @@ class _Closing:
         if not len(pairs):
             return False
         # The first of each: literals come last. The larger one of two is put over to the least that it is paired with.
-        order = np.argsort(self._terms.kind == LITERAL, kind="stable").astype(np.int32)
+        order = in_order(self._terms.kind == LITERAL).astype(np.int32)
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
         pairs, top = place[pairs], np.arange(len(order), dtype=np.int32)
@@ -482,7 +483,7 @@ class _Closing:
         every = np.union1d(np.flatnonzero(self._present((0, 1, 2))), [link])
         rows = np.concatenate([rows, _triples(every, link, every)])
         if len(self._many):
-            order = np.argsort(self._same, kind="stable").astype(np.int32)
+            order = in_order(self._same).astype(np.int32)
             for place in range(3):
                 rows = self._each_for_one(rows, place, order)
         refuse_more(len(rows), self._most)

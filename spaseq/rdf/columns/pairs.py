@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from spaseq.errors import BudgetExceeded
+from spaseq.integers import in_order
 from spaseq.jit import attempt_rows
 from spaseq.watch import check, to_hold
 
@@ -79,7 +80,7 @@ def reached(direct: np.ndarray, most: int | None = None) -> tuple[np.ndarray, np
     sizes = np.bincount(component, minlength=count)
     edges = paired(component[sources], component[targets])
     starts, found = _behind(edges[edges[:, 0] != edges[:, 1]], count, sizes, most)
-    members = np.argsort(component, kind="stable").astype(np.int32)
+    members = in_order(component).astype(np.int32)
     firsts = np.cumsum(sizes) - sizes
     whole = np.diff(starts)
     terms = terms.astype(np.int32)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import rdflib
 
+from spaseq.integers import apart, in_order
 from spaseq.jit import attempt_rows
 from spaseq.rdf.columns.model import TermTable
 from spaseq.rdf.columns.pairs import refuse_more
@@ -115,7 +116,7 @@ class GraphColumns:
     def rows_over(self, dictionary: Dictionary) -> np.ndarray:
         """The rows over the terms of `dictionary`, which gets those of them that it does not have: int32 (n, 3). By a
         kernel for terms that were read, else a Python step for each."""
-        used = np.unique(self.rows).astype(np.int64)
+        used = apart(self.rows).astype(np.int64)
         table = getattr(self.terms.finds, "table", None)
         if table is None:
             numbers = np.zeros(len(self.terms), np.int32)
@@ -137,7 +138,7 @@ class GraphColumns:
             return self._orders[place][low:high]
         made = self._made.get((predicate, place))
         if made is None:
-            order = np.argsort(self._rows[low:high, place], kind="stable") + low
+            order = in_order(self._rows[low:high, place]) + low
             made = self._made[predicate, place] = order.astype(np.int32)
         return made
 
@@ -219,4 +220,4 @@ def _grouped(rows: np.ndarray, terms: int) -> tuple[np.ndarray, dict[int, tuple[
     ends = np.cumsum(np.bincount(own, minlength=len(numbers)))
     begins = ends - np.diff(ends, prepend=0)
     groups = dict(zip(numbers.tolist(), zip(begins.tolist(), ends.tolist(), strict=True), strict=True))
-    return rows if len(numbers) < 2 else rows[np.argsort(own, kind="stable")], groups
+    return rows if len(numbers) < 2 else rows[in_order(own)], groups

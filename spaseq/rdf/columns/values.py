@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 from rdflib import Literal
 
+from spaseq.integers import apart
 from spaseq.jit import attempt_rows
 from spaseq.rdf.terms import Term, is_held, term_from_key, value_of_literal
 
@@ -114,7 +115,7 @@ def literal_columns(
     columns = empty_columns(len(datatype))
     asked = np.full(len(datatype) + 1, literals.NOT_SEEN, dtype=np.uint8)  # by datatype; the last place is that of -1
     asked[-1] = Kinds.STRING
-    for number in np.unique(datatype[datatype >= 0]).tolist():
+    for number in apart(datatype[datatype >= 0]).tolist():
         asked[number] = _KINDS.get(str(term(number)), literals.NOT_SEEN)
     attempt_rows(literals.read_values, 16 * len(datatype), text, start, length, lexical, asked[datatype], columns.kind,
                  columns.number, columns.exact, columns.whole, columns.has_whole)  # fmt: skip

@@ -1,0 +1,105 @@
+"""Arrays of integers put in order and told apart, without comparing them where their values allow it.
+
+numpy's stable `argsort` compares, unless numbers have 16 bits: then it counts. `numpy.unique` hashes, or sorts by
+comparing where it is to say which is where. Keys, codes of terms, events and cells of a batch are numbers that lie
+close together or are in order already, so here they are counted 16 bits at a time, or have a place each.
+
+PERF: 16,000 numbers below 5,000: `numpy.argsort(kind="stable")` 735 µs, `in_order` 45; `numpy.unique` 520 µs, and 800
+with the first index of each, `apart` 63 and `first_of_each` 60 to 110. Two ascending runs of 8,000, far apart:
+`numpy.unique` 1,000 µs, `apart` 50 (numpy 2.4.6, 2026-11-25, a quiet machine).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+__all__ = ["apart", "different", "first_of_each", "in_order"]
+
+_CLOSE: Final = 16  # values within so many times their number have a place each
+_BITS: Final = 16  # numpy counts numbers of so many bits where it sorts them stably
+
+
+def in_order(values: np.ndarray) -> np.ndarray:
+    """The order that sorts `values`, an int array of one dimension, equal ones as they come: int64. As of
+    `np.argsort(values, kind="stable")`. O(n) for numbers within 2^32 of each other, and for sorted ones."""
+    if len(values) < 2 or (values[1:] >= values[:-1]).all():
+        return np.arange(len(values))
+    low, high = int(values.min()), int(values.max())
+    if high - low >= 1 << 2 * _BITS:
+        return np.argsort(values, kind="stable")
+    above = values.astype(np.int64) - low
+    order = np.argsort(above.astype(np.uint16), kind="stable")
+    if high - low >= 1 << _BITS:
+        order = order[np.argsort((above >> _BITS).astype(np.uint16)[order], kind="stable")]
+    return order
+
+
+def apart(values: np.ndarray) -> np.ndarray:
+    """The different ones of `values`, an int array of one dimension, ascending. As of `np.unique(values)`."""
+    if len(values) < 2 or (values[1:] > values[:-1]).all():
+        return values
+    ordered = np.sort(values)
+    fresh = np.ones(len(ordered), bool)
+    fresh[1:] = ordered[1:] != ordered[:-1]
+    return ordered[fresh]
+
+
+def different(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The different ones of `values`, an int array of one dimension, ascending; and for each value the index of its own
+    in them: int64. As of `np.unique(values, return_inverse=True)`."""
+    low = _dense(values)
+    if low is None:
+        first, places = _by_order(values)
+        return values[first], places
+    at, places = _counted(values, low)
+    used = np.flatnonzero(places >= 0)
+    places[used] = np.arange(len(used))
+    return (used + low).astype(values.dtype), places[at]
+
+
+def first_of_each(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of the different ones of `values`, an int array of one dimension, in ascending order, the index of the first that
+    is equal; and for each value the index of its own among the different ones: int64. As `return_index` and
+    `return_inverse` of `np.unique`."""
+    low = _dense(values)
+    if low is None:
+        return _by_order(values)
+    at, places = _counted(values, low)
+    used = np.flatnonzero(places >= 0)
+    first = places[used]
+    places[used] = np.arange(len(used))
+    return first, places[at]
+
+
+def _by_order(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`first_of_each` for values that lie far apart."""
+    order = in_order(values)
+    ordered = values[order]
+    fresh = np.ones(len(values), bool)
+    fresh[1:] = ordered[1:] != ordered[:-1]
+    places = np.empty(len(values), np.int64)
+    places[order] = np.cumsum(fresh) - 1
+    return order[fresh], places
+
+
+def _dense(values: np.ndarray) -> int | None:
+    """The least of the values if they lie close enough together for an array with a place for each between; else None.
+
+    PERF: 25,000 values of as many 0.24 ms, where sorting takes 1.4; 2,500 of 2,500 0.05 and 0.15; of 40,000 0.08 and
+    0.14; of 160,000 as long as sorting.
+    """
+    if not len(values):
+        return None
+    low = int(values.min())
+    return low if int(values.max()) - low < _CLOSE * len(values) else None
+
+
+def _counted(values: np.ndarray, low: int) -> tuple[np.ndarray, np.ndarray]:
+    """For each value its place among those from `low` on, int64; and for each place the index of the first value that
+    has it, int64, -1 if none has."""
+    at = values.astype(np.int64) - low
+    first = np.full(int(at.max()) + 1, -1, np.int64)
+    first[at[::-1]] = np.arange(len(at) - 1, -1, -1)  # of equal places the last one that is written stays
+    return at, first
