@@ -37,7 +37,8 @@ def in_order(values: np.ndarray) -> np.ndarray:
 
 
 def apart(values: np.ndarray) -> np.ndarray:
-    """The different ones of `values`, an int array of one dimension, ascending. As of `np.unique(values)`."""
+    """The different ones of `values`, an int array, ascending: one dimension. As of `np.unique(values)`."""
+    values = values.ravel()
     if len(values) < 2 or (values[1:] > values[:-1]).all():
         return values
     ordered = np.sort(values)
@@ -47,16 +48,17 @@ def apart(values: np.ndarray) -> np.ndarray:
 
 
 def different(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The different ones of `values`, an int array of one dimension, ascending; and for each value the index of its own
-    in them: int64. As of `np.unique(values, return_inverse=True)`."""
-    low = _dense(values)
+    """The different ones of `values`, an int array, ascending: one dimension; and for each value the index of its own
+    in them: int64, of the shape of `values`. As of `np.unique(values, return_inverse=True)`."""
+    flat = values.ravel()
+    low = _dense(flat)
     if low is None:
-        first, places = _by_order(values)
-        return values[first], places
-    at, places = _counted(values, low)
+        first, places = _by_order(flat)
+        return flat[first], places.reshape(values.shape)
+    at, places = _counted(flat, low)
     used = np.flatnonzero(places >= 0)
     places[used] = np.arange(len(used))
-    return (used + low).astype(values.dtype), places[at]
+    return (used + low).astype(values.dtype), places[at].reshape(values.shape)
 
 
 def first_of_each(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

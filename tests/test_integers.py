@@ -33,6 +33,17 @@ def test_the_span_of_all_numbers() -> None:
     _compare(np.array([np.iinfo(np.int32).max, np.iinfo(np.int32).min, 0, np.iinfo(np.int32).min], np.int32))
 
 
+def test_rows_of_several_columns() -> None:
+    values = np.array([[3, 1], [1, 2]])
+    assert apart(values).tolist() == [1, 2, 3]
+    assert apart(np.array([[1], [2]])).tolist() == [1, 2]
+    for rows in (values, values << 40, values[:0], values[:, :1]):
+        used, places = different(rows)
+        assert used.tolist() == np.unique(rows).tolist()
+        assert places.shape == rows.shape
+        assert (used[places] == rows).all()
+
+
 def _compare(values: np.ndarray) -> None:
     assert in_order(values).tolist() == np.argsort(values, kind="stable").tolist()
     used, first, places = np.unique(values, return_index=True, return_inverse=True)

@@ -258,16 +258,16 @@ class Space:
         With `compared` False the terms are added without a look-up; the caller must not compare them with other
         numbers.
         """
-        used, places = different(numbers.ravel())
+        used, places = different(numbers)
         if compared:
             own = [self.number(term(i)) for i in used.tolist()]
         else:
             own = [self._append(term(i)) for i in used.tolist()]
-        return np.array(own, np.int32)[places].reshape(numbers.shape)
+        return np.array(own, np.int32)[places]
 
     def take_in(self, other: Space, numbers: np.ndarray) -> np.ndarray:
         """`adopt`, compared, of terms of another space: those that were read in both are found by a kernel."""
-        used, places = different(numbers.ravel())
+        used, places = different(numbers)
         own = self._terms.numbers_of(other._terms, np.where(used < other.base, used, 0)) if other.base else used * 0 - 1
         own[used >= other.base] = UNBOUND
         for place in np.flatnonzero(own < 0).tolist():

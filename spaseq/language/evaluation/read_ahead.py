@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ALONE", "Part", "ReadAhead", "thread_count"]
 
-ALONE: Final = 4
-"""Batches that one thread reads and solves before others are begun: about 100,000 triples, a tenth of a second."""
+ALONE: Final = 2
+"""Batches that one thread reads and solves before others are begun: about 130,000 triples, less than a tenth of a second."""
 _DEPTH: Final = 4
 """Batches of a stream that may be ahead."""
 _MOST: Final = 2
