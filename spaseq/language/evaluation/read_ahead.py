@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["ALONE", "Part", "ReadAhead", "thread_count"]
 
 ALONE: Final = 2
-"""Batches that one thread reads and solves before others are begun: about 130,000 triples, less than a tenth of a second."""
+"""Batches that one thread reads and solves before others are begun: about 130,000 triples, less than 0.1 s."""
 _DEPTH: Final = 4
 """Batches of a stream that may be ahead."""
 _MOST: Final = 2

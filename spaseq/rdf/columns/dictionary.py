@@ -106,12 +106,12 @@ class Dictionary:
 
     __slots__ = ("_carried", "_kept", "_keys", "made", "state", "table", "wanted")
 
-    def __init__(self, wanted: Sequence[bytes] | None = None) -> None:
+    def __init__(self, wanted: Sequence[bytes] | None = None, *, terms: int = 0, text: int = 0) -> None:
         self.wanted: Sequence[bytes] | None = wanted
         self._keys = Block()
         self._kept: bytes | None = None
         self.state: np.ndarray = np.zeros(k.STATE_SIZE, dtype=np.int64)
-        self.restart(_TERMS, _TERMS << 5)
+        self.restart(max(terms, _TERMS), max(text, _TERMS << 5))
 
     def __len__(self) -> int:
         return int(self.state[k.TERMS])
@@ -145,9 +145,15 @@ class Dictionary:
         self._kept = predicate
         self.state[k.KEEP] = int(self.intern([predicate])[0])
 
-    def empty(self) -> Dictionary:
-        """Another one that keeps the same objects, without any terms."""
-        made = Dictionary(self.wanted)
+    @property
+    def room_used(self) -> tuple[int, int]:
+        """How many terms, and bytes of keys, another one for as much text should have room for: as many as here, but
+        not more than four times what is used, so that one large part does not make all later ones large."""
+        return min(len(self.table.start), 4 * len(self)), min(len(self.table.text) << 3, 4 * self.text_bytes)
+
+    def empty(self, terms: int = 0, text: int = 0) -> Dictionary:
+        """Another one that keeps the same objects, without any terms, and room for so many with so many bytes."""
+        made = Dictionary(self.wanted, terms=terms, text=text)
         if self._kept is not None:
             made.keep(self._kept)
         return made

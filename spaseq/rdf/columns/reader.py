@@ -187,11 +187,13 @@ class ColumnFiles:
         """As `Scanner.read`, a part of the file at a time."""
         assert self._ahead is not None
         drafting, line = self._drafting, 1
-        read = partial(Part, self._scanner.empty, form)
+        room = [(0, 0)]
+        read = partial(Part, lambda: self._scanner.empty(*room[-1]), form)
         for part in self._ahead(read, parts_of(whole_lines(chunks), _LINE * self._limits.triples)):
             try:
                 line = part.finish(form, path, line, self._counters)
             finally:
+                room[-1] = part.scanner.dictionary.room_used  # PERF: what grows is copied, 5% of reading
                 drafting.join(part.scanner)
             yield False
 

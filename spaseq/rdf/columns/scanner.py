@@ -54,9 +54,10 @@ class Scanner:
         self._malformed: Literal["error", "drop"] = malformed
         self._terms = Terms()
 
-    def empty(self) -> Scanner:
-        """Another one for the same files, with rows and terms of its own; nothing is counted yet."""
-        return Scanner(self.dictionary.empty(), Counters(), self._malformed)
+    def empty(self, terms: int = 0, text: int = 0) -> Scanner:
+        """Another one for the same files, with rows and terms of its own, of which `terms` with keys of `text` bytes
+        are expected; nothing is counted yet."""
+        return Scanner(self.dictionary.empty(terms, text), Counters(), self._malformed)
 
     def read(self, chunks: Iterable[bytes], form: Format, source: str, line: int = 1) -> Iterator[bool]:
         """Adds the rows of a file, or of a part that begins with the line number `line`, a block at a time; yields
