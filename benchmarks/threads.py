@@ -23,6 +23,7 @@ from typing import Any
 
 import spaseq
 from benchmarks import graphs, spark
+from spaseq.start import keep_freed
 
 THREADS = (1, 2)
 WARM = 200_000
@@ -64,6 +65,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="only workloads whose name has this in it")
     parser.add_argument("--scratch", default=None, help="where the streams are written")
     options = parser.parse_args()
+    keep_freed()  # as the command does
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     results = Path(__file__).parent / "results" / f"{date.today().isoformat()}-threads.csv"
     fresh = not results.exists()
