@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from spaseq.integers import apart, different, first_of_each, in_order
+from spaseq.integers import Memo, apart, different, first_of_each, in_order
 
 SPANS = [3, 300, 70_000, 1 << 33, (1 << 62) - 1]
 
@@ -42,6 +42,23 @@ def test_rows_of_several_columns() -> None:
         assert used.tolist() == np.unique(rows).tolist()
         assert places.shape == rows.shape
         assert (used[places] == rows).all()
+
+
+def test_a_memo_is_a_dict_of_numbers() -> None:
+    rng, memo, known = np.random.default_rng(3), Memo(), dict[int, int]()
+    for _ in range(200):
+        numbers = rng.integers(0, 1 << int(rng.integers(1, 16)), int(rng.integers(0, 9)))
+        assert memo.of(numbers).tolist() == [known.get(number, -1) for number in numbers.tolist()]
+        numbers = apart(numbers)
+        told = rng.integers(-1, 100, len(numbers))
+        memo.tell(numbers, told)
+        known.update(zip(numbers.tolist(), told.tolist(), strict=True))
+        one = int(rng.integers(0, 1 << 17))
+        assert memo.of_one(one) == known.get(one, -1)
+        memo.tell_one(one, 7)
+        known[one] = 7
+    memo.clear()
+    assert memo.of(np.array([0, 1 << 18])).tolist() == [-1, -1]
 
 
 def _compare(values: np.ndarray) -> None:

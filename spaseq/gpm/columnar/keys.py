@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from spaseq.gpm.mappings import Mapping
+from spaseq.integers import Memo
 
 if TYPE_CHECKING:
     from spaseq.gpm.columnar.table import Space
@@ -35,7 +36,7 @@ class Keys:
         self._texts: dict[int, str] = {}
         self._ranks = np.zeros(0, np.int64)
         self._terms: Dictionary | None = None  # of the keys of one term that batches have named
-        self._told = np.zeros(0, np.int64)  # by the number of the term there
+        self._told = Memo()  # by the number of the term there
 
     def number(self, mapping: Mapping) -> int:
         """The number of a mapping; the next one if it is new."""
@@ -50,7 +51,7 @@ class Keys:
         if self._terms is None:
             return np.full(len(terms), -1, np.int64)
         found = space.found_by(self._terms.finder(), terms)
-        return np.where(found < 0, -1, self._told[found])
+        return np.where(found < 0, -1, self._told.of(np.where(found < 0, 0, found)))
 
     def learn(self, keys: Sequence[bytes], numbers: Sequence[int]) -> None:
         """The numbers of the keys that have terms of these bytes (`term_bytes`)."""
@@ -59,11 +60,7 @@ class Keys:
         if self._terms is None:
             self._terms = Dictionary()
         places = self._terms.intern(keys)
-        if len(self._terms) > len(self._told):
-            longer = np.full(2 * len(self._terms), -1, np.int64)
-            longer[: len(self._told)] = self._told
-            self._told = longer
-        self._told[places] = numbers
+        self._told.tell(places, np.array(numbers, np.int64))
 
     def text(self, number: int) -> str:
         """The sort key for the partitions of one instant."""

@@ -25,6 +25,7 @@ from spaseq.errors import InternalError
 from spaseq.events import frame_of
 from spaseq.gpm import IDENTITY, Knowledge, Mapping, MappingSet, project
 from spaseq.held import Memory, Parts, joined, measured
+from spaseq.integers import Memo
 from spaseq.language.evaluation.absence import Endings, Sightings, Waiting, mappings_of
 from spaseq.language.evaluation.columns import FoundColumns, Texts, columns_of
 from spaseq.language.evaluation.gathered import Gathered
@@ -145,7 +146,7 @@ class Recogniser:
         self._partitions = Partitions(program.window, program.settings.forget_keys_after)
         self.counters: Counters = Counters()
         """Where forgotten keys are counted."""
-        self._known: dict[int, int] = {}  # the numbers that the solver's keys have there; not in a snapshot
+        self._known = Memo()  # the numbers that the solver's keys have there; not in a snapshot
         self._history = History()
         if solver is not None and keep_events:
             self._history.teller = StepFinder(query, program, solver, Recogniser)
@@ -425,11 +426,13 @@ class Recogniser:
     def _partition_codes(self, rows: Rows) -> np.ndarray | None:
         if rows.partitions is None:
             return None
-        numbers = [-1] * len(rows.keys) if rows.numbers is None else rows.numbers.tolist()
-        known = list(map(self._known.get, numbers))
-        if None in known:
-            known = [self._code(number, key) for number, key in zip(numbers, rows.keys, strict=True)]
-        codes = np.array(known, np.int64)
+        if rows.numbers is None:
+            codes = np.array(self._partitions.of(list(rows.keys)), np.int64)
+        else:
+            codes = self._known.of(rows.numbers)
+            fresh = np.flatnonzero(codes < 0)
+            codes[fresh] = self._partitions.of([rows.keys[place] for place in fresh.tolist()])
+            self._known.tell(rows.numbers[fresh], codes[fresh])
         self._partitions.see(codes)
         forgotten = self._partitions.forgotten
         found = self._partitions.lives(codes[rows.partitions], rows.positions, rows.times)
@@ -440,19 +443,13 @@ class Recogniser:
     def _code_at(self, number: int, key: Mapping, instant: Instant) -> int:
         """The number of the partition of a row of an instant, to which it belongs now."""
         if self._partitions.pauses:
-            self._known.pop(number, None)  # the key may have another number from here on
+            self._known.tell_one(number, -1)  # the key may have another number from here on
             return self._partitions.number_at(key, instant.position, instant.time)
-        code = self._code(number, key)
-        self._partitions.see(code)
-        return code
-
-    def _code(self, number: int, key: Mapping) -> int:
-        """The number of a partition; `number`: the solver's of its key, -1 where it has none."""
-        code = self._known.get(number)
-        if code is None:
+        code = self._known.of_one(number)
+        if code < 0:
             code = self._partitions.number(key)
-            if number >= 0:
-                self._known[number] = code
+            self._known.tell_one(number, code)
+        self._partitions.see(code)
         return code
 
     def _reach(self, time: int) -> None:

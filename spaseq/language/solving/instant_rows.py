@@ -49,7 +49,7 @@ class InstantRows:
         self._read = read
         self._rows: list[_Row] = []
         self._numbers: list[int] | None = None
-        self.keys: list[Mapping] = []
+        self.keys: Sequence[Mapping] = ()
         if names:
             by_key = _by_key(solved, names, keys)
             self._numbers = sorted(by_key, key=keys.text) if len(by_key) > 1 else list(by_key)

@@ -26,7 +26,7 @@ class Rows(Protocol):
     has the number of each key since `Solver.forget_keys`, or is None if the rows were solved elsewhere.
     """
 
-    keys: list[Mapping]
+    keys: Sequence[Mapping]
     has_columns: bool
     """Whether solutions may be in columns."""
 

@@ -216,7 +216,7 @@ class SolvedRows:
         places = [numbers.setdefault(row.key, len(numbers)) for row in rows if row.key is not None]
         self.partitions: np.ndarray | None = np.array(places, np.int64) if places else None
         self.numbers: np.ndarray | None = None
-        self.keys: list[Mapping] = list(numbers)
+        self.keys: Sequence[Mapping] = list(numbers)
 
     def present(self, name: str) -> np.ndarray:
         return np.array([bool(row.values.get(name)) for row in self._rows], bool)
@@ -260,10 +260,10 @@ class ChunkRows:
         parts, self._left = _parts(chunk)
         self.partitions: np.ndarray | None = None
         self.numbers: np.ndarray | None = None
-        self.keys: list[Mapping] = []
+        self.keys: Sequence[Mapping] = ()
         if names:
             instants, self.partitions, self.numbers = _partitioned(parts, names, keys)
-            self.keys = list(map(keys.mappings.__getitem__, self.numbers.tolist()))
+            self.keys = _Numbered(keys.mappings, self.numbers)
         else:
             instants = np.arange(len(chunk))
             for part in parts:
@@ -469,6 +469,22 @@ def _placed(piece: Piece, events: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The places of the solutions that have their events in a piece, and their instants."""
     begin, end = np.searchsorted(events, [piece.low, piece.high])
     return np.arange(begin, end), piece.instants[events[begin:end] - piece.low]
+
+
+class _Numbered(Sequence[Mapping]):
+    """The mappings that have these numbers, int64, of which few are asked for."""
+
+    __slots__ = ("_mappings", "_numbers")
+
+    def __init__(self, mappings: list[Mapping], numbers: np.ndarray) -> None:
+        self._mappings = mappings
+        self._numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._mappings[int(self._numbers[place])]
 
 
 class _Alike:
