@@ -48,7 +48,7 @@ def whole_lines(stream: Any) -> Any:
     """`stream`, or, where it is a pipe or a socket, one in its place that is cut behind a line when the process ends.
 
     A process that is killed while it waits for the reader of a full pipe would leave the part of its block that fitted.
-    Files take a block at once.
+    Files take a block without waiting; the system looks for a kill between two of their pages, which nobody can help.
     """
     try:
         number = stream.fileno()
