@@ -69,12 +69,12 @@ def _run(options: argparse.Namespace) -> int:
             if not options.follow:
                 raise
             code = end_interrupted(error)
-            _report(source, found.written)
+            _report(source, found.written, found.left_out())
             return code
         finally:
             if options.memory:
                 note(source.counters.memory.told())
-    _report(source, None if options.limit == 0 else written)
+    _report(source, None if options.limit == 0 else written, found.left_out())
     return 0
 
 
@@ -228,12 +228,12 @@ class _OnSpark:
         return [f"{self.counters.events:,} events were read" if self.counters.events else "no event was read"]
 
 
-def _report(source: _Source, written: int | None) -> None:
-    """Warnings about what was read, what was assumed of it and, where nothing was `written`, what it was."""
+def _report(source: _Source, written: int | None, left_out: Sequence[str] = ()) -> None:
+    """Warnings about what was read, what was assumed of it, what was found and `left_out` and, where nothing was found
+    and `written`, what was read."""
     warn(source.counters.warnings())
     note(source.guesses())
-    if written == 0:
-        note(source.why_none())
+    note(left_out or (source.why_none() if written == 0 else ()))
 
 
 def _write(options: argparse.Namespace, found: FoundResults, source: _Source) -> int:

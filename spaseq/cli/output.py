@@ -87,8 +87,21 @@ class FoundResults(Results):
         self.live = live
         self._matches = matches
         self.out: Any = None
+        self.without_graph: int = 0
         self._limit = limit
         self._clock: Callable[[int], str] | None = None
+
+    def left_out(self) -> list[str]:
+        """What was found and not written, in words: solutions of which CONSTRUCT makes no graph."""
+        count = self.without_graph
+        if not count:
+            return []
+        template = self.query.checked.clauses.template
+        if template is None or not template.triples:
+            why = "the template of CONSTRUCT has no triple"
+        else:
+            why = "in each triple of the template a variable is not bound, or bound to a term that cannot stand there"
+        return [f"{count:,} solution{'s' if count > 1 else ''} made no graph: {why}"]
 
     def solutions(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """The time of each solution as text, and its bindings."""
@@ -347,6 +360,7 @@ def write_nquads(found: FoundResults, out: IO[str]) -> int:
     for time, bindings in found.solutions():
         triples = found.query.construct(bindings, count + 1)
         if not triples:
+            found.without_graph += 1
             continue
         count += 1
         label = f"<urn:spaseq:event:{count}>"

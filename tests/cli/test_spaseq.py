@@ -287,6 +287,23 @@ def test_construct_gives_a_stream_for_the_next_query(files: Path, capsys: pytest
     assert (code, out) == (0, f"time,a,x,b\r\n0.003,{E}u,one,{E}v\r\n")
 
 
+@pytest.mark.parametrize(
+    "template, left_out, why",
+    [
+        ("{ }", 2, "the template of CONSTRUCT has no triple"),
+        ("{ ?x :of ?a }", 2, "in each triple of the template a variable is not bound, or bound to a term that cannot"),
+        ("{ ?a :of ?x }", 0, ""),
+    ],
+)
+def test_solutions_that_make_no_graph_are_counted(
+    template: str, left_out: int, why: str, files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (files / "c.rq").write_text(QUERY.replace("SELECT ?a ?x ?y ?n", f"CONSTRUCT {template}"))
+    code, out, err = run(capsys, "run", "c.rq", "--stream", "S=s.nt")
+    assert code == 0 and bool(out) == (not left_out)
+    assert err.startswith(f"note: {left_out} solutions made no graph: {why}") if left_out else not err
+
+
 def test_an_order_is_kept(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (files / "o.rq").write_text(QUERY + "ORDER BY DESC(?a)")
     code, out, _ = run(capsys, "run", "o.rq", "--stream", "S=s.nt", "--format", "csv")
