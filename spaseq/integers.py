@@ -4,9 +4,9 @@ numpy's stable `argsort` compares, unless numbers have 16 bits: then it counts. 
 comparing where it is to say which is where. Keys, codes of terms, events and cells of a batch are numbers that lie
 close together or are in order already, so here they are counted 16 bits at a time, or have a place each.
 
-PERF: 16,000 numbers below 5,000: `numpy.argsort(kind="stable")` 735 µs, `in_order` 45; `numpy.unique` 520 µs, and 800
-with the first index of each, `apart` 63 and `first_of_each` 60 to 110. Two ascending runs of 8,000, far apart:
-`numpy.unique` 1,000 µs, `apart` 50 (numpy 2.4.6, 2026-11-25, a quiet machine).
+PERF: 16,000 numbers below 5,000: `numpy.argsort(kind="stable")` 740 to 1,340 µs, `in_order` 47; `numpy.unique` 520 to
+940, with the first index of each 800 to 1,580, `apart` 68 and `first_of_each` 51. Two ascending runs of 8,000, far
+apart: `numpy.unique` 1,000 to 2,000, `apart` 56 (numpy 2.4.6, 2026-11-25, the least of 15, beside load and without).
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ def different(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     flat = values.ravel()
     low = _dense(flat)
     if low is None:
-        first, places = _by_order(flat)
-        return flat[first], places.reshape(values.shape)
+        used, places = np.unique(flat, return_inverse=True)  # PERF: which sorts without heed to which is first
+        return used, places.reshape(values.shape)
     at, places = _counted(flat, low)
     used = np.flatnonzero(places >= 0)
     places[used] = np.arange(len(used))
@@ -109,23 +109,18 @@ def first_of_each(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     `return_inverse` of `np.unique`."""
     low = _dense(values)
     if low is None:
-        return _by_order(values)
+        order = in_order(values)
+        ordered = values[order]
+        fresh = np.ones(len(values), bool)
+        fresh[1:] = ordered[1:] != ordered[:-1]
+        places = np.empty(len(values), np.int64)
+        places[order] = np.cumsum(fresh) - 1
+        return order[fresh], places
     at, places = _counted(values, low)
     used = np.flatnonzero(places >= 0)
     first = places[used]
     places[used] = np.arange(len(used))
     return first, places[at]
-
-
-def _by_order(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """`first_of_each` for values that lie far apart."""
-    order = in_order(values)
-    ordered = values[order]
-    fresh = np.ones(len(values), bool)
-    fresh[1:] = ordered[1:] != ordered[:-1]
-    places = np.empty(len(values), np.int64)
-    places[order] = np.cumsum(fresh) - 1
-    return order[fresh], places
 
 
 def _dense(values: np.ndarray) -> int | None:
