@@ -19,6 +19,7 @@ from rdflib.namespace import OWL, RDF, RDFS
 
 from spaseq.errors import OptionError
 from spaseq.integers import in_order
+from spaseq.rdf.columns.inherited import Hierarchy
 from spaseq.rdf.columns.model import IRI, LITERAL
 from spaseq.rdf.columns.pairs import (
     NO_PAIRS,
@@ -135,6 +136,8 @@ class _Closing:
         self._stated: np.ndarray = whole[equal]
         self._graph = GraphColumns(whole[~equal], self._terms)
         self._closed_at: dict[tuple[int, bool], int] = {}
+        self._above: dict[int, tuple[int, Hierarchy]] = {}
+        self._inherited: dict[int, tuple[int, int]] = {}
         self._read: dict[tuple[int, int], np.ndarray] = {}
 
     # -- datatypes: once, of what is stated
@@ -192,6 +195,8 @@ class _Closing:
             if merged := self._merge(equal):
                 whole = different(self._same[whole])
                 self._closed_at.clear()
+                self._above.clear()
+                self._inherited.clear()
             if not merged and len(whole) == before:
                 break
             self._read.clear()
@@ -278,6 +283,46 @@ class _Closing:
         mine, theirs = met(pairs[:, 0], on[:, 0], self._most)
         return np.column_stack([pairs[mine], on[theirs, 1]])
 
+    # -- what follows along hierarchies
+
+    def _hierarchy(self, link: int, *, down: bool = False) -> Hierarchy:
+        """What is above each term by a link that is transitive, closed; `down`: what is below it."""
+        low, high = self._graph.groups.get(link, (0, 0))
+        known = self._above.get(2 * link + down)
+        if known is None or known[0] != high - low:
+            pairs = reached(self._by(link, 0), self._most)[0]
+            if link == self._of[RDFS.subPropertyOf]:  # no predicate is a literal
+                pairs = pairs[self._terms.kind[pairs[:, 1]] != LITERAL]
+            made = Hierarchy(pairs[:, ::-1] if down else pairs, len(self._terms))
+            known = self._above[2 * link + down] = (high - low, made)
+        return known[1]
+
+    def _of_classes(self) -> Iterator[np.ndarray]:
+        """The types that follow from the types of the same term."""
+        kind, above = self._of[RDF.type], self._hierarchy(self._of[RDFS.subClassOf])
+        low, high = self._graph.groups.get(kind, (0, 0))
+        if self._inherited.get(kind) == (above.size, high - low):
+            return
+        types, size = self._graph.rows[low:high], high - low
+        for own, ends in above.of_terms(types[:, 0], types[:, 2], self._most):
+            size += len(own)
+            yield _triples(own, kind, ends)
+        self._inherited[kind] = above.size, size
+
+    def _of_properties(self) -> Iterator[np.ndarray]:
+        """The triples that follow from triples of the same subject and object."""
+        under = self._of[RDFS.subPropertyOf]
+        above, groups = self._hierarchy(under), self._graph.groups
+        parts = [self._graph.rows[low:high] for predicate, (low, high) in groups.items() if predicate in above]
+        size = sum(map(len, parts))
+        if self._inherited.get(under) == (above.size, size):
+            return
+        rows = np.concatenate([_rows([]), *parts])
+        for own, predicates, ends in above.of_links(rows[:, 0], rows[:, 1], rows[:, 2], self._most):
+            size += len(own)
+            yield _triples(own, predicates, ends)
+        self._inherited[under] = above.size, size
+
     # -- rules
 
     def _found(self) -> Iterator[np.ndarray]:
@@ -297,15 +342,14 @@ class _Closing:
     def _properties(self) -> Iterator[np.ndarray]:
         """prp-*, without those whose consequences the schema has already (prp-eqp)."""
         kind = self._of[RDF.type]
-        below = self._pairs(RDFS.subPropertyOf)
-        for rows, ends in self._joined(below[below[:, 0] != below[:, 1]]):
-            yield _triples(rows[:, 0], ends, rows[:, 2])  # prp-spo1
+        yield from self._of_properties()  # prp-spo1
         inverse, symmetric = self._pairs(OWL.inverseOf), self._with(OWL.SymmetricProperty)
         turned = np.concatenate([inverse, inverse[:, ::-1], np.array([symmetric, symmetric], np.int32).T])
         for rows, ends in self._joined(once(turned)):
             yield _triples(rows[:, 2], ends, rows[:, 0])  # prp-inv, prp-symp
         for link, place in ((RDFS.domain, 0), (RDFS.range, 2)):
-            for rows, ends in self._joined(self._pairs(link)):
+            least = self._hierarchy(self._of[RDFS.subClassOf]).least(self._pairs(link))  # the others by cax-sco
+            for rows, ends in self._joined(least):
                 yield _triples(rows[:, place], kind, ends)
         for character, place in ((OWL.FunctionalProperty, 0), (OWL.InverseFunctionalProperty, 1)):
             for number in self._with(character):
@@ -343,12 +387,7 @@ class _Closing:
     def _classes(self) -> Iterator[np.ndarray]:
         """cls-* and cax-*, without those whose consequences the schema has already (cls-int2, cls-uni, cax-eqc)."""
         kind, thing = self._of[RDF.type], self._of[OWL.Thing]
-        below = self._pairs(RDFS.subClassOf)
-        low, high = self._graph.groups.get(kind, (0, 0))
-        types = self._graph.rows[low:high]
-        below = below[below[:, 0] != below[:, 1]]
-        for mine, theirs in meetings(types[:, 2], below[:, 0]):
-            yield _triples(types[mine, 0], kind, below[theirs, 1])  # cax-sco
+        yield from self._of_classes()  # cax-sco
         for whole, parts in self._lists(OWL.intersectionOf):
             if parts:
                 found = self._instances(parts[0])
@@ -406,11 +445,13 @@ class _Closing:
             pairs = self._differ(self._by(same, 0))
             yield _triples(pairs[:, 0], link, pairs[:, 1])  # scm-eqc1, scm-eqp1
             yield _triples(pairs[:, 1], link, pairs[:, 0])
-        above, over = self._by(sub, 0), self._by(under, 0)
         for name in (RDFS.domain, RDFS.range):
-            for pairs in (composed(self._pairs(name), above, self._most),
-                          composed(over, self._pairs(name), self._most)):  # fmt: skip
-                yield _triples(pairs[:, 0], of[name], pairs[:, 1])  # scm-dom, scm-rng
+            pairs = self._pairs(name)
+            for properties, ends in self._hierarchy(sub).of_terms(pairs[:, 0], pairs[:, 1], self._most):
+                yield _triples(properties, of[name], ends)  # scm-dom1, scm-rng1
+            for ends, properties in self._hierarchy(under, down=True).of_terms(pairs[:, 1], pairs[:, 0], self._most):
+                yield _triples(properties, of[name], ends)  # scm-dom2, scm-rng2
+        above, over = self._by(sub, 0), self._by(under, 0)
         for whole, parts in self._lists(OWL.intersectionOf):
             yield _rows([(whole, sub, part) for part in parts])
         for whole, parts in self._lists(OWL.unionOf):
