@@ -117,10 +117,9 @@ class Hierarchy:
         room = 0 if counted else count + min(_BLOCK, len(codes) * count)
         to_hold(8 * room)
         found = np.empty(room, np.int64)
+        arguments = (codes, self._bits, self._begins, self._above)
         steps, later = _STEPS
-        while attempt_rows(
-            closure.inherit, steps, codes, self._bits, self._begins, self._above, steps, state, stated, seen, least, found
-        ):
+        while attempt_rows(closure.inherit, steps, *arguments, steps, state, stated, seen, least, found):
             check()
             steps = later
             if counted:
