@@ -4,6 +4,11 @@ those above it.
 A join of all pairs with a closed hierarchy finds, for a term with d classes in a chain, d² / 2 times what it has
 already. Here the classes of a term are visited from the least up, and what is above one that was reached is not visited
 again, since it was reached with it: the cost is that of the classes, not of their pairs.
+
+PERF: processor time of closing under OWL 2 RL: 300 classes in a chain, 5,000 instances of the least, 1,550,256 triples,
+3.8 s became 0.4; 20,000 instances 15.5 became 1.7; 100 properties and 100 classes in chains with a domain and a range,
+5,000 triples that become a million, 6.5 became 0.27. What RDFS had closed already, 300 classes and 5,000 instances, 2.7
+became 0.09 (2026-11-25, one run each, a busy machine, kernels compiled).
 """
 
 from __future__ import annotations
@@ -40,7 +45,8 @@ class Hierarchy:
         names = apart(closed)
         counts = np.bincount(np.searchsorted(names, closed[:, 0]), minlength=len(names))
         self._members: np.ndarray = names[np.argsort(-counts, kind="stable")].astype(np.int32)
-        self._number: np.ndarray = np.full(terms, -1, np.int32)
+        to_hold(4 * terms + 24 * len(closed))
+        self._number: np.ndarray = np.full(terms if len(names) else 0, -1, np.int32)
         self._number[self._members] = np.arange(len(names))
         edges = codes_of(self._number[closed])
         edges.sort()
@@ -49,7 +55,7 @@ class Hierarchy:
         self._bits = max(1, len(names).bit_length())
 
     def __contains__(self, term: int) -> bool:
-        return bool(self._number[term] >= 0)
+        return len(self._number) > 0 and bool(self._number[term] >= 0)
 
     def of_terms(
         self, owners: np.ndarray, members: np.ndarray, most: int | None = None
@@ -73,6 +79,8 @@ class Hierarchy:
 
     def least(self, pairs: np.ndarray) -> np.ndarray:
         """Those of some pairs of a term and a class from which the others follow along the hierarchy."""
+        if not len(self._members):
+            return pairs
         known = self._number[pairs[:, 1]] >= 0
         codes = self._codes(pairs[:, 0].astype(np.int64), pairs[:, 1])
         kept = np.zeros(len(codes), bool)
@@ -88,6 +96,9 @@ class Hierarchy:
 
     def _codes(self, owners: np.ndarray, members: np.ndarray) -> np.ndarray:
         """An owner and a number of a member each, in order; without those that are no members."""
+        if not len(self._members):
+            return np.zeros(0, np.int64)
+        to_hold(28 * len(members))
         numbers = self._number[members]
         known = numbers >= 0
         if not known.all():
@@ -119,7 +130,9 @@ class Hierarchy:
         found = np.empty(room, np.int64)
         arguments = (codes, self._bits, self._begins, self._above)
         steps, later = _STEPS
-        while attempt_rows(closure.inherit, steps, *arguments, steps, state, stated, seen, least, found):
+        while attempt_rows(
+            closure.inherit, max(steps, len(codes)), *arguments, steps, state, stated, seen, least, found
+        ):
             check()
             steps = later
             if counted:
