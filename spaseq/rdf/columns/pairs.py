@@ -219,5 +219,5 @@ def refuse_more(size: int, most: int | None) -> None:
         raise BudgetExceeded(
             "closed_triples", most, size, "triples",
             "raise closed_triples, leave out entailment, or leave out what lets so much follow from the background "
-            "knowledge: owl:sameAs among many, a long chain of a transitive property, many instances below many classes",
+            "knowledge: owl:sameAs among many, a long chain of a transitive property, many instances of deep classes",
         )  # fmt: skip
