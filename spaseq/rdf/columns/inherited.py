@@ -117,11 +117,11 @@ class Hierarchy:
 
         if not len(codes):
             return
-        if most is not None and not counted:
-            sizes = np.diff(self._begins)
-            if int(sizes[codes & ((1 << self._bits) - 1)].sum()) > most:
-                for _ in self._found(codes, most, counted=True):
-                    pass
+        sizes = np.diff(self._begins)
+        work = len(codes) + int(sizes[codes & ((1 << self._bits) - 1)].sum())
+        if most is not None and not counted and work > most:
+            for _ in self._found(codes, most, counted=True):
+                pass
         count = len(self._members)
         state, least = np.zeros(2, np.int64), np.zeros(len(codes), bool)
         stated, seen = np.full((2, count), layout.NIL, np.int64)
@@ -130,9 +130,7 @@ class Hierarchy:
         found = np.empty(room, np.int64)
         arguments = (codes, self._bits, self._begins, self._above)
         steps, later = _STEPS
-        while attempt_rows(
-            closure.inherit, max(steps, len(codes)), *arguments, steps, state, stated, seen, least, found
-        ):
+        while attempt_rows(closure.inherit, 8 * work, *arguments, steps, state, stated, seen, least, found):
             check()
             steps = later
             if counted:
