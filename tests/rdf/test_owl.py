@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -243,3 +244,66 @@ def test_the_limit_is_that_of_the_closed_graph(name: str) -> None:
 def test_limits_of_time_are_heard(name: str) -> None:
     with limited(Settings(time_limit=0.0)), pytest.raises(LimitReached, match="time_limit"):
         close_owl_rl(GraphColumns.of(_turtle((COVERED | FOR_OWLRL)[name])))
+
+
+def _deep_graph(rng: random.Random) -> set:
+    """Hierarchies of classes and of properties, with domains and ranges: chains, several ways, circles, equal terms."""
+
+    def name(kind: str, number: int) -> URIRef:
+        return URIRef(f"http://e/{kind}{number}")
+
+    graph: set = set()
+    depth, things = rng.randrange(4, 14), [name("a", i) for i in range(4)]
+    for kind, link in (("C", RDFS.subClassOf), ("p", RDFS.subPropertyOf)):
+        for i in range(depth):
+            for _ in range(rng.choice((1, 1, 2))):
+                graph.add((name(kind, i), link, name(kind, min(depth, i + rng.randrange(1, 4)))))
+        if rng.random() < 0.3:
+            low = rng.randrange(depth)
+            graph.add((name(kind, min(depth, low + rng.randrange(3))), link, name(kind, low)))
+    for _ in range(rng.randrange(4)):
+        link = rng.choice((RDFS.domain, RDFS.range))
+        graph.add((name("p", rng.randrange(depth)), link, name("C", rng.randrange(depth))))
+    for _ in range(rng.randrange(2, 8)):
+        if rng.random() < 0.5:
+            graph.add((rng.choice(things), RDF.type, name("C", rng.randrange(depth))))
+        else:
+            graph.add((rng.choice(things), name("p", rng.randrange(depth)), rng.choice([*things, Literal(1)])))
+    more = [
+        (name("C", rng.randrange(depth)), OWL.sameAs, name("C", rng.randrange(depth))),
+        (name("C", rng.randrange(depth)), OWL.equivalentClass, name("C", rng.randrange(depth))),
+        (name("p", rng.randrange(depth)), OWL.equivalentProperty, name("p", rng.randrange(depth))),
+        (name("p", rng.randrange(depth)), OWL.inverseOf, name("p", rng.randrange(depth))),
+        (name("p", rng.randrange(depth)), RDFS.subPropertyOf, rng.choice((RDF.type, RDFS.subClassOf, Literal("x")))),
+        (name("p", rng.randrange(depth)), RDF.type, OWL.FunctionalProperty),
+        (name("C", rng.randrange(depth)), RDF.type, OWL.Class),
+    ]
+    return graph | set(rng.sample(more, rng.randrange(3)))
+
+
+@pytest.mark.parametrize("block", range(3))
+def test_deep_hierarchies(block: int) -> None:
+    covered = 0
+    for seed in range(block * 20, (block + 1) * 20):
+        triples = _deep_graph(random.Random(seed))
+        found = close_owl(GraphColumns.of(triples))
+        if isinstance(found, GraphColumns):
+            covered += 1
+            expected = _closed(triples)
+            assert set(found) == expected, (seed, set(found) ^ expected)
+            assert len(found) == len(expected)
+    assert covered >= 15
+
+
+def test_a_deep_hierarchy_that_is_too_large_is_refused_before_it_is_made() -> None:
+    """40 times 2,000 types are counted; 4 MB are what tables of the terms need."""
+    levels = " ".join(f":C{i} rdfs:subClassOf :C{i + 1} . :p{i} rdfs:subPropertyOf :p{i + 1} ." for i in range(40))
+    for each in (":a{i} a :C0 .", ":a{i} :p0 :a{i} ."):
+        graph = GraphColumns.of(_turtle(levels + " ".join(each.format(i=i) for i in range(2_000))))
+        tracemalloc.start()
+        try:
+            with pytest.raises(BudgetExceeded, match=r"^closed_triples is 20,000 triples and"):
+                close_owl(graph, 20_000)
+            assert tracemalloc.get_traced_memory()[1] < 4_000_000
+        finally:
+            tracemalloc.stop()

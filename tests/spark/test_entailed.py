@@ -9,7 +9,7 @@ import pytest
 
 import spaseq
 from spaseq.cli.main import main
-from spaseq.errors import OptionError, UnsupportedFeature
+from spaseq.errors import BudgetExceeded, OptionError, UnsupportedFeature
 from spaseq.spark import Reading, start, wait
 from tests.spark.test_micro_batches import _local, _rows
 from tests.support.micro_batches import in_micro_batches
@@ -119,3 +119,36 @@ def test_the_command(given: Any, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main([*words, "--engine", "spark"]) == 0
     assert sorted(capsys.readouterr().out.splitlines()) == sorted(local.splitlines())
     assert len(local.splitlines()) > 2
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("entailment", ["rdfs", "owl-rl"])
+def test_closed_knowledge_has_its_limit(
+    entailment: str, given: Any, spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As locally: a batch, a stream and the command say the setting's name; a limit that is high enough is none."""
+    if entailment == "owl-rl":
+        pytest.importorskip("owlrl", reason="owlrl is not installed (extra `owl`): no OWL RL closure")
+    streams, kb = given
+    with Path(kb[KB]).open("a", encoding="utf-8") as file:
+        file.writelines(f"\n:c{n} rdfs:subClassOf :c{n + 1} ." for n in range(50))
+    text, told = _query(PATTERNS[0]).text, "^closed_triples is 600 triples and"
+    query = spaseq.compile(text, settings=spaseq.Settings(closed_triples=600))
+    with pytest.raises(BudgetExceeded, match=told):
+        spaseq.spark.run(query, spark, streams, kb, entailment=entailment)
+    with pytest.raises(BudgetExceeded, match=told):
+        start(query, spark, streams, kb, checkpoint=str(tmp_path / "state"), output=str(tmp_path / "out"),
+              available_now=True, tasks=1, reading=Reading(bounded=True), entailment=entailment)  # fmt: skip
+    with pytest.raises(BudgetExceeded, match=told):
+        spaseq.spark.explain(query, kb, spark=spark, entailment=entailment)
+    (tmp_path / "q.rq").write_text(text, encoding="utf-8")
+    words = ["run", str(tmp_path / "q.rq"), "--stream", f"S={streams['S']}", "--kb", f"{KB}={kb[KB]}"]
+    words += ["--format", "csv", "--entailment", entailment, "--set", "closed_triples=600"]
+    errors = []
+    for engine in ("local", "spark"):
+        assert main([*words, "--engine", engine]) == 4
+        errors.append(capsys.readouterr().err)
+        assert errors[-1].startswith("closed_triples is 600 triples and") and "hint: raise closed_triples" in errors[-1]
+    assert errors[1].startswith(errors[0])
+    query = spaseq.compile(text, settings=spaseq.Settings(closed_triples=9_000))
+    assert "closed_triples" in spaseq.spark.explain(query, kb, spark=spark, entailment=entailment)

@@ -33,7 +33,8 @@ Besides:
 * `triples` (`GraphColumns`): A graph as columns: different triples over numbered terms, those of a predicate together.
 * `closing` (`SchemaColumns`, `close_rdfs`): What follows in graphs from the classes and properties that they describe
   (RDFS).
-* `owl` (`close_owl`, `close_owl_rl`): What OWL 2 RL lets follow from a graph; `pairs`, the joins of both.
+* `owl` (`close_owl`, `close_owl_rl`): What OWL 2 RL lets follow from a graph; `pairs`, the joins of both, and
+  `inherited`, what both find along hierarchies.
 * `model`: The data model: the terms of one batch, numbered, and the events of one batch over those numbers.
 """
 

@@ -15,8 +15,9 @@ import numpy as np
 from rdflib.namespace import RDF, RDFS
 
 from spaseq.integers import apart
+from spaseq.rdf.columns.inherited import Hierarchy
 from spaseq.rdf.columns.model import IRI, LITERAL, TermTable
-from spaseq.rdf.columns.pairs import NO_PAIRS, composed, meetings, once, transitive
+from spaseq.rdf.columns.pairs import NO_PAIRS, composed, once, transitive
 from spaseq.rdf.columns.triples import GraphColumns, widened
 from spaseq.rdf.terms import term_bytes
 
@@ -108,40 +109,46 @@ def _closed(graph: GraphColumns, schema: list[np.ndarray], links: Mapping[Any, i
     """The graph with what follows from each of its triples; the same object if that is nothing new."""
     if not any(map(len, schema)):
         return graph
-    whole = widened(graph.rows, _following(graph, schema, links), most)
+    whole = widened(graph.rows, _following(graph, schema, links, most), most)
     return graph if len(whole) == len(graph) else GraphColumns(whole, graph.terms)
 
 
-def _following(graph: GraphColumns, schema: list[np.ndarray], links: Mapping[Any, int]) -> Iterator[np.ndarray]:
+def _following(
+    graph: GraphColumns, schema: list[np.ndarray], links: Mapping[Any, int], most: int | None
+) -> Iterator[np.ndarray]:
     """What follows from each of a graph's triples."""
-    classes, properties, domains, ranges = schema
-    kind, rows = links[RDF.type], graph.rows
-    predicates = properties[graph.terms.kind[properties[:, 1]] == IRI]  # what is no IRI stands in no triple's middle
-    for predicate, (low, high) in graph.groups.items():
-        own = rows[low:high]
-        for above in _of(predicates, predicate):
-            yield _triples(own[:, 0], above, own[:, 2])
-        if len(of_subject := _of(domains, predicate)):
-            subjects = apart(own[:, 0])
-            yield from (_triples(subjects, kind, above) for above in of_subject)
-        if len(of_object := _of(ranges, predicate)):
-            objects = apart(own[:, 2])
-            objects = objects[graph.terms.kind[objects] != LITERAL]
-            yield from (_triples(objects, kind, above) for above in of_object)
-    for link, pairs in ((RDF.type, classes), (RDFS.subClassOf, classes), (RDFS.subPropertyOf, properties)):
-        low, high = graph.groups.get(links.get(link, -1), (0, 0))
-        for mine, theirs in meetings(rows[low:high, 2], pairs[:, 0]):
-            yield _triples(rows[low:high, 0][mine], links.get(link, -1), pairs[theirs, 1])
+    classes, properties = (Hierarchy(pairs, len(graph.terms)) for pairs in schema[:_DOMAINS])
+    rows, kind = graph.rows, links[RDF.type]
+    low, high = graph.groups.get(kind, (0, 0))
+    types = [rows[low:high]]
+    for place, link in ((0, _DOMAINS), (2, _RANGES)):
+        for predicate, end in classes.least(schema[link]).tolist():  # the others are above these
+            low, high = graph.groups.get(predicate, (0, 0))
+            owners = apart(rows[low:high, place])
+            if place:
+                owners = owners[graph.terms.kind[owners] != LITERAL]
+            types.append(_triples(owners, kind, end))
+            yield types[-1]
+    yield from _above(classes, np.concatenate(types), most)
+    for name, hierarchy in ((RDFS.subClassOf, classes), (RDFS.subPropertyOf, properties)):
+        low, high = graph.groups.get(links.get(name, -1), (0, 0))
+        yield from _above(hierarchy, rows[low:high], most)
+    fits = graph.terms.kind[schema[_PROPERTIES][:, 1]] == IRI  # what is no IRI stands in no triple's middle
+    above = properties if fits.all() else Hierarchy(schema[_PROPERTIES][fits], len(graph.terms))
+    own = [rows[low:high] for predicate, (low, high) in graph.groups.items() if predicate in above]
+    if own:
+        s, p, o = np.concatenate(own).T
+        for found in above.of_links(s, p, o, most):
+            yield _triples(*found)
 
 
-def _of(pairs: np.ndarray, term: int) -> list[int]:
-    """The second terms of the pairs that begin with a term."""
-    low, high = (int(np.searchsorted(pairs[:, 0], term, side)) for side in ("left", "right"))
-    found: list[int] = pairs[low:high, 1].tolist()
-    return found
+def _above(hierarchy: Hierarchy, rows: np.ndarray, most: int | None) -> Iterator[np.ndarray]:
+    """The rows, all of one predicate, with what is above their objects."""
+    for subjects, ends in hierarchy.of_terms(rows[:, 0], rows[:, 2], most):
+        yield _triples(subjects, rows[0, 1], ends)
 
 
-def _triples(s: np.ndarray, p: int, o: np.ndarray | int) -> np.ndarray:
+def _triples(s: np.ndarray, p: np.ndarray | int, o: np.ndarray | int) -> np.ndarray:
     found = np.empty((len(s), 3), np.int32)
     found[:, 0], found[:, 1], found[:, 2] = s, p, o
     return found

@@ -18,17 +18,20 @@ import numpy as np
 from rdflib.namespace import OWL, RDF, RDFS
 
 from spaseq.errors import OptionError
-from spaseq.integers import in_order
+from spaseq.integers import apart, in_order
+from spaseq.rdf.columns.inherited import Hierarchy
 from spaseq.rdf.columns.model import IRI, LITERAL
 from spaseq.rdf.columns.pairs import (
     NO_PAIRS,
     codes_of,
+    common,
     composed,
     meetings,
     met,
     once,
     reached,
     refuse_more,
+    shared,
 )
 from spaseq.rdf.columns.triples import GraphColumns, different, widened
 from spaseq.rdf.terms import quiet_literals, term_bytes
@@ -127,24 +130,27 @@ class _Closing:
         added += [(of[name], kind, of[RDFS.Datatype]) for name in OWL_RL_Datatypes]
         below = {of[name]: [of[other] for other in above] for name, above in OWL_Datatype_Subsumptions.items()}
         used = {of[name] for name in OWL_RL_Datatypes}
-        apart = [(of[a], of[b]) for a, _, b in OWLRL_Datatypes_Disjointness]
-        typed = self._datatypes(rows, used, below, apart)
+        disjoint = [(of[a], of[b]) for a, _, b in OWLRL_Datatypes_Disjointness]
+        typed = self._datatypes(rows, used, below, disjoint)
         self._same = np.arange(len(self._terms), dtype=np.int32)
         whole = different(np.concatenate([rows, _rows(added), *typed]))
         equal = whole[:, 1] == of[OWL.sameAs]
         self._stated: np.ndarray = whole[equal]
         self._graph = GraphColumns(whole[~equal], self._terms)
         self._closed_at: dict[tuple[int, bool], int] = {}
+        self._ways: dict[int, tuple[int, tuple[np.ndarray, np.ndarray]]] = {}
+        self._above: dict[int, tuple[int, Hierarchy]] = {}
+        self._inherited: dict[int, tuple[int, int]] = {}
         self._read: dict[tuple[int, int], np.ndarray] = {}
 
     # -- datatypes: once, of what is stated
 
     def _datatypes(
-        self, rows: np.ndarray, used: set[int], below: dict[int, list[int]], apart: list[tuple[int, int]]
+        self, rows: np.ndarray, used: set[int], below: dict[int, list[int]], disjoint: list[tuple[int, int]]
     ) -> Iterator[np.ndarray]:
         """dt-type1, dt-type2 and what owlrl says besides: the types of literals, and of terms that have datatypes."""
         terms, kind, of = self._terms, self._of[RDF.type], self._of
-        there = np.unique(rows[:, 2])
+        there = apart(rows[:, 2])
         literals = there[terms.kind[there] == LITERAL]
         last = terms.text[terms.start[literals] + terms.length[literals] - 1]
         literals = literals[(last == ord(">")) & np.isin(terms.datatype[literals], list(used))]
@@ -162,7 +168,7 @@ class _Closing:
                 found.add(other)
                 yield _triples(own, kind, np.full(len(own), other))
                 yield _rows([(other, kind, of[RDFS.Datatype])])
-        yield _rows([(a, of[OWL.disjointWith], b) for a, b in apart if a in found and b in found])
+        yield _rows([(a, of[OWL.disjointWith], b) for a, b in disjoint if a in found and b in found])
 
     def _well_typed(self, literals: np.ndarray) -> None:
         from owlrl.DatatypeHandling import AltXSDToPYTHON
@@ -192,6 +198,9 @@ class _Closing:
             if merged := self._merge(equal):
                 whole = different(self._same[whole])
                 self._closed_at.clear()
+                self._ways.clear()
+                self._above.clear()
+                self._inherited.clear()
             if not merged and len(whole) == before:
                 break
             self._read.clear()
@@ -229,8 +238,8 @@ class _Closing:
 
     def _differ(self, pairs: np.ndarray) -> np.ndarray:
         """The pairs of two terms, or of one that stands for several."""
-        apart = pairs[:, 0] != pairs[:, 1]
-        return pairs[apart | self._many[pairs[:, 0]] if len(self._many) else apart]
+        two = pairs[:, 0] != pairs[:, 1]
+        return pairs[two | self._many[pairs[:, 0]] if len(self._many) else two]
 
     # -- what the rules read
 
@@ -278,6 +287,54 @@ class _Closing:
         mine, theirs = met(pairs[:, 0], on[:, 0], self._most)
         return np.column_stack([pairs[mine], on[theirs, 1]])
 
+    # -- what follows along hierarchies
+
+    def _reached(self, link: int) -> tuple[np.ndarray, np.ndarray]:
+        """`reached` of a hierarchy, which several rules follow."""
+        low, high = self._graph.groups.get(link, (0, 0))
+        known = self._ways.get(link)
+        if known is None or known[0] != high - low:
+            known = self._ways[link] = (high - low, reached(self._by(link, 0), self._most))
+        return known[1]
+
+    def _hierarchy(self, link: int, *, down: bool = False) -> Hierarchy:
+        """What is above each term by a link that is transitive, closed; `down`: what is below it."""
+        low, high = self._graph.groups.get(link, (0, 0))
+        known = self._above.get(2 * link + down)
+        if known is None or known[0] != high - low:
+            pairs = self._reached(link)[0]
+            if link == self._of[RDFS.subPropertyOf]:  # no predicate is a literal
+                pairs = pairs[self._terms.kind[pairs[:, 1]] != LITERAL]
+            made = Hierarchy(pairs[:, ::-1] if down else pairs, len(self._terms))
+            known = self._above[2 * link + down] = (high - low, made)
+        return known[1]
+
+    def _of_classes(self) -> Iterator[np.ndarray]:
+        """The types that follow from the types of the same term."""
+        kind, above = self._of[RDF.type], self._hierarchy(self._of[RDFS.subClassOf])
+        low, high = self._graph.groups.get(kind, (0, 0))
+        if self._inherited.get(kind) == (above.size, high - low):
+            return
+        types, size = self._graph.rows[low:high], high - low
+        for own, ends in above.of_terms(types[:, 0], types[:, 2], self._most):
+            size += len(own)
+            yield _triples(own, kind, ends)
+        self._inherited[kind] = above.size, size
+
+    def _of_properties(self) -> Iterator[np.ndarray]:
+        """The triples that follow from triples of the same subject and object."""
+        under = self._of[RDFS.subPropertyOf]
+        above, groups = self._hierarchy(under), self._graph.groups
+        parts = [self._graph.rows[low:high] for predicate, (low, high) in groups.items() if predicate in above]
+        size = sum(map(len, parts))
+        if self._inherited.get(under) == (above.size, size):
+            return
+        rows = np.concatenate([_rows([]), *parts])
+        for own, predicates, ends in above.of_links(rows[:, 0], rows[:, 1], rows[:, 2], self._most):
+            size += len(own)
+            yield _triples(own, predicates, ends)
+        self._inherited[under] = above.size, size
+
     # -- rules
 
     def _found(self) -> Iterator[np.ndarray]:
@@ -297,15 +354,16 @@ class _Closing:
     def _properties(self) -> Iterator[np.ndarray]:
         """prp-*, without those whose consequences the schema has already (prp-eqp)."""
         kind = self._of[RDF.type]
-        below = self._pairs(RDFS.subPropertyOf)
-        for rows, ends in self._joined(below[below[:, 0] != below[:, 1]]):
-            yield _triples(rows[:, 0], ends, rows[:, 2])  # prp-spo1
+        yield from self._of_properties()  # prp-spo1
         inverse, symmetric = self._pairs(OWL.inverseOf), self._with(OWL.SymmetricProperty)
         turned = np.concatenate([inverse, inverse[:, ::-1], np.array([symmetric, symmetric], np.int32).T])
         for rows, ends in self._joined(once(turned)):
             yield _triples(rows[:, 2], ends, rows[:, 0])  # prp-inv, prp-symp
         for link, place in ((RDFS.domain, 0), (RDFS.range, 2)):
-            for rows, ends in self._joined(self._pairs(link)):
+            least = self._pairs(link)
+            if len(least) > 1:  # the others by cax-sco
+                least = self._hierarchy(self._of[RDFS.subClassOf]).least(least)
+            for rows, ends in self._joined(least):
                 yield _triples(rows[:, place], kind, ends)
         for character, place in ((OWL.FunctionalProperty, 0), (OWL.InverseFunctionalProperty, 1)):
             for number in self._with(character):
@@ -331,7 +389,7 @@ class _Closing:
         if self._closed_at.get((predicate, loops)) == high - low:
             return
         pairs = self._by(predicate, 0)
-        found, back = reached(pairs, self._most)
+        found, back = reached(pairs, self._most) if loops else self._reached(predicate)
         if not loops:
             back = back[self._many[back]] if len(self._many) else back[:0]
         back = np.union1d(back, pairs[pairs[:, 0] == pairs[:, 1], 0])
@@ -343,26 +401,21 @@ class _Closing:
     def _classes(self) -> Iterator[np.ndarray]:
         """cls-* and cax-*, without those whose consequences the schema has already (cls-int2, cls-uni, cax-eqc)."""
         kind, thing = self._of[RDF.type], self._of[OWL.Thing]
-        below = self._pairs(RDFS.subClassOf)
-        low, high = self._graph.groups.get(kind, (0, 0))
-        types = self._graph.rows[low:high]
-        below = below[below[:, 0] != below[:, 1]]
-        for mine, theirs in meetings(types[:, 2], below[:, 0]):
-            yield _triples(types[mine, 0], kind, below[theirs, 1])  # cax-sco
+        yield from self._of_classes()  # cax-sco
         for whole, parts in self._lists(OWL.intersectionOf):
             if parts:
                 found = self._instances(parts[0])
                 for part in parts[1:]:
-                    found = np.intersect1d(found, self._instances(part), assume_unique=True)
+                    found = shared(found, self._instances(part))
                 yield _triples(found, kind, whole)  # cls-int1
         for whole, parts in self._lists(OWL.oneOf):
             yield _rows([(part, kind, whole) for part in parts])
         for own, value, on in self._restrictions(OWL.someValuesFrom).tolist():
             if value == thing:
-                yield _triples(np.unique(self._by(on, 0)[:, 0]), kind, own)
-            yield _triples(np.unique(self._at(self._instances(value), on, 1)), kind, own)
+                yield _triples(apart(self._by(on, 0)[:, 0]), kind, own)
+            yield _triples(apart(self._at(self._instances(value), on, 1)), kind, own)
         for own, value, on in self._restrictions(OWL.allValuesFrom).tolist():
-            yield _triples(np.unique(self._at(self._instances(own), on, 0)), kind, value)
+            yield _triples(apart(self._at(self._instances(own), on, 0)), kind, value)
         for own, value, on in self._restrictions(OWL.hasValue).tolist():
             yield _triples(self._instances(own), on, value)
             yield _triples(self._at(np.array([value], np.int32), on, 1), kind, own)
@@ -399,18 +452,21 @@ class _Closing:
         for link, same in ((sub, of[OWL.equivalentClass]), (under, of[OWL.equivalentProperty])):
             yield from self._transitive(link, loops=False)  # scm-sco, scm-spo
             pairs = self._by(link, 0)
-            pairs = pairs[np.isin(codes_of(pairs), codes_of(pairs[:, ::-1]))]
+            pairs = common(pairs, pairs[:, ::-1])
             if link == under:
                 pairs = self._differ(pairs)
             yield _triples(pairs[:, 0], same, pairs[:, 1])  # scm-eqc2, scm-eqp2
             pairs = self._differ(self._by(same, 0))
             yield _triples(pairs[:, 0], link, pairs[:, 1])  # scm-eqc1, scm-eqp1
             yield _triples(pairs[:, 1], link, pairs[:, 0])
-        above, over = self._by(sub, 0), self._by(under, 0)
         for name in (RDFS.domain, RDFS.range):
-            for pairs in (composed(self._pairs(name), above, self._most),
-                          composed(over, self._pairs(name), self._most)):  # fmt: skip
-                yield _triples(pairs[:, 0], of[name], pairs[:, 1])  # scm-dom, scm-rng
+            if not len(pairs := self._pairs(name)):
+                continue
+            for properties, ends in self._hierarchy(sub).of_terms(pairs[:, 0], pairs[:, 1], self._most):
+                yield _triples(properties, of[name], ends)  # scm-dom1, scm-rng1
+            for ends, properties in self._hierarchy(under, down=True).of_terms(pairs[:, 1], pairs[:, 0], self._most):
+                yield _triples(properties, of[name], ends)  # scm-dom2, scm-rng2
+        above, over = self._by(sub, 0), self._by(under, 0)
         for whole, parts in self._lists(OWL.intersectionOf):
             yield _rows([(whole, sub, part) for part in parts])
         for whole, parts in self._lists(OWL.unionOf):
@@ -455,16 +511,16 @@ class _Closing:
             pairs = self._by(number, 0)
             wrong.append((pairs[:, 0] == pairs[:, 1]).any())
         for number in self._with(OWL.AsymmetricProperty):
-            wrong.append(_common(self._by(number, 0), self._by(number, 1)))
+            wrong.append(len(common(self._by(number, 0), self._by(number, 1))))
         for one, other in self._pairs(OWL.propertyDisjointWith).tolist():
-            wrong.append(_common(self._by(one, 0), self._by(other, 0)))
+            wrong.append(len(common(self._by(one, 0), self._by(other, 0))))
         for name in (OWL.complementOf, OWL.disjointWith):
             for one, other in self._pairs(name).tolist():
-                wrong.append(np.isin(self._instances(one), self._instances(other)).any())
-        apart = set(self._with(OWL.AllDisjointClasses))
-        for node, members in self._lists(OWL.members) if apart else ():
+                wrong.append(len(shared(self._instances(one), self._instances(other))))
+        disjoint = set(self._with(OWL.AllDisjointClasses))
+        for node, members in self._lists(OWL.members) if disjoint else ():
             every = np.concatenate([NO_PAIRS[:, 0], *map(self._instances, members)])
-            wrong.append(node in apart and len(np.unique(every)) < len(every))
+            wrong.append(node in disjoint and len(apart(every)) < len(every))
         if any(wrong):
             raise _NotHereError("an inconsistency")
 
@@ -480,7 +536,9 @@ class _Closing:
         """The rows, and that each term is the same as itself, with all terms in the places of those that stand for
         them; without those that have a blank node for a predicate."""
         rows, link, kind = self._graph.rows, self._of[OWL.sameAs], self._terms.kind
-        every = np.union1d(np.flatnonzero(self._present((0, 1, 2))), [link])
+        present = self._present((0, 1, 2))
+        present[link] = True
+        every = np.flatnonzero(present)
         rows = np.concatenate([rows, _triples(every, link, every)])
         if len(self._many):
             order = in_order(self._same).astype(np.int32)
@@ -503,10 +561,6 @@ class _Closing:
             own[:, place] = order[theirs]
             to += len(mine)
         return made
-
-
-def _common(one: np.ndarray, other: np.ndarray) -> bool:
-    return bool(np.isin(codes_of(one), codes_of(other)).any())
 
 
 def _rows(triples: list[tuple[int, int, int]]) -> np.ndarray:

@@ -8,12 +8,13 @@ from typing import Final
 import numpy as np
 
 from spaseq.errors import BudgetExceeded
-from spaseq.integers import in_order
+from spaseq.integers import different, in_order
 from spaseq.jit import attempt_rows
 from spaseq.watch import check, to_hold
 
 __all__ = [
-    "NO_PAIRS", "codes_of", "composed", "meetings", "met", "once", "paired", "reached", "refuse_more", "transitive",
+    "NO_PAIRS", "codes_of", "common", "composed", "meetings", "met", "once", "paired", "reached", "refuse_more",
+    "shared", "transitive",
 ]  # fmt: skip
 
 NO_PAIRS: np.ndarray = np.zeros((2, 0), np.int32).T
@@ -41,6 +42,20 @@ def codes_of(pairs: np.ndarray) -> np.ndarray:
 def once(pairs: np.ndarray) -> np.ndarray:
     """The different pairs, in order."""
     return _pairs_of(_distinct(codes_of(pairs)))
+
+
+def common(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The pairs that are in both, in order; `one` and `other` have each once."""
+    return _pairs_of(shared(codes_of(one), codes_of(other)))
+
+
+def shared(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The numbers that are in both, ascending; `one` and `other` have each once. PERF: `numpy.isin` hashes them, as
+    `unique` does."""
+    both = np.concatenate([one, other])
+    both.sort()
+    found: np.ndarray = both[:-1][both[1:] == both[:-1]]
+    return found
 
 
 def _distinct(codes: np.ndarray) -> np.ndarray:
@@ -74,8 +89,8 @@ def reached(direct: np.ndarray, most: int | None = None) -> tuple[np.ndarray, np
     """
     if not len(direct):
         return NO_PAIRS, NO_PAIRS[:, 0]
-    terms, numbers = np.unique(direct.T, return_inverse=True)
-    sources, targets = numbers.reshape(2, -1).astype(np.int32)
+    terms, numbers = different(direct.T)
+    sources, targets = numbers.astype(np.int32)
     component, count = _components(sources, targets, len(terms))
     sizes = np.bincount(component, minlength=count)
     edges = paired(component[sources], component[targets])
@@ -204,5 +219,5 @@ def refuse_more(size: int, most: int | None) -> None:
         raise BudgetExceeded(
             "closed_triples", most, size, "triples",
             "raise closed_triples, leave out entailment, or leave out what lets so much follow from the background "
-            "knowledge: owl:sameAs among many, a long chain of a transitive property",
+            "knowledge: owl:sameAs among many, a long chain of a transitive property, many instances of deep classes",
         )  # fmt: skip

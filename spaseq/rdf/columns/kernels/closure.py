@@ -99,3 +99,50 @@ def reach(begins, ends, steps, state, starts, found, seen):
         if done > steps:
             return state[0] < len(begins) - 1
     return False
+
+
+@kernel
+def inherit(codes, bits, begins, above, steps, state, stated, seen, least, found):
+    """What the members of each owner let it have, along a hierarchy that is transitive.
+
+    `codes` (int64, ascending) have an owner above `bits` bits and a member in these; a member that is above another one
+    has a higher number, unless each is above the other. `begins` (int64 (members + 1,)): the range of each member's
+    in `above` (int32). `least` (bool) receives for each code whether no member before it is below it. `found` (int64)
+    receives the codes of what is above an owner's members and none of them, each once; where it is empty they are
+    counted. `state` (int64 (2,)): the code to go on with, and how many were found. `stated` and `seen` (int64, by
+    member, NIL) are scratch, and stay as they were left. Returns whether there is more to do: after some `steps`, or
+    where `found` might not hold an owner's. O(codes, and for the least of an owner's members, what is above them).
+    """
+    mask = (np.int64(1) << np.int64(bits)) - 1
+    low = state[0]
+    to = state[1]
+    done = np.int64(0)
+    while low < len(codes):
+        if done > steps or (len(found) > 0 and to + len(stated) > len(found)):
+            state[0] = low
+            state[1] = to
+            return True
+        owner = codes[low] & ~mask
+        high = low
+        while high < len(codes) and codes[high] & ~mask == owner:
+            stated[codes[high] & mask] = low
+            high += 1
+        for at in range(low, high):
+            member = codes[at] & mask
+            least[at] = seen[member] != low
+            if least[at]:
+                seen[member] = low
+                done += begins[member + 1] - begins[member]
+                for i in range(begins[member], begins[member + 1]):
+                    other = above[i]
+                    if seen[other] != low:
+                        seen[other] = low
+                        if stated[other] != low:
+                            if len(found) > 0:
+                                found[to] = owner | other
+                            to += 1
+        done += high - low
+        low = high
+    state[0] = low
+    state[1] = to
+    return False
