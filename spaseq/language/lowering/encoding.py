@@ -163,6 +163,7 @@ class TermCodes:
         self._spaces: dict[int, tuple[Space, np.ndarray]] = {}
         self._last: Rows | None = None
         self._wholes: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}
+        self._room_for: Any = None  # the rows before a batch of which there was no room for more terms
         self._room = np.empty((0, self._width), np.int64)
         self._extras: list[np.ndarray] = []
 
@@ -287,6 +288,8 @@ class TermCodes:
         """
         if len(batch) == 1 and not batch.rows.has_columns:
             return self._load_one(batch)
+        if self._room_for is not batch.rows:
+            self._room_for = None
         if self._last is not batch.rows:
             self._spaces, self._wholes, self._last = {}, {}, batch.rows
         self._extras = []
@@ -306,7 +309,7 @@ class TermCodes:
 
         PERF: a row of four terms took 26 µs by the arrays of `_enter_all` and `_enter`, 6 as a list.
         """
-        self._last, self._extras = None, []
+        self._last, self._room_for, self._extras = None, None, []
         row = self._nothing.copy()
         for conjunction, column in self._before.items():
             row[column] = NOTHING if batch.unseen(conjunction)[0] else UNKNOWN
@@ -531,14 +534,17 @@ class TermCodes:
 
     @property
     def full(self) -> bool:
-        """Whether it is time to `evict`."""
-        return self.terms.full or self._sides.order.full or (self.chains is not None and self.chains.full)
+        """Whether it is time to `evict`: for terms once for the rows that batches are cut from, since all of those are
+        numbered again for the next batch (`_coded_whole`)."""
+        crowded = self._room_for is None and self.terms.full
+        return crowded or self._sides.order.full or (self.chains is not None and self.chains.full)
 
     def evict(self, held: np.ndarray) -> np.ndarray | None:
         """Let go of the terms that are in none of these registers: int64 (runs, registers). See `Codes.evict`."""
         if self.chains is not None:
             self.chains.keep(held[:, self._list])
         self.terms.keep(self._used(held))
+        self._room_for = self._last
         self._forget()
         labels = self._sides.labels_in(self._numbers)
         if not labels:
