@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Final, Literal, TypedDict, Unpack
 
 from spaseq.errors import OptionError
 from spaseq.events.time import UNITS, parse_duration
 
 __all__ = ["ARRIVAL", "Duration", "EventOptions", "TimeOptions", "TupleWords", "from_arrival", "known_words",
-           "length_of", "one_of"]  # fmt: skip
+           "length_of", "one_of", "text_of"]  # fmt: skip
 
 ARRIVAL: Final = "arrival"
 Duration = str | int | datetime.timedelta
@@ -38,7 +40,10 @@ class TimeOptions:
     def __post_init__(self) -> None:
         one_of("--time-unit", self.time_unit, *UNITS)
         one_of("--late", self.late, "error", "drop")
+        text_of("--time", self.time)
         for option, length in (("--interval", self.interval), ("--lateness", self.lateness)):
+            if type(length) is not int:
+                raise OptionError(f"{option} {length!r}: not a number of nanoseconds")
             if length < 0:
                 raise OptionError(f"{option} {length} ns: must not be negative")
 
@@ -69,6 +74,7 @@ class EventOptions(TimeOptions):
 
     def __post_init__(self) -> None:
         TimeOptions.__post_init__(self)
+        text_of("--type-column", self.type_column)
         from_arrival(self.time, ARRIVAL if self.from_arrival else None)
 
     @staticmethod
@@ -110,13 +116,22 @@ def one_of(option: str, value: str, *allowed: str) -> str:
     return value
 
 
+def text_of(option: str, value: str | None) -> str | None:
+    """`value`, if it is a text or None; else an `OptionError`."""
+    if value is not None and not isinstance(value, str):
+        raise OptionError(f"{option} {value!r}: not a name", "it is a text, in Python a str")
+    return value
+
+
 def length_of(option: str, given: Duration) -> int:
     """Nanoseconds; `OptionError` for a text that is no duration."""
     if isinstance(given, datetime.timedelta):
         return ((given.days * 86_400 + given.seconds) * 1_000_000 + given.microseconds) * 1_000
-    if not isinstance(given, str):
+    if isinstance(given, Real) and math.isfinite(given):
         return int(given)
     try:
+        if not isinstance(given, str):
+            raise OptionError("")
         return parse_duration(given)
     except OptionError:
         raise OptionError(f"{option} {given}: not a duration", "write for example 5s, 100ms or 2 minutes") from None

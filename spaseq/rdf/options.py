@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, TypedDict, Unpack
 
 from spaseq.errors import OptionError
-from spaseq.events.options import ARRIVAL, TimeOptions, from_arrival, length_of, one_of
+from spaseq.events.options import ARRIVAL, TimeOptions, from_arrival, length_of, one_of, text_of
 
 __all__ = ["ARRIVAL", "GENERATED_AT", "EventBy", "EventWords", "StreamOptions"]
 
@@ -101,7 +101,7 @@ class StreamOptions(TimeOptions):
         OptionError names the option that cannot be understood.
         """
         given: dict[str, Any] = {**words}
-        time, time_from = given.pop("time", None), given.pop("time_from", None)
+        time, time_from = text_of("--time", given.pop("time", None)), given.pop("time_from", None)
         given["time"] = ARRIVAL if from_arrival(time, time_from) else None if time is None else _predicate(time)
         if given.get("event_by") is not None:
             given["event_by"] = EventBy.parse(given["event_by"])

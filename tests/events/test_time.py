@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import datetime
 import doctest
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spaseq.errors import EventError, OptionError
+from spaseq.events import EventOptions
 from spaseq.events import time as t
+from spaseq.rdf import StreamOptions
 
 S = 10**9
 
@@ -79,3 +82,21 @@ def test_wrong_units() -> None:
 
 def test_examples_in_docstrings() -> None:
     assert doctest.testmod(t).failed == 0
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [("type_column", 5), ("type_column", b"x"), ("time", 5), ("time", ["a"]), ("time", b"t"), ("interval", [1]),
+     ("lateness", None), ("interval", float("nan")), ("lateness", float("inf"))],
+)  # fmt: skip
+def test_options_of_other_types_are_errors_that_name_them(word: str, value: object) -> None:
+    """They were a TypeError at the first event, in Python and from a snapshot that was changed."""
+    said = word.replace("_", "-")
+    words: Any = {word: value}
+    with pytest.raises(OptionError, match=f"^--{said} "):
+        EventOptions.parse(**words)
+    with pytest.raises(OptionError, match=f"^--{said} "):
+        EventOptions(**words)
+    if word == "time":
+        with pytest.raises(OptionError, match=r"^--time "):
+            StreamOptions.parse(**words)

@@ -25,9 +25,11 @@ import pyoxigraph
 import ceql
 import spaseq
 from spaseq.engine import Settings
-from spaseq.errors import BudgetExceeded, EventError, InternalError, OptionError, QueryError, SpaseqError
+from spaseq.errors import BudgetExceeded, EventError, InternalError, LimitReached, OptionError, QueryError, SpaseqError
 from spaseq.events import readers
-from spaseq.rdf import Counters, open_streams
+from spaseq.rdf import Counters, open_streams, quiet_literals, read_knowledge
+from spaseq.rdf.columns import close_owl
+from spaseq.watch import check, limited
 from tests.fuzz.kinds import Input
 from tests.support import roads
 from tests.support.harness import Case
@@ -355,6 +357,75 @@ def _counted(given: Input, counters: Counters, streams: dict[str, str], words: d
         raise Wrong(f"{bad} lines cannot be read, {counters.malformed} are counted")
 
 
+# -- entailment
+
+
+SMALL = 500
+"""Triples of a closed graph that owlrl closes in a second or two."""
+LINKS = 15
+"""Links of lists, of which owlrl tries all ways through a chain of properties, 2^n with two terms at each."""
+
+
+def _entailment(given: Input) -> str:
+    """A query over knowledge under entailment: what the command says; that both evaluators of GPMs answer the same; and
+    that a closure over columns is owlrl's."""
+    said = _command(Input("command", ("spaseq", "run", "query.rq", "--format", "jsonl", *given.arguments), given.files))
+    if said != "exit 0":
+        return said
+    options = dict(zip(given.arguments[::2], given.arguments[1::2], strict=True))
+    iri, _, path = options["--kb"].partition("=")
+    query = spaseq.compile(given.files["query.rq"].decode(), settings=Settings(time_limit=2.0))
+    words: Any = {"entailment": options["--entailment"], "time_from": "arrival"}
+    try:
+        one, other = (
+            Counter(map(_plain, islice(query.run({"S": "S.nq"}, {iri: path}, reference=reference, **words), MANY)))
+            for reference in (False, True)
+        )
+    except LimitReached:
+        return f"{said}, long"
+    if one != other and max(one.total(), other.total()) < MANY:
+        raise Wrong(f"in columns {_short(one)}, by rdflib's algebra {_short(other)}")
+    return f"{said}, {_closed_as_owlrl(path)}" if options["--entailment"] == "owl-rl" else said
+
+
+def _closed_as_owlrl(path: str) -> str:
+    import owlrl
+    import rdflib
+    from rdflib.namespace import OWL
+
+    graph = read_knowledge(path)
+    try:
+        with limited(Settings(time_limit=2.0)):
+            found = close_owl(graph, SMALL)
+    except SpaseqError:
+        return "long"
+    if isinstance(found, str):
+        return "by owlrl"
+    expected = rdflib.Graph()
+    for triple in graph:
+        expected.add(triple)
+    if (None, OWL.propertyChainAxiom, None) in expected and len(
+        list(expected.subject_objects(rdflib.RDF.rest))
+    ) > LINKS:
+        return "long"
+
+    class Oracle(owlrl.OWLRL_Semantics):
+        def store_triple(self, t: Any) -> None:
+            check()
+            super().store_triple(t)
+
+    try:
+        with quiet_literals(), limited(Settings(time_limit=3.0)):
+            owlrl.DeductiveClosure(Oracle, axiomatic_triples=False, datatype_axioms=False).expand(expected)
+    except LimitReached:
+        return "long"
+    less, more = set(expected) - set(found), set(found) - set(expected)
+    if less or more:
+        raise Wrong(f"{len(less)} triples that owlrl finds, as {sorted(less)[:3]}, are not found, and {len(more)} more "
+                    f"are, as {sorted(more)[:3]}")  # fmt: skip
+    return "as owlrl"
+
+
 # -- the studio and editors
 
 
@@ -454,6 +525,7 @@ _CHECKS: dict[str, Callable[[Input], str]] = {
     "roads": _roads,
     "events": _events,
     "graphs": _graphs,
+    "entailment": _entailment,
     "studio": _studio,
     "editor": _editor,
     "snapshot": _snapshot,

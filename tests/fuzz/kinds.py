@@ -4,15 +4,18 @@ queries of the other tests, and then mutated."""
 from __future__ import annotations
 
 import base64
+import contextlib
 import csv
 import gzip
 import io
 import json
 import random
+import re
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -348,6 +351,171 @@ def _knowledge(suffixes: tuple[str, ...]) -> Callable[[random.Random], Input]:
     return draw
 
 
+# -- ontologies
+
+
+_ONTOLOGY = """@prefix : <http://e/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+"""
+_CLASSES = (":C0", ":C1", ":C2", ":C3", ":C4", "_:k", "owl:Thing")
+_PROPERTIES = (":p0", ":p1", ":p2", ":p3")
+_THINGS = (":x0", ":x1", ":x2", ":x3", "_:y")
+_LITERALS = (
+    "1", "01", "0", "1.5", "true", '"t"', '"u"@en', '""', '"z"^^:own', '"3"^^xsd:byte', '"300"^^xsd:byte',
+    '"x"^^xsd:integer', '"2020-02-30"^^xsd:date', '"1"^^xsd:nonNegativeInteger', '"NaN"^^xsd:double',
+)  # fmt: skip
+_ODD = (
+    "owl:Nothing", "rdf:nil", "rdf:type", "rdf:first", "rdf:rest", "owl:sameAs", "rdfs:subClassOf", "rdfs:domain",
+    "rdfs:subPropertyOf", "owl:inverseOf", "owl:Class", "rdfs:Literal", "rdfs:Resource", "xsd:integer", "xsd:string",
+    "owl:TransitiveProperty", "owl:equivalentClass", "owl:topObjectProperty", "rdfs:label", "_:p", "<>", "<u:v>",
+)  # fmt: skip
+_CHARACTERS = ("owl:SymmetricProperty", "owl:TransitiveProperty", "owl:FunctionalProperty", "owl:ObjectProperty",
+               "owl:InverseFunctionalProperty", "owl:DatatypeProperty", "owl:AsymmetricProperty",
+               "owl:IrreflexiveProperty", "rdf:Property", "owl:AnnotationProperty")  # fmt: skip
+_ENTAILED = (
+    "?x a :C0", "?x a ?c", "?x :p0 ?y", "?x :p0 ?y . ?y a :C1", "?x ?p ?y", "[] :p1 [ a :C2 ]", ":x0 ?p :x1",
+    "?x a :C3 OPTIONAL { ?x :p2 ?s }", "{ ?x a :C0 } UNION { ?x :p3 ?y }", "?x :p0 ?y GRAPH <http://e/k> { ?y a ?c }",
+    "?x :p1 ?y GRAPH <http://e/k> { ?x ?q ?z }", "?x a :C1 FILTER NOT EXISTS { ?x :p0 ?y }",
+    "?x :p2 ?y GRAPH <http://e/k> { ?c rdfs:subClassOf :C0 }",
+)  # fmt: skip
+
+
+def _axioms(rng: random.Random) -> str:
+    """Statements of an ontology in Turtle, most of them as an author means them."""
+    odd = rng.choice((0.0, 0.0, 0.05, 0.3))
+
+    def one(of: tuple[str, ...]) -> str:
+        return rng.choice(of) if rng.random() >= odd else rng.choice((*_ODD, *_CLASSES, *_PROPERTIES, *_THINGS))
+
+    def value(of: tuple[str, ...]) -> str:
+        return rng.choice(_LITERALS) if rng.random() < odd else one(of)
+
+    def members(of: tuple[str, ...], count: int) -> str:
+        """A list: of its own, or node by node, that is broken, ends twice, or begins again."""
+        if rng.random() < 0.8:
+            return f"( {' '.join(value(of) for _ in range(count))} )"
+        nodes = [f"_:l{rng.randrange(10**6)}" for _ in range(count + 1)]
+        for node, following in pairwise(nodes):
+            lines.append(f"{node} rdf:first {value(of)} ; rdf:rest {following} .")
+        lines.append(f"{nodes[-1]} rdf:rest {rng.choice((nodes[0], 'rdf:nil', '7', ':x0', '[]'))} .")
+        if rng.random() < 0.3:
+            lines.append(f"{rng.choice(nodes)} rdf:{rng.choice(('first', 'rest'))} {value(of)} .")
+        return nodes[0]
+
+    def restriction() -> str:
+        said = rng.choice(
+            (f"owl:someValuesFrom {value(_CLASSES)}", f"owl:allValuesFrom {value(_CLASSES)}",
+             f"owl:hasValue {rng.choice((*_THINGS, *_LITERALS))}", f"owl:maxCardinality {rng.choice(_LITERALS)}",
+             f"owl:maxQualifiedCardinality {rng.choice(_LITERALS)} ; owl:onClass {value(_CLASSES)}")
+        )  # fmt: skip
+        return f"{said} ; owl:onProperty {value(_PROPERTIES)}"
+
+    lines: list[str] = []
+    for _ in range(rng.choice((1, 3, 6, 12, 25))):
+        c, p = one(_CLASSES), one(_PROPERTIES)
+        match rng.choices(range(10), (6, 4, 4, 4, 4, 3, 2, 2, 1, 1))[0]:
+            case 0:
+                link = rng.choice(("rdfs:subClassOf", "rdfs:subClassOf", "owl:equivalentClass"))
+                what = value(_CLASSES) if rng.random() < 0.7 else f"[ a owl:Restriction ; {restriction()} ]"
+                lines.append(f"{c} {link} {what} .")
+            case 1:
+                link = rng.choice(("rdfs:subPropertyOf", "owl:equivalentProperty", "owl:inverseOf"))
+                lines.append(f"{p} {link} {value(_PROPERTIES)} .")
+            case 2:
+                lines.append(f"{p} rdfs:{rng.choice(('domain', 'range'))} {value(_CLASSES)} .")
+            case 3:
+                lines.append(f"{p} a {rng.choice(_CHARACTERS)} .")
+            case 4:
+                lines.append(f"{c} {restriction()} .")
+            case 5:
+                link = rng.choice(("owl:unionOf", "owl:intersectionOf", "owl:oneOf"))
+                of = _THINGS if link == "owl:oneOf" else _CLASSES
+                lines.append(f"{c} {link} {members(of, rng.choice((0, 1, 2, 3, 8)))} .")
+            case 6:
+                lines.append(f"{p} owl:propertyChainAxiom {members(_PROPERTIES, rng.choice((0, 1, 2, 3)))} .")
+            case 7:
+                lines.append(f"{one(_THINGS)} owl:sameAs {value(_THINGS)} .")
+            case 8:
+                link = rng.choice(("owl:disjointWith", "owl:complementOf", "owl:differentFrom", "owl:sameAs",
+                                   "owl:propertyDisjointWith", "rdf:type"))  # fmt: skip
+                lines.append(f"{c} {link} {value(_CLASSES)} .")
+            case _:
+                lines.append(
+                    rng.choice(
+                        (f"[] a owl:AllDifferent ; owl:members {members(_THINGS, 3)} .",
+                         f"[] a owl:AllDisjointClasses ; owl:members {members(_CLASSES, 3)} .",
+                         f"{c} owl:hasKey {members(_PROPERTIES, rng.choice((0, 1, 2, 3)))} .",
+                         f"[] owl:sourceIndividual :x0 ; owl:assertionProperty {p} ; owl:targetIndividual :x1 .")
+                    )
+                )  # fmt: skip
+    for _ in range(rng.choice((0, 2, 5, 12))):
+        lines.append(f"{one(_THINGS)} a {value(_CLASSES)} ." if rng.random() < 0.4 else
+                     f"{one(_THINGS)} {one(_PROPERTIES)} {value((*_THINGS, *_LITERALS))} .")  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _great(rng: random.Random) -> str:
+    """What much follows from, or what is long or deep."""
+    n, link = rng.choice((20, 60, 200)), rng.choice(("rdfs:subClassOf", "rdfs:subPropertyOf", "owl:sameAs", ":t"))
+    match rng.randrange(6):
+        case 0:  # a chain, or a cycle
+            ends = n if rng.random() < 0.5 else n - 1
+            return ":t a owl:TransitiveProperty .\n" + "".join(f":n{i} {link} :n{(i + 1) % n} .\n" for i in range(ends))
+        case 1:
+            word = rng.choice(("owl:unionOf", "owl:oneOf", "owl:intersectionOf"))
+            return f":C0 {word} ( {' '.join(f':n{i}' for i in range(n))} ) .\n"
+        case 2:  # nested lists
+            return f":C0 owl:unionOf {'( :C1 ' * n}{')' * n} .\n"
+        case 3:  # nested classes
+            return f":C0 rdfs:subClassOf {'[ owl:unionOf ( :C1 ' * n}{') ]' * n} .\n"
+        case 4:  # keys of many values
+            values = ", ".join(map(str, range(n // 10)))
+            said = "".join(f"{x} a :C0 ; :p0 {values} ; :p1 {values} ; :p2 {values} ; :p3 7 .\n" for x in _THINGS)
+            return f":C0 owl:hasKey ( {' '.join(_PROPERTIES * (n // 20))} ) .\n{said}"
+        case _:
+            steps = " ".join([":p1"] * n)
+            return f":p0 owl:propertyChainAxiom ( {steps} ) .\n:x0 :p1 :x1, :x0 . :x1 :p1 :x0, :x1 .\n"
+
+
+def _as_lines(turtle: bytes) -> bytes:
+    """As N-Triples, with blank nodes named in order of appearance: pyoxigraph draws names."""
+    out, names = io.BytesIO(), dict[bytes, bytes]()
+    pyoxigraph.serialize(pyoxigraph.parse(turtle, RDF.TURTLE, base_iri="http://e/"), out, RDF.N_TRIPLES)
+    return re.sub(rb"_:\w+", lambda found: names.setdefault(found[0], b"_:b%d" % len(names)), out.getvalue())
+
+
+def _entailment(rng: random.Random) -> Input:
+    """An ontology as knowledge of a small query, under entailment."""
+    great = rng.random() < 0.2
+    data = _utf8(_ONTOLOGY + _axioms(rng) + (_great(rng) if great else ""))
+    name = "kb.ttl"
+    if rng.random() < 0.5:
+        with contextlib.suppress(SyntaxError):  # what is odd need not be Turtle
+            name, data = "kb.nt", _as_lines(data)
+    if rng.random() < 0.4:
+        data = mutated_lines(data, rng)
+    gpms = {step: rng.choice(_ENTAILED) for step in "AB"[: rng.randint(1, 2)]}
+    defined = " ".join(f"DEFINE GPM {step} ON S {{ {pattern} }}" for step, pattern in gpms.items())
+    query = ("PREFIX : <http://e/> PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#> SELECT * WITHIN 10 SECONDS "
+             f"FROM STREAM S <http://e/S> WHERE {{ SEQ ({'; '.join(gpms)}) {defined} }}")  # fmt: skip
+    events = []
+    for number in range(rng.choice((1, 3, 6))):
+        for _ in range(rng.choice((1, 2))):
+            s, p, o = rng.choice(_THINGS[:4]), rng.choice(_PROPERTIES), rng.choice(_THINGS[:4])
+            if rng.random() < 0.4:
+                p, o = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>", rng.choice(_CLASSES[:5])
+            said = " ".join(term if term[0] == "<" else f"<http://e/{term[1:]}>" for term in (s, p, o))
+            events.append(f"{said} <http://e/g{number}> .\n")
+    words = ["--entailment", "owl-rl" if rng.random() < 0.75 else "rdfs"]
+    if great or rng.random() < 0.2:
+        words += ["--set", f"closed_triples={rng.choice((0, 1, 20, 300, 2000))}"]
+    words += ["--set", f"time_limit={rng.choice(('0s', '1ms', '50ms')) if rng.random() < 0.1 else '2s'}"]
+    files = {"query.rq": _utf8(query), "S.nq": _utf8("".join(events)), name: data}
+    arguments = ("--stream", "S=S.nq", "--time-from", "arrival", "--kb", f"http://e/k={name}", *words)
+    return Input("entailment", arguments, files)
+
+
 def _compressed(rng: random.Random) -> Input:
     if rng.random() < 0.5:
         case = _ceql_case(rng)
@@ -643,6 +811,7 @@ KINDS: Mapping[str, Callable[[random.Random], Input]] = {
     "turtle": _graphs("ttl", RDF.TURTLE),
     "knowledge": _knowledge(("nt", "ttl", "nq", "trig", "n3")),
     "knowledge documents": _knowledge(("rdf", "jsonld", "xml")),
+    "entailment": _entailment,
     "compressed": _compressed,
     "streams file": _streams_file,
     "options": _options,

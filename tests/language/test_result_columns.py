@@ -269,3 +269,27 @@ def test_a_window_has_more_terms_than_the_engine_keeps(
     counts = [str(match.bindings["n"]) for match in query.run({"S": str(path)})]
     assert kept  # else there is nothing to see
     assert counts == expected
+
+
+@pytest.mark.parametrize(("terms", "n", "chunks"), [(numbered._TERMS, 60_000, 1), (64, 3_000, 2)])
+def test_a_chunk_has_its_terms_numbered_once(
+    terms: int, n: int, chunks: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine made room for terms before each piece of a chunk, and all of the chunk were numbered again."""
+    kept: list[int] = []
+    keep = NumberedTerms.keep
+
+    def counted(self: NumberedTerms, numbers: Collection[int]) -> None:
+        kept.append(len(numbers))
+        assert len(kept) <= chunks, "terms are let go of again and again"
+        keep(self, numbers)
+
+    monkeypatch.setattr(numbered, "_TERMS", terms)
+    monkeypatch.setattr(NumberedTerms, "keep", counted)
+    path = tmp_path / "s.nq"
+    path.write_text("".join(f"<urn:s{i}> <urn:p> <urn:o{i}> <urn:g{i}> .\n" for i in range(n)))
+    query = spaseq.compile(
+        "SELECT ?x ?y WITHIN 2 SECONDS FROM STREAM S <urn:s> WHERE { SEQ (A, B) "
+        "DEFINE GPM A ON S { ?x <urn:p> ?v } DEFINE GPM B ON S { ?y <urn:p> ?w FILTER (?w != ?v) } }"
+    )
+    assert query.run({"S": str(path)}, time_from="arrival", interval="1s").count() == n // 2

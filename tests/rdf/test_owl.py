@@ -12,7 +12,7 @@ import rdflib
 from rdflib import OWL, RDF, RDFS, BNode, Graph, Literal, URIRef
 
 from spaseq.engine import Settings
-from spaseq.errors import BudgetExceeded, LimitReached
+from spaseq.errors import BudgetExceeded, EventError, LimitReached
 from spaseq.rdf import GraphColumns, build_knowledge, close_owl_rl, quiet_literals, read_knowledge
 from spaseq.rdf.columns import close_owl
 from spaseq.watch import limited
@@ -99,6 +99,10 @@ FOR_OWLRL = {
     "sameAs of a literal": ":a owl:sameAs 7 .",
     "about sameAs": ":same rdfs:subPropertyOf owl:sameAs . :a :same :b . :b :p :c .",
     "about lists": ":C owl:unionOf _:l . _:l :item :D ; rdf:rest rdf:nil . :item rdfs:subPropertyOf rdf:first .",
+    "prp-spo2 beside prp-key": ":p owl:propertyChainAxiom (:q :r :q), (), (:r) . :C owl:hasKey (:p) . "
+    ":a :q :b, :c, :d . :b :r :b, :c . :c :r :b . :d :q :a . :b :q :x, 1 . :c :q :x .",
+    "prp-key of many values": ":C owl:hasKey (:p :q :r), () . :a a :C ; :p 1, 2 ; :q 3, 4 ; :r 5 . "
+    ":b a :C ; :p 2, 7 ; :q 4, 8 ; :r 9 . :c a :C ; :p 2 ; :q 4 . :d a :C ; :p 1 ; :q 9 ; :r 5 .",
     "words are one": "rdfs:domain owl:sameAs rdfs:range . :p rdfs:domain :C . :a :p :b .",
 }
 
@@ -135,6 +139,39 @@ def test_knowledge_from_files(way: str, tmp_path: Path) -> None:
     found = close_owl(read)
     assert isinstance(found, GraphColumns)
     assert set(found) == _closed(set(read))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            ":C owl:unionOf _:l . _:l rdf:first :D ; rdf:rest _:l .",
+            "<http://e/C> <http://www.w3.org/2002/07/owl#unionOf>",
+        ),
+        (":p owl:propertyChainAxiom _:l . _:l rdf:rest _:m . _:m rdf:rest _:l .", "#propertyChainAxiom> _:"),
+        (":C owl:hasKey _:l . _:l rdf:first :p ; rdf:rest _:l .", "#hasKey> _:"),
+        (":C owl:maxCardinality :D ; owl:onProperty :p .", "#maxCardinality> <http://e/D>"),
+        (f":C owl:maxCardinality <http://e/{'D' * 999}> ; owl:onProperty :p .", "DDD…"),
+    ],
+)
+def test_what_no_rule_takes_is_an_error_that_names_graph_and_triple(text: str, told: str) -> None:
+    with pytest.raises(EventError, match=r"^<http://e/kb>: OWL 2 RL has no rule for .*\nhint: ") as error:
+        close_owl_rl(GraphColumns.of(_turtle(text)), None, "<http://e/kb>")
+    assert told in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f":p owl:propertyChainAxiom ({':q ' * 60}) . :a :q :a, :b . :b :q :a, :b . :C owl:hasKey () .",
+        f":C owl:hasKey ({':p ' * 60}) . :a a :C ; :p 1, 2 . :b a :C ; :p 1, 2 .",
+    ],
+    ids=["ways through a chain", "values of keys"],
+)
+def test_what_doubles_with_each_step_is_not_tried_one_by_one(text: str) -> None:
+    """owlrl would need 2^60 steps, in which no limit is looked at."""
+    closed, why = close_owl_rl(GraphColumns.of(_turtle(text)))
+    assert why and len(closed) < 500
 
 
 def _random_graph(rng: random.Random) -> set:

@@ -83,7 +83,7 @@ def close_under(knowledge: Knowledge, entailment: str, most: int) -> tuple[Knowl
     why = dict.fromkeys(graphs, "")
     if entailment == "owl-rl":
         for iri, graph in graphs.items():
-            graphs[iri], why[iri] = close_owl_rl(graph, most)
+            graphs[iri], why[iri] = close_owl_rl(graph, most, f"<{iri}>")
     closed, schema = close_knowledge(graphs, most)
     told = {iri: Closed(entailment, len(knowledge.columns(iri)), len(closed[iri]), why[iri]) for iri in graphs}
     return Knowledge(closed, told), schema

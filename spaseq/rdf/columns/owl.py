@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 from rdflib.namespace import OWL, RDF, RDFS
 
-from spaseq.errors import OptionError
+from spaseq.errors import EventError, OptionError, SpaseqError
 from spaseq.integers import apart, in_order
 from spaseq.rdf.columns.inherited import Hierarchy
 from spaseq.rdf.columns.model import IRI, LITERAL
@@ -40,6 +40,8 @@ from spaseq.watch import check, to_hold
 __all__ = ["close_owl", "close_owl_rl"]
 
 _NOT_HERE: Final = (OWL.hasKey, OWL.maxQualifiedCardinality, OWL.sourceIndividual)
+_SHOWN: Final = 200
+"""Characters of a term in an error."""
 _PART: Final = 1 << 20
 """Rows of a rule that are made at a time."""
 _INERT: Final = (OWL.sameAs, RDF.first, RDF.rest)
@@ -73,11 +75,14 @@ def close_owl(graph: GraphColumns, most: int | None = None) -> GraphColumns | st
         return str(reason)
 
 
-def close_owl_rl(graph: GraphColumns, most: int | None = None) -> tuple[GraphColumns, str]:
+def close_owl_rl(
+    graph: GraphColumns, most: int | None = None, name: str = "background knowledge"
+) -> tuple[GraphColumns, str]:
     """The graph with what OWL 2 RL lets follow from it: over columns, or, where it says what these rules do not cover
     or contradicts itself, by the library owlrl, triple by triple; and why it was that, in words, else nothing.
 
-    Raises `OptionError` where owlrl (the extra `owl`) is not installed; otherwise as `close_owl`.
+    Raises `OptionError` where owlrl (the extra `owl`) is not installed; `EventError` with the `name` of the graph for
+    what owlrl has no rule for: a list that begins again, a cardinality that is no number; otherwise as `close_owl`.
     """
     try:
         import owlrl
@@ -101,10 +106,62 @@ def close_owl_rl(graph: GraphColumns, most: int | None = None) -> tuple[GraphCol
             super().store_triple(t)
             refuse_more(self.before + len(self.added_triples), most)
 
+        def rules(self, t: Any, cycle_num: int) -> None:
+            try:
+                super().rules(t, cycle_num)
+            except SpaseqError:
+                raise
+            except Exception as error:  # where a term is not of the kind, or a list not of the form, that it expects
+                said = " ".join(map(_shown, t))
+                hint = "the list that it names must end with rdf:nil, and what it counts or compares be a literal"
+                raise EventError(f"OWL 2 RL has no rule for {said}", source=name, hint=hint) from error
+
+        def _property_chain(self, p: Any, x: Any) -> None:
+            """prp-spo2, with each end once: owlrl has one for each way to it, and their number may double at a step."""
+            steps = self._list(x)
+            own = {step: self._ends(step) for step in steps}
+            reached = own[steps[0]] if steps else {}
+            for step in steps[1:]:
+                check()
+                reached = {start: set().union(*(own[step].get(end, ()) for end in ends))
+                           for start, ends in reached.items()}  # fmt: skip
+            for start, ends in reached.items():
+                for end in ends:
+                    self.store_triple((start, p, end))
+
+        def _properties(self, triple: Any, cycle_num: int) -> None:
+            """prp-key without a choice of one value for each key, of which owlrl has all there are; as there, the last
+            key is not compared."""
+            kind, predicate, keys = triple
+            if predicate != OWL.hasKey:
+                super()._properties(triple, cycle_num)
+                return
+            own = [self._ends(key) for key in self._list(keys)]
+            instances = list(self.graph.subjects(RDF.type, kind)) if own else []
+            for one in instances:
+                if not all(one in values for values in own):
+                    continue
+                for other in instances:
+                    check()
+                    if one != other and all(values[one] & values.get(other, set()) for values in own[:-1]):
+                        self.store_triple((one, OWL.sameAs, other))
+
+        def _ends(self, predicate: Any) -> dict[Any, set[Any]]:
+            """The objects of a predicate's triples, by subject."""
+            found: dict[Any, set[Any]] = {}
+            for start, _, end in self.graph.triples((None, predicate, None)):
+                found.setdefault(start, set()).add(end)
+            return found
+
     closed = graph.graph()
     with quiet_literals():
         owlrl.DeductiveClosure(Bounded, axiomatic_triples=False, datatype_axioms=False).expand(closed)
     return GraphColumns.of(iter(closed)), found  # type: ignore[arg-type]  # rdflib says Node
+
+
+def _shown(term: Any) -> str:
+    text: str = term.n3()
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
 class _Closing:
