@@ -12,7 +12,7 @@ from spaseq.watch import check
 __all__ = ["Pace"]
 
 _FIRST: Final = 1
-_MOST: Final = 1 << 16
+_MOST: Final = 1 << 14
 """Rows at the beginning, and of any piece."""
 _SECONDS: Final = 0.1
 _MATCHES: Final = 8192
