@@ -114,3 +114,19 @@ def test_terms_that_a_batch_asks_for_again_are_not_let_go_of(monkeypatch: pytest
     assert found + len(session.close()) == 3 * events // 2
     different = 3 * (events + events // 2)
     assert different <= sum(numbered) <= 3 * different
+
+
+def test_an_event_that_waits_holds_no_batch() -> None:
+    """The last instant of a batch may go on with the next one."""
+    held = []
+    for events in (1_000, 4_000):
+        triple = (URIRef("http://e/k"), URIRef("http://e/b"), URIRef("http://e/x"))
+        batch = GraphBatch.of([GraphEvent("http://e/S", number * 10**9, (triple,)) for number in range(events)])
+        session = spaseq.compile(
+            "SELECT ?k FROM STREAM S <http://e/S> WHERE { SEQ (A) DEFINE GPM A ON S { ?k <http://e/b> ?y } }"
+        ).open()
+        assert len(session.push(batch)) == events - 1
+        held.append(session.counters.memory.waiting)
+        assert len(session.push(batch.select(np.arange(events - 1, events)))) == 0
+        assert [len(match.events) for match in session.close()] == [2]
+    assert held[1] <= held[0] + 1_000
