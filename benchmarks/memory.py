@@ -4,8 +4,8 @@ Claim: with each kind of window, in partitions, with absence, with conditions ov
 forgotten after a pause, with alerts, and for graphs whose IRIs are ever new, a session, or `spaseq run --follow` on a
 pipe, holds at the end what it held when half of the stream was over, within 5%. Tuples come a millisecond apart, as
 tables of 50,000, with keys that are ever new (10,000 at a time) but for windows of events, which keep the last events
-of each key: there 1,000 keys come again and again. Graphs come one by one, a twentieth as many; the pipe has a line,
-which is a graph, a millisecond.
+of each key: there 1,000 keys come again and again. Graphs come one by one, a twentieth as many, or as columns, which
+are read of a file of 50,000; the pipe has 50,000 lines at a time, each a graph, as fast as they are read.
 
 `python -m benchmarks.memory [MILLIONS] [NAME …]` (4 by default) runs each in a process of its own, prints a table and
 appends to results/DATE-memory.csv: megabytes at an eighth, at the half and at the end, the most in the sixteenth before
@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -33,7 +34,8 @@ from rdflib import URIRef as IRI
 
 import ceql
 import spaseq
-from spaseq.rdf import GraphEvent
+from spaseq.rdf import GraphEvent, StreamOptions, StreamSource
+from spaseq.rdf.columns.reader import open_batches
 
 BATCH, SEED, SPAN = 50_000, 7, 10_000
 QUERIES: Final = {
@@ -59,6 +61,7 @@ GRAPHS: Final = {
     "graphs, new IRIs, keys": "SELECT ?k ?x WITHIN 1 SECONDS PARTITION BY (?k)",
     "graphs, new IRIs, keys forgotten after 20 s": "SELECT ?k ?x PARTITION BY (?k)",
 }
+COLUMNS: Final = {name.replace("graphs", "graphs as columns"): query for name, query in GRAPHS.items()}
 FOLLOWED: Final = {
     "--follow, new IRIs": "SELECT ?k ?x ?y WITHIN 1 SECONDS",
     "--follow, new IRIs, keys": "SELECT ?k ?x ?y WITHIN 1 SECONDS PARTITION BY (?k)",
@@ -117,12 +120,58 @@ def _graphs(name: str) -> Callable[[int], int]:
     return push
 
 
+def _text(*parts: bytes | np.ndarray) -> np.ndarray:
+    """Texts of one length each, uint8 (n, length): of constant bytes, of bytes (n, k), and of numbers, int64 (n,), in
+    ten digits."""
+    count = next(len(part) for part in parts if isinstance(part, np.ndarray))
+    found = []
+    for part in parts:
+        if isinstance(part, bytes):
+            part = np.broadcast_to(np.frombuffer(part, np.uint8), (count, len(part)))
+        elif part.ndim == 1:
+            part = (part[:, None] // 10 ** np.arange(9, -1, -1) % 10 + ord("0")).astype(np.uint8)
+        found.append(part)
+    return np.concatenate(found, axis=1)
+
+
+def _lines(rng: np.random.Generator, first: int, several: int = 1) -> bytes:
+    """N-Triples of `BATCH` graphs, `several` lines each, as `_graphs` pushes them, but of ten times as many keys: a
+    graph in 75 completes a match, not one in eight, whose objects would take most of the time."""
+    number = np.arange(first, first + BATCH)
+    key, which = number // 20 * 200 + rng.integers(0, 200, BATCH), (ord("a") + number % 2).astype(np.uint8)[:, None]
+    names = b"<http://example.org/k", b"> <http://example.org/", b"> <http://example.org/x"
+    about = _text(names[0], key, names[1], which, names[2], number)
+    each = [_text(about, f"/{n}> .\n".encode()) for n in range(several)]
+    return np.concatenate(each, axis=1).tobytes()
+
+
+def _columns(name: str) -> Callable[[int], int]:
+    rng, several = np.random.default_rng(SEED), 3 if "several" in name else 1
+    session = spaseq.compile(COLUMNS[name] + _BODY, settings=_settings(name)).open()
+    options = StreamOptions.parse(event_by=f"size:{several}", time_from="arrival")
+    folder = tempfile.TemporaryDirectory()
+    path = Path(folder.name) / "graphs.nt"
+
+    def push(batch: int) -> int:
+        assert folder  # it goes with this function
+        path.write_bytes(_lines(rng, batch * BATCH, several))
+        ((_, batches),), _ = open_batches([StreamSource("http://example.org/S", (str(path),))], options)
+        found, at = 0, batch * BATCH
+        for read in batches:
+            found += len(session.push(replace(read, times=np.arange(at, at + len(read)) * 1_000_000)))
+            at += len(read)
+        assert at == (batch + 1) * BATCH
+        return found
+
+    return push
+
+
 def measure(name: str, millions: float) -> tuple[int, list[float], list[float]]:
     """The matches of a query over so many million events, and after each sixteenth of them the megabytes, the most in
     that sixteenth, as memory goes up and down with each batch, and the processor time so far."""
     if name in FOLLOWED:
         return _followed(name, millions)
-    push = _tuples(name) if name in QUERIES else _graphs(name)
+    push = (_tuples if name in QUERIES else _columns if name in COLUMNS else _graphs)(name)
     found, most, steps, times = 0, 0.0, [], []
     batches = int(millions * 1e6) // BATCH
     for batch in range(batches):
@@ -151,13 +200,7 @@ def _followed(name: str, millions: float) -> tuple[int, list[float], list[float]
         process = subprocess.Popen([*command, *more], stdin=subprocess.PIPE, stdout=out)
         assert process.stdin is not None
         for batch in range(batches):
-            numbers = range(batch * BATCH, (batch + 1) * BATCH)
-            keys = (n // 20 * 20 + int(k) for n, k in zip(numbers, rng.integers(0, 20, BATCH), strict=True))
-            lines = (
-                f"<http://example.org/k{key}> <http://example.org/{'ab'[n % 2]}> <http://example.org/x{n}> .\n"
-                for n, key in zip(numbers, keys, strict=True)
-            )
-            process.stdin.write("".join(lines).encode())
+            process.stdin.write(_lines(rng, batch * BATCH))
             process.stdin.flush()
             most = max(most, _resident(process.pid))
             if (batch + 1) * _WORTH // batches > batch * _WORTH // batches:
@@ -184,7 +227,7 @@ def main() -> None:
         writer = csv.writer(file, lineterminator="\n")
         if new:
             writer.writerow(("query", "million events", "matches", "MB at 1/8", "MB at 1/2", "MB at the end", "added"))
-        for name in sys.argv[2:] or (*QUERIES, *GRAPHS, *FOLLOWED):
+        for name in sys.argv[2:] or (*QUERIES, *GRAPHS, *COLUMNS, *FOLLOWED):
             command = [sys.executable, "-m", "benchmarks.memory", millions, "--one", name]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             told, *figures = done.stdout.split()

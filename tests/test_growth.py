@@ -1,12 +1,14 @@
-"""A process that compiles ever new queries, and opens ever new sessions, keeps nothing of them."""
+"""A process that compiles ever new queries, and opens ever new sessions, keeps nothing of them; and terms are let go of
+when that is worth its while."""
 
 from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from rdflib import Literal, URIRef
@@ -14,7 +16,9 @@ from rdflib import Literal, URIRef
 import ceql
 import spaseq
 from ceql.expressions import values
-from spaseq.rdf import GraphEvent
+from spaseq.language.evaluation import pace
+from spaseq.language.lowering import terms
+from spaseq.rdf import GraphBatch, GraphEvent
 
 _OURS = ("spaseq", "ceql", "rdflib", "lark", "pyparsing")
 
@@ -79,3 +83,50 @@ def test_long_texts_are_not_remembered() -> None:
     assert values.like("a" * 1_000, "a+") and not values.like("a" * 1_000, "b+")
     assert values._known_like.cache_info().currsize == before
     assert values.like("never asked before", "never.*") and values._known_like.cache_info().currsize == before + 1
+
+
+def test_terms_that_a_batch_asks_for_again_are_not_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each piece of a batch asks for the terms of all of it. Where these were more than are held, they were let go of
+    before each piece, and numbered anew."""
+    monkeypatch.setattr(terms, "_TERMS", 64)
+    monkeypatch.setattr(pace, "_MOST", 8)
+    numbered: list[int] = []
+    of_keys = terms.NumberedTerms.of_keys
+
+    def counted(self: terms.NumberedTerms, keys: Sequence[bytes]) -> np.ndarray:
+        numbered.append(len(keys))
+        return of_keys(self, keys)
+
+    monkeypatch.setattr(terms.NumberedTerms, "of_keys", counted)
+    query = spaseq.compile("""SELECT ?x ?y WITHIN 6 SECONDS FROM STREAM S <http://e/S> WHERE { SEQ (A ; B)
+      DEFINE GPM A ON S { ?k <http://e/a> ?x } DEFINE GPM B ON S { ?k <http://e/b> ?y } }""")
+    session = query.open()
+    found, events = 0, 300
+    for first in range(0, 3 * events, events):
+        batch = [
+            GraphEvent(
+                "http://e/S", number * 10**9,
+                ((URIRef(f"http://e/k{number // 2}"), URIRef(f"http://e/{'ab'[number % 2]}"), URIRef(f"http://e/{number}")),),
+            )
+            for number in range(first, first + events)
+        ]  # fmt: skip
+        found += len(session.push(GraphBatch.of(batch)))
+    assert found + len(session.close()) == 3 * events // 2
+    different = 3 * (events + events // 2)
+    assert different <= sum(numbered) <= 3 * different
+
+
+def test_an_event_that_waits_holds_no_batch() -> None:
+    """The last instant of a batch may go on with the next one."""
+    held = []
+    for events in (1_000, 4_000):
+        triple = (URIRef("http://e/k"), URIRef("http://e/b"), URIRef("http://e/x"))
+        batch = GraphBatch.of([GraphEvent("http://e/S", number * 10**9, (triple,)) for number in range(events)])
+        session = spaseq.compile(
+            "SELECT ?k FROM STREAM S <http://e/S> WHERE { SEQ (A) DEFINE GPM A ON S { ?k <http://e/b> ?y } }"
+        ).open()
+        assert len(session.push(batch)) == events - 1
+        held.append(session.counters.memory.waiting)
+        assert len(session.push(batch.select(np.arange(events - 1, events)))) == 0
+        assert [len(match.events) for match in session.close()] == [2]
+    assert held[1] <= held[0] + 1_000

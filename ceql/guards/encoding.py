@@ -95,6 +95,10 @@ class ValueCodes:
         room for more."""
         return len(self._texts.numbers) > self._full or self._texts.order.full
 
+    def full_before(self, batch: Any) -> bool:
+        """As of `Codes.full_before`: no batch has the texts of another."""
+        return self.full
+
     def evict(self, held: np.ndarray) -> np.ndarray | None:
         """Drops the texts whose numbers are in none of these registers: int64 (runs, registers). See `Codes.evict`."""
         self._texts.evict(set(np.unique(held[:, self._columns(lambda form: form.texts())]).tolist()))

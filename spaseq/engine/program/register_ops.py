@@ -191,6 +191,10 @@ class Codes(Protocol):
         become scarce."""
         ...
 
+    def full_before(self, batch: Any) -> bool:
+        """`full`, but not where the batch would only ask again for what is held."""
+        ...
+
     def evict(self, held: np.ndarray) -> np.ndarray | None:
         """Only the codes in `held`, int64 (runs, registers), are still in use. The codes that take their places, each
         register's in the order of those before; None where all stay what they are."""

@@ -62,6 +62,11 @@ class TextOrder:
         """Whether `keep` should be called: there was no room, or there are twice as many texts as after the last."""
         return self._is_crowded or len(self._texts) > self._full
 
+    @property
+    def crowded(self) -> bool:
+        """Whether there was no room."""
+        return self._is_crowded
+
     def keep(self, held: np.ndarray) -> np.ndarray:
         """Forgets all texts whose labels are not in `held`, int64 of any shape, and gives the others new labels: `held`
         with these; what is no label there stays. O(texts + held)."""

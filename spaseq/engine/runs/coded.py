@@ -118,7 +118,7 @@ class GuardRun(Run):
 
     def advance(self, batch: Batch, events: np.ndarray, emit: Emit, write: bool) -> Iterator[None]:
         codes, rows = self._codes, events[:, k.E_ROW]
-        if codes.full:  # not behind the batch: its matches may not have been read yet
+        if codes.full_before(batch):  # not behind the batch: its matches may not have been read yet
             self._evict()
         self._admit(events)
         values = codes.load(batch, rows)

@@ -27,6 +27,13 @@ _FEW: Final = 20
 
 PERF: trades of benchmarks/graphs.py in batches of 10, as objects: 28 µs each; of 16, 25 and 50, as columns: 48, 33, 18.
 """
+_MANY: Final = 1_000
+"""Events pushed as columns from which those `_FEW` that wait for the next push are objects.
+
+PERF: one that waits would hold the batch, and all keys of that would be numbered again with the next one where keys
+have been forgotten in between: 200,000 graphs with ever new keys, in batches of 50,000, numbered 256,000 keys, not
+128,000.
+"""
 
 
 class Session:
@@ -117,6 +124,8 @@ class Session:
         if ready := self._complete_parts(None if self._apart else high):
             chunk = chunk_of_parts(self._position, ready, self._apart)
             self._position += len(chunk)
+            if count >= _MANY and sum(high - low for _, low, high, _ in self._parts) <= _FEW:
+                self._make_events()
             yield from self._recogniser.push_chunk(chunk)
 
     def _complete_parts(self, before: int | None) -> list[Part]:
