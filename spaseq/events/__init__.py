@@ -12,8 +12,8 @@ Modules:
 
 * `ahead` (`THREAD`, `Ahead`, `Crew`, `ahead`): Work ahead of who uses the results: threads read and work on items
   before they are asked for.
-* `mixed` (`Odd`, `array_of`, `beyond_exact`, `flattened`, `parts_of`, `together`, `united`): Columns whose values are
-  of several kinds: whole numbers and decimals, numbers and lists, texts and truth values.
+* `mixed` (`DEEPEST`, `Odd`, `array_of`, `beyond_exact`, `flattened`, `parts_of`, `together`, `united`): Columns whose
+  values are of several kinds: whole numbers and decimals, numbers and lists, texts and truth values.
 * `columns`: Columns of a batch as plain arrays, each of one of six kinds.
 * `batch` (`INSTANTS`, `EventBatch`): A batch of typed events in columns, in the order of the stream.
 * `blocks` (`Joined`, `clean`, `decoded`, `first_line`, `line_blocks`, `read_some`): Bytes of files, in blocks of whole

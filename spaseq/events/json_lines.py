@@ -21,11 +21,11 @@ import pyarrow.json
 
 from spaseq.errors import EventError
 from spaseq.events.blocks import Joined, decoded, line_blocks
-from spaseq.events.mixed import beyond_exact
+from spaseq.events.mixed import DEEPEST, beyond_exact
 
 __all__ = ["read_json_lines"]
 
-_DEEPEST: Final = 200
+_BRACKETS: Final = 200
 """Brackets that a line may open and be given to pyarrow's reader, which recurses for each that is open."""
 _MARGIN: Final = 8
 """Blanks before and behind the object of a line, given to pyarrow's reader."""
@@ -64,7 +64,23 @@ def _at_once(block: bytes) -> pa.Table | None:
         table = pa.json.read_json(io.BytesIO(block), read_options=_options(block))
     except pa.ArrowInvalid:
         return None
-    return None if table.num_rows != lines or _is_rounded(table, block) else table
+    return None if table.num_rows != lines or _is_rounded(table, block) or _is_deep(table.schema) else table
+
+
+def _is_deep(schema: pa.Schema) -> bool:
+    """Whether some column's lists and objects lie deeper in one another than those of events may."""
+    level = list(schema.types)
+    for _ in range(DEEPEST + 1):
+        level = [inner for kind in level for inner in _inner(kind)]
+        if not level:
+            return False
+    return True
+
+
+def _inner(kind: pa.DataType) -> list[pa.DataType]:
+    if pa.types.is_list(kind):
+        return [kind.value_type]
+    return [field.type for field in kind] if pa.types.is_struct(kind) else []
 
 
 def _is_rounded(table: pa.Table, block: bytes) -> bool:
@@ -105,7 +121,7 @@ def _objects(block: bytes) -> int | None:
         if b"null" in block and _NULL_IN_LIST.search(block):
             return None
         opened = np.diff(np.searchsorted(np.flatnonzero(_OPENING[text]), ends), prepend=0)
-        if np.max(opened) > _DEEPEST:
+        if np.max(opened) > _BRACKETS:
             return None
     return len(starts)
 

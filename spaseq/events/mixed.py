@@ -17,11 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["Odd", "array_of", "beyond_exact", "flattened", "parts_of", "together", "united"]
+__all__ = ["DEEPEST", "Odd", "array_of", "beyond_exact", "flattened", "parts_of", "together", "united"]
 
 _MOST: Final = 127
 """Types that the codes of a union can tell apart."""
-_DEEPEST: Final = 64
+DEEPEST: Final = 64
 """Lists in lists, and dicts, that a value may have: as many as Arrow's files hold. Arrow ends the process at some
 thousands, by recursion."""
 _CONTAINERS: Final = (list, tuple, dict)
@@ -73,7 +73,7 @@ def _has_numpy_time(value: Any, row: int) -> bool:
     """Whether one of NumPy's times is in a list or dict, at any depth; `Odd` where it is nested too deep, or in
     itself."""
     level, has = [value], False
-    for _ in range(_DEEPEST):
+    for _ in range(DEEPEST):
         items = list(itertools.chain.from_iterable(own.values() if isinstance(own, dict) else own for own in level))
         kinds = set(map(type, items))
         has |= np.datetime64 in kinds

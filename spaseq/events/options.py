@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Final, Literal, TypedDict, Unpack
@@ -129,9 +130,7 @@ def length_of(option: str, given: Duration) -> int:
         return ((given.days * 86_400 + given.seconds) * 1_000_000 + given.microseconds) * 1_000
     if isinstance(given, Real) and math.isfinite(given):
         return int(given)
-    try:
-        if not isinstance(given, str):
-            raise OptionError("")
-        return parse_duration(given)
-    except OptionError:
-        raise OptionError(f"{option} {given}: not a duration", "write for example 5s, 100ms or 2 minutes") from None
+    if isinstance(given, str):
+        with suppress(OptionError):
+            return parse_duration(given)
+    raise OptionError(f"{option} {given}: not a duration", "write for example 5s, 100ms or 2 minutes")

@@ -84,6 +84,26 @@ def test_a_block_reads_as_its_lines_do(
     assert [{name: event.get(name) for name in named} for event in slow] == found
 
 
+@pytest.mark.parametrize("depth", [1, 64, 65, 150, 199, 250])
+def test_lists_lie_as_deep_in_one_another_as_in_events_of_python(depth: int, tmp_path: pathlib.Path) -> None:
+    """Arrow's reader took 199 levels, where 64 are what an event may have."""
+    lists: Any = 1
+    objects: Any = 1
+    for _ in range(depth):
+        lists, objects = [lists], {"a": objects}
+    query = ceql.compile("SELECT * WHERE A")
+    for value in (lists, objects):
+        events = [{"type": "A", "v": value}] * 2
+        (tmp_path / "e.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+        for way in (events, str(tmp_path / "e.jsonl")):
+            if depth <= 64:
+                assert len(list(query.run(way))) == 2
+            else:
+                with pytest.raises(EventError, match="attribute v holds values of no known kind") as caught:
+                    list(query.run(way))
+                assert caught.value.record == 1
+
+
 def test_a_null_ends_the_command_with_one_error(tmp_path: pathlib.Path) -> None:
     (tmp_path / "e.jsonl").write_bytes(b'null\n{"type":"A"}\n')
     with pytest.raises(EventError, match=r"e\.jsonl:1: this is JSON, but not an object"):
