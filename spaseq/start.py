@@ -1,4 +1,5 @@
-"""The start of both commands: interrupts while modules are imported.
+"""The start of both commands: interrupts while modules are imported, and what is set for the whole process, which a
+library leaves alone: Python's garbage collector, malloc, NumPy's threads.
 
 Importing what a command needs takes some tenths of a second. Ctrl-C in that time ends the process with a word and exit
 code 130, as later (`spaseq.command.process`). This module imports nothing that takes time.
